@@ -109,6 +109,27 @@ void add_what_programs_say(Image& image, Ref stack, Ref epoch) {
   image.add(RecordType::kResidency, 0, 1, body_of(residency));
 }
 
+/// A stack with a native frame and two of an interpreted function.
+void add_interpreted(Image& image) {
+  InterpreterRecord python{};
+  python.version = 0x030b02f0;
+  python.small_objects = vocabulary::SmallObjects::kSampled;
+  const Ref interpreter = image.add(RecordType::kInterpreter, 0, 1, body_of(python));
+  CodeRecord code{};
+  code.interpreter = interpreter;
+  code.first_line = 12;
+  code.name_bytes = 4;
+  code.file_bytes = 6;
+  code.lines_bytes = 2;
+  const Ref work = image.add(RecordType::kCode, 0, 1, with_text(body_of(code), "workapp.py\xe8\2"));
+  StackRecord stack{};
+  stack.count = 3;
+  const std::uint64_t frames[] = {0x401234, InterpretedFrame{work, 7}.pack(),
+                                  InterpretedFrame{work, InterpretedFrame::kNotBegun}.pack()};
+  const std::string words(reinterpret_cast<const char*>(frames), sizeof frames);
+  image.add(RecordType::kStack, 0, 1, body_of(stack) + words);
+}
+
 /// A sample that was carried on, a void one, and what a segment opens with.
 void add_what_segments_say(Image& image, Ref stack, Ref epoch) {
   CarriedRecord carried{};
@@ -171,6 +192,7 @@ std::string sample_image() {
   image.add(RecordType::kSample, 0, 1, body_of(sample));
   image.add(RecordType::kSample, kReserved, 1, body_of(sample));
   add_what_programs_say(image, stack_ref, epoch_ref);
+  add_interpreted(image);
   add_what_segments_say(image, stack_ref, epoch_ref);
   FreeRecord free_record{};
   free_record.sample = certain;
@@ -203,6 +225,9 @@ TEST(TraceReader, AgreesWithTheStructs) {
                            "\"unmap\": 1",
                            "\"utilization\": 1",
                            "\"residency\": 1",
+                           "\"3.11.2 recorded sampled\"",
+                           "\"work app.py:12 7\"",
+                           "\"work app.py:12 None\"",
                            "\"segment\": 3",
                            "\"carried\": 1",
                            "\"checkpoints\": 1",

@@ -23,7 +23,7 @@ VOID = 0x40
 CARRIED_THREAD = 0x02
 
 (SAMPLE, FREE, STACK, MODULE, THREAD, EPOCH, THREAD_NAME, NAME, MARK, MAPPING,
- UTILIZATION, CARRIED, CHECKPOINT, THINNING, TALLY, RESIDENCY) = range(1, 17)
+ UTILIZATION, CARRIED, CHECKPOINT, THINNING, TALLY, RESIDENCY, CODE, INTERPRETER) = range(1, 19)
 NAME_KINDS = {1: "label", 2: "type", 3: "heap"}
 MAPPING_KINDS = {1: "map", 2: "unmap", 3: "remap", 4: "break", 5: "protect"}
 STATES = ("starting", "sampling", "off", "exited", "continued", "stopped")
@@ -31,7 +31,11 @@ DROP_CAUSES = ("trace_full", "reentered", "live_table_full", "unseen_free", "unc
 MODE_PURE, MODE_CONTINUED, MODE_AGGREGATED, MODE_ATTACHED = 1, 16, 32, 64
 ENTRY_POINTS = ("malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc",
                 "memalign", "valloc", "pvalloc", "new", "new[]", "new_aligned", "new[]_aligned",
-                "reported")
+                "reported", "PyObject_Malloc", "PyObject_Calloc", "PyObject_Realloc",
+                "PyMem_Malloc", "PyMem_Calloc", "PyMem_Realloc")
+INTERPRETED_FRAMES = ("recorded", "unknown_version", "free_threaded", "implausible", "off")
+SMALL_OBJECTS = ("not_known", "sampled", "by_malloc", "other_pools", "off")
+NOT_BEGUN = 0xffffff
 
 Header = collections.namedtuple("Header", (
     "magic version machine capacity tail state stop_reason stop_errno mode pid parent_pid page_size"
@@ -61,6 +65,9 @@ Tally = collections.namedtuple("Tally", (
     " allocated freed last"))
 Utilization = collections.namedtuple("Utilization", "ref time sample slab_bytes free_bytes")
 Residency = collections.namedtuple("Residency", "ref time sample resident_bytes")
+Code = collections.namedtuple("Code", "ref cut interpreter first_line name file lines")
+Interpreter = collections.namedtuple("Interpreter", (
+    "ref time start version frames small_objects"))
 
 
 class FormatError(Exception):
@@ -121,6 +128,7 @@ class Trace:
         self.stacks, self.threads, self.epochs, self.names = {}, {}, {}, {}
         self.marks, self.mappings, self.utilization, self.residency = [], [], [], []
         self.carried, self.checkpoints, self.thinnings, self.tallies = [], [], [], []
+        self.code, self.interpreters = {}, {}
         self.uncommitted = 0
         self.records = 0
         self._read_records(data)
@@ -204,8 +212,42 @@ class Trace:
         elif kind == RESIDENCY:
             time, sample, _, resident = struct.unpack_from("<QIIQ", body, 8)
             self.residency.append(Residency(ref, time, sample, resident))
+        elif kind == CODE:
+            interpreter, first_line, *sizes = struct.unpack_from("<IiIII", body, 8)
+            texts = self._parts(body, 32, sizes)
+            self.code[ref] = Code(ref, bool(flags & 1), interpreter, first_line,
+                                  texts[0].decode(errors="replace"),
+                                  texts[1].decode(errors="replace"), texts[2])
+        elif kind == INTERPRETER:
+            time, start, version, frames, small = struct.unpack_from("<QQIII", body, 8)
+            self.interpreters[ref] = Interpreter(ref, time, start, version,
+                                                 INTERPRETED_FRAMES[frames], SMALL_OBJECTS[small])
         else:
             raise FormatError(f"{self.path}: record type {kind} at {8 * ref}")
+
+    def _parts(self, body, at, sizes):
+        """Texts one behind the other."""
+        if at + sum(sizes) > len(body):
+            raise FormatError(f"{self.path}: texts run out of their record")
+        parts = []
+        for size in sizes:
+            parts.append(bytes(body[at:at + size]))
+            at += size
+        return parts
+
+    def interpreted(self, word):
+        """The code and the offset (None: not begun) of a word of a stack; None of an address."""
+        if word >> 56 != 0x81:
+            return None
+        offset = word & NOT_BEGUN
+        return self.code[word >> 24 & 0xffffffff], None if offset == NOT_BEGUN else offset
+
+    def interpreted_frames(self):
+        """Those of all stacks, in words, each once."""
+        words = {word for stack in self.stacks.values() for word in stack.frames}
+        found = filter(None, map(self.interpreted, words))
+        return sorted(f"{code.name} {code.file}:{code.first_line} {offset}"
+                      for code, offset in found)
 
     @staticmethod
     def _sample(body, ref, thread, cpu, flags):
@@ -373,6 +415,9 @@ def summary(trace):
         "mappings": dict(collections.Counter(mapping.kind for mapping in trace.mappings)),
         "utilization": len(trace.utilization),
         "residency": len(trace.residency),
+        "interpreters": [f"{i.version >> 24}.{i.version >> 16 & 255}.{i.version >> 8 & 255} "
+                         f"{i.frames} {i.small_objects}" for i in trace.interpreters.values()],
+        "interpreted": trace.interpreted_frames(),
         "segment": trace.header.segment,
         "carried": len(trace.carried),
         "checkpoints": len(trace.checkpoints),

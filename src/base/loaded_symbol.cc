@@ -52,16 +52,27 @@ Tables tables_of(const link_map* module) {
   return tables;
 }
 
-/// Defined, of a type that can be called, and not an old version kept for
-/// compatibility (hidden bit of its version).
-bool is_match(const Tables& tables, std::uint32_t index, const char* name) {
+enum class Wanted : std::uint8_t { kFunction, kVariable };
+
+struct Name {
+  const char* text;
+  Wanted wanted;
+};
+
+bool is_of_type(unsigned type, Wanted wanted) {
+  if (wanted == Wanted::kVariable) return type == STT_OBJECT;
+  return type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
+}
+
+/// Defined, of the type that is wanted, and not an old version kept for compatibility (hidden bit
+/// of its version).
+bool is_match(const Tables& tables, std::uint32_t index, const Name& name) {
   constexpr std::uint16_t kHiddenVersion = 0x8000;
   const ElfW(Sym)& symbol = tables.symbols[index];
   const unsigned type = ELF64_ST_TYPE(symbol.st_info);
-  return symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 &&
-         (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
+  return symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 && is_of_type(type, name.wanted) &&
          (tables.versions == nullptr || (tables.versions[index] & kHiddenVersion) == 0) &&
-         strcmp(tables.strings + symbol.st_name, name) == 0;
+         strcmp(tables.strings + symbol.st_name, name.text) == 0;
 }
 
 std::uint32_t gnu_hash_of(const char* name) {
@@ -72,14 +83,14 @@ std::uint32_t gnu_hash_of(const char* name) {
 
 /// Index of the symbol or 0. Layout: counts, Bloom words, buckets, chains; a
 /// chain ends at an odd hash.
-std::uint32_t find_gnu(const Tables& tables, const char* name) {
+std::uint32_t find_gnu(const Tables& tables, const Name& name) {
   const std::uint32_t* head = tables.gnu_hash;
   const std::uint32_t bucket_count = head[0];
   const std::uint32_t first_symbol = head[1];
   const std::uint32_t* buckets = head + 4 + head[2] * (sizeof(ElfW(Addr)) / 4);
   const std::uint32_t* chains = buckets + bucket_count;
   if (bucket_count == 0) return 0;
-  const std::uint32_t hash = gnu_hash_of(name);
+  const std::uint32_t hash = gnu_hash_of(name.text);
   std::uint32_t index = buckets[hash % bucket_count];
   if (index < first_symbol) return 0;
   for (;; ++index) {
@@ -90,7 +101,7 @@ std::uint32_t find_gnu(const Tables& tables, const char* name) {
 }
 
 /// The old table gives the number of symbols; a linear search is enough for it.
-std::uint32_t find_sysv(const Tables& tables, const char* name) {
+std::uint32_t find_sysv(const Tables& tables, const Name& name) {
   const std::uint32_t count = tables.sysv_hash[1];
   for (std::uint32_t index = 1; index < count; ++index) {
     if (is_match(tables, index, name)) return index;
@@ -104,9 +115,8 @@ void* address_of(const link_map* module, const ElfW(Sym) & symbol) {
   return reinterpret_cast<void* (*)()>(address)();
 }
 
-}  // namespace
-
-void* find_symbol(const link_map* module, const char* name) {
+/// Null if there is none.
+const ElfW(Sym) * find(const link_map* module, const Name& name) {
   const Tables tables = tables_of(module);
   if (tables.symbols == nullptr || tables.strings == nullptr) return nullptr;
   std::uint32_t index = 0;
@@ -115,7 +125,26 @@ void* find_symbol(const link_map* module, const char* name) {
   } else if (tables.sysv_hash != nullptr) {
     index = find_sysv(tables, name);
   }
-  return index == 0 ? nullptr : address_of(module, tables.symbols[index]);
+  return index == 0 ? nullptr : &tables.symbols[index];
+}
+
+}  // namespace
+
+void* find_symbol(const link_map* module, const char* name) {
+  const ElfW(Sym)* symbol = find(module, {name, Wanted::kFunction});
+  return symbol == nullptr ? nullptr : address_of(module, *symbol);
+}
+
+void* find_variable(const link_map* module, const char* name) {
+  const ElfW(Sym)* symbol = find(module, {name, Wanted::kVariable});
+  return symbol == nullptr ? nullptr : reinterpret_cast<void*>(module->l_addr + symbol->st_value);
+}
+
+CodeRange find_code(const link_map* module, const char* name) {
+  const ElfW(Sym)* symbol = find(module, {name, Wanted::kFunction});
+  if (symbol == nullptr) return {0, 0};
+  const Address start = module->l_addr + symbol->st_value;
+  return {start, start + symbol->st_size};
 }
 
 }  // namespace geiger::base

@@ -6,10 +6,22 @@
 
 #include <link.h>
 
+#include "base/units.h"
+
 namespace geiger::base {
 
 /// Address of what `module` defines as `name` in its default version, null if
 /// nothing. An indirect function's resolver is called. Bounded by the hash table.
 [[nodiscard]] void* find_symbol(const link_map* module, const char* name);
+
+/// The same for a variable.
+[[nodiscard]] void* find_variable(const link_map* module, const char* name);
+
+/// Where a function's code lies, without parts that the compiler put elsewhere; 0 and 0 if `module`
+/// defines none of this name.
+struct CodeRange {
+  Address start, end;
+};
+[[nodiscard]] CodeRange find_code(const link_map* module, const char* name);
 
 }  // namespace geiger::base

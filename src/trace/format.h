@@ -31,6 +31,7 @@
 
 #include "base/units.h"
 #include "vocabulary/entry_point.h"
+#include "vocabulary/interpreter.h"
 #include "vocabulary/losses.h"
 #include "vocabulary/mapping_kind.h"
 
@@ -50,8 +51,10 @@ inline constexpr Bytes kMaxCapacity = Bytes{1} << 35;
 inline constexpr unsigned kFileMode = 0600;
 inline constexpr unsigned kGuardedFileMode = 0400;
 
-/// Frames kept per stack, innermost first; deeper stacks are flagged.
-inline constexpr std::size_t kMaxFrames = 255;
+/// Frames kept per stack, innermost first; deeper stacks are flagged. Stacks with frames of an
+/// interpreter have several of its own per frame of the program.
+inline constexpr std::size_t kMaxNativeFrames = 255;
+inline constexpr std::size_t kMaxFrames = 1023;
 
 /// Life of the runtime as seen from outside. Only moves downwards in this list.
 enum class State : std::uint32_t {
@@ -130,7 +133,8 @@ struct FileHeader {
   std::atomic<std::int32_t> children_errno;
   /// errno that refused the next segment, so that this one went on; 0 if none.
   std::atomic<std::int32_t> segment_errno;
-  std::uint32_t reserved2;
+  /// Stacks that lack an interpreter's frames, as they could not be read safely at that instant.
+  std::atomic<std::uint32_t> unread_stacks;
 };
 static_assert(sizeof(FileHeader) <= kControlOffset);
 
@@ -177,7 +181,9 @@ enum class RecordType : std::uint8_t {
   kThinning = 14,
   kTally = 15,
   kResidency = 16,
-  kMaxKnown = kResidency,
+  kCode = 17,
+  kInterpreter = 18,
+  kMaxKnown = kInterpreter,
 };
 
 /// Header word: type 8 | flags 8 | words 12 | cpu 12 | thread 24.
@@ -210,6 +216,8 @@ inline constexpr std::uint8_t kFlagCertain = 0x01;
 inline constexpr std::uint8_t kFlagTruncated = 0x01;
 /// FreeRecord: not a free seen by us; the address came back from the allocator.
 inline constexpr std::uint8_t kFlagUnseen = 0x01;
+/// CodeRecord: its name or its line table is longer than a record has room for, and was cut.
+inline constexpr std::uint8_t kFlagCutCode = 0x01;
 /// CarriedRecord: void, what it was to carry has ended.
 inline constexpr std::uint8_t kFlagVoid = 0x40;
 /// TallyRecord: of samples whose frees are not recorded (thinning).
@@ -324,9 +332,9 @@ struct FreeRecord {
 };
 static_assert(sizeof(FreeRecord) == 24);
 
-/// A call stack, leaf first; `count` return addresses follow the two words.
-/// Frame 0 is the return address into the caller of the entry point. Modules
-/// are those recorded before this record (the latest wins where they overlap).
+/// A call stack, leaf first; `count` frames follow the two words: return addresses, and words of
+/// an interpreter's frames (InterpretedFrame). Frame 0 is the return address into the caller of the
+/// entry point. Modules are those recorded before this record (the latest wins where they overlap).
 struct StackRecord {
   std::uint64_t header;
   std::uint64_t count;
@@ -442,6 +450,55 @@ struct ResidencyRecord {
   std::uint64_t resident_bytes;  ///< Of the requested ones, on resident pages.
 };
 static_assert(sizeof(ResidencyRecord) == 32);
+
+/// The frame of a function that an interpreter runs, as a word of a stack: bit 63 | kind 7 | code
+/// 32 | offset 24, from the top. No address has bit 63. It follows the native
+/// frame of the interpreter's loop that runs it, which is nearer to the leaf; frames that one loop
+/// runs follow one another, the callee first.
+struct InterpretedFrame {
+  Ref code;              ///< Its CodeRecord.
+  std::uint32_t offset;  ///< Of its instruction in its code, in units of 2 bytes, or kNotBegun.
+
+  static constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t kPython = std::uint64_t{1} << 56;
+  static constexpr std::uint32_t kNotBegun = 0xffffff;
+
+  [[nodiscard]] static constexpr bool is_one(std::uint64_t word) {
+    return (word & (kMark | 0x7f * kPython)) == (kMark | kPython);
+  }
+  [[nodiscard]] constexpr std::uint64_t pack() const {
+    return kMark | kPython | std::uint64_t{code} << 24 | offset;
+  }
+  [[nodiscard]] static constexpr InterpretedFrame unpack(std::uint64_t word) {
+    return {static_cast<Ref>(word >> 24), static_cast<std::uint32_t>(word & kNotBegun)};
+  }
+};
+
+/// A function of an interpreted program, written before the first stack that names it. Behind it:
+/// name, file and line table, UTF-8 and bytes as the interpreter has them, padded to a word.
+struct CodeRecord {
+  std::uint64_t header;
+  Ref interpreter;  ///< The InterpreterRecord that says how to read the line table.
+  std::int32_t first_line;
+  std::uint32_t name_bytes;   ///< Qualified name, from Python 3.11 on; else the plain one.
+  std::uint32_t file_bytes;   ///< Path as the program gave it.
+  std::uint32_t lines_bytes;  ///< Line table.
+  std::uint32_t reserved;
+};
+static_assert(sizeof(CodeRecord) == 32);
+
+/// An interpreter of the process, written before the first code of it in each segment and again
+/// when `frames` or `small_objects` changes: the latest one of a `start` holds.
+struct InterpreterRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  std::uint64_t start;    ///< Where its module lies.
+  std::uint32_t version;  ///< As Py_Version: 0x030b02f0 is 3.11.2.
+  vocabulary::InterpretedFrames frames;
+  vocabulary::SmallObjects small_objects;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(InterpreterRecord) == 40);
 
 // ----------------------------------------------------------------- chunks ---
 

@@ -61,6 +61,12 @@ struct BodyCheck : RecordSink {
     const bool draws = epoch.interval >= 1 && std::bit_cast<double>(epoch.lambda_bits) > 0.0;
     if (!draws) fault = Fault::kEpochValues;
   }
+  void on(const Record& record, const CodeRecord& code) {
+    const std::uint64_t room = record.words.size_bytes() - sizeof(CodeRecord);
+    const std::uint64_t text =
+        std::uint64_t{code.name_bytes} + code.file_bytes + std::uint64_t{code.lines_bytes};
+    if (text > room) fault = Fault::kText;
+  }
   void on(const Record& record, const NameRecord& name) { fault = check_text(record, name); }
   void on(const Record& record, const MarkRecord& mark) { fault = check_text(record, mark); }
 
@@ -180,6 +186,23 @@ std::string_view text_of(const Record& record) {
   const std::size_t bytes =
       is_name ? record.as<NameRecord>().text_bytes : record.as<MarkRecord>().text_bytes;
   return {reinterpret_cast<const char*>(body_of(record, fixed)), bytes};
+}
+
+std::string_view name_of(const Record& code) {
+  return {reinterpret_cast<const char*>(body_of(code, sizeof(CodeRecord))),
+          code.as<CodeRecord>().name_bytes};
+}
+
+std::string_view file_of(const Record& code) {
+  const auto& layout = code.as<CodeRecord>();
+  return {reinterpret_cast<const char*>(body_of(code, sizeof layout)) + layout.name_bytes,
+          layout.file_bytes};
+}
+
+std::span<const std::uint8_t> lines_of(const Record& code) {
+  const auto& layout = code.as<CodeRecord>();
+  const std::string_view file = file_of(code);
+  return {reinterpret_cast<const std::uint8_t*>(file.data() + file.size()), layout.lines_bytes};
 }
 
 std::string_view name_of(const ThreadNameRecord& record) {

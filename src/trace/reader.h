@@ -106,6 +106,10 @@ struct Hole {
 [[nodiscard]] std::string_view path_of(const Record& module);
 /// The text of a kName or kMark record.
 [[nodiscard]] std::string_view text_of(const Record& record);
+/// The texts of a kCode record, not checked to be UTF-8, and its line table.
+[[nodiscard]] std::string_view name_of(const Record& code);
+[[nodiscard]] std::string_view file_of(const Record& code);
+[[nodiscard]] std::span<const std::uint8_t> lines_of(const Record& code);
 /// The name of a thread.
 [[nodiscard]] std::string_view name_of(const ThreadNameRecord& record);
 

@@ -48,6 +48,10 @@ constexpr void with_layout(RecordType type, Visit&& visit) {
       return visit(std::type_identity<TallyRecord>());
     case RecordType::kResidency:
       return visit(std::type_identity<ResidencyRecord>());
+    case RecordType::kCode:
+      return visit(std::type_identity<CodeRecord>());
+    case RecordType::kInterpreter:
+      return visit(std::type_identity<InterpreterRecord>());
   }
 }
 

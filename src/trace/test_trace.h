@@ -71,6 +71,31 @@ class TestTrace {
     return append(RecordType::kModule, body);
   }
 
+  Ref interpreter(std::uint32_t version, Address start,
+                  vocabulary::InterpretedFrames frames = vocabulary::InterpretedFrames::kRecorded,
+                  vocabulary::SmallObjects small = vocabulary::SmallObjects::kSampled,
+                  std::uint64_t time = 1500) {
+    const std::uint64_t body[] = {
+        time, start, version | std::uint64_t{static_cast<std::uint32_t>(frames)} << 32,
+        static_cast<std::uint32_t>(small)};
+    return append(RecordType::kInterpreter, body);
+  }
+
+  struct CodeText {
+    std::string_view name, file;
+    std::int32_t first_line = 1;
+    std::string_view lines = {};  ///< Bytes of the line table.
+  };
+  Ref code(Ref interpreter, const CodeText& code, std::uint8_t flags = 0) {
+    const std::uint64_t fixed[] = {
+        interpreter | std::uint64_t{static_cast<std::uint32_t>(code.first_line)} << 32,
+        code.name.size() | std::uint64_t{code.file.size()} << 32, code.lines.size()};
+    std::string text(code.name);
+    text += code.file;
+    text += code.lines;
+    return append_text(RecordType::kCode, fixed, text, 0, flags);
+  }
+
   struct Drawn {
     std::uint64_t time = 2000;
     Ref stack = 0;
@@ -252,11 +277,11 @@ class TestTrace {
 
  private:
   Ref append_text(RecordType type, std::span<const std::uint64_t> fixed, std::string_view text,
-                  std::uint32_t thread) {
+                  std::uint32_t thread, std::uint8_t flags = 0) {
     std::vector<std::uint64_t> body(fixed.begin(), fixed.end());
     body.resize(body.size() + (text.size() + 7) / 8, 0);
     std::memcpy(body.data() + fixed.size(), text.data(), text.size());
-    return append(type, body, 0, thread);
+    return append(type, body, flags, thread);
   }
 
   std::vector<std::uint64_t> words_;

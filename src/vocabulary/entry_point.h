@@ -21,6 +21,13 @@ enum class EntryPoint : std::uint8_t {
   kNewAligned = 11,
   kNewArrayAligned = 12,
   kReported = 13,  ///< The program said so, of a heap that it manages itself.
+  // CPython's domains, whose small blocks come from pools of its own: objects, and memory.
+  kPyObjectMalloc = 14,
+  kPyObjectCalloc = 15,
+  kPyObjectRealloc = 16,
+  kPyMemMalloc = 17,
+  kPyMemCalloc = 18,
+  kPyMemRealloc = 19,
 };
 
 /// "malloc", "operator new[]", ...; "" where unknown.
@@ -54,10 +61,26 @@ enum class EntryPoint : std::uint8_t {
       return "operator new[] (aligned)";
     case EntryPoint::kReported:
       return "custom heap";
+    case EntryPoint::kPyObjectMalloc:
+      return "PyObject_Malloc";
+    case EntryPoint::kPyObjectCalloc:
+      return "PyObject_Calloc";
+    case EntryPoint::kPyObjectRealloc:
+      return "PyObject_Realloc";
+    case EntryPoint::kPyMemMalloc:
+      return "PyMem_Malloc";
+    case EntryPoint::kPyMemCalloc:
+      return "PyMem_Calloc";
+    case EntryPoint::kPyMemRealloc:
+      return "PyMem_Realloc";
   }
   return "";
 }
 
+/// Whether it gives memory for objects of Python.
+[[nodiscard]] constexpr bool is_python_object(EntryPoint entry_point) {
+  return entry_point >= EntryPoint::kPyObjectMalloc && entry_point <= EntryPoint::kPyObjectRealloc;
+}
 /// Whether it is an operator new[].
 [[nodiscard]] constexpr bool is_array_new(EntryPoint entry_point) {
   return entry_point == EntryPoint::kNewArray || entry_point == EntryPoint::kNewArrayAligned;

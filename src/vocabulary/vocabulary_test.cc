@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "vocabulary/entry_point.h"
+#include "vocabulary/interpreter.h"
 #include "vocabulary/losses.h"
 
 namespace geiger::vocabulary {
@@ -49,7 +50,7 @@ void expect_words(std::size_t enumerators, std::size_t without, auto text_of) {
 }
 
 TEST(Vocabulary, NamesEveryEntryPoint) {
-  expect_words<EntryPoint>(14, kLargestTried, [](EntryPoint point) { return name_of(point); });
+  expect_words<EntryPoint>(20, kLargestTried, [](EntryPoint point) { return name_of(point); });
   EXPECT_EQ(name_of(EntryPoint::kReported), "custom heap");
   EXPECT_EQ(name_of(static_cast<EntryPoint>(200)), "");
 }
@@ -70,6 +71,17 @@ TEST(Vocabulary, HasWordsForEveryDropCause) {
 TEST(Vocabulary, HasWordsForEveryStopReason) {
   expect_words<StopReason>(5, 0, [](StopReason reason) { return words_of(reason).key; });
   expect_words<StopReason>(5, 0, [](StopReason reason) { return words_of(reason).text; });
+}
+
+TEST(Vocabulary, HasWordsForWhatIsRecordedOfAnInterpreter) {
+  const auto frames_key = [](InterpretedFrames frames) { return words_of(frames).key; };
+  const auto frames_text = [](InterpretedFrames frames) { return words_of(frames).text; };
+  expect_words<InterpretedFrames>(5, kLargestTried, frames_key);
+  expect_words<InterpretedFrames>(5, kLargestTried, frames_text);
+  const auto objects_key = [](SmallObjects objects) { return words_of(objects).key; };
+  const auto objects_text = [](SmallObjects objects) { return words_of(objects).text; };
+  expect_words<SmallObjects>(5, kLargestTried, objects_key);
+  expect_words<SmallObjects>(5, kLargestTried, objects_text);
 }
 
 }  // namespace

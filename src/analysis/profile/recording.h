@@ -12,6 +12,7 @@
 #include "analysis/profile/memory/observations.h"
 #include "base/units.h"
 #include "vocabulary/entry_point.h"
+#include "vocabulary/interpreter.h"
 #include "vocabulary/losses.h"
 #include "vocabulary/mapping_kind.h"
 
@@ -28,12 +29,21 @@ inline constexpr std::uint32_t kNone = 0xffffffff;
 /// The heap of what the process's own allocator gave.
 inline constexpr std::uint32_t kProcessHeap = kNone;
 
-/// A mapped executable or shared object of one process image.
+/// What a module is to the interpreted programs of a recording.
+enum class ModuleKind : std::uint8_t {
+  kNative,       ///< An executable or a shared object.
+  kInterpreter,  ///< One that runs programs whose frames are in the stacks.
+  kSource,       ///< Not mapped: a source file that an interpreter runs.
+};
+
+/// A mapped executable or shared object of one process image; or a source file of an interpreted
+/// program, whose locations have their frames from the start, and no addresses.
 struct Module {
   std::string path;
   std::string build_id;  ///< Lower-case hex, may be empty.
   Address start = 0, end = 0;
   Address bias = 0;  ///< Run-time address minus ELF vaddr.
+  ModuleKind kind = ModuleKind::kNative;
 };
 
 /// A symbolized frame; a location has one or more, inlined callee first.
@@ -44,7 +54,8 @@ struct Frame {
   std::uint32_t line = 0;   ///< 0 = unknown.
 };
 
-/// A program point: a module and an ELF vaddr, unique in a Recording.
+/// A program point: a module and an ELF vaddr, or a function and a line of an interpreted program;
+/// unique in a Recording.
 struct Location {
   std::uint32_t module = kNone;  ///< kNone: outside every known module (JIT, anonymous).
   Address vaddr = 0;          ///< ELF vaddr of the return address; run-time address if no module.
@@ -164,6 +175,16 @@ struct ResidencyAnswer {
   Bytes resident = 0;  ///< Of its requested bytes.
 };
 
+/// An interpreter that ran in a process.
+struct Interpreter {
+  std::uint32_t process = 0;
+  Address start = 0;          ///< Of its module, at run time.
+  std::uint32_t version = 0;  ///< Of CPython, as Py_Version: 0x030b02f0 is 3.11.2.
+  vocabulary::InterpretedFrames frames = vocabulary::InterpretedFrames::kRecorded;
+  vocabulary::SmallObjects small_objects = vocabulary::SmallObjects::kNotKnown;
+  bool operator==(const Interpreter&) const = default;
+};
+
 /// Function of the only frame of stacks that a runtime had no room to tell apart.
 inline constexpr std::string_view kUntoldStacks = "[stacks not distinguished]";
 
@@ -273,6 +294,7 @@ struct Recording {
   std::vector<MappingEvent> mappings;
   std::vector<Utilization> utilization;
   std::vector<ResidencyAnswer> residency_answers;
+  std::vector<Interpreter> interpreters;
   /// Of heaps that the program manages itself: memory that may well be part of a
   /// sample of the process's own heap, so the two are never added.
   std::vector<Sample> heap_samples;
@@ -284,6 +306,11 @@ struct Recording {
   std::uint64_t unrecorded_processes = 0;  ///< That left a trace without any record.
   /// How readers tell a program's own frames from plumbing (frame_roles.h); none: as built in.
   std::shared_ptr<const FrameRules> frame_rules;
+
+  /// Whether the location is a line of an interpreted program.
+  [[nodiscard]] bool is_source(const Location& location) const {
+    return location.module < modules.size() && modules[location.module].kind == ModuleKind::kSource;
+  }
 
   /// The vector that contains the samples of a heap, with those of others.
   [[nodiscard]] const std::vector<Sample>& samples_beside(std::uint32_t heap) const {

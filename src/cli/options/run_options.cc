@@ -111,6 +111,12 @@ void add_sampling_options(CLI::App& run, run::RunOptions& options) {
              "How to walk stacks: auto (unwind tables) or fp (frame pointers)",
              Choices<bool>{{"auto", false}, {"fp", true}},
              [&runtime](bool uses) { runtime.uses_frame_pointers = uses; });
+  using Python = run::RuntimeSettings::Python;
+  add_choice(
+      run, "--python", "HOW",
+      "What to record of CPython: all (frames and small\nobjects), stacks (frames only) or off",
+      Choices<Python>{{"all", Python::kAll}, {"stacks", Python::kStacks}, {"off", Python::kOff}},
+      [&runtime](Python python) { runtime.python = python; });
   run.add_flag("--free-stacks", runtime.records_free_stacks, "Record where samples are freed");
   run.add_flag_callback(
       "--no-mappings", [&runtime] { runtime.records_mappings = false; },

@@ -22,6 +22,7 @@
 #include "runtime/interpose/conclude.h"
 #include "runtime/interpose/elf_lookup.h"
 #include "runtime/interpose/originals.h"
+#include "runtime/interpose/python_domains.h"
 #include "runtime/interpose/slots.h"
 
 using geiger::base::Attachment;
@@ -232,6 +233,7 @@ GEIGER_EXPORT int geiger_detach_v1() {
   const KeptErrno kept;
   if (!is_attached()) return geiger::base::kNothingToDo;
   const int error = turn_everything(Lead::kToOriginals);
+  leave_domains();
   geiger::capture::detach();
   set_state(AttachState::kDetached);
   return error;

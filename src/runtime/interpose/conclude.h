@@ -3,6 +3,7 @@
 
 #include "runtime/capture/capture.h"
 #include "runtime/interpose/originals.h"
+#include "runtime/interpose/python_domains.h"
 
 namespace geiger::interpose {
 
@@ -11,9 +12,11 @@ inline void conclude(const capture::Decision& decision, void* pointer, std::size
                      trace::EntryPoint entry_point, std::size_t alignment,
                      const unwind::Registers& caller) {
   if (pointer == nullptr) return capture::retract(decision, size);
-  if (!decision.is_sample) return;
-  capture::record(decision, {pointer, size, usable_size_of(pointer, size), entry_point, alignment},
-                  caller);
+  if (decision.is_sample) {
+    capture::record(decision,
+                    {pointer, size, usable_size_of(pointer, size), entry_point, alignment}, caller);
+  }
+  look_after_python(decision);
 }
 
 }  // namespace geiger::interpose

@@ -138,9 +138,11 @@ void record(Position position, StackMemory& stack, Trace& out) {
       recorder.reach_end();
       break;
     }
+    const Registers at{position.at.ip, position.at.sp, position.at[Slot::kRbp]};
     std::uint32_t module = 0;
     const Outcome outcome = step(position, stack, module);
-    if (!recorder.push(frame, module)) break;
+    if (!recorder.push(at, frame, module)) break;
+    if (outcome == Outcome::kSteppedFromSignal) recorder.pass_signal();
     if (outcome == Outcome::kEnd) recorder.reach_end();
     if (outcome == Outcome::kEnd || outcome == Outcome::kLost) break;
   }

@@ -1,6 +1,7 @@
 // Puts frames into a Trace and hashes them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/unwind/unwind.h"
@@ -12,11 +13,18 @@ class Recorder {
   explicit Recorder(Trace& trace)
       : trace_(&trace), next_(trace.frames), end_(trace.frames + trace.capacity) {
     trace_->truncated = true;  // Until an end is seen.
+    trace_->handler_frames = 0;
+    if (trace.stack_pointers != nullptr) {
+      to_stack_pointer_ =
+          reinterpret_cast<char*>(trace.stack_pointers) - reinterpret_cast<char*>(trace.frames);
+    }
   }
 
   /// False: no room left.
-  [[gnu::always_inline]] bool push(std::uint64_t frame, std::uint32_t module) {
+  [[gnu::always_inline]] bool push(const Registers& at, std::uint64_t frame, std::uint32_t module) {
     if (next_ == end_) return false;
+    // Without a place for it, it goes where the frame goes right after.
+    *reinterpret_cast<std::uint64_t*>(reinterpret_cast<char*>(next_) + to_stack_pointer_) = at.sp;
     *next_++ = frame;
     // Addresses have at most 57 bits and the id 13: no two pairs share a word
     // as long as the address is below 2^51, else the product still parts them.
@@ -26,6 +34,9 @@ class Recorder {
   }
 
   void reach_end() { trace_->truncated = false; }
+
+  /// A signal interrupted the next frame.
+  void pass_signal() { trace_->handler_frames = static_cast<std::size_t>(next_ - trace_->frames); }
 
   /// Spreads the last frames over all bits: tables take the low ones.
   void finish() {
@@ -39,6 +50,7 @@ class Recorder {
   Trace* trace_;
   std::uint64_t* next_;
   std::uint64_t* end_;
+  std::ptrdiff_t to_stack_pointer_ = 0;  ///< In bytes, from where a frame goes.
   std::uint64_t hash_ = 0;
 };
 

@@ -73,6 +73,11 @@ struct Trace {
   /// Over frames and their module ids; differs when another module lies at the
   /// same addresses.
   std::uint64_t hash = 0;
+  /// If not null, has room for `capacity` as well, and gets the stack pointer of each frame: frame
+  /// i lies from stack_pointers[i] up to stack_pointers[i + 1].
+  std::uint64_t* stack_pointers = nullptr;
+  /// So many frames at the leaf are those of signal handlers.
+  std::size_t handler_frames = 0;
 };
 
 /// Finds the loader's lookup of modules and takes the modules mapped now as

@@ -59,7 +59,7 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
       if (base - at.sp >= end - at.sp || base % 8 != 0) break;
     }
     const std::uint64_t cfa = base + rule.cfa_offset();
-    if (cfa > end || !local.push(at.ip, rule.module())) break;
+    if (cfa > end || !local.push(at, at.ip, rule.module())) break;
     const std::uint64_t saved_bp = StackMemory::load(cfa + rule.bp_offset());
     at = {StackMemory::load(cfa - 8), cfa, rule.saves_bp() ? saved_bp : at.bp};
   }
@@ -77,7 +77,7 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
     if (follows_tables && after_signal == 0) walk_plain(at, stack, recorder);
     if (at.ip == 0) break;
     const Rule rule = rules.find(at.ip - 1 + after_signal);
-    if (!recorder.push(at.ip + after_signal, rule.module())) return Outcome::kRecorded;
+    if (!recorder.push(at, at.ip + after_signal, rule.module())) return Outcome::kRecorded;
     Rule::Kind kind = rule.kind();
     if (kind == Rule::Kind::kEnd) break;
     if (!follows_tables && !rule.is_signal_frame()) kind = Rule::Kind::kFramePointer;
@@ -88,6 +88,7 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
                                                    : step_by_frame_pointer(at, stack);
     if (!stepped) return Outcome::kRecorded;
     after_signal = rule.is_signal_frame() ? 1 : 0;
+    if (after_signal != 0) recorder.pass_signal();
   }
   recorder.reach_end();
   return Outcome::kRecorded;

@@ -235,6 +235,7 @@ void ImageDecoder::warn(const Oddities& oddities) {
   line(oddities.frees_without_sample, "frees of samples that are not in this trace, ignored");
   line(oddities.repeated_frees, "repeated frees of a sample, ignored");
   line(references.unknown_names, "names that were never written or have another kind, ignored");
+  line(references.unknown_code, "frames or code of interpreters without their records");
   line(oddities.impossible_utilization, "slabs with impossible fill counts, ignored");
   line(oddities.impossible_residency, "objects with impossible residency, ignored");
   line(references.impossible_tallies, "tallies with more freed than allocated, corrected");

@@ -16,7 +16,9 @@ Interner::Interner(profile::Recording& recording)
 
 std::uint32_t Interner::module(const profile::Module& module) {
   const auto next = static_cast<std::uint32_t>(recording_.modules.size());
-  const auto [place, is_new] = modules_.try_emplace(std::pair(module.path, module.build_id), next);
+  const bool is_source = module.kind == profile::ModuleKind::kSource;
+  const auto [place, is_new] =
+      modules_.try_emplace(std::tuple(module.path, module.build_id, is_source), next);
   if (is_new) recording_.modules.push_back(module);
   return place->second;
 }
@@ -29,6 +31,22 @@ std::uint32_t Interner::location(std::uint32_t module, Address vaddr, std::uint3
   return place->second;
 }
 
+std::uint32_t Interner::source_line(const profile::Frame& frame, std::uint32_t process) {
+  profile::Module source;
+  source.path = frame.file;
+  source.kind = profile::ModuleKind::kSource;
+  const std::uint32_t file = module(source);
+  const auto next = static_cast<std::uint32_t>(recording_.locations.size());
+  const auto [place, is_new] =
+      source_lines_.try_emplace(std::tuple(file, frame.function, frame.line), next);
+  if (is_new) {
+    const auto index = static_cast<std::uint32_t>(recording_.frames.size());
+    recording_.frames.push_back(frame);
+    recording_.locations.push_back({file, 0, process, {index}});
+  }
+  return place->second;
+}
+
 std::uint32_t Interner::stack(profile::Stack& stack) {
   // The set compares indexes, so the candidate has to stand in the vector.
   const auto next = static_cast<std::uint32_t>(recording_.stacks.size());
@@ -38,6 +56,13 @@ std::uint32_t Interner::stack(profile::Stack& stack) {
   stack = std::move(recording_.stacks.back());
   recording_.stacks.pop_back();
   return *place;
+}
+
+void Interner::interpreter(const profile::Interpreter& interpreter) {
+  const auto [place, is_new] = interpreters_.try_emplace(
+      std::pair(interpreter.process, interpreter.start), recording_.interpreters.size());
+  if (is_new) recording_.interpreters.emplace_back();
+  recording_.interpreters[place->second] = interpreter;
 }
 
 std::uint32_t Interner::epoch(Bytes interval, double lambda) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,8 +27,12 @@ class Interner {
   std::uint32_t module(const profile::Module& module);
   /// A program point. Outside every module (kNone) it belongs to its process.
   std::uint32_t location(std::uint32_t module, Address vaddr, std::uint32_t process);
+  /// A line of a function of an interpreted program, whose file is a module of its own.
+  std::uint32_t source_line(const profile::Frame& frame, std::uint32_t process);
   /// Takes the stack if it is new, else leaves it unchanged.
   std::uint32_t stack(profile::Stack& stack);
+  /// The latest one of a process and a start is kept.
+  void interpreter(const profile::Interpreter& interpreter);
   std::uint32_t epoch(Bytes interval, double lambda);
   std::uint32_t label(const std::string& text, std::uint32_t parent);
   std::uint32_t type(const std::string& text);
@@ -58,7 +63,11 @@ class Interner {
   profile::Recording& recording_;
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> labels_;  ///< By parent, text.
   Names types_, heaps_;
-  std::map<std::pair<std::string, std::string>, std::uint32_t> modules_;  ///< By path, build id.
+  /// By path, build id, and whether it is a source file.
+  std::map<std::tuple<std::string, std::string, bool>, std::uint32_t> modules_;
+  /// By module, function and line.
+  std::map<std::tuple<std::uint32_t, std::string, std::uint32_t>, std::uint32_t> source_lines_;
+  std::map<std::pair<std::uint32_t, Address>, std::size_t> interpreters_;  ///< By process, start.
   std::map<std::pair<Bytes, std::uint64_t>, std::uint32_t> epochs_;  ///< By T and lambda's bits.
   tsl::robin_map<Point, std::uint32_t, PointHash> points_;
   tsl::robin_set<std::uint32_t, StackHash, StackSame, std::allocator<std::uint32_t>, true> stacks_;

@@ -113,8 +113,8 @@ void Referents::on(const Record& record, const trace::StackRecord& /*layout*/) {
   stack.is_truncated = (record.header.flags & trace::kFlagTruncated) != 0;
   const auto frames = trace::frames_of(record);
   stack.locations.reserve(frames.size());
-  for (const Address address : frames) {
-    const std::uint32_t location = location_of(address);
+  for (const std::uint64_t word : frames) {
+    const std::uint32_t location = location_of(word);
     if (!is_in_runtime(location)) stack.locations.push_back(location);
   }
   stacks_.add(record.ref(), interner_.stack(stack));
@@ -128,21 +128,64 @@ void Referents::on(const Record& record, const trace::ModuleRecord& layout) {
   module.end = layout.end;
   module.bias = layout.bias;
   modules_.insert(layout.start, {layout.end, layout.bias, interner_.module(module)});
+  mark_interpreters();
   // Not clear(), whose cost is that of the largest size the table ever had.
   locations_ = {};
 }
 
-std::uint32_t Referents::location_of(Address address) {
-  const auto known = locations_.find(address);
+void Referents::on(const Record& record, const trace::InterpreterRecord& layout) {
+  code_.add_interpreter(record.ref(), layout.version);
+  interner_.interpreter(
+      {process_, layout.start, layout.version, layout.frames, layout.small_objects});
+  constexpr std::size_t kMostWaiting = 64;
+  const bool is_recorded = layout.frames == vocabulary::InterpretedFrames::kRecorded;
+  if (is_recorded && interpreters_.size() < kMostWaiting) {
+    interpreters_.push_back(layout.start);
+    mark_interpreters();
+  }
+}
+
+/// The record of an interpreter and the one of its module come in either order.
+void Referents::mark_interpreters() {
+  std::erase_if(interpreters_, [this](Address start) {
+    const Mapping* mapping = modules_.find(start);
+    if (mapping != nullptr) {
+      recording_.modules[mapping->module].kind = profile::ModuleKind::kInterpreter;
+    }
+    return mapping != nullptr;
+  });
+}
+
+void Referents::on(const Record& record, const trace::CodeRecord& layout) {
+  if (!code_.add(record, layout)) ++oddities_.unknown_code;
+}
+
+std::uint32_t Referents::location_of(std::uint64_t word) {
+  const auto known = locations_.find(word);
   if (known != locations_.end()) return known->second;
+  const std::uint32_t location = trace::InterpretedFrame::is_one(word)
+                                     ? interpreted_location(trace::InterpretedFrame::unpack(word))
+                                     : native_location(word);
+  locations_.emplace(word, location);
+  return location;
+}
+
+std::uint32_t Referents::interpreted_location(const trace::InterpretedFrame& frame) {
+  auto found = code_.frame_of(frame);
+  if (!found) {
+    ++oddities_.unknown_code;
+    found = {std::string(kUnknownCode), {}, std::string(kUnknownCode), 0};
+  }
+  return interner_.source_line(*found, process_);
+}
+
+std::uint32_t Referents::native_location(Address address) {
   // A call can be the last instruction of its module: look at the call, not at
   // the return address.
   const Mapping* mapping = address == 0 ? nullptr : modules_.find(address - 1);
-  const std::uint32_t location =
-      mapping == nullptr ? interner_.location(kNone, address, process_)
-                         : interner_.location(mapping->module, address - mapping->bias, process_);
-  locations_.emplace(address, location);
-  return location;
+  return mapping == nullptr
+             ? interner_.location(kNone, address, process_)
+             : interner_.location(mapping->module, address - mapping->bias, process_);
 }
 
 std::uint32_t Referents::stack_of(trace::Ref ref) {

@@ -1,4 +1,5 @@
-// What samples refer to within one image: stacks, intervals, labels, types and heaps.
+// What samples refer to within one image: stacks with their native and interpreted frames,
+// intervals, labels, types and heaps.
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -6,8 +7,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/ingest/decode/interner.h"
+#include "analysis/ingest/decode/interpreted_code.h"
 #include "analysis/ingest/decode/module_map.h"
 #include "analysis/ingest/decode/ref_index.h"
 #include "analysis/profile/hash.h"
@@ -23,6 +26,7 @@ struct ReferenceOddities {
   std::uint64_t corrected_rates = 0;
   std::uint64_t unknown_names = 0;
   std::uint64_t impossible_tallies = 0;
+  std::uint64_t unknown_code = 0;
 };
 
 class Referents : public trace::RecordSink {
@@ -38,6 +42,8 @@ class Referents : public trace::RecordSink {
   void on(const trace::Record& record, const trace::ModuleRecord& layout);
   void on(const trace::Record& record, const trace::EpochRecord& layout);
   void on(const trace::Record& record, const trace::NameRecord& layout);
+  void on(const trace::Record& record, const trace::InterpreterRecord& layout);
+  void on(const trace::Record& record, const trace::CodeRecord& layout);
 
   /// Its thread and the one that frees it stay numbers of the trace. Nothing where a sample has
   /// no inclusion probability, so that it cannot be weighted.
@@ -55,7 +61,10 @@ class Referents : public trace::RecordSink {
  private:
   void take_label(trace::Ref ref, trace::Ref around, const std::string& text);
 
-  [[nodiscard]] std::uint32_t location_of(Address address);
+  [[nodiscard]] std::uint32_t location_of(std::uint64_t word);
+  [[nodiscard]] std::uint32_t native_location(Address address);
+  [[nodiscard]] std::uint32_t interpreted_location(const trace::InterpretedFrame& frame);
+  void mark_interpreters();
   [[nodiscard]] bool is_in_runtime(std::uint32_t location) const;
   [[nodiscard]] std::uint32_t epoch_of(trace::Ref ref);
   [[nodiscard]] std::uint32_t add_epoch(Bytes interval, double lambda);
@@ -72,7 +81,9 @@ class Referents : public trace::RecordSink {
   RefIndex epochs_;
   ModuleMap modules_;
   tsl::robin_map<Address, std::uint32_t, profile::SpreadHash>
-      locations_;  ///< Valid until the next module.
+      locations_;  ///< By word of a stack. Valid until the next module.
+  InterpretedCode code_;
+  std::vector<Address> interpreters_;  ///< Where those lie whose module is not known yet.
   /// A name's record, decoded: its kind, and the index of the label or type.
   struct KnownName {
     trace::NameKind kind;

@@ -167,6 +167,18 @@ Diagnosis check_stacks(const Patient& patient) {
           "If the program keeps frame pointers, try geiger run --unwind fp."};
 }
 
+Diagnosis check_interpreters(const Patient& patient) {
+  const std::vector<std::string> lines = present::interpreter_lines(patient.recording);
+  if (lines.empty()) {
+    return {Severity::kGood, "interpreters",
+            "Stacks have Python's frames, and its small objects are sampled.", "", ""};
+  }
+  return {Severity::kNote, "interpreters", fmt::format("{}.", fmt::join(lines, ". ")),
+          "Stacks without its frames show the interpreter's own functions; small objects that are "
+          "not sampled appear as arenas of 256 KiB to 1 MiB.",
+          ""};
+}
+
 Diagnosis check_names(const Patient& patient) {
   const Recording& recording = patient.recording;
   std::uint64_t unnamed = 0, leaves = 0;

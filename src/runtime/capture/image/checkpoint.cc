@@ -32,7 +32,7 @@ trace::Ref carry_epoch(Segment& next, const Segment& before, trace::Ref epoch) {
 
 trace::Ref carry_stack_of(Segment& next, const Segment& before, trace::Ref stack) {
   if (stack == 0) return 0;
-  return carry_stack(next, stack, before.writer.at<trace::StackRecord>(stack));
+  return carry_stack(next, before, stack, before.writer.at<trace::StackRecord>(stack));
 }
 
 /// A sample with its references moved; no room: stack and epoch stay 0.

@@ -18,6 +18,7 @@
 #include "runtime/capture/control/dormancy.h"
 #include "runtime/capture/image/checkpoint.h"
 #include "runtime/capture/program/names.h"
+#include "runtime/capture/sample/interpreted.h"
 #include "runtime/capture/sample/live_samples.h"
 #include "runtime/capture/tables/arena.h"
 #include "runtime/capture/tables/filter.h"
@@ -208,6 +209,7 @@ bool lie_down() {
   if (is_ready) {
     find_executable();
     unwind::init();
+    find_interpreter();
     note_settings_asleep();
   }
   image.phase.store(is_ready ? Phase::kDormant : Phase::kOff, std::memory_order_release);
@@ -230,6 +232,7 @@ GEIGER_SLOW_PATH bool start_slow() {
   if (image.settings.directory != nullptr || image.settings.in_memory) {
     find_executable();
     unwind::init();
+    find_interpreter();
     started = start_image(false);
   }
   image.phase.store(started ? Phase::kSampling : Phase::kOff, std::memory_order_release);

@@ -180,6 +180,9 @@ Segment* free_place() {
   segment->stacks.wipe();
   segment->epochs.wipe();
   segment->tallies.wipe();
+  segment->codes.wipe();
+  segment->interpreter.store(0, std::memory_order_relaxed);
+  segment->interpreter_told.store(0, std::memory_order_relaxed);
   segment->modules_written.store(0, std::memory_order_relaxed);
   return segment;
 }

@@ -49,12 +49,15 @@ struct Segment {
   trace::Writer writer;
   Epoch epoch;
   std::atomic<std::uint32_t> modules_written;
-  NumberTable stacks{512};             ///< Hash -> StackRecord.
-  NumberTable epochs{256};             ///< Interval -> an EpochRecord of it.
-  NumberTable tallies{512};            ///< Hash -> TallyRecord.
-  std::atomic<std::uint32_t> readers;  ///< Holds, or kClaimed.
-  void* memory;                        ///< Of traces in memory, null before the first.
-  Bytes full_at;                       ///< Where the next segment is due; 0 = never.
+  NumberTable stacks{512};                      ///< Hash -> StackRecord.
+  NumberTable epochs{256};                      ///< Interval -> an EpochRecord of it.
+  NumberTable tallies{512};                     ///< Hash -> TallyRecord.
+  NumberTable codes{512};                       ///< Hash -> CodeRecord.
+  std::atomic<trace::Ref> interpreter;          ///< Its record, 0 = none yet.
+  std::atomic<std::uint32_t> interpreter_told;  ///< What the record says: interpreted.cc.
+  std::atomic<std::uint32_t> readers;           ///< Holds, or kClaimed.
+  void* memory;                                 ///< Of traces in memory, null before the first.
+  Bytes full_at;                                ///< Where the next segment is due; 0 = never.
 };
 
 /// Places for segments: the current one, one that slow paths may still be in, and two more

@@ -52,7 +52,14 @@ struct Settings {
   bool starts_paused = false;
   bool free_stacks = false;
   bool records_mappings = true;
+  /// What is recorded of CPython: its small objects and its frames, only those, or neither.
+  enum class Python : std::uint8_t { kAll, kStacks, kOff };
+  Python python = Python::kAll;
 };
+
+/// What the process was started with, as the kernel laid it out: a null ends it. Null where that
+/// is not known.
+[[nodiscard]] char** initial_arguments();
 
 /// Reads the environment the process was started with. A value that cannot be
 /// read makes the runtime inert: guessing would give wrong numbers.

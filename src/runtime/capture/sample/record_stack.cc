@@ -8,6 +8,7 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "runtime/capture/image/image.h"
+#include "runtime/capture/sample/interpreted.h"
 #include "runtime/capture/sample/write.h"
 #include "runtime/capture/thread/thread_state.h"
 #include "trace/append.h"
@@ -39,9 +40,16 @@ unwind::StackBounds stack_bounds(const ThreadState& state, std::uint64_t sp) {
   return is_inside ? unwind::StackBounds{sp, high} : unwind::StackBounds{sp, 0};
 }
 
+/// Attaching loads the runtime from a descriptor: readers know our frames by this name.
+constexpr char kOwnPath[] = "/libgeiger-preload.so";
+
 const char* module_path(const unwind::Module& module) {
   const auto* map = static_cast<const link_map*>(module.link_map);
   if (map == nullptr || map->l_name == nullptr) return "";
+  const auto own = reinterpret_cast<std::uint64_t>(&record_stack);
+  const bool is_own = own - module.start < module.end - module.start;
+  constexpr char kDescriptors[] = "/proc/";
+  if (is_own && strncmp(map->l_name, kDescriptors, sizeof kDescriptors - 1) == 0) return kOwnPath;
   return map->l_name[0] == '\0' ? executable_path() : map->l_name;
 }
 
@@ -71,12 +79,17 @@ void write_new_modules(Segment& segment) {
   const std::uint32_t known = unwind::modules_known();
   std::uint32_t written = segment.modules_written.load(std::memory_order_acquire);
   if (written >= known) return;
+  find_interpreter();
   for (std::uint32_t id = written + 1; id <= known; ++id) {
     if (!write_module(segment, unwind::module(id))) return;
   }
   while (written < known && !segment.modules_written.compare_exchange_weak(
                                 written, known, std::memory_order_acq_rel)) {
   }
+}
+
+unwind::Mode walk_mode() {
+  return image.settings.use_frame_pointers ? unwind::Mode::kFramePointers : unwind::Mode::kAuto;
 }
 
 trace::Ref write_stack(Segment& segment, const unwind::Trace& walked) {
@@ -103,9 +116,7 @@ trace::Ref find_or_write(Segment& segment, const unwind::Trace& walked) {
 
 trace::Ref walk_into(unwind::Trace& walked, Segment& segment, const ThreadState& state,
                      const unwind::Registers& caller) {
-  const auto mode =
-      image.settings.use_frame_pointers ? unwind::Mode::kFramePointers : unwind::Mode::kAuto;
-  unwind::walk(caller, stack_bounds(state, caller.sp), mode, walked);
+  unwind::walk(caller, stack_bounds(state, caller.sp), walk_mode(), walked);
   return find_or_write(segment, walked);
 }
 
@@ -122,33 +133,46 @@ trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Regi
   const void* frame = __builtin_frame_address(0);
   // A deeper frame than the one that walks interrupted it; a shallower one finds
   // a walk that a handler jumped out of.
+  state.holds_interpreter = false;
   if (state.walking_frame != nullptr && frame < state.walking_frame) {
     return record_nested(segment, state, caller);
   }
   state.walking_frame = frame;
-  unwind::Trace walked{.frames = state.frames, .capacity = trace::kMaxFrames};
-  const trace::Ref ref = walk_into(walked, segment, state, caller);
-  state.walked = static_cast<std::uint32_t>(walked.count);
+  InterpretedWalk* interpreted = interpreted_walk(state);
+  unwind::Trace walked =
+      interpreted != nullptr
+          ? native_part(*interpreted)
+          : unwind::Trace{.frames = state.frames, .capacity = trace::kMaxNativeFrames};
+  unwind::walk(caller, stack_bounds(state, caller.sp), walk_mode(), walked);
+  state.last_frames = walked.frames;
+  state.last_count = static_cast<std::uint32_t>(walked.count);
+  if (interpreted != nullptr) walked = with_interpreted(segment, state, walked);
+  const trace::Ref ref = find_or_write(segment, walked);
   state.walking_frame = nullptr;
   return ref;
 }
 
 void expect_stack(const ThreadState& state) {
-  unwind::expect(state.frames, std::min<std::size_t>(state.walked, kMaxExpected));
+  unwind::expect(state.last_frames, std::min<std::size_t>(state.last_count, kMaxExpected));
 }
 
 // The hash of a walk is over the ids of modules too, which the record does not hold: carried
 // stacks are known by where they stood, and may be there twice.
-trace::Ref carry_stack(Segment& segment, trace::Ref before, const trace::StackRecord& record) {
+trace::Ref carry_stack(Segment& segment, const Segment& from, trace::Ref before,
+                       const trace::StackRecord& record) {
   const std::uint64_t key = (std::uint64_t{before} << 32 | 1) * 0x9e3779b97f4a7c15U;
   if (const trace::Ref known = segment.stacks.find(key); known != 0) return known;
-  const auto flags = RecordHeader::unpack(record.header).flags;
-  const unwind::Trace walked{
-      .frames = const_cast<std::uint64_t*>(reinterpret_cast<const std::uint64_t*>(&record + 1)),
-      .capacity = record.count,
-      .count = record.count,
-      .truncated = (flags & trace::kFlagTruncated) != 0};
-  const trace::Ref ref = write_stack(segment, walked);
+  const auto* words = reinterpret_cast<const std::uint64_t*>(&record + 1);
+  write_new_modules(segment);
+  carry_codes(segment, from, words, record.count);
+  const trace::Heading heading{.flags = RecordHeader::unpack(record.header).flags,
+                               .more_bytes = record.count * sizeof(std::uint64_t)};
+  const trace::Ref ref =
+      trace::append<trace::StackRecord>(segment.writer, heading, [&](trace::StackRecord& carried) {
+        carried.count = record.count;
+        auto* to = reinterpret_cast<std::uint64_t*>(&carried + 1);
+        for (std::uint64_t i = 0; i < record.count; ++i) to[i] = carried_word(segment, words[i]);
+      }).ref;
   if (ref != 0) segment.stacks.insert(key, ref);
   return ref;
 }

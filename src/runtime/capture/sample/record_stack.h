@@ -18,8 +18,9 @@ trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Regi
 /// last one needed, of which the next shares most.
 void expect_stack(const ThreadState& state);
 
-/// Reference, in this segment, of the stack in `record`, whose reference in the previous segment is
-/// `before`; 0 if it could not be recorded.
-trace::Ref carry_stack(Segment& segment, trace::Ref before, const trace::StackRecord& record);
+/// Reference, in this segment, of the stack in `record`, whose reference in the previous segment,
+/// `from`, is `before`; 0 if it could not be recorded.
+trace::Ref carry_stack(Segment& segment, const Segment& from, trace::Ref before,
+                       const trace::StackRecord& record);
 
 }  // namespace geiger::capture

@@ -27,6 +27,8 @@ namespace geiger::capture {
 /// path (a signal handler), or jumped out of it.
 inline constexpr std::uint64_t kTaken = ~std::uint64_t{0};
 
+struct InterpretedWalk;
+
 struct alignas(64) ThreadState {
   sampling::CounterSampler sampler;
   /// The value that the counter was last set to; kTaken while a slow path decides.
@@ -60,8 +62,12 @@ struct alignas(64) ThreadState {
   bool is_telling;                       ///< Inside a listener (events.h).
   bool has_name;
   char name[16];
-  std::uint32_t walked;  ///< Frames that the last walk left in `frames`.
-  std::uint64_t frames[trace::kMaxFrames];
+  InterpretedWalk* interpreted;      ///< Room for frames of an interpreter; null before the first.
+  const std::uint64_t* last_frames;  ///< Of the last walk, in `frames` or in `interpreted`.
+  std::uint32_t last_count;
+  /// At its last sample it ran an interpreter and held its lock, outside of any handler.
+  bool holds_interpreter;
+  std::uint64_t frames[trace::kMaxNativeFrames];
 };
 
 enum Lifecycle : std::uint32_t { kFree = 0, kAdopting = 1, kLive = 2 };

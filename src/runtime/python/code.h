@@ -1,0 +1,43 @@
+// Code objects: which function of the program a frame runs, and what a reader needs to find its
+// lines.
+//
+// Code objects die and their addresses come back, so one is known by its address and a print over
+// what it refers to.
+//
+// Threads, signals: as memory.h. Allocates: never.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+#include "runtime/python/layout.h"
+#include "runtime/python/memory.h"
+
+namespace geiger::python {
+
+struct Code {
+  Address address;
+  std::int32_t first_line;
+  Address file, name, lines;  ///< Strings, and the bytes of the line table.
+
+  /// Differs for different code, also where it lies at the address of one that is gone.
+  [[nodiscard]] std::uint64_t key() const;
+};
+
+[[nodiscard]] bool read_code(const Layout& layout, const Memory& memory, Address address,
+                             Code& code);
+
+/// Writes a string object as UTF-8 and returns its length in bytes; what does not fit is cut at a
+/// character, and `is_cut` set. 0 for what is no string.
+[[nodiscard]] std::size_t copy_text(const Layout& layout, const Memory& memory, Address object,
+                                    char* to, std::size_t room, bool& is_cut);
+
+/// Where the contents of a bytes object are; 0 and 0 for what cannot be read.
+struct Contents {
+  Address start;
+  std::size_t bytes;
+};
+[[nodiscard]] Contents contents_of(const Memory& memory, Address object);
+
+}  // namespace geiger::python

@@ -1,0 +1,62 @@
+// Reads of the interpreter's memory.
+//
+// A thread that holds the interpreter's lock, and that no signal interrupted, may follow its own
+// frames as the interpreter itself does. Elsewhere what is read may be in the middle of a change or
+// freed: there the kernel is asked for each word, and a word that is not mapped is no fault.
+//
+// Threads, signals: a value of its walk. System calls: none, or one per read if checked; they are
+// refused in programs that restrict their own. errno is left alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace geiger::python {
+
+enum class Trust : std::uint8_t {
+  kDirect,   ///< What is read is this thread's, and whole.
+  kChecked,  ///< The kernel reads.
+};
+
+class Memory {
+ public:
+  explicit Memory(Trust trust) : trust_(trust) {}
+
+  /// False: no address of an object, or not mapped.
+  template <typename Value>
+  [[gnu::always_inline]] bool read(Address address, Value& value) const {
+    if (!is_plausible(address)) [[unlikely]] {
+      return false;
+    }
+    if (trust_ == Trust::kChecked) [[unlikely]] {
+      return ask_kernel(address, &value, sizeof value);
+    }
+    load(address, &value, sizeof value);
+    return true;
+  }
+
+  /// Bytes of a string or a table.
+  bool read(Address address, void* bytes, std::size_t count) const {
+    if (!is_plausible(address)) return false;
+    if (trust_ == Trust::kChecked) return ask_kernel(address, bytes, count);
+    load(address, bytes, count);
+    return true;
+  }
+
+ private:
+  /// User space of x86-64, without the page at 0.
+  static bool is_plausible(Address address) { return address - 4096 < (Address{1} << 47) - 4096; }
+
+  [[gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::always_inline]] static void load(
+      Address address, void* bytes, std::size_t count) {
+    __builtin_memcpy(bytes, reinterpret_cast<const void*>(address), count);
+  }
+
+  static bool ask_kernel(Address address, void* bytes, std::size_t count);
+
+  Trust trust_;
+};
+
+}  // namespace geiger::python

@@ -1,0 +1,82 @@
+// The frames of the Python program on a stack, and where they belong between the native ones.
+//
+//   own_state       the thread's state, and how far it may be trusted    interpreter.h
+//   collect         follows its chain of frames, by runs                 layout.h
+//   merge           puts each run behind the native frame that runs it
+//
+// Merging is by address. Each activation of the interpreter's loop keeps something of the chain in
+// its own native frame, so the run lies in the frame i with
+//   stack_pointers[i] <= address < stack_pointers[i + 1]
+// No symbols are needed, so stripped interpreters and code the compiler split are merged like any
+// other.
+//
+// Threads, signals: as unwind.h, but for system calls: memory.h. Allocates: never.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+#include "runtime/python/interpreter.h"
+#include "runtime/python/memory.h"
+#include "runtime/unwind/unwind.h"
+
+namespace geiger::python {
+
+inline constexpr std::uint32_t kNotBegun = 0xffffff;
+
+/// A frame of the program, leaf first.
+struct Frame {
+  Address code;
+  /// Of the first frame of a run: an address in the native frame that runs it, 0 where the
+  /// interpreter has none. In all others kSameRun.
+  Address native;
+  std::uint32_t offset;  ///< Of its instruction, in units of 2 bytes.
+};
+inline constexpr Address kSameRun = ~Address{0};
+
+struct Frames {
+  Frame* frames;
+  std::size_t capacity;
+  std::size_t count = 0;
+  bool is_cut = false;  ///< There are more.
+  /// The thread holds the interpreter's lock, and no signal interrupted it.
+  bool is_own = false;
+};
+
+enum class Walked : std::uint8_t {
+  kFrames,      ///< All that there are, none included.
+  kUnreadable,  ///< They could not be read safely, or made no sense.
+};
+
+/// Collects the frames of the calling thread, whose native frames are `native`, with stack
+/// pointers. The first walks of an interpreter are checked; if they make no sense it gets no more.
+[[nodiscard]] Walked collect(Interpreter& interpreter, const unwind::Trace& native, Frames& out,
+                             Trust& trust);
+
+/// Calls put_native(index) for the frames of `native` and put_frame(frame) for those of `frames`,
+/// in the order of the stack, leaf first.
+template <typename PutNative, typename PutFrame>
+void merge(const Interpreter& interpreter, const unwind::Trace& native, const Frames& frames,
+           const PutNative& put_native, const PutFrame& put_frame) {
+  std::size_t at = 0;
+  for (; at < native.handler_frames; ++at) put_native(at);
+  const auto runs = [&](std::size_t index, Address address) {
+    if (address == 0) {
+      const Address pc = native.frames[index] - 1;
+      return pc >= interpreter.eval.start && pc < interpreter.eval.end;
+    }
+    return index + 1 < native.count && address < native.stack_pointers[index + 1];
+  };
+  for (std::size_t i = 0; i < frames.count; ++i) {
+    const Frame& frame = frames.frames[i];
+    if (frame.native != kSameRun) {
+      while (at < native.count && !runs(at, frame.native)) put_native(at++);
+      if (at < native.count) put_native(at++);
+    }
+    put_frame(frame);
+  }
+  for (; at < native.count; ++at) put_native(at);
+}
+
+}  // namespace geiger::python
