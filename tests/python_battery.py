@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
-"""Python programs that are hard on a profiler do the same with and without geiger: under the
-interpreter of the machine and the newest found; --all takes all that are found, and more intervals.
-"""
+"""Python programs that are hard on a profiler do the same with and without geiger."""
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
@@ -12,12 +9,10 @@ import harness
 import python_frames
 
 NASTY = sorted((pathlib.Path(__file__).resolve().parent / "python" / "nasty").glob("*.py"))
+INTERVALS = ["1", "512KiB"]
 
 
 class PythonBattery(unittest.TestCase):
-    interpreters = sorted({*list(python_frames.interpreters())[:1], *list(
-        python_frames.interpreters())[-1:]})
-    intervals = ["1", "512KiB"]
 
     @staticmethod
     def outcome(*words):
@@ -25,10 +20,10 @@ class PythonBattery(unittest.TestCase):
         return done.returncode, done.stdout, done.stderr
 
     def test_the_same_with_and_without(self):
-        for python in self.interpreters:
+        for python in python_frames.some_interpreters():
             for script in NASTY:
                 bare = self.outcome(python, script)
-                for interval in self.intervals:
+                for interval in INTERVALS:
                     with self.subTest(python=python, script=script.name, interval=interval), \
                             tempfile.TemporaryDirectory() as directory:
                         trace = pathlib.Path(directory) / "trace.geiger"
@@ -41,8 +36,4 @@ class PythonBattery(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--all" in sys.argv:
-        sys.argv.remove("--all")
-        PythonBattery.interpreters = list(python_frames.interpreters())
-        PythonBattery.intervals = ["1", "4KiB", "512KiB"]
     unittest.main()

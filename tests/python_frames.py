@@ -43,6 +43,14 @@ def interpreters():
             yield path
 
 
+def some_interpreters():
+    """The machine's, the oldest and the newest; all with GEIGER_ALL_PYTHONS=1."""
+    found = list(interpreters())
+    if os.environ.get("GEIGER_ALL_PYTHONS"):
+        return found
+    return list(dict.fromkeys(found[:2] + found[-1:]))
+
+
 def distance_of_dump(path):
     """From PyGILState_GetThisThreadState to _Py_DumpTraceback, in the file that has both."""
     libraries = subprocess.run([path, "-c", "import sysconfig as s; print(s.get_config_var('LIBDIR'),"

@@ -40,16 +40,34 @@ class PythonObjects(unittest.TestCase):
         self.assertGreater(full - before, 39000)
         self.assertAlmostEqual(live[1] - live[0], full - before, delta=FEW)
         self.assertAlmostEqual(live[2] - live[1], less - full, delta=FEW)
+        self.assert_counted_once(trace)
         (*_, interpreter) = trace.interpreters.values()
         return interpreter
 
+    def assert_counted_once(self, trace):
+        """A block that is counted twice seems to come back while it lives."""
+        self.assertFalse([free for free in trace.frees if free.unseen])
+
+    def test_larger_ones_are_counted_by_malloc_alone(self):
+        """Also where they are as large as the interval, and leave the countdown alone."""
+        for python in python_frames.some_interpreters():
+            for environment in {}, {"PYTHONMALLOC": "debug"}:
+                for interval in "1", "4KiB":
+                    with self.subTest(python, interval=interval, **environment):
+                        _, trace = self.record(python, "--interval", interval, script="growing.py",
+                                               environment=environment.items())
+                        large = [s for s in trace.samples if s.requested > 512
+                                 and s.entry_point in PYTHON_ENTRY_POINTS]
+                        self.assertEqual(large, [])
+                        self.assert_counted_once(trace)
+
     def test_each_small_object_is_counted_once(self):
-        for python in python_frames.interpreters():
+        for python in python_frames.some_interpreters():
             with self.subTest(python):
                 self.assertEqual(self.check_counts(python).small_objects, SAMPLED)
 
     def test_also_with_the_debugging_allocator(self):
-        for python in python_frames.interpreters():
+        for python in python_frames.some_interpreters():
             for how in ({"environment": {"PYTHONMALLOC": "debug"}.items()},
                         {"environment": {"PYTHONMALLOC": "pymalloc"}.items()},
                         {"words": ["-X", "dev"]}, {"words": ["-bXdev"]}):
@@ -57,7 +75,7 @@ class PythonObjects(unittest.TestCase):
                     self.assertEqual(self.check_counts(python, **how).small_objects, SAMPLED)
 
     def test_malloc_counts_what_malloc_serves(self):
-        for python in python_frames.interpreters():
+        for python in python_frames.some_interpreters():
             with self.subTest(python):
                 _, trace = self.record(python, "--interval", "1",
                                        environment={"PYTHONMALLOC": "malloc"}.items())

@@ -44,6 +44,19 @@ using SetAllocator = void(int, Allocator*);
 /// What we go before, by domain.
 constinit Allocator before[3]{};
 
+/// What the thread has counted so far: differs as soon as anything below has counted. A certain
+/// object, as large as the interval, leaves the countdown as it was, and settles.
+struct Counted {
+  std::uint64_t countdown, allocated;
+  [[nodiscard]] bool operator==(const Counted&) const = default;
+};
+
+GEIGER_FAST_PATH Counted counted_so_far() {
+  const capture::ThreadState* state = capture::own_state();
+  return {capture::tls.countdown,
+          state == nullptr ? 0 : state->allocated.load(std::memory_order_relaxed)};
+}
+
 /// What pymalloc serves from its pools.
 constexpr std::size_t kLargestSmall = 512;
 constexpr std::size_t kPoolAlignment = 16;
@@ -101,14 +114,14 @@ GEIGER_SLOW_PATH void* count_slow(void* pointer, std::size_t size, EntryPoint en
 template <Domain kDomain>
 GEIGER_SLOW_PATH void* realloc_known_slow(void* context, void* old, std::size_t size) {
   const std::uint64_t taken = capture::take(old);
-  const std::uint64_t countdown = capture::tls.countdown;
+  const Counted counted = counted_so_far();
   void* pointer = before[kDomain].realloc(context, old, size);
   if (pointer == nullptr && size != 0) {
     capture::put_back(old, taken);
     return pointer;
   }
   capture::settle_taken(taken, caller_registers());
-  if (pointer != nullptr && capture::tls.countdown == countdown && capture::exhausts(size)) {
+  if (pointer != nullptr && counted_so_far() == counted && capture::exhausts(size)) {
     conclude_small(capture::decide(size), pointer, size, realloc_of(kDomain), caller_registers());
   }
   return pointer;
@@ -125,9 +138,9 @@ template <Domain kDomain>
 void* py_realloc(void* context, void* old, std::size_t size) {
   if (capture::filter.maybe_holds(old)) [[unlikely]]
     return realloc_known_slow<kDomain>(context, old, size);
-  const std::uint64_t countdown = capture::tls.countdown;
+  const Counted counted = counted_so_far();
   void* pointer = before[kDomain].realloc(context, old, size);
-  if (pointer != nullptr && capture::tls.countdown == countdown && capture::exhausts(size))
+  if (pointer != nullptr && counted_so_far() == counted && capture::exhausts(size))
       [[unlikely]] {
     return count_slow(pointer, size, realloc_of(kDomain));
   }
@@ -161,9 +174,9 @@ struct OfPools {
 template <Domain kDomain>
 struct OfOthers {
   static void* malloc(void* context, std::size_t size) {
-    const std::uint64_t countdown = capture::tls.countdown;
+    const Counted counted = counted_so_far();
     void* pointer = before[kDomain].malloc(context, size);
-    if (pointer != nullptr && capture::tls.countdown == countdown && capture::exhausts(size))
+    if (pointer != nullptr && counted_so_far() == counted && capture::exhausts(size))
         [[unlikely]] {
       return count_slow(pointer, size, malloc_of(kDomain));
     }
@@ -171,9 +184,9 @@ struct OfOthers {
   }
 
   static void* calloc(void* context, std::size_t count, std::size_t size) {
-    const std::uint64_t countdown = capture::tls.countdown;
+    const Counted counted = counted_so_far();
     void* pointer = before[kDomain].calloc(context, count, size);
-    if (pointer != nullptr && capture::tls.countdown == countdown &&
+    if (pointer != nullptr && counted_so_far() == counted &&
         capture::exhausts(count * size)) [[unlikely]] {
       return count_slow(pointer, count * size, calloc_of(kDomain));
     }
