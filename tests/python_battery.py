@@ -13,7 +13,6 @@ INTERVALS = ["1", "512KiB"]
 
 
 class PythonBattery(unittest.TestCase):
-
     @staticmethod
     def outcome(*words):
         done = subprocess.run(words, capture_output=True, text=True, timeout=300)

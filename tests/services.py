@@ -77,7 +77,7 @@ class Services(harness.ProcessTest):
         """A `geiger run` of the program; the pid of its worker."""
         environment = harness.environment([], {"XDG_RUNTIME_DIR": self.runtime})
         self.process = subprocess.Popen(
-            command or [GEIGER, "run", *options, "--", "/usr/bin/python3", "-c", PROGRAM, *words],
+            command or [GEIGER, "run", "--python", "off", *options, "--", "/usr/bin/python3", "-c", PROGRAM, *words],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             cwd=self.directory, env=environment)
         self.addCleanup(self.process.kill)

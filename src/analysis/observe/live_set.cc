@@ -16,7 +16,7 @@ constexpr Bytes kOwnMapping = 128 * kKiB;
 
 void LiveSet::add(trace::Ref ref, const trace::SampleRecord& sample) {
   if (sample.heap() != 0) return;  // Not the allocator's: perhaps not even memory of ours.
-  live_[ref] = {ref, sample.address, sample.requested(), sample.usable()};
+  live_[ref] = {ref, sample.address, sample.requested(), sample.usable(), sample.entry_point()};
   if (sample.requested() < kOwnMapping && places_.size() < kMostPlaces) {
     places_.try_emplace(sample.address / kPlace, sample.address);
   }

@@ -24,6 +24,7 @@ struct LiveSample {
   Address address = 0;
   Bytes requested = 0;
   Bytes usable = 0;
+  trace::EntryPoint entry_point = trace::EntryPoint::kMalloc;
 };
 
 /// What the records so far leave alive, and where the allocator has put objects.

@@ -117,7 +117,11 @@ void take_waste(HeapWalk& walk, std::span<const LiveSample> samples, Snapshot& s
 }  // namespace
 
 void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pagemap& pagemap,
-               std::span<const LiveSample> samples, TraceFollower& follower, Snapshot& snapshot) {
+               std::span<const LiveSample> all, TraceFollower& follower, Snapshot& snapshot) {
+  std::vector<LiveSample> samples(all.begin(), all.end());
+  std::erase_if(samples, [](const LiveSample& sample) {
+    return vocabulary::is_of_python_pool(sample.entry_point);
+  });
   const auto readable = check_allocator(base::file_name_of(follower.header().allocator));
   if (!readable.has_value()) {
     snapshot.waste_fault = readable.reason();

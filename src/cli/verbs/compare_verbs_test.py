@@ -40,8 +40,8 @@ class CompareVerbs(unittest.TestCase):
             cls.truth[name] = json.loads(done.stdout)
 
     @classmethod
-    def record(cls, name, seed, *program, interval="4KiB"):
-        done = geiger("run", "-q", "--interval", interval, "--seed", str(seed), "-f",
+    def record(cls, name, seed, *program, interval="4KiB", options=()):
+        done = geiger("run", "-q", "--interval", interval, "--seed", str(seed), *options, "-f",
                       "-o", f"{name}.geiger", "--", *program, cwd=cls.here)
         assert done.returncode == 0, done
         return done
@@ -222,7 +222,8 @@ class CompareVerbs(unittest.TestCase):
 
     def test_python_keeps_memory(self):
         for name, blocks in (("small", "2000"), ("large", "7000")):
-            self.record(name, 1, sys.executable, "-c", KEEP, blocks)
+            self.record(name, 1, sys.executable, "-c", KEEP, blocks,
+                        options=("--python", "stacks"))
         kept = 5000 * 1001  # A bytearray of 1000 has a byte more.
         diff = self.json("diff", "small.geiger", "large.geiger")
         self.assertGreater(diff["exact"]["change"], kept)

@@ -277,7 +277,11 @@ export function shortPlaceOf(page: Page, frame: number): string {
   return frame < 0 ? "" : baseName(placeOf(page, frame));
 }
 
-/** The part of a path behind the last slash. */
+/** The part of a path behind the last slash, with its folder where many files have the same name:
+ * "json/__init__.py". */
 export function baseName(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1) || path;
+  const slash = path.lastIndexOf("/");
+  const name = path.slice(slash + 1) || path;
+  if (!/^__(init|main)__\.py/.test(name)) return name;
+  return path.slice(path.lastIndexOf("/", slash - 1) + 1);
 }

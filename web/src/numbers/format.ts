@@ -60,13 +60,21 @@ function grouped(digits: string): string {
   return digits.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+/** A number halfway between two goes to the even one, as in C: toFixed() goes up. */
+function fixed(value: number, decimals: number): string {
+  const steps = value * 10 ** decimals;
+  const low = Math.floor(steps);
+  if (steps - low !== 0.5) return value.toFixed(decimals);
+  return ((low % 2 === 0 ? low : low + 1) / 10 ** decimals).toFixed(decimals);
+}
+
 function number(scaled: number, decimals: number, rounding: Rounding): string {
   if (!Number.isFinite(scaled)) return "?";
   const power = 10 ** decimals;
   // The slack keeps 2.5 from becoming 2.6 because of 2.5000000000000004.
   if (rounding === "up") scaled = Math.ceil(scaled * power * (1 - 1e-12)) / power;
   if (rounding === "down") scaled = Math.floor(scaled * power * (1 + 1e-12)) / power;
-  return decimals === 0 ? grouped(Math.round(scaled).toFixed(0)) : scaled.toFixed(decimals);
+  return decimals === 0 ? grouped(fixed(scaled, 0)) : fixed(scaled, decimals);
 }
 
 function withUnit(text: string, scale: Scale): string {

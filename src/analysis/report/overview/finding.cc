@@ -98,7 +98,8 @@ class Search {
   }
 
   /// The frames of the program's own code that have source lines. A stack without any, of a
-  /// stripped program or inside a library, has all that views show of it.
+  /// stripped program or inside a library, has all that views show of it; one of plumbing alone, as
+  /// of an interpreter that begins, has nobody to blame.
   void add_functions(Path& path, std::uint32_t stack) const {
     std::vector<std::uint32_t> labels, frames;
     labels_.collect(recording_, stack, labels);
@@ -111,7 +112,7 @@ class Search {
     bool has_own = false;
     for (std::size_t i = 0; i < labels.size(); ++i) has_own |= is_own(i);
     for (std::size_t i = 0; i < labels.size(); ++i) {
-      if (has_own && !is_own(i)) continue;
+      if (has_own ? !is_own(i) : profile::is_plumbing(roles_[labels[i]])) continue;
       if (std::ranges::find(path.functions, labels[i]) != path.functions.end()) continue;
       path.functions.push_back(labels[i]);
       path.frames.push_back(frames[i]);
