@@ -16,11 +16,13 @@ std::string typing_fault_of(const Recording& recording, std::uint32_t process) {
 
 }  // namespace
 
-std::optional<PythonTyping> python_typing(const Recording& recording) {
+std::optional<PythonTyping> python_typing(const Recording& recording, bool is_at_end) {
   PythonTyping typing;
+  typing.is_at_end = is_at_end;
   std::vector<bool> has_objects(recording.processes.size());
   for (const Sample& sample : recording.samples) {
     if (!vocabulary::is_python_object(sample.entry_point)) continue;
+    if (is_at_end && sample.free_time != 0) continue;
     ++typing.samples;
     if (sample.type != kNone) ++typing.typed;
     has_objects[sample.process] = true;

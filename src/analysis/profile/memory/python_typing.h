@@ -13,10 +13,11 @@ namespace geiger::profile {
 struct PythonTyping {
   std::uint64_t samples = 0;
   std::uint64_t typed = 0;
-  std::string fault;  ///< Why types could not be read of a process that has such samples.
+  bool is_at_end = false;  ///< Only of those that were alive at the end.
+  std::string fault;       ///< Why types could not be read of a process that has such samples.
 };
 
 /// Nothing where there are no such samples.
-[[nodiscard]] std::optional<PythonTyping> python_typing(const Recording& recording);
+[[nodiscard]] std::optional<PythonTyping> python_typing(const Recording& recording, bool is_at_end);
 
 }  // namespace geiger::profile

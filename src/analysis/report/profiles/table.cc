@@ -12,6 +12,7 @@
 #include "analysis/present/grid.h"
 #include "analysis/present/heading.h"
 #include "analysis/present/json.h"
+#include "analysis/present/python_objects.h"
 #include "analysis/present/share.h"
 #include "analysis/present/stack_json.h"
 #include "analysis/present/text.h"
@@ -219,15 +220,6 @@ present::Grid fitting_grid(const TableReport& report, const present::Style& styl
   return grid_of(report, last, style);
 }
 
-std::string text_of(const profile::PythonTyping& python) {
-  const std::string part = fmt::format("{} of {} have a type", present::exact_count(python.typed),
-                                       present::plural(python.samples, "sampled Python object"));
-  if (!python.fault.empty())
-    return fmt::format("{}: {}.\n", part, present::printable(python.fault));
-  if (python.typed == python.samples) return {};
-  return part + ": the others were freed before they were read, or are not objects.\n";
-}
-
 std::string footer(const TableReport& report, const present::Style& style) {
   std::string out;
   const std::string group(name_of(report.options.by));
@@ -249,7 +241,7 @@ std::string footer(const TableReport& report, const present::Style& style) {
   const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
                                          [](const TableLine& l) { return l.is_order_uncertain; });
   if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
-  if (report.python) out += text_of(*report.python);
+  if (report.python) out += present::text_of(*report.python);
   if (!report.has_whole) {
     out +=
         "The heading covers the process's own heap; other heaps may lie inside it and are not "
@@ -292,7 +284,10 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
                      {},
                      whole.calibrated_to(),
                      {}};
-  if (options.by == GroupBy::kType) report.python = profile::python_typing(recording);
+  if (options.by == GroupBy::kType) {
+    const bool is_at_end = profile.kind == profile::Kind::kLiveAtEnd && !options.scope.at;
+    report.python = profile::python_typing(recording, is_at_end);
+  }
   const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());
   for (std::size_t i = 0; i < std::min(shown + 1, rows.size()); ++i) {
     report.lines.push_back(line_of(rows[order[i]], whole, options));
@@ -352,10 +347,7 @@ void write_fields(present::JsonWriter& json, const TableReport& report,
   json.array("rows", report.lines,
              [&](const TableLine& line) { write_line(json, line, report, recording); });
   json.object("others", [&] { write_fields(json, report.others); });
-  if (!report.python) return;
-  const profile::PythonTyping& python = *report.python;
-  json.key("python_objects").begin_object().field("samples", python.samples);
-  json.field("typed", python.typed).field("fault", python.fault).end_object();
+  write_field(json, report.python);
 }
 
 std::string to_json(const TableReport& report, const profile::Recording& recording) {
