@@ -213,8 +213,8 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
     snapshot.residency_fault = "too many live samples to look up";
   } else {
     add_residency(samples, pagemap, snapshot);
-    types_.read(files_, pagemap, samples, follower_);
     if (wants_waste_) add_waste(files_, mappings, pagemap, samples, follower_, snapshot);
+    types_.read(files_, pagemap, samples, follower_);
   }
   // What was read of a process that was ending is not what it held.
   const auto status = files_.read("status");

@@ -12,11 +12,11 @@
 #include "analysis/present/grid.h"
 #include "analysis/present/heading.h"
 #include "analysis/present/json.h"
-#include "analysis/present/python_objects.h"
 #include "analysis/present/share.h"
 #include "analysis/present/stack_json.h"
 #include "analysis/present/text.h"
 #include "analysis/present/unnamed.h"
+#include "analysis/report/profiles/python_objects.h"
 
 namespace geiger::report {
 namespace {
@@ -241,7 +241,7 @@ std::string footer(const TableReport& report, const present::Style& style) {
   const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
                                          [](const TableLine& l) { return l.is_order_uncertain; });
   if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
-  if (report.python) out += present::text_of(*report.python);
+  if (report.python) out += text_of(*report.python);
   if (!report.has_whole) {
     out +=
         "The heading covers the process's own heap; other heaps may lie inside it and are not "
