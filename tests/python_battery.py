@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 import harness
-import python_frames
+import pythons
 
 NASTY = sorted((pathlib.Path(__file__).resolve().parent / "python" / "nasty").glob("*.py"))
 INTERVALS = ["1", "512KiB"]
@@ -19,7 +19,7 @@ class PythonBattery(unittest.TestCase):
         return done.returncode, done.stdout, done.stderr
 
     def test_the_same_with_and_without(self):
-        for python in python_frames.some_interpreters():
+        for python in pythons.some_interpreters():
             for script in NASTY:
                 bare = self.outcome(python, script)
                 for interval in INTERVALS:

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 import harness
-import python_frames
+import pythons
 import trace_reader
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "python"
@@ -50,7 +50,7 @@ class PythonObjects(unittest.TestCase):
 
     def test_larger_ones_are_counted_by_malloc_alone(self):
         """Also where they are as large as the interval, and leave the countdown alone."""
-        for python in python_frames.some_interpreters():
+        for python in pythons.some_interpreters():
             for environment in {}, {"PYTHONMALLOC": "debug"}:
                 for interval in "1", "4KiB":
                     with self.subTest(python, interval=interval, **environment):
@@ -62,12 +62,12 @@ class PythonObjects(unittest.TestCase):
                         self.assert_counted_once(trace)
 
     def test_each_small_object_is_counted_once(self):
-        for python in python_frames.some_interpreters():
+        for python in pythons.some_interpreters():
             with self.subTest(python):
                 self.assertEqual(self.check_counts(python).small_objects, SAMPLED)
 
     def test_also_with_the_debugging_allocator(self):
-        for python in python_frames.some_interpreters():
+        for python in pythons.some_interpreters():
             for how in ({"environment": {"PYTHONMALLOC": "debug"}.items()},
                         {"environment": {"PYTHONMALLOC": "pymalloc"}.items()},
                         {"words": ["-X", "dev"]}, {"words": ["-bXdev"]}):
@@ -75,7 +75,7 @@ class PythonObjects(unittest.TestCase):
                     self.assertEqual(self.check_counts(python, **how).small_objects, SAMPLED)
 
     def test_malloc_counts_what_malloc_serves(self):
-        for python in python_frames.some_interpreters():
+        for python in pythons.some_interpreters():
             with self.subTest(python):
                 _, trace = self.record(python, "--interval", "1",
                                        environment={"PYTHONMALLOC": "malloc"}.items())

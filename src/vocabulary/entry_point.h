@@ -81,10 +81,6 @@ enum class EntryPoint : std::uint8_t {
 [[nodiscard]] constexpr bool is_python_object(EntryPoint entry_point) {
   return entry_point >= EntryPoint::kPyObjectMalloc && entry_point <= EntryPoint::kPyObjectRealloc;
 }
-/// Whether the block is one of a pool of Python's, and no chunk of malloc's heap.
-[[nodiscard]] constexpr bool is_of_python_pool(EntryPoint entry_point) {
-  return entry_point >= EntryPoint::kPyObjectMalloc && entry_point <= EntryPoint::kPyMemRealloc;
-}
 /// Whether it is an operator new[].
 [[nodiscard]] constexpr bool is_array_new(EntryPoint entry_point) {
   return entry_point == EntryPoint::kNewArray || entry_point == EntryPoint::kNewArrayAligned;

@@ -14,20 +14,16 @@
 // still lives when the walk is over must be a chunk of it.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <vector>
 
 #include "analysis/observe/live_set.h"
+#include "analysis/observe/memory_reader.h"
 #include "analysis/observe/occupancy.h"
 #include "analysis/observe/proc_text.h"
 #include "base/outcome.h"
 
 namespace geiger::observe {
-
-/// Reads [address, address + size) of the process; false where a page of it is not
-/// there. Must not bring pages back from swap or touch new ones.
-using ReadMemory = std::function<bool(Address address, void* into, std::size_t size)>;
 
 /// The chunk of an object: from 16 bytes before it to the next chunk.
 struct ChunkRange {

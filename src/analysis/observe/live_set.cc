@@ -48,6 +48,11 @@ void LiveSet::on(const trace::Record& /*record*/, const trace::MappingRecord& ma
   }
 }
 
+void LiveSet::on(const trace::Record& /*record*/, const trace::InterpreterRecord& interpreter) {
+  const bool is_free = interpreter.frames == vocabulary::InterpretedFrames::kFreeThreaded;
+  interpreters_[interpreter.start] = is_free ? 0 : interpreter.version;
+}
+
 std::vector<LiveSample> LiveSet::by_address() const {
   std::vector<LiveSample> samples;
   samples.reserve(live_.size());

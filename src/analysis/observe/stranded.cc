@@ -1,7 +1,5 @@
 #include "analysis/observe/stranded.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "analysis/observe/glibc_heap.h"
+#include "analysis/observe/memory_reader.h"
 #include "analysis/profile/memory/measured.h"
 #include "base/clock.h"
 #include "base/path.h"
@@ -22,55 +21,8 @@ using profile::Snapshot;
 /// A walk that meets a change of the heap is repeated, not believed.
 constexpr int kTries = 2;
 constexpr Bytes kMostTraceAtOnce = 16 * kMiB;
-
-/// The memory of another process, some pages at a time: a walk asks for 16 bytes here and
-/// there, and a system call for each would cost more than the walk. Reads only what is in
-/// memory: a read of another page would bring it there.
-class MemoryReader {
- public:
-  MemoryReader(int fd, Pagemap& pagemap, Bytes page_bytes)
-      : fd_(fd), pagemap_(pagemap), page_bytes_(page_bytes), buffer_(kPages * page_bytes) {}
-
-  bool read(Address address, void* into, std::size_t size) {
-    for (auto* to = static_cast<char*>(into); size > 0;) {
-      const bool is_here = start_ <= address && address < end_;
-      if (!is_here && !fill(address)) return false;
-      const std::size_t bytes = std::min(size, static_cast<std::size_t>(end_ - address));
-      std::memcpy(to, buffer_.data() + (address - start_), bytes);
-      to += bytes;
-      address += bytes;
-      size -= bytes;
-    }
-    return true;
-  }
-
- private:
-  static constexpr std::size_t kPages = 16;
-
-  bool is_resident(Address page) const {
-    return pagemap_.residency(page, page_bytes_).resident == page_bytes_;
-  }
-
-  /// The page of `address` and those that follow it in memory. Less than a page counts as no page:
-  /// the process unmaps it, or ends.
-  bool fill(Address address) {
-    const Address start = address / page_bytes_ * page_bytes_;
-    start_ = end_ = 0;
-    Bytes bytes = 0;
-    while (bytes < buffer_.size() && is_resident(start + bytes)) bytes += page_bytes_;
-    const ssize_t read = ::pread(fd_, buffer_.data(), bytes, static_cast<off_t>(start));
-    if (read < static_cast<ssize_t>(page_bytes_)) return false;
-    start_ = start;
-    end_ = start + static_cast<Bytes>(read) / page_bytes_ * page_bytes_;
-    return true;
-  }
-
-  int fd_;
-  Pagemap& pagemap_;
-  Bytes page_bytes_;
-  std::vector<char> buffer_;
-  Address start_ = 0, end_ = 0;  ///< What the buffer shows.
-};
+/// Read at once: a walk goes through the heap in steps of some bytes.
+constexpr std::size_t kPagesOfHeap = 16;
 
 /// Fails where the free bytes beside objects of an allocator cannot be read: of all but glibc's
 /// malloc.
@@ -91,6 +43,16 @@ base::Outcome<void> check_allocator(std::string_view allocator) {
         "(glibc's malloc and jemalloc can be read)"};
   }
   return base::Failure{std::string(allocator) + " does not tell from outside"};
+}
+
+/// Python's small blocks lie in arenas that it maps itself, and are no chunks of malloc's.
+std::vector<LiveSample> without_pools(std::span<const LiveSample> samples) {
+  std::vector<LiveSample> chunks(samples.begin(), samples.end());
+  std::erase_if(chunks, [](const LiveSample& sample) {
+    return sample.entry_point >= trace::EntryPoint::kPyObjectMalloc &&
+           sample.entry_point <= trace::EntryPoint::kPyMemRealloc;
+  });
+  return chunks;
 }
 
 /// A sample that was not a chunk of its heap must have been freed meanwhile.
@@ -118,10 +80,6 @@ void take_waste(HeapWalk& walk, std::span<const LiveSample> samples, Snapshot& s
 
 void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pagemap& pagemap,
                std::span<const LiveSample> all, TraceFollower& follower, Snapshot& snapshot) {
-  std::vector<LiveSample> samples(all.begin(), all.end());
-  std::erase_if(samples, [](const LiveSample& sample) {
-    return vocabulary::is_of_python_pool(sample.entry_point);
-  });
   const auto readable = check_allocator(base::file_name_of(follower.header().allocator));
   if (!readable.has_value()) {
     snapshot.waste_fault = readable.reason();
@@ -132,14 +90,12 @@ void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pag
     snapshot.waste_fault = std::string("mem: ") + std::strerror(errno);
     return;
   }
+  const std::vector<LiveSample> samples = without_pools(all);
   for (int i = 0; i < kTries; ++i) {
     pagemap.forget();
-    MemoryReader reader(memory.get(), pagemap, follower.header().page_size);
-    const ReadMemory read = [&reader](Address address, void* into, std::size_t size) {
-      return reader.read(address, into, size);
-    };
+    MemoryReader reader(memory.get(), pagemap, follower.header().page_size, kPagesOfHeap);
     HeapWalk walk{PageOccupancy(follower.header().page_size), {}};
-    const auto walked = walk_glibc(read, mappings, samples, walk);
+    const auto walked = walk_glibc(reader.function(), mappings, samples, walk);
     if (walked.has_value() && all_were_freed(walk.unmatched, follower)) {
       return take_waste(walk, samples, snapshot);
     }
