@@ -306,6 +306,7 @@ void name_lines(std::vector<LeakLine>& lines, profile::GroupBy by, const present
   const std::size_t room = style.width - lead_of(lines.size());
   std::vector<std::string> names;
   std::vector<naming::Named> functions;
+  names.reserve(lines.size());
   for (const LeakLine& line : lines) names.push_back(present::printable(line.site.group.name));
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const profile::LifetimeGroup& group = lines[i].site.group;

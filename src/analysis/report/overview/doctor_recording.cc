@@ -57,6 +57,7 @@ std::string modules_without_names(const Recording& recording, std::size_t most) 
   }
   std::erase_if(samples, [](const auto& entry) { return entry.first.starts_with("libgeiger"); });
   std::vector<std::pair<std::uint64_t, std::string>> order;
+  order.reserve(samples.size());
   for (const auto& [name, count] : samples) order.emplace_back(count, name);
   std::ranges::sort(order, [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second < b.second;
