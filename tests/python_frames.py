@@ -17,6 +17,7 @@ import tempfile
 import unittest
 
 import harness
+import pythons
 import trace_reader
 
 ORACLE = os.path.abspath(sys.argv.pop(1))
@@ -27,20 +28,6 @@ LONGEST = 500  # characters of a name that it writes
 # Whose dump crashes on frames without code.
 FRAGILE = "3.13.0"
 SAID = re.compile(r'  File "(.*)", line (\d+|\?\?\?) in (.*)')
-
-
-def interpreters():
-    found = ["/usr/bin/python3"]
-    found += sorted(map(str, pathlib.Path.home().glob(".pyenv/versions/3.*/bin/python3")))
-    found += filter(None, os.environ.get("GEIGER_PYTHONS", "").split(":"))
-    for path in found:
-        if not os.path.exists(path):
-            continue
-        said = subprocess.run([path, "-c", "import sys, sysconfig; print(sys.version_info[:2] >= (3, 8),"
-                               " sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"],
-                              capture_output=True, text=True, check=True).stdout.split()
-        if said == ["True", "0"]:
-            yield path
 
 
 def distance_of_dump(path):
@@ -161,7 +148,7 @@ class PythonFrames(unittest.TestCase):
 
     def test_each_interpreter(self):
         least = 400 * SECONDS
-        for path in interpreters():
+        for path in pythons.interpreters():
             with self.subTest(path), tempfile.TemporaryDirectory() as directory:
                 if distance_of_dump(path) is None:
                     print(path, "has no symbol of its dump")
