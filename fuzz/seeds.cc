@@ -81,6 +81,7 @@ std::string observations(trace::Ref sample) {
   snapshot.waste = {{sample, 16}};
   snapshot.waste_fault.clear();
   seen.at_maximum = seen.last = snapshot;
+  seen.types = {{"dict", "app.Node"}, {{sample, 1}}, "mem: Permission denied"};
   return ingest::encode_observations(seen);
 }
 

@@ -75,9 +75,9 @@ class TestTrace {
                   vocabulary::InterpretedFrames frames = vocabulary::InterpretedFrames::kRecorded,
                   vocabulary::SmallObjects small = vocabulary::SmallObjects::kSampled,
                   std::uint64_t time = 1500) {
-    const std::uint64_t body[] = {
-        time, start, version | std::uint64_t{static_cast<std::uint32_t>(frames)} << 32,
-        static_cast<std::uint32_t>(small)};
+    const std::uint64_t body[] = {time, start,
+                                  version | std::uint64_t{static_cast<std::uint32_t>(frames)} << 32,
+                                  static_cast<std::uint32_t>(small)};
     return append(RecordType::kInterpreter, body);
   }
 
@@ -107,12 +107,18 @@ class TestTrace {
     Ref label = 0;
     Ref type = 0;
     std::uint16_t heap = 0;
+    EntryPoint entry_point = EntryPoint::kMalloc;
+    /// Of a record: requested:48 | entry point:8 | log2 alignment:8.
+    [[nodiscard]] std::uint64_t requested_kind() const {
+      return requested | std::uint64_t{static_cast<std::uint8_t>(entry_point)} << 48 |
+             std::uint64_t{4} << 56;
+    }
   };
   Ref sample(const Drawn& drawn) {
     const std::uint64_t body[] = {drawn.time,
                                   drawn.stack | std::uint64_t{drawn.epoch} << 32,
                                   drawn.address,
-                                  drawn.requested | std::uint64_t{4} << 56,
+                                  drawn.requested_kind(),
                                   drawn.requested | std::uint64_t{drawn.heap} << 48,
                                   0,
                                   drawn.label | std::uint64_t{drawn.type} << 32};
@@ -131,7 +137,7 @@ class TestTrace {
                                   drawn.time,
                                   drawn.stack | std::uint64_t{drawn.epoch} << 32,
                                   drawn.address,
-                                  drawn.requested | std::uint64_t{4} << 56,
+                                  drawn.requested_kind(),
                                   drawn.requested | std::uint64_t{drawn.heap} << 48,
                                   0,
                                   drawn.label | std::uint64_t{drawn.type} << 32,

@@ -88,10 +88,24 @@ class Ingestion {
       return warn({file.path(), std::nullopt, "the stored observations cannot be read"});
     }
     decoded->process = decoder.process();
+    take_types(decoded->types);
     auto& all = result_.recording.observations;
     const bool goes_on = !all.empty() && all.back().process == decoded->process;
     if (goes_on) return profile::append(all.back(), std::move(*decoded));
     all.push_back(std::move(*decoded));
+  }
+
+  /// A type that the program named itself stays.
+  void take_types(profile::ObjectTypes& types) {
+    std::vector<std::uint32_t> numbers;
+    for (const std::string& name : types.names) numbers.push_back(interner_.type(name));
+    for (const profile::SampleType& seen : types.samples) {
+      profile::Sample& sample = result_.recording.samples[seen.sample];
+      const bool is_asked = vocabulary::is_python_object(sample.entry_point);
+      if (is_asked && sample.type == profile::kNone) sample.type = numbers[seen.type];
+    }
+    types.names.clear();
+    types.samples.clear();
   }
 
   void read_process(const ProcessImage& process) {

@@ -19,7 +19,7 @@ using profile::Snapshot;
 // Field numbers. None is ever used again for something else.
 namespace in_observations {
 constexpr int kSeries = 1, kHighWater = 2, kCost = 3, kRefused = 4, kFault = 5, kAtMaximum = 6,
-              kLast = 7;
+              kLast = 7, kTypeNames = 8, kTypedSamples = 9, kTypes = 10, kTypesFault = 11;
 }
 namespace in_point {
 constexpr int kTime = 1, kCounts = 2, kLeast = 3;
@@ -33,6 +33,7 @@ constexpr int kTime = 1, kCost = 2, kMaps = 3, kCounts = 4, kSamples = 5, kResid
 constexpr Bytes kMostBytes = Bytes{1} << 56;
 constexpr std::size_t kMostPoints = 1U << 20;
 constexpr std::size_t kMostText = 1000;
+constexpr std::size_t kMostTypeNames = 1U << 20;
 
 // ---------------------------------------------------------------- encoding ---
 
@@ -109,6 +110,16 @@ std::string encode(const Snapshot& snapshot) {
               column(waste, [](const auto& each) { return each.bytes; }));
   add_text(writer, in_snapshot::kWasteFault, snapshot.waste_fault);
   return bytes;
+}
+
+/// A name that is empty would be left out, and shift the others; no type has one.
+void encode(const profile::ObjectTypes& types, protozero::pbf_writer& writer) {
+  for (const std::string& name : types.names) add_text(writer, in_observations::kTypeNames, name);
+  add_numbers(writer, in_observations::kTypedSamples,
+              differences(column(types.samples, [](const auto& each) { return each.sample; })));
+  add_numbers(writer, in_observations::kTypes,
+              column(types.samples, [](const auto& each) { return each.type; }));
+  add_text(writer, in_observations::kTypesFault, types.fault);
 }
 
 // ---------------------------------------------------------------- decoding ---
@@ -200,6 +211,24 @@ void take_residency(const Columns& columns, const SampleOf& sample_of, Snapshot&
   }
 }
 
+/// The types of samples as they stand in the payload.
+struct TypeColumns {
+  std::vector<std::string> names;
+  Numbers samples, types;
+};
+
+void take_types(TypeColumns& columns, const SampleOf& sample_of, profile::ObjectTypes& types) {
+  checked(0, columns.samples.size() == columns.types.size());
+  std::uint64_t ref = 0;
+  for (std::size_t i = 0; i < columns.samples.size(); ++i) {
+    const std::uint32_t sample = sample_of(next_ref(ref, columns.samples[i]));
+    const std::uint64_t type = checked(columns.types[i], columns.types[i] < columns.names.size());
+    if (sample == profile::kNone) continue;
+    types.samples.push_back({sample, static_cast<std::uint32_t>(type)});
+  }
+  types.names = std::move(columns.names);
+}
+
 void take_waste(const Columns& columns, const SampleOf& sample_of, Snapshot& snapshot) {
   checked(0, columns.waste.size() == columns.waste_samples.size());
   std::uint64_t ref = 0;
@@ -232,6 +261,7 @@ Snapshot decode_snapshot(protozero::pbf_reader reader, const SampleOf& sample_of
 
 Observations decode(protozero::pbf_reader reader, const SampleOf& sample_of) {
   Observations observations;
+  TypeColumns types;
   read_fields(
       reader,
       OnField(in_observations::kSeries,
@@ -247,7 +277,16 @@ Observations decode(protozero::pbf_reader reader, const SampleOf& sample_of) {
       OnField(in_observations::kAtMaximum,
               [&] { observations.at_maximum = decode_snapshot(read_message(reader), sample_of); }),
       OnField(in_observations::kLast,
-              [&] { observations.last = decode_snapshot(read_message(reader), sample_of); }));
+              [&] { observations.last = decode_snapshot(read_message(reader), sample_of); }),
+      OnField(in_observations::kTypeNames,
+              [&] {
+                checked(0, types.names.size() < kMostTypeNames);
+                types.names.push_back(read_text(reader));
+              }),
+      OnField(in_observations::kTypedSamples, [&] { types.samples = read_numbers(reader); }),
+      OnField(in_observations::kTypes, [&] { types.types = read_numbers(reader); }),
+      OnField(in_observations::kTypesFault, [&] { observations.types.fault = read_text(reader); }));
+  take_types(types, sample_of, observations.types);
   checked(0, std::ranges::is_sorted(observations.series, {}, &SeriesPoint::time));
   return observations;
 }
@@ -268,6 +307,7 @@ std::string encode_observations(const Observations& observations) {
     writer.add_message(in_observations::kAtMaximum, encode(*observations.at_maximum));
   }
   if (observations.last) writer.add_message(in_observations::kLast, encode(*observations.last));
+  encode(observations.types, writer);
   return bytes;
 }
 

@@ -15,8 +15,8 @@
 
 namespace geiger::ingest {
 
-/// `SampleResidency::sample` and `SampleWaste::sample` hold references here, in rising
-/// order.
+/// `SampleResidency::sample`, `SampleWaste::sample` and `SampleType::sample` hold references here,
+/// in rising order.
 [[nodiscard]] std::string encode_observations(const profile::Observations& observations);
 
 /// From a reference to the index of its sample, profile::kNone where there is none.

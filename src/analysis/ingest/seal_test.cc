@@ -96,6 +96,7 @@ std::string some_observations(Nanoseconds time) {
   snapshot.waste = {{first + 16, 12}};
   snapshot.waste_fault.clear();
   observations.last = snapshot;
+  observations.types = {{"dict", "app.Node"}, {{first, 1}, {first + 9, 0}}, "a fault"};
   return encode_observations(observations);
 }
 
@@ -118,6 +119,46 @@ TEST_F(Seal, ObservationsNameSamples) {
   EXPECT_EQ(found.last->residency[1].swapped, 50U);
   ASSERT_EQ(found.last->waste.size(), 1U);
   EXPECT_EQ(found.last->waste[0].sample, 2U);
+}
+
+/// Samples of Python's objects take their types from them, those of others and those that the
+/// program named do not.
+TEST_F(Seal, ObservationsNameTypes) {
+  trace::TestTrace trace;
+  const trace::Ref epoch = trace.epoch(1024);
+  const trace::Ref named = trace.name(trace::NameKind::kType, 0, "Order");
+  using vocabulary::EntryPoint;
+  constexpr EntryPoint kObject = EntryPoint::kPyObjectMalloc;
+  const trace::Ref node = trace.sample({.epoch = epoch, .entry_point = kObject});
+  const trace::Ref table = trace.sample({.epoch = epoch, .entry_point = kObject});
+  const trace::Ref own = trace.sample({.epoch = epoch, .type = named, .entry_point = kObject});
+  const trace::Ref other = trace.sample({.epoch = epoch});
+  trace.sample({.epoch = epoch, .entry_point = kObject});
+  const std::string path = files.write("typed.geiger", trace.bytes());
+  profile::Observations seen;
+  seen.types = {{"app.Node", "dict"}, {{node, 0}, {table, 1}, {own, 1}, {other, 0}}, "a fault"};
+  ASSERT_FALSE(store(path, 0, trace::ChunkType::kObservations, encode_observations(seen)));
+  const profile::Recording recording = read(path).recording;
+  std::vector<std::string> types;
+  for (const profile::Sample& sample : recording.samples) {
+    const bool has_type = sample.type != profile::kNone;
+    types.push_back(has_type ? recording.types[sample.type].text : "");
+  }
+  EXPECT_THAT(types, ElementsAre("app.Node", "dict", "Order", "", ""));
+  ASSERT_EQ(recording.observations.size(), 1U);
+  EXPECT_EQ(recording.observations[0].types.fault, "a fault");
+}
+
+TEST_F(Seal, TypesThatAreNotNamedAreNoObservations) {
+  profile::Observations seen;
+  seen.types = {{"dict"}, {{7, 1}}, ""};
+  const auto sample_of = [](trace::Ref) { return 0U; };
+  EXPECT_FALSE(decode_observations(encode_observations(seen), sample_of));
+  seen.types = {{"dict", "list"}, {{7, 1}}, ""};
+  const auto decoded = decode_observations(encode_observations(seen), sample_of);
+  ASSERT_TRUE(decoded);
+  ASSERT_EQ(decoded->types.samples.size(), 1U);
+  EXPECT_EQ(decoded->types.names.at(decoded->types.samples[0].type), "list");
 }
 
 TEST_F(Seal, ChunksOfOtherTypesStay) {

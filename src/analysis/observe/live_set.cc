@@ -16,7 +16,7 @@ constexpr Bytes kOwnMapping = 128 * kKiB;
 
 void LiveSet::add(trace::Ref ref, const trace::SampleRecord& sample) {
   if (sample.heap() != 0) return;  // Not the allocator's: perhaps not even memory of ours.
-  live_[ref] = {ref, sample.address, sample.requested(), sample.usable()};
+  live_[ref] = {ref, sample.address, sample.requested(), sample.usable(), sample.entry_point()};
   if (sample.requested() < kOwnMapping && places_.size() < kMostPlaces) {
     places_.try_emplace(sample.address / kPlace, sample.address);
   }
@@ -46,6 +46,11 @@ void LiveSet::on(const trace::Record& /*record*/, const trace::MappingRecord& ma
     const bool is_inside = place->second >= mapping.address && place->second < end;
     place = is_inside ? places_.erase(place) : std::next(place);
   }
+}
+
+void LiveSet::on(const trace::Record& /*record*/, const trace::InterpreterRecord& interpreter) {
+  const bool is_free = interpreter.frames == vocabulary::InterpretedFrames::kFreeThreaded;
+  interpreters_[interpreter.start] = is_free ? 0 : interpreter.version;
 }
 
 std::vector<LiveSample> LiveSet::by_address() const {

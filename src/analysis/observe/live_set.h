@@ -24,6 +24,7 @@ struct LiveSample {
   Address address = 0;
   Bytes requested = 0;
   Bytes usable = 0;
+  trace::EntryPoint entry_point = trace::EntryPoint::kMalloc;
 };
 
 /// What the records so far leave alive, and where the allocator has put objects.
@@ -35,6 +36,7 @@ class LiveSet : public trace::RecordSink {
   void on(const trace::Record& record, const trace::CarriedRecord& carried);
   void on(const trace::Record& record, const trace::FreeRecord& free);
   void on(const trace::Record& record, const trace::MappingRecord& mapping);
+  void on(const trace::Record& record, const trace::InterpreterRecord& interpreter);
 
   [[nodiscard]] std::size_t size() const { return live_.size(); }
   [[nodiscard]] bool contains(trace::Ref ref) const { return live_.contains(ref); }
@@ -44,12 +46,17 @@ class LiveSet : public trace::RecordSink {
   /// count that are too small to have had a mapping of their own.
   [[nodiscard]] bool is_heap(Address start, Address end) const;
   [[nodiscard]] const OwnMappings& mappings() const { return mappings_; }
+  /// The interpreters of the process: version by place; 0 of a build without the global lock.
+  [[nodiscard]] const std::map<Address, std::uint32_t>& interpreters() const {
+    return interpreters_;
+  }
 
  private:
   void add(trace::Ref ref, const trace::SampleRecord& sample);
 
   tsl::robin_map<trace::Ref, LiveSample> live_;
   OwnMappings mappings_;
+  std::map<Address, std::uint32_t> interpreters_;
   std::map<Address, Address> places_;  ///< Per 64 KiB one address that an object had.
 };
 

@@ -26,9 +26,8 @@ class MemoryReader {
   bool read(Address address, void* into, std::size_t size);
   /// read(), of a reader that outlives the function.
   [[nodiscard]] ReadMemory function() {
-    return [this](Address address, void* into, std::size_t size) {
-      return read(address, into, size);
-    };
+    return
+        [this](Address address, void* into, std::size_t size) { return read(address, into, size); };
   }
 
  private:

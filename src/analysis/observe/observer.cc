@@ -98,6 +98,7 @@ profile::Observations Observer::counters_before(const std::string& path) {
   deleted.last.reset();
   deleted.at_maximum.reset();
   deleted.fault.clear();
+  deleted.types = {};
   profile::append(counters, std::move(deleted));
   return counters;
 }

@@ -166,6 +166,7 @@ void ProcessObserver::take_snapshot(Nanoseconds now) {
   Nanoseconds cost = 0;
   is_refused_ = false;
   timed(cost, [&] { taken = snapshot(now); });
+  if (taken) timed(cost, [&] { types_.keep(follower_, now); });
   last_end_ = base::monotonic_now();
   found_.cost += cost;
   if (is_refused_) ask_if_due(now);
@@ -182,6 +183,7 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
   const auto text = files_.read("smaps");
   if (!text || text->empty()) {
     is_refused_ = !text && is_refusal(errno);
+    if (is_refused_) types_.refuse(std::string("smaps: ") + std::strerror(errno));
     return std::nullopt;
   }
   const std::vector<Mapping> mappings = parse_smaps(*text);
@@ -198,6 +200,7 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
     is_refused_ = is_refusal(errno);
     if (errno == ESRCH) return std::nullopt;
     snapshot.residency_fault = std::string("pagemap: ") + std::strerror(errno);
+    types_.refuse(snapshot.residency_fault);
     return snapshot;
   }
   Pagemap pagemap(reader_of(file.get()), follower_.header().page_size);
@@ -211,6 +214,7 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
   } else {
     add_residency(samples, pagemap, snapshot);
     if (wants_waste_) add_waste(files_, mappings, pagemap, samples, follower_, snapshot);
+    types_.read(files_, pagemap, samples, follower_);
   }
   // What was read of a process that was ending is not what it held.
   const auto status = files_.read("status");
@@ -226,6 +230,7 @@ void ProcessObserver::keep(Snapshot snapshot) {
 
 profile::Observations ProcessObserver::take() {
   found_.series = series_.points();
+  found_.types = types_.take();
   return std::move(found_);
 }
 

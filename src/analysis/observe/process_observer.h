@@ -10,6 +10,7 @@
 
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/process_files.h"
+#include "analysis/observe/seen_types.h"
 #include "analysis/observe/series.h"
 #include "analysis/profile/memory/observations.h"
 
@@ -63,6 +64,7 @@ class ProcessObserver {
   bool wants_waste_;
   TraceFollower follower_;
   Series series_;
+  SeenTypes types_;
   profile::Observations found_;
   profile::MemoryCounts counts_;  ///< As last read.
   Nanoseconds started_ = 0;

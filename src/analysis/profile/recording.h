@@ -94,7 +94,8 @@ struct Sample {
   EntryPoint entry_point = EntryPoint::kMalloc;
   std::uint8_t log2_alignment = 0;
   std::uint32_t label = kNone;        ///< Innermost, into Recording::labels.
-  std::uint32_t type = kNone;         ///< As the program named it, into Recording::types.
+  std::uint32_t type = kNone;         ///< Into Recording::types: as the program named it, or as
+                                      ///< an object of Python names it itself.
   std::uint32_t heap = kProcessHeap;  ///< Else into Recording::heaps.
   bool is_certain = false;            ///< pi = 1.
   bool free_unseen = false;           ///< Its free was inferred, not seen.

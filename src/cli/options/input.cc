@@ -62,13 +62,14 @@ void apply_stored_symbols(ingest::Ingested& ingested) {
   }
 }
 
-std::string observe_process(const std::string& trace, std::uint32_t pid) {
-  return ingest::encode_observations(observe::observe_now(static_cast<pid_t>(pid), trace, true));
-}
-
 Input read_runs(const std::vector<std::string>& runs, const ReadOptions& options) {
   ingest::Options reading;
-  if (options.observes_running) reading.observe = observe_process;
+  if (options.observes_running || options.infers_types) {
+    reading.observe = [&](const std::string& trace, std::uint32_t pid) {
+      return ingest::encode_observations(
+          observe::observe_now(static_cast<pid_t>(pid), trace, options.observes_running));
+    };
+  }
   terminal::Progress progress("reading, MiB");
   reading.progress = [&](std::uint64_t done, std::uint64_t total) {
     progress.update(done / kMiB, total / kMiB);

@@ -25,7 +25,9 @@ struct ReadOptions {
   bool is_json = false;
   query::FrameOptions frames;
   bool observes_running = false;  ///< Also read the memory of processes that still run.
-  bool infers_types = false;      ///< Also look for the types of `new Foo`, which takes longer.
+  /// Also look for the types of `new Foo`, which takes longer, and for those of Python's objects in
+  /// processes that still run.
+  bool infers_types = false;
 };
 
 /// RUN..., and with `has_report` also --ci and --json.

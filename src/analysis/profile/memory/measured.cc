@@ -261,8 +261,7 @@ base::Outcome<void> check_kind(const Recording& recording, std::uint32_t process
   }
   const Observations* observations = observations_of(recording, process);
   if (observations == nullptr) {
-    return base::Failure{
-        "the process was not observed: record with geiger run, without --no-observe"};
+    return base::Failure{std::string(kNotObserved)};
   }
   if (!observations->fault.empty()) return base::Failure{observations->fault};
   const Snapshot* snapshot = snapshot_at(*observations, moment);

@@ -27,6 +27,10 @@ namespace geiger::profile {
 /// check_kind() has the reason.
 [[nodiscard]] Profile select_measured(const Recording& recording, const Selection& selection);
 
+/// Why nothing was read of a process from outside.
+inline constexpr std::string_view kNotObserved =
+    "the process was not observed: record with geiger run, without --no-observe";
+
 /// Why an aggregated recording does not tell a single sample's fate, nor when.
 inline constexpr std::string_view kAggregated =
     "the recording is aggregated: samples were counted, not followed to their frees";

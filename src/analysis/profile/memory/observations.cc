@@ -12,6 +12,7 @@ void append(Observations& observations, Observations later) {
   observations.cost += later.cost;
   observations.refused += later.refused;
   if (observations.fault.empty()) observations.fault = std::move(later.fault);
+  observations.types = std::move(later.types);
   if (later.last) observations.last = std::move(later.last);
   if (!later.at_maximum) return;
   const bool is_larger = !observations.at_maximum || later.at_maximum->counts.resident >

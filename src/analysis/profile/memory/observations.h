@@ -64,6 +64,19 @@ struct SampleWaste {
   Bytes bytes = 0;  ///< Rounded at random, so that it is right on average.
 };
 
+/// What a sample of a Python object is.
+struct SampleType {
+  std::uint32_t sample = 0;  ///< Index into Recording::samples.
+  std::uint32_t type = 0;    ///< Index into ObjectTypes::names.
+};
+
+/// The types of objects of Python, read from the memory of those that lived at a snapshot.
+struct ObjectTypes {
+  std::vector<std::string> names;
+  std::vector<SampleType> samples;
+  std::string fault;  ///< Why none could be read, the last time that there were some to read.
+};
+
 /// What was read at one instant.
 struct Snapshot {
   Nanoseconds time = 0;  ///< When the reading began.
@@ -97,6 +110,8 @@ struct Observations {
   std::string fault;                   ///< Why nothing could be read; empty otherwise.
   std::optional<Snapshot> at_maximum;  ///< At the largest RSS that was caught.
   std::optional<Snapshot> last;        ///< The last before the end.
+  /// In a Recording only its fault: the samples have their types (Sample::type).
+  ObjectTypes types;
 };
 
 /// Adds what was observed of the same process later.

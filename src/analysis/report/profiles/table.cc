@@ -16,6 +16,7 @@
 #include "analysis/present/stack_json.h"
 #include "analysis/present/text.h"
 #include "analysis/present/unnamed.h"
+#include "analysis/report/profiles/python_objects.h"
 
 namespace geiger::report {
 namespace {
@@ -240,6 +241,7 @@ std::string footer(const TableReport& report, const present::Style& style) {
   const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
                                          [](const TableLine& l) { return l.is_order_uncertain; });
   if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
+  if (report.python) out += text_of(*report.python);
   if (!report.has_whole) {
     out +=
         "The heading covers the process's own heap; other heaps may lie inside it and are not "
@@ -280,7 +282,12 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
                      rows.size() + callers,
                      callers,
                      {},
-                     whole.calibrated_to()};
+                     whole.calibrated_to(),
+                     {}};
+  if (options.by == GroupBy::kType) {
+    const bool is_at_end = profile.kind == profile::Kind::kLiveAtEnd && !options.scope.at;
+    report.python = profile::python_typing(recording, is_at_end);
+  }
   const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());
   for (std::size_t i = 0; i < std::min(shown + 1, rows.size()); ++i) {
     report.lines.push_back(line_of(rows[order[i]], whole, options));
@@ -340,6 +347,7 @@ void write_fields(present::JsonWriter& json, const TableReport& report,
   json.array("rows", report.lines,
              [&](const TableLine& line) { write_line(json, line, report, recording); });
   json.object("others", [&] { write_fields(json, report.others); });
+  write_field(json, report.python);
 }
 
 std::string to_json(const TableReport& report, const profile::Recording& recording) {

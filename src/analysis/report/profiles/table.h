@@ -13,6 +13,7 @@
 #include "analysis/present/scope.h"
 #include "analysis/present/style.h"
 #include "analysis/profile/groups/view.h"
+#include "analysis/profile/memory/python_typing.h"
 #include "analysis/profile/profile.h"
 
 namespace geiger::report {
@@ -58,6 +59,8 @@ struct TableReport {
   present::Measure others;    ///< Self of the rows left out.
   /// The exact total, where rows are calibrated to it.
   std::optional<Bytes> calibrated_to;
+  /// Of rows that are types, where there are objects of Python.
+  std::optional<profile::PythonTyping> python;
   /// Rows are parts of a total. Heaps are not: one may lie within another.
   bool has_whole = true;
 };

@@ -1,0 +1,87 @@
+#include "analysis/observe/seen_types.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <optional>
+
+#include "analysis/observe/memory_reader.h"
+#include "analysis/observe/python_types.h"
+#include "vocabulary/entry_point.h"
+
+namespace geiger::observe {
+namespace {
+
+constexpr std::size_t kMostTyped = std::size_t{1} << 20;
+constexpr Bytes kMostTraceAtEnd = 16 * kMiB;
+/// Samples lie far from one another, and so do types.
+constexpr std::size_t kPagesAtOnce = 1;
+
+/// The version by whose rules objects are read; nothing if there is none.
+std::optional<std::uint32_t> version_of(const LiveSet& live) {
+  std::optional<std::uint32_t> found;
+  for (const auto& [start, version] : live.interpreters()) {
+    const bool is_other = found && *found >> 16 != version >> 16;
+    if (is_other || !has_known_types(version)) return std::nullopt;
+    found = version;
+  }
+  return found;
+}
+
+}  // namespace
+
+void SeenTypes::read(const ProcessFiles& files, Pagemap& pagemap,
+                     std::span<const LiveSample> samples, const TraceFollower& follower) {
+  read_.clear();
+  const auto is_wanted = [this](const LiveSample& sample) {
+    return vocabulary::is_python_object(sample.entry_point) && !types_.contains(sample.ref);
+  };
+  if (std::ranges::none_of(samples, is_wanted)) return;
+  const auto version = version_of(follower.live());
+  if (!version) return refuse("objects of this version of Python, or of this build, are not known");
+  const base::UniqueFd memory = files.open("mem");
+  if (!memory.is_open()) return refuse(std::string("mem: ") + std::strerror(errno));
+  fault_.clear();
+  pagemap.forget();
+  MemoryReader reader(memory.get(), pagemap, follower.header().page_size, kPagesAtOnce);
+  PythonTypes python(*version, reader.function());
+  for (const LiveSample& sample : samples) {
+    if (!is_wanted(sample)) continue;
+    const std::string* type = python.type_of(sample.address, sample.requested);
+    if (type != nullptr) read_.emplace_back(sample.ref, number(*type));
+  }
+}
+
+std::uint32_t SeenTypes::number(const std::string& name) {
+  const auto next = static_cast<std::uint32_t>(names_.size());
+  const auto [place, is_new] = numbers_.try_emplace(name, next);
+  if (is_new) names_.push_back(name);
+  return place->second;
+}
+
+void SeenTypes::keep(TraceFollower& follower, Nanoseconds now) {
+  if (read_.empty()) return;
+  const bool is_whole = follower.follow(kMostTraceAtEnd, now);
+  make_room(follower.live());
+  for (const auto& [ref, type] : read_) {
+    if (is_whole && follower.live().contains(ref)) types_[ref] = type;
+  }
+  read_.clear();
+}
+
+void SeenTypes::make_room(const LiveSet& live) {
+  if (types_.size() + read_.size() <= kMostTyped) return;
+  for (auto type = types_.begin(); type != types_.end();) {
+    type = live.contains(type->first) ? std::next(type) : types_.erase(type);
+  }
+}
+
+profile::ObjectTypes SeenTypes::take() {
+  profile::ObjectTypes types{std::move(names_), {}, std::move(fault_)};
+  for (const auto& [ref, type] : types_) types.samples.push_back({ref, type});
+  std::ranges::sort(types.samples, {}, &profile::SampleType::sample);
+  return types;
+}
+
+}  // namespace geiger::observe
