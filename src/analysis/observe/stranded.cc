@@ -45,6 +45,16 @@ base::Outcome<void> check_allocator(std::string_view allocator) {
   return base::Failure{std::string(allocator) + " does not tell from outside"};
 }
 
+/// Python's small blocks lie in arenas that it maps itself, and are no chunks of malloc's.
+std::vector<LiveSample> without_pools(std::span<const LiveSample> samples) {
+  std::vector<LiveSample> chunks(samples.begin(), samples.end());
+  std::erase_if(chunks, [](const LiveSample& sample) {
+    return sample.entry_point >= trace::EntryPoint::kPyObjectMalloc &&
+           sample.entry_point <= trace::EntryPoint::kPyMemRealloc;
+  });
+  return chunks;
+}
+
 /// A sample that was not a chunk of its heap must have been freed meanwhile.
 bool all_were_freed(const std::vector<trace::Ref>& unmatched, TraceFollower& follower) {
   if (unmatched.empty()) return true;
@@ -69,7 +79,7 @@ void take_waste(HeapWalk& walk, std::span<const LiveSample> samples, Snapshot& s
 }  // namespace
 
 void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pagemap& pagemap,
-               std::span<const LiveSample> samples, TraceFollower& follower, Snapshot& snapshot) {
+               std::span<const LiveSample> all, TraceFollower& follower, Snapshot& snapshot) {
   const auto readable = check_allocator(base::file_name_of(follower.header().allocator));
   if (!readable.has_value()) {
     snapshot.waste_fault = readable.reason();
@@ -80,6 +90,7 @@ void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pag
     snapshot.waste_fault = std::string("mem: ") + std::strerror(errno);
     return;
   }
+  const std::vector<LiveSample> samples = without_pools(all);
   for (int i = 0; i < kTries; ++i) {
     pagemap.forget();
     MemoryReader reader(memory.get(), pagemap, follower.header().page_size, kPagesOfHeap);
