@@ -21,6 +21,8 @@ RELEASE = "bookworm"
 MIRROR = os.environ.get("TRY_MIRROR", "http://deb.debian.org/debian")
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PROFILE = "/usr/share/containers/seccomp.json"  # Debian: golang-github-containers-common
+# One tree for all tests of services.
+SERVICES = ("nginx-light", "redis-server", "postgresql", "systemd-sysv", "python3")
 LONGEST = 300  # seconds; of a step that fetches packages
 
 

@@ -98,6 +98,63 @@ class Cleaners(unittest.TestCase):
         said = self.run_while(wait_for_rotation, "--interval", "256", "--segments", "1MiB,2")
         self.assertNotIn("deleted or moved", said)
 
+    def rotate(self, *directives, prefix=()):
+        """The run's directory as logrotate leaves it, for run_while(); what logrotate said."""
+        harness.require("logrotate")
+        said = []
+
+        def clean(traces):
+            rules = self.directory / "rules"
+            rules.write_text("\n".join([f"{traces[0].parent}/*.geiger {{", "su root root", "rotate 3",
+                                        *directives, "}\n"]))
+            done = subprocess.run([*prefix, "logrotate", "-f", "-s", self.directory / "state", rules],
+                                  capture_output=True, text=True, check=False)
+            said.append(done.stderr)
+        return clean, said
+
+    @unittest.skipUnless(os.geteuid() == 0, "logrotate's 'su' needs root")
+    def test_logrotate_create(self):
+        """The rotated files are the traces, and complete."""
+        clean, _ = self.rotate("create")
+        said = self.run_while(clean)
+        self.assertRegex(said, "2 traces were deleted or moved while the program ran: ")
+        self.assertRegex(said, "2 are still there under another name: 'geiger symbolize .*geiger.1'")
+        rotated = list(self.directory.glob("*/*.geiger.1"))
+        self.assertEqual(len(rotated), 2)
+        for trace in rotated:
+            self.told("symbolize", trace)
+            self.assertLess(trace.stat().st_size, 100 * harness.MIB)
+            self.assertIn("exited after", self.told("summary", trace))
+
+    @unittest.skipUnless(os.geteuid() == 0, "logrotate's 'su' needs root")
+    def test_logrotate_compress(self):
+        """What was written until then remains in the compressed files."""
+        clean, _ = self.rotate("create", "compress")
+        said = self.run_while(clean, "--trace-limit", "64MiB")
+        self.assertRegex(said, "2 traces were deleted or moved while the program ran: ")
+        self.assertNotIn("another name", said)
+        for packed in self.directory.glob("*/*.geiger.1.gz"):
+            subprocess.run(["gunzip", packed], check=True)
+            self.assertIn("samples", self.told("summary", packed.with_suffix("")))
+
+    @unittest.skipUnless(os.geteuid() == 0, "logrotate's 'su' needs root")
+    def test_logrotate_copies(self):
+        clean, _ = self.rotate("copy")
+        said = self.run_while(clean, "--trace-limit", "64MiB")
+        self.assertNotIn("deleted or moved", said)
+        self.assertIn("Processes", self.told("summary", next(self.directory.glob("geiger-*"))))
+
+    @unittest.skipUnless(os.geteuid() == 0, "logrotate's 'su' needs root")
+    def test_logrotate_copytruncate_of_the_owner(self):
+        """Root without the right to ignore modes is an owner like others."""
+        harness.require("setpriv")
+        clean, refused = self.rotate("copytruncate", prefix=[
+            "setpriv", "--bounding-set=-dac_override,-dac_read_search"])
+        said = self.run_while(clean, "--trace-limit", "64MiB")
+        self.assertIn("Permission denied", refused[0])
+        self.assertNotIn("deleted or moved", said)
+        self.assertIn("Processes", self.told("summary", next(self.directory.glob("geiger-*"))))
+
     def test_few_descriptors(self):
         """The program has the limit that it would have; geiger has what it may."""
         def lower():

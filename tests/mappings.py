@@ -133,10 +133,11 @@ class RealPrograms(harness.ProcessTest):
         return recorded.paths, recorded.outcome
 
     def test_pythons_arenas(self):
-        """CPython takes objects up to 512 bytes from arenas that it maps itself."""
+        """CPython takes objects up to 512 bytes from arenas that it maps itself: the program's where
+        the objects are not sampled."""
         program = ("import sys\nkept = [object() for _ in range(300000)]\n"
                    "sys._debugmallocstats()\nsys.stdout.flush()\nimport os\nos._exit(0)")
-        with harness.Recorder(INTERVAL) as recorder:
+        with harness.Recorder(INTERVAL, mode=["pystacks"]) as recorder:
             paths, outcome = self.run_program(recorder, ["/usr/bin/python3", "-c", program])
             match = re.search(rb"(\d+) arenas \* (\d+) bytes/arena", outcome.stderr)
             arena = int(match[2])

@@ -2,7 +2,8 @@
 """What docs/production.md says about services, done literally: nginx, redis and postgres under load
 with their own users, in the plain tree, in a chroot, and in pid and mount namespaces of their own.
 
-The commands are those of the page's section "A walk through".
+The commands are those of the page's section "A walk through". `production.py --figures N` does all
+of it N times and prints the table of the page's section "Sizes, pauses and losses".
 """
 import os
 import pathlib
@@ -13,12 +14,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 
 import bare_debian
 import harness
+import pauses
 import postgres
 import trace_reader
 from harness import MIB
@@ -26,6 +27,9 @@ from harness import MIB
 GEIGER = str(harness.BUILD / "bin" / "geiger")
 PAGE = harness.ROOT / "docs" / "production.md"
 PATIENCE = 60
+DORMANT = {"GEIGER_MODE": "dormant", "GEIGER_INTERVAL": "16384",
+           "LD_PRELOAD": str(harness.preload_entry())}
+FIGURES = []  # A row of the page's table for each service and place.
 
 
 def walk_through():
@@ -54,33 +58,12 @@ def children_of(pid):
     return found
 
 
-class Load(threading.Thread):
-    """Does something again and again until it is told to end."""
-
-    def __init__(self, action):
-        super().__init__(daemon=True)
-        self.action, self.is_ending, self.count = action, False, 0
-        self.start()
-
-    def run(self):
-        while not self.is_ending:
-            try:
-                self.action()
-                self.count += 1
-            except OSError:
-                time.sleep(0.02)
-
-    def end(self):
-        self.is_ending = True
-        self.join(PATIENCE)
-
-
 class Service:
-    """A service that was started dormant: `pid` is the process that does the work."""
+    """A service under load from one client: `pid` is the process that does the work."""
 
     name = user = needs = None
 
-    def __init__(self, test, prefix=(), root="/"):
+    def __init__(self, test, variables, prefix=(), root="/"):
         self.test, self.prefix, self.root = test, list(prefix), root
         if not list(pathlib.Path(root).glob(self.needs)):
             raise unittest.SkipTest(f"not installed: {self.needs}")
@@ -92,8 +75,6 @@ class Service:
         os.chown(self.directory, *self.ids)
         self.inside = "/" + os.path.relpath(self.directory, root)
         self.prepare()
-        variables = {"GEIGER_MODE": "dormant", "GEIGER_INTERVAL": "16384",
-                     "LD_PRELOAD": str(harness.preload_entry())}
         self.process = subprocess.Popen(
             [*self.prefix, "env", *(f"{name}={value}" for name, value in variables.items()),
              *self.command()], env=harness.environment([]), stdin=subprocess.DEVNULL,
@@ -107,7 +88,7 @@ class Service:
                 time.sleep(0.05)
         else:
             raise AssertionError(f"{self.name} does not answer")
-        self.load = Load(self.ask)
+        self.load = pauses.Client(self.ask)
         self.pid = self.worker()
 
     def as_user(self):
@@ -179,18 +160,19 @@ class Redis(Service):
     name, user, needs = "redis", "redis", "usr/bin/redis-server"
 
     def prepare(self):
-        pass
+        self.client, self.count = None, 0
 
     def command(self):
         return [*self.as_user(), "redis-server", "--port", str(self.port), "--save", "", "--dir",
                 self.inside]
 
     def ask(self):
-        with socket.create_connection(("127.0.0.1", self.port), 5) as connection:
-            for number in range(50):
-                value = b"x" * 4000
-                connection.sendall(b"SET key%d %s\r\n" % (number, value))
-                connection.recv(100)
+        if self.client is None:
+            self.client = socket.create_connection(("127.0.0.1", self.port), 5)
+            self.test.addCleanup(self.client.close)
+        self.count += 1
+        self.client.sendall(b"SET key%d %s\r\n" % (self.count % 50, b"x" * 4000))
+        self.client.recv(100)
 
     def worker(self):
         return self.the_one(lambda title: title.startswith(b"redis-server"))
@@ -214,13 +196,15 @@ class Postgres(Service):
 
     def ask(self):
         if self.client is None or self.client.poll() is not None:
+            if self.client:
+                self.client.communicate()
             self.client = subprocess.Popen(
                 [str(self.binaries / "psql"), "-h", "127.0.0.1", "-p", str(self.port), "-U",
                  "postgres", "-qAt"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL, text=True, env=harness.environment([]))
-        self.client.stdin.write("select count(distinct i::text) from generate_series(1, 20000) i;\n")
+        self.client.stdin.write("select count(distinct i::text) from generate_series(1, 2000) i;\n")
         self.client.stdin.flush()
-        if self.client.stdout.readline() != "20000\n":
+        if self.client.stdout.readline() != "2000\n":
             raise ConnectionError
 
     def worker(self):
@@ -244,9 +228,9 @@ class Production(harness.ProcessTest):
         """Does what the page says, as root in a directory of root's; what was said."""
         environment = harness.environment([], {
             "PATH": f"{os.path.dirname(GEIGER)}:{os.environ['PATH']}", "PID": str(service.pid)})
-        script = "set -ex\n" + walk_through().replace("sudo ", "")
+        script = f"PS4='{pauses.PROMPT}'; set -ex\n" + walk_through().replace("sudo ", "")
         try:
-            done = subprocess.run(["sh", "-c", script], cwd=self.directory, env=environment,
+            done = subprocess.run(["bash", "-c", script], cwd=self.directory, env=environment,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                   timeout=PATIENCE)
         except subprocess.TimeoutExpired as late:
@@ -255,14 +239,19 @@ class Production(harness.ProcessTest):
         return done.stdout
 
     def check(self, service):
-        started = time.monotonic()
+        """The walk; its figures."""
+        begin = time.time()
+        time.sleep(1)  # What its client waits without us.
+        walked = time.time()
         said = self.walk(service)
+        end = time.time()
         self.assertIsNone(service.process.poll())
-        self.assertGreater(service.load.count, 0)
+        self.assertTrue(service.load.requests)
         (copy,) = pathlib.Path(self.directory).glob("copy*")
-        traces = [trace_reader.read(str(path)) for path in copy.rglob("*.geiger")]
+        paths = list(copy.rglob("*.geiger"))
+        traces = [trace_reader.read(str(path)) for path in paths]
         self.assertGreater(len(traces), 1)  # Segments, by request and by condition.
-        for path in copy.rglob("*.geiger"):
+        for path in paths:
             self.assertLess(path.stat().st_size, 64 * MIB)
         for trace in traces:
             trace.check()
@@ -270,40 +259,82 @@ class Production(harness.ProcessTest):
         self.assertIn("load begins", said)
         samples = sum(len(trace.samples) for trace in traces)
         self.assertGreater(samples, 0)
-        sizes = sum(path.stat().st_size for path in copy.rglob("*.geiger"))
-        print(f"{self.id()}: {len(traces)} traces, {samples} samples, {sizes} bytes, "
-              f"{time.monotonic() - started:.1f} s", file=sys.stderr)
+        waited = {name: service.load.longest(*times)
+                  for name, *times in pauses.steps(said, end)}
+        return {"traces": len(traces), "KiB": sum(path.stat().st_size for path in paths) // 1024,
+                "samples": samples, "dropped": sum(sum(trace.header.drops) for trace in traces),
+                "median": service.load.median(begin, walked),
+                "without": service.load.longest(begin, walked), "start": waited["start"],
+                "snapshots": waited["sleep"], "segment": waited["segment"], "stop": waited["stop"]}
 
-    def services(self, **where):
-        """Each of the services that are installed, one after the other."""
+    def attach(self, service):
+        """To a service without the library, for a second; the longest that its client waited."""
+        begin = time.time()
+        done = subprocess.run([GEIGER, "attach", "--interval", "16KiB", "--duration", "1s",
+                               str(service.pid)], cwd=self.directory, timeout=PATIENCE, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIsNone(service.process.poll())
+        (path,) = pathlib.Path(self.directory).glob("geiger-*/*.geiger")
+        trace = trace_reader.read(str(path))
+        trace.check()
+        self.assertTrue(trace.samples, done.stdout)
+        return service.load.longest(begin, time.time())
+
+    def services(self, place, prefix=(), root="/", to_attach=None):
+        """Each of the services that are installed, one after the other. `to_attach`: the prefix of
+        one that is attached to, if it needs another."""
         for service in (Nginx, Redis, Postgres):
             with self.subTest(service.name):
                 try:
-                    running = service(self, **where)
+                    running = service(self, DORMANT, prefix, root)
                 except unittest.SkipTest as reason:
                     print(f"{service.name}: {reason}", file=sys.stderr)
                     continue
-                self.check(running)
+                figures = {"service": service.name, "in": place, **self.check(running)}
                 running.stop()
-                shutil.rmtree(os.path.join(self.directory, "copy"))
+                self.clear()
+                running = service(self, {}, to_attach or prefix, root)
+                figures["attach"] = self.attach(running)
+                running.stop()
+                self.clear()
+                print(*pauses.table([figures]), sep="\n", file=sys.stderr)
+                FIGURES.append(figures)
+
+    def clear(self):
+        for path in pathlib.Path(self.directory).iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def test_in_the_plain_tree(self):
-        self.services()
+        self.services("the plain tree")
 
     def test_in_namespaces(self):
         """Own process ids, own mounts, a /tmp of its own."""
         harness.require("unshare")
-        self.services(prefix=["unshare", "--pid", "--fork", "--mount-proc", "--mount", "sh", "-c",
-                              'mount -t tmpfs tmpfs /tmp && exec "$@"', "sh"])
+        self.services("namespaces", [
+            "unshare", "--pid", "--fork", "--mount-proc", "--mount", "sh", "-c",
+            'mount -t tmpfs tmpfs /tmp && exec "$@"', "sh"])
 
     def test_in_a_chroot(self):
         """A bare Debian with the services in it."""
         bare_debian.require()
-        root = bare_debian.tree_with("nginx-light", "redis-server", "postgresql")
+        root = bare_debian.tree_with(*bare_debian.SERVICES)
         library = harness.preload_library().parent
         shutil.copytree(library, f"{root}{library}", dirs_exist_ok=True)
-        self.services(prefix=["chroot", str(root)], root=str(root))
+        with_proc = ["unshare", "--mount", "sh", "-c",
+                     f'mount -t proc proc {root}/proc && exec chroot {root} "$@"', "sh"]
+        self.services("a chroot", ["chroot", str(root)], str(root), with_proc)
+
+
+def print_figures(rounds):
+    for _ in range(rounds):
+        if not unittest.main(argv=sys.argv[:1], exit=False).result.wasSuccessful():
+            sys.exit(1)
+    print(*pauses.table(FIGURES), sep="\n")
 
 
 if __name__ == "__main__":
-    unittest.main()
+    if sys.argv[1:2] == ["--figures"]:
+        print_figures(int(sys.argv[2]))
+    else:
+        unittest.main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The frames that are recorded of CPython are those that CPython itself names at the same instant.
 
-    python_frames.py ORACLE [SECONDS]
+    python_frames.py [SECONDS]
 
 At every sample a preloaded library (hosts/python_oracle.cc) has the interpreter write its thread's
 stack, by the function of its fault handler. Runs for each interpreter that is found: that of the
@@ -17,17 +17,30 @@ import tempfile
 import unittest
 
 import harness
-import pythons
 import trace_reader
 
-ORACLE = os.path.abspath(sys.argv.pop(1))
-SECONDS = float(sys.argv.pop(1)) if len(sys.argv) > 1 and sys.argv[1][0].isdigit() else 2.0
+ORACLE = harness.BUILD / "hosts" / "libpython_oracle.so"
 SCRIPTS = pathlib.Path(__file__).resolve().parent / "python"
 DEEPEST = 100  # frames that the interpreter writes
 LONGEST = 500  # characters of a name that it writes
 # Whose dump crashes on frames without code.
 FRAGILE = "3.13.0"
 SAID = re.compile(r'  File "(.*)", line (\d+|\?\?\?) in (.*)')
+
+
+def interpreters():
+    found = ["/usr/bin/python3"]
+    pyenv = pathlib.Path.home().glob(".pyenv/versions/3.*/bin/python3")
+    found += map(str, sorted(pyenv, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))]))
+    found += filter(None, os.environ.get("GEIGER_PYTHONS", "").split(":"))
+    for path in found:
+        if not os.path.exists(path):
+            continue
+        said = subprocess.run([path, "-c", "import sys, sysconfig; print(sys.version_info[:2] >= (3, 8),"
+                               " sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"],
+                              capture_output=True, text=True, check=True).stdout.split()
+        if said == ["True", "0"]:
+            yield path
 
 
 def distance_of_dump(path):
@@ -111,9 +124,11 @@ def said_stacks(path):
 
 
 class PythonFrames(unittest.TestCase):
+    seconds = 1.0
+
     def record(self, path, directory, *words):
         said, trace = directory / "said", directory / "trace.geiger"
-        environment = dict(os.environ, LD_PRELOAD=ORACLE, GEIGER_ORACLE=str(said),
+        environment = dict(os.environ, LD_PRELOAD=str(ORACLE), GEIGER_ORACLE=str(said),
                            GEIGER_ORACLE_DUMP=str(distance_of_dump(path)))
         if FRAGILE in path:
             environment["GEIGER_ORACLE_FRAGILE"] = "1"
@@ -147,14 +162,14 @@ class PythonFrames(unittest.TestCase):
         return counts, different
 
     def test_each_interpreter(self):
-        least = 400 * SECONDS
-        for path in pythons.interpreters():
+        least = 400 * self.seconds
+        for path in interpreters():
             with self.subTest(path), tempfile.TemporaryDirectory() as directory:
                 if distance_of_dump(path) is None:
                     print(path, "has no symbol of its dump")
                     continue
                 said, trace = self.record(path, pathlib.Path(directory), SCRIPTS / "hard.py",
-                                          str(SECONDS))
+                                          str(self.seconds))
                 counts, different = self.compare(said, trace)
                 print(path, dict(counts), "of", len(trace.samples))
                 self.assertEqual(counts["different"], 0, different)
@@ -162,4 +177,6 @@ class PythonFrames(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1].isdigit():
+        PythonFrames.seconds = float(sys.argv.pop(1))
     unittest.main()

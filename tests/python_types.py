@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 import harness
-import pythons
+import python_frames
 
 GEIGER = harness.BUILD / "bin" / "geiger"
 PROGRAM = """
@@ -86,7 +86,7 @@ class PythonTypes(unittest.TestCase):
         return {row["name"]: row["self"] for row in table["rows"]}, table["python_objects"]
 
     def interpreters(self):
-        for python in pythons.interpreters():
+        for python in python_frames.interpreters():
             with self.subTest(python=python):
                 yield python
 

@@ -212,12 +212,12 @@ class Services(harness.ProcessTest):
         self.assertEqual(ctl.returncode, 0, said)
         return said
 
-    def sleeper(self, *words, **variables):
+    def sleeper(self, *words, prefix=(), **variables):
         """A program that sleeps without a supervisor; the pid of its worker."""
         environment = {"GEIGER_MODE": "dormant", "GEIGER_INTERVAL": "4096",
                        "XDG_RUNTIME_DIR": self.runtime, **variables}
         return self.start([], command=[
-            "env", *(f"{name}={value}" for name, value in environment.items()),
+            *prefix, "env", *(f"{name}={value}" for name, value in environment.items()),
             f"LD_PRELOAD={harness.preload_entry()}", "/usr/bin/python3", "-c", PROGRAM, *words])
 
     def test_a_dormant_run_leaves_its_file(self):
@@ -251,6 +251,25 @@ class Services(harness.ProcessTest):
                 trace_reader.read(trace).check()
                 self.assertIn("allocated", self.geiger("summary", trace))
                 self.end()
+
+    def test_a_directory_that_is_read_only_for_a_sleeper_is_passed_over(self):
+        """It is writable here: systemd's ProtectSystem=strict and DynamicUser= make such mounts."""
+        place = os.path.join(self.directory, "place")
+        os.mkdir(place)
+        worker = self.sleeper(GEIGER_DIR=place, prefix=[
+            "unshare", "-m", "sh", "-c",
+            f'mount --bind {self.directory} {self.directory} && '
+            f'mount -o remount,bind,ro {self.directory} && mount --bind {self.runtime} {self.runtime} '
+            '&& exec "$@"', "sh"])
+        said = self.while_allocating("ctl", worker, "start")
+        trace = said.split(" records to ")[1].strip()
+        self.addCleanup(shutil.rmtree, os.path.dirname(trace), ignore_errors=True)
+        self.assertFalse(trace.startswith(self.directory), trace)
+        self.allocate()
+        self.while_allocating("ctl", worker, "stop")
+        trace_reader.read(trace).check()
+        self.assertEqual(sorted(os.listdir(self.directory)), ["place", "runtime"])
+        self.end()
 
     def test_a_sleeping_worker_is_attached_to(self):
         worker = self.sleeper("user")

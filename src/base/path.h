@@ -12,4 +12,14 @@ namespace geiger::base {
   return name < path.size() ? path.substr(name) : path;
 }
 
+/// File name of a source file, with its folder where many have the same: "json/__init__.py".
+[[nodiscard]] constexpr std::string_view place_name_of(std::string_view path) {
+  const std::string_view file = file_name_of(path);
+  if (file != "__init__.py" && file != "__main__.py") return file;
+  std::string_view folder = path.substr(0, path.size() - file.size());
+  if (folder.empty()) return file;
+  folder = file_name_of(folder.substr(0, folder.size() - 1));
+  return path.substr(path.size() - file.size() - 1 - folder.size());
+}
+
 }  // namespace geiger::base

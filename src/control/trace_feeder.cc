@@ -91,6 +91,12 @@ int allocate_range(int fd, Bytes from, Bytes to) {
   return errno == EOPNOTSUPP ? populate_range(fd, offset, to - from) : errno;
 }
 
+/// Nothing where there is no file.
+FileId file_at(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 ? FileId{status.st_dev, status.st_ino} : FileId{};
+}
+
 bool holds_both_pages(int fd, Bytes* size) {
   struct stat status {};
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -123,6 +129,12 @@ WatchedTrace::Opened WatchedTrace::open(int directory_fd, const std::string& nam
   trace.control_->supervised.store(1, std::memory_order_release);
   fchmod(trace.fd_.get(), trace::kGuardedFileMode);
   return Opened::kYes;
+}
+
+FileId WatchedTrace::file() const {
+  struct stat status {};
+  fstat(fd_.get(), &status);
+  return {status.st_dev, status.st_ino};
 }
 
 WatchedTrace::~WatchedTrace() {
@@ -229,7 +241,7 @@ bool TraceFeeder::adopt(const std::string& name) {
   has_namespaces_ |= trace.begins_namespace();
   if (has_namespaces_) trace.find_outer_pid();
   if (sets_paused_) trace.set_paused(is_paused_);
-  newest_[{trace.pid(), trace.image_start()}] = name;
+  newest_[{trace.pid(), trace.image_start()}] = {name, trace.file()};
   watched_.push_back(std::move(trace));
   return true;
 }
@@ -288,14 +300,25 @@ void TraceFeeder::ask_residency(const std::vector<std::string>& paths) {
   }
 }
 
-WatchLosses TraceFeeder::losses() const { return {refused_, late_.size(), missing(), moved_to()}; }
-
-std::vector<std::string> TraceFeeder::missing() const {
-  std::vector<std::string> names;
-  for (const auto& [image, name] : newest_) {
-    if (access((directory_ + "/" + name).c_str(), F_OK) != 0) names.push_back(name);
+WatchLosses TraceFeeder::losses() const {
+  WatchLosses losses{refused_, late_.size(), {}, {}, moved_to()};
+  for (const auto& [image, newest] : newest_) {
+    // Another file of the name is what logrotate makes.
+    if (file_at(directory_ + "/" + newest.name) == newest.file) continue;
+    losses.missing.push_back(newest.name);
+    if (std::string now = name_of(newest.file); !now.empty()) {
+      losses.renamed.push_back(std::move(now));
+    }
   }
-  return names;
+  return losses;
+}
+
+std::string TraceFeeder::name_of(const FileId& file) const {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_, error)) {
+    if (file_at(entry.path()) == file) return entry.path().filename();
+  }
+  return {};
 }
 
 std::string TraceFeeder::moved_to() const {

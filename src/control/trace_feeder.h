@@ -18,6 +18,9 @@
 
 namespace geiger::control {
 
+/// Device and inode.
+using FileId = std::pair<dev_t, ino_t>;
+
 /// A trace that a process is writing, as its supervisor sees it: the header is
 /// read, the control page written, both mapped.
 class WatchedTrace {
@@ -39,6 +42,7 @@ class WatchedTrace {
   ~WatchedTrace();
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] FileId file() const;
   /// As we know the process; 0 if it is in another pid namespace and cannot be found there.
   [[nodiscard]] pid_t pid() const { return pid_; }
   /// Whether its process is the first of a pid namespace, so that its id is not ours.
@@ -90,6 +94,8 @@ struct WatchLosses {
   /// The watched traces whose files are no longer in the run directory, by name. Of a process image
   /// only its newest segment: earlier ones are deleted where that was asked for.
   std::vector<std::string> missing;
+  /// Those of them that are still in the run directory, by their new names: what logrotate leaves.
+  std::vector<std::string> renamed;
   /// Where the run directory is now, if it was moved; empty if it was not, or is deleted.
   std::string moved_to;
 };
@@ -124,7 +130,14 @@ class TraceFeeder {
   [[nodiscard]] WatchLosses losses() const;
 
  private:
-  [[nodiscard]] std::vector<std::string> missing() const;
+  /// The newest segment of a process image.
+  struct Newest {
+    std::string name;
+    FileId file;
+  };
+
+  /// Its name in the run directory; empty if it is not there.
+  [[nodiscard]] std::string name_of(const FileId& file) const;
   [[nodiscard]] std::string moved_to() const;
   [[nodiscard]] bool is_full() const { return watched_.size() >= most_; }
   void discover();
@@ -139,8 +152,8 @@ class TraceFeeder {
   std::vector<WatchedTrace> watched_;
   std::set<std::string> known_;
   std::set<std::string> late_;
-  std::map<std::pair<pid_t, Nanoseconds>, std::string> newest_;  ///< Segment of an image.
-  std::size_t most_;                                             // that may be watched at a time
+  std::map<std::pair<pid_t, Nanoseconds>, Newest> newest_;
+  std::size_t most_;         // that may be watched at a time
   bool has_pending_ = true;  // something may have appeared that is not adopted yet
   bool has_namespaces_;
   bool is_paused_ = false;

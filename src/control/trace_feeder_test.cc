@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "base/test_refusal.h"
 #include "control/control_page.h"
@@ -202,6 +203,19 @@ TEST_F(Feeder, MissesTracesThatWereDeletedWhileTheyWereWritten) {
   EXPECT_TRUE(feeder.losses().missing.empty());
   fs::remove(path("a.2.0.geiger"));
   EXPECT_EQ(feeder.losses().missing, std::vector<std::string>{"a.2.0.geiger"});
+}
+
+TEST_F(Feeder, MissesATraceThatLeftAnotherInItsPlace) {
+  const FakeTrace trace(path("a.1.0.geiger"));
+  TraceFeeder feeder(root_);
+  feeder.round();
+  fs::rename(path("a.1.0.geiger"), path("a.1.0.geiger.1"));  // As logrotate does.
+  std::ofstream(path("a.1.0.geiger"));
+  EXPECT_EQ(feeder.losses().missing, std::vector<std::string>{"a.1.0.geiger"});
+  EXPECT_EQ(feeder.losses().renamed, std::vector<std::string>{"a.1.0.geiger.1"});
+  fs::remove(path("a.1.0.geiger.1"));
+  EXPECT_EQ(feeder.losses().missing.size(), 1U);
+  EXPECT_TRUE(feeder.losses().renamed.empty());
 }
 
 TEST_F(Feeder, FindsADirectoryThatWasMoved) {

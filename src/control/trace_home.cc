@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,14 @@ bool is_seen_by(pid_t pid, const std::string& directory) {
          here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
+/// Whether the process has it on a read-only mount, as systemd's ProtectSystem=strict makes them:
+/// of a directory that is writable here.
+bool is_read_only_for(pid_t pid, const std::string& directory) {
+  struct statvfs there {};
+  return statvfs(fmt::format("/proc/{}/root{}", pid, directory).c_str(), &there) == 0 &&
+         (there.f_flag & ST_RDONLY) != 0;
+}
+
 /// Whether that user may create files in there, asked as that user.
 bool may_write(const std::string& directory, unsigned uid, unsigned gid) {
   const pid_t child = fork();
@@ -45,7 +54,8 @@ bool hand_over(const std::string& directory, unsigned uid, unsigned gid) {
 
 /// Whether the process can write its traces there, once the directory is its user's.
 bool is_given(pid_t pid, const inject::ProcessFacts& facts, const std::string& directory) {
-  return is_seen_by(pid, directory) && hand_over(directory, facts.uid, facts.gid) &&
+  return is_seen_by(pid, directory) && !is_read_only_for(pid, directory) &&
+         hand_over(directory, facts.uid, facts.gid) &&
          (facts.uid == geteuid() || may_write(directory, facts.uid, facts.gid));
 }
 

@@ -37,6 +37,7 @@ base::Outcome<std::shared_ptr<const FrameRules>> frame_rules_of(const FrameOptio
     rules.value().add(profile::FrameRole::kHidden, std::move(pattern.value()));
   }
   rules.value().shows_plumbing = options.shows_plumbing;
+  rules.value().frames = options.frames;
   return std::make_shared<const FrameRules>(std::move(rules.value()));
 }
 

@@ -1,4 +1,5 @@
-// Which frames a report leaves out and whom it blames, as asked for: --plumbing, --hide, --rules.
+// Which frames a report leaves out and whom it blames, as asked for: --plumbing, --frames, --hide,
+// --rules.
 #pragma once
 
 #include <memory>
@@ -13,6 +14,7 @@ namespace geiger::query {
 /// The options as typed.
 struct FrameOptions {
   bool shows_plumbing = false;
+  profile::FramesShown frames = profile::FramesShown::kMixed;
   std::vector<std::string> hidden;  ///< Regular expressions.
   std::string rules_file;           ///< Empty: kRulesFile, if it is there.
 };

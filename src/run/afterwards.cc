@@ -176,6 +176,12 @@ void say_what_is_missing(const Afterwards& run) {
                                    : fmt::format("{} traces were", losses.missing.size()),
         losses.missing.front() + (losses.missing.size() == 1 ? "" : " and others")));
   }
+  if (!losses.renamed.empty()) {
+    terminal::complain(fmt::format(
+        "{} still there under another name: 'geiger symbolize {}/{}' completes it",
+        losses.renamed.size() == 1 ? "it is" : fmt::format("{} are", losses.renamed.size()),
+        run.directory, losses.renamed.front()));
+  }
 }
 
 // An empty trace says in every report that a process was not recorded.

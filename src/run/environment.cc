@@ -29,6 +29,8 @@ std::string mode_words(const RuntimeSettings& settings, int program) {
   std::vector<std::string_view> words{root};
   if (settings.is_pure) words.emplace_back("pure");
   if (settings.uses_frame_pointers) words.emplace_back("fp");
+  if (settings.python == RuntimeSettings::Python::kStacks) words.emplace_back("pystacks");
+  if (settings.python == RuntimeSettings::Python::kOff) words.emplace_back("nopython");
   if (!settings.follows_children) words.emplace_back("nochildren");
   if (settings.starts_paused) words.emplace_back("paused");
   if (settings.is_dormant) words.emplace_back("dormant");

@@ -23,6 +23,9 @@ struct RuntimeSettings {
   std::optional<std::uint64_t> seed;
   bool is_pure = false;
   bool uses_frame_pointers = false;
+  /// What is recorded of CPython: small objects and frames, only those, or neither.
+  enum class Python : std::uint8_t { kAll, kStacks, kOff };
+  Python python = Python::kAll;
   bool follows_children = true;
   bool starts_paused = false;
   bool is_dormant = false;

@@ -1,12 +1,15 @@
 #include "terminal/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -21,6 +24,9 @@ using namespace std::chrono_literals;
 constexpr auto kQuietTime = 500ms;
 constexpr auto kRedraw = 100ms;
 constexpr std::size_t kBarWidth = 30;
+constexpr std::size_t kLeastBar = 5;  ///< A shorter one shows nothing.
+constexpr std::size_t kUsualColumns = 79;
+constexpr Nanoseconds kSecond = 1'000'000'000;
 
 /// A line that is drawn again and again needs a terminal that can go back to its start.
 bool can_redraw() {
@@ -29,26 +35,41 @@ bool can_redraw() {
   return isatty(STDERR_FILENO) == 1 && !is_dumb;
 }
 
+/// A line that reaches the last column is continued on the next, where it cannot be erased.
+std::size_t usable_columns() {
+  winsize size{};
+  const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_known ? size.ws_col - 1U : kUsualColumns;
+}
+
 std::string time_left(double seconds) {
-  return present::duration(static_cast<Nanoseconds>(std::ceil(seconds) * 1e9));
+  const auto whole = static_cast<std::uint64_t>(std::ceil(seconds));
+  return whole < 60 ? fmt::format("{} s", whole) : present::duration(whole * kSecond);
 }
 
 }  // namespace
 
-std::string progress_line(const std::string& what, std::size_t done, std::size_t total,
+std::string progress_line(const ProgressStyle& style, std::size_t done, std::size_t total,
                           double seconds) {
   done = std::min(done, total);
-  const std::size_t filled = total == 0 ? 0 : kBarWidth * done / total;
-  std::string line = fmt::format("{} [{}{}] {} of {}", what, std::string(filled, '#'),
-                                 std::string(kBarWidth - filled, ' '), done, total);
-  if (done == 0 || !(seconds > 0)) return line;
-  const double rate = static_cast<double>(done) / seconds;
-  return line + fmt::format(", {:.3g}/s, {} left", rate,
-                            time_left(static_cast<double>(total - done) / rate));
+  std::string figures = fmt::format("{} of {}{}", done, total, style.unit);
+  if (done != 0 && seconds > 0) {
+    const double rate = static_cast<double>(done) / seconds;
+    figures += fmt::format(", {}{}/s, {} left",
+                           rate < 10 ? fmt::format("{:.1f}", rate) : fmt::format("{:.0f}", rate),
+                           style.unit, time_left(static_cast<double>(total - done) / rate));
+  }
+  const std::size_t around = style.what.size() + figures.size() + std::strlen(" [] ");
+  const std::size_t width =
+      style.columns > around ? std::min(kBarWidth, style.columns - around) : 0;
+  if (width < kLeastBar) return style.what + " " + figures;
+  const std::size_t filled = total == 0 ? 0 : width * done / total;
+  return fmt::format("{} [{}{}] {}", style.what, std::string(filled, '#'),
+                     std::string(width - filled, ' '), figures);
 }
 
-Progress::Progress(std::string what)
-    : what_(std::move(what)),
+Progress::Progress(std::string what, std::string unit)
+    : style_{std::move(what), std::move(unit), usable_columns()},
       is_shown_(can_redraw()),
       start_(Clock::now()),
       next_(start_ + kQuietTime) {}
@@ -62,7 +83,7 @@ void Progress::update(std::size_t done, std::size_t total) {
   next_ = Clock::now() + kRedraw;
   is_drawn_ = true;
   const std::chrono::duration<double> elapsed = Clock::now() - start_;
-  fmt::print(stderr, "\r{}\x1b[K", progress_line(what_, done, total, elapsed.count()));
+  fmt::print(stderr, "\r{}\x1b[K", progress_line(style_, done, total, elapsed.count()));
 }
 
 }  // namespace geiger::terminal

@@ -7,15 +7,23 @@
 
 namespace geiger::terminal {
 
-/// "WHAT [###   ] 120 of 400, 35/s, 8 s left"; without rate before there is one.
-[[nodiscard]] std::string progress_line(const std::string& what, std::size_t done,
+/// What is counted, and the terminal that shows it.
+struct ProgressStyle {
+  std::string what;
+  std::string unit;  ///< With a space before it, such as " MiB"; may be empty.
+  std::size_t columns;
+};
+
+/// "WHAT [###   ] 120 of 400 MiB, 35 MiB/s, 8 s left"; without rate before there is one. The bar
+/// gets what the terminal's width leaves.
+[[nodiscard]] std::string progress_line(const ProgressStyle& style, std::size_t done,
                                         std::size_t total, double seconds);
 
 /// Draws nothing in the first half second and nothing off a terminal; erases
 /// itself when it goes.
 class Progress {
  public:
-  explicit Progress(std::string what);
+  explicit Progress(std::string what, std::string unit = "");
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -25,7 +33,7 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::string what_;
+  ProgressStyle style_;
   bool is_shown_;
   bool is_drawn_ = false;
   Clock::time_point start_, next_;

@@ -142,7 +142,7 @@ class Collector::Run {
         recording_(recording),
         labels_(recording),
         roles_(recording, labels_),
-        places_(collector.places_.of_labels(recording, labels_,
+        places_(collector.places_.of_labels(recording, labels_, roles_,
                                             !collector.out_.grouping.is_inclusive)) {
     if (collector_.out_.grouping.by != GroupBy::kModule) return;
     for (std::uint32_t i = 0; i < recording.modules.size(); ++i) {

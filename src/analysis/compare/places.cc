@@ -59,7 +59,7 @@ std::string_view stem_of(std::string_view function) {
 }
 
 std::string_view module_name(std::string_view path) {
-  const std::string_view file = profile::file_name_of(path);
+  const std::string_view file = profile::place_name_of(path);
   const std::size_t library = file.find(".so.");
   return library == std::string_view::npos || library == 0 ? file : file.substr(0, library + 3);
 }
@@ -84,6 +84,7 @@ std::uint32_t Places::intern(Place place) {
 }
 
 std::vector<std::uint32_t> Places::of_labels(const Recording& recording, const Labels& labels,
+                                             const profile::FrameRoles& roles,
                                              bool keeps_addresses) {
   std::vector<std::string> modules;
   for (std::uint32_t i = 0; i < recording.modules.size(); ++i) {
@@ -102,7 +103,8 @@ std::vector<std::uint32_t> Places::of_labels(const Recording& recording, const L
     Place place{.name = std::string(stem_of(label.name)),
                 .module = module,
                 .build_id = {},
-                .is_unnamed = label.is_location};
+                .is_unnamed = label.is_location,
+                .is_plumbing = profile::is_plumbing(roles[i])};
     if (label.is_location && has_module) place.build_id = recording.modules[label.module].build_id;
     places.push_back(intern(std::move(place)));
   }
@@ -118,7 +120,7 @@ std::uint32_t Places::of_module(const Recording& recording, std::uint32_t module
 std::uint32_t Places::at_line(std::uint32_t place, const profile::SourceLine& where) {
   if (where.file.empty() || where.line == 0) return place;
   Place line = places_[place];
-  line.file = profile::file_name_of(where.file);
+  line.file = profile::place_name_of(where.file);
   line.line = where.line;
   return intern(std::move(line));
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/frames/source_line.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/recording.h"
@@ -20,6 +21,7 @@ struct Place {
   std::string module;    ///< module_name; empty outside every module.
   std::string build_id;  ///< Of a point without a name: what its address refers to.
   bool is_unnamed = false;
+  bool is_plumbing = false;
   std::string file = {};   ///< Of a line: its name, as builds lie in different directories.
   std::uint32_t line = 0;  ///< 0: the whole function.
 };
@@ -42,6 +44,7 @@ class Places {
   /// stands for all points of a module that have no name.
   [[nodiscard]] std::vector<std::uint32_t> of_labels(const profile::Recording& recording,
                                                      const profile::Labels& labels,
+                                                     const profile::FrameRoles& roles,
                                                      bool keeps_addresses);
   /// The place that stands for a whole module; profile::kNone: for what lies outside all.
   [[nodiscard]] std::uint32_t of_module(const profile::Recording& recording, std::uint32_t module);

@@ -29,6 +29,7 @@ AddressLayout::AddressLayout(const profile::Recording& recording)
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     const profile::Module& module = recording.modules[i];
     if (module.start < kHighest && module.end < kHighest) next_ = std::max(next_, module.end);
+    if (recording.modules[order[i]].kind == profile::ModuleKind::kSource) continue;
     modules_.push_back({order[i], 0, 0});
   }
   for (const profile::Location& location : recording.locations) {
@@ -74,6 +75,7 @@ Address AddressLayout::of(std::uint32_t index) {
   Address& known = by_location_[index];
   if (known != 0) return known;
   const profile::Location& location = recording_.locations[index];
+  if (recording_.is_source(location)) return known = unused();
   if (location.module < starts_.size()) {
     const Address inside = distance(location);
     const Address address = starts_[location.module] + inside;

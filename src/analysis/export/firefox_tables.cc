@@ -71,6 +71,7 @@ std::uint32_t ThreadTables::string(const std::string& text) {
 void ThreadTables::collect_libraries() {
   for (const ShownFunction& function : shown_.functions()) {
     if (function.module >= recording_.modules.size()) continue;
+    if (recording_.modules[function.module].kind == profile::ModuleKind::kSource) continue;
     const auto next = static_cast<std::uint32_t>(libraries_.size());
     if (resources_.try_emplace(function.module, next).second) {
       libraries_.push_back(function.module);
@@ -82,7 +83,8 @@ void ThreadTables::write_frames(JsonWriter& json, const Sink& sink) {
   const auto& frames = shown_.frames();
   json.key("frameTable").begin_object().field("length", frames.size());
   column(json, "address", frames, sink, [&](const ShownFrame& frame) {
-    if (frame.location == kNone) {
+    const bool is_mark = frame.location == kNone;
+    if (is_mark || recording_.is_source(recording_.locations[frame.location])) {
       json.signed_integer(-1);
     } else {
       json.integer(recording_.locations[frame.location].vaddr);

@@ -111,12 +111,15 @@ class HeaptrackWriter {
         instructions_.try_emplace(frames.front(), instructions_.size() + 1);
     if (!is_new) return place->second;
     const std::uint32_t location = shown_.frames()[frames.front()].location;
-    Address address = frames.front() + 1;  // Of a mark; it has to differ from others.
+    // Of a mark, and of interpreted code; it has to differ from others.
+    Address address = frames.front() + 1;
     std::uint64_t module = 0;
     if (location != profile::kNone) {
       const profile::Location& known = recording_.locations[location];
       const bool has_module = known.module < recording_.modules.size();
-      address = known.vaddr + (has_module ? recording_.modules[known.module].bias : 0);
+      if (!recording_.is_source(known)) {
+        address = known.vaddr + (has_module ? recording_.modules[known.module].bias : 0);
+      }
       if (has_module) module = string(recording_.modules[known.module].path);
     }
     std::string text = fmt::format("i {:x} {:x}", address, module);

@@ -79,15 +79,18 @@ class PprofExport {
  private:
   /// The main binary comes first: readers take the first mapping for the program.
   void number_mappings() {
-    for (std::uint32_t i = 0; i < recording_.modules.size(); ++i) modules_.push_back(i);
+    for (std::uint32_t i = 0; i < recording_.modules.size(); ++i) {
+      const bool is_mapped = recording_.modules[i].kind != profile::ModuleKind::kSource;
+      if (is_mapped) modules_.push_back(i);
+    }
     if (!recording_.processes.empty()) {
       const std::string& program = recording_.processes.front().executable;
       std::stable_partition(modules_.begin(), modules_.end(),
                             [&](std::uint32_t i) { return recording_.modules[i].path == program; });
     }
-    mapping_ids_.resize(modules_.size());
+    mapping_ids_.resize(recording_.modules.size());
     for (std::uint32_t i = 0; i < modules_.size(); ++i) mapping_ids_[modules_[i]] = i + 1;
-    has_.resize(modules_.size());
+    has_.resize(recording_.modules.size());
   }
 
   std::uint64_t location_id(std::uint32_t location) {
@@ -154,7 +157,8 @@ class PprofExport {
 
   void write_location(std::uint32_t index) {
     const profile::Location& location = recording_.locations[index];
-    const bool has_module = location.module < recording_.modules.size();
+    const bool is_source = recording_.is_source(location);
+    const bool has_module = location.module < recording_.modules.size() && !is_source;
     lines_.clear();
     for (const std::uint32_t frame : location.frames) {
       lines_.push_back({function_id(frame), recording_.frames[frame].line});
@@ -163,7 +167,7 @@ class PprofExport {
     const Address bias = has_module ? recording_.modules[location.module].bias : 0;
     writer_.write(pprof::Location{location_ids_[index],
                                   has_module ? mapping_ids_[location.module] : 0,
-                                  location.vaddr + bias - 1, lines_});
+                                  is_source ? 0 : location.vaddr + bias - 1, lines_});
   }
 
   std::uint64_t function_id(std::uint32_t index) {

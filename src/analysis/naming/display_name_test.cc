@@ -127,6 +127,16 @@ TEST(DisplayName, Rust) {
   expect_all(kPairs);
 }
 
+TEST(DisplayName, Python) {
+  EXPECT_EQ(display_name("<module>"), "<module>");
+  EXPECT_EQ(display_name("<lambda>"), "<lambda>");
+  EXPECT_EQ(display_name("Store.put"), "Store.put");
+  EXPECT_EQ(display_name("Store.put.<locals>.<listcomp>"), "Store.put.<listcomp>");
+  EXPECT_EQ(display_name("outer.<locals>.inner"), "outer.inner");
+  EXPECT_EQ(display_name("<lambda>.<locals>.<dictcomp>"), "<lambda>.<dictcomp>");
+  EXPECT_EQ(display_name("<generic parameters of f>"), "<generic parameters of f>");
+}
+
 TEST(DisplayName, LongTemplateArgumentsAreFolded) {
   EXPECT_EQ(display_name("std::vector<std::pair<some::rather::long_name::Key, another::Value>, "
                          "std::allocator<X> >::push_back(int)"),

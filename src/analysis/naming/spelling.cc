@@ -8,6 +8,7 @@
 #include "analysis/naming/lambda_names.h"
 #include "analysis/naming/library_names.h"
 #include "analysis/naming/path.h"
+#include "analysis/naming/python_names.h"
 
 namespace geiger::naming {
 namespace {
@@ -373,6 +374,7 @@ std::string_view subject_words(std::string_view text) {
 }  // namespace
 
 std::string spelled(std::string_view demangled, const Detail& detail) {
+  if (is_python_name(demangled)) return python_display_name(demangled);
   const std::string_view whole = without_clone(demangled);
   const std::string_view words = subject_words(whole);
   const std::string_view name = whole.substr(words.empty() ? after_words(whole) : words.size());

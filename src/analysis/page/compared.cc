@@ -8,7 +8,6 @@
 
 #include "analysis/page/names.h"
 #include "analysis/present/format.h"
-#include "analysis/profile/frames/frame_roles.h"
 #include "analysis/report/compare/diff.h"
 #include "analysis/report/profiles/table.h"
 
@@ -23,8 +22,7 @@ std::uint32_t frame_of(const Place& place, CallTree& tree, Names& names) {
   Frame frame{.name = names.intern(place.name)};
   if (!place.module.empty()) frame.module = names.intern(place.module);
   const Frame key = frame;
-  const profile::FrameRole role = profile::role_of({place.name, place.module, {}, false});
-  if (profile::is_plumbing(role)) frame.flags |= kPlumbing;
+  if (place.is_plumbing) frame.flags |= kPlumbing;
   if (place.is_unnamed) frame.flags |= kUnknown;
   return tree.frame(key, frame);
 }

@@ -1,5 +1,5 @@
 // How much of a program a recording covers: all of it, some segments, everything since attaching,
-// the fates of only some samples, or sums only.
+// the fates of only some samples, or sums only; and what of its interpreters.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,16 @@ namespace geiger::present {
 
 /// How many segments of processes were there once and are not among those read.
 [[nodiscard]] std::uint64_t missing_segments(const profile::Recording& recording);
+
+/// "3.11.2" of Py_Version.
+[[nodiscard]] std::string python_version(std::uint32_t version);
+
+/// "Python 3.11.2: stacks lack its frames, as asked", a line for each interpreter whose frames or
+/// small objects are not recorded, equal ones once.
+[[nodiscard]] std::vector<std::string> interpreter_lines(const profile::Recording& recording);
+
+/// The field "interpreters"; none without any.
+void write_interpreters(JsonWriter& json, const profile::Recording& recording);
 
 /// The fields "segments", "thinning", "is_attached" and "is_aggregated".
 void write_extent(JsonWriter& json, const profile::Process& process);

@@ -5,6 +5,7 @@
 
 #include "analysis/naming/display_name.h"
 #include "analysis/present/text.h"
+#include "base/path.h"
 
 namespace geiger::present {
 
@@ -73,7 +74,9 @@ void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
   std::string tail = is_stack ? callers_text(detail, style) : printable(detail);
   const std::string place = printable(text_of(where));
   if (!is_stack && !place.empty() && cells.back() != place) tail = place;
-  if (cells.back() == tail) tail.clear();
+  // A function of Python has its file for a module, which the place says too.
+  const bool is_told = !where.file.empty() && base::place_name_of(where.file) == detail;
+  if (cells.back() == tail || (is_told && cells.back() == place)) tail.clear();
   grid.add(std::move(cells), std::move(tail), is_faint);
   if (is_named_by_functions(by)) grid.name(name, is_stack ? "" : detail, where.line);
 }

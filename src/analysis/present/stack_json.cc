@@ -13,7 +13,8 @@ void write_place(JsonWriter& json, const Recording& recording, const Location& l
   if (location.module < recording.modules.size()) {
     json.field("module", recording.modules[location.module].path);
   }
-  json.field("address", location.vaddr).end_object();
+  if (!recording.is_source(location)) json.field("address", location.vaddr);
+  json.end_object();
 }
 
 void write_location(JsonWriter& json, const Recording& recording, const Location& location) {

@@ -17,9 +17,13 @@ struct Label {
   std::uint32_t module = kNone;
   std::uint32_t frame_or_location = kNone;  ///< The first one met with this label.
   bool is_location = false;
+
+  /// Whether it is of a place in a program, and not a mark in place of one.
+  [[nodiscard]] bool is_frame() const { return frame_or_location != kNone; }
 };
 
 using base::file_name_of;
+using base::place_name_of;
 
 /// What the user started: the name given to exec, of a link or a script too; where that is not
 /// known, the executable's.

@@ -91,7 +91,8 @@ std::string encode_symbols(const Recording& recording, std::uint32_t process) {
   const std::vector<bool> used = locations_of(recording, process);
   for (std::size_t i = 0; i < used.size(); ++i) {
     const Location& location = recording.locations[i];
-    if (!used[i] || location.frames.empty()) continue;
+    // The trace itself has the names of interpreted code.
+    if (!used[i] || location.frames.empty() || recording.is_source(location)) continue;
     std::vector<NamedAddress>& list =
         is_outside(recording, location) ? outside
                                         : modules[identity_of(recording.modules[location.module])];

@@ -39,8 +39,9 @@ struct JobResult {
 };
 using Results = std::vector<JobResult>;  ///< By job.
 
-bool is_pending(const Location& location, const Options& options) {
-  return location.frames.empty() || options.refresh;
+/// Interpreted code has its names in the trace, and nowhere else.
+bool is_pending(const Recording& recording, const Location& location, const Options& options) {
+  return location.frames.empty() || (options.refresh && !recording.is_source(location));
 }
 
 /// Where the file of a module is; empty: the vdso and its like have none. A program that opened
@@ -69,7 +70,7 @@ Plan make_plan(const Recording& recording, const Options& options) {
     plan.job_of_module.push_back(at->second);
   }
   for (const Location& location : recording.locations) {
-    if (!is_pending(location, options)) continue;
+    if (!is_pending(recording, location, options)) continue;
     ++plan.locations;
     // No call ends at 0; one byte before it addresses would no longer ascend.
     if (location.module >= recording.modules.size() || location.vaddr == 0) continue;
@@ -218,7 +219,8 @@ OutsideNames name_outside(const Recording& recording, const Options& options) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> by_process;
   for (std::uint32_t i = 0; i < recording.locations.size(); ++i) {
     const Location& location = recording.locations[i];
-    if (location.module < recording.modules.size() || !is_pending(location, options)) continue;
+    const bool has_module = location.module < recording.modules.size();
+    if (has_module || !is_pending(recording, location, options)) continue;
     by_process[location.process].push_back(i);
   }
   OutsideNames names;
@@ -279,6 +281,11 @@ class Store {
   std::vector<std::optional<Found>> found_;  ///< By job; those without names have nothing.
 };
 
+/// What helps where the file that ran is not at its place any more.
+std::string advice_for_another(const ModuleJob& job) {
+  return job.build_id.empty() ? "" : "; 'geiger symbolize --debug-dir' takes a kept copy of it";
+}
+
 /// The line for a user whose module could not be named in full; empty = none.
 std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_servers) {
   const std::string name(base::file_name_of(job.path));
@@ -300,7 +307,8 @@ std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_s
              (asked_servers ? "; no server in DEBUGINFOD_URLS has it"
                             : ", or set DEBUGINFOD_URLS and run 'geiger symbolize --debuginfod'");
     case FileState::kMissing:
-      return job.path + " was not found (" + id + "): frames show as " + name + "+0x...";
+      return job.path + " was not found (" + id + "): frames show as " + name + "+0x..." +
+             advice_for_another(job);
     case FileState::kChanged:
       if (job.build_id.empty()) {
         return job.path +
@@ -309,7 +317,7 @@ std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_s
       }
       return job.path + " has changed since the run (recorded " + id + ", found " +
              (answer->found_build_id.empty() ? "none" : answer->found_build_id) +
-             "): frames show as " + name + "+0x...";
+             "): frames show as " + name + "+0x..." + advice_for_another(job);
     case FileState::kUnreadable:
       break;
   }
@@ -359,7 +367,7 @@ Outcome symbolize(Recording& recording, const Options& options) {
   Store store(recording, plan, results, outside);
   Outcome outcome;
   for (std::uint32_t i = 0; i < recording.locations.size(); ++i) {
-    if (!is_pending(recording.locations[i], options)) continue;
+    if (!is_pending(recording, recording.locations[i], options)) continue;
     ++(store.name(i) ? outcome.resolved : outcome.unresolved);
   }
   add_hints(plan, results, options, outcome);

@@ -15,6 +15,7 @@ bool is_c_library(std::string_view base) {
 
 bool is_runtime_frame(const profile::Recording& recording, const profile::Location& location,
                       const profile::Frame& frame) {
+  if (recording.is_source(location)) return false;
   const bool has_module = location.module < recording.modules.size();
   if (has_module && location.process < recording.processes.size() &&
       is_allocator_module(recording.modules[location.module].path,

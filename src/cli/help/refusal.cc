@@ -31,9 +31,21 @@ std::optional<std::string> find_unknown_option(const CLI::App& verb,
   return std::nullopt;
 }
 
+/// Whether it looks like an option, of the verb or of one of its formats, and is none of them.
+bool is_unknown_to_all(const CLI::App& verb, const std::string& word) {
+  const auto has_it = [&](const CLI::App* app) {
+    return app->get_option_no_throw(name_of(word)) != nullptr;
+  };
+  return is_long_option(word) && !has_it(&verb) &&
+         std::ranges::none_of(verb.get_subcommands({}), has_it);
+}
+
 std::string missing_format(const CLI::App& verb, const std::vector<std::string>& words) {
   const auto formats = verb_names(verb);
   const std::string known = fmt::format("{}", fmt::join(formats, ", "));
+  if (words.size() > 1 && is_unknown_to_all(verb, words[1])) {
+    return unknown_option(verb, name_of(words[1]));
+  }
   if (words.size() < 2 || words[1].starts_with('-')) {
     return fmt::format("{}: no format given (choose from {})", verb.get_name(), known);
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/import/import.h"
+#include "base/units.h"
 #include "terminal/progress.h"
 
 namespace geiger::cli {
@@ -16,9 +17,10 @@ std::size_t count_foreign(const std::vector<std::string>& runs) {
 }
 
 Input read_foreign(const std::vector<std::string>& runs) {
-  terminal::Progress progress("reading");
+  terminal::Progress progress("reading", " MiB");
   imports::Imported imported = imports::read_files(
-      runs, [&](std::uint64_t done, std::uint64_t all) { progress.update(done, all); });
+      runs,
+      [&](std::uint64_t done, std::uint64_t all) { progress.update(done / kMiB, all / kMiB); });
   Input input;
   input.ingested.recording = std::move(imported.recording);
   input.ingested.damaged = !imported.errors.empty();

@@ -2,10 +2,20 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/options/parsed_option.h"
+
 namespace geiger::cli {
 namespace {
 
 void add_rule_options(CLI::App& verb, query::FrameOptions& options) {
+  using profile::FramesShown;
+  add_choice(
+      verb, "--frames", "WHICH",
+      "Of Python programs: mixed (default; interpreter frames\nare plumbing), python, or native",
+      Choices<FramesShown>{{"mixed", FramesShown::kMixed},
+                           {"python", FramesShown::kPython},
+                           {"native", FramesShown::kNative}},
+      [&options](FramesShown frames) { options.frames = frames; });
   verb.add_option("--hide", options.hidden,
                   "Hide frames whose function, module or file matches; their\ncallers are "
                   "blamed; may be repeated")

@@ -1,4 +1,4 @@
-// The options --plumbing (or --no-plumbing), --hide and --rules.
+// The options --plumbing (or --no-plumbing), --frames, --hide and --rules.
 #pragma once
 
 #include "query/frame_rules.h"

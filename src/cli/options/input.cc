@@ -70,7 +70,7 @@ Input read_runs(const std::vector<std::string>& runs, const ReadOptions& options
           observe::observe_now(static_cast<pid_t>(pid), trace, options.observes_running));
     };
   }
-  terminal::Progress progress("reading, MiB");
+  terminal::Progress progress("reading", " MiB");
   reading.progress = [&](std::uint64_t done, std::uint64_t total) {
     progress.update(done / kMiB, total / kMiB);
   };

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "analysis/present/format.h"
 #include "cli/help/help_formatter.h"
 #include "cli/options/ending.h"
 #include "cli/options/parsed_option.h"
@@ -26,7 +27,8 @@ base::Outcome<Bytes> parse_size_within(const std::string& text, Bytes least, Byt
   const auto size = query::parse_size(text);
   const bool is_within = size.has_value() && size.value() >= least && size.value() <= most;
   if (is_within || !size.has_value()) return size;
-  return base::Failure{fmt::format("'{}' is not between {} and {} bytes", text, least, most)};
+  return base::Failure{fmt::format("'{}' is not between {} and {}", text,
+                                   present::exact_bytes(least), present::exact_bytes(most))};
 }
 
 std::function<void(const std::string&)> size_into(Bytes& target, const char* option, Bytes least,
@@ -109,6 +111,12 @@ void add_sampling_options(CLI::App& run, run::RunOptions& options) {
              "How to walk stacks: auto (unwind tables) or fp (frame pointers)",
              Choices<bool>{{"auto", false}, {"fp", true}},
              [&runtime](bool uses) { runtime.uses_frame_pointers = uses; });
+  using Python = run::RuntimeSettings::Python;
+  add_choice(
+      run, "--python", "HOW",
+      "What to record of CPython: all (frames and small\nobjects), stacks (frames only) or off",
+      Choices<Python>{{"all", Python::kAll}, {"stacks", Python::kStacks}, {"off", Python::kOff}},
+      [&runtime](Python python) { runtime.python = python; });
   run.add_flag("--free-stacks", runtime.records_free_stacks, "Record where samples are freed");
   run.add_flag_callback(
       "--no-mappings", [&runtime] { runtime.records_mappings = false; },

@@ -96,6 +96,12 @@ class ReadingVerbs(RecordedProgram):
             self.assertEqual(file.read(), views)
         self.assertIn("exists", self.error("export", "sql", "--views", "-o", "views.sql"))
 
+    def test_export_names_an_option_that_no_format_has(self):
+        for word, said in (("--format", b"unknown option '--format'"), ("--kind", b"choose from")):
+            done = geiger("export", word, "pprof", cwd=self.here)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+
     def test_sql_of_unreadable_runs(self):
         for name in ("sqlite", "sql"):
             done = geiger("export", name, "/nowhere", cwd=self.here)

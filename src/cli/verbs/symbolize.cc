@@ -102,7 +102,8 @@ void register_symbolize(CLI::App& app, Work& work) {
   verb->add_flag("--debuginfod", options->symbolize.use_debuginfod,
                  "Ask the servers in DEBUGINFOD_URLS for debug info");
   verb->add_option("--debug-dir", options->debug_dirs,
-                   "Look for debug files here first (may be repeated)")
+                   "Look for debug files here first, named DIR/.build-id/ab/cdef.debug; a copy of "
+                   "the file that ran does as well (may be repeated)")
       ->type_name("DIR")
       ->expected(1)
       ->take_all();

@@ -7,6 +7,7 @@
 
 #include "base/loaded_symbol.h"
 #include "runtime/capture/image/image.h"
+#include "runtime/capture/program/mappings.h"
 #include "runtime/capture/thread/thread_state.h"
 #include "runtime/interpose/conclude.h"
 #include "runtime/unwind/unwind.h"
@@ -215,12 +216,46 @@ Allocator ours(Domain domain) {
   return is_before_pools ? OfPools<kMem>::functions(context) : OfOthers<kMem>::functions(context);
 }
 
-/// The interpreter chooses its allocators by these when it begins, and drops what was in place.
-bool chooses_allocators() {
-  return getenv("PYTHONMALLOC") != nullptr || getenv("PYTHONDEVMODE") != nullptr;
+/// Whether an argument of the interpreter, or the end of one and the next, is -X dev.
+bool is_development_mode(const char* argument, const char* next) {
+  if (argument[0] != '-' || argument[1] == '-') return false;
+  const char* option = strchr(argument, 'X');
+  if (option == nullptr) return false;
+  const char* value = option[1] != '\0' ? option + 1 : next;
+  return value != nullptr && strcmp(value, "dev") == 0;
 }
 
-SmallObjects go_before(const Access& access) {
+/// The interpreter chooses its allocators by these when it begins, and drops what was in place.
+bool chooses_allocators() {
+  if (getenv("PYTHONMALLOC") != nullptr || getenv("PYTHONDEVMODE") != nullptr) return true;
+  char** arguments = capture::initial_arguments();
+  for (; arguments != nullptr && *arguments != nullptr; ++arguments) {
+    if (is_development_mode(arguments[0], arguments[1])) return true;
+  }
+  return false;
+}
+
+/// pymalloc maps its arenas by functions that a program can change. They are its pools, not what
+/// the program keeps: that is counted.
+void leave_out_arenas(const Interpreter& interpreter) {
+  struct ArenaAllocator {
+    void* context;
+    void* (*map)(void*, std::size_t);
+    void (*unmap)(void*, void*, std::size_t);
+  };
+  constexpr std::uint64_t kLongest = 128;  // Of either function: a call and a comparison.
+  const auto get = reinterpret_cast<void (*)(ArenaAllocator*)>(
+      base::find_symbol(interpreter.map, "PyObject_GetArenaAllocator"));
+  if (get == nullptr) return;
+  ArenaAllocator arenas{};
+  get(&arenas);
+  for (const auto start : {reinterpret_cast<std::uint64_t>(arenas.map),
+                           reinterpret_cast<std::uint64_t>(arenas.unmap)}) {
+    capture::leave_out(unwind::AddressRange{start, start + kLongest});
+  }
+}
+
+SmallObjects go_before(const Interpreter& interpreter, const Access& access) {
   Allocator raw{};
   Allocator memory{};
   Allocator object{};
@@ -235,6 +270,7 @@ SmallObjects go_before(const Access& access) {
     Allocator functions = ours(domain);
     access.set(domain, &functions);
   }
+  leave_out_arenas(interpreter);
   return SmallObjects::kSampled;
 }
 
@@ -282,7 +318,8 @@ GEIGER_SLOW_PATH void look_after_domains(const Decision& decision) {
     if (!is_early && !may_ask(decision)) return;
   }
   if (!stage.compare_exchange_strong(found, Stage::kBusy)) return;
-  const SmallObjects objects = found == Stage::kNone ? go_before(access) : look_again(access);
+  const SmallObjects objects =
+      found == Stage::kNone ? go_before(interpreter, access) : look_again(access);
   interpreter.small_objects.store(objects, std::memory_order_relaxed);
   stage.store(objects == SmallObjects::kByMalloc ? Stage::kLeft : Stage::kInPlace,
               std::memory_order_release);

@@ -42,9 +42,29 @@ base::Outcome<void> add_line(FrameRules& rules, std::string_view line) {
   return {};
 }
 
+/// Of a function of an interpreted program. Names say nothing: any may be the program's own.
+FrameRole role_of_source(const FrameFacts& facts) {
+  if (is_python_start_up(facts.function, facts.module)) return FrameRole::kStartUp;
+  if (is_python_dispatch(facts.function, facts.module)) return FrameRole::kDispatch;
+  return is_python_library(facts.module) ? FrameRole::kPackage : FrameRole::kOwn;
+}
+
+/// Of the module that an interpreter lies in. Where that is a program which embeds one, only names
+/// tell its functions from the program's.
+bool is_of_interpreter(std::string_view name, std::string_view module) {
+  return is_python_module(module) || is_python_function(name);
+}
+
+/// Whether views leave out all frames of such modules.
+bool is_excluded(ModuleKind kind, FramesShown frames) {
+  if (frames == FramesShown::kMixed) return false;
+  return (kind == ModuleKind::kSource) == (frames == FramesShown::kNative);
+}
+
 }  // namespace
 
 FrameRole role_of(const FrameFacts& facts) {
+  if (facts.kind == ModuleKind::kSource) return role_of_source(facts);
   // "git+0x28961c" is in none of the tables; there may be many, so they are not searched for it.
   const bool is_named = !is_address_name(facts.function);
   const std::string_view name = is_named ? facts.function : std::string_view();
@@ -55,8 +75,11 @@ FrameRole role_of(const FrameFacts& facts) {
   if (is_standard_module(facts.module) || is_of_standard_library(name)) {
     return FrameRole::kStandard;
   }
-  if (is_dispatch(name)) return FrameRole::kDispatch;
+  const bool is_interpreter =
+      facts.kind == ModuleKind::kInterpreter && is_of_interpreter(name, facts.module);
+  if (is_interpreter || is_dispatch(name)) return FrameRole::kDispatch;
   if (is_standard_source(facts.file)) return FrameRole::kStandard;
+  if (is_python_library(facts.module)) return FrameRole::kPackage;
   if (is_package_source(facts.file)) return FrameRole::kLibrary;
   const bool is_library = !facts.is_executable && is_system_path(facts.module);
   return is_library ? FrameRole::kLibrary : FrameRole::kOwn;
@@ -84,9 +107,9 @@ FrameRole FrameRules::role(const FrameFacts& facts) const {
 }
 
 bool FrameRules::leaves_out() const {
-  return !shows_plumbing || std::ranges::any_of(rules_, [](const Rule& rule) {
-    return rule.role == FrameRole::kHidden;
-  });
+  return !shows_plumbing || frames != FramesShown::kMixed ||
+         std::ranges::any_of(rules_,
+                             [](const Rule& rule) { return rule.role == FrameRole::kHidden; });
 }
 
 FrameRoles::FrameRoles(const Recording& recording, const Labels& labels) {
@@ -99,14 +122,21 @@ FrameRoles::FrameRoles(const Recording& recording, const Labels& labels) {
     const Label& label = labels[i];
     FrameFacts facts;
     facts.function = label.name;
-    if (label.module != kNone) facts.module = recording.modules[label.module].path;
+    if (label.module != kNone) {
+      facts.module = recording.modules[label.module].path;
+      facts.kind = recording.modules[label.module].kind;
+    }
+    const bool is_hidden = label.is_frame() && is_excluded(facts.kind, rules.frames);
+    const bool is_native_view = rules.frames == FramesShown::kNative;
+    if (is_native_view && !is_hidden) facts.kind = ModuleKind::kNative;
     facts.is_executable = executables.contains(facts.module);
-    const bool is_frame = label.frame_or_location != kNone && !label.is_location;
-    if (is_frame) facts.file = recording.frames[label.frame_or_location].file;
+    if (label.is_frame() && !label.is_location)
+      facts.file = recording.frames[label.frame_or_location].file;
     // Code without a module and a name was made at run time: nothing says whose it is.
     const bool is_unnamed = label.is_location || is_address_name(label.name);
     const bool is_anonymous = is_unnamed && label.module == kNone;
-    roles_.push_back(is_anonymous ? FrameRole::kDispatch : rules.role(facts));
+    const FrameRole role = is_anonymous ? FrameRole::kDispatch : rules.role(facts);
+    roles_.push_back(is_hidden ? FrameRole::kHidden : role);
     modules_.push_back(label.module);
     is_unnamed_.push_back(is_unnamed);
   }

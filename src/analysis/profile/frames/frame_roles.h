@@ -20,6 +20,7 @@ namespace geiger::profile {
 enum class FrameRole : std::uint8_t {
   kOwn,         ///< The program's executable, or a shared object of the project.
   kLibrary,     ///< Of a library that the system or a package manager installed.
+  kPackage,     ///< Of a library that an interpreter runs: its own, or an installed package.
   kDispatch,    ///< Loops and calls of an interpreter.
   kStandard,    ///< Standard libraries and containers, also instantiated elsewhere.
   kStartUp,     ///< Before main, below threads.
@@ -35,6 +36,14 @@ struct FrameFacts {
   std::string_view module;     ///< Path.
   std::string_view file;       ///< Of the source.
   bool is_executable = false;  ///< `module` is the program that was started.
+  ModuleKind kind = ModuleKind::kNative;
+};
+
+/// Which frames of an interpreted program views show.
+enum class FramesShown : std::uint8_t {
+  kMixed,   ///< Interpreted and native ones; those of the interpreter are plumbing.
+  kPython,  ///< Interpreted ones only.
+  kNative,  ///< Native ones only, those of the interpreter like any others.
 };
 
 /// By the rules that are built in.
@@ -56,6 +65,7 @@ class FrameRules {
 
   /// Leave plumbing in: only what is hidden is left out, and leaves are blamed.
   bool shows_plumbing = false;
+  FramesShown frames = FramesShown::kMixed;
 
  private:
   struct Rule {

@@ -110,6 +110,52 @@ TEST(FrameRoles, InterpretersAreDispatch) {
   }
 }
 
+FrameRole role_in_python(std::string_view function, std::string_view file) {
+  return role_of({function, file, file, false, ModuleKind::kSource});
+}
+
+TEST(FrameRoles, FilesTellWhoseCodeOfPythonItIs) {
+  for (const char* file : {"/home/a/shop/app.py", "app.py", "<string>", "<stdin>",
+                           "/srv/lib/python_tools/x.py", "/usr/share/app/main.py"}) {
+    EXPECT_EQ(role_in_python("work", file), FrameRole::kOwn) << file;
+    EXPECT_EQ(role_in_python("malloc", file), FrameRole::kOwn) << file;  // Names say nothing.
+    EXPECT_EQ(role_in_python("std::vector", file), FrameRole::kOwn) << file;
+  }
+  for (const char* file :
+       {"/usr/lib/python3.11/json/__init__.py", "/usr/lib/python3/dist-packages/yaml/loader.py",
+        "/home/a/venv/lib/python3.8/site-packages/django/db/models/base.py",
+        "/home/a/.pyenv/versions/3.13.0/lib/python3.13/threading.py", "/usr/lib64/python3.9/ast.py",
+        "/opt/x/lib/python311.zip/ast.py"}) {
+    EXPECT_EQ(role_in_python("work", file), FrameRole::kPackage) << file;
+  }
+  EXPECT_EQ(role_in_python("_find_and_load", "<frozen importlib._bootstrap>"),
+            FrameRole::kDispatch);
+  EXPECT_EQ(role_in_python("__init__", "__init__"), FrameRole::kDispatch);
+  EXPECT_EQ(role_in_python("__create_fn__.<locals>.__init__", "<string>"), FrameRole::kDispatch);
+  EXPECT_EQ(role_in_python("Thread._bootstrap_inner", "/usr/lib/python3.11/threading.py"),
+            FrameRole::kStartUp);
+  EXPECT_EQ(role_in_python("<module>", "/home/a/venv/bin/pytest"), FrameRole::kStartUp);
+  EXPECT_EQ(role_in_python("work", "/home/a/bin/report"), FrameRole::kOwn);
+}
+
+TEST(FrameRoles, InterpretersAreDispatchBetweenFramesOfTheirPrograms) {
+  const auto in = [](std::string_view function, std::string_view module, ModuleKind kind) {
+    return role_of({function, module, {}, true, kind});
+  };
+  EXPECT_EQ(in("list_resize", "/usr/bin/python3.11", ModuleKind::kInterpreter),
+            FrameRole::kDispatch);
+  EXPECT_EQ(in("list_resize", "/usr/bin/python3.11", ModuleKind::kNative), FrameRole::kOwn);
+  EXPECT_EQ(in("", "/usr/lib/libpython3.12.so.1.0", ModuleKind::kInterpreter),
+            FrameRole::kDispatch);
+  EXPECT_EQ(in("PyObject_Malloc", "/usr/bin/python3.11", ModuleKind::kInterpreter),
+            FrameRole::kAllocation);
+  // A program that Python is linked into has functions of its own.
+  EXPECT_EQ(in("render", "/opt/blender", ModuleKind::kInterpreter), FrameRole::kOwn);
+  EXPECT_EQ(in("PyList_New", "/opt/blender", ModuleKind::kInterpreter), FrameRole::kDispatch);
+  EXPECT_EQ(role_of({"array_new", "/v/lib/python3.11/site-packages/numpy/core/_m.so", {}, false}),
+            FrameRole::kPackage);
+}
+
 TEST(FrameRoles, ModulesAndFilesTellWhoseCodeItIs) {
   EXPECT_EQ(role_of({"fopen", "/lib/x86_64-linux-gnu/libc.so.6", {}, false}), FrameRole::kStandard);
   EXPECT_EQ(role_of({"", "/lib64/ld-linux-x86-64.so.2", {}, false}), FrameRole::kStandard);
@@ -126,6 +172,53 @@ TEST(FrameRoles, ModulesAndFilesTellWhoseCodeItIs) {
                      "/home/a/.cargo/registry/src/index.crates.io-1/regex-1.9/src/exec.rs", true}),
             FrameRole::kLibrary);
   EXPECT_EQ(role_of({"serve", kProgram, "/home/a/shop/src/main.rs", true}), FrameRole::kOwn);
+}
+
+/// A stack of a Python program: native leaf, two functions of a library, own code, start-up.
+class PythonStack : public testing::Test {
+ protected:
+  std::vector<std::string> shown(FramesShown frames, bool shows_plumbing = false) {
+    FrameRules rules;
+    rules.frames = frames;
+    rules.shows_plumbing = shows_plumbing;
+    Recording& recording = test_.recording;
+    recording.frame_rules = std::make_shared<const FrameRules>(rules);
+    recording.modules = {{"/usr/bin/python3.11", "", 0, 0, 0, ModuleKind::kInterpreter},
+                         {"/usr/lib/python3.11/json/encoder.py", "", 0, 0, 0, ModuleKind::kSource},
+                         {"/app/app.py", "", 0, 0, 0, ModuleKind::kSource},
+                         {"/app/fast.so", "", 0, 0, 0, ModuleKind::kNative}};
+    const std::uint32_t stack =
+        test_.stack({test_.location({"list_resize"}, 0), test_.location({"fast_fill"}, 3),
+                     test_.location({"_PyEval_EvalFrameDefault"}, 0), test_.location({"encode"}, 1),
+                     test_.location({"report"}, 2), test_.location({"<module>"}, 2),
+                     test_.location({"Py_RunMain"}, 0)});
+    const Labels labels(recording);
+    std::vector<std::uint32_t> path;
+    labels.collect(recording, stack, path);
+    FrameRoles(recording, labels).keep_shown(path);
+    std::vector<std::string> names;
+    for (const std::uint32_t label : path) names.push_back(labels[label].name);
+    return names;
+  }
+
+  TestRecording test_;
+};
+
+using Shown = std::vector<std::string>;
+
+TEST_F(PythonStack, MixedHasOwnCodeOfBothLanguages) {
+  EXPECT_EQ(shown(FramesShown::kMixed), (Shown{"fast_fill", "report", "<module>"}));
+}
+
+TEST_F(PythonStack, PythonHasNoNativeFrames) {
+  EXPECT_EQ(shown(FramesShown::kPython), (Shown{"report", "<module>"}));
+  EXPECT_EQ(shown(FramesShown::kPython, true), (Shown{"encode", "report", "<module>"}));
+}
+
+TEST_F(PythonStack, NativeHasNoneOfPython) {
+  EXPECT_EQ(shown(FramesShown::kNative), (Shown{"list_resize", "fast_fill"}));
+  EXPECT_EQ(shown(FramesShown::kNative, true),
+            (Shown{"list_resize", "fast_fill", "_PyEval_EvalFrameDefault", "Py_RunMain"}));
 }
 
 /// Labels of one stack, leaf first.

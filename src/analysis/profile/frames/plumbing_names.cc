@@ -260,6 +260,10 @@ constexpr std::array kPackagePaths{Text("/.cargo/registry/"), Text("/.cargo/git/
                                    Text("/.conan"),           Text("/vcpkg/"),
                                    Text("/site-packages/"),   Text("/node_modules/")};
 
+/// Folders of installed packages; Python's own library is in lib/python3.11.
+constexpr std::array kPythonPackages{Text("/site-packages/"), Text("/dist-packages/")};
+constexpr std::array kPythonLibraries{Text("/lib/python"), Text("/lib64/python")};
+
 template <typename Texts>
 bool starts_with_any(std::string_view text, const Texts& starts) {
   return std::ranges::any_of(starts, [&](std::string_view s) { return text.starts_with(s); });
@@ -370,5 +374,42 @@ bool is_standard_source(std::string_view file) {
 }
 
 bool is_package_source(std::string_view file) { return contains_any(file, kPackagePaths); }
+
+bool is_python_module(std::string_view path) {
+  const std::string_view file = file_name_of(path);
+  return file.starts_with("python") || file.starts_with("libpython");
+}
+
+bool is_python_function(std::string_view function) {
+  return function.starts_with("Py") || function.starts_with("_Py");
+}
+
+bool is_python_library(std::string_view path) {
+  if (contains_any(path, kPythonPackages)) return true;
+  return std::ranges::any_of(kPythonLibraries, [&](std::string_view folder) {
+    // "/lib/python3.11/", "/usr/lib/python3/", and no "/lib/python_of_mine/".
+    const std::size_t at = path.find(folder);
+    if (at == path.npos) return false;
+    const std::string_view rest = path.substr(at + folder.size());
+    const std::size_t end = rest.find_first_not_of("0123456789.");
+    return end != rest.npos && end > 0 && (rest[end] == '/' || rest.substr(end, 4) == "zip/");
+  });
+}
+
+bool is_python_dispatch(std::string_view function, std::string_view file) {
+  // Methods of dataclasses and named tuples, and what calls __init__ from 3.12 on.
+  return file.starts_with("<frozen ") || file == "__init__" || file == "<shim>" ||
+         function.starts_with("__create_fn__.");
+}
+
+bool is_python_start_up(std::string_view function, std::string_view file) {
+  const std::string_view name = file_name_of(file);
+  if (name == "runpy.py" || file == "<frozen runpy>") return true;
+  if (name == "threading.py" && is_python_library(file)) {
+    return function.find("_bootstrap") != function.npos;
+  }
+  const std::string_view folder = file.substr(0, file.size() - name.size());
+  return function == "<module>" && folder.ends_with("/bin/") && name.find('.') == name.npos;
+}
 
 }  // namespace geiger::profile

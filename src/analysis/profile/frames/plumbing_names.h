@@ -39,4 +39,19 @@ namespace geiger::profile {
 /// A source file that a package manager fetched, or a header that the system installed.
 [[nodiscard]] bool is_package_source(std::string_view file);
 
+/// An executable or shared object of the Python interpreter: python3.11, libpython3.11.so.1.0.
+[[nodiscard]] bool is_python_module(std::string_view path);
+
+/// A function of the Python interpreter by its name, wherever it is linked into.
+[[nodiscard]] bool is_python_function(std::string_view function);
+
+/// A source file or a shared object of Python's own library, or of an installed package.
+[[nodiscard]] bool is_python_library(std::string_view path);
+
+/// Code that Python runs between functions of programs: imports, generated methods.
+[[nodiscard]] bool is_python_dispatch(std::string_view function, std::string_view file);
+
+/// Code of Python below the functions of threads, and the scripts that packages install.
+[[nodiscard]] bool is_python_start_up(std::string_view function, std::string_view file);
+
 }  // namespace geiger::profile

@@ -13,7 +13,7 @@ SourceLine source_line_of(const Recording& recording, std::uint32_t frame) {
 
 std::string text_of(const SourceLine& where) {
   if (where.file.empty()) return "";
-  std::string text(file_name_of(where.file));
+  std::string text(place_name_of(where.file));
   if (where.line != 0) text += fmt::format(":{}", where.line);
   if (where.others != 0) text += fmt::format(" +{}", where.others);
   return text;

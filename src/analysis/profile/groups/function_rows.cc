@@ -63,7 +63,7 @@ void describe_function(const Recording& recording, const Labels& labels, std::ui
                        Row& row) {
   row.name = labels[label].name;
   if (label == Labels::kNoStack) return;
-  row.detail = file_name_of(module_path(recording, labels[label].module));
+  row.detail = place_name_of(module_path(recording, labels[label].module));
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ std::vector<Row> table_of_modules(const Recording& recording,
   }
   return rows.finish([&](std::uint32_t group, Row& row) {
     row.detail = module_path(recording, group - 1U);
-    row.name = file_name_of(row.detail);
+    row.name = place_name_of(row.detail);
   });
 }
 

@@ -99,7 +99,7 @@ class Grouper {
     group.name = label.name;
     group.where = lines_.heaviest(key);
     if (label.module != kNone && !label.is_location) {
-      group.detail = file_name_of(recording_.modules[label.module].path);
+      group.detail = place_name_of(recording_.modules[label.module].path);
     }
   }
 

@@ -39,8 +39,9 @@ class Finder {
     add_if(Lacks::kFates, processes_if(&Process::tells_no_frees), "profile lacks live memory",
            "profiles lack live memory");
     const std::uint64_t attached = processes_if(&Process::is_attached);
-    add_if(Lacks::kFates, attached, "process was attached to: its earlier objects are not recorded",
-           "processes were attached to: their earlier objects are not recorded");
+    add_if(Lacks::kFates, attached,
+           "process was not recorded from its start: its earlier objects are missing",
+           "processes were not recorded from their start: their earlier objects are missing");
     return std::move(gaps_);
   }
 

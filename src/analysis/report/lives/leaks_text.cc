@@ -223,15 +223,16 @@ std::string undecided_sites(const LeaksReport& report) {
       undecided_names(report, [](const LeakLine& line) { return !line.site.is_tested; });
   if (!few.empty()) {
     out += fmt::format(
-        "Undecided: {}. Grew, with fewer than the {} samples that a verdict needs. A longer run or "
-        "a smaller --interval decides.\n",
-        few, report.samples_needed);
+        "Undecided, with growth but fewer than the {} samples that a verdict needs: {}. A longer "
+        "run "
+        "or a smaller --interval decides.\n",
+        report.samples_needed, few);
   }
   const std::string slowing =
       undecided_names(report, [](const LeakLine& line) { return line.site.is_tested; });
   if (!slowing.empty()) {
     out += fmt::format(
-        "Undecided: {}. Grew, and may or may not have slowed down. A longer run or a smaller "
+        "Undecided, with growth that may have slowed down: {}. A longer run or a smaller "
         "--interval decides.\n",
         slowing);
   }

@@ -48,6 +48,7 @@ DoctorReport doctor_report(const Recording& recording, const DoctorOptions& opti
   std::vector<Diagnosis> diagnoses;
   diagnoses.reserve(kChecks.size());
   for (const auto check : kChecks) diagnoses.push_back(check(patient));
+  if (!recording.interpreters.empty()) diagnoses.push_back(check_interpreters(patient));
   report.diagnoses = std::move(diagnoses);
   return report;
 }

@@ -64,6 +64,8 @@ std::string say_of_each(const Patient& patient, const Fails& fails, const Says& 
 [[nodiscard]] Diagnosis check_threads(const Patient& patient);
 [[nodiscard]] Diagnosis check_drops(const Patient& patient);
 [[nodiscard]] Diagnosis check_stacks(const Patient& patient);
+/// Of recordings with interpreters only.
+[[nodiscard]] Diagnosis check_interpreters(const Patient& patient);
 [[nodiscard]] Diagnosis check_names(const Patient& patient);
 [[nodiscard]] Diagnosis check_detection(const Patient& patient);
 

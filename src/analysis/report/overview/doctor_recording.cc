@@ -167,6 +167,18 @@ Diagnosis check_stacks(const Patient& patient) {
           "If the program keeps frame pointers, try geiger run --unwind fp."};
 }
 
+Diagnosis check_interpreters(const Patient& patient) {
+  const std::vector<std::string> lines = present::interpreter_lines(patient.recording);
+  if (lines.empty()) {
+    return {Severity::kGood, "interpreters",
+            "Stacks have Python's frames, and its small objects are sampled.", "", ""};
+  }
+  return {Severity::kNote, "interpreters", fmt::format("{}.", fmt::join(lines, ". ")),
+          "Stacks without its frames show the interpreter's own functions; small objects that are "
+          "not sampled appear as arenas of 256 KiB to 1 MiB.",
+          ""};
+}
+
 Diagnosis check_names(const Patient& patient) {
   const Recording& recording = patient.recording;
   std::uint64_t unnamed = 0, leaves = 0;
@@ -184,9 +196,11 @@ Diagnosis check_names(const Patient& patient) {
   return {Severity::kNote, "names",
           present::exact_share(unnamed, leaves) + " of the samples have frames without names.",
           "They are shown as module+0x1234. Figures are not affected.",
-          fmt::format("Install the -dbgsym package of {}, or {}.",
-                      modules_without_names(recording, kNamed),
-                      present::ask_debuginfod(patient.report.options.run))};
+          fmt::format(
+              "Install the -dbgsym package of {}, or {}. geiger symbolize also says which files "
+              "are missing, or were replaced since they ran.",
+              modules_without_names(recording, kNamed),
+              present::ask_debuginfod(patient.report.options.run))};
 }
 
 Diagnosis check_damage(const Patient& patient) {

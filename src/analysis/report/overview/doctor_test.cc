@@ -197,6 +197,7 @@ TEST(Doctor, NamesThatAreAddressesAreNone) {
   }
   EXPECT_THAT(diagnosis(recording, "names").what, HasSubstr("95 % of the samples"));
   EXPECT_THAT(diagnosis(recording, "names").next, HasSubstr("-dbgsym package of server"));
+  EXPECT_THAT(diagnosis(recording, "names").next, HasSubstr("were replaced since they ran"));
 }
 
 TEST(Doctor, SaysWhichTracesCouldNotBeMade) {

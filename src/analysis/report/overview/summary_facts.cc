@@ -227,6 +227,10 @@ Facts summary_facts(const SummaryReport& report, const Recording& recording) {
                    report.truncated == 0 ? "none truncated"
                                          : present::exact_share(report.truncated, report.samples) +
                                                " of the samples have truncated ones"});
+  std::string label = "interpreters";
+  for (const std::string& line : present::interpreter_lines(recording)) {
+    facts.push_back({std::exchange(label, ""), line});
+  }
   add_drops(facts, report);
   return facts;
 }

@@ -136,6 +136,7 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   json.field("detection_limit_bytes", report.detection_limit);
   json.field("stacks", report.stacks).field("truncated_samples", report.truncated);
   json.field("is_symbolized", recording.is_symbolized);
+  present::write_interpreters(json, recording);
   if (report.rss) {
     json.key("rss").begin_object().field("resident_bytes", report.rss->resident);
     write_field(json, report.rss->rows.front().share);

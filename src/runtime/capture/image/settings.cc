@@ -22,14 +22,10 @@ namespace {
 /// The environment block as the kernel laid it out: argc, argv, 0, envp, 0. It is
 /// there before libc has set `environ`, and setenv() in the program cannot race it.
 char** initial_environment() {
-  const auto* stack = static_cast<const std::uintptr_t*>(__libc_stack_end);
-  if (stack != nullptr) {
-    const std::uintptr_t argc = stack[0];
-    if (argc < (1U << 20) && stack[argc + 1] == 0) {
-      return reinterpret_cast<char**>(const_cast<std::uintptr_t*>(stack + argc + 2));
-    }
-  }
-  return environ;
+  char** arguments = initial_arguments();
+  if (arguments == nullptr) return environ;
+  while (*arguments != nullptr) ++arguments;
+  return arguments + 1;
 }
 
 const char* value_of(char** environment, const char* name) {
@@ -218,6 +214,14 @@ bool keep_lines(const char* lines) {
 }
 
 }  // namespace
+
+char** initial_arguments() {
+  auto* stack = static_cast<std::uintptr_t*>(__libc_stack_end);
+  if (stack == nullptr) return nullptr;
+  const std::uintptr_t argc = stack[0];
+  const bool is_plausible = argc < (1U << 20) && stack[argc + 1] == 0;
+  return is_plausible ? reinterpret_cast<char**>(stack + 1) : nullptr;
+}
 
 Settings read_settings() {
   Settings settings;

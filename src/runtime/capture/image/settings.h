@@ -57,6 +57,10 @@ struct Settings {
   Python python = Python::kAll;
 };
 
+/// What the process was started with, as the kernel laid it out: a null ends it. Null where that
+/// is not known.
+[[nodiscard]] char** initial_arguments();
+
 /// Reads the environment the process was started with. A value that cannot be
 /// read makes the runtime inert: guessing would give wrong numbers.
 [[nodiscard]] Settings read_settings();

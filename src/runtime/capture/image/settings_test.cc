@@ -74,6 +74,9 @@ TEST(Settings, MayBeManyWords) {
   EXPECT_TRUE(all.is_dormant);
   EXPECT_EQ(all.root_pid, 17U);
   EXPECT_FALSE(settings_of("GEIGER_MODE=").is_pure);
+  EXPECT_EQ(all.python, Settings::Python::kAll);
+  EXPECT_EQ(settings_of("GEIGER_MODE=pystacks").python, Settings::Python::kStacks);
+  EXPECT_EQ(settings_of("GEIGER_MODE=nopython").python, Settings::Python::kOff);
 }
 
 // What is counted has nothing to carry on.

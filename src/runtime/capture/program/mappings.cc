@@ -81,13 +81,14 @@ MappingRecord record_of(MappingKind kind, const void* address, Bytes bytes) {
 
 }  // namespace
 
-void leave_out(const void* module) {
+void leave_out(const unwind::AddressRange& callers) {
   const std::size_t count = left_out_count.load(std::memory_order_relaxed);
-  const unwind::AddressRange range = unwind::range_of(module);
-  if (count == kMostLeftOut || range.start == range.end) return;
-  left_out[count] = range;
+  if (callers.start == callers.end || count == kMostLeftOut) return;
+  left_out[count] = callers;
   left_out_count.store(count + 1, std::memory_order_release);
 }
+
+void leave_out(const void* module) { leave_out(unwind::range_of(module)); }
 
 Nanoseconds mapping_time() { return base::monotonic_now(); }
 

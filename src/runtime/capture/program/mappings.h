@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "runtime/unwind/modules.h"
 #include "runtime/unwind/unwind.h"
 
 namespace geiger::capture {
@@ -24,6 +25,8 @@ namespace geiger::capture {
 /// Calls from this module (a link_map) are its own affair. For the allocator and for
 /// libraries of tools; a few. By one thread.
 void leave_out(const void* module);
+/// The same for calls from code that lies there.
+void leave_out(const unwind::AddressRange& callers);
 
 /// mmap gave [address, address + bytes).
 void record_map(const void* address, Bytes bytes, int protection, int flags,

@@ -40,9 +40,16 @@ unwind::StackBounds stack_bounds(const ThreadState& state, std::uint64_t sp) {
   return is_inside ? unwind::StackBounds{sp, high} : unwind::StackBounds{sp, 0};
 }
 
+/// Attaching loads the runtime from a descriptor: readers know our frames by this name.
+constexpr char kOwnPath[] = "/libgeiger-preload.so";
+
 const char* module_path(const unwind::Module& module) {
   const auto* map = static_cast<const link_map*>(module.link_map);
   if (map == nullptr || map->l_name == nullptr) return "";
+  const auto own = reinterpret_cast<std::uint64_t>(&record_stack);
+  const bool is_own = own - module.start < module.end - module.start;
+  constexpr char kDescriptors[] = "/proc/";
+  if (is_own && strncmp(map->l_name, kDescriptors, sizeof kDescriptors - 1) == 0) return kOwnPath;
   return map->l_name[0] == '\0' ? executable_path() : map->l_name;
 }
 
