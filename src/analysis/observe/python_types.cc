@@ -23,7 +23,7 @@ constexpr std::uint64_t kTypeOfTypes = 1U << 31;
 namespace in_type {
 constexpr std::size_t kType = 1, kName = 3, kBasicSize = 4, kItemSize = 5, kFlags = 21, kDict = 33;
 }
-constexpr std::uint64_t kReferences = 0xffffffff;  ///< Of word 0; the rest are flags in 3.14.
+constexpr std::uint64_t kReferences = 0xffffffff;  ///< Of word 0, in 3.12 and later.
 
 constexpr Bytes kWord = 8;
 constexpr Bytes kHeadBytes = 16;    ///< Of the collector; of managed words.
@@ -61,7 +61,7 @@ bool is_printable(std::string_view text) {
 
 bool has_known_types(std::uint32_t version) {
   const std::uint32_t minor = version >> 16;
-  return minor >= 0x0308 && minor <= 0x030e;
+  return minor >= 0x0308 && minor <= 0x030d;
 }
 
 PythonTypes::PythonTypes(std::uint32_t version, ReadMemory read)

@@ -7,7 +7,7 @@
 //
 // A type is what has a type of types: the chain of ob_type must end in a type of its own type,
 // named "type". So the offsets prove themselves in each process. They are equal in all builds with
-// the global lock from 3.8 to 3.14; builds without it are not read.
+// the global lock from 3.8 to 3.13; builds without it are not read.
 //
 // The process goes on while it is read, and nothing in it is trusted: every read is bounded, no
 // read leads to another without a limit, and names are checked.

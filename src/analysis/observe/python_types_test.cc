@@ -223,8 +223,8 @@ TEST(PythonTypes, NamesAreText) {
 TEST(PythonTypes, KnownAreTheVersionsThatWereLookedAt) {
   EXPECT_FALSE(has_known_types(0x030700f0));
   EXPECT_TRUE(has_known_types(0x030800f0));
-  EXPECT_TRUE(has_known_types(0x030e00f0));
-  EXPECT_FALSE(has_known_types(0x030f00f0));
+  EXPECT_TRUE(has_known_types(0x030d00f0));
+  EXPECT_FALSE(has_known_types(0x030e00f0));
   EXPECT_FALSE(has_known_types(0));
 }
 

@@ -38,6 +38,43 @@ Figures with at least 5 samples are calibrated to the exact total of 144 MiB.
 )");
 }
 
+/// The samples of a small program in Python: an object with a type, and one of them freed.
+Recording small_script() {
+  Recording recording = small_server();
+  recording.types = {{"app.Node"}};
+  for (std::size_t i = 0; i < 4; ++i) {
+    profile::Sample& sample = recording.samples[i];
+    sample.entry_point = profile::EntryPoint::kPyObjectMalloc;
+    if (i < 3) sample.type = 0;
+    sample.free_time = i == 0 ? sample.time + 1 : 0;
+  }
+  return recording;
+}
+
+TEST(Table, OfTypesSaysOfHowManyPythonObjectsTheTypeIsKnown) {
+  Recording recording = small_script();
+  TableOptions by_type;
+  by_type.by = GroupBy::kType;
+  EXPECT_THAT(to_text(table_of(recording, by_type), {}),
+              HasSubstr("3 of 4 sampled Python objects have a type: the process was not observed"));
+  recording.observations.emplace_back();
+  EXPECT_THAT(to_text(table_of(recording, by_type), {}),
+              HasSubstr("3 of 4 sampled Python objects have a type: the others were not alive"));
+  const TableReport live = table_of(recording, by_type, Kind::kLiveAtEnd);
+  EXPECT_THAT(to_text(live, {}), HasSubstr("2 of 3 sampled Python objects live at the end have"));
+  const auto json = nlohmann::json::parse(to_json(live, recording))["python_objects"];
+  EXPECT_EQ(json["samples"], 3);
+  EXPECT_EQ(json["typed"], 2);
+  EXPECT_EQ(json["fault"], "");
+  recording.observations[0].types.fault = "mem: Permission denied";
+  EXPECT_THAT(to_text(table_of(recording, by_type), {}), HasSubstr("mem: Permission denied."));
+  EXPECT_THAT(to_text(table_of(recording), {}), Not(HasSubstr("Python")));
+  EXPECT_THAT(to_text(table_of(small_server(), by_type), {}), Not(HasSubstr("Python")));
+  recording.samples[3].type = 0;
+  recording.observations[0].types.fault.clear();
+  EXPECT_THAT(to_text(table_of(recording, by_type), {}), Not(HasSubstr("Python object")));
+}
+
 // One thread that was cut off, one lost sample, one damaged place, one process in
 // pure mode: then rows stand on their own samples.
 TEST(Table, CalibratesOnlyToWhatIsKnownExactly) {
