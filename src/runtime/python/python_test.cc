@@ -333,10 +333,19 @@ TEST_F(Walk, RunsMustLieOnTheStackInOrder) {
 TEST_F(Walk, AnInterpreterWhoseFramesMakeNoSenseGetsNoMore) {
   interpreter_.tried = 0;
   put(state_, 72, Address{1} << 46);
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(collect_all(), Walked::kUnreadable) << i;
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(collect_all(), Walked::kUnreadable) << i;
   EXPECT_EQ(interpreter_.frames.load(), InterpretedFrames::kImplausible);
   EXPECT_EQ(collect_all(), Walked::kFrames);
   EXPECT_EQ(frames.count, 0U);
+}
+
+TEST_F(Walk, NeitherDoesOneWhoseFramesHaveNoCode) {
+  interpreter_.tried = 0;
+  shim(50);
+  frame(code(), 1);
+  interpreter_.layout.code = 16;
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(collect_all(), Walked::kUnreadable) << i;
+  EXPECT_EQ(interpreter_.frames.load(), InterpretedFrames::kImplausible);
 }
 
 TEST_F(Walk, TheFirstWalksAreChecked) {

@@ -26,6 +26,9 @@ class Chain {
     return true;
   }
 
+  /// Frames that were passed over.
+  [[nodiscard]] std::size_t without_code() const { return without_code_; }
+
  private:
   bool begin(Address state) {
     if (layout_.chain != 0 && !memory_.read(state + layout_.chain, link_)) return false;
@@ -56,6 +59,7 @@ class Chain {
     // A frame that is being cleared has no code any more.
     const bool is_code =
         code != 0 && memory_.read(code + kTypeOfObject, type) && type == interpreter_.code_type;
+    if (!is_code) ++without_code_;
     if (is_code && !add(code)) return false;
     if (!memory_.read(frame_ + layout_.previous, previous)) return false;
     if (!end_frame()) return false;
@@ -120,6 +124,7 @@ class Chain {
   Address frame_ = 0;
   Address link_ = 0;       ///< The chain of addresses, at this run.
   std::size_t first_ = 0;  ///< Where this run begins in `out_`.
+  std::size_t without_code_ = 0;
   bool was_shim_ = false;
 };
 
@@ -135,9 +140,11 @@ bool lies_on(const unwind::Trace& native, const Frames& frames) {
   return true;
 }
 
-/// Checked walks that an interpreter is tried by, and how many of them may fail.
+/// Checked walks that an interpreter is tried by, and how many may fail until then. One through a
+/// frame without code fails too: there are such for instants, as frames are cleared, but where the
+/// offsets are wrong all are.
 constexpr std::uint32_t kTrial = 32;
-constexpr std::uint32_t kMostFailed = 4;
+constexpr std::uint32_t kMostFailed = 8;
 
 void count_trial(Interpreter& interpreter, bool makes_sense) {
   if (makes_sense) {
@@ -160,8 +167,10 @@ Walked collect(Interpreter& interpreter, const unwind::Trace& native, Frames& ou
   const bool is_trial = out.is_own && interpreter.tried.load(std::memory_order_relaxed) < kTrial;
   trust = out.is_own && !is_trial ? Trust::kDirect : Trust::kChecked;
   const Memory memory(trust);
-  const bool makes_sense = Chain(interpreter, memory, out).walk(own.state) &&
-                           (trust == Trust::kDirect || lies_on(native, out));
+  Chain chain(interpreter, memory, out);
+  const bool makes_sense = chain.walk(own.state) &&
+                           (trust == Trust::kDirect || lies_on(native, out)) &&
+                           (!is_trial || chain.without_code() == 0);
   if (is_trial) count_trial(interpreter, makes_sense);
   if (makes_sense) return Walked::kFrames;
   out.count = 0;
