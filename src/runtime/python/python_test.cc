@@ -350,8 +350,13 @@ TEST_F(Walk, NeitherDoesOneWhoseFramesHaveNoCode) {
 
 TEST_F(Walk, TheFirstWalksAreChecked) {
   interpreter_.tried = 0;
-  shim(50);
+  shim(130);
   frame(code(), 1);
+  frame(code(), 2);
+  for (int i = 0; i < 40; ++i) ASSERT_EQ(collect_all(), Walked::kFrames);
+  EXPECT_EQ(interpreter_.tried.load(), 0U) << "of one run: not every link was followed";
+  shim(50);
+  frame(code(), 3);
   for (int i = 0; i < 40; ++i) ASSERT_EQ(collect_all(), Walked::kFrames);
   EXPECT_EQ(interpreter_.tried.load(), 32U);
   EXPECT_EQ(interpreter_.failed.load(), 0U);

@@ -142,13 +142,19 @@ bool lies_on(const unwind::Trace& native, const Frames& frames) {
 
 /// Checked walks that an interpreter is tried by, and how many may fail until then. One through a
 /// frame without code fails too: there are such for instants, as frames are cleared, but where the
-/// offsets are wrong all are.
+/// offsets are wrong all are. Only a walk through several runs has followed each of the links.
 constexpr std::uint32_t kTrial = 32;
 constexpr std::uint32_t kMostFailed = 8;
 
-void count_trial(Interpreter& interpreter, bool makes_sense) {
+bool has_several_runs(const Frames& frames) {
+  std::size_t runs = 0;
+  for (std::size_t i = 0; i < frames.count; ++i) runs += frames.frames[i].native != kSameRun;
+  return runs > 1 && frames.count > 2;
+}
+
+void count_trial(Interpreter& interpreter, const Frames& frames, bool makes_sense) {
   if (makes_sense) {
-    interpreter.tried.fetch_add(1, std::memory_order_relaxed);
+    if (has_several_runs(frames)) interpreter.tried.fetch_add(1, std::memory_order_relaxed);
   } else if (interpreter.failed.fetch_add(1, std::memory_order_relaxed) >= kMostFailed) {
     interpreter.frames.store(InterpretedFrames::kImplausible, std::memory_order_relaxed);
   }
@@ -171,7 +177,7 @@ Walked collect(Interpreter& interpreter, const unwind::Trace& native, Frames& ou
   const bool makes_sense = chain.walk(own.state) &&
                            (trust == Trust::kDirect || lies_on(native, out)) &&
                            (!is_trial || chain.without_code() == 0);
-  if (is_trial) count_trial(interpreter, makes_sense);
+  if (is_trial) count_trial(interpreter, out, makes_sense);
   if (makes_sense) return Walked::kFrames;
   out.count = 0;
   return Walked::kUnreadable;
