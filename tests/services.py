@@ -291,7 +291,7 @@ class Services(harness.ProcessTest):
     def test_traces_without_a_supervisor_are_as_large_as_what_was_written(self):
         directory = os.path.join(self.directory, "geiger-traces")
         os.mkdir(directory, 0o700)
-        worker = self.sleeper(GEIGER_DIR=directory, GEIGER_MODE="", GEIGER_SEGMENT=str(MIB),
+        worker = self.sleeper(GEIGER_DIR=directory, GEIGER_MODE="nopython", GEIGER_SEGMENT=str(MIB),
                               GEIGER_INTERVAL="64")
         for _ in range(30):
             self.allocate()
