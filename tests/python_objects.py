@@ -85,6 +85,22 @@ class PythonObjects(unittest.TestCase):
                 self.assertFalse(set(points) & set(PYTHON_ENTRY_POINTS))
                 self.assertGreater(len(points), 40000)
 
+    def test_code_goes_along_into_the_next_segments(self):
+        with tempfile.TemporaryDirectory() as directory:
+            done = subprocess.run([harness.BUILD / "bin" / "geiger", "run", "-q", "--no-symbolize",
+                                   "--interval", "256", "--segments", "1MiB,30", "--",
+                                   "/usr/bin/python3", SCRIPTS / "keeping.py"],
+                                  cwd=directory, capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            traces = [trace_reader.read(path) for path in pathlib.Path(directory).glob("*/*.geiger")]
+            self.assertGreater(len(traces), 5)
+            for trace in traces:
+                trace.check()
+                self.assertIn("keep", " ".join(trace.interpreted_frames()))
+                # Of a handful of functions, each is there once, and carried once.
+                self.assertLess(len(trace.code), 2 * len({(c.name, c.file, c.first_line)
+                                                          for c in trace.code.values()}) + 1)
+
     def test_only_stacks(self):
         _, trace = self.record("/usr/bin/python3", "--interval", "1", "--python", "stacks")
         self.assertFalse({s.entry_point for s in trace.samples} & set(PYTHON_ENTRY_POINTS))

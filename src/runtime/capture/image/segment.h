@@ -60,6 +60,13 @@ struct Segment {
   Bytes full_at;                                ///< Where the next segment is due; 0 = never.
 };
 
+/// The key, in a table of one segment, of what stood at `before` in the segment before: spread over
+/// all bits, of which tables take the low ones.
+[[nodiscard]] inline std::uint64_t carried_key(trace::Ref before) {
+  const std::uint64_t key = (std::uint64_t{before} << 1 | 1) * 0x9e3779b97f4a7c15U;
+  return key ^ key >> 32;
+}
+
 /// Places for segments: the current one, one that slow paths may still be in, and two more
 /// for threads that were stopped in the middle of one.
 inline constexpr std::size_t kSegments = 4;

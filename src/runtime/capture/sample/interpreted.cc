@@ -115,10 +115,6 @@ class CodeWriter {
 };
 
 /// Code of the segment before is known by where it stood there, and may be here twice.
-std::uint64_t carried_key(trace::Ref before) {
-  return (std::uint64_t{before} << 32 | 1) * 0x9e3779b97f4a7c15U;
-}
-
 void carry_code(Segment& segment, const Segment& from, trace::Ref before) {
   const std::uint64_t key = carried_key(before);
   if (segment.codes.find(key) != 0) return;
@@ -218,16 +214,15 @@ unwind::Trace with_interpreted(Segment& segment, ThreadState& state, const unwin
 void carry_codes(Segment& segment, const Segment& from, const std::uint64_t* words,
                  std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    if (InterpretedFrame::is_one(words[i])) {
-      carry_code(segment, from, InterpretedFrame::unpack(words[i]).code);
-    }
+    const trace::Ref code = InterpretedFrame::unpack(words[i]).code;
+    if (InterpretedFrame::is_one(words[i]) && code != 0) carry_code(segment, from, code);
   }
 }
 
 std::uint64_t carried_word(const Segment& segment, std::uint64_t word) {
   if (!InterpretedFrame::is_one(word)) return word;
   InterpretedFrame frame = InterpretedFrame::unpack(word);
-  frame.code = segment.codes.find(carried_key(frame.code));
+  frame.code = frame.code == 0 ? 0 : segment.codes.find(carried_key(frame.code));
   return frame.pack();
 }
 

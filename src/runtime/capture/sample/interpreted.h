@@ -35,7 +35,7 @@ void find_interpreter();
 void carry_codes(Segment& segment, const Segment& from, const std::uint64_t* words,
                  std::size_t count);
 
-/// A word of that stack, as it is in `segment`.
+/// A word of that stack, as it is in `segment`; its code is 0 where the trace had no room for it.
 [[nodiscard]] std::uint64_t carried_word(const Segment& segment, std::uint64_t word);
 
 }  // namespace geiger::capture

@@ -160,7 +160,7 @@ void expect_stack(const ThreadState& state) {
 // stacks are known by where they stood, and may be there twice.
 trace::Ref carry_stack(Segment& segment, const Segment& from, trace::Ref before,
                        const trace::StackRecord& record) {
-  const std::uint64_t key = (std::uint64_t{before} << 32 | 1) * 0x9e3779b97f4a7c15U;
+  const std::uint64_t key = carried_key(before);
   if (const trace::Ref known = segment.stacks.find(key); known != 0) return known;
   const auto* words = reinterpret_cast<const std::uint64_t*>(&record + 1);
   write_new_modules(segment);
