@@ -330,8 +330,9 @@ GEIGER_API geiger_status geiger_start_profile(geiger_profile_kind kind, uint64_t
     geiger_free_profile(geiger_profile profile) GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile))
 
         typedef struct geiger_sample {
-  const uint64_t* frames; /* Return addresses, innermost first. Valid as long as the profile; in a
-                             listener, for the call. */
+  const uint64_t* frames; /* Return addresses, innermost first; words with the top bit set are
+                             frames of a Python program, for geiger's own readers. Valid as long
+                             as the profile; in a listener, for the call. */
   size_t frame_count;
   uint64_t address;
   uint64_t requested; /* Bytes. */
