@@ -115,7 +115,7 @@ void* address_of(const link_map* module, const ElfW(Sym) & symbol) {
   return reinterpret_cast<void* (*)()>(address)();
 }
 
-/// Null if there is none.
+/// The symbol of this name and type that `module` defines, or null.
 const ElfW(Sym) * find(const link_map* module, const Name& name) {
   const Tables tables = tables_of(module);
   if (tables.symbols == nullptr || tables.strings == nullptr) return nullptr;

@@ -1,9 +1,9 @@
 // The types of Python's objects, read from the memory of a process while it runs.
 //
-// An object begins with its reference count and the address of its type; the collector's head and
-// the words of a managed dictionary lie before it in its block. Which of them a type's objects have
-// is in the type's own flags, so a block that is no object hardly ever looks like one: the address
-// must be that of a type whose objects begin just there and have just this size.
+// An object starts with its reference count and the address of its type. In its block the
+// collector's head or the words of a managed dictionary can come first; the flags of the type say
+// which. A block without an object is therefore very rarely mistaken for one: it would need the
+// address of a type whose objects start at the same offset and have the same size.
 //
 // A type is what has a type of types: the chain of ob_type must end in a type of its own type,
 // named "type". So the offsets prove themselves in each process. They are equal in all builds with

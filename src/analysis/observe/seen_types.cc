@@ -18,7 +18,8 @@ constexpr Bytes kMostTraceAtEnd = 16 * kMiB;
 /// Samples lie far from one another, and so do types.
 constexpr std::size_t kPagesAtOnce = 1;
 
-/// The version by whose rules objects are read; nothing if there is none.
+/// The version of the process's interpreters, which determines the layout of objects; empty if it
+/// has none, or they differ.
 std::optional<std::uint32_t> version_of(const LiveSet& live) {
   std::optional<std::uint32_t> found;
   for (const auto& [start, version] : live.interpreters()) {

@@ -45,7 +45,7 @@ base::Outcome<void> check_allocator(std::string_view allocator) {
   return base::Failure{std::string(allocator) + " does not tell from outside"};
 }
 
-/// Python's small blocks lie in arenas that it maps itself, and are no chunks of malloc's.
+/// Python allocates small blocks from its own arenas; malloc's heap has no chunks for them.
 std::vector<LiveSample> without_pools(std::span<const LiveSample> samples) {
   std::vector<LiveSample> chunks(samples.begin(), samples.end());
   std::erase_if(chunks, [](const LiveSample& sample) {

@@ -1,6 +1,5 @@
 #include "runtime/interpose/python_domains.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <atomic>
@@ -140,8 +139,7 @@ void* py_realloc(void* context, void* old, std::size_t size) {
     return realloc_known_slow<kDomain>(context, old, size);
   const Counted counted = counted_so_far();
   void* pointer = before[kDomain].realloc(context, old, size);
-  if (pointer != nullptr && counted_so_far() == counted && capture::exhausts(size))
-      [[unlikely]] {
+  if (pointer != nullptr && counted_so_far() == counted && capture::exhausts(size)) [[unlikely]] {
     return count_slow(pointer, size, realloc_of(kDomain));
   }
   return pointer;
@@ -176,8 +174,7 @@ struct OfOthers {
   static void* malloc(void* context, std::size_t size) {
     const Counted counted = counted_so_far();
     void* pointer = before[kDomain].malloc(context, size);
-    if (pointer != nullptr && counted_so_far() == counted && capture::exhausts(size))
-        [[unlikely]] {
+    if (pointer != nullptr && counted_so_far() == counted && capture::exhausts(size)) [[unlikely]] {
       return count_slow(pointer, size, malloc_of(kDomain));
     }
     return pointer;
@@ -186,8 +183,8 @@ struct OfOthers {
   static void* calloc(void* context, std::size_t count, std::size_t size) {
     const Counted counted = counted_so_far();
     void* pointer = before[kDomain].calloc(context, count, size);
-    if (pointer != nullptr && counted_so_far() == counted &&
-        capture::exhausts(count * size)) [[unlikely]] {
+    if (pointer != nullptr && counted_so_far() == counted && capture::exhausts(count * size))
+        [[unlikely]] {
       return count_slow(pointer, count * size, calloc_of(kDomain));
     }
     return pointer;
@@ -240,7 +237,10 @@ bool is_development_mode(const char* argument, const char* next) {
 
 /// The interpreter chooses its allocators by these when it begins, and drops what was in place.
 bool chooses_allocators() {
-  if (getenv("PYTHONMALLOC") != nullptr || getenv("PYTHONDEVMODE") != nullptr) return true;
+  if (capture::initial_value("PYTHONMALLOC") != nullptr ||
+      capture::initial_value("PYTHONDEVMODE") != nullptr) {
+    return true;
+  }
   char** arguments = capture::initial_arguments();
   for (; arguments != nullptr && *arguments != nullptr; ++arguments) {
     if (is_development_mode(arguments[0], arguments[1])) return true;

@@ -103,7 +103,8 @@ std::uint16_t member(Address type, const char* name) {
   memcpy(&members, reinterpret_cast<const void*>(type + kTypeMembers), sizeof members);
   for (std::size_t i = 0; members != nullptr && i < kMostMembers; ++i) {
     if (members[i].name == nullptr) break;
-    if (strcmp(members[i].name, name) == 0) return static_cast<std::uint16_t>(members[i].offset);
+    if (strcmp(members[i].name, name) == 0)
+      return offset_at(reinterpret_cast<Address>(&members[i].offset));
   }
   return 0;
 }

@@ -98,8 +98,8 @@ class Search {
   }
 
   /// The frames of the program's own code that have source lines. A stack without any, of a
-  /// stripped program or inside a library, has all that views show of it; one of plumbing alone, as
-  /// of an interpreter that begins, has nobody to blame.
+  /// stripped program or inside a library, has all that views show of it. A stack with nothing but
+  /// plumbing, such as that of an interpreter's startup, names no function.
   void add_functions(Path& path, std::uint32_t stack) const {
     std::vector<std::uint32_t> labels, frames;
     labels_.collect(recording_, stack, labels);

@@ -223,6 +223,8 @@ char** initial_arguments() {
   return is_plausible ? reinterpret_cast<char**>(stack + 1) : nullptr;
 }
 
+const char* initial_value(const char* name) { return value_of(initial_environment(), name); }
+
 Settings read_settings() {
   Settings settings;
   // A privileged program is left alone.

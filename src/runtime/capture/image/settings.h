@@ -61,6 +61,10 @@ struct Settings {
 /// is not known.
 [[nodiscard]] char** initial_arguments();
 
+/// A variable of the environment that the process was started with, or null: unlike getenv() it
+/// cannot race a setenv() of the program.
+[[nodiscard]] const char* initial_value(const char* name);
+
 /// Reads the environment the process was started with. A value that cannot be
 /// read makes the runtime inert: guessing would give wrong numbers.
 [[nodiscard]] Settings read_settings();

@@ -33,6 +33,8 @@ using trace::CodeRecord;
 using trace::InterpretedFrame;
 using trace::InterpreterRecord;
 
+static_assert(python::kNotBegun == InterpretedFrame::kNotBegun);
+
 constexpr std::size_t kMostCodeBytes = trace::kMaxRecordWords * 8 - sizeof(CodeRecord);
 
 /// The record of the interpreter in this segment, which says what is known of it now.
