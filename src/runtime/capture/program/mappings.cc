@@ -61,7 +61,9 @@ GEIGER_SLOW_PATH void write(MappingRecord record, const unwind::Registers& calle
   const PinnedSegment segment(*state);
   if (!enrol(*state, *segment)) return;
   if (record.time == 0) record.time = base::monotonic_now();
-  record.stack = record_stack(*segment, *state, caller);
+  // CPython unmaps a chunk of its stack with the frame in it that is still its current one.
+  record.stack = record.kind == MappingKind::kUnmap ? record_native_stack(*segment, *state, caller)
+                                                    : record_stack(*segment, *state, caller);
   const auto written =
       trace::append<MappingRecord>(segment->writer, {.thread = state->index},
                                    [&](MappingRecord& to) { trace::copy_body(to, record); });

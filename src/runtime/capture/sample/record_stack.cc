@@ -127,9 +127,9 @@ GEIGER_SLOW_PATH trace::Ref record_nested(Segment& segment, const ThreadState& s
   return walk_into(walked, segment, state, caller);
 }
 
-}  // namespace
-
-trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Registers& caller) {
+/// With the frames of an interpreter if there is room for its walk.
+trace::Ref record(Segment& segment, ThreadState& state, const unwind::Registers& caller,
+                  InterpretedWalk* interpreted) {
   const void* frame = __builtin_frame_address(0);
   // A deeper frame than the one that walks interrupted it; a shallower one finds
   // a walk that a handler jumped out of.
@@ -138,7 +138,6 @@ trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Regi
     return record_nested(segment, state, caller);
   }
   state.walking_frame = frame;
-  InterpretedWalk* interpreted = interpreted_walk(state);
   unwind::Trace walked =
       interpreted != nullptr
           ? native_part(*interpreted)
@@ -150,6 +149,17 @@ trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Regi
   const trace::Ref ref = find_or_write(segment, walked);
   state.walking_frame = nullptr;
   return ref;
+}
+
+}  // namespace
+
+trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Registers& caller) {
+  return record(segment, state, caller, interpreted_walk(state));
+}
+
+trace::Ref record_native_stack(Segment& segment, ThreadState& state,
+                               const unwind::Registers& caller) {
+  return record(segment, state, caller, nullptr);
 }
 
 void expect_stack(const ThreadState& state) {

@@ -14,6 +14,10 @@ namespace geiger::capture {
 /// Reference of the stack's record in this segment; 0 if it could not be recorded.
 trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Registers& caller);
 
+/// Likewise, without the frames of an interpreter: for calls that may just have unmapped them.
+trace::Ref record_native_stack(Segment& segment, ThreadState& state,
+                               const unwind::Registers& caller);
+
 /// A sample is about to be recorded: has the processor fetch what walking the stack of the thread's
 /// last one needed, of which the next shares most.
 void expect_stack(const ThreadState& state);
