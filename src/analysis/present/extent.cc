@@ -154,6 +154,12 @@ std::vector<std::string> interpreter_lines(const profile::Recording& recording) 
   for (const Interpreter& interpreter : recording.interpreters) {
     if (misses_something(interpreter)) lines.push_back(line_of(interpreter));
   }
+  std::uint64_t unread = 0;
+  for (const Process& process : recording.processes) unread += process.unread_stacks;
+  if (unread != 0) {
+    lines.push_back(fmt::format("{} without Python frames, which could not be read at that instant",
+                                unread == 1 ? "1 stack is" : exact_count(unread) + " stacks are"));
+  }
   std::ranges::sort(lines);
   const auto [first, last] = std::ranges::unique(lines);
   lines.erase(first, last);
@@ -167,6 +173,7 @@ void write_interpreters(JsonWriter& json, const profile::Recording& recording) {
     json.field("language", "python").field("version", python_version(interpreter.version));
     json.field("frames", vocabulary::words_of(interpreter.frames).key);
     json.field("small_objects", vocabulary::words_of(interpreter.small_objects).key);
+    json.field("unread_stacks", recording.processes[interpreter.process].unread_stacks);
     json.end_object();
   });
 }

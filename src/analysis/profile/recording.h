@@ -249,6 +249,8 @@ struct Process {
   Bytes trace_bytes = 0;
   std::uint64_t records = 0;
   std::uint64_t uncommitted = 0;  ///< Records reserved but never committed.
+  /// Stacks without their interpreted frames, which could not be read at that instant.
+  std::uint64_t unread_stacks = 0;
   /// The segments that were read, by number; empty for runtimes that do not write segments.
   std::vector<Segment> segments;
   Nanoseconds image_start = 0;  ///< CLOCK_MONOTONIC, of segment 0; 0 = not recorded.

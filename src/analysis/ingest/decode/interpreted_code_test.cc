@@ -141,7 +141,9 @@ TEST_F(Interpreted, TheLatestRecordOfAnInterpreterHolds) {
   trace.interpreter(k311, kPython, InterpretedFrames::kOff, SmallObjects::kNotKnown);
   trace.interpreter(k311, kPython, InterpretedFrames::kImplausible, SmallObjects::kOtherPools);
   trace.interpreter(0x030f00f0, 0x900000, InterpretedFrames::kUnknownVersion);
+  trace.header().unread_stacks = 3;
   const profile::Recording recording = read(trace.bytes()).recording;
+  EXPECT_EQ(recording.processes[0].unread_stacks, 3);
   ASSERT_EQ(recording.interpreters.size(), 2U);
   EXPECT_EQ(recording.interpreters[0].frames, InterpretedFrames::kImplausible);
   EXPECT_EQ(recording.interpreters[0].small_objects, SmallObjects::kOtherPools);

@@ -70,6 +70,7 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
   process.is_attached = (header.mode & trace::kModeAttached) != 0;
   process.is_aggregated = (header.mode & trace::kModeAggregated) != 0;
   process.ending = ending_of(header.state.load());
+  process.unread_stacks = header.unread_stacks.load();
   add_refused(process.refused, header);
   return process;
 }
@@ -81,6 +82,7 @@ void go_on(profile::Process& process, const trace::FileHeader& header) {
   process.stop_errno = header.stop_errno;
   for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] += header.drops[i].load();
   process.ending = ending_of(header.state.load());
+  process.unread_stacks += header.unread_stacks.load();
   add_refused(process.refused, header);
 }
 

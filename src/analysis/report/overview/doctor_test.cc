@@ -200,6 +200,24 @@ TEST(Doctor, NamesThatAreAddressesAreNone) {
   EXPECT_THAT(diagnosis(recording, "names").next, HasSubstr("were replaced since they ran"));
 }
 
+TEST(Doctor, SaysWhatIsMissingOfInterpreters) {
+  Recording recording = drawn();
+  recording.interpreters = {{.version = 0x030b02f0,
+                             .frames = vocabulary::InterpretedFrames::kRecorded,
+                             .small_objects = vocabulary::SmallObjects::kSampled}};
+  EXPECT_EQ(diagnosis(recording, "interpreters").severity, Severity::kGood);
+  recording.processes[0].unread_stacks = 1200;
+  EXPECT_EQ(diagnosis(recording, "interpreters").what,
+            "1,200 stacks are without Python frames, which could not be read at that instant.");
+  recording.processes[0].unread_stacks = 0;
+  recording.interpreters[0].frames = vocabulary::InterpretedFrames::kFreeThreaded;
+  recording.interpreters[0].small_objects = vocabulary::SmallObjects::kOtherPools;
+  EXPECT_EQ(diagnosis(recording, "interpreters").severity, Severity::kNote);
+  EXPECT_EQ(diagnosis(recording, "interpreters").what,
+            "Python 3.11.2: stacks lack its frames: a build without the global lock; its small "
+            "objects are not sampled: an allocator of their own.");
+}
+
 TEST(Doctor, SaysWhichTracesCouldNotBeMade) {
   Recording recording = drawn();
   recording.processes[0].refused.segment_errno = EACCES;
