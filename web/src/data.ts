@@ -19,6 +19,8 @@ export const enum FrameFlag {
   Remark = 8,
   /** Own code with a line: what a finding names before all else. */
   Own = 16,
+  /** Of an interpreter: its loop, or a function that a script has called by way of it. */
+  Dispatch = 32,
 }
 
 /** Functions as they stand in stacks, by column. */

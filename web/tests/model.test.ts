@@ -1,5 +1,6 @@
 // Selections, trees, tables and the address, on a program that does not exist.
 import { describe, expect, it } from "vitest";
+import { FrameFlag } from "../src/data";
 import { Layout, REST } from "../src/draw/layout";
 import { csvLine } from "../src/model/csv";
 import { carriedOver } from "../src/model/carry";
@@ -109,6 +110,24 @@ describe("a selection", () => {
     const part = select(page, { ...ALLOCATED, window: { from: 0, to: 5 } });
     expect(part.exact).toBeUndefined();
     expect(part.calibrates).toBe(false);
+  });
+});
+
+describe("frames of an interpreter", () => {
+  const data = fixture({ nodes: 3000 });
+  data.frames.flags = data.frames.flags.map((flags) =>
+    flags & FrameFlag.Plumbing ? flags | FrameFlag.Dispatch : flags,
+  );
+  const scripted = foldedPage(pageOf(data));
+
+  it("are passed over below own code, with all they allocated", () => {
+    for (let i = 1; i < scripted.nodes; ++i) {
+      const isBelowOwn = scripted.parent[i]! > 0;
+      expect(isBelowOwn && scripted.isDispatch[scripted.functionOf[i]!] === 1).toBe(false);
+    }
+    const sums = (of: typeof page) => added(select(of, ALL).self, of.nodes);
+    expectSame(sums(scripted), sums(folded));
+    expect(folded.nodes).toBeGreaterThan(scripted.nodes);
   });
 });
 

@@ -180,6 +180,7 @@ Frame StackNodes::frame_of(std::uint32_t number) const {
     frame.module = names_.intern(recording_.modules[label.module].path);
   }
   if (profile::is_plumbing(roles_[number])) frame.flags |= kPlumbing;
+  if (roles_[number] == profile::FrameRole::kDispatch) frame.flags |= kDispatch;
   if (label.is_location || profile::is_address_name(label.name)) frame.flags |= kUnknown;
   return frame;
 }

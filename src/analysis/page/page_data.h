@@ -18,7 +18,14 @@ using NameIndex = std::int32_t;
 inline constexpr NameIndex kNoName = -1;
 
 /// Bits of Frames::flags.
-enum FrameFlag : std::uint8_t { kInlined = 1, kPlumbing = 2, kUnknown = 4, kRemark = 8, kOwn = 16 };
+enum FrameFlag : std::uint8_t {
+  kInlined = 1,
+  kPlumbing = 2,
+  kUnknown = 4,
+  kRemark = 8,
+  kOwn = 16,
+  kDispatch = 32
+};
 
 struct Frames {
   std::vector<NameIndex> name, module, file;

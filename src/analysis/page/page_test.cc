@@ -267,6 +267,15 @@ TEST(Page, TheTreeStandsRootFirst) {
   EXPECT_EQ(flags_of("main"), kOwn);
 }
 
+TEST(Page, FramesOfInterpretersHaveAFlag) {
+  Recording recording = profile::example::small_server();
+  for (profile::Frame& frame : recording.frames) {
+    if (frame.function == "make_buffer") frame.function = "luaV_execute";
+  }
+  const PageData data = page_of_all(recording);
+  EXPECT_EQ(data.frames.flags[frame_of(data, "luaV_execute")], kPlumbing | kDispatch);
+}
+
 /// The function that a page's finding names, and the path to the node that it gives.
 TEST(Page, OpensWithTheFindingOfTheSummary) {
   const Recording recording = profile::example::small_server();

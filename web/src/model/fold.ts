@@ -1,7 +1,7 @@
 // The call tree that is shown: without hidden frames, and without library code where that is
 // folded: what is above own code goes, what is below becomes part of the first call out of own code,
-// which stays because it says what was wanted. Sums of nodes never change by it: every stack ends
-// somewhere in the tree that is shown.
+// which stays because it says what was wanted. An interpreter's own frames below own code are passed
+// over. Sums of nodes never change by it: every stack ends somewhere in the tree that is shown.
 import type { Page } from "./page";
 import { Pace, type Steps } from "./slices";
 
@@ -51,7 +51,7 @@ export function* foldedTree(
   folds: boolean,
   hides: Uint8Array | undefined,
 ): Steps<Folded> {
-  const { nodes, parent, functionOf, isLibrary } = page;
+  const { nodes, parent, functionOf, isLibrary, isDispatch } = page;
   const made = new Nodes(page, page.data.frames.name.length);
   /** Of each node: the folded node of the last own frame above it or of itself; 0: there is none. */
   const own = new Int32Array(nodes);
@@ -65,14 +65,17 @@ export function* foldedTree(
   for (let i = 1; i < nodes; ++i) {
     if (pace.isDue()) yield;
     const above = parent[i]!;
-    if (hides?.[functionOf[i]!]) {
+    const of = functionOf[i]!;
+    const isPassed = folds && isDispatch[of] !== 0 && own[above] !== 0;
+    if (isPassed) hidden.add(of);
+    if (isPassed || hides?.[of]) {
       [depth[i], own[i], call[i]] = [depth[above]!, own[above]!, call[above]!];
       // A stack of nothing else keeps its innermost frame: its bytes have to be somewhere.
       target[i] = own[i] || call[i] ? target[above]! : made.child(0, i);
       continue;
     }
     depth[i] = depth[above]! + 1;
-    if (!folds || !isLibrary[functionOf[i]!]) {
+    if (!folds || !isLibrary[of]) {
       target[i] = own[i] = made.child(own[above]!, i);
       continue;
     }
@@ -80,7 +83,7 @@ export function* foldedTree(
     // Where no own code called, the innermost frame says more than the start of the program.
     call[i] = own[i] === 0 ? i : call[above] || i;
     target[i] = made.child(own[i]!, call[i]!);
-    if (call[i] !== i || own[i] === 0) hidden.add(functionOf[i]!);
+    if (call[i] !== i || own[i] === 0) hidden.add(of);
     const below = Math.min(depth[i]! - depth[call[i]!]!, 65535);
     folded[target[i]!] = Math.max(folded[target[i]!]!, below);
   }

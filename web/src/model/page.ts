@@ -2,7 +2,7 @@
 import type { Cells, PageData, Survival } from "../data";
 import { emptySums, type Sums, strataSums } from "../numbers/sums";
 import { foldedTree } from "./fold";
-import { displayNames, isLibraryFrame } from "./roles";
+import { displayNames, isDispatchFrame, isLibraryFrame } from "./roles";
 import { printable } from "./names";
 import { finished, Pace, type Steps, STRETCH } from "./slices";
 
@@ -68,6 +68,8 @@ export interface Page {
   functions: number;
   /** Of each function: of an allocator, a standard library or a language's start. */
   isLibrary: Uint8Array;
+  /** Of each function: of an interpreter. */
+  isDispatch: Uint8Array;
   /** Of each node of the document: the node that its stacks end in. */
   target: Int32Array;
   /** Functions that folding hides. */
@@ -155,7 +157,11 @@ export function pageOf(data: PageData): Page {
   const functionOf = new Int32Array(nodes);
   for (let i = 0; i < nodes; ++i) functionOf[i] = functions.of[data.nodes.frame[i]!] ?? 0;
   const isLibrary = new Uint8Array(functions.first.length);
-  functions.first.forEach((frame, i) => (isLibrary[i] = isLibraryFrame(data, frame) ? 1 : 0));
+  const isDispatch = new Uint8Array(functions.first.length);
+  functions.first.forEach((frame, i) => {
+    isLibrary[i] = isLibraryFrame(data, frame) ? 1 : 0;
+    isDispatch[i] = isDispatchFrame(data, frame) ? 1 : 0;
+  });
   return {
     data,
     names: data.names.map(printable),
@@ -172,6 +178,7 @@ export function pageOf(data: PageData): Page {
     functionOfFrame: functions.of,
     functions: functions.first.length,
     isLibrary,
+    isDispatch,
     target: Int32Array.from({ length: nodes }, (_, i) => i),
     hidden: 0,
     cells: data.cells.map(columnsOf),

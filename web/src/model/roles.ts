@@ -7,6 +7,11 @@ export function isLibraryFrame(data: PageData, frame: number): boolean {
   return (data.frames.flags[frame]! & FrameFlag.Plumbing) !== 0;
 }
 
+/** Of an interpreter: folded even where it is what own code called, which says nothing of the call. */
+export function isDispatchFrame(data: PageData, frame: number): boolean {
+  return (data.frames.flags[frame]! & FrameFlag.Dispatch) !== 0;
+}
+
 /** Names of data.names as they are shown. */
 export function displayNames(data: PageData): string[] {
   return data.names.map((name, i) => {
