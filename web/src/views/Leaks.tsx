@@ -96,6 +96,9 @@ function openText(leaks: Data): string {
     return `From ${duration(leaks.slowFreesFrom)} on the program freed most of its heap; earlier leaks may be hidden. geiger leaks --until TIME judges an earlier heap.`;
   }
   if (leaks.finding !== "undecided") return "";
+  if (leaks.undecided > 0) {
+    return "The growth of some may be chance. A longer run or a smaller --interval decides.";
+  }
   return `No verdict: a site needs ${leaks.samplesNeeded} samples. A longer run or a smaller --interval decides.`;
 }
 
@@ -131,7 +134,7 @@ export function Leaks(props: ViewProps) {
       <p class="faint">
         {plural(clear, "site")} {clear === 1 ? "is" : "are"} clear, {undecided}{" "}
         {undecided === 1 ? "is" : "are"} undecided
-        {undecided > 0 && `: fewer than the ${leaks.samplesNeeded} samples that a verdict needs`}. At
+        {undecided > 0 && ": their growth may be chance"}. At
         most {Math.round(100 * leaks.q)} % of the suspects are expected to be false positives.
       </p>
     </section>

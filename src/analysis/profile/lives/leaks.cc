@@ -262,12 +262,21 @@ bool may_be_lasting(const LeakGrowth& growth, double q) {
   return !growth.is_lasting && !growth.is_slowing && kTests * growth.p_value <= q;
 }
 
-LeakVerdict verdict_of(const LeakSite& site, double q, double all_live) {
-  if (site.is_tested && site.q_value <= q) return LeakVerdict::kSuspect;
-  const bool is_open = site.is_tested ? may_be_lasting(site.all, q) || may_be_lasting(site.old, q)
-                                      : site.all.bytes > 0;
+Open open_of(const LeakSite& site, double q) {
+  if (!site.is_tested) return site.all.bytes > 0 ? Open::kSamples : Open::kNothing;
+  if (site.p_value <= q) return Open::kAlone;
+  const bool may_slow = may_be_lasting(site.all, q) || may_be_lasting(site.old, q);
+  return may_slow ? Open::kSlowing : Open::kNothing;
+}
+
+void decide(LeakSite& site, double q, double all_live) {
+  if (site.is_tested && site.q_value <= q) {
+    site.verdict = LeakVerdict::kSuspect;
+    return;
+  }
   const bool is_worth_it = bytes_of(site.sums.alive) >= kWorthDeciding * all_live;
-  return is_open && is_worth_it ? LeakVerdict::kUndecided : LeakVerdict::kClear;
+  site.open = is_worth_it ? open_of(site, q) : Open::kNothing;
+  site.verdict = site.open == Open::kNothing ? LeakVerdict::kClear : LeakVerdict::kUndecided;
 }
 
 void sort_sites(std::vector<LeakSite>& sites) {
@@ -377,7 +386,7 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   }
   adjust(leaks, gone);
   leaks.small = small.judge(follower, options.q);
-  for (LeakSite& site : leaks.sites) site.verdict = verdict_of(site, options.q, all_live);
+  for (LeakSite& site : leaks.sites) decide(site, options.q, all_live);
   sort_sites(leaks.sites);
   return leaks;
 }

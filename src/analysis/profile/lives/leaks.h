@@ -47,10 +47,16 @@ struct SuppressedLeaks {
 
 enum class LeakVerdict : std::uint8_t {
   kSuspect,
-  /// Grew as far as its few samples tell, and no split of so few could be significant. Or grew
-  /// significantly, and its samples leave open whether it slowed down.
-  kUndecided,
+  kUndecided,  ///< Open says why.
   kClear,
+};
+
+/// What a verdict is missing.
+enum class Open : std::uint8_t {
+  kNothing,
+  kSamples,  ///< Grew as far as its few samples tell, and no split of so few could be significant.
+  kSlowing,  ///< Grew significantly, and its samples leave open whether it slowed down.
+  kAlone,    ///< Alone it would be suspect; among so many sites one may grow as much by chance.
 };
 
 /// Growth since the warm-up, of a site or of the old objects in it.
@@ -78,6 +84,7 @@ struct LeakSite {
   double q_value = 1;           ///< Adjusted for all sites tested.
   bool is_tested = false;       ///< Samples enough to be ever significant.
   LeakVerdict verdict = LeakVerdict::kClear;
+  Open open = Open::kNothing;  ///< Of kUndecided.
 };
 
 struct Leaks {

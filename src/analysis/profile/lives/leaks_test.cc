@@ -169,6 +169,23 @@ TEST_F(LeaksOf, ASlowingBeyondChanceIsClear) {
   EXPECT_EQ(found.verdict, LeakVerdict::kClear);
 }
 
+// One of 300 sites: what is significant for one alone is not among so many.
+TEST_F(LeaksOf, GrowthThatIsSignificantOnlyAloneIsUndecided) {
+  const auto leak = site("leak");
+  for (Nanoseconds at = 1255; at < 2000; at += 80) test_.sample(leak, 100, at);
+  const Leaks alone = leaks();
+  EXPECT_EQ(alone.sites.front().verdict, LeakVerdict::kSuspect);
+  for (int i = 0; i < 300; ++i) {
+    const auto scratch = site(("scratch" + std::to_string(i)).c_str());
+    for (Nanoseconds at = 1260; at < 1900; at += 90) test_.sample(scratch, 100, at, at + 1);
+  }
+  const LeakSite found = leaks().sites.front();
+  EXPECT_EQ(found.p_value, alone.sites.front().p_value);
+  EXPECT_GT(found.q_value, 0.05);
+  EXPECT_EQ(found.verdict, LeakVerdict::kUndecided);
+  EXPECT_EQ(found.open, Open::kAlone);
+}
+
 TEST_F(LeaksOf, UndecidedIsWorthSayingOfLargePartsOnly) {
   const auto leak = site("leak"), table = site("table");
   test_.sample(leak, 100, 1500);

@@ -205,6 +205,20 @@ std::string_view name_of(LeakVerdict verdict) {
   return "";
 }
 
+std::string_view name_of(profile::Open open) {
+  switch (open) {
+    case profile::Open::kNothing:
+      return "";
+    case profile::Open::kSamples:
+      return "samples";
+    case profile::Open::kSlowing:
+      return "slowing";
+    case profile::Open::kAlone:
+      return "alone";
+  }
+  return "";
+}
+
 std::string_view name_of(LeakFinding finding) {
   switch (finding) {
     case LeakFinding::kSuspects:

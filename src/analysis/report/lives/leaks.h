@@ -107,6 +107,8 @@ struct LeaksReport {
 
 /// "suspect", "undecided", "clear".
 [[nodiscard]] std::string_view name_of(profile::LeakVerdict verdict);
+/// "samples", "slowing", "alone"; empty of nothing.
+[[nodiscard]] std::string_view name_of(profile::Open open);
 /// "suspects", "undecided", "clear".
 [[nodiscard]] std::string_view name_of(LeakFinding finding);
 /// "end", "before_teardown", "given".

@@ -37,6 +37,7 @@ void write_line(present::JsonWriter& json, const LeakLine& line, profile::GroupB
   json.field("old_from_ns", site.old_from);
   json.field("samples_since_warm_up", site.since).field("samples_kept", site.kept);
   json.field("is_tested", site.is_tested);
+  if (site.open != profile::Open::kNothing) json.field("open", name_of(site.open));
   json.field("p_value", site.p_value).field("q_value", site.q_value);
   if (site.group.stack < recording.stacks.size())
     present::write_stack(json, recording, site.group.stack);

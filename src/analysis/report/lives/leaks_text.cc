@@ -16,6 +16,7 @@ namespace geiger::report {
 namespace {
 
 using profile::LeakVerdict;
+using profile::Open;
 
 /// Frames of a stack that evidence shows; the rest is counted.
 constexpr std::size_t kFramesShown = 8;
@@ -133,13 +134,29 @@ std::string suspect(std::size_t number, const LeakLine& line, const present::Sty
   return out + "\n";
 }
 
+/// Why a site is undecided.
+std::string open_text(const LeakLine& line, const LeaksReport& report) {
+  switch (line.site.open) {
+    case Open::kSamples:
+      return fmt::format("has {}, needs {} samples", line.site.kept, report.samples_needed);
+    case Open::kSlowing:
+      return "may or may not have slowed down";
+    case Open::kAlone:
+      return fmt::format("p = {} alone, but q = {} among {}",
+                         present::p_value_text(line.site.p_value),
+                         present::p_value_text(line.site.q_value),
+                         present::plural(report.tested, "site"));
+    case Open::kNothing:
+      break;
+  }
+  return "";
+}
+
 std::string other_site(const LeakLine& line, const LeaksReport& report,
                        const present::Style& style) {
   std::string note = std::string(name_of(line.site.verdict));
   if (line.site.verdict == LeakVerdict::kUndecided) {
-    note += line.site.is_tested
-                ? ": may or may not have slowed down"
-                : fmt::format(": has {}, needs {} samples", line.site.kept, report.samples_needed);
+    note += ": " + open_text(line, report);
   }
   const std::size_t room = style.width - kLeastLead;
   if (!has_room_for_where(line, room, style)) note += "; in " + present::printable(line.where);
@@ -192,12 +209,11 @@ std::string judged(const LeaksReport& report) {
 }
 
 /// The sites that something leaves undecided, as a list of names; empty: none.
-template <typename IsMeant>
-std::string undecided_names(const LeaksReport& report, const IsMeant& is_meant) {
+std::string undecided_names(const LeaksReport& report, Open open) {
   // Sites are stacks: those of one line are named once.
   std::vector<std::pair<std::string, std::size_t>> lines;
   for (const LeakLine& line : report.lines) {
-    if (line.site.verdict != LeakVerdict::kUndecided || !is_meant(line)) continue;
+    if (line.site.open != open) continue;
     const auto at = std::ranges::find(lines, named(line), &decltype(lines)::value_type::first);
     if (at == lines.end()) {
       lines.emplace_back(named(line), 1);
@@ -218,23 +234,19 @@ std::string undecided_names(const LeaksReport& report, const IsMeant& is_meant) 
 }
 
 std::string undecided_sites(const LeaksReport& report) {
+  const std::pair<Open, std::string> reasons[] = {
+      {Open::kAlone, fmt::format("with growth that would be significant alone, but may be chance "
+                                 "in one of {}",
+                                 present::plural(report.tested, "site"))},
+      {Open::kSlowing, "with growth that may have slowed down"},
+      {Open::kSamples, fmt::format("with growth but fewer than the {} samples that a verdict needs",
+                                   report.samples_needed)}};
   std::string out;
-  const std::string few =
-      undecided_names(report, [](const LeakLine& line) { return !line.site.is_tested; });
-  if (!few.empty()) {
-    out += fmt::format(
-        "Undecided, with growth but fewer than the {} samples that a verdict needs: {}. A longer "
-        "run "
-        "or a smaller --interval decides.\n",
-        report.samples_needed, few);
-  }
-  const std::string slowing =
-      undecided_names(report, [](const LeakLine& line) { return line.site.is_tested; });
-  if (!slowing.empty()) {
-    out += fmt::format(
-        "Undecided, with growth that may have slowed down: {}. A longer run or a smaller "
-        "--interval decides.\n",
-        slowing);
+  for (const auto& [open, reason] : reasons) {
+    const std::string names = undecided_names(report, open);
+    if (names.empty()) continue;
+    out += fmt::format("Undecided, {}: {}. A longer run or a smaller --interval decides.\n", reason,
+                       names);
   }
   return out;
 }
@@ -359,6 +371,11 @@ std::string sentence(const LeaksReport& report) {
                          q_equation(line.site.q_value));
     }
     case LeakFinding::kUndecided:
+      if (report.undecided > 0) {
+        const LeakLine& line = report.lines.front();
+        return fmt::format("Undecided{}: {} grew by {}, but may not be a leak.", among, named(line),
+                           growing_by(line));
+      }
       return fmt::format("Undecided: no leak suspects{}, but a leak may be hidden.", among);
     case LeakFinding::kClear:
       if (!(report.may_grow >= 1)) {
