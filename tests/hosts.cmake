@@ -161,6 +161,7 @@ if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger)
   geiger_process_test(residency_can_fail statistical residency.py --break --seeds 5)
   set_tests_properties(residency_can_fail PROPERTIES WILL_FAIL TRUE)
   geiger_process_test(rss e2e rss.py)
+  geiger_process_test(compare_malloc e2e compare_malloc.py)
   geiger_process_test(python_types e2e python_types.py)
 endif()
 

@@ -58,6 +58,7 @@ OF_NONE = [["simulate", "--replicates", "5", "--mix", "const16"],
            ["plan", "--interval", "64KiB"],
            ["plan", "--interval", "16KiB,64KiB", "--site", "10MiB"],
            ["plan", "--precision", "10%", "--site", "10MiB"],
+           ["compare-malloc", "--rounds", "2", "--json", "--", "true"],  # Which is given --json too.
            ["ctl"]]
 
 
@@ -158,7 +159,7 @@ class JsonSchema(unittest.TestCase):
         with_json = set()
         for program in (GEIGER, STUDY):
             whole = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
-            verbs = re.findall(r"(?m)^  ([a-z]+)",
+            verbs = re.findall(r"(?m)^  ([a-z-]+)",
                                whole.stdout.split("Subcommands:\n")[1].split("\n\n")[0])
             with_json |= {verb for verb in verbs if "--json" in subprocess.run(
                 [program, verb, "--help"], capture_output=True, text=True, check=True).stdout}

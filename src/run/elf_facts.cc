@@ -1,6 +1,5 @@
 #include "run/elf_facts.h"
 
-#include <elf.h>
 #include <fcntl.h>
 
 #include <algorithm>

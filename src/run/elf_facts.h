@@ -1,11 +1,21 @@
 // Facts of an executable file that decide how it will be loaded.
 #pragma once
 
+#include <elf.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace geiger::run {
+
+#if defined(__x86_64__)
+inline constexpr std::uint16_t kOwnMachine = EM_X86_64;
+#elif defined(__aarch64__)
+inline constexpr std::uint16_t kOwnMachine = EM_AARCH64;
+#else
+#error "state the e_machine of this processor"
+#endif
 
 /// Facts read from an ELF file's headers and dynamic symbol table.
 struct ElfFacts {

@@ -46,18 +46,6 @@ std::string interval_word(const RuntimeSettings& settings) {
   return fmt::format("auto:{}", std::max(share, 1LL));
 }
 
-void prepend_preload(Environment& environment, const std::string& preload) {
-  const auto existing =
-      std::find_if(environment.begin(), environment.end(),
-                   [](const std::string& word) { return word.starts_with(kPreload); });
-  if (existing == environment.end()) {
-    environment.push_back(std::string(kPreload) + preload);
-    return;
-  }
-  const std::string rest = existing->substr(kPreload.size());
-  *existing = std::string(kPreload) + preload + (rest.empty() ? "" : ":" + rest);
-}
-
 }  // namespace
 
 Environment own_environment() {
@@ -65,6 +53,19 @@ Environment own_environment() {
   for (char** word = environ; word != nullptr && *word != nullptr; ++word)
     words.emplace_back(*word);
   return words;
+}
+
+Environment with_preload(Environment inherited, const std::string& preload) {
+  const auto existing =
+      std::find_if(inherited.begin(), inherited.end(),
+                   [](const std::string& word) { return word.starts_with(kPreload); });
+  if (existing == inherited.end()) {
+    inherited.push_back(std::string(kPreload) + preload);
+    return inherited;
+  }
+  const std::string rest = existing->substr(kPreload.size());
+  *existing = std::string(kPreload) + preload + (rest.empty() ? "" : ":" + rest);
+  return inherited;
 }
 
 Environment without_runtime(Environment inherited) {
@@ -89,8 +90,7 @@ Environment runtime_words(const RuntimeSettings& settings, const std::string& di
 
 Environment with_runtime(Environment inherited, const RuntimeSettings& settings,
                          const std::string& preload, const std::string& directory, int program) {
-  Environment words = without_runtime(std::move(inherited));
-  prepend_preload(words, preload);
+  Environment words = with_preload(without_runtime(std::move(inherited)), preload);
   for (auto& word : runtime_words(settings, directory, program)) words.push_back(std::move(word));
   return words;
 }

@@ -36,12 +36,14 @@ struct RuntimeSettings {
 /// Words "NAME=value".
 using Environment = std::vector<std::string>;
 
-/// `inherited` plus GEIGER_* for the run of process `program`, and with `preload` in front of
-/// LD_PRELOAD, where what was there keeps its order. Variables of an enclosing `geiger run` are
+/// with_preload(), plus GEIGER_* for the run of process `program`. Variables of an enclosing `geiger run` are
 /// replaced, also those that are not set anew.
 [[nodiscard]] Environment with_runtime(Environment inherited, const RuntimeSettings& settings,
                                        const std::string& preload, const std::string& directory,
                                        int program);
+
+/// With `preload` in front of LD_PRELOAD, where what was there keeps its order.
+[[nodiscard]] Environment with_preload(Environment inherited, const std::string& preload);
 
 /// The GEIGER_* words alone, as attaching hands them over.
 [[nodiscard]] Environment runtime_words(const RuntimeSettings& settings,

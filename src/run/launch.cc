@@ -68,11 +68,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
     environment.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
-  auto argv_pointers = pointers_to(argv);
-  auto environment_pointers = pointers_to(environment);
   restore_signals(signals);
-  execvpe(argv_pointers[0], argv_pointers.data(), environment_pointers.data());
-  const int error = errno;
+  const int error = become(std::move(argv), std::move(environment));
   write_all(answer.write_end.get(), {reinterpret_cast<const char*>(&error), sizeof error});
   _exit(127);
 }
@@ -126,6 +123,13 @@ int Launch::execute(const Environment& environment) {
   std::memcpy(&error, answer.data(), sizeof error);
   waitpid(pid_, nullptr, 0);
   return error;
+}
+
+int become(std::vector<std::string> argv, Environment environment) {
+  const auto arguments = pointers_to(argv);
+  const auto words = pointers_to(environment);
+  execvpe(arguments[0], arguments.data(), words.data());
+  return errno;
 }
 
 void occupy_standard_streams() {

@@ -48,6 +48,9 @@ class Launch {
   base::UniqueFd answer_;  // from the child: errno of a failed exec, or end of file
 };
 
+/// Executes the program (searched on PATH) in this process; returns only if refused: the errno.
+int become(std::vector<std::string> argv, Environment environment);
+
 /// Opens /dev/null over each of descriptors 0..2 that is closed, for this process
 /// only, so that no file opened later takes a standard stream's place.
 void occupy_standard_streams();

@@ -19,6 +19,7 @@ struct RunOptions {
   bool is_quiet = false;
   bool symbolizes = true;
   bool tells_lttng = false;
+  std::string allocator;  ///< For find_allocator(); empty: the program's own.
   IntervalWish interval = IntervalWish::kNone;
   RuntimeSettings runtime;
   RecordingWindow window;

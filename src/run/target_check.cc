@@ -1,6 +1,5 @@
 #include "run/target_check.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -21,14 +20,6 @@
 
 namespace geiger::run {
 namespace {
-
-#if defined(__x86_64__)
-constexpr std::uint16_t kOwnMachine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr std::uint16_t kOwnMachine = EM_AARCH64;
-#else
-#error "state the e_machine of this processor"
-#endif
 
 struct Sanitizer {
   std::string_view name;

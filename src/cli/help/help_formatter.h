@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace geiger::cli {
@@ -22,6 +23,19 @@ class HelpFormatter : public CLI::Formatter {
 
  private:
   [[nodiscard]] std::string row(const std::string& name, const std::string& text) const;
+};
+
+/// With a usage of its own, of a verb with words that CLI11 does not know about.
+class UsageFormatter : public HelpFormatter {
+ public:
+  /// `usage`: "geiger run [options] [--] PROGRAM [ARGUMENTS...]"; lines end with a newline.
+  explicit UsageFormatter(std::string usage) : usage_("Usage: " + std::move(usage)) {}
+  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
+    return usage_;
+  }
+
+ private:
+  std::string usage_;
 };
 
 /// The parts between dividers; a divider at the end adds none.

@@ -210,14 +210,6 @@ void add_control_options(CLI::App& run, run::RunOptions& options) {
   add_watch_options(run, options.watch);
 }
 
-// CLI11 does not know about the program's words.
-class RunFormatter : public HelpFormatter {
- public:
-  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
-    return "Usage: geiger run [options] [--] PROGRAM [ARGUMENTS...]\n";
-  }
-};
-
 }  // namespace
 
 void add_watch_options(CLI::App& verb, control::WatchOptions& watch) {
@@ -261,7 +253,8 @@ std::string as_program_word(const std::string& word) {
 
 CLI::App* add_run_options(CLI::App& app, run::RunOptions& options) {
   CLI::App* run = app.add_subcommand("run", "Run a program and record where it allocates");
-  run->formatter(std::make_shared<RunFormatter>());
+  run->formatter(
+      std::make_shared<UsageFormatter>("geiger run [options] [--] PROGRAM [ARGUMENTS...]\n"));
   run->footer(
       "\nThe program behaves as it does without geiger: same input and output, signals,\n"
       "job control and exit code. Traces go to geiger-PROGRAM.PID/ in the current\n"
@@ -277,6 +270,11 @@ CLI::App* add_run_options(CLI::App& app, run::RunOptions& options) {
   add_bounds(*run, options);
   run->add_flag("--lttng", options.tells_lttng,
                 "Also send events to LTTng-UST sessions (docs/events.md)");
+  run->add_option("--malloc", options.allocator,
+                  "Give the program, and those that it starts, another allocator:\n"
+                  "mimalloc, jemalloc or tcmalloc, if installed, or the path of\n"
+                  "a library; see geiger compare-malloc")
+      ->type_name("NAME|PATH");
   add_window_options(*run, options);
   add_observation_options(*run, options);
   add_control_options(*run, options);

@@ -21,18 +21,6 @@ namespace {
 /// A control character, which no shell completes to.
 const std::string kDivider = "\x1d";
 
-/// CLI11 does not know about the divider.
-class SidesFormatter : public HelpFormatter {
- public:
-  explicit SidesFormatter(std::string usage) : usage_(std::move(usage)) {}
-  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
-    return usage_;
-  }
-
- private:
-  std::string usage_;
-};
-
 base::Outcome<void> add_run(const std::string& run, compare::Which which,
                             const query::SelectionOptions& selection,
                             std::vector<compare::Collector>& collectors, bool& is_damaged) {
@@ -64,7 +52,7 @@ void shield_divider(std::vector<std::string>& words) {
 }
 
 void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std::string& usage) {
-  verb.formatter(std::make_shared<SidesFormatter>(usage));
+  verb.formatter(std::make_shared<UsageFormatter>(usage));
   verb.add_option("RUN", words, "Run directories or trace files; -- separates the two sides")
       ->type_name("");
 }

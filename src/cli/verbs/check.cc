@@ -197,7 +197,7 @@ void register_check(CLI::App& app, Work& work) {
   auto options = std::make_shared<CheckArguments>();
   CLI::App* verb = app.add_subcommand("check", "Check limits on growth and bytes, for CI");
   add_side_options(*verb, options->runs,
-                   "Usage: geiger check [limits] BASELINE RUN\n"
+                   "geiger check [limits] BASELINE RUN\n"
                    "       geiger check [limits] BASELINE... -- RUN...\n"
                    "       geiger check [limits without growth] RUN\n");
   verb->footer(

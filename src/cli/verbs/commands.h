@@ -34,6 +34,7 @@ void register_leaks(CLI::App& app, Work& work);
 void register_diff(CLI::App& app, Work& work);
 void register_check(CLI::App& app, Work& work);
 void register_doctor(CLI::App& app, Work& work);
+void register_compare_malloc(CLI::App& app, Work& work);
 void register_plan(CLI::App& app, Work& work);
 void register_report(CLI::App& app, Work& work);
 void register_export(CLI::App& app, Work& work);
@@ -75,6 +76,7 @@ inline constexpr Command kCommands[] = {
     {"diff", register_diff, Words::kSides},
     {"check", register_check, Words::kSides},
     {"doctor", register_doctor},
+    {"compare-malloc", register_compare_malloc, Words::kProgram},
     {"plan", register_plan},
     {"export", register_export},
     {"symbolize", register_symbolize},

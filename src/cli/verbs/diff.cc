@@ -62,7 +62,7 @@ void register_diff(CLI::App& app, Work& work) {
   auto options = std::make_shared<DiffArguments>();
   CLI::App* verb = app.add_subcommand("diff", "What changed between two runs, or two sets of runs");
   add_side_options(*verb, options->runs,
-                   "Usage: geiger diff [options] BEFORE AFTER\n"
+                   "geiger diff [options] BEFORE AFTER\n"
                    "       geiger diff [options] BEFORE... -- AFTER...\n");
   add_report_options(*verb, options->level, options->is_json);
   add_names_option(*verb);

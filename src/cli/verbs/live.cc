@@ -168,15 +168,6 @@ const Choices<profile::GroupBy> kLiveGroups{
 const Choices<profile::Kind> kLiveKinds{{"live", profile::Kind::kLiveAtEnd},
                                         {"allocated", profile::Kind::kAllocated}};
 
-/// CLI11 does not know about the program's words.
-class LiveFormatter : public HelpFormatter {
- public:
-  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
-    return "Usage: geiger live [options] [PID | RUN]\n"
-           "       geiger live [options] -- PROGRAM [ARGUMENTS...]\n";
-  }
-};
-
 }  // namespace
 
 void register_live(CLI::App& app, Work& work) {
@@ -206,7 +197,9 @@ void register_live(CLI::App& app, Work& work) {
   add_expression_options(*verb, options->selection);
   add_frame_options(*verb, options->selection.frames);
   add_program_words(*verb, options->program);
-  verb->formatter(std::make_shared<LiveFormatter>());
+  verb->formatter(std::make_shared<UsageFormatter>(
+      "geiger live [options] [PID | RUN]\n"
+      "       geiger live [options] -- PROGRAM [ARGUMENTS...]\n"));
   verb->footer(
       "\nReads the trace that the program writes, without slowing the program. Press ?\n"
       "for the keys. --json prints one line per update (docs/json.md). PROGRAM runs in\n"

@@ -15,6 +15,7 @@
 #include "cli/verbs/commands.h"
 #include "control/run_directory.h"
 #include "run/afterwards.h"
+#include "run/allocator_library.h"
 #include "run/launch.h"
 #include "run/preload.h"
 #include "run/signal_relay.h"
@@ -26,6 +27,7 @@
 namespace geiger::cli {
 namespace {
 
+constexpr int kNotStarted = 125;
 constexpr int kCannotExecute = 126;
 constexpr int kNotFound = 127;
 
@@ -38,7 +40,9 @@ class Run {
   base::Outcome<int> perform();
 
  private:
+  [[nodiscard]] base::Outcome<void> find_allocator();
   void prepare_directory(pid_t pid);
+  [[nodiscard]] run::Environment bare_environment() const;
   [[nodiscard]] run::Environment environment_for(pid_t pid);
   [[nodiscard]] int run_in_place(const std::string& reason) const;
   int supervise(run::Launch& launch, const run::SignalState& signals);
@@ -51,10 +55,24 @@ class Run {
   const run::RunOptions& options_;
   control::OutputPlan output_;
   run::TargetCheck target_;
+  std::optional<run::AllocatorLibrary> allocator_;
   std::optional<run::PreloadPath> preload_;
   std::unique_ptr<run::TraceBroker> broker_;
   std::string directory_;  // empty: the program runs without the runtime
 };
+
+// A program that keeps its own allocator is not started: what was asked for is a run with another.
+base::Outcome<void> Run::find_allocator() {
+  if (options_.allocator.empty()) return {};
+  if (target_.obstacle != run::Obstacle::kNone) {
+    return base::Failure{target_.sentence()};
+  }
+  auto found = run::find_allocator(options_.allocator);
+  if (!found.has_value()) return found.failure();
+  allocator_ = std::move(found.value());
+  say("malloc is " + allocator_->text());
+  return {};
+}
 
 // From here on nothing may keep the program from running: whatever is missing is reported, and the
 // program runs without being profiled.
@@ -81,11 +99,7 @@ void Run::prepare_directory(pid_t pid) {
 // Without a process or descriptors for geiger, the program takes its place.
 int Run::run_in_place(const std::string& reason) const {
   terminal::complain(reason + ": the program runs unprofiled");
-  std::vector<char*> argv;
-  for (const auto& word : options_.program) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  execvp(argv[0], argv.data());
-  const int error = errno;
+  const int error = run::become(options_.program, bare_environment());
   terminal::complain(fmt::format("cannot run '{}': {}", target_.path, std::strerror(error)));
   return error == ENOENT ? kNotFound : kCannotExecute;
 }
@@ -101,6 +115,11 @@ base::Outcome<int> Run::perform() {
     const auto writable = control::check_writable(output_.file(), options_.replaces);
     if (!writable.has_value()) return base::Failure{writable.reason(), base::Fault::kRequest};
   }
+  const auto allocator = find_allocator();
+  if (!allocator.has_value()) {
+    terminal::complain("--malloc: " + allocator.reason());
+    return kNotStarted;
+  }
   say(target_.sentence());
   const run::SignalState signals = run::take_over_signals();
   auto launch = run::Launch::fork_waiting(options_.program, signals);
@@ -111,12 +130,18 @@ base::Outcome<int> Run::perform() {
   return supervise(launch.value(), signals);
 }
 
+// The runtime goes before an allocator: it calls the malloc that comes next.
+run::Environment Run::bare_environment() const {
+  run::Environment words = run::without_runtime(run::own_environment());
+  return allocator_ ? run::with_preload(std::move(words), allocator_->preload_word()) : words;
+}
+
 run::Environment Run::environment_for(pid_t pid) {
-  if (directory_.empty()) return run::without_runtime(run::own_environment());
+  if (directory_.empty()) return bare_environment();
   run::RuntimeSettings settings = options_.runtime;
   broker_ = run::TraceBroker::open(directory_);
   if (broker_) settings.broker = broker_->digits();
-  return run::with_runtime(run::own_environment(), settings, preload_->word(), directory_, pid);
+  return run::with_runtime(bare_environment(), settings, preload_->word(), directory_, pid);
 }
 
 int Run::supervise(run::Launch& launch, const run::SignalState& signals) {

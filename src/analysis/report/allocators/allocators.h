@@ -1,0 +1,66 @@
+// `compare-malloc`: one program under several allocators, side by side.
+//
+// Processor time and peak memory are the kernel's figures of runs without geiger, one under each
+// allocator in turn, so that what disturbs a round disturbs all. What an allocator keeps beside the
+// live heap comes from one recorded run under each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/present/measure.h"
+#include "analysis/present/style.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::report {
+
+/// One run, as the kernel counts it.
+struct AllocatorTrial {
+  double cpu = 0;  ///< Seconds, user and system, with the processes that it waited for.
+  Bytes peak = 0;  ///< The largest RSS of any of its processes.
+};
+
+/// Of a recorded run; nothing where the recording does not say.
+struct AllocatorMemory {
+  std::optional<estimation::Estimate> kept;      ///< Overhead, caches, free; at the largest RSS.
+  std::optional<estimation::Estimate> stranded;  ///< Free, but held by live objects of its page.
+};
+
+struct AllocatorRuns {
+  std::string name;     ///< "mimalloc"; of the program's own: its library, empty if not known.
+  std::string version;  ///< Empty: not known.
+  std::string path;     ///< Empty: the program's own.
+  std::vector<AllocatorTrial> trials;
+  AllocatorMemory memory;
+  /// Why it is left out: "ended with exit code 1 under it"; then there are no trials.
+  std::string fault;
+};
+
+struct AllocatorLine {
+  AllocatorRuns runs;
+  estimation::Estimate cpu, peak;              ///< Means.
+  estimation::Estimate cpu_ratio, peak_ratio;  ///< To the program's own.
+  /// Surely takes less than the program's own: of all that are compared, in either figure, one
+  /// seems to by chance with probability 1 - level at most.
+  bool takes_less_cpu = false, takes_less_memory = false;
+};
+
+struct AllocatorsReport {
+  double level = 0.95;
+  std::string program;               ///< As typed.
+  std::size_t rounds = 0;            ///< Runs under each allocator.
+  std::vector<AllocatorLine> lines;  ///< The program's own first.
+};
+
+/// `runs`: the program's own first, with at least one trial.
+[[nodiscard]] AllocatorsReport allocators_report(std::vector<AllocatorRuns> runs, double level);
+
+/// What allocators keep, as a recording says; `level` in (0, 1).
+[[nodiscard]] AllocatorMemory allocator_memory(const profile::Recording& recording, double level);
+
+[[nodiscard]] std::string to_text(const AllocatorsReport& report, const present::Style& style);
+[[nodiscard]] std::string to_json(const AllocatorsReport& report);
+
+}  // namespace geiger::report

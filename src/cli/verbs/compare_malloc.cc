@@ -1,0 +1,216 @@
+// `geiger compare-malloc`: which allocator suits a program.
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "analysis/ingest/ingest.h"
+#include "analysis/report/allocators/allocators.h"
+#include "cli/help/help_formatter.h"
+#include "cli/options/input.h"
+#include "cli/options/print.h"
+#include "cli/options/run_options.h"
+#include "cli/verbs/commands.h"
+#include "run/allocator_library.h"
+#include "run/environment.h"
+#include "run/target_check.h"
+#include "run/trial.h"
+#include "terminal/progress.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CompareArguments {
+  std::vector<std::string> program;
+  std::vector<std::string> wanted;  ///< For find_allocator(); empty: all that are installed.
+  std::size_t rounds = 5;
+  double level = 0.95;
+  bool is_json = false;
+  bool shows_output = false;
+};
+
+/// A folder that goes with everything in it.
+class Scratch {
+ public:
+  Scratch() {
+    std::string pattern = fs::temp_directory_path() / "geiger-compare-XXXXXX";
+    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~Scratch() {
+    std::error_code error;
+    if (!path_.empty()) fs::remove_all(path_, error);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string ending_text(int status) {
+  return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
+                             : fmt::format("exit code {}", WEXITSTATUS(status));
+}
+
+class Comparison {
+ public:
+  explicit Comparison(const CompareArguments& options) : options_(options) {}
+
+  base::Outcome<int> perform();
+
+ private:
+  /// One allocator, with the environment that puts it into place.
+  struct Side {
+    report::AllocatorRuns runs;
+    run::Environment environment;
+    int status = 0;  ///< Of the first run.
+  };
+
+  base::Outcome<void> choose_sides();
+  void add_side(const run::AllocatorLibrary& library);
+  base::Outcome<void> try_all(std::size_t round);
+  void record(Side& side) const;
+  void update() { progress_.update(++done_, sides_.size() * (options_.rounds + 1)); }
+
+  const CompareArguments& options_;
+  std::vector<Side> sides_;  ///< The program's own allocator first.
+  terminal::Progress progress_{"comparing", " runs"};
+  std::size_t done_ = 0;
+};
+
+void Comparison::add_side(const run::AllocatorLibrary& library) {
+  Side& side = sides_.emplace_back();
+  side.runs.name = library.name;
+  side.runs.version = library.version;
+  side.runs.path = library.path;
+  side.environment = run::with_preload(sides_.front().environment, library.preload_word());
+}
+
+base::Outcome<void> Comparison::choose_sides() {
+  const run::TargetCheck target = run::check_target(options_.program.front());
+  if (target.obstacle != run::Obstacle::kNone) return base::Failure{target.sentence()};
+  sides_.emplace_back().environment = run::without_runtime(run::own_environment());
+  if (options_.wanted.empty()) {
+    for (const run::AllocatorLibrary& library : run::installed_allocators()) add_side(library);
+    if (sides_.size() > 1) return {};
+    return base::Failure{
+        "no other allocator is installed (Debian: libmimalloc2.0, libjemalloc2, "
+        "libtcmalloc-minimal4)"};
+  }
+  for (const std::string& wanted : options_.wanted) {
+    const auto library = run::find_allocator(wanted);
+    if (!library.has_value()) return base::Failure{"--allocators: " + library.reason()};
+    add_side(library.value());
+  }
+  return {};
+}
+
+/// One run under each, beginning with another one each round: what comes first may find caches
+/// cold.
+base::Outcome<void> Comparison::try_all(std::size_t round) {
+  for (std::size_t i = 0; i < sides_.size(); ++i) {
+    // In the first round the program's own is first: the others have to end as it does.
+    Side& side = sides_[(round + i) % sides_.size()];
+    if (!side.runs.fault.empty()) continue;
+    const auto trial = run::run_trial(options_.program, side.environment, options_.shows_output);
+    update();
+    if (!trial.has_value()) return trial.failure();
+    if (round == 0) side.status = trial->status;
+    if (trial->status != sides_.front().status) {
+      side.runs.trials.clear();
+      side.runs.fault = fmt::format("ended with {}, not with {}", ending_text(trial->status),
+                                    ending_text(sides_.front().status));
+      if (&side == &sides_.front()) {
+        return base::Failure{"the program does not end the same way each time: it " +
+                             side.runs.fault};
+      }
+      continue;
+    }
+    side.runs.trials.push_back({.cpu = trial->cpu, .peak = trial->peak});
+  }
+  return {};
+}
+
+/// Records one run, for what the kernel does not say; without it that is not known.
+void Comparison::record(Side& side) const {
+  const Scratch scratch;
+  if (scratch.path().empty()) return;
+  const std::string file = scratch.path() / "run.geiger";
+  std::vector<std::string> words{"/proc/self/exe", "run", "-q", "--no-symbolize",
+                                 "--fragmentation", "-o", file};
+  if (!side.runs.path.empty()) words.push_back("--malloc=" + side.runs.path);
+  words.emplace_back("--");
+  words.insert(words.end(), options_.program.begin(), options_.program.end());
+  const auto trial = run::run_trial(words, sides_.front().environment, false);
+  if (!trial.has_value()) return;
+  const std::string files[] = {file};
+  const ingest::Ingested read = ingest::read_recording(files);
+  if (read.recording.processes.empty()) return;
+  side.runs.memory = report::allocator_memory(read.recording, options_.level);
+  if (side.runs.path.empty()) {
+    side.runs.name = fs::path(read.recording.processes.front().allocator).filename();
+  }
+}
+
+base::Outcome<int> Comparison::perform() {
+  const auto chosen = choose_sides();
+  if (!chosen.has_value()) return chosen.failure();
+  for (std::size_t round = 0; round < options_.rounds; ++round) {
+    const auto tried = try_all(round);
+    if (!tried.has_value()) return tried.failure();
+  }
+  std::vector<report::AllocatorRuns> runs;
+  for (Side& side : sides_) {
+    if (side.runs.fault.empty()) record(side);
+    update();
+    runs.push_back(std::move(side.runs));
+  }
+  report::AllocatorsReport report = report::allocators_report(std::move(runs), options_.level);
+  report.program = fmt::format("{}", fmt::join(options_.program, " "));
+  return print(report, options_.level, options_.is_json) ? kExitOk : kExitFailed;
+}
+
+}  // namespace
+
+void register_compare_malloc(CLI::App& app, Work& work) {
+  auto options = std::make_shared<CompareArguments>();
+  CLI::App* verb = app.add_subcommand("compare-malloc", "Which allocator suits a program");
+  verb->formatter(std::make_shared<UsageFormatter>(
+      "geiger compare-malloc [options] [--] PROGRAM [ARGUMENTS...]\n"));
+  verb->add_option("--allocators", options->wanted,
+                   "Those to compare with the program's own (default: all\n"
+                   "of mimalloc, jemalloc and tcmalloc that are installed)")
+      ->type_name("NAME|PATH,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb->add_option("--rounds", options->rounds, "Runs under each allocator (default 5)")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1000}))
+      ->type_name("N");
+  verb->add_flag("--show-output", options->shows_output,
+                 "Let the program write to the terminal; its input is\nempty either way");
+  add_report_options(*verb, options->level, options->is_json);
+  add_program_words(*verb, options->program)->required();
+  verb->footer(
+      "\nRuns PROGRAM without geiger under each allocator in turn, and compares\n"
+      "processor time and peak memory; one more run under each is recorded, for the\n"
+      "memory that the allocator keeps. The program has to end by itself\n"
+      "(docs/allocators.md).\n"
+      "\nExamples:\n"
+      "  geiger compare-malloc -- ./bench --small\n"
+      "  geiger compare-malloc --rounds 20 --allocators mimalloc -- python3 job.py");
+  verb->callback([options, &work] { work = [options] { return Comparison(*options).perform(); }; });
+}
+
+}  // namespace geiger::cli

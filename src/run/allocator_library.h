@@ -1,0 +1,31 @@
+// Allocators that are installed as libraries, which a program can be given in place of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/outcome.h"
+
+namespace geiger::run {
+
+struct AllocatorLibrary {
+  std::string name;     ///< "mimalloc"; of a file that was given: its base name.
+  std::string path;     ///< Absolute.
+  std::string version;  ///< What it says itself, "2.0.9"; empty: it does not say.
+
+  /// "mimalloc 2.0.9 (/usr/lib/x86_64-linux-gnu/libmimalloc.so.2.0)".
+  [[nodiscard]] std::string text() const;
+  /// What to put into LD_PRELOAD. Where its folder is that of $LIB, with the token: programs of
+  /// another loader then find their own library, or none.
+  [[nodiscard]] std::string preload_word() const;
+};
+
+/// The library of `wanted`: "mimalloc", "jemalloc", "tcmalloc", or the path of a file. Fails,
+/// with what to do, where it is not installed, or is no library of this processor that defines
+/// malloc and free, or its path cannot stand in LD_PRELOAD.
+[[nodiscard]] base::Outcome<AllocatorLibrary> find_allocator(const std::string& wanted);
+
+/// Those of the three that are installed.
+[[nodiscard]] std::vector<AllocatorLibrary> installed_allocators();
+
+}  // namespace geiger::run
