@@ -5,18 +5,15 @@ callgrind counts exactly, so the table is golden; after a change that is meant
 
     arena_instructions.py --update
 
-rewrites it.  Method: a loop runs N and 2N times, differences divided by N are per call, loop
-included.  One chunk holds all and no drawn byte is reached: this is the fast path.  The
+rewrites it.  One chunk holds all and no drawn byte is reached: this is the fast path.  The
 plain arena (headers/plain_arena.h) has no virtual form, so `pmr` has no third column.
 """
-import os
 import re
-import subprocess
 import sys
-import tempfile
 import unittest
 
 import harness
+import loop_counts
 
 TABLE = harness.ROOT / "tests" / "golden" / "arena_instructions.txt"
 COUNT = 20000
@@ -24,22 +21,8 @@ LOOPS = ("constant", "make", "sized", "aligned", "pmr")
 PROGRAM = harness.host("arena_loops")
 
 
-def instructions(loop, count, mode):
-    with tempfile.TemporaryDirectory() as directory:
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={directory}/out",
-                   PROGRAM, loop, str(count), mode]
-        done = subprocess.run(command, check=True, capture_output=True, text=True,
-                              env=harness.environment([]))
-        return int(re.search(r"Collected : (\d+)", done.stderr)[1])
-
-
-def per_call(loop, mode):
-    difference = instructions(loop, 2 * COUNT, mode) - instructions(loop, COUNT, mode)
-    return difference / COUNT
-
-
 def measure():
-    return {loop: [per_call(loop, mode) for mode in ("off", "on", "plain")
+    return {loop: [loop_counts.per_call(PROGRAM, loop, COUNT, mode) for mode in ("off", "on", "plain")
                    if (loop, mode) != ("pmr", "plain")] for loop in LOOPS}
 
 
@@ -49,12 +32,6 @@ def format_table(table):
         cells = "".join(f"{count:6.2f} " for count in counts)
         lines.append(f"{cells:21} {loop}")
     return "\n".join(lines) + "\n"
-
-
-def code_of(function):
-    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}",
-                           PROGRAM], check=True, capture_output=True, text=True).stdout
-    return re.findall(r"^\s+[0-9a-f]+:\s+(.*)$", text, re.M)
 
 
 class ArenaInstructions(unittest.TestCase):
@@ -78,7 +55,7 @@ class ArenaInstructions(unittest.TestCase):
 
     def test_one_comparison_no_thread_local_storage_no_call_but_the_slow_path(self):
         for function in ("fast_constant", "fast_make", "fast_sized", "fast_aligned"):
-            code = code_of(function)
+            code = loop_counts.code_of(PROGRAM, function)
             self.assertGreater(len(code), 4, function)
             self.assertFalse([line for line in code if "%fs" in line or "tls" in line], code)
             called = [line for line in code if re.match(r"(call|jmp)\s.*<(?!fast_)", line)]

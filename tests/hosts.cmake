@@ -138,6 +138,7 @@ endif()
 # Public headers only: no library of ours takes part.
 if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT GEIGER_COVERAGE)
   geiger_process_test(arena_instructions golden arena_instructions.py)
+  geiger_process_test(list_instructions golden list_instructions.py)
 endif()
 
 # Estimates against a program's own truth; the second test shows that the first can

@@ -4,7 +4,9 @@
 Copies the sources of the sampler and the estimators to a temporary directory, applies one
 mutation at a time (a text that must occur exactly once, and its replacement), builds the
 small tests against it and runs them. A mutant that fails no test survives, and so does this
-script's failure: exit code 1. Nothing but the copies is touched.
+script's failure: exit code 1. Some changes are the other way round: the law of the samples stays
+the same, which is proved, so a distribution test that fails on one of them is itself wrong, and
+that is a failure too. Nothing but the copies is touched.
 
     mutations.py [COMPILER]     all of them
     mutations.py --list         their names
@@ -21,16 +23,20 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FLAGS = ["-std=c++20", "-O1", f'-DGEIGER_SOURCE_DIR="{ROOT}"', "-DGEIGER_SAMPLING_COMPILED", "-w"]
-SAMPLING = ("sampling/compiled.cc",)  # what the room's .inl files are compiled in
+# What the room's .inl files are compiled in.
+SAMPLING = ("sampling/compiled.cc", "sampling/compiled_lists.cc")
 ESTIMATION = ("estimation/sums.cc", "estimation/estimate.cc", "estimation/distributions/gamma.cc",
               "estimation/distributions/normal.cc", "estimation/thinning.cc")
 HANG_SECONDS = 60  # of processor time: a machine that is busy otherwise ends no test
 SAMPLER_TESTS = ("sampling/counter_sampler_test.cc", "sampling/counter_sampler_stat_test.cc",
                  "sampling/logarithm_test.cc", "estimation/size_mixes_test.cc")
+LIST_LAW = ("sampling/list_sampler_stat_test.cc",)
+LIST_TESTS = ("sampling/list_sampler_test.cc", "sampling/list_sampler_coupling_test.cc", *LIST_LAW)
 ESTIMATOR_TESTS = ("estimation/sums_test.cc", "estimation/estimate_test.cc",
                    "estimation/thinning_test.cc", "estimation/size_mixes_test.cc")
 
-Mutation = collections.namedtuple("Mutation", "name file text replacement tests")
+Mutation = collections.namedtuple("Mutation", "name file text replacement tests is_equal",
+                                  defaults=(False,))
 
 
 def sampler(name, text, replacement, file="geiger/sampling/counter_sampler.inl", tests=SAMPLER_TESTS):
@@ -48,6 +54,15 @@ def bernoulli(name, text, replacement):
 
 def arena(name, text, replacement, file="geiger/arena.inl"):
     return sampler(name, text, replacement, file, ("headers/arena_test.cc",))
+
+
+def free_list(name, text, replacement, file="geiger/sampling/list_sampler.inl"):
+    return sampler(name, text, replacement, file, LIST_TESTS)
+
+
+def same_law(name, text, replacement):
+    """Other samples with the same law: only the tests of the law run."""
+    return Mutation(name, "geiger/sampling/list_sampler.inl", text, replacement, LIST_LAW, True)
 
 
 def estimator(name, text, replacement, file="estimation/sums.cc"):
@@ -150,6 +165,51 @@ MUTATIONS = [
           "  const double lambda = sampler_.lambda();\n"),
     arena("sizes that wrap", "                       size <= static_cast<std::size_t>(PTRDIFF_MAX);",
           "                       size <= static_cast<std::size_t>(SIZE_MAX);", "geiger/arena.h"),
+    # The list form.
+    free_list("drawn bytes behind the request recorded",
+              "if (interval_ == 0 || skip_count >= std::max<std::uint64_t>(size, 1)) return {};",
+              "if (interval_ == 0 || skip_count >= list.block_size) return {};"),
+    free_list("on a change of T only cut lists redrawn",
+              "    if (lists[i].block_size == 0) continue;\n",
+              "    if (lists[i].reserve == 0) continue;\n"),
+    free_list("fork's child keeps the K of its lists",
+              "  generator_ = Xoshiro256pp(seed);\n  redraw(lists, count);",
+              "  generator_ = Xoshiro256pp(seed);"),
+    free_list("lists redrawn at the old rate",
+              "  interval_ = interval;\n  lambda_ = lambda;\n  redraw(lists, count);",
+              "  redraw(lists, count);\n  interval_ = interval;\n  lambda_ = lambda;"),
+    free_list("the drawn block on the list", "blocks : skip_count / list.block_size;",
+              "blocks : skip_count / list.block_size + 1;"),
+    free_list("install() forgets the blocks left on a list",
+              "cut(list, list.skip_count(), list.listed() + blocks);",
+              "cut(list, list.skip, list.listed() + blocks);"),
+    free_list("redrawn at a refill only when the success is near",
+              "  list.installed += blocks;\n",
+              "  if (list.is_used_up() && list.skip < 4 * list.block_size)\n"
+              "    list.skip = const_cast<ListSampler*>(this)->draw();\n"
+              "  list.installed += blocks;\n"),
+    free_list("a success in the rounding goes to the next object",
+              "  cut(list, draw(), blocks - 1);\n",
+              "  cut(list, skip_count < size ? draw() : skip_count - size, blocks - 1);\n"),
+    free_list("certain objects use up the K of others",
+              "    cut(list, skip_count, blocks - 1);\n    return {Verdict::Kind::kCertain, 0};",
+              "    cut(list, skip_count - std::min(skip_count, size), blocks - 1);\n"
+              "    return {Verdict::Kind::kCertain, 0};"),
+    free_list("classes of T bytes not asked about", "  if (is_certain(list.block_size)) undecided = 0;\n", ""),
+    free_list("totals count what is still listed", "return installed - reserve - ",
+              "return installed - ", "geiger/sampling/list_sampler.h"),
+    free_list("threads without a heap take from its empty lists", "{ return --left >= 0; }",
+              "{ return left-- != 0; }", "geiger/sampling/list_sampler.h"),
+    same_law("a redraw at each uncut refill", "  list.installed += blocks;\n",
+             "  if (list.installed != 0 && list.is_used_up())\n"
+             "    list.skip = const_cast<ListSampler*>(this)->draw();\n"
+             "  list.installed += blocks;\n"),
+    same_law("`>` for `>=` where a list ends at the drawn byte",
+             "if (undecided >= blocks) undecided = blocks;",
+             "if (undecided > blocks) undecided = blocks;"),
+    same_law("a redraw at each certain object",
+             "    cut(list, skip_count, blocks - 1);\n    return {Verdict::Kind::kCertain, 0};",
+             "    cut(list, draw(), blocks - 1);\n    return {Verdict::Kind::kCertain, 0};"),
     # Weights and intervals.
     estimator("rate 1/T where trials have log1p",
               "return -std::log1p(-1 / interval);", "return 1 / interval;"),
@@ -198,7 +258,8 @@ class Workshop:
 
     def build_pristine(self):
         """Everything once; mutants replace one object each."""
-        sources = sorted({*SAMPLING, *ESTIMATION, *SAMPLER_TESTS, *ESTIMATOR_TESTS})
+        sources = sorted({*SAMPLING, *ESTIMATION, *SAMPLER_TESTS, *LIST_TESTS,
+                          *ESTIMATOR_TESTS})
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             built = pool.map(lambda name: self.compile(
                 self.pristine / name, self.pristine, self.object_path(name)), sources)
@@ -222,8 +283,10 @@ class Workshop:
         """The tests of a mutation, with it."""
         tree = self.mutated_sources(mutation)
         is_header = mutation.file.endswith(".h") or mutation.file.startswith("geiger/arena")
-        unit = SAMPLING[0] if mutation.file.endswith(".inl") else mutation.file
-        rebuilt = (*SAMPLING, *mutation.tests) if is_header else (unit,)
+        if is_header:
+            rebuilt = (*SAMPLING, *mutation.tests)
+        else:
+            rebuilt = SAMPLING if mutation.file.endswith(".inl") else (mutation.file,)
         objects = {} if is_header else {
             name: self.objects[name] for name in {*SAMPLING, *ESTIMATION, *mutation.tests}}
         for name in rebuilt:
@@ -250,7 +313,7 @@ def failures(program):
 
 def check_pristine(workshop):
     """The tests pass on what is not mutated, else their failures would prove nothing."""
-    for tests in (SAMPLER_TESTS, ESTIMATOR_TESTS):
+    for tests in (SAMPLER_TESTS, LIST_TESTS, ESTIMATOR_TESTS):
         names = {*SAMPLING, *ESTIMATION, *tests}
         program = workshop.link([workshop.objects[name] for name in names],
                                 workshop.directory / "pristine")
@@ -260,20 +323,25 @@ def check_pristine(workshop):
 
 
 def main(compiler):
-    survivors = []
+    wrong = []
     with tempfile.TemporaryDirectory(prefix="geiger-mutants-") as directory:
         workshop = Workshop(compiler, pathlib.Path(directory))
         workshop.build_pristine()
         check_pristine(workshop)
         for mutation in MUTATIONS:
             failed = failures(workshop.program(mutation))
-            print(f"{'caught  ' if failed else 'SURVIVED'} {mutation.name}")
+            if mutation.is_equal:
+                print(f"{'CAUGHT  ' if failed else 'survived'} {mutation.name} (the same law)")
+            else:
+                print(f"{'caught  ' if failed else 'SURVIVED'} {mutation.name}")
             for name in failed:
                 print(f"           {name}")
             sys.stdout.flush()
-            survivors += [] if failed else [mutation.name]
-    print(f"{len(MUTATIONS) - len(survivors)} of {len(MUTATIONS)} mutants caught")
-    return 1 if survivors else 0
+            wrong += [mutation.name] if bool(failed) == mutation.is_equal else []
+    equal = sum(mutation.is_equal for mutation in MUTATIONS)
+    print(f"{len(MUTATIONS) - equal} mistakes to catch, {equal} changes to let pass: "
+          f"{len(wrong)} went wrong")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include <geiger/arena_resource.h>
 #include <geiger/bernoulli_trial.h>
 #include <geiger/sampling/counter_sampler.h>
+#include <geiger/sampling/list_sampler.h>
 #include <geiger/type_name.h>
 
 #include <cstdio>
