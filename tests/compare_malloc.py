@@ -45,6 +45,8 @@ class OtherAllocators(unittest.TestCase):
                 self.assertGreaterEqual(len(providers), 1)
                 for provider in providers:
                     self.assertIn(name, provider)
+                self.assertRegex(geiger("summary", self.here / "run.geiger").stdout,
+                                 rf"(?m)^  allocator +lib{name}")
 
     @unittest.skipIf(not NAMES, "no other allocator is installed")
     def test_what_was_preloaded_stays(self):

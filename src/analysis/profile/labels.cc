@@ -27,6 +27,11 @@ std::string_view program_name(const Process& process) {
   return process.started_as.empty() ? file_name_of(process.executable) : process.started_as;
 }
 
+std::string_view other_allocator(const Process& process) {
+  const std::string_view file = file_name_of(process.allocator);
+  return file.starts_with("libc.so") || file.starts_with("libc-") ? "" : file;
+}
+
 std::string address_name(const Recording& recording, const Location& location) {
   if (location.module == kNone) return fmt::format("{:#x}", location.vaddr);
   const Module& module = recording.modules[location.module];

@@ -29,6 +29,10 @@ using base::place_name_of;
 /// known, the executable's.
 [[nodiscard]] std::string_view program_name(const Process& process);
 
+/// The file of the allocator behind a process, "libmimalloc.so.2.0"; empty where it is the C
+/// library's, or not known.
+[[nodiscard]] std::string_view other_allocator(const Process& process);
+
 /// "module+0x1234" of a location, "0x7f..." outside every module.
 [[nodiscard]] std::string address_name(const Recording& recording, const Location& location);
 

@@ -54,6 +54,9 @@ std::string heading(const RssReport& report, const profile::Recording& recording
   if (report.options.moment == profile::Moment::kLast) of += ", the last reading";
   std::string faint = fmt::format("{}, pid {}", present::printable(profile::program_name(process)),
                                   present::pid_text(process));
+  if (const auto allocator = profile::other_allocator(process); !allocator.empty()) {
+    faint += fmt::format("; malloc is that of {}", present::printable(allocator));
+  }
   const bool was_larger =
       report.options.moment == profile::Moment::kMaximum && report.high_water > report.resident;
   if (was_larger)

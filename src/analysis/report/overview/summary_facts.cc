@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "analysis/present/extent.h"
@@ -166,6 +167,17 @@ void add_extent(Facts& facts, const Recording& recording, bool is_followed) {
   }
 }
 
+/// Those of the processes that are not the C library's.
+void add_allocators(Facts& facts, const Recording& recording) {
+  std::set<std::string_view> names;
+  for (const profile::Process& process : recording.processes) {
+    const std::string_view name = profile::other_allocator(process);
+    if (!name.empty()) names.insert(name);
+  }
+  if (names.empty()) return;
+  facts.push_back({"allocator", present::printable(fmt::format("{}", fmt::join(names, ", "))), ""});
+}
+
 void add_live(Facts& facts, const SummaryReport& report) {
   if (report.options.is_followed) {
     facts.push_back({"live now", bytes_text(report.live_at_end), objects_text(report.live_at_end)});
@@ -200,6 +212,7 @@ Facts summary_facts(const SummaryReport& report, const Recording& recording) {
   Facts facts;
   facts.push_back({"interval", interval_text(report, recording)});
   add_extent(facts, recording, report.options.is_followed);
+  add_allocators(facts, recording);
   facts.push_back({"samples", present::exact_count(report.samples), samples_remark(report)});
   const bool is_told = !profile::tells_live_only(recording);
   facts.push_back({"allocated", is_told ? bytes_text(report.allocated) : "not recorded",
