@@ -131,6 +131,8 @@ TEST(FrameRoles, FilesTellWhoseCodeOfPythonItIs) {
   EXPECT_EQ(role_in_python("_find_and_load", "<frozen importlib._bootstrap>"),
             FrameRole::kDispatch);
   EXPECT_EQ(role_in_python("__init__", "__init__"), FrameRole::kDispatch);
+  EXPECT_EQ(role_in_python("label.__enter__", "/home/a/app/geiger.py"), FrameRole::kDispatch);
+  EXPECT_EQ(role_in_python("count", "/home/a/app/my_geiger.py"), FrameRole::kOwn);
   EXPECT_EQ(role_in_python("__create_fn__.<locals>.__init__", "<string>"), FrameRole::kDispatch);
   EXPECT_EQ(role_in_python("Thread._bootstrap_inner", "/usr/lib/python3.11/threading.py"),
             FrameRole::kStartUp);
