@@ -18,6 +18,7 @@ struct Afterwards {
   bool replaces = false;  ///< -f.
   bool is_quiet = false;
   bool symbolizes = true;
+  bool removes_maps = false;  ///< Perf maps, which were written because geiger asked for them.
   pid_t program = 0;     ///< Its process; reaped already.
   std::string obstacle;  ///< Why nothing may have been recorded, or empty.
   control::WatchLosses losses;

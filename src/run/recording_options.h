@@ -19,6 +19,8 @@ struct RunOptions {
   bool is_quiet = false;
   bool symbolizes = true;
   bool tells_lttng = false;
+  bool names_node = false;  ///< --node: names of the functions that node compiles.
+  bool names_java = false;
   IntervalWish interval = IntervalWish::kNone;
   RuntimeSettings runtime;
   RecordingWindow window;
