@@ -114,7 +114,11 @@ std::vector<std::uint32_t> Places::of_labels(const Recording& recording, const L
 std::uint32_t Places::of_module(const Recording& recording, std::uint32_t module) {
   std::string name = module_of(recording, module);
   if (name.empty()) name = kNoModule;
-  return intern({.name = name, .module = {}, .build_id = {}, .is_unnamed = false});
+  return of_name(std::move(name));
+}
+
+std::uint32_t Places::of_name(std::string name) {
+  return intern({.name = std::move(name), .module = {}, .build_id = {}, .is_unnamed = false});
 }
 
 std::uint32_t Places::at_line(std::uint32_t place, const profile::SourceLine& where) {
