@@ -98,6 +98,16 @@ TEST(Collector, MatchesSitesAcrossAddressesBuildsAndPaths) {
               ElementsAre("target|"));
 }
 
+TEST(Collector, FunctionsOfScriptsAreKnownByTheirFiles) {
+  TestRecording test;
+  for (const char* file : {"/srv/a.js", "/srv/b.js"}) {
+    const auto location = test.location({"get"}, profile::kNone);
+    test.recording.frames.back().file = file;
+    test.sample(test.stack({location}), 16);
+  }
+  EXPECT_THAT(names_of(both(test.recording, test.recording)), ElementsAre("get|a.js", "get|b.js"));
+}
+
 /// Two samples within "module=a", three within "marks=slow" inside it, one in "module=b", one in
 /// none.
 TestRecording run_with_labels() {

@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "analysis/profile/frames/jit_code.h"
+
 namespace geiger::compare {
 namespace {
 
@@ -36,6 +38,13 @@ std::size_t suffix_start(std::string_view name) {
 bool is_program(const Recording& recording, const std::string& path) {
   return !recording.processes.empty() && !path.empty() &&
          recording.processes.front().executable == path;
+}
+
+/// The file of a function of a script, which has no module; else nothing.
+std::string script_of(const Recording& recording, const Label& label) {
+  if (!label.is_frame() || label.is_location) return "";
+  const std::string& file = recording.frames[label.frame_or_location].file;
+  return profile::is_script(file) ? std::string(profile::place_name_of(file)) : "";
 }
 
 /// Stands for all points without a name in a module.
@@ -95,7 +104,7 @@ std::vector<std::uint32_t> Places::of_labels(const Recording& recording, const L
   for (std::uint32_t i = 0; i < labels.size(); ++i) {
     const Label& label = labels[i];
     const bool has_module = label.module < recording.modules.size();
-    const std::string module = has_module ? modules[label.module] : "";
+    const std::string module = has_module ? modules[label.module] : script_of(recording, label);
     if (label.is_location && !keeps_addresses) {
       places.push_back(intern(unnamed(module)));
       continue;

@@ -162,7 +162,9 @@ TEST(FrameRoles, PackagesTellWhoseMethodItIs) {
                            "monitorenter_nofpu Runtime1 stub", "SafepointBlob"}) {
     EXPECT_EQ(role_in_jit_code(name), FrameRole::kDispatch) << name;
   }
-  EXPECT_EQ(role_in_jit_code("py::run:/app/main.py"), FrameRole::kOwn);
+  for (const char* name : {"py::run:/app/main.py", "Interpreter::run", "readBlob", "my_stub"}) {
+    EXPECT_EQ(role_in_jit_code(name), FrameRole::kOwn) << name;
+  }
 }
 
 TEST(FrameRoles, TheMachineIsPlumbingWhereItsProgramHasNames) {

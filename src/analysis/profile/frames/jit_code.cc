@@ -16,12 +16,16 @@ constexpr std::array kScriptEndings{Word(".js"),  Word(".mjs"), Word(".cjs"), Wo
 constexpr std::array kJavaPackages{Word("java."), Word("javax."),   Word("jdk."),
                                    Word("sun."),  Word("com.sun."), Word("org.graalvm.")};
 
-/// V8's, then HotSpot's.
-constexpr std::array kStubStarts{
-    Word("Builtin:"),     Word("BytecodeHandler:"), Word("Stub:"),         Word("RegExp:"),
-    Word("StubRoutines"), Word("I2C/C2I adapters"), Word("MethodHandles"), Word("Interpreter")};
-constexpr std::array kStubEndings{Word(" stub"), Word("_stub"), Word("_Java"), Word("Blob"),
-                                  Word("adapters")};
+/// V8's, then HotSpot's. Only what no program calls a function: other recordings have frames
+/// without a module too.
+constexpr std::array kStubStarts{Word("Builtin:"), Word("BytecodeHandler:"), Word("Stub:"),
+                                 Word("RegExp:"), Word("StubRoutines (")};
+constexpr std::array kStubEndings{Word(" stub"), Word(" adapters")};
+constexpr std::array kStubs{Word("Interpreter"),     Word("adapters"),
+                            Word("SafepointBlob"),   Word("DeoptimizationBlob"),
+                            Word("ExceptionBlob"),   Word("UncommonTrapBlob"),
+                            Word("_rethrow_Java"),   Word("_new_instance_Java"),
+                            Word("_new_array_Java"), Word("_multianewarray2_Java")};
 
 constexpr std::array kMachines{Word("node"),       Word("nodejs"),    Word("libjvm.so"),
                                Word("libjava.so"), Word("libzip.so"), Word("libnio.so"),
@@ -56,7 +60,8 @@ bool is_java_method(std::string_view function) {
 bool is_java_library(std::string_view function) { return begins_with_one(function, kJavaPackages); }
 
 bool is_jit_stub(std::string_view function) {
-  return begins_with_one(function, kStubStarts) || ends_with_one(function, kStubEndings);
+  return begins_with_one(function, kStubStarts) || ends_with_one(function, kStubEndings) ||
+         std::ranges::find(kStubs, function) != kStubs.end();
 }
 
 bool is_virtual_machine(std::string_view path) {
