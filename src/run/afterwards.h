@@ -19,8 +19,8 @@ struct Afterwards {
   bool is_quiet = false;
   bool symbolizes = true;
   bool removes_maps = false;  ///< Perf maps, which were written because geiger asked for them.
-  pid_t program = 0;     ///< Its process; reaped already.
-  std::string obstacle;  ///< Why nothing may have been recorded, or empty.
+  pid_t program = 0;          ///< Its process; reaped already.
+  std::string obstacle;       ///< Why nothing may have been recorded, or empty.
   control::WatchLosses losses;
   observe::Observer* observer = nullptr;  ///< What was read about the processes, if anything.
 };
