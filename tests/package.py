@@ -85,6 +85,13 @@ class Package(unittest.TestCase):
         licences = {path.name for path in (share / "doc/geiger/licences").iterdir()}
         self.assertLessEqual({"libcli11-dev.txt", "llvm-14-dev.txt"}, licences)
 
+    def test_python_finds_its_module(self):
+        path = run([self.prefix / "bin" / "geiger", "--python-path"]).rstrip("\n")
+        self.assertEqual(pathlib.Path(path), self.prefix / "share" / "geiger" / "python")
+        said = run(["python3", "-c", "import geiger; print(geiger.__file__)"],
+                   env=harness.environment([], {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}))
+        self.assertEqual(pathlib.Path(said.strip()).parent, pathlib.Path(path))
+
     def test_find_package(self):
         build = self.directory / "with cmake"
         self.configure(DOWNSTREAM / "cmake", build)

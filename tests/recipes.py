@@ -155,6 +155,58 @@ class Recipes(harness.ProcessTest):
         self.assertIn(done.returncode, (0, 4), done.stderr)  # 4: too few samples to say.
         self.assertTrue(os.path.exists(os.path.join(self.directory, "memory.xml")))
 
+    def test_limits_of_test_modules(self):
+        """The recipe of docs/python.md with a module that can be made to allocate more."""
+        python = "/usr/bin/python3"
+        if subprocess.run([python, "-c", "import pytest"], capture_output=True).returncode != 0:
+            self.skipTest("pytest is not installed")
+        page = (harness.ROOT / "docs" / "python.md").read_text()
+        conftest = re.search(r"```python\n(import geiger\nimport pytest\n.*?)```", page, re.S)[1]
+        budget = re.search(r"```\n(max-bytes .*?)```", page, re.S)[1]
+        self.assertTrue((RECIPES / "pytest/conftest.py").read_text().endswith(conftest))
+        self.assertEqual(re.findall("(?m)^max.*", (RECIPES / "pytest/memory.budget").read_text()),
+                         budget.splitlines())
+        shutil.copytree(RECIPES / "pytest", self.directory, dirs_exist_ok=True)
+        tests = pathlib.Path(self.directory, "tests")
+        tests.mkdir()
+        (tests / "test_orders.py").write_text(
+            "import os\n\ndef test_many():\n"
+            "    assert [bytearray(1 << 20) for _ in range(int(os.environ['ORDERS']))]\n")
+        (tests / "test_reports.py").write_text(
+            "import pytest\n\n@pytest.mark.slow\ndef test_slow():\n"
+            "    assert bytearray(8 << 20)\n")
+        (tests.parent / "pytest.ini").write_text("[pytest]\nmarkers = slow: takes long\n")
+        block = re.search(r"```sh\n(export PYTHONPATH=.*?)```", page, re.S)[1]
+        commands = block.replace("python3 -m pytest", f"{python} -m pytest -q -p no:cacheprovider")
+        environment = {"PATH": os.path.dirname(GEIGER) + ":" + os.environ["PATH"],
+                       "PYTHONDONTWRITEBYTECODE": "1"}
+        for orders, code, failed in ((10, 0, []), (30, 3, ["module=tests/test_orders.py"])):
+            done = subprocess.run(["sh", "-c", "rm -f run.geiger\n" + commands], cwd=self.directory,
+                                  env=harness.environment([], {**environment, "ORDERS": str(orders)}),
+                                  capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            self.assertIn("2 passed", done.stdout)
+            self.assertEqual(re.findall(r"(?m)^fail .*MiB +(\S+) ", done.stdout), failed)
+        # One limit for each label: the code of pytest itself has none.
+        done = subprocess.run([GEIGER, "check", "--json", "--by", "label", "--max-bytes", "16MiB",
+                               "run.geiger"], cwd=self.directory, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        names = {gate["name"] for gate in json.loads(done.stdout)["gates"]}
+        self.assertIn("module=tests/test_orders.py", names)
+        self.assertNotIn("module=tests/test_reports.py / marks=slow", names)
+
+    def test_labels_of_mappings(self):
+        """There are none."""
+        subprocess.run([GEIGER, "run", "-q", "-o", "r.geiger", "--", harness.host("loops"),
+                        "malloc+free", "1000"], check=True, cwd=self.directory,
+                       env=harness.environment([]))
+        for words in (["check", "--by", "label", "--max-bytes", "1MiB", "r.geiger"],
+                      ["diff", "--by", "label", "r.geiger", "r.geiger"]):
+            done = subprocess.run([GEIGER, *words, "--kind", "mapped"], cwd=self.directory,
+                                  capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("mappings have no", done.stderr)
+
     def test_before_an_oom_kill(self):
         """SIGKILL, as the kernel sends it, while memory grows."""
         grow = ("import time\nkept = []\n"

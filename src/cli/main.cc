@@ -19,6 +19,7 @@
 #include "cli/options/sides.h"
 #include "cli/verbs/commands.h"
 #include "query/spelling.h"
+#include "run/preload.h"
 
 namespace geiger::cli {
 namespace {
@@ -101,8 +102,10 @@ base::Outcome<int> parse(CLI::App& app, const std::vector<std::string>& words) {
   }
 }
 
-void describe(CLI::App& app) {
+void describe(CLI::App& app, bool& wants_python_path) {
   app.set_version_flag("-V,--version", "geiger " GEIGER_VERSION);
+  app.add_flag("--python-path", wants_python_path,
+               "Print the directory of geiger.py, for PYTHONPATH\n(docs/python.md)");
   app.footer(
       "\nStart here:\n"
       "  geiger run -- PROGRAM ARGUMENTS...   profile a program\n"
@@ -127,7 +130,8 @@ int run(int argc, char** argv) {
   } else {
     for (const Command& one : kCommands) one.add(app, work);
   }
-  describe(app);  // After the verbs, which would inherit it.
+  bool wants_python_path = false;
+  describe(app, wants_python_path);  // After the verbs, which would inherit it.
   document_exit_codes(app);
   std::vector<std::string> words(argv + 1, argv + argc);
   if (words.empty()) {
@@ -142,6 +146,9 @@ int run(int argc, char** argv) {
     words = shielded.value();
   }
   base::Outcome<int> ending = parse(app, words);
+  if (wants_python_path) {
+    fmt::print("{}\n", (run::install_root() / "share" / "geiger" / "python").string());
+  }
   if (ending.has_value() && ending.value() == kExitOk && work) ending = work();
   return ending.has_value() ? ending.value() : end_with(ending.failure(), help);
 }

@@ -19,6 +19,7 @@
 #include "analysis/present/style.h"
 #include "analysis/present/text.h"
 #include "analysis/report/overview/summary.h"
+#include "analysis/symbolize/outside_names.h"
 #include "analysis/symbolize/symbolize.h"
 #include "base/unique_fd.h"
 #include "control/run_directory.h"
@@ -101,6 +102,15 @@ void store_names(const ingest::Ingested& ingested, const Traces& traces) {
   }
   for (const auto& [path, chunks] : files) {
     if (const auto error = ingest::store_chunks(path, chunks)) terminal::complain(error->text());
+  }
+}
+
+// Their names are in the traces now.
+void remove_maps(const ingest::Ingested& ingested, const Traces& traces) {
+  for (const auto& place : ingested.places) {
+    if (!traces.has_ended(place.path)) continue;
+    symbolize::remove_map_of(ingested.recording.processes[place.process],
+                             symbolize::Options{}.perf_map_dir);
   }
 }
 
@@ -214,6 +224,7 @@ AfterwardsResult finish(const Afterwards& run) {
   seal_all(ingested, traces);
   if (run.symbolizes) look_up_names(ingested.recording, run.is_quiet);
   if (run.symbolizes) store_names(ingested, traces);
+  if (run.symbolizes && run.removes_maps) remove_maps(ingested, traces);
   const std::string shown = pack(run, traces, ingested.unbegun);
   say_what_was_recorded(run, traces, ingested.recording, shown);
   return {.has_running_processes = traces.running() > 0};

@@ -18,8 +18,9 @@ struct Afterwards {
   bool replaces = false;  ///< -f.
   bool is_quiet = false;
   bool symbolizes = true;
-  pid_t program = 0;     ///< Its process; reaped already.
-  std::string obstacle;  ///< Why nothing may have been recorded, or empty.
+  bool removes_maps = false;  ///< Perf maps, which were written because geiger asked for them.
+  pid_t program = 0;          ///< Its process; reaped already.
+  std::string obstacle;       ///< Why nothing may have been recorded, or empty.
   control::WatchLosses losses;
   observe::Observer* observer = nullptr;  ///< What was read about the processes, if anything.
 };

@@ -20,6 +20,8 @@ struct RunOptions {
   bool symbolizes = true;
   bool tells_lttng = false;
   std::string allocator;  ///< For find_allocator(); empty: the program's own.
+  bool names_node = false;  ///< --node: names of the functions that node compiles.
+  bool names_java = false;
   IntervalWish interval = IntervalWish::kNone;
   RuntimeSettings runtime;
   RecordingWindow window;

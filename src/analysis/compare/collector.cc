@@ -6,7 +6,9 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/compare/seen.h"
 #include "analysis/profile/frames/frame_roles.h"
+#include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/totals.h"
@@ -35,6 +37,8 @@ RunFacts facts_of(const Recording& recording, const Profile& profile) {
   return facts;
 }
 
+bool is_of_functions(GroupBy by) { return by != GroupBy::kModule && by != GroupBy::kLabel; }
+
 void note_intervals(SideFacts& side, const Recording& recording) {
   for (const profile::Epoch& epoch : recording.epochs) {
     const auto interval = static_cast<double>(epoch.interval);
@@ -42,46 +46,6 @@ void note_intervals(SideFacts& side, const Recording& recording) {
     side.smallest_interval = is_first ? interval : std::min(side.smallest_interval, interval);
     side.largest_interval = std::max(side.largest_interval, interval);
   }
-}
-
-}  // namespace
-
-/// What one run, or one stack of it, saw at a site.
-struct Seen {
-  NodeSums sums;
-  CertainSizes certain;
-
-  void merge(const Seen& other) {
-    sums.merge(other.sums);
-    for (const auto& [size, count] : other.certain) certain[size] += count;
-  }
-};
-
-namespace {
-
-void add_run(SiteSide& side, const Seen& seen, std::uint32_t run) {
-  const NodeSums& sums = seen.sums;
-  side.sums.merge(sums);
-  for (const auto& [size, count] : seen.certain) side.certain_sizes[size] += count;
-  if (sums.samples + sums.certain_samples == 0) return;
-  side.values.push_back({run, sums.certain_bytes, sums.weighted_bytes, sums.bytes_variance});
-}
-
-/// What every stack of a profile saw.
-std::vector<std::pair<std::uint32_t, Seen>> seen_by_stack(const Recording& recording,
-                                                          const Profile& profile) {
-  std::unordered_map<std::uint32_t, CertainSizes> certain;
-  for (const profile::Entry& entry : profile.entries) {
-    const bool is_sure = is_certain(count_of(entry, recording, profile));
-    if (is_sure) certain[entry.stack][entry.requested] += entry.count;
-  }
-  std::vector<std::pair<std::uint32_t, Seen>> seen;
-  for (const profile::Row& row : profile::table(recording, profile, GroupBy::kStack)) {
-    const auto found = certain.find(row.stack);
-    seen.push_back(
-        {row.stack, {row.self, found == certain.end() ? CertainSizes{} : found->second}});
-  }
-  return seen;
 }
 
 /// Objects that one side may have put to trial although the other recorded them
@@ -101,25 +65,6 @@ void settle(SiteSide& side, double certain_from, double largest_interval) {
     if (bytes < certain_from) side.uneven_bytes += bytes * static_cast<double>(count);
   }
   side.certain_sizes.clear();
-}
-
-/// Adds a site to another that turned out to be the same.
-void merge_side(SiteSide& into, const SiteSide& from) {
-  into.sums.merge(from.sums);
-  for (const auto& [size, count] : from.certain_sizes) into.certain_sizes[size] += count;
-  into.values.insert(into.values.end(), from.values.begin(), from.values.end());
-  std::ranges::stable_sort(into.values, {}, &RunValue::run);
-  std::vector<RunValue> merged;
-  for (const RunValue& value : into.values) {
-    if (merged.empty() || merged.back().run != value.run) {
-      merged.push_back(value);
-      continue;
-    }
-    merged.back().certain_bytes += value.certain_bytes;
-    merged.back().weighted_bytes += value.weighted_bytes;
-    merged.back().bytes_variance += value.bytes_variance;
-  }
-  into.values = std::move(merged);
 }
 
 /// Removes what occurs again, keeping the order; quadratic in the few that differ
@@ -147,6 +92,25 @@ class Collector::Run {
     if (collector_.out_.grouping.by != GroupBy::kModule) return;
     for (std::uint32_t i = 0; i < recording.modules.size(); ++i) {
       modules_.push_back(collector_.places_.of_module(recording, i));
+    }
+  }
+
+  /// From here on stacks are those of allocations within this label.
+  void begin_label(std::uint32_t label) {
+    label_matches_.assign(collector_.patterns_.size(), false);
+    label_places_.clear();
+    const bool is_grouping = collector_.out_.grouping.by == GroupBy::kLabel;
+    if (label == kNone && is_grouping) {
+      label_places_.push_back(collector_.places_.of_name(std::string(profile::kNoLabel)));
+    }
+    for (; label != kNone; label = recording_.labels[label].parent) {
+      const std::string path = profile::path_of_label(recording_, label);
+      if (is_grouping) label_places_.push_back(collector_.places_.of_name(path));
+      for (std::size_t i = 0; i < label_matches_.size(); ++i) {
+        const std::string& glob = collector_.patterns_[i].label;
+        if (matches(glob, path) || matches(glob, recording_.labels[label].text))
+          label_matches_[i] = true;
+      }
     }
   }
 
@@ -190,15 +154,20 @@ class Collector::Run {
       note_line(site);
       return add_to(site, seen);
     }
-    std::vector<std::uint32_t> groups =
-        grouping.by == GroupBy::kModule ? modules_of(stack) : shown_;
+    std::vector<std::uint32_t> groups = groups_of(stack);
     if (!grouping.is_inclusive) groups.resize(1);
     if (grouping.by == GroupBy::kLine) {
       for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = line_of(groups[i], frames_[i]);
     }
     keep_first(groups, met_, ++stacks_);
-    if (grouping.by != GroupBy::kModule) note_line(site_of_place(groups[0]));
+    if (is_of_functions(grouping.by)) note_line(site_of_place(groups[0]));
     for (const std::uint32_t group : groups) add_to(site_of_place(group), seen);
+  }
+
+  std::vector<std::uint32_t> groups_of(std::uint32_t stack) {
+    const GroupBy by = collector_.out_.grouping.by;
+    if (by == GroupBy::kLabel) return label_places_;
+    return by == GroupBy::kModule ? modules_of(stack) : shown_;
   }
 
   std::uint32_t line_of(std::uint32_t place, std::uint32_t frame) {
@@ -260,6 +229,7 @@ class Collector::Run {
   }
 
   bool is_matched(std::size_t pattern) {
+    if (collector_.patterns_[pattern].is_of_label()) return label_matches_[pattern];
     if (collector_.patterns_[pattern].matches_everything()) return true;
     return std::ranges::any_of(
         path_, [&](std::uint32_t place) { return collector_.is_match(pattern, place); });
@@ -279,6 +249,8 @@ class Collector::Run {
   std::vector<std::uint32_t> labels_of_stack_, frames_;
   std::vector<std::uint32_t> path_;   ///< Places of the whole stack: what patterns match.
   std::vector<std::uint32_t> shown_;  ///< Places that sites are made of, the one to blame first.
+  std::vector<bool> label_matches_;   ///< By pattern.
+  std::vector<std::uint32_t> label_places_;  ///< Of the label and those around it.
   std::vector<std::uint32_t> site_of_place_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> lines_;  ///< By place, frame.
   std::vector<std::uint64_t> met_;  ///< By place: the last stack that had it.
@@ -296,8 +268,13 @@ Collector::Collector(profile::Kind kind, const Grouping& grouping, std::vector<P
   out_.kind = kind;
   out_.grouping = grouping;
   for (const Pattern& pattern : patterns_) {
-    out_.budgeted.push_back({pattern.function, pattern.module, {}, {}, {}});
+    out_.budgeted.push_back({pattern.name(), pattern.module, {}, {}, {}});
   }
+}
+
+bool Collector::needs_labels() const {
+  return out_.grouping.by == GroupBy::kLabel ||
+         std::ranges::any_of(patterns_, &Pattern::is_of_label);
 }
 
 bool Collector::is_match(std::size_t pattern, std::uint32_t place) {
@@ -333,7 +310,16 @@ std::optional<Error> Collector::add(Which which, const Recording& recording,
   }
   side.total.sums.could_have_sampled(profile.largest_interval);
   Run run(*this, recording);
-  for (const auto& [stack, seen] : seen_by_stack(recording, profile)) run.add(stack, seen);
+  const auto add_stacks = [&](const Profile& part) {
+    for (const auto& [stack, seen] : seen_by_stack(recording, part)) run.add(stack, seen);
+  };
+  if (!needs_labels()) add_stacks(profile);
+  if (needs_labels()) {
+    for (const auto& [label, part] : parts_by_label(profile)) {
+      run.begin_label(label);
+      add_stacks(part);
+    }
+  }
   run.finish(which, number);
   return std::nullopt;
 }

@@ -28,8 +28,8 @@ inline constexpr std::array kBoth{Which::kBefore, Which::kAfter};
 /// Defines what a site is.
 struct Grouping {
   profile::GroupBy by = profile::GroupBy::kFunction;
-  /// A function or module with all that it called, not only what it allocated
-  /// itself. Sites then overlap. A whole stack is the same either way.
+  /// A function or module with all that it called, a label with those inside it, not only what it
+  /// allocated itself. Sites then overlap. A whole stack is the same either way.
   bool is_inclusive = false;
   /// Of stacks: sites are also all their callers with what they called, every path from the
   /// root once, so that sites make a call tree.
@@ -116,6 +116,7 @@ class Collector {
 
   std::uint32_t site_of(std::vector<std::uint32_t> places);
   bool is_match(std::size_t pattern, std::uint32_t place);
+  [[nodiscard]] bool needs_labels() const;
   void merge_rebuilt();
   void settle_sides();
   void describe(Site& site) const;

@@ -98,6 +98,63 @@ TEST(Collector, MatchesSitesAcrossAddressesBuildsAndPaths) {
               ElementsAre("target|"));
 }
 
+TEST(Collector, FunctionsOfScriptsAreKnownByTheirFiles) {
+  TestRecording test;
+  for (const char* file : {"/srv/a.js", "/srv/b.js"}) {
+    const auto location = test.location({"get"}, profile::kNone);
+    test.recording.frames.back().file = file;
+    test.sample(test.stack({location}), 16);
+  }
+  EXPECT_THAT(names_of(both(test.recording, test.recording)), ElementsAre("get|a.js", "get|b.js"));
+}
+
+/// Two samples within "module=a", three within "marks=slow" inside it, one in "module=b", one in
+/// none.
+TestRecording run_with_labels() {
+  TestRecording test;
+  test.recording.labels = {
+      {"module=a", profile::kNone}, {"marks=slow", 0}, {"module=b", profile::kNone}};
+  const auto stack = test.stack({test.location({"main"})});
+  for (const std::uint32_t label : {0U, 0U, 1U, 1U, 1U, 2U, profile::kNone}) {
+    test.sample(stack, 16).label = label;
+  }
+  return test;
+}
+
+std::vector<std::uint64_t> samples_of(const std::vector<Site>& sites) {
+  std::vector<std::uint64_t> samples;
+  for (const Site& site : sites) samples.push_back(site.after.sums.samples);
+  return samples;
+}
+
+TEST(Collector, LabelsAreSitesWithThoseAroundThem) {
+  const TestRecording test = run_with_labels();
+  const Collected apart = both(test.recording, test.recording, GroupBy::kLabel);
+  EXPECT_THAT(names_of(apart),
+              ElementsAre("[no label]|", "module=a|", "module=a / marks=slow|", "module=b|"));
+  EXPECT_THAT(samples_of(apart.sites), ElementsAre(1, 2, 3, 1));
+  EXPECT_EQ(apart.after.total.sums.samples, 7U);
+  const Collected inside = both(test.recording, test.recording, GroupBy::kLabel, true);
+  EXPECT_THAT(samples_of(inside.sites), ElementsAre(1, 5, 3, 1));
+}
+
+TEST(Collector, PatternsOfLabelsHoldWhatIsInside) {
+  std::vector<Pattern> patterns(5);
+  patterns[0].label = "module=a";
+  patterns[1].label = "module=*";
+  patterns[2].label = "marks=slow";
+  patterns[3].label = "module=a / marks=?low";
+  patterns[4].function = "main";
+  const TestRecording test = run_with_labels();
+  Collector collector(Kind::kAllocated, {}, patterns);
+  add(collector, Which::kAfter, test.recording);
+  const Collected collected = collector.finish();
+  EXPECT_THAT(samples_of(collected.budgeted), ElementsAre(5, 6, 3, 3, 7));
+  EXPECT_EQ(collected.budgeted[0].name, "module=a");
+  // Functions are sites as they are without patterns of labels.
+  EXPECT_THAT(samples_of(collected.sites), ElementsAre(7));
+}
+
 TEST(Collector, InclusiveSitesHoldWhatTheyCalledOnce) {
   TestRecording test;
   const auto main = test.location({"main"});

@@ -33,8 +33,8 @@ struct Limit {
   double most = 0;
 };
 
-/// One limit on the whole, or on what functions that match and all that they call
-/// allocate.
+/// One limit on the whole, on what functions that match and all that they call allocate, or on
+/// labels.
 struct GateSpec {
   Pattern pattern;  ///< The default is the whole.
   Limit limit;
@@ -42,10 +42,13 @@ struct GateSpec {
 
   /// As reports name it: the pattern, or "total".
   [[nodiscard]] std::string name() const {
-    return pattern.matches_everything() ? "total" : pattern.function;
+    return pattern.matches_everything() ? "total" : pattern.name();
   }
-  /// The pattern of the module, unless it is any.
-  [[nodiscard]] std::string detail() const { return pattern.module == "*" ? "" : pattern.module; }
+  /// The pattern of the module, unless it is any; "label" of one.
+  [[nodiscard]] std::string detail() const {
+    if (pattern.is_of_label()) return "label";
+    return pattern.module == "*" ? "" : pattern.module;
+  }
 };
 
 /// A limit on every site of its own.

@@ -12,12 +12,18 @@ namespace geiger::compare {
 /// as names of functions are full of brackets.
 [[nodiscard]] bool matches(std::string_view glob, std::string_view text);
 
-/// Matches functions, and so the stacks that pass through one.
+/// Matches functions, and so the stacks that pass through one; or labels, by their text or their
+/// whole path, with all that is allocated within them.
 struct Pattern {
   std::string function = "*";
   std::string module = "*";
+  std::string label = {};  ///< Instead of the two above, unless it is empty.
 
-  [[nodiscard]] bool matches_everything() const { return function == "*" && module == "*"; }
+  [[nodiscard]] bool is_of_label() const { return !label.empty(); }
+  [[nodiscard]] const std::string& name() const { return is_of_label() ? label : function; }
+  [[nodiscard]] bool matches_everything() const {
+    return function == "*" && module == "*" && !is_of_label();
+  }
   [[nodiscard]] bool matches(const Place& place) const {
     return compare::matches(function, place.name) && compare::matches(module, place.module);
   }

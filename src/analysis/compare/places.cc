@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "analysis/profile/frames/jit_code.h"
+
 namespace geiger::compare {
 namespace {
 
@@ -36,6 +38,13 @@ std::size_t suffix_start(std::string_view name) {
 bool is_program(const Recording& recording, const std::string& path) {
   return !recording.processes.empty() && !path.empty() &&
          recording.processes.front().executable == path;
+}
+
+/// The file of a function of a script, which has no module; else nothing.
+std::string script_of(const Recording& recording, const Label& label) {
+  if (!label.is_frame() || label.is_location) return "";
+  const std::string& file = recording.frames[label.frame_or_location].file;
+  return profile::is_script(file) ? std::string(profile::place_name_of(file)) : "";
 }
 
 /// Stands for all points without a name in a module.
@@ -95,7 +104,7 @@ std::vector<std::uint32_t> Places::of_labels(const Recording& recording, const L
   for (std::uint32_t i = 0; i < labels.size(); ++i) {
     const Label& label = labels[i];
     const bool has_module = label.module < recording.modules.size();
-    const std::string module = has_module ? modules[label.module] : "";
+    const std::string module = has_module ? modules[label.module] : script_of(recording, label);
     if (label.is_location && !keeps_addresses) {
       places.push_back(intern(unnamed(module)));
       continue;
@@ -114,7 +123,11 @@ std::vector<std::uint32_t> Places::of_labels(const Recording& recording, const L
 std::uint32_t Places::of_module(const Recording& recording, std::uint32_t module) {
   std::string name = module_of(recording, module);
   if (name.empty()) name = kNoModule;
-  return intern({.name = name, .module = {}, .build_id = {}, .is_unnamed = false});
+  return of_name(std::move(name));
+}
+
+std::uint32_t Places::of_name(std::string name) {
+  return intern({.name = std::move(name), .module = {}, .build_id = {}, .is_unnamed = false});
 }
 
 std::uint32_t Places::at_line(std::uint32_t place, const profile::SourceLine& where) {

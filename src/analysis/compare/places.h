@@ -48,6 +48,8 @@ class Places {
                                                      bool keeps_addresses);
   /// The place that stands for a whole module; profile::kNone: for what lies outside all.
   [[nodiscard]] std::uint32_t of_module(const profile::Recording& recording, std::uint32_t module);
+  /// The place that stands for something with a name that is not in the code: a label.
+  [[nodiscard]] std::uint32_t of_name(std::string name);
   /// A line of a place; the place itself where none is known.
   [[nodiscard]] std::uint32_t at_line(std::uint32_t place, const profile::SourceLine& where);
   /// The mark of a truncated stack.

@@ -6,20 +6,33 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "analysis/profile/frames/jit_code.h"
+
 namespace geiger::profile {
 namespace {
 
 struct Key {
   std::string_view name;
   std::uint32_t module;
+  std::string_view script;    ///< Takes the place of a module where there is none.
+  std::uint32_t script_line;  ///< Of functions without a name: nothing else distinguishes them.
   bool operator==(const Key&) const = default;
 };
 
 struct KeyHash {
   std::size_t operator()(const Key& key) const {
-    return std::hash<std::string_view>{}(key.name) * 31 + key.module;
+    const std::hash<std::string_view> hash;
+    return (hash(key.name) * 31 + key.module) * 31 + hash(key.script) + key.script_line;
   }
 };
+
+Key key_of(const Frame& frame, std::uint32_t module) {
+  Key key{frame.function, module, {}, 0};
+  if (module != kNone || !is_script(frame.file)) return key;
+  key.script = frame.file;
+  if (frame.function.front() == '<') key.script_line = frame.line;
+  return key;
+}
 
 }  // namespace
 
@@ -50,7 +63,8 @@ Labels::Labels(const Recording& recording)
       const std::string& function = recording.frames[frame].function;
       if (function.empty()) continue;
       const auto next = static_cast<std::uint32_t>(labels_.size());
-      const auto [place, is_new] = known.try_emplace(Key{function, location.module}, next);
+      const Key key = key_of(recording.frames[frame], location.module);
+      const auto [place, is_new] = known.try_emplace(key, next);
       if (is_new) labels_.push_back({function, location.module, frame, false});
       ids_.push_back(place->second);
       frames_.push_back(frame);

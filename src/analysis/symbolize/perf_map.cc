@@ -1,12 +1,15 @@
 #include "analysis/symbolize/perf_map.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <utility>
 
 #include "analysis/symbolize/file.h"
 #include "base/parts.h"
@@ -61,25 +64,60 @@ std::size_t next_unnamed(std::vector<std::size_t>& next, std::size_t from) {
   return root;
 }
 
-bool is_trusted(const struct stat& status, Nanoseconds not_before) {
-  const bool is_ours = status.st_uid == ::geteuid() || status.st_uid == 0;
+bool is_trusted(const struct stat& status, const MapOwner& owner) {
+  const bool is_ours =
+      status.st_uid == ::geteuid() || status.st_uid == 0 || status.st_uid == owner.user;
   // Whole seconds: file systems round times down.
   const bool is_recent =
-      static_cast<Nanoseconds>(status.st_mtim.tv_sec) + 1 >= not_before / 1'000'000'000;
+      static_cast<Nanoseconds>(status.st_mtim.tv_sec) + 1 >= owner.not_before / 1'000'000'000;
   return S_ISREG(status.st_mode) && is_ours && is_recent &&
          static_cast<std::uint64_t>(status.st_size) <= kMaxPerfMapBytes;
 }
 
+std::string path_in(const std::string& directory, const MapOwner& owner) {
+  return directory + "/perf-" + std::to_string(owner.pid) + ".map";
+}
+
+constexpr int kOpenFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+
+/// A file as the process sees it, which may have a /tmp of its own. Links on the way are followed
+/// below its root only.
+base::UniqueFd open_in_its_root(const std::string& path, const MapOwner& owner) {
+  if (owner.here == 0) return {};
+  const std::string place = "/proc/" + std::to_string(owner.here) + "/root";
+  const base::UniqueFd root(::open(place.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root.is_open()) return {};
+  open_how how{};
+  how.flags = kOpenFlags;
+  how.resolve = RESOLVE_IN_ROOT;
+  const long opened = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
+  return base::UniqueFd(static_cast<int>(opened));
+}
+
+/// The map if it can be trusted; else a closed descriptor.
+base::UniqueFd trusted(base::UniqueFd file, const MapOwner& owner) {
+  struct stat status {};
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0) return {};
+  return is_trusted(status, owner) ? std::move(file) : base::UniqueFd();
+}
+
+base::UniqueFd open_here(const std::string& path, const MapOwner& owner) {
+  return trusted(base::UniqueFd(::open(path.c_str(), kOpenFlags)), owner);
+}
+
 }  // namespace
 
-std::optional<std::string> read_perf_map(const std::string& directory, std::uint32_t pid,
-                                         Nanoseconds not_before) {
-  const std::string path = directory + "/perf-" + std::to_string(pid) + ".map";
-  const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat status {};
-  if (!file.is_open() || ::fstat(file.get(), &status) != 0) return std::nullopt;
-  if (!is_trusted(status, not_before)) return std::nullopt;
+std::optional<std::string> read_perf_map(const std::string& directory, const MapOwner& owner) {
+  const std::string path = path_in(directory, owner);
+  base::UniqueFd file = trusted(open_in_its_root(path, owner), owner);
+  if (!file.is_open()) file = open_here(path, owner);
+  if (!file.is_open()) return std::nullopt;
   return read_all(file, kMaxPerfMapBytes);
+}
+
+void remove_perf_map(const std::string& directory, const MapOwner& owner) {
+  const std::string path = path_in(directory, owner);
+  if (open_here(path, owner).is_open()) ::unlink(path.c_str());
 }
 
 std::vector<std::string_view> look_up_perf_map(std::string_view map,

@@ -16,11 +16,22 @@ namespace geiger::symbolize {
 /// Larger maps are not read.
 inline constexpr std::size_t kMaxPerfMapBytes = std::size_t{512} << 20;
 
-/// The map of process `pid` in `directory`, or nothing: only a regular file of
-/// ours or root's counts, not older than `not_before` (ns since the epoch; 0 =
-/// any age), so that the map of an earlier process with this id is not taken.
+/// Whose map is wanted.
+struct MapOwner {
+  std::uint32_t pid = 0;       ///< In its own pid namespace: the number in the name.
+  std::uint32_t here = 0;      ///< Its id here, by which its root is found while it runs; 0: none.
+  Nanoseconds not_before = 0;  ///< ns since the epoch: older maps are those of an earlier process
+                               ///< with this id. 0 = any age.
+  std::uint32_t user = 0;      ///< May own it too, beside us and root: the user it ran as.
+};
+
+/// The map of a process in `directory`, which is looked up in its own root while it runs, or
+/// nothing. Only a regular file of these users counts: anybody may write into /tmp.
 [[nodiscard]] std::optional<std::string> read_perf_map(const std::string& directory,
-                                                       std::uint32_t pid, Nanoseconds not_before);
+                                                       const MapOwner& owner);
+
+/// Removes the map that read_perf_map() would read here; leaves anything else.
+void remove_perf_map(const std::string& directory, const MapOwner& owner);
 
 /// For each return address of `addresses` (ascending) the function of `map` that
 /// holds the call; empty = none. Lines that cannot be read are passed over; of

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cinttypes>
@@ -92,12 +94,50 @@ TEST(PerfMap, OnlyRecentRegularFilesAreRead) {
   write_file(directory.path("perf-1.map"), "1 1 f\n");
   ASSERT_TRUE(run("mkfifo " + directory.path("perf-2.map")));
   ASSERT_TRUE(run("ln -s perf-1.map " + directory.path("perf-3.map")));
-  EXPECT_EQ(read_perf_map(root, 1, 0), "1 1 f\n");
-  EXPECT_FALSE(read_perf_map(root, 2, 0));
-  EXPECT_FALSE(read_perf_map(root, 3, 0));
-  EXPECT_FALSE(read_perf_map(root, 4, 0));
+  EXPECT_EQ(read_perf_map(root, {.pid = 1}), "1 1 f\n");
+  EXPECT_FALSE(read_perf_map(root, {.pid = 2}));
+  EXPECT_FALSE(read_perf_map(root, {.pid = 3}));
+  EXPECT_FALSE(read_perf_map(root, {.pid = 4}));
   const Nanoseconds far_future = 8'000'000'000'000'000'000U;  // The year 2223.
-  EXPECT_FALSE(read_perf_map(root, 1, far_future));
+  EXPECT_FALSE(read_perf_map(root, {.pid = 1, .not_before = far_future}));
+}
+
+TEST(PerfMap, OnlyOurUsersFilesAreRead) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  const ScratchDirectory directory;
+  const std::string root = directory.path("");
+  write_file(directory.path("perf-1.map"), "1 1 f\n");
+  ASSERT_EQ(::chown(directory.path("perf-1.map").c_str(), 12345, 12345), 0);
+  EXPECT_FALSE(read_perf_map(root, {.pid = 1}));
+  EXPECT_FALSE(read_perf_map(root, {.pid = 1, .user = 12346}));
+  EXPECT_EQ(read_perf_map(root, {.pid = 1, .user = 12345}), "1 1 f\n");
+}
+
+TEST(PerfMap, IsLookedUpInTheRootOfTheProcess) {
+  const ScratchDirectory directory;
+  const std::string root = directory.path("");
+  write_file(directory.path("perf-1.map"), "1 1 f\n");
+  const auto here = static_cast<std::uint32_t>(::getpid());
+  EXPECT_EQ(read_perf_map(root, {.pid = 1, .here = here}), "1 1 f\n");
+  // A process that is gone has none.
+  EXPECT_EQ(read_perf_map(root, {.pid = 1, .here = 0x7ffffffe}), "1 1 f\n");
+}
+
+TEST(PerfMap, OnlyWhatWouldBeReadIsRemoved) {
+  const ScratchDirectory directory;
+  const std::string root = directory.path("");
+  write_file(directory.path("perf-1.map"), "1 1 f\n");
+  ASSERT_TRUE(run("ln -s perf-1.map " + directory.path("perf-3.map")));
+  const auto is_there = [&](const char* name) {
+    struct stat status {};
+    return ::lstat(directory.path(name).c_str(), &status) == 0;
+  };
+  remove_perf_map(root, {.pid = 3});
+  EXPECT_TRUE(is_there("perf-3.map"));
+  remove_perf_map(root, {.pid = 1, .not_before = 8'000'000'000'000'000'000U});
+  EXPECT_TRUE(is_there("perf-1.map"));
+  remove_perf_map(root, {.pid = 1});
+  EXPECT_FALSE(is_there("perf-1.map"));
 }
 
 }  // namespace

@@ -14,7 +14,8 @@
 #include <utility>
 
 #include "analysis/symbolize/frame_table.h"
-#include "analysis/symbolize/perf_map.h"
+#include "analysis/symbolize/jit_name.h"
+#include "analysis/symbolize/outside_names.h"
 #include "analysis/symbolize/worker.h"
 #include "base/path.h"
 
@@ -180,54 +181,15 @@ std::string fallback_name(const Recording& recording, const Location& location) 
   return std::string(file) + "+" + hexadecimal(location.vaddr);
 }
 
-/// Names, by location, of what no module holds.
-using OutsideNames = std::map<std::uint32_t, std::string>;
-
-/// Names `locations` from the map of process `pid` where they have none yet.
-void name_from_map(const Recording& recording, std::uint32_t pid, Nanoseconds not_before,
-                   const std::vector<std::uint32_t>& locations, const Options& options,
-                   OutsideNames& names) {
-  const auto map = read_perf_map(options.perf_map_dir, pid, not_before);
-  if (!map) return;
-  std::vector<Address> addresses;
-  addresses.reserve(locations.size());
-  for (const std::uint32_t index : locations) {
-    addresses.push_back(recording.locations[index].vaddr);
-  }
-  const std::vector<std::string_view> found = look_up_perf_map(*map, addresses);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!found[i].empty()) names.try_emplace(locations[i], found[i]);
-  }
-}
-
-void name_process(const Recording& recording, std::uint32_t process,
-                  std::vector<std::uint32_t>& locations, const Options& options,
-                  OutsideNames& names) {
-  if (process >= recording.processes.size()) return;
-  std::sort(locations.begin(), locations.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return recording.locations[a].vaddr < recording.locations[b].vaddr;
-  });
-  const profile::Process& image = recording.processes[process];
-  name_from_map(recording, image.own_pid(), image.start_realtime, locations, options, names);
-  // What was compiled before the fork is in the map of the parent.
-  if (image.is_fork_child) {
-    name_from_map(recording, image.parent_pid, 0, locations, options, names);
-  }
-}
-
-OutsideNames name_outside(const Recording& recording, const Options& options) {
-  std::map<std::uint32_t, std::vector<std::uint32_t>> by_process;
+/// Locations to name that no module holds.
+std::vector<std::uint32_t> pending_outside(const Recording& recording, const Options& options) {
+  std::vector<std::uint32_t> pending;
   for (std::uint32_t i = 0; i < recording.locations.size(); ++i) {
     const Location& location = recording.locations[i];
     const bool has_module = location.module < recording.modules.size();
-    if (has_module || !is_pending(recording, location, options)) continue;
-    by_process[location.process].push_back(i);
+    if (!has_module && is_pending(recording, location, options)) pending.push_back(i);
   }
-  OutsideNames names;
-  for (auto& [process, locations] : by_process) {
-    name_process(recording, process, locations, options, names);
-  }
-  return names;
+  return pending;
 }
 
 /// Moves what was found into the recording.
@@ -260,7 +222,7 @@ class Store {
     if (location.module >= recording_.modules.size()) {
       const auto found = outside_.find(index);
       if (found == outside_.end()) return {};
-      return {table_.add({found->second, found->second, "", 0})};
+      return {table_.add(jit_frame(found->second))};
     }
     const std::uint32_t job = plan_.job_of_module[location.module];
     if (job == kNone || !found_[job]) return {};
@@ -363,7 +325,8 @@ Bytes bytes_to_read(const std::string& path, const std::string& build_id, const 
 Outcome symbolize(Recording& recording, const Options& options) {
   const Plan plan = make_plan(recording, options);
   const Results results = JobRunner(plan, options).run();
-  const OutsideNames outside = name_outside(recording, options);
+  const OutsideNames outside =
+      name_outside(recording, options.perf_map_dir, pending_outside(recording, options));
   Store store(recording, plan, results, outside);
   Outcome outcome;
   for (std::uint32_t i = 0; i < recording.locations.size(); ++i) {

@@ -42,8 +42,13 @@ base::Outcome<Limit> parse_limit(std::string_view kind, std::string_view value) 
   return base::Failure{fmt::format("unknown limit '{}' (choose from max-growth, max-bytes)", kind)};
 }
 
-/// "FUNCTION" or "FUNCTION in MODULE"; names of functions may hold blanks.
+/// "FUNCTION", "FUNCTION in MODULE" or "label TEXT"; names and texts may hold blanks.
 compare::Pattern parse_pattern(std::string_view text) {
+  constexpr std::string_view kLabel = "label ";
+  if (text.starts_with(kLabel)) {
+    return {
+        .function = "*", .module = "*", .label = std::string(trimmed(text.substr(kLabel.size())))};
+  }
   constexpr std::string_view kIn = " in ";
   const std::size_t in = text.rfind(kIn);
   if (in == std::string_view::npos) return {.function = std::string(text), .module = "*"};

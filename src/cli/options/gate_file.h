@@ -4,6 +4,7 @@
 //   max-bytes  200MiB  *                 the whole
 //   max-growth 5%      parse_*           functions that match, with all they call
 //   max-bytes  64KiB   * in libssl.so    of one module
+//   max-bytes  1MiB    label test=*      allocations within labels that match
 #pragma once
 
 #include <string>

@@ -37,6 +37,18 @@ TEST(Budget, HoldsALimitPerLine) {
   EXPECT_EQ(last.source, "budget:6");
 }
 
+TEST(Budget, LimitsLabels) {
+  const auto specs = parse_budget("max-bytes 1MiB label module=tests/test a.py in b", "dir/budget");
+  ASSERT_TRUE(specs.has_value()) << specs.reason();
+  const compare::Pattern& pattern = specs.value().front().pattern;
+  EXPECT_EQ(pattern.label, "module=tests/test a.py in b");
+  EXPECT_FALSE(pattern.matches_everything());
+  EXPECT_EQ(specs.value().front().name(), pattern.label);
+  EXPECT_EQ(specs.value().front().detail(), "label");
+  const auto function = parse_budget("max-bytes 1MiB label", "dir/budget");
+  EXPECT_EQ(function.value().front().pattern.function, "label");
+}
+
 TEST(Budget, RefusalsNameTheLine) {
   EXPECT_EQ(refusal("\nmax-bytes 1MiB\n"), "dir/budget:2: no function given (* matches all)");
   EXPECT_EQ(refusal("max-bytes\n"), "dir/budget:1: a limit needs a value and a function");

@@ -268,6 +268,10 @@ CLI::App* add_run_options(CLI::App& app, run::RunOptions& options) {
   add_output_options(*run, options);
   add_sampling_options(*run, options);
   add_bounds(*run, options);
+  run->add_flag("--node", options.names_node,
+                "Name the functions of node's scripts (docs/node-and-java.md)");
+  run->add_flag("--java", options.names_java,
+                "Name the methods that the JVM compiles; PROGRAM is java");
   run->add_flag("--lttng", options.tells_lttng,
                 "Also send events to LTTng-UST sessions (docs/events.md)");
   run->add_option("--malloc", options.allocator,

@@ -60,15 +60,17 @@ void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std
 CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping, bool has_lines) {
   Choices<profile::GroupBy> groups{{"function", profile::GroupBy::kFunction},
                                    {"stack", profile::GroupBy::kStack},
-                                   {"module", profile::GroupBy::kModule}};
+                                   {"module", profile::GroupBy::kModule},
+                                   {"label", profile::GroupBy::kLabel}};
   if (has_lines) groups.insert(groups.begin() + 1, {"line", profile::GroupBy::kLine});
   CLI::Option* by =
       add_choice(verb, "--by", "GROUP",
-                 has_lines ? "function (default), line, stack or module"
-                           : "function (default), stack or module",
+                 has_lines ? "function (default), line, stack, module or label"
+                           : "function (default), stack, module or label",
                  groups, [&grouping](profile::GroupBy group) { grouping.by = group; });
-  verb.add_flag("--inclusive", grouping.is_inclusive,
-                "Include the functions that a function or module calls");
+  verb.add_flag(
+      "--inclusive", grouping.is_inclusive,
+      "Include the functions that a function or module calls, and the\nlabels inside a label");
   return by;
 }
 

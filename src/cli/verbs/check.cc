@@ -17,6 +17,7 @@
 #include "cli/options/sides.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/commands.h"
+#include "query/kind_options.h"
 #include "query/ratio.h"
 #include "query/sizes.h"
 #include "terminal/terminal.h"
@@ -156,6 +157,15 @@ base::Outcome<int> run_check(CheckArguments& options) {
   auto asked = asked_by(options);
   if (!asked.has_value()) return usage_failure("check: " + asked.reason());
   auto& [gates, sides] = asked.value();
+  const bool uses_labels = options.grouping.by == profile::GroupBy::kLabel ||
+                           std::ranges::any_of(gates.specs, [](const compare::GateSpec& spec) {
+                             return spec.pattern.is_of_label();
+                           });
+  if (uses_labels) {
+    const auto possible =
+        query::check_grouping(query::kind_of(options.selection), profile::GroupBy::kLabel);
+    if (!possible.has_value()) return usage_failure("check: " + possible.reason());
+  }
   options.check.scope = query::scope_as_typed(options.selection);
   std::vector<compare::GateSpec> not_compared;
   if (options.allows_missing_baseline && is_missing(sides.before)) {
@@ -179,7 +189,8 @@ void add_limits(CLI::App& verb, CheckArguments& options) {
                   "Maximum growth over the baseline, such as 5%")
       ->type_name("PERCENT");
   verb.add_option("--max-bytes", options.max_bytes, "Maximum bytes per run")->type_name("SIZE");
-  verb.add_option("--budget", options.budget, "File with limits per function (docs/ci.md)")
+  verb.add_option("--budget", options.budget,
+                  "File with limits per function, module or label (docs/ci.md)")
       ->type_name("FILE");
   verb.add_option("--ignore-below", options.ignore_below,
                   "Bytes by which a part may exceed its --max-growth\n"
@@ -201,7 +212,8 @@ void register_check(CLI::App& app, Work& work) {
                    "       geiger check [limits] BASELINE... -- RUN...\n"
                    "       geiger check [limits without growth] RUN\n");
   verb->footer(
-      "\nLimits apply to the total; with --by also to every function, stack or module.\n"
+      "\nLimits apply to the total; with --by also to every function, stack, module or\n"
+      "label.\n"
       "\nExit code: 0 all limits are met, 3 a limit is exceeded, 4 undecided (the report\n"
       "says what would decide), 1 unreadable input, 2 usage error. With\n"
       "--allow-missing-baseline also 0 if nothing was compared and no other limit is\n"

@@ -15,6 +15,7 @@
 #include "cli/options/sides.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/commands.h"
+#include "query/kind_options.h"
 
 namespace geiger::cli {
 namespace {
@@ -38,6 +39,8 @@ const Choices<DiffSort> kDiffSorts{{"change", DiffSort::kChange},
 base::Outcome<int> print_diff(DiffArguments& options) {
   const auto sides = sides_of(options.runs, true);
   if (!sides.has_value()) return usage_failure("diff: " + sides.reason());
+  const auto groups = query::check_grouping(query::kind_of(options.selection), options.grouping.by);
+  if (!groups.has_value()) return usage_failure("diff: " + groups.reason());
   options.diff.before = sides->before;
   options.diff.after = sides->after;
   options.diff.scope = query::scope_as_typed(options.selection);

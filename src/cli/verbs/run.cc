@@ -16,6 +16,7 @@
 #include "control/run_directory.h"
 #include "run/afterwards.h"
 #include "run/allocator_library.h"
+#include "run/jit_names.h"
 #include "run/launch.h"
 #include "run/preload.h"
 #include "run/signal_relay.h"
@@ -35,7 +36,9 @@ constexpr int kNotFound = 127;
 class Run {
  public:
   explicit Run(const run::RunOptions& options)
-      : options_(options), output_(options.program.front(), options.file) {}
+      : options_(options),
+        program_(options.program),
+        output_(options.program.front(), options.file) {}
 
   base::Outcome<int> perform();
 
@@ -53,11 +56,13 @@ class Run {
   }
 
   const run::RunOptions& options_;
+  std::vector<std::string> program_;  // with what was added to it
   control::OutputPlan output_;
   run::TargetCheck target_;
   std::optional<run::AllocatorLibrary> allocator_;
   std::optional<run::PreloadPath> preload_;
   std::unique_ptr<run::TraceBroker> broker_;
+  bool removes_maps_ = false;
   std::string directory_;  // empty: the program runs without the runtime
 };
 
@@ -120,9 +125,14 @@ base::Outcome<int> Run::perform() {
     terminal::complain("--malloc: " + allocator.reason());
     return kNotStarted;
   }
+  if (options_.names_java) {
+    const auto asked = run::ask_java(program_);
+    if (!asked.has_value()) return asked.failure();
+    removes_maps_ = asked.value();
+  }
   say(target_.sentence());
   const run::SignalState signals = run::take_over_signals();
-  auto launch = run::Launch::fork_waiting(options_.program, signals);
+  auto launch = run::Launch::fork_waiting(program_, signals);
   if (!launch.has_value()) {
     run::restore_signals(signals);
     return run_in_place(launch.reason());
@@ -141,7 +151,9 @@ run::Environment Run::environment_for(pid_t pid) {
   run::RuntimeSettings settings = options_.runtime;
   broker_ = run::TraceBroker::open(directory_);
   if (broker_) settings.broker = broker_->digits();
-  return run::with_runtime(bare_environment(), settings, preload_->word(), directory_, pid);
+  auto words = run::with_runtime(bare_environment(), settings, preload_->word(), directory_, pid);
+  if (options_.names_node && run::ask_node(words, program_)) removes_maps_ = true;
+  return words;
 }
 
 int Run::supervise(run::Launch& launch, const run::SignalState& signals) {
@@ -174,6 +186,7 @@ int Run::finish(int status, pid_t pid, run::Supervisor& supervisor) {
                                      .replaces = options_.replaces,
                                      .is_quiet = options_.is_quiet,
                                      .symbolizes = options_.symbolizes,
+                                     .removes_maps = removes_maps_,
                                      .program = pid,
                                      .obstacle = obstacle(),
                                      .losses = supervisor.losses(),

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "analysis/profile/frames/allocation_functions.h"
+#include "analysis/profile/frames/jit_code.h"
 #include "analysis/profile/frames/plumbing_names.h"
 #include "analysis/profile/trimmed.h"
 
@@ -49,10 +51,34 @@ FrameRole role_of_source(const FrameFacts& facts) {
   return is_python_library(facts.module) ? FrameRole::kPackage : FrameRole::kOwn;
 }
 
+/// Of a function that a compiler made while the program ran; nothing where its name does not say
+/// that it is one of node or Java. Other names say nothing here either.
+std::optional<FrameRole> role_of_jit_code(const FrameFacts& facts) {
+  if (is_script(facts.file)) {
+    return is_script_library(facts.file) ? FrameRole::kPackage : FrameRole::kOwn;
+  }
+  if (is_java_method(facts.function)) {
+    return is_java_library(facts.function) ? FrameRole::kPackage : FrameRole::kOwn;
+  }
+  return is_jit_stub(facts.function) ? std::optional(FrameRole::kDispatch) : std::nullopt;
+}
+
 /// Of the module that an interpreter lies in. Where that is a program which embeds one, only names
 /// tell its functions from the program's.
 bool is_of_interpreter(std::string_view name, std::string_view module) {
-  return is_python_module(module) || is_python_function(name);
+  return is_python_module(module) || is_python_function(name) || is_virtual_machine(module);
+}
+
+/// Whether functions that node or the JVM compiled have names: then these are what the program is
+/// made of, and the machine is what runs them.
+bool has_jit_names(const Recording& recording, const Labels& labels) {
+  for (std::uint32_t i = 0; i < labels.size(); ++i) {
+    const Label& label = labels[i];
+    if (label.module != kNone || !label.is_frame() || label.is_location) continue;
+    const Frame& frame = recording.frames[label.frame_or_location];
+    if (is_script(frame.file) || is_java_method(frame.function)) return true;
+  }
+  return false;
 }
 
 /// Whether views leave out all frames of such modules.
@@ -65,6 +91,9 @@ bool is_excluded(ModuleKind kind, FramesShown frames) {
 
 FrameRole role_of(const FrameFacts& facts) {
   if (facts.kind == ModuleKind::kSource) return role_of_source(facts);
+  if (facts.module.empty()) {
+    if (const auto role = role_of_jit_code(facts)) return *role;
+  }
   // "git+0x28961c" is in none of the tables; there may be many, so they are not searched for it.
   const bool is_named = !is_address_name(facts.function);
   const std::string_view name = is_named ? facts.function : std::string_view();
@@ -118,6 +147,7 @@ FrameRoles::FrameRoles(const Recording& recording, const Labels& labels) {
   shows_plumbing_ = rules.shows_plumbing;
   std::set<std::string_view> executables;
   for (const Process& process : recording.processes) executables.insert(process.executable);
+  const bool has_machine = has_jit_names(recording, labels);
   for (std::uint32_t i = 0; i < labels.size(); ++i) {
     const Label& label = labels[i];
     FrameFacts facts;
@@ -125,6 +155,7 @@ FrameRoles::FrameRoles(const Recording& recording, const Labels& labels) {
     if (label.module != kNone) {
       facts.module = recording.modules[label.module].path;
       facts.kind = recording.modules[label.module].kind;
+      if (has_machine && is_virtual_machine(facts.module)) facts.kind = ModuleKind::kInterpreter;
     }
     const bool is_hidden = label.is_frame() && is_excluded(facts.kind, rules.frames);
     const bool is_native_view = rules.frames == FramesShown::kNative;

@@ -131,11 +131,75 @@ TEST(FrameRoles, FilesTellWhoseCodeOfPythonItIs) {
   EXPECT_EQ(role_in_python("_find_and_load", "<frozen importlib._bootstrap>"),
             FrameRole::kDispatch);
   EXPECT_EQ(role_in_python("__init__", "__init__"), FrameRole::kDispatch);
+  EXPECT_EQ(role_in_python("label.__enter__", "/home/a/app/geiger.py"), FrameRole::kDispatch);
+  EXPECT_EQ(role_in_python("count", "/home/a/app/my_geiger.py"), FrameRole::kOwn);
   EXPECT_EQ(role_in_python("__create_fn__.<locals>.__init__", "<string>"), FrameRole::kDispatch);
   EXPECT_EQ(role_in_python("Thread._bootstrap_inner", "/usr/lib/python3.11/threading.py"),
             FrameRole::kStartUp);
   EXPECT_EQ(role_in_python("<module>", "/home/a/venv/bin/pytest"), FrameRole::kStartUp);
   EXPECT_EQ(role_in_python("work", "/home/a/bin/report"), FrameRole::kOwn);
+}
+
+FrameRole role_in_jit_code(std::string_view function, std::string_view file = {}) {
+  return role_of({function, {}, file, false});
+}
+
+TEST(FrameRoles, FilesTellWhoseScriptItIs) {
+  EXPECT_EQ(role_in_jit_code("handler", "/srv/app.js"), FrameRole::kOwn);
+  EXPECT_EQ(role_in_jit_code("malloc", "/srv/app.mjs"), FrameRole::kOwn);  // Names say nothing.
+  EXPECT_EQ(role_in_jit_code("main", "/srv/node/app.ts"), FrameRole::kOwn);
+  EXPECT_EQ(role_in_jit_code("emit", "node:events"), FrameRole::kPackage);
+  EXPECT_EQ(role_in_jit_code("next", "/srv/node_modules/express/lib/router.js"),
+            FrameRole::kPackage);
+  EXPECT_EQ(role_in_jit_code("Builtin:ArrayMap"), FrameRole::kDispatch);
+}
+
+TEST(FrameRoles, PackagesTellWhoseMethodItIs) {
+  EXPECT_EQ(role_in_jit_code("app.Leak.remember(int)"), FrameRole::kOwn);
+  EXPECT_EQ(role_in_jit_code("javaland.Main.main(java.lang.String[])"), FrameRole::kOwn);
+  EXPECT_EQ(role_in_jit_code("java.nio.Bits.reserveMemory(long, long)"), FrameRole::kPackage);
+  for (const char* name : {"Interpreter", "StubRoutines (1)", "I2C/C2I adapters", "adapters",
+                           "monitorenter_nofpu Runtime1 stub", "SafepointBlob"}) {
+    EXPECT_EQ(role_in_jit_code(name), FrameRole::kDispatch) << name;
+  }
+  for (const char* name : {"py::run:/app/main.py", "Interpreter::run", "readBlob", "my_stub"}) {
+    EXPECT_EQ(role_in_jit_code(name), FrameRole::kOwn) << name;
+  }
+}
+
+TEST(FrameRoles, TheMachineIsPlumbingWhereItsProgramHasNames) {
+  TestRecording test;
+  test.recording.modules[0].path = "/usr/bin/node";
+  const std::uint32_t native = test.location({"node::Buffer::New"});
+  const std::uint32_t script = test.location({"handler"}, kNone);
+  {
+    const Labels labels(test.recording);
+    EXPECT_EQ(FrameRoles(test.recording, labels)[labels.of(native)[0]], FrameRole::kLibrary);
+  }
+  test.recording.frames[test.recording.locations[script].frames[0]].file = "/srv/app.js";
+  const Labels labels(test.recording);
+  const FrameRoles roles(test.recording, labels);
+  EXPECT_EQ(roles[labels.of(native)[0]], FrameRole::kDispatch);
+  EXPECT_EQ(roles[labels.of(script)[0]], FrameRole::kOwn);
+}
+
+TEST(FrameRoles, FunctionsOfTwoScriptsAreTwo) {
+  TestRecording test;
+  const auto add = [&](const char* function, const char* file, std::uint32_t line) {
+    const std::uint32_t location = test.location({function}, kNone);
+    Frame& frame = test.recording.frames.back();
+    frame.file = file;
+    frame.line = line;
+    return location;
+  };
+  const std::uint32_t a = add("get", "/a.js", 1), again = add("get", "/a.js", 1);
+  const std::uint32_t b = add("get", "/b.js", 1);
+  const std::uint32_t first = add("<anonymous>", "/a.js", 1);
+  const std::uint32_t second = add("<anonymous>", "/a.js", 9);
+  const Labels labels(test.recording);
+  EXPECT_EQ(labels.of(a)[0], labels.of(again)[0]);
+  EXPECT_NE(labels.of(a)[0], labels.of(b)[0]);
+  EXPECT_NE(labels.of(first)[0], labels.of(second)[0]);
 }
 
 TEST(FrameRoles, InterpretersAreDispatchBetweenFramesOfTheirPrograms) {
@@ -152,6 +216,10 @@ TEST(FrameRoles, InterpretersAreDispatchBetweenFramesOfTheirPrograms) {
   // A program that Python is linked into has functions of its own.
   EXPECT_EQ(in("render", "/opt/blender", ModuleKind::kInterpreter), FrameRole::kOwn);
   EXPECT_EQ(in("PyList_New", "/opt/blender", ModuleKind::kInterpreter), FrameRole::kDispatch);
+  EXPECT_EQ(in("node::Buffer::New", "/usr/bin/node", ModuleKind::kInterpreter),
+            FrameRole::kDispatch);
+  EXPECT_EQ(in("os::malloc", "/usr/lib/jvm/lib/server/libjvm.so", ModuleKind::kInterpreter),
+            FrameRole::kDispatch);
   EXPECT_EQ(role_of({"array_new", "/v/lib/python3.11/site-packages/numpy/core/_m.so", {}, false}),
             FrameRole::kPackage);
 }

@@ -397,9 +397,10 @@ bool is_python_library(std::string_view path) {
 }
 
 bool is_python_dispatch(std::string_view function, std::string_view file) {
-  // Methods of dataclasses and named tuples, and what calls __init__ from 3.12 on.
+  // Methods of dataclasses and named tuples, what calls __init__ from 3.12 on, and our own module,
+  // which projects copy.
   return file.starts_with("<frozen ") || file == "__init__" || file == "<shim>" ||
-         function.starts_with("__create_fn__.");
+         file_name_of(file) == "geiger.py" || function.starts_with("__create_fn__.");
 }
 
 bool is_python_start_up(std::string_view function, std::string_view file) {

@@ -156,7 +156,7 @@ std::vector<Row> table_of_labels(const Recording& recording, const Profile& prof
     if (index == kNone) {
       index = static_cast<std::uint32_t>(rows.size());
       rows.emplace_back();
-      rows.back().name = label == kNone ? "[no label]" : path_of_label(recording, label);
+      rows.back().name = label == kNone ? std::string(kNoLabel) : path_of_label(recording, label);
       rows.back().self.could_have_sampled(profile.largest_interval);
     }
     return rows[index];

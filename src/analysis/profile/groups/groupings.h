@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/profile/groups/view.h"
@@ -17,6 +18,8 @@ namespace geiger::profile {
 [[nodiscard]] std::vector<Row> table_of_groups(const Recording& recording, const Profile& profile,
                                                GroupBy group);
 
+/// Stands for all that was allocated outside of labels.
+inline constexpr std::string_view kNoLabel = "[no label]";
 /// A label with those around it, outermost first: "request / tenant=acme".
 [[nodiscard]] std::string path_of_label(const Recording& recording, std::uint32_t label);
 

@@ -1,0 +1,64 @@
+#include "analysis/compare/seen.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "analysis/profile/groups/view.h"
+
+namespace geiger::compare {
+
+void add_run(SiteSide& side, const Seen& seen, std::uint32_t run) {
+  const estimation::NodeSums& sums = seen.sums;
+  side.sums.merge(sums);
+  for (const auto& [size, count] : seen.certain) side.certain_sizes[size] += count;
+  if (sums.samples + sums.certain_samples == 0) return;
+  side.values.push_back({run, sums.certain_bytes, sums.weighted_bytes, sums.bytes_variance});
+}
+
+void merge_side(SiteSide& into, const SiteSide& from) {
+  into.sums.merge(from.sums);
+  for (const auto& [size, count] : from.certain_sizes) into.certain_sizes[size] += count;
+  into.values.insert(into.values.end(), from.values.begin(), from.values.end());
+  std::ranges::stable_sort(into.values, {}, &RunValue::run);
+  std::vector<RunValue> merged;
+  for (const RunValue& value : into.values) {
+    if (merged.empty() || merged.back().run != value.run) {
+      merged.push_back(value);
+      continue;
+    }
+    merged.back().certain_bytes += value.certain_bytes;
+    merged.back().weighted_bytes += value.weighted_bytes;
+    merged.back().bytes_variance += value.bytes_variance;
+  }
+  into.values = std::move(merged);
+}
+
+std::vector<std::pair<std::uint32_t, Seen>> seen_by_stack(const profile::Recording& recording,
+                                                          const profile::Profile& profile) {
+  std::unordered_map<std::uint32_t, CertainSizes> certain;
+  for (const profile::Entry& entry : profile.entries) {
+    const bool is_sure = is_certain(count_of(entry, recording, profile));
+    if (is_sure) certain[entry.stack][entry.requested] += entry.count;
+  }
+  std::vector<std::pair<std::uint32_t, Seen>> seen;
+  for (const profile::Row& row : profile::table(recording, profile, profile::GroupBy::kStack)) {
+    const auto found = certain.find(row.stack);
+    seen.push_back(
+        {row.stack, {row.self, found == certain.end() ? CertainSizes{} : found->second}});
+  }
+  return seen;
+}
+
+std::vector<std::pair<std::uint32_t, profile::Profile>> parts_by_label(
+    const profile::Profile& profile) {
+  std::map<std::uint32_t, std::vector<profile::Entry>> by_label;
+  for (const profile::Entry& entry : profile.entries) by_label[entry.label].push_back(entry);
+  std::vector<std::pair<std::uint32_t, profile::Profile>> parts;
+  for (auto& [label, entries] : by_label) {
+    parts.emplace_back(label, with_entries(profile, std::move(entries)));
+  }
+  return parts;
+}
+
+}  // namespace geiger::compare
