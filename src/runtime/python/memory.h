@@ -24,16 +24,27 @@ class Memory {
  public:
   explicit Memory(Trust trust) : trust_(trust) {}
 
+  /// User space of x86-64, without the page at 0 and without an object's size at the end.
+  [[nodiscard]] static bool is_plausible(Address address) {
+    constexpr Address kFirst = 4096;
+    constexpr Address kLast = (Address{1} << 47) - 4096 - (Address{1} << 16);
+    return address - kFirst < kLast - kFirst;
+  }
+
   /// False: no address of an object, or not mapped.
   template <typename Value>
   [[gnu::always_inline]] bool read(Address address, Value& value) const {
-    if (!is_plausible(address)) [[unlikely]] {
-      return false;
-    }
+    return is_plausible(address) && read_member(address, 0, value);
+  }
+
+  /// A member of an object whose address is plausible. False: not mapped.
+  template <typename Value>
+  [[gnu::always_inline]] bool read_member(Address object, std::uint16_t offset,
+                                          Value& value) const {
     if (trust_ == Trust::kChecked) [[unlikely]] {
-      return ask_kernel(address, &value, sizeof value);
+      return ask_kernel(object + offset, &value, sizeof value);
     }
-    load(address, &value, sizeof value);
+    load(object + offset, &value, sizeof value);
     return true;
   }
 
@@ -46,9 +57,6 @@ class Memory {
   }
 
  private:
-  /// User space of x86-64, without the page at 0.
-  static bool is_plausible(Address address) { return address - 4096 < (Address{1} << 47) - 4096; }
-
   [[gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::always_inline]] static void load(
       Address address, void* bytes, std::size_t count) {
     __builtin_memcpy(bytes, reinterpret_cast<const void*>(address), count);
