@@ -11,18 +11,23 @@ constexpr std::size_t kLongestChain = 4096;
 constexpr Address kTypeOfObject = 8;
 constexpr Address kTagBits = 7;
 
+/// How far a chain may be followed. Before walks through several runs were tried, walks that were
+/// tried within one may be direct there.
+enum class Reach : std::uint8_t { kAll, kFirstRun };
+
 /// How memory is read and how runs end are parameters, so that the compiler leaves a frame few
 /// instructions: some 40 where reads are direct.
 template <Trust kTrust, Runs kRuns>
 class Chain {
  public:
-  Chain(const Interpreter& interpreter, const Frames& out)
+  Chain(const Interpreter& interpreter, const Frames& out, Reach reach)
       : layout_(interpreter.layout),
         code_type_(interpreter.code_type),
         start_(out.frames),
-        end_(out.frames + out.capacity) {}
+        end_(out.frames + out.capacity),
+        reach_(reach) {}
 
-  /// False: it could not be followed to its end.
+  /// False: it could not be followed to its end, or is longer than its reach.
   bool walk(Address state, Frames& out) {
     const bool is_whole = begin(state) && follow();
     end_run(kRuns == Runs::kShim ? 0 : link_);
@@ -59,7 +64,7 @@ class Chain {
   /// A shim ends its run, and lies in the native frame that ran it.
   bool pass_shim() {
     end_run(frame_);
-    return ++shims_ < kLongestChain && member(layout_.previous, frame_);
+    return ++shims_ < kLongestChain && member(layout_.previous, frame_) && reaches(frame_);
   }
 
   bool take() {
@@ -76,7 +81,7 @@ class Chain {
     } else if (++without_code_ == kLongestChain) {
       return false;
     }
-    if (!end_frame()) return false;
+    if (!end_frame(previous)) return false;
     frame_ = previous;
     return true;
   }
@@ -106,7 +111,7 @@ class Chain {
   }
 
   /// Goes on in the next run where this frame ends one.
-  bool end_frame() {
+  bool end_frame(Address previous) {
     if constexpr (kRuns == Runs::kShim) return true;
     std::uint8_t is_entry = 1;
     if constexpr (kRuns == Runs::kCframePerEntry) {
@@ -114,8 +119,12 @@ class Chain {
     }
     if (is_entry == 0) return true;
     end_run(link_);
-    return kRuns == Runs::kPerFrame || memory().read(link_ + layout_.chain_next, link_);
+    if (kRuns == Runs::kPerFrame) return true;
+    return memory().read(link_ + layout_.chain_next, link_) && reaches(previous);
   }
+
+  /// A run ended: whether the frame after it may be read.
+  [[nodiscard]] bool reaches(Address next) const { return reach_ == Reach::kAll || next == 0; }
 
   void end_run(Address native) {
     if (first_ != at_) first_->native = native;
@@ -137,6 +146,7 @@ class Chain {
   Frame* const end_;
   Frame* at_ = start_;
   Frame* first_ = start_;  ///< Where this run begins.
+  const Reach reach_;
   Address frame_ = 0;
   Address link_ = 0;  ///< The chain of addresses, at this run; 0 where there is none.
   std::size_t shims_ = 0;
@@ -145,18 +155,18 @@ class Chain {
 };
 
 template <Trust kTrust>
-bool walk_chain(const Interpreter& interpreter, Address state, Frames& out) {
+bool walk_chain(const Interpreter& interpreter, Address state, Reach reach, Frames& out) {
   switch (interpreter.layout.runs) {
     case Runs::kPerFrame:
-      return Chain<kTrust, Runs::kPerFrame>(interpreter, out).walk(state, out);
+      return Chain<kTrust, Runs::kPerFrame>(interpreter, out, reach).walk(state, out);
     case Runs::kCframePerFrame:
-      return Chain<kTrust, Runs::kCframePerFrame>(interpreter, out).walk(state, out);
+      return Chain<kTrust, Runs::kCframePerFrame>(interpreter, out, reach).walk(state, out);
     case Runs::kCframePerEntry:
-      return Chain<kTrust, Runs::kCframePerEntry>(interpreter, out).walk(state, out);
+      return Chain<kTrust, Runs::kCframePerEntry>(interpreter, out, reach).walk(state, out);
     case Runs::kShim:
       break;
   }
-  return Chain<kTrust, Runs::kShim>(interpreter, out).walk(state, out);
+  return Chain<kTrust, Runs::kShim>(interpreter, out, reach).walk(state, out);
 }
 
 /// Whether each run lies on the stack that was walked, further up than the one before.
@@ -173,9 +183,14 @@ bool lies_on(const unwind::Trace& native, const Frames& frames) {
 
 /// Checked walks that an interpreter is tried by, and how many may fail until then. One through a
 /// frame without code fails too: there are such for instants, as frames are cleared, but where the
-/// offsets are wrong all are. Only a walk through several runs has followed each of the links.
+/// offsets are wrong all are. Only a walk through several runs has followed each of the links; one
+/// through a single run has followed those that others of a single run need.
 constexpr std::uint32_t kTrial = 32;
 constexpr std::uint32_t kMostFailed = 8;
+
+bool is_tried(const std::atomic<std::uint32_t>& walks) {
+  return walks.load(std::memory_order_relaxed) >= kTrial;
+}
 
 bool has_several_runs(const Frames& frames) {
   std::size_t runs = 0;
@@ -186,9 +201,19 @@ bool has_several_runs(const Frames& frames) {
 void count_trial(Interpreter& interpreter, const Frames& frames, bool makes_sense) {
   if (makes_sense) {
     if (has_several_runs(frames)) interpreter.tried.fetch_add(1, std::memory_order_relaxed);
+    if (frames.count > 1) interpreter.tried_in_runs.fetch_add(1, std::memory_order_relaxed);
   } else if (interpreter.failed.fetch_add(1, std::memory_order_relaxed) >= kMostFailed) {
     interpreter.frames.store(InterpretedFrames::kImplausible, std::memory_order_relaxed);
   }
+}
+
+bool walk_checked(Interpreter& interpreter, const unwind::Trace& native, Address state,
+                  Frames& out) {
+  const bool is_trial = out.is_own && !is_tried(interpreter.tried);
+  const bool makes_sense = walk_chain<Trust::kChecked>(interpreter, state, Reach::kAll, out) &&
+                           lies_on(native, out) && (!is_trial || out.without_code == 0);
+  if (is_trial) count_trial(interpreter, out, makes_sense);
+  return makes_sense;
 }
 
 }  // namespace
@@ -201,14 +226,16 @@ Walked collect(Interpreter& interpreter, const unwind::Trace& native, Frames& ou
   const OwnState own = own_state(interpreter);
   if (own.state == 0) return Walked::kFrames;
   out.is_own = own.trust == Trust::kDirect && native.handler_frames == 0;
-  const bool is_trial = out.is_own && interpreter.tried.load(std::memory_order_relaxed) < kTrial;
-  trust = out.is_own && !is_trial ? Trust::kDirect : Trust::kChecked;
-  const bool makes_sense =
-      trust == Trust::kDirect
-          ? walk_chain<Trust::kDirect>(interpreter, own.state, out)
-          : walk_chain<Trust::kChecked>(interpreter, own.state, out) && lies_on(native, out) &&
-                (!is_trial || out.without_code == 0);
-  if (is_trial) count_trial(interpreter, out, makes_sense);
+  const Reach reach = is_tried(interpreter.tried) ? Reach::kAll : Reach::kFirstRun;
+  bool makes_sense = false;
+  trust = Trust::kDirect;
+  if (out.is_own && (reach == Reach::kAll || is_tried(interpreter.tried_in_runs))) {
+    makes_sense = walk_chain<Trust::kDirect>(interpreter, own.state, reach, out);
+  }
+  if (!makes_sense && (!out.is_own || reach == Reach::kFirstRun)) {
+    trust = Trust::kChecked;
+    makes_sense = walk_checked(interpreter, native, own.state, out);
+  }
   if (makes_sense) return Walked::kFrames;
   out.count = 0;
   return Walked::kUnreadable;
