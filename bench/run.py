@@ -132,7 +132,7 @@ def python(directory, rounds):
     """CPU time of Python programs over bare, at 512 KiB and by --python."""
     columns = {name: (env, [], "bare") for name, env in python_variants(directory).items()}
     print("workload         bare s" + "".join(f"{name:>8}" for name in columns if name != "bare"))
-    for workload in workloads.python_programs(directory):
+    for workload in workloads.python_programs(directory, scale=0.5):
         medians, bare = paired_ratios(workload, columns, rounds, directory)
         print(f"{workload.name:15} {bare:7.2f}"
               + "".join(f"{medians[name]:8.3f}" for name in columns if name != "bare"), flush=True)
