@@ -28,8 +28,8 @@ struct Functions {
   void (*free)(void*);
 };
 
-/// Leaves pools that are neither full nor empty, whatever the interpreter allocated before: at those
-/// edges pymalloc takes more instructions.
+/// Leaves pools that are neither full nor empty, whatever the interpreter allocated before: at
+/// those edges pymalloc takes more instructions.
 void break_up_pools(const Functions& functions, std::size_t size) {
   constexpr int kBlocks = 300;
   static void* blocks[kBlocks];

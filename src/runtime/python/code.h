@@ -23,7 +23,6 @@ struct Code {
 
   /// Differs for different code, also where it lies at the address of one that is gone.
   [[nodiscard]] std::uint64_t key() const;
-
 };
 
 [[nodiscard]] inline bool read_code(const Layout& layout, const Memory& memory, Address address,
