@@ -3,8 +3,8 @@
 
     bench/run.py [SECTION...] [--rounds N]
 
-Sections (default: all): cpu, instructions, life, startup, size, report, diff.  Build
-first; GEIGER_BUILD_DIR names the build (default: build/).  Every ratio is the median of
+Sections (default: all): cpu, instructions, python, python_instructions, life, startup, size,
+report, diff.  Build first; GEIGER_BUILD_DIR names the build (default: build/).  Every ratio is the median of
 paired runs: the variants of a round run one after another, in an order that turns
 with the round, and each is divided by that round's bare run.  No number here is a
 test: tests must not be timed.
@@ -121,6 +121,37 @@ def instructions(directory, _):
         print(f"{workload.name:10} {bare / 1e6:12.0f} {100 * (ours / bare - 1):7.2f} %", flush=True)
 
 
+def python_variants(directory):
+    """Column -> environment, by what `--python` sets."""
+    ours = geiger(512 * KIB, directory)
+    return {"bare": {}, "off": {**ours, "GEIGER_MODE": "nopython"},
+            "stacks": {**ours, "GEIGER_MODE": "pystacks"}, "all": ours}
+
+
+def python(directory, rounds):
+    """CPU time of Python programs over bare, at 512 KiB and by --python."""
+    columns = {name: (env, [], "bare") for name, env in python_variants(directory).items()}
+    print("workload         bare s" + "".join(f"{name:>8}" for name in columns if name != "bare"))
+    for workload in workloads.python_programs(directory, scale=0.5):
+        medians, bare = paired_ratios(workload, columns, rounds, directory)
+        print(f"{workload.name:15} {bare:7.2f}"
+              + "".join(f"{medians[name]:8.3f}" for name in columns if name != "bare"), flush=True)
+
+
+def python_instructions(directory, _):
+    """Executed instructions added to Python programs at 512 KiB, by --python."""
+    columns = python_variants(directory)
+    print("workload         million bare" + "".join(f"{name:>8}" for name in columns if name != "bare"))
+    for workload in workloads.python_programs(directory, scale=0.5):
+        counts = {}
+        for name, env in columns.items():
+            counts[name] = count_instructions(workload, env)
+            remove_traces(directory)
+        print(f"{workload.name:15} {counts['bare'] / 1e6:13.0f}"
+              + "".join(f"{100 * (counts[name] / counts['bare'] - 1):6.2f} %"
+                        for name in columns if name != "bare"), flush=True)
+
+
 def life(directory, rounds):
     """One sample from capture to its free: every pair sampled, less the bare pair."""
     program = workloads.build_loops(directory)
@@ -216,7 +247,7 @@ def diff(directory, _):
 
 
 SECTIONS = {function.__name__: function
-            for function in (cpu, instructions, life, startup, size, report, diff)}
+            for function in (cpu, instructions, python, python_instructions, life, startup, size, report, diff)}
 
 
 def main():

@@ -74,6 +74,19 @@ def real_programs(directory, scale=1.0):
     ]
 
 
+# Script of bench/python -> turns that take about a second.
+PYTHON_SCRIPTS = {"json_records": 250, "django_requests": 400, "json_dumps": 6000, "pickles": 800,
+                  "nbody": 200000, "richards": 5000, "regexes": 1000, "deltablue": 4000}
+
+
+def python_programs(directory, interpreter="/usr/bin/python3", scale=1.0):
+    """Scripts with pymalloc and the same hashes in every run."""
+    scripts = pathlib.Path(__file__).resolve().parent / "python"
+    return [Workload(name, [interpreter, str(scripts / f"{name}.py"), str(max(1, int(turns * scale)))],
+                     {"PYTHONHASHSEED": "1"}, directory)
+            for name, turns in PYTHON_SCRIPTS.items()]
+
+
 def loops(directory):
     program = build_loops(directory)
     return [Workload("fix64", [program, "fix64", "40000000"], {}, directory),

@@ -13,6 +13,11 @@ the call to the jump into the original function or a checked call of it; `inside
 all that the loop executes in the preload library; `over_bare`, the whole program
 less the same program without the library: negative where operator new skips a
 wrapper of libstdc++.  Landing pads (endbr64) are not counted in the first two.
+
+The loops over CPython's small objects run in the machine's interpreter (hosts/python_loops.cc).
+`entry` is the free, so `library` less `entry` is the malloc.  `over_bare` also has what Debian's
+interpreter saves as long as its own functions are in place: built with a profile, it compares the
+pointer and runs an inlined copy of pymalloc.
 """
 import collections
 import concurrent.futures
@@ -56,6 +61,17 @@ PAIRS = {
     "new_aligned+delete_array_aligned_nothrow": "_ZdaPv" + ALIGNED + NOTHROW,
 }
 
+# Loop of tests/hosts/python_loops.cc -> its arguments.
+PYTHON = "/usr/bin/python3"
+PYTHON_LOOPS = {
+    "PyObject_Malloc+Free": ("PyObject", "malloc+free"),
+    "PyObject_Calloc+Free": ("PyObject", "calloc+free"),
+    "PyObject_Malloc+Realloc+Free": ("PyObject", "malloc+realloc+free"),
+    "PyMem_Malloc+Free": ("PyMem", "malloc+free"),
+}
+DOMAINS = {"PyMem": 1, "PyObject": 2}
+WALK = "geiger::capture::with_interpreted*"
+
 Cost = collections.namedtuple("Cost", "functions total")
 Row = collections.namedtuple("Row", "entry inside over_bare")
 
@@ -84,14 +100,32 @@ def parse(path):
     return Cost(functions, total)
 
 
+def command_of(name, count):
+    if name in PYTHON_LOOPS:
+        return python_command(count, *PYTHON_LOOPS[name])
+    return [harness.host("loops"), name, str(count)]
+
+
+def python_command(count, domain, loop, depth=1):
+    script = harness.ROOT / "tests" / "python" / "loops.py"
+    return [PYTHON, "-S", script, harness.host("libpython_loops.so"), domain, loop, str(count),
+            str(depth)]
+
+
+def free_of(domain):
+    inside = "geiger::interpose::(anonymous namespace)::"
+    return f"void {inside}py_free<({inside}Domain){DOMAINS[domain]}>(void*, void*)"
+
+
 def callgrind(name, count, is_bare=False, interval=NEVER, mode="", layout=1):
     with tempfile.TemporaryDirectory() as directory:
         output = os.path.join(directory, "callgrind.out")
         preloads = [] if is_bare else [harness.preload_library()]
         env = {"GEIGER_DIR": directory, "GEIGER_INTERVAL": str(interval), "GEIGER_SEED": "1",
-               "GEIGER_CAPACITY": str(64 * harness.MIB), "GEIGER_MODE": mode, "LOOPS_LAYOUT": str(layout * 7919)}
+               "GEIGER_CAPACITY": str(64 * harness.MIB), "GEIGER_MODE": mode, "LOOPS_LAYOUT": str(layout * 7919),
+               "PYTHONHASHSEED": "1"}
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}",
-                   harness.host("loops"), name, str(count)]
+                   *command_of(name, count)]
         subprocess.run(command, check=True, capture_output=True,
                        env=harness.environment(preloads, env))
         return parse(output)
@@ -147,6 +181,7 @@ def filter_hits(pool):
 def measure():
     """The table: loop -> Row; and what filter hits add to a free."""
     pads, symbols = landing_pads(), {**SINGLES, **PAIRS}
+    symbols.update({name: free_of(domain) for name, (domain, _) in PYTHON_LOOPS.items()})
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         ours = dict(zip(symbols, pool.map(per_call, symbols)))
         bare = dict(zip(symbols, pool.map(lambda name: per_call(name, True), symbols)))
@@ -154,6 +189,21 @@ def measure():
     table = {name: row(symbol, ours[name], bare[name], pads) for name, symbol in symbols.items()}
     table[FILTER_HITS] = Row(hits, hits, hits)
     return table
+
+
+def python_walk(depth):
+    """Of one sample, from the native frames to the merged stack: all code is known."""
+    def walks(count):
+        with tempfile.TemporaryDirectory() as directory:
+            env = {"GEIGER_DIR": directory, "GEIGER_INTERVAL": "1", "GEIGER_SEED": "1",
+                   "PYTHONHASHSEED": "1", "GEIGER_CAPACITY": str(harness.GIB)}
+            done = subprocess.run(["valgrind", "--tool=callgrind", f"--toggle-collect={WALK}",
+                                   f"--callgrind-out-file={directory}/out",
+                                   *python_command(count, "PyObject", "malloc+free", depth)],
+                                  check=True, capture_output=True, text=True,
+                                  env=harness.environment([harness.preload_library()], env))
+            return int(re.search(r"Collected : (\d+)", done.stderr)[1])
+    return (walks(400) - walks(200)) / 200
 
 
 def format_table(table):
@@ -169,7 +219,7 @@ def format_table(table):
 class InstructionTable(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        harness.require("valgrind", "objdump")
+        harness.require("valgrind", "objdump", PYTHON)
         cls.table = measure()
 
     def test_golden(self):
@@ -193,6 +243,19 @@ class InstructionTable(unittest.TestCase):
                 self.assertLessEqual(self.table[name].entry, 7, name)
                 self.assertLessEqual(self.table[name].entry + hits, 9, name)
         self.assertLessEqual(self.table["new+delete_sized"].over_bare, 0)
+
+    def test_limits_of_small_objects(self):
+        for name in ("PyObject_Malloc+Free", "PyMem_Malloc+Free"):
+            row = self.table[name]
+            self.assertTrue(6 <= row.entry <= 7, (name, row))
+            self.assertTrue(6 <= row.inside - row.entry <= 8, (name, row))
+
+    def test_limits_of_walks_through_python(self):
+        """The fewest are there to see that walks were counted at all."""
+        for depth, least, most in ((2, 300, 1000), (50, 2500, 6000)):
+            count = python_walk(depth)
+            print(f"walk of {depth} Python frames: {count:.0f} instructions")
+            self.assertTrue(least <= count <= most, (depth, count))
 
 
 if __name__ == "__main__":

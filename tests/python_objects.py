@@ -89,7 +89,7 @@ class PythonObjects(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             done = subprocess.run([harness.BUILD / "bin" / "geiger", "run", "-q", "--no-symbolize",
                                    "--interval", "256", "--segments", "1MiB,30", "--",
-                                   "/usr/bin/python3", SCRIPTS / "keeping.py"],
+                                   "/usr/bin/python3", "-S", SCRIPTS / "keeping.py"],
                                   cwd=directory, capture_output=True, text=True, timeout=120)
             self.assertEqual(done.returncode, 0, done.stderr)
             traces = [trace_reader.read(path) for path in pathlib.Path(directory).glob("*/*.geiger")]

@@ -148,8 +148,8 @@ void Comparison::record(Side& side) const {
   const Scratch scratch;
   if (scratch.path().empty()) return;
   const std::string file = scratch.path() / "run.geiger";
-  std::vector<std::string> words{"/proc/self/exe", "run", "-q", "--no-symbolize",
-                                 "--fragmentation", "-o", file};
+  std::vector<std::string> words{"/proc/self/exe",  "run", "-q", "--no-symbolize",
+                                 "--fragmentation", "-o",  file};
   if (!side.runs.path.empty()) words.push_back("--malloc=" + side.runs.path);
   words.emplace_back("--");
   words.insert(words.end(), options_.program.begin(), options_.program.end());

@@ -197,9 +197,9 @@ void register_live(CLI::App& app, Work& work) {
   add_expression_options(*verb, options->selection);
   add_frame_options(*verb, options->selection.frames);
   add_program_words(*verb, options->program);
-  verb->formatter(std::make_shared<UsageFormatter>(
-      "geiger live [options] [PID | RUN]\n"
-      "       geiger live [options] -- PROGRAM [ARGUMENTS...]\n"));
+  verb->formatter(
+      std::make_shared<UsageFormatter>("geiger live [options] [PID | RUN]\n"
+                                       "       geiger live [options] -- PROGRAM [ARGUMENTS...]\n"));
   verb->footer(
       "\nReads the trace that the program writes, without slowing the program. Press ?\n"
       "for the keys. --json prints one line per update (docs/json.md). PROGRAM runs in\n"

@@ -43,14 +43,6 @@ std::uint64_t Code::key() const {
   return hash == 0 ? 1 : hash;
 }
 
-bool read_code(const Layout& layout, const Memory& memory, Address address, Code& code) {
-  code.address = address;
-  return memory.read(address + layout.first_line, code.first_line) &&
-         memory.read(address + layout.file, code.file) &&
-         memory.read(address + layout.name, code.name) &&
-         memory.read(address + layout.lines, code.lines);
-}
-
 std::size_t copy_text(const Layout& layout, const Memory& memory, Address object, char* to,
                       std::size_t room, bool& is_cut) {
   std::uint64_t length = 0;

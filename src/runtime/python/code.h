@@ -25,8 +25,26 @@ struct Code {
   [[nodiscard]] std::uint64_t key() const;
 };
 
-[[nodiscard]] bool read_code(const Layout& layout, const Memory& memory, Address address,
-                             Code& code);
+[[nodiscard]] inline bool read_code(const Layout& layout, const Memory& memory, Address address,
+                                    Code& code) {
+  code.address = address;
+  return Memory::is_plausible(address) &&
+         memory.read_member(address, layout.first_line, code.first_line) &&
+         memory.read_member(address, layout.file, code.file) &&
+         memory.read_member(address, layout.name, code.name) &&
+         memory.read_member(address, layout.lines, code.lines);
+}
+
+/// Whether the code that was read from an address is still what lies there: of an address that may
+/// be read directly.
+[[nodiscard]] inline bool is_still_there(const Layout& layout, const Code& code) {
+  const auto has = [&](std::uint16_t offset, auto value) {
+    decltype(value) now{};
+    return Memory(Trust::kDirect).read_member(code.address, offset, now) && now == value;
+  };
+  return has(layout.first_line, code.first_line) && has(layout.file, code.file) &&
+         has(layout.name, code.name) && has(layout.lines, code.lines);
+}
 
 /// Writes a string object as UTF-8 and returns its length in bytes; what does not fit is cut at a
 /// character, and `is_cut` set. 0 for what is no string.

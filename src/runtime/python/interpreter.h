@@ -33,8 +33,9 @@ struct Interpreter {
   int (*is_finalizing)();
   std::atomic<InterpretedFrames> frames;
   std::atomic<vocabulary::SmallObjects> small_objects;
-  /// Of the first walks, which are checked: how many there were, and how many made no sense.
-  std::atomic<std::uint32_t> tried, failed;
+  /// Of the first walks, which are checked: how many went through several runs, how many through
+  /// several frames, and how many made no sense.
+  std::atomic<std::uint32_t> tried, tried_in_runs, failed;
 };
 
 /// Looks at the modules that stacks went through since the last look. A comparison if there are

@@ -20,7 +20,6 @@ constexpr Layout kFrames38 = {.runs = Runs::kPerFrame,
                               .previous = 24,
                               .instruction = 104,
                               .owner = 0,
-                              .instruction_bytes = 2,
                               .first_line = kFromType,
                               .file = kFromType,
                               .name = kFromType,
@@ -35,7 +34,6 @@ constexpr Layout frames310() {
   layout.chain = 48;
   layout.chain_next = 8;
   layout.instruction = 96;
-  layout.instruction_bytes = 1;
   return layout;
 }
 
@@ -50,7 +48,6 @@ constexpr Layout frames311() {
   layout.previous = 48;
   layout.instruction = 56;
   layout.owner = 68;
-  layout.instruction_bytes = 0;
   return layout;
 }
 
@@ -116,7 +113,7 @@ Known ask_code_type(std::uint32_t minor, Address code_type, Layout& layout) {
   layout.file = member(code_type, "co_filename");
   layout.name = member(code_type, minor >= kHasQualifiedNames ? "co_qualname" : "co_name");
   layout.lines = member(code_type, minor >= kHasLineTable ? "co_linetable" : "co_lnotab");
-  if (layout.instruction_bytes == 0) layout.bytecode = offset_at(code_type + kTypeBasicSize);
+  if (minor >= kHasQualifiedNames) layout.bytecode = offset_at(code_type + kTypeBasicSize);
   return is_plausible(layout) ? Known::kYes : Known::kImplausible;
 }
 

@@ -29,11 +29,9 @@ struct Layout {
   /// The innermost frame: of the first element of the chain, or of the state.
   std::uint16_t frame;
   bool is_frame_in_chain;
-  /// Of a frame.
+  /// Of a frame. The instruction is a pointer into the code, up to 3.10 a number.
   std::uint16_t code, previous, instruction;
   std::uint16_t owner;  ///< Byte: kCframePerEntry: not 0 ends a run; kShim: at least 3 is a shim.
-  /// The instruction is an i32 of so many bytes per unit; 0: a pointer into the code.
-  std::uint8_t instruction_bytes;
   /// Of a code object.
   std::uint16_t first_line, file, name, lines, bytecode;
   /// Of a string: of its characters if it is ASCII, else.

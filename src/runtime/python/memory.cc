@@ -7,10 +7,12 @@
 
 namespace geiger::python {
 
-GEIGER_SLOW_PATH bool Memory::ask_kernel(Address address, void* bytes, std::size_t count) {
+GEIGER_SLOW_PATH long Memory::own_pid() { return base::raw_syscall(SYS_getpid); }
+
+GEIGER_SLOW_PATH bool Memory::ask_kernel(long pid, Address address, void* bytes,
+                                         std::size_t count) {
   const iovec to{bytes, count};
   const iovec from{reinterpret_cast<void*>(address), count};
-  const long pid = base::raw_syscall(SYS_getpid);
   const long got = base::raw_syscall(SYS_process_vm_readv, pid, reinterpret_cast<long>(&to), 1,
                                      reinterpret_cast<long>(&from), 1, 0);
   return got == static_cast<long>(count);

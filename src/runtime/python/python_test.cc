@@ -235,8 +235,7 @@ class Walk : public testing::Test {
 
   Walked collect_all() {
     frames = {.frames = room_.data(), .capacity = room_.size()};
-    Trust trust{};
-    return collect(interpreter_, native_, frames, trust);
+    return collect(interpreter_, native_, frames, trust_);
   }
 
   /// Native frames as their index, others as 100 + their instruction.
@@ -262,6 +261,7 @@ class Walk : public testing::Test {
   std::array<Frame, 8> room_{};
   Interpreter interpreter_{};
   Frames frames{};
+  Trust trust_{};
 };
 
 TEST_F(Walk, PutsEachRunBehindTheNativeFrameThatRunsIt) {
@@ -355,11 +355,26 @@ TEST_F(Walk, TheFirstWalksAreChecked) {
   frame(code(), 2);
   for (int i = 0; i < 40; ++i) ASSERT_EQ(collect_all(), Walked::kFrames);
   EXPECT_EQ(interpreter_.tried.load(), 0U) << "of one run: not every link was followed";
+  EXPECT_EQ(interpreter_.tried_in_runs.load(), 32U);
+  EXPECT_EQ(trust_, Trust::kDirect) << "within one run those that are needed were";
+  EXPECT_EQ(frames.count, 2U);
   shim(50);
   frame(code(), 3);
+  ASSERT_EQ(collect_all(), Walked::kFrames);
+  EXPECT_EQ(trust_, Trust::kChecked) << "a second run";
+  EXPECT_THAT(merged(), ElementsAre(0, 1, 103, 2, 3, 102, 101, 4));
   for (int i = 0; i < 40; ++i) ASSERT_EQ(collect_all(), Walked::kFrames);
+  EXPECT_EQ(trust_, Trust::kDirect);
   EXPECT_EQ(interpreter_.tried.load(), 32U);
   EXPECT_EQ(interpreter_.failed.load(), 0U);
+}
+
+TEST_F(Walk, OneFrameAloneFollowsNoLink) {
+  interpreter_.tried = 0;
+  shim(130);
+  frame(code(), 1);
+  for (int i = 0; i < 40; ++i) ASSERT_EQ(collect_all(), Walked::kFrames);
+  EXPECT_EQ(trust_, Trust::kChecked);
 }
 
 }  // namespace

@@ -5,128 +5,169 @@
 namespace geiger::python {
 namespace {
 
-/// Frames of a chain, with those that have no code: more is a chain that goes in a circle.
+/// Shims of a chain, and frames without code: more is a chain that goes in a circle. One of frames
+/// with code ends where there is no room for more.
 constexpr std::size_t kLongestChain = 4096;
 constexpr Address kTypeOfObject = 8;
 constexpr Address kTagBits = 7;
 
+/// How far a chain may be followed. Before walks through several runs were tried, walks that were
+/// tried within one may be direct there.
+enum class Reach : std::uint8_t { kAll, kFirstRun };
+
+/// How memory is read and how runs end are parameters, so that the compiler leaves a frame few
+/// instructions: some 40 where reads are direct.
+template <Trust kTrust, Runs kRuns>
 class Chain {
  public:
-  Chain(const Interpreter& interpreter, const Memory& memory, Frames& out)
-      : interpreter_(interpreter), layout_(interpreter.layout), memory_(memory), out_(out) {}
+  Chain(const Interpreter& interpreter, const Frames& out, Reach reach)
+      : layout_(interpreter.layout),
+        code_type_(interpreter.code_type),
+        start_(out.frames),
+        end_(out.frames + out.capacity),
+        reach_(reach) {}
 
-  bool walk(Address state) {
-    if (!begin(state)) return false;
-    for (std::size_t i = 0; frame_ != 0; ++i) {
-      if (i == kLongestChain) return false;
-      if (!is_shim_passed()) return false;
-      if (was_shim_) continue;
-      if (!take() || out_.is_cut) return out_.is_cut;
+  /// False: it could not be followed to its end, or is longer than its reach.
+  bool walk(Address state, Frames& out) {
+    const bool is_whole = begin(state) && follow();
+    end_run(kRuns == Runs::kShim ? 0 : link_);
+    out.count = static_cast<std::size_t>(at_ - start_);
+    out.is_cut = is_cut_;
+    out.without_code = without_code_;
+    return is_whole || is_cut_;
+  }
+
+ private:
+  bool begin(Address state) {
+    if (layout_.chain != 0 && !memory().read(state + layout_.chain, link_)) return false;
+    if (!layout_.is_frame_in_chain) return memory().read(state + layout_.frame, frame_);
+    if (link_ == 0) return true;  // The thread begins.
+    return memory().read(link_ + layout_.frame, frame_);
+  }
+
+  bool follow() {
+    while (frame_ != 0) {
+      if (!Memory::is_plausible(frame_)) return false;
+      if constexpr (kRuns == Runs::kShim) {
+        std::uint8_t owner = 0;
+        if (!member(layout_.owner, owner)) return false;
+        if (owner >= kShimOwner) {
+          if (!pass_shim()) return false;
+          continue;
+        }
+      }
+      if (!take()) return false;
     }
     return true;
   }
 
-  /// Frames that were passed over.
-  [[nodiscard]] std::size_t without_code() const { return without_code_; }
-
- private:
-  bool begin(Address state) {
-    if (layout_.chain != 0 && !memory_.read(state + layout_.chain, link_)) return false;
-    if (!layout_.is_frame_in_chain) return memory_.read(state + layout_.frame, frame_);
-    if (link_ == 0) return true;  // The thread begins.
-    return memory_.read(link_ + layout_.frame, frame_);
-  }
-
   /// A shim ends its run, and lies in the native frame that ran it.
-  bool is_shim_passed() {
-    was_shim_ = false;
-    if (layout_.runs != Runs::kShim) return true;
-    std::uint8_t owner = 0;
-    if (!memory_.read(frame_ + layout_.owner, owner)) return false;
-    if (owner < kShimOwner) return true;
-    was_shim_ = true;
-    if (first_ != out_.count) out_.frames[first_].native = frame_;
-    first_ = out_.count;
-    return memory_.read(frame_ + layout_.previous, frame_);
+  bool pass_shim() {
+    end_run(frame_);
+    return ++shims_ < kLongestChain && member(layout_.previous, frame_) && reaches(frame_);
   }
 
   bool take() {
     Address code = 0;
     Address type = 0;
     Address previous = 0;
-    if (!memory_.read(frame_ + layout_.code, code)) return false;
+    if (!member(layout_.code, code) || !member(layout_.previous, previous)) return false;
     code &= ~kTagBits;
     // A frame that is being cleared has no code any more.
-    const bool is_code =
-        code != 0 && memory_.read(code + kTypeOfObject, type) && type == interpreter_.code_type;
-    if (!is_code) ++without_code_;
-    if (is_code && !add(code)) return false;
-    if (!memory_.read(frame_ + layout_.previous, previous)) return false;
-    if (!end_frame()) return false;
+    const bool is_code = Memory::is_plausible(code) &&
+                         memory().read_member(code, kTypeOfObject, type) && type == code_type_;
+    if (is_code) [[likely]] {
+      if (!add(code)) return false;
+    } else if (++without_code_ == kLongestChain) {
+      return false;
+    }
+    if (!end_frame(previous)) return false;
     frame_ = previous;
     return true;
   }
 
   bool add(Address code) {
-    if (out_.count == out_.capacity) {
-      out_.is_cut = true;
-      return true;
-    }
-    Frame& frame = out_.frames[out_.count];
-    frame.code = code;
-    if (!find_offset(code, frame.offset)) return false;
-    const Address begins = layout_.runs == Runs::kShim ? 0 : link_;  // A shim tells at its end.
-    frame.native = out_.count == first_ ? begins : kSameRun;
-    ++out_.count;
+    is_cut_ = at_ == end_;
+    if (is_cut_ || !find_offset(code, at_->offset)) return false;
+    at_->code = code;
+    at_->native = kSameRun;
+    ++at_;
     return true;
   }
 
   bool find_offset(Address code, std::uint32_t& offset) const {
-    offset = kNotBegun;
-    if (layout_.instruction_bytes != 0) {
+    if constexpr (kRuns == Runs::kPerFrame || kRuns == Runs::kCframePerFrame) {
       std::int32_t at = 0;
-      if (!memory_.read(frame_ + layout_.instruction, at)) return false;
-      if (at >= 0) offset = static_cast<std::uint32_t>(at) / layout_.instruction_bytes;
+      if (!member(layout_.instruction, at)) return false;
+      offset = at < 0 ? kNotBegun : static_cast<std::uint32_t>(at) / kInstructionBytes;
     } else {
       Address at = 0;
-      if (!memory_.read(frame_ + layout_.instruction, at)) return false;
-      const Address first = code + layout_.bytecode;
-      if (at >= first && (at - first) / 2 < kNotBegun) {
-        offset = static_cast<std::uint32_t>((at - first) / 2);
-      }
+      if (!member(layout_.instruction, at)) return false;
+      // What lies before the first one is far behind the last one.
+      const Address unit = (at - (code + layout_.bytecode)) / 2;
+      offset = unit < kNotBegun ? static_cast<std::uint32_t>(unit) : kNotBegun;
     }
     return true;
   }
 
   /// Goes on in the next run where this frame ends one.
-  bool end_frame() {
+  bool end_frame(Address previous) {
+    if constexpr (kRuns == Runs::kShim) return true;
     std::uint8_t is_entry = 1;
-    switch (layout_.runs) {
-      case Runs::kShim:
-        return true;
-      case Runs::kPerFrame:
-        break;
-      case Runs::kCframePerEntry:
-        if (!memory_.read(frame_ + layout_.owner, is_entry)) return false;
-        [[fallthrough]];
-      case Runs::kCframePerFrame:
-        if (is_entry != 0 && !memory_.read(link_ + layout_.chain_next, link_)) return false;
-        break;
+    if constexpr (kRuns == Runs::kCframePerEntry) {
+      if (!member(layout_.owner, is_entry)) return false;
     }
-    if (is_entry != 0) first_ = out_.count;
-    return true;
+    if (is_entry == 0) return true;
+    end_run(link_);
+    if (kRuns == Runs::kPerFrame) return true;
+    return memory().read(link_ + layout_.chain_next, link_) && reaches(previous);
   }
 
-  const Interpreter& interpreter_;
+  /// A run ended: whether the frame after it may be read.
+  [[nodiscard]] bool reaches(Address next) const { return reach_ == Reach::kAll || next == 0; }
+
+  void end_run(Address native) {
+    if (first_ != at_) first_->native = native;
+    first_ = at_;
+  }
+
+  static Memory memory() { return Memory(kTrust); }
+
+  template <typename Value>
+  bool member(std::uint16_t offset, Value& value) const {
+    return memory().read_member(frame_, offset, value);
+  }
+
+  static constexpr std::uint32_t kInstructionBytes = kRuns == Runs::kPerFrame ? 2 : 1;
+
   const Layout& layout_;
-  const Memory& memory_;
-  Frames& out_;
+  const Address code_type_;
+  Frame* const start_;
+  Frame* const end_;
+  Frame* at_ = start_;
+  Frame* first_ = start_;  ///< Where this run begins.
+  const Reach reach_;
   Address frame_ = 0;
-  Address link_ = 0;       ///< The chain of addresses, at this run.
-  std::size_t first_ = 0;  ///< Where this run begins in `out_`.
+  Address link_ = 0;  ///< The chain of addresses, at this run; 0 where there is none.
+  std::size_t shims_ = 0;
   std::size_t without_code_ = 0;
-  bool was_shim_ = false;
+  bool is_cut_ = false;
 };
+
+template <Trust kTrust>
+bool walk_chain(const Interpreter& interpreter, Address state, Reach reach, Frames& out) {
+  switch (interpreter.layout.runs) {
+    case Runs::kPerFrame:
+      return Chain<kTrust, Runs::kPerFrame>(interpreter, out, reach).walk(state, out);
+    case Runs::kCframePerFrame:
+      return Chain<kTrust, Runs::kCframePerFrame>(interpreter, out, reach).walk(state, out);
+    case Runs::kCframePerEntry:
+      return Chain<kTrust, Runs::kCframePerEntry>(interpreter, out, reach).walk(state, out);
+    case Runs::kShim:
+      break;
+  }
+  return Chain<kTrust, Runs::kShim>(interpreter, out, reach).walk(state, out);
+}
 
 /// Whether each run lies on the stack that was walked, further up than the one before.
 bool lies_on(const unwind::Trace& native, const Frames& frames) {
@@ -142,9 +183,14 @@ bool lies_on(const unwind::Trace& native, const Frames& frames) {
 
 /// Checked walks that an interpreter is tried by, and how many may fail until then. One through a
 /// frame without code fails too: there are such for instants, as frames are cleared, but where the
-/// offsets are wrong all are. Only a walk through several runs has followed each of the links.
+/// offsets are wrong all are. Only a walk through several runs has followed each of the links; one
+/// through a single run has followed those that others of a single run need.
 constexpr std::uint32_t kTrial = 32;
 constexpr std::uint32_t kMostFailed = 8;
+
+bool is_tried(const std::atomic<std::uint32_t>& walks) {
+  return walks.load(std::memory_order_relaxed) >= kTrial;
+}
 
 bool has_several_runs(const Frames& frames) {
   std::size_t runs = 0;
@@ -155,9 +201,19 @@ bool has_several_runs(const Frames& frames) {
 void count_trial(Interpreter& interpreter, const Frames& frames, bool makes_sense) {
   if (makes_sense) {
     if (has_several_runs(frames)) interpreter.tried.fetch_add(1, std::memory_order_relaxed);
+    if (frames.count > 1) interpreter.tried_in_runs.fetch_add(1, std::memory_order_relaxed);
   } else if (interpreter.failed.fetch_add(1, std::memory_order_relaxed) >= kMostFailed) {
     interpreter.frames.store(InterpretedFrames::kImplausible, std::memory_order_relaxed);
   }
+}
+
+bool walk_checked(Interpreter& interpreter, const unwind::Trace& native, Address state,
+                  Frames& out) {
+  const bool is_trial = out.is_own && !is_tried(interpreter.tried);
+  const bool makes_sense = walk_chain<Trust::kChecked>(interpreter, state, Reach::kAll, out) &&
+                           lies_on(native, out) && (!is_trial || out.without_code == 0);
+  if (is_trial) count_trial(interpreter, out, makes_sense);
+  return makes_sense;
 }
 
 }  // namespace
@@ -170,14 +226,16 @@ Walked collect(Interpreter& interpreter, const unwind::Trace& native, Frames& ou
   const OwnState own = own_state(interpreter);
   if (own.state == 0) return Walked::kFrames;
   out.is_own = own.trust == Trust::kDirect && native.handler_frames == 0;
-  const bool is_trial = out.is_own && interpreter.tried.load(std::memory_order_relaxed) < kTrial;
-  trust = out.is_own && !is_trial ? Trust::kDirect : Trust::kChecked;
-  const Memory memory(trust);
-  Chain chain(interpreter, memory, out);
-  const bool makes_sense = chain.walk(own.state) &&
-                           (trust == Trust::kDirect || lies_on(native, out)) &&
-                           (!is_trial || chain.without_code() == 0);
-  if (is_trial) count_trial(interpreter, out, makes_sense);
+  const Reach reach = is_tried(interpreter.tried) ? Reach::kAll : Reach::kFirstRun;
+  bool makes_sense = false;
+  trust = Trust::kDirect;
+  if (out.is_own && (reach == Reach::kAll || is_tried(interpreter.tried_in_runs))) {
+    makes_sense = walk_chain<Trust::kDirect>(interpreter, own.state, reach, out);
+  }
+  if (!makes_sense && (!out.is_own || reach == Reach::kFirstRun)) {
+    trust = Trust::kChecked;
+    makes_sense = walk_checked(interpreter, native, own.state, out);
+  }
   if (makes_sense) return Walked::kFrames;
   out.count = 0;
   return Walked::kUnreadable;

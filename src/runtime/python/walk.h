@@ -39,7 +39,8 @@ struct Frames {
   Frame* frames;
   std::size_t capacity;
   std::size_t count = 0;
-  bool is_cut = false;  ///< There are more.
+  bool is_cut = false;           ///< There are more.
+  std::size_t without_code = 0;  ///< Frames that were passed over.
   /// The thread holds the interpreter's lock, and no signal interrupted it.
   bool is_own = false;
 };

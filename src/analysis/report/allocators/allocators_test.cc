@@ -32,10 +32,10 @@ AllocatorsReport report_of(std::vector<AllocatorRuns> runs) {
 }
 
 TEST(CompareMalloc, NamesTheAllocatorThatTakesLess) {
-  const std::string text = to_text(report_of({runs_of("libc.so.6", 1, 100 * kMiB),
-                                              runs_of("mimalloc", 0.5, 120 * kMiB),
-                                              runs_of("jemalloc", 0.8, 90 * kMiB)}),
-                                   {});
+  const std::string text =
+      to_text(report_of({runs_of("libc.so.6", 1, 100 * kMiB), runs_of("mimalloc", 0.5, 120 * kMiB),
+                         runs_of("jemalloc", 0.8, 90 * kMiB)}),
+              {});
   EXPECT_THAT(text, HasSubstr("Under mimalloc 2.0.9 it takes 0.50 [0.50, 0.50] of the processor "));
   EXPECT_THAT(text, HasSubstr("jemalloc 2.0.9 it takes 0.80"));
   EXPECT_THAT(text, HasSubstr("its own (libc.so.6)"));
@@ -49,7 +49,8 @@ TEST(CompareMalloc, NamesNoneWhereNoneSurelyDoes) {
   }
   const auto report = report_of({runs_of("libc.so.6", 1, 100 * kMiB), scattered});
   EXPECT_LT(report.lines[1].cpu_ratio.value, 1);
-  EXPECT_THAT(to_text(report, {}), HasSubstr("In 5 rounds no allocator surely took less than its own"));
+  EXPECT_THAT(to_text(report, {}),
+              HasSubstr("In 5 rounds no allocator surely took less than its own"));
   // One run says nothing of its error.
   const auto once =
       report_of({runs_of("libc.so.6", 1, kMiB, 1), runs_of("mimalloc", 0.1, kMiB, 1)});

@@ -40,8 +40,8 @@ bool is_compared(const AllocatorLine& line) {
 }
 
 /// The allocator that surely takes less of something than the program's own, and least.
-const AllocatorLine* best_of(const AllocatorsReport& report, bool AllocatorLine::* takes_less,
-                             Estimate AllocatorLine::* ratio) {
+const AllocatorLine* best_of(const AllocatorsReport& report, bool AllocatorLine::*takes_less,
+                             Estimate AllocatorLine::*ratio) {
   const AllocatorLine* best = nullptr;
   for (const AllocatorLine& line : report.lines) {
     if (!is_compared(line) || !(line.*takes_less)) continue;
@@ -101,12 +101,12 @@ std::string to_text(const AllocatorsReport& report, const present::Style& style)
                     "\n";
   out += present::paint(
       style, present::Role::kFaint,
-      present::wrap(fmt::format("{}: {}, one run under each allocator in turn; ± and [ ] are {} "
-                                "intervals",
-                                present::printable(report.program),
-                                present::plural(report.rounds, "round"),
-                                present::level_text(report.level)),
-                    0, style.width));
+      present::wrap(
+          fmt::format("{}: {}, one run under each allocator in turn; ± and [ ] are {} "
+                      "intervals",
+                      present::printable(report.program), present::plural(report.rounds, "round"),
+                      present::level_text(report.level)),
+          0, style.width));
   out += "\n\n";
   using present::Column;
   out += table(report, style, {Column{"processor time"}, Column{"of its own"}},
@@ -128,15 +128,16 @@ std::string to_text(const AllocatorsReport& report, const present::Style& style)
   out += "\n";
   for (const AllocatorLine& line : report.lines) {
     if (line.runs.fault.empty()) continue;
-    out += present::wrap(fmt::format("{}: {}.", name_of(line.runs), line.runs.fault), 0,
-                         style.width) +
-           "\n";
+    out +=
+        present::wrap(fmt::format("{}: {}.", name_of(line.runs), line.runs.fault), 0, style.width) +
+        "\n";
   }
-  return out + present::wrap(
-                   "Kept: overhead, caches and free memory at the largest RSS; stranded: free "
-                   "memory that live objects keep from being returned. Both are of one recorded "
-                   "run.",
-                   0, style.width) +
+  return out +
+         present::wrap(
+             "Kept: overhead, caches and free memory at the largest RSS; stranded: free "
+             "memory that live objects keep from being returned. Both are of one recorded "
+             "run.",
+             0, style.width) +
          "\n";
 }
 

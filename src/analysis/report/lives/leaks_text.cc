@@ -142,10 +142,9 @@ std::string open_text(const LeakLine& line, const LeaksReport& report) {
     case Open::kSlowing:
       return "may or may not have slowed down";
     case Open::kAlone:
-      return fmt::format("p = {} alone, but q = {} among {}",
-                         present::p_value_text(line.site.p_value),
-                         present::p_value_text(line.site.q_value),
-                         present::plural(report.tested, "site"));
+      return fmt::format(
+          "p = {} alone, but q = {} among {}", present::p_value_text(line.site.p_value),
+          present::p_value_text(line.site.q_value), present::plural(report.tested, "site"));
     case Open::kNothing:
       break;
   }

@@ -18,6 +18,14 @@ namespace geiger::capture {
 struct InterpretedWalk {
   static constexpr std::size_t kName = 1024;
   static constexpr std::size_t kPath = 4096;
+  static constexpr std::size_t kKnownBits = 9;
+
+  /// Code that the thread met before, with its record: where it still lies at its address, a frame
+  /// takes a comparison of what is read and no hash of it. Address 0: none.
+  struct Known {
+    python::Code code;
+    trace::Ref ref;
+  };
 
   std::uint64_t native[trace::kMaxFrames];
   std::uint64_t stack_pointers[trace::kMaxFrames];
@@ -25,6 +33,8 @@ struct InterpretedWalk {
   std::uint64_t merged[trace::kMaxFrames];
   char name[kName];
   char file[kPath];
+  std::uint32_t known_in;  ///< Segment::number of the records that are known.
+  Known known[1 << kKnownBits];
 };
 
 namespace {
@@ -64,20 +74,54 @@ class CodeWriter {
  public:
   CodeWriter(Segment& segment, const python::Interpreter& interpreter, InterpretedWalk& walk,
              python::Trust trust)
-      : segment_(segment), interpreter_(interpreter), walk_(walk), memory_(trust) {}
+      : segment_(segment), interpreter_(interpreter), walk_(walk), trust_(trust), memory_(trust) {
+    const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
+    if (walk.known_in != number) [[unlikely]]
+      forget_slow(number);
+  }
 
   /// 0: it cannot be read, or there is no room.
-  trace::Ref find_or_write(Address address) {
-    python::Code code;
-    if (!python::read_code(interpreter_.layout, memory_, address, code)) return 0;
-    const std::uint64_t key = code.key();
-    if (const trace::Ref known = segment_.codes.find(key); known != 0) return known;
-    const trace::Ref ref = write(code);
-    if (ref != 0) segment_.codes.insert(key, ref);
-    return ref;
+  GEIGER_FAST_PATH trace::Ref find_or_write(Address address) {
+    constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15U;
+    InterpretedWalk::Known& known =
+        walk_.known[address * kSpread >> (64 - InterpretedWalk::kKnownBits)];
+    if (known.code.address == address && trust_ == python::Trust::kDirect &&
+        python::is_still_there(interpreter_.layout, known.code)) [[likely]] {
+      return known.ref;
+    }
+    return find_or_write_slow(address, known);
   }
 
  private:
+  GEIGER_SLOW_PATH void forget_slow(std::uint32_t number) {
+    for (InterpretedWalk::Known& known : walk_.known) known.code.address = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    walk_.known_in = number;
+  }
+
+  GEIGER_SLOW_PATH trace::Ref find_or_write_slow(Address address, InterpretedWalk::Known& known) {
+    python::Code code;
+    if (!python::read_code(interpreter_.layout, memory_, address, code)) return 0;
+    const std::uint64_t key = code.key();
+    trace::Ref ref = segment_.codes.find(key);
+    if (ref == 0) {
+      ref = write(code);
+      if (ref == 0) return 0;
+      segment_.codes.insert(key, ref);
+    }
+    remember(known, code, ref);
+    return ref;
+  }
+
+  /// What is known is whole at any instant: a handler may jump out of here.
+  static void remember(InterpretedWalk::Known& known, const python::Code& code, trace::Ref ref) {
+    known.code.address = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    known = {{0, code.first_line, code.file, code.name, code.lines}, ref};
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    known.code.address = code.address;
+  }
+
   GEIGER_SLOW_PATH trace::Ref write(const python::Code& code) {
     const python::Layout& layout = interpreter_.layout;
     bool is_cut = false;
@@ -113,6 +157,7 @@ class CodeWriter {
   Segment& segment_;
   const python::Interpreter& interpreter_;
   InterpretedWalk& walk_;
+  python::Trust trust_;
   python::Memory memory_;
 };
 
