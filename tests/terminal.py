@@ -109,7 +109,7 @@ class Terminal(unittest.TestCase):
             yield (*verb, "--help")
             parts = self.piped(*verb, "--help").stdout.split("Subcommands:\n")
             waiting += [(*verb, name) for part in parts[1:]
-                        for name in re.findall(r"(?m)^  ([a-z]\w*)", part.split("\n\n")[0])]
+                        for name in re.findall(r"(?m)^  ([a-z][\w-]*)", part.split("\n\n")[0])]
 
     def test_widths_of_help(self):
         helps = list(self.helps())

@@ -131,7 +131,10 @@ class Chain {
     first_ = at_;
   }
 
-  static Memory memory() { return Memory(kTrust); }
+  [[nodiscard]] Memory memory() const {
+    if constexpr (kTrust == Trust::kDirect) return Memory(Trust::kDirect);
+    return memory_;
+  }
 
   template <typename Value>
   bool member(std::uint16_t offset, Value& value) const {
@@ -141,6 +144,7 @@ class Chain {
   static constexpr std::uint32_t kInstructionBytes = kRuns == Runs::kPerFrame ? 2 : 1;
 
   const Layout& layout_;
+  const Memory memory_{kTrust};
   const Address code_type_;
   Frame* const start_;
   Frame* const end_;
