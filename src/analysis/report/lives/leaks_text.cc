@@ -244,8 +244,11 @@ std::string undecided_sites(const LeaksReport& report) {
   for (const auto& [open, reason] : reasons) {
     const std::string names = undecided_names(report, open);
     if (names.empty()) continue;
-    out += fmt::format("Undecided, {}: {}. A longer run or a smaller --interval decides.\n", reason,
-                       names);
+    const bool has_fewer =
+        open == Open::kAlone && report.options.search.by == profile::LifetimeGrouping::kStack;
+    out +=
+        fmt::format("Undecided, {}: {}. {} longer run or a smaller --interval decides.\n", reason,
+                    names, has_fewer ? "--by function judges fewer sites at once; a" : "A");
   }
   return out;
 }
