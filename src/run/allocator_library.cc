@@ -1,6 +1,7 @@
 #include "run/allocator_library.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -8,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -182,7 +185,7 @@ std::string AllocatorLibrary::preload_word() const {
 
 base::Outcome<AllocatorLibrary> find_allocator(const std::string& wanted) {
   if (wanted.find('/') != std::string::npos) return given_file(wanted);
-  const auto known = std::ranges::find(kKnown, wanted, &Known::name);
+  const auto* const known = std::ranges::find(kKnown, wanted, &Known::name);
   if (known == kKnown.end()) {
     return base::Failure{fmt::format(
         "unknown allocator '{}': mimalloc, jemalloc, tcmalloc, or the path of a library", wanted)};

@@ -38,10 +38,10 @@ void add_option(std::string& options, std::string_view option) {
 bool ask_node(Environment& environment, const std::vector<std::string>& program) {
   std::string& options = variable(environment, kNodeOptions);
   const bool has_map =
-      options.find(kAnyNodeMap) != options.npos ||
+      options.find(kAnyNodeMap) != std::string::npos ||
       std::ranges::any_of(program, [](const auto& word) { return word.starts_with(kAnyNodeMap); });
   if (!has_map) add_option(options, kNodeMap);
-  if (options.find(kNodeFrames) == options.npos) add_option(options, kNodeFrames);
+  if (options.find(kNodeFrames) == std::string::npos) add_option(options, kNodeFrames);
   return !has_map;
 }
 

@@ -17,7 +17,6 @@
 namespace geiger::compare {
 namespace {
 
-using estimation::NodeSums;
 using profile::GroupBy;
 using profile::kNone;
 using profile::Labels;

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 4> kPlaceStarts{" /", " node:", " file://
 /// Takes ":12" off the end.
 std::optional<std::uint32_t> take_number(std::string_view& text) {
   const std::size_t colon = text.rfind(':');
-  if (colon == text.npos) return std::nullopt;
+  if (colon == std::string_view::npos) return std::nullopt;
   const std::string_view digits = text.substr(colon + 1);
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -44,9 +44,9 @@ std::optional<Place> parse_place(std::string_view text) {
 }
 
 std::size_t start_of_place(std::string_view text) {
-  std::size_t first = text.npos;
+  std::size_t first = std::string_view::npos;
   for (const std::string_view start : kPlaceStarts) first = std::min(first, text.find(start));
-  return first != text.npos ? first : text.rfind(' ');
+  return first != std::string_view::npos ? first : text.rfind(' ');
 }
 
 std::string script_function(std::string_view name, const Place& place) {
@@ -60,11 +60,11 @@ std::optional<profile::Frame> script_frame(std::string_view name) {
       kScriptTags, [&](std::string_view candidate) { return name.starts_with(candidate); });
   if (tag == kScriptTags.end()) return std::nullopt;
   name.remove_prefix(tag->size());
-  if (!name.empty() && std::string_view("~^+*'-").find(name.front()) != name.npos) {
+  if (!name.empty() && std::string_view("~^+*'-").find(name.front()) != std::string_view::npos) {
     name.remove_prefix(1);
   }
   const std::size_t blank = start_of_place(name);
-  if (blank == name.npos) return std::nullopt;
+  if (blank == std::string_view::npos) return std::nullopt;
   const auto place = parse_place(name.substr(blank + 1));
   if (!place) return std::nullopt;
   const std::string function = script_function(name.substr(0, blank), *place);
@@ -75,14 +75,16 @@ std::optional<profile::Frame> script_frame(std::string_view name) {
 /// a class before the method. C++ has "::" there.
 std::optional<std::string_view> java_method(std::string_view name) {
   const std::size_t open = name.find('(');
-  if (open == name.npos || !name.ends_with(')') || name.find("::") != name.npos) {
+  if (open == std::string_view::npos || !name.ends_with(')') ||
+      name.find("::") != std::string_view::npos) {
     return std::nullopt;
   }
   const std::size_t blank = name.find(' ');
   if (blank >= open || name.rfind(' ', open) != blank) return std::nullopt;
   const std::string_view method = name.substr(blank + 1);
-  return method.substr(0, open - blank - 1).find('.') != method.npos ? std::optional(method)
-                                                                     : std::nullopt;
+  return method.substr(0, open - blank - 1).find('.') != std::string_view::npos
+             ? std::optional(method)
+             : std::nullopt;
 }
 
 }  // namespace

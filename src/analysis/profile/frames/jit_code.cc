@@ -48,13 +48,14 @@ bool is_script(std::string_view file) {
 }
 
 bool is_script_library(std::string_view file) {
-  return file.starts_with("node:") || file.find("/node_modules/") != file.npos;
+  return file.starts_with("node:") || file.find("/node_modules/") != std::string_view::npos;
 }
 
 bool is_java_method(std::string_view function) {
   const std::size_t open = function.find('(');
-  return open != function.npos && function.ends_with(')') && function.find("::") == function.npos &&
-         function.find(' ') > open && function.substr(0, open).find('.') != function.npos;
+  return open != std::string_view::npos && function.ends_with(')') &&
+         function.find("::") == std::string_view::npos && function.find(' ') > open &&
+         function.substr(0, open).find('.') != std::string_view::npos;
 }
 
 bool is_java_library(std::string_view function) { return begins_with_one(function, kJavaPackages); }

@@ -271,7 +271,9 @@ bool starts_with_any(std::string_view text, const Texts& starts) {
 
 template <typename Texts>
 bool contains_any(std::string_view text, const Texts& parts) {
-  const auto is_in = [&](std::string_view part) { return text.find(part) != text.npos; };
+  const auto is_in = [&](std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+  };
   return std::ranges::any_of(parts, is_in);
 }
 
@@ -307,7 +309,7 @@ bool is_operator_new_of_class(std::string_view name) {
 /// traits for the language's own types, and those that it keeps to itself for any.
 bool is_of_standard_trait(std::string_view name) {
   const std::size_t as = name.find(" as ");
-  if (!name.starts_with('<') || as == name.npos) return false;
+  if (!name.starts_with('<') || as == std::string_view::npos) return false;
   const std::string_view type = name.substr(1, as - 1);
   const std::string_view trait = name.substr(as + 4);
   const bool is_primitive = std::ranges::find(kRustTypes, type) != kRustTypes.end();
@@ -368,9 +370,11 @@ bool is_standard_module(std::string_view path) {
 bool is_system_path(std::string_view path) { return starts_with_any(path, kSystemPaths); }
 
 bool is_standard_source(std::string_view file) {
-  return file.find("/include/c++/") != file.npos || file.find("/c++/v1/") != file.npos ||
-         file.starts_with("/rustc/") || file.find("/lib/rustlib/src/rust/library/") != file.npos ||
-         (file.find("/rustc-") != file.npos && file.find("/library/") != file.npos);
+  return file.find("/include/c++/") != std::string_view::npos ||
+         file.find("/c++/v1/") != std::string_view::npos || file.starts_with("/rustc/") ||
+         file.find("/lib/rustlib/src/rust/library/") != std::string_view::npos ||
+         (file.find("/rustc-") != std::string_view::npos &&
+          file.find("/library/") != std::string_view::npos);
 }
 
 bool is_package_source(std::string_view file) { return contains_any(file, kPackagePaths); }
@@ -389,10 +393,11 @@ bool is_python_library(std::string_view path) {
   return std::ranges::any_of(kPythonLibraries, [&](std::string_view folder) {
     // "/lib/python3.11/", "/usr/lib/python3/", and no "/lib/python_of_mine/".
     const std::size_t at = path.find(folder);
-    if (at == path.npos) return false;
+    if (at == std::string_view::npos) return false;
     const std::string_view rest = path.substr(at + folder.size());
     const std::size_t end = rest.find_first_not_of("0123456789.");
-    return end != rest.npos && end > 0 && (rest[end] == '/' || rest.substr(end, 4) == "zip/");
+    return end != std::string_view::npos && end > 0 &&
+           (rest[end] == '/' || rest.substr(end, 4) == "zip/");
   });
 }
 
@@ -407,10 +412,11 @@ bool is_python_start_up(std::string_view function, std::string_view file) {
   const std::string_view name = file_name_of(file);
   if (name == "runpy.py" || file == "<frozen runpy>") return true;
   if (name == "threading.py" && is_python_library(file)) {
-    return function.find("_bootstrap") != function.npos;
+    return function.find("_bootstrap") != std::string_view::npos;
   }
   const std::string_view folder = file.substr(0, file.size() - name.size());
-  return function == "<module>" && folder.ends_with("/bin/") && name.find('.') == name.npos;
+  return function == "<module>" && folder.ends_with("/bin/") &&
+         name.find('.') == std::string_view::npos;
 }
 
 }  // namespace geiger::profile

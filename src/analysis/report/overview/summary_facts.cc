@@ -9,6 +9,7 @@
 #include "analysis/present/extent.h"
 #include "analysis/present/format.h"
 #include "analysis/present/names.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/memory/measured.h"
 
