@@ -187,6 +187,10 @@ class Recipes(harness.ProcessTest):
             self.assertEqual(done.returncode, code, done.stdout + done.stderr)
             self.assertIn("2 passed", done.stdout)
             self.assertEqual(re.findall(r"(?m)^fail .*MiB +(\S+) ", done.stdout), failed)
+        pathlib.Path(self.directory, "typed").write_text("max-bytes 1GiB label module=nosuch\n")
+        done = subprocess.run([GEIGER, "check", "--budget", "typed", "run.geiger"], cwd=self.directory,
+                              capture_output=True, text=True)
+        self.assertIn("typed:1: nothing was sampled within label 'module=nosuch'", done.stderr)
         # One limit for each label: the code of pytest itself has none.
         done = subprocess.run([GEIGER, "check", "--json", "--by", "label", "--max-bytes", "16MiB",
                                "run.geiger"], cwd=self.directory, capture_output=True, text=True)

@@ -104,6 +104,7 @@ class Checker {
     Task task;
     name(task, spec.name(), spec.detail());
     task.result.source = spec.source;
+    task.result.is_of_label = spec.pattern.is_of_label();
     task.result.limit = spec.limit;
     task.subject = {.before = &site.before, .after = &site.after};
     if (spec.limit.measured == Measured::kGrowth) task.ignore_below = ignored_bytes_;

@@ -1,6 +1,8 @@
 // `geiger check`: a gate for CI with three answers.
 #include "analysis/report/compare/check.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -110,6 +112,15 @@ int exit_code_of(compare::Answer answer) {
   return kExitFailed;
 }
 
+/// A limit is kept by what never ran: a mistyped label, tests that did not start.
+void say_unseen_labels(const compare::Verdicts& verdicts) {
+  for (const compare::GateResult& result : verdicts.results) {
+    if (!result.is_of_label || result.samples_after > 0) continue;
+    terminal::complain(fmt::format("{}: nothing was sampled within label '{}'; did it run?",
+                                   result.source, result.name));
+  }
+}
+
 base::Outcome<int> print_check(const CheckArguments& options, const compare::Gates& gates,
                                const compare::Collected& collected,
                                std::vector<compare::GateSpec> not_compared) {
@@ -121,6 +132,7 @@ base::Outcome<int> print_check(const CheckArguments& options, const compare::Gat
       options.check,          std::move(verdicts), query::kind_of(options.selection),
       options.grouping,       collected.before,    collected.after,
       std::move(not_compared)};
+  say_unseen_labels(report.verdicts);
   const present::Style style = terminal::output_style(options.check.level);
   const bool has_text = options.junit != "-";
   const bool is_printed = options.is_json

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -111,8 +112,11 @@ base::Outcome<void> Comparison::choose_sides() {
   }
   for (const std::string& wanted : options_.wanted) {
     const auto library = run::find_allocator(wanted);
-    if (!library.has_value()) return base::Failure{"--allocators: " + library.reason()};
-    add_side(library.value());
+    if (!library.has_value()) {
+      return base::Failure{"--allocators: " + library.reason(), base::Fault::kRequest};
+    }
+    const auto is_same = [&](const Side& side) { return side.runs.path == library->path; };
+    if (std::ranges::none_of(sides_, is_same)) add_side(library.value());
   }
   return {};
 }
@@ -179,6 +183,8 @@ base::Outcome<int> Comparison::perform() {
   }
   report::AllocatorsReport report = report::allocators_report(std::move(runs), options_.level);
   report.program = fmt::format("{}", fmt::join(options_.program, " "));
+  const int status = sides_.front().status;
+  if (status != 0) report.ending = ending_text(status);
   return print(report, options_.level, options_.is_json) ? kExitOk : kExitFailed;
 }
 

@@ -50,6 +50,7 @@ struct AllocatorLine {
 struct AllocatorsReport {
   double level = 0.95;
   std::string program;               ///< As typed.
+  std::string ending;                ///< How every run failed: "exit code 2"; empty: none did.
   std::size_t rounds = 0;            ///< Runs under each allocator.
   std::vector<AllocatorLine> lines;  ///< The program's own first.
 };

@@ -15,6 +15,7 @@ std::string to_json(const AllocatorsReport& report) {
   present::JsonWriter json("compare-malloc");
   json.field("level", report.level).field("program", report.program);
   json.field("rounds", report.rounds);
+  if (!report.ending.empty()) json.field("ending", report.ending);
   json.objects("allocators", report.lines, [&](const AllocatorLine& line) {
     const AllocatorRuns& runs = line.runs;
     json.field("name", runs.name).field("version", runs.version).field("path", runs.path);

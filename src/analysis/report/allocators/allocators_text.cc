@@ -61,7 +61,7 @@ std::string finding(const AllocatorsReport& report) {
   };
   if (fast == nullptr && small == nullptr) {
     return fmt::format(
-        "In {} no allocator surely took less than its own, neither processor time nor memory.",
+        "In {} no allocator surely took less processor time or memory than the program's own.",
         present::plural(report.rounds, "round"));
   }
   std::string out = both(fast != nullptr ? *fast : *small);
@@ -107,7 +107,13 @@ std::string to_text(const AllocatorsReport& report, const present::Style& style)
                       present::printable(report.program), present::plural(report.rounds, "round"),
                       present::level_text(report.level)),
           0, style.width));
-  out += "\n\n";
+  out += "\n";
+  if (!report.ending.empty()) {
+    out += present::paint(style, present::Role::kWarning,
+                          fmt::format("Every run ended with {}.", report.ending)) +
+           "\n";
+  }
+  out += "\n";
   using present::Column;
   out += table(report, style, {Column{"processor time"}, Column{"of its own"}},
                [](const AllocatorLine& line) -> std::vector<std::string> {

@@ -1,5 +1,7 @@
 #include "analysis/report/overview/summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -165,15 +167,20 @@ constexpr Nanoseconds kLeastToSearch = 100'000'000;
 void add_leak(SummaryReport& report, const Recording& recording) {
   const bool can_tell = !report.is_part() && !report.is_aggregated && !report.options.is_followed &&
                         report.options.origin.empty();
-  if (!can_tell || report.samples > kMostToSearch) return;
-  if (profile::duration_of(recording) < kLeastToSearch) return;
+  if (!can_tell || profile::duration_of(recording) < kLeastToSearch) return;
+  if (report.samples > kMostToSearch) {
+    report.leak_note = fmt::format("leaks were not looked for among so many samples ({})",
+                                   present::exact_count(report.samples));
+    return;
+  }
   LeaksOptions options;
   options.search.level = report.options.level;
   LeaksReport leaks = leaks_report(recording, options);
-  if (leaks.finding() != LeakFinding::kSuspects) return;
-  std::string& name = leaks.lines.front().site.group.name;
-  name = naming::display_name(name);
-  report.leak = sentence(leaks);
+  if (leaks.finding() == LeakFinding::kClear || leaks.lines.empty()) return;
+  profile::LeakSite& site = leaks.lines.front().site;
+  site.group.name = naming::display_name(site.group.name);
+  if (leaks.finding() == LeakFinding::kSuspects) report.leak = sentence(leaks);
+  if (site.open == profile::Open::kAlone) report.leak_note = sentence(leaks);
 }
 
 /// What the report opens with, once its totals are known.

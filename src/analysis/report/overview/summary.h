@@ -80,6 +80,8 @@ struct SummaryReport {
   /// The finding about the program's own mappings, where they are more than its live heap ever was.
   std::optional<Finding> mapped_finding;
   std::string leak;  ///< The sentence on the first leak suspect; empty where there is none.
+  /// That a site may be one, or that none was looked for; else empty.
+  std::string leak_note;
   std::uint64_t samples = 0;  ///< Certain ones included.
   std::uint64_t certain_samples = 0;
   profile::ProcessTotals exact;

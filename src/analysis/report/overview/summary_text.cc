@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <span>
 
 #include "analysis/present/extent.h"
@@ -190,6 +191,11 @@ std::string finding_lines(const SummaryReport& report, const present::Style& sty
                           present::wrap(present::printable(report.leak), 0, style.width)) +
            "\n";
   }
+  if (!report.leak_note.empty()) {
+    std::string note = present::printable(report.leak_note);
+    note[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(note[0])));
+    out += present::wrap(note.ends_with('.') ? note : note + ".", 0, style.width) + "\n";
+  }
   return out + "\n";
 }
 
@@ -216,7 +222,7 @@ present::UnnamedModules unnamed_in(const SummaryReport& report, std::span<const 
 std::string next_command(const SummaryReport& report) {
   const std::string run =
       report.options.run.empty() ? "" : fmt::format(" {}", present::printable(report.options.run));
-  if (!report.leak.empty()) return fmt::format("geiger leaks{}", run);
+  if (!report.leak.empty() || !report.leak_note.empty()) return fmt::format("geiger leaks{}", run);
   return fmt::format("geiger table{}{}", run, kind_option(report));
 }
 
@@ -260,6 +266,7 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
     say(clause(report.finding), present::Role::kHeading);
   }
   if (!report.leak.empty()) say(present::printable(report.leak), present::Role::kWarning);
+  if (!report.leak_note.empty()) say(present::printable(report.leak_note), present::Role::kFaint);
   const std::string unnamed = unnamed_in(report, {}).clause();
   if (!unnamed.empty()) say(unnamed, present::Role::kFaint);
   out += fmt::format("geiger: {}; allocated {} (exactly {}{})\n",
