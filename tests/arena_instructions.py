@@ -9,13 +9,11 @@ rewrites it.  One chunk holds all and no drawn byte is reached: this is the fast
 plain arena (headers/plain_arena.h) has no virtual form, so `pmr` has no third column.
 """
 import re
-import sys
 import unittest
 
 import harness
 import loop_counts
 
-TABLE = harness.ROOT / "tests" / "golden" / "arena_instructions.txt"
 COUNT = 20000
 LOOPS = ("constant", "make", "sized", "aligned", "pmr")
 PROGRAM = harness.host("arena_loops")
@@ -34,15 +32,10 @@ def format_table(table):
     return "\n".join(lines) + "\n"
 
 
-class ArenaInstructions(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        harness.require("valgrind", "objdump")
-        cls.table = measure()
-
-    def test_golden(self):
-        self.assertEqual(format_table(self.table), TABLE.read_text(),
-                         "if meant: tests/arena_instructions.py --update, and say why")
+class ArenaInstructions(loop_counts.GoldenTable, unittest.TestCase):
+    name = "arena_instructions"
+    measure = staticmethod(measure)
+    format_table = staticmethod(format_table)
 
     def test_sampling_executes_the_same_instructions(self):
         for loop, counts in self.table.items():
@@ -65,7 +58,4 @@ class ArenaInstructions(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--update" in sys.argv:
-        TABLE.write_text(format_table(measure()))
-    else:
-        unittest.main()
+    loop_counts.main(ArenaInstructions)

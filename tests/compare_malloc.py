@@ -62,7 +62,7 @@ class OtherAllocators(unittest.TestCase):
         ran = self.here / "ran"
         for wanted, said in (("nedmalloc", "unknown allocator 'nedmalloc'"),
                              ("/nowhere/lib.so", "cannot read /nowhere/lib.so"),
-                             ("/etc/passwd", "no shared library"),
+                             ("/etc/passwd", "is not a shared library"),
                              ("/bin/true", "does not define malloc and free")):
             with self.subTest(wanted):
                 done = self.run_under(wanted, "touch", ran)

@@ -10,13 +10,11 @@ samples, and the last column is what each of them costs beyond that.  The plain 
 (headers/free_lists.h) ends in a null pointer and counts nothing.
 """
 import re
-import sys
 import unittest
 
 import harness
 import loop_counts
 
-TABLE = harness.ROOT / "tests" / "golden" / "list_instructions.txt"
 COUNT = 100000
 LOOPS = ("constant", "sized", "pairs")
 INTERVALS = {"off": "0", "on": str(1 << 50), "512 KiB": str(512 << 10)}
@@ -44,15 +42,10 @@ def format_table(table):
     return "\n".join(lines) + "\n"
 
 
-class ListInstructions(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        harness.require("valgrind", "objdump")
-        cls.table = measure()
-
-    def test_golden(self):
-        self.assertEqual(format_table(self.table), TABLE.read_text(),
-                         "if meant: tests/list_instructions.py --update, and say why")
+class ListInstructions(loop_counts.GoldenTable, unittest.TestCase):
+    name = "list_instructions"
+    measure = staticmethod(measure)
+    format_table = staticmethod(format_table)
 
     def test_sampling_executes_the_same_instructions(self):
         for loop, row in self.table.items():
@@ -75,7 +68,4 @@ class ListInstructions(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--update" in sys.argv:
-        TABLE.write_text(format_table(measure()))
-    else:
-        unittest.main()
+    loop_counts.main(ListInstructions)

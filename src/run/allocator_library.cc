@@ -67,7 +67,7 @@ std::string fault_of(const std::string& path) {
     return fmt::format("cannot read {}: {}", path, std::generic_category().message(errno));
   }
   const ElfFacts facts = read_elf_facts(path, {"malloc", "free"});
-  if (!facts.is_elf) return path + " is no shared library";
+  if (!facts.is_elf) return path + " is not a shared library";
   if (!facts.is_64_bit || facts.machine != kOwnMachine) {
     return path + " is a library for another kind of processor";
   }

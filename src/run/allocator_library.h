@@ -20,9 +20,9 @@ struct AllocatorLibrary {
   [[nodiscard]] std::string preload_word() const;
 };
 
-/// The library of `wanted`: "mimalloc", "jemalloc", "tcmalloc", or the path of a file. Fails,
-/// with what to do, where it is not installed, or is no library of this processor that defines
-/// malloc and free, or its path cannot stand in LD_PRELOAD.
+/// Finds the library for `wanted`: "mimalloc", "jemalloc", "tcmalloc", or the path of a file. Fails
+/// if it is not installed, if it is not a shared library for this processor that defines malloc and
+/// free, or if its path cannot be used in LD_PRELOAD; the reason says what to do.
 [[nodiscard]] base::Outcome<AllocatorLibrary> find_allocator(const std::string& wanted);
 
 /// Those of the three that are installed.

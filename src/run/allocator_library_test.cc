@@ -12,7 +12,7 @@ TEST(FindAllocator, SaysWhatIsWrong) {
   EXPECT_THAT(find_allocator("nedmalloc").reason(), HasSubstr("unknown allocator 'nedmalloc'"));
   EXPECT_EQ(find_allocator("/nowhere/libx.so").reason(),
             "cannot read /nowhere/libx.so: No such file or directory");
-  EXPECT_EQ(find_allocator("/etc/passwd").reason(), "/etc/passwd is no shared library");
+  EXPECT_EQ(find_allocator("/etc/passwd").reason(), "/etc/passwd is not a shared library");
   EXPECT_THAT(find_allocator("/bin/true").reason(), HasSubstr("does not define malloc and free"));
 }
 

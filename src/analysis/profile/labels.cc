@@ -14,7 +14,7 @@ namespace {
 struct Key {
   std::string_view name;
   std::uint32_t module;
-  std::string_view script;    ///< Takes the place of a module where there is none.
+  std::string_view script;    ///< Used instead of the module of frames that have none.
   std::uint32_t script_line;  ///< Of functions without a name: nothing else distinguishes them.
   bool operator==(const Key&) const = default;
 };

@@ -18,7 +18,7 @@ namespace geiger::profile {
 /// A method of the JDK.
 [[nodiscard]] bool is_java_library(std::string_view function);
 
-/// Pieces that are no function of the program's: adapters, stubs, the interpreter.
+/// Code that the runtime generates for itself: adapters, stubs, the interpreter.
 [[nodiscard]] bool is_jit_stub(std::string_view function);
 
 /// The executable or a shared object of a virtual machine: node, libjvm.so.
