@@ -25,13 +25,13 @@ BANNED = re.compile(r"^(v?f?printf|v?s?n?printf|f?puts|fputc|putchar|fopen|fclos
                     r"backtrace|localtime.*|gettext|strerror|setlocale)$")
 C_ENTRY_POINTS = {"malloc", "free", "calloc", "realloc", "reallocarray", "memalign",
                   "posix_memalign", "aligned_alloc", "valloc", "pvalloc", "free_sized",
-                  "free_aligned_sized"}
+                  "free_aligned_sized", "malloc_usable_size"}
 MAPPING_ENTRY_POINTS = {"mmap", "mmap64", "munmap", "mremap", "mprotect", "sbrk", "brk"}
 NOTHROW, ALIGNED = "RKSt9nothrow_t", "St11align_val_t"
 NEW = {f"_Zn{a}m{b}" for a in "wa" for b in ("", NOTHROW, ALIGNED, ALIGNED + NOTHROW)}
 DELETE = {f"_Zd{a}Pv{b}" for a in "la" for b in ("", "m", NOTHROW, ALIGNED, "m" + ALIGNED,
                                                  ALIGNED + NOTHROW)}
-NEVER_EXPORTED = {"malloc_usable_size", "mallinfo", "mallinfo2", "malloc_trim", "malloc_info",
+NEVER_EXPORTED = {"mallinfo", "mallinfo2", "malloc_trim", "malloc_info",
                   "malloc_stats", "mallopt", "dlopen", "dlclose", "close", "fork"}
 
 

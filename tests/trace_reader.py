@@ -23,7 +23,8 @@ VOID = 0x40
 CARRIED_THREAD = 0x02
 
 (SAMPLE, FREE, STACK, MODULE, THREAD, EPOCH, THREAD_NAME, NAME, MARK, MAPPING,
- UTILIZATION, CARRIED, CHECKPOINT, THINNING, TALLY, RESIDENCY, CODE, INTERPRETER) = range(1, 19)
+ UTILIZATION, CARRIED, CHECKPOINT, THINNING, TALLY, RESIDENCY, CODE, INTERPRETER,
+ FAULT) = range(1, 20)
 NAME_KINDS = {1: "label", 2: "type", 3: "heap"}
 MAPPING_KINDS = {1: "map", 2: "unmap", 3: "remap", 4: "break", 5: "protect"}
 STATES = ("starting", "sampling", "off", "exited", "continued", "stopped")
@@ -35,6 +36,9 @@ ENTRY_POINTS = ("malloc", "calloc", "realloc", "reallocarray", "posix_memalign",
                 "PyMem_Malloc", "PyMem_Calloc", "PyMem_Realloc")
 INTERPRETED_FRAMES = ("recorded", "unknown_version", "free_threaded", "implausible", "off")
 SMALL_OBJECTS = ("not_known", "sampled", "by_malloc", "other_pools", "off")
+FAULT_KINDS = {1: "use_after_free", 2: "overflow", 3: "underflow", 4: "double_free",
+               5: "invalid_free", 6: "bypassing_free"}
+ACCESSES = ("unknown", "read", "write", "free", "earlier_write")
 NOT_BEGUN = 0xffffff
 
 Header = collections.namedtuple("Header", (
@@ -68,6 +72,10 @@ Residency = collections.namedtuple("Residency", "ref time sample resident_bytes"
 Code = collections.namedtuple("Code", "ref cut interpreter first_line name file lines")
 Interpreter = collections.namedtuple("Interpreter", (
     "ref time start version frames small_objects"))
+
+Fault = collections.namedtuple("Fault", (
+    "ref thread time kind access address object bytes allocated freed allocated_by freed_by stack"
+    " allocated_stack freed_stack"))
 
 
 class FormatError(Exception):
@@ -128,7 +136,7 @@ class Trace:
         self.stacks, self.threads, self.epochs, self.names = {}, {}, {}, {}
         self.marks, self.mappings, self.utilization, self.residency = [], [], [], []
         self.carried, self.checkpoints, self.thinnings, self.tallies = [], [], [], []
-        self.code, self.interpreters = {}, {}
+        self.code, self.interpreters, self.faults = {}, {}, []
         self.uncommitted = 0
         self.records = 0
         self._read_records(data)
@@ -222,6 +230,10 @@ class Trace:
             time, start, version, frames, small = struct.unpack_from("<QQIII", body, 8)
             self.interpreters[ref] = Interpreter(ref, time, start, version,
                                                  INTERPRETED_FRAMES[frames], SMALL_OBJECTS[small])
+        elif kind == FAULT:
+            time, what, access, *rest = struct.unpack_from("<QII5Q5I", body, 8)
+            self.faults.append(Fault(ref, thread, time, FAULT_KINDS[what], ACCESSES[access],
+                                     *rest))
         else:
             raise FormatError(f"{self.path}: record type {kind} at {8 * ref}")
 

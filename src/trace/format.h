@@ -31,6 +31,7 @@
 
 #include "base/units.h"
 #include "vocabulary/entry_point.h"
+#include "vocabulary/fault.h"
 #include "vocabulary/interpreter.h"
 #include "vocabulary/losses.h"
 #include "vocabulary/mapping_kind.h"
@@ -68,6 +69,7 @@ enum class State : std::uint32_t {
 
 using vocabulary::DropCause;
 using vocabulary::EntryPoint;
+using vocabulary::FaultKind;
 using vocabulary::MappingKind;
 using vocabulary::StopReason;
 
@@ -135,6 +137,12 @@ struct FileHeader {
   std::atomic<std::int32_t> segment_errno;
   /// Stacks that lack an interpreter's frames, as they could not be read safely at that instant.
   std::atomic<std::uint32_t> unread_stacks;
+  /// Guard mode: one in so many samples is chosen to be guarded, 0 = none is.
+  std::uint32_t guard_rate;
+  std::atomic<vocabulary::GuardObstacle> guard_obstacle;
+  std::atomic<std::uint64_t> guard_chosen;
+  std::atomic<std::uint64_t> guard_large;  ///< Of the chosen ones, not guarded: too large.
+  std::atomic<std::uint64_t> guard_full;   ///< Likewise: no slot was free.
 };
 static_assert(sizeof(FileHeader) <= kControlOffset);
 
@@ -183,7 +191,8 @@ enum class RecordType : std::uint8_t {
   kResidency = 16,
   kCode = 17,
   kInterpreter = 18,
-  kMaxKnown = kInterpreter,
+  kFault = 19,
+  kMaxKnown = kFault,
 };
 
 /// Header word: type 8 | flags 8 | words 12 | cpu 12 | thread 24.
@@ -499,6 +508,27 @@ struct InterpreterRecord {
   std::uint32_t reserved;
 };
 static_assert(sizeof(InterpreterRecord) == 40);
+
+/// A wrong use of a guarded object, 88 bytes. The thread of the header did it, in `stack`, whose
+/// first address of an access is that of its instruction, + 1.
+struct FaultRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  FaultKind kind;
+  vocabulary::Access access;
+  std::uint64_t address;       ///< That was accessed or handed to free.
+  std::uint64_t object;        ///< Where the object begins; 0: there was none.
+  std::uint64_t bytes;         ///< Of it, as requested.
+  std::uint64_t allocated;     ///< ns; 0: not known.
+  std::uint64_t freed;         ///< ns; 0: it was not.
+  std::uint32_t allocated_by;  ///< Id of the thread as the kernel numbers it.
+  std::uint32_t freed_by;
+  Ref stack;
+  Ref allocated_stack;
+  Ref freed_stack;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(FaultRecord) == 88);
 
 // ----------------------------------------------------------------- chunks ---
 

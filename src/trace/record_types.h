@@ -52,6 +52,8 @@ constexpr void with_layout(RecordType type, Visit&& visit) {
       return visit(std::type_identity<CodeRecord>());
     case RecordType::kInterpreter:
       return visit(std::type_identity<InterpreterRecord>());
+    case RecordType::kFault:
+      return visit(std::type_identity<FaultRecord>());
   }
 }
 

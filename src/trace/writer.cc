@@ -188,6 +188,7 @@ void Writer::write_header(Bytes capacity, const Identity& identity) {
   header->tail.store(kRecordsOffset, std::memory_order_relaxed);
   header->state.store(State::kStarting, std::memory_order_relaxed);
   header->mode = identity.mode;
+  header->guard_rate = identity.guard_rate;
   header->pid = static_cast<std::uint32_t>(raw_syscall(SYS_getpid));
   header->parent_pid = static_cast<std::uint32_t>(raw_syscall(SYS_getppid));
   header->page_size = 4096;

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "runtime/capture/capture.h"
+#include "runtime/capture/guard/placing.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/sample/live_samples.h"
 #include "runtime/capture/tables/arena.h"
@@ -131,8 +132,12 @@ const char* broken_invariant() {
     found.require(filter.maybe_holds(reinterpret_cast<const void*>(key)),
                   "filter: it does not hold a live sample");
   });
-  found.require(filter.counts_all([](const auto& visit) { image.live.table.for_each(visit); }),
-                "filter: a slot counts other than its live samples");
+  const auto visit_all = [](const auto& visit) {
+    image.live.table.for_each(visit);
+    for_each_guarded_address(visit);
+  };
+  found.require(filter.counts_all(visit_all),
+                "filter: a slot counts other than its live samples and guarded objects");
   segment.stacks.for_each([&](std::uint32_t ref) {
     const auto end = static_cast<Ref>(segment.writer.tail() / 8);
     found.require(is_reference_to(segment, ref, end, RecordType::kStack),

@@ -54,7 +54,7 @@ TEST_F(Invariants, AreWalkedEverySoOften) {
 }
 
 TEST_F(Invariants, OfTheFilter) {
-  expect("filter: a slot counts other than its live samples",
+  expect("filter: a slot counts other than its live samples and guarded objects",
          [] { filter.add(test::address_of(77)); });
   expect("filter: it does not hold a live sample",
          [] { filter.remove(test::address_of(39), filter.mask()); });
@@ -97,7 +97,7 @@ TEST_F(Invariants, EndTheProcessWithTheirName) {
         filter.add(test::address_of(77));
         allocate(2);
       },
-      "filter: a slot counts other than its live samples");
+      "filter: a slot counts other than its live samples and guarded objects");
 }
 
 }  // namespace

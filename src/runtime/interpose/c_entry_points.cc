@@ -24,17 +24,15 @@ using unwind::Registers;
 GEIGER_SLOW_PATH void* malloc_slow(std::size_t size) {
   resolve();
   const Decision decision = capture::decide(size);
-  void* pointer = originals.malloc(size);
-  conclude(decision, pointer, size, EntryPoint::kMalloc, 0, caller_registers());
-  return pointer;
+  void* block = originals.malloc(size);
+  return conclude(decision, block, size, EntryPoint::kMalloc, 0, caller_registers());
 }
 
 GEIGER_SLOW_PATH void* calloc_slow(std::size_t count, std::size_t size) {
   resolve();
   const Decision decision = capture::decide(count * size);
-  void* pointer = originals.calloc(count, size);
-  conclude(decision, pointer, count * size, EntryPoint::kCalloc, 0, caller_registers());
-  return pointer;
+  void* block = originals.calloc(count, size);
+  return conclude(decision, block, count * size, EntryPoint::kCalloc, 0, caller_registers());
 }
 
 /// The tail of every realloc whose block may be a sample or whose new size was
@@ -43,15 +41,21 @@ void* reallocate(void* old, std::size_t size, const Decision& decision, EntryPoi
                  const Registers& caller) {
   const std::uint64_t taken =
       old != nullptr && capture::filter.maybe_holds(old) ? capture::take(old) : 0;
-  void* pointer = originals.realloc(old, size);
+  guard::Slot* slot = nullptr;
+  if (capture::is_guarded(old)) [[unlikely]] {
+    slot = capture::hold(old, caller);
+    if (slot == nullptr) capture::end_after_fault();
+  }
+  void* block = originals.realloc(slot == nullptr ? old : capture::refreshed_block(*slot), size);
   // Failure leaves the old block alone; realloc(p, 0) frees it, whatever it returns.
-  if (pointer == nullptr && size != 0) {
+  if (block == nullptr && size != 0) {
     capture::put_back(old, taken);
+    if (slot != nullptr) guard::restore(*slot);
   } else {
     capture::settle_taken(taken, caller);
+    if (slot != nullptr) capture::end_held(*slot, caller);
   }
-  conclude(decision, pointer, size, entry_point, 0, caller);
-  return pointer;
+  return conclude(decision, block, size, entry_point, 0, caller);
 }
 
 GEIGER_SLOW_PATH void* realloc_drawn_slow(void* old, std::size_t size) {
@@ -73,58 +77,54 @@ GEIGER_SLOW_PATH void* reallocarray_drawn_slow(void* old, std::size_t size) {
 GEIGER_SLOW_PATH void* memalign_slow(std::size_t alignment, std::size_t size) {
   resolve();
   const Decision decision = capture::decide(size);
-  void* pointer = originals.memalign(alignment, size);
-  conclude(decision, pointer, size, EntryPoint::kMemalign, alignment, caller_registers());
-  return pointer;
+  void* block = originals.memalign(alignment, size);
+  return conclude(decision, block, size, EntryPoint::kMemalign, alignment, caller_registers());
 }
 
 GEIGER_SLOW_PATH void* aligned_alloc_slow(std::size_t alignment, std::size_t size) {
   resolve();
   const Decision decision = capture::decide(size);
-  void* pointer = originals.aligned_alloc(alignment, size);
-  conclude(decision, pointer, size, EntryPoint::kAlignedAlloc, alignment, caller_registers());
-  return pointer;
+  void* block = originals.aligned_alloc(alignment, size);
+  return conclude(decision, block, size, EntryPoint::kAlignedAlloc, alignment, caller_registers());
 }
 
 GEIGER_SLOW_PATH int posix_memalign_slow(void** out, std::size_t alignment, std::size_t size) {
   resolve();
   const Decision decision = capture::decide(size);
-  const int error = originals.posix_memalign(out, alignment, size);
-  conclude(decision, error == 0 ? *out : nullptr, size, EntryPoint::kPosixMemalign, alignment,
-           caller_registers());
+  void* block = nullptr;
+  const int error = originals.posix_memalign(&block, alignment, size);
+  void* object = conclude(decision, error == 0 ? block : nullptr, size, EntryPoint::kPosixMemalign,
+                          alignment, caller_registers());
+  if (error == 0) *out = object;
   return error;
 }
 
 GEIGER_SLOW_PATH void* valloc_slow(std::size_t size) {
   resolve();
   const Decision decision = capture::decide(size);
-  void* pointer = originals.valloc(size);
-  conclude(decision, pointer, size, EntryPoint::kValloc, 4096, caller_registers());
-  return pointer;
+  void* block = originals.valloc(size);
+  return conclude(decision, block, size, EntryPoint::kValloc, 4096, caller_registers());
 }
 
 GEIGER_SLOW_PATH void* pvalloc_slow(std::size_t size) {
   resolve();
   const Decision decision = capture::decide(size);
-  void* pointer = originals.pvalloc(size);
-  conclude(decision, pointer, size, EntryPoint::kPvalloc, 4096, caller_registers());
-  return pointer;
+  void* block = originals.pvalloc(size);
+  return conclude(decision, block, size, EntryPoint::kPvalloc, 4096, caller_registers());
 }
 
 GEIGER_SLOW_PATH void free_slow(void* pointer) {
-  capture::release(pointer, caller_registers());
-  originals.free(pointer);
+  release(pointer, caller_registers(), [](void* block) { originals.free(block); });
 }
 
 GEIGER_SLOW_PATH void free_sized_slow(void* pointer, std::size_t size) {
-  capture::release(pointer, caller_registers());
-  originals.free_sized(pointer, size);
+  release(pointer, caller_registers(), [&](void* block) { originals.free_sized(block, size); });
 }
 
 GEIGER_SLOW_PATH void free_aligned_sized_slow(void* pointer, std::size_t alignment,
                                               std::size_t size) {
-  capture::release(pointer, caller_registers());
-  originals.free_aligned_sized(pointer, alignment, size);
+  release(pointer, caller_registers(),
+          [&](void* block) { originals.free_aligned_sized(block, alignment, size); });
 }
 
 }  // namespace
@@ -216,4 +216,11 @@ GEIGER_EXPORT void free_aligned_sized(void* pointer, std::size_t alignment, std:
     return free_aligned_sized_slow(pointer, alignment, size);
   }
   originals.free_aligned_sized(pointer, alignment, size);
+}
+
+/// Of a guarded object, which is not the allocator's, there is no more than was asked for.
+GEIGER_EXPORT std::size_t malloc_usable_size(void* pointer) {
+  if (capture::is_guarded(pointer)) [[unlikely]]
+    return capture::guarded_bytes(pointer);
+  return originals.next_usable_size(pointer);
 }

@@ -2,21 +2,52 @@
 #pragma once
 
 #include "runtime/capture/capture.h"
+#include "runtime/capture/guard/placing.h"
 #include "runtime/interpose/originals.h"
 #include "runtime/interpose/python_domains.h"
 
 namespace geiger::interpose {
 
-/// Records the decided allocation, or takes it back if it failed (null).
-inline void conclude(const capture::Decision& decision, void* pointer, std::size_t size,
-                     trace::EntryPoint entry_point, std::size_t alignment,
-                     const unwind::Registers& caller) {
-  if (pointer == nullptr) return capture::retract(decision, size);
+/// Records the decided allocation, or takes it back if it failed (null). Returns what the program
+/// is to get: the allocator's block, or where the object is guarded.
+[[nodiscard]] inline void* conclude(const capture::Decision& decision, void* block,
+                                    std::size_t size, trace::EntryPoint entry_point,
+                                    std::size_t alignment, const unwind::Registers& caller) {
+  if (block == nullptr) {
+    capture::retract(decision, size);
+    return nullptr;
+  }
+  void* object = block;
   if (decision.is_sample) {
-    capture::record(decision,
-                    {pointer, size, usable_size_of(pointer, size), entry_point, alignment}, caller);
+    const std::size_t usable = usable_size_of(block, size);
+    // pvalloc gives whole pages, whatever was asked for.
+    if (entry_point != trace::EntryPoint::kPvalloc) {
+      object = capture::place(decision, block, size, alignment);
+    }
+    capture::record(decision, {object, size, usable, entry_point, alignment}, caller);
   }
   look_after_python(decision);
+  return object;
+}
+
+/// The program frees `pointer`, which the filter let through: records it, and has the allocator
+/// free its block by `free_block(block)`. After a wrong free the program does not go on.
+template <class Free>
+void release(void* pointer, const unwind::Registers& caller, const Free& free_block) {
+  if (!capture::is_guarded(pointer)) [[likely]] {
+    capture::release(pointer, caller);
+    return free_block(pointer);
+  }
+  guard::Slot* slot = capture::hold(pointer, caller);
+  if (slot == nullptr) {
+    // The allocator has the first word, as it would have had.
+    if (void* block = capture::block_behind(pointer); block != nullptr) free_block(block);
+    capture::end_after_fault();
+  }
+  capture::release(pointer, caller);
+  void* block = slot->block;
+  capture::end_held(*slot, caller);
+  free_block(block);
 }
 
 }  // namespace geiger::interpose

@@ -27,10 +27,11 @@ GEIGER_SLOW_PATH void* new_slow(std::size_t size, Rest... rest) {
   if (may_pass(kEntryPoint) && passes_new_through) return (cxx_originals.*kOriginal)(size, rest...);
   const capture::Decision decision = capture::decide(size);
   const bool tries = new_is_malloc || !may_pass(kEntryPoint);
-  void* pointer = tries ? try_new(size, rest...) : (cxx_originals.*kOriginal)(size, rest...);
-  conclude(decision, pointer, size, kEntryPoint, alignment_of(rest...), unwind::caller_registers());
-  if (pointer == nullptr && tries) return (cxx_originals.*kOriginal)(size, rest...);
-  return pointer;
+  void* block = tries ? try_new(size, rest...) : (cxx_originals.*kOriginal)(size, rest...);
+  void* object = conclude(decision, block, size, kEntryPoint, alignment_of(rest...),
+                          unwind::caller_registers());
+  if (block == nullptr && tries) return (cxx_originals.*kOriginal)(size, rest...);
+  return object;
 }
 
 template <EntryPoint kEntryPoint, auto kOriginal, class... Rest>
@@ -43,8 +44,8 @@ GEIGER_FAST_PATH void* new_object(std::size_t size, Rest... rest) {
 
 template <auto kOriginal, class... Rest>
 GEIGER_SLOW_PATH void delete_slow(void* pointer, Rest... rest) {
-  capture::release(pointer, unwind::caller_registers());
-  (cxx_originals.*kOriginal)(pointer, rest...);
+  release(pointer, unwind::caller_registers(),
+          [&](void* block) { (cxx_originals.*kOriginal)(block, rest...); });
 }
 
 template <auto kOriginal, class... Rest>

@@ -11,8 +11,11 @@
 #include "base/clock.h"
 #include "runtime/capture/capture.h"
 #include "runtime/capture/control/utilization.h"
+#include "runtime/capture/guard/placing.h"
+#include "runtime/capture/guard/trap.h"
 #include "runtime/capture/program/mappings.h"
 #include "runtime/interpose/elf_lookup.h"
+#include "runtime/interpose/private_frees.h"
 
 namespace geiger::interpose {
 namespace {
@@ -263,6 +266,7 @@ constinit Originals originals = {
     .free_sized = First<&Originals::free_sized>::call,
     .free_aligned_sized = First<&Originals::free_aligned_sized>::call,
     .usable_size = First<&Originals::usable_size>::call,
+    .next_usable_size = First<&Originals::next_usable_size>::call,
     .pthread_create = First<&Originals::pthread_create>::call,
     .thrd_create = First<&Originals::thrd_create>::call,
 };
@@ -295,6 +299,7 @@ GEIGER_SLOW_PATH void resolve() {
   found.free_sized = free_without_size;
   found.free_aligned_sized = free_without_sizes;
   found.usable_size = unknown_usable_size;
+  found.next_usable_size = unknown_usable_size;
   found.pthread_create = no_threads;
   found.thrd_create = no_c11_threads;
   assign(found.malloc, allocator);
@@ -306,12 +311,16 @@ GEIGER_SLOW_PATH void resolve() {
   assign(found.free_aligned_sized, find_in(allocator.module, "free_aligned_sized"));
   // Only its own: another allocator's would look in front of a block that is not its.
   assign(found.usable_size, find_in(allocator.module, "malloc_usable_size"));
+  assign(found.next_usable_size, find_next("malloc_usable_size"));
   assign(found.pthread_create, find_next("pthread_create"));
   assign(found.thrd_create, find_next("thrd_create"));
   originals = found;
   capture::set_allocator_path(allocator.module->l_name);
   capture::set_mallctl(
       reinterpret_cast<capture::Mallctl>(find_in(allocator.module, "mallctl").address));
+  if (capture::may_guard() && frees_privately(allocator.module)) capture::forbid_guarding();
+  capture::set_freeing_functions(reinterpret_cast<const void*>(found.free),
+                                 reinterpret_cast<const void*>(found.realloc));
   find_clock();
   is_resolved = true;
   resolve_mappings();  // Now, as the loader's list may change under a later look.
@@ -343,6 +352,9 @@ void resolve_system() {
   assign(found.prctl, find_next("prctl"));
   assign(found.clone, find_next("clone"));
   assign(found.fork_bare, find_next("_Fork"));
+  assign(found.sigaction, find_next("sigaction"));
+  assign(found.signal, find_next("signal"));
+  capture::set_signal_function(found.sigaction);
   assign(found.syscall, find_next("syscall"));
   system_originals = found;
 }

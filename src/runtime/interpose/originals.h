@@ -16,6 +16,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/types.h>
 #include <threads.h>
 
@@ -36,7 +37,8 @@ struct Originals {
   void* (*pvalloc)(std::size_t);
   void (*free_sized)(void*, std::size_t);
   void (*free_aligned_sized)(void*, std::size_t, std::size_t);
-  std::size_t (*usable_size)(void*);
+  std::size_t (*usable_size)(void*);       ///< The allocator's own, or 0.
+  std::size_t (*next_usable_size)(void*);  ///< That the program would call.
   int (*pthread_create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   int (*thrd_create)(thrd_t*, thrd_start_t, void*);
 };
@@ -59,6 +61,8 @@ struct SystemOriginals {
   long (*syscall)(long, ...);
   int (*clone)(int (*)(void*), void*, int, void*, ...);
   pid_t (*fork_bare)();  ///< _Fork; null before glibc 2.34.
+  int (*sigaction)(int, const struct sigaction*, struct sigaction*);
+  sighandler_t (*signal)(int, sighandler_t);
 };
 [[gnu::visibility("hidden")]] extern constinit SystemOriginals system_originals;
 

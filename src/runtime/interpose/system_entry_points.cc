@@ -4,14 +4,18 @@
 //
 //   a seccomp filter, the end of the clock    the runtime must know before it is in force
 //   a fork without fork handlers              the child must know before it allocates
+//   an action for SIGSEGV                     guard mode's own stays in front of it
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "runtime/capture/control/confinement.h"
+#include "runtime/capture/guard/trap.h"
 #include "runtime/capture/image/image.h"
+#include "runtime/interpose/conclude.h"
 #include "runtime/interpose/originals.h"
 
 using namespace geiger;             // NOLINT: the C names below live outside.
@@ -111,4 +115,29 @@ pid_t enter_fork_bare() {
   const pid_t child = system_originals.fork_bare();
   if (child == 0) capture::begin_child();
   return child;
+}
+
+GEIGER_EXPORT int sigaction(int signal, const struct sigaction* wanted,
+                            struct sigaction* before) noexcept {
+  resolve_system();
+  const bool is_ours = signal == SIGSEGV && capture::is_trap_set();
+  if (!is_ours) [[likely]]
+    return system_originals.sigaction(signal, wanted, before);
+  capture::act_for_program(wanted, before);
+  return 0;
+}
+
+/// As the C library's: the handler stays, and interrupted calls are restarted.
+GEIGER_EXPORT sighandler_t signal(int signal, sighandler_t handler) noexcept {
+  resolve_system();
+  const bool is_ours = signal == SIGSEGV && handler != SIG_ERR && capture::is_trap_set();
+  if (!is_ours) [[likely]]
+    return system_originals.signal(signal, handler);
+  struct sigaction wanted {};
+  wanted.sa_handler = handler;
+  wanted.sa_flags = SA_RESTART;
+  sigaddset(&wanted.sa_mask, signal);
+  struct sigaction before {};
+  capture::act_for_program(&wanted, &before);
+  return before.sa_handler;
 }

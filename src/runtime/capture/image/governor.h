@@ -57,6 +57,7 @@ class Governor {
   static constexpr Nanoseconds kMostSampleCost = 20'000;
   static constexpr Nanoseconds kFreeCost = 200;
   static constexpr Nanoseconds kMappingCost = 1'000;
+  static constexpr Nanoseconds kGuardCost = 5'000;  ///< Of placing, and again of ending.
 
   /// Begins anew. 0: the interval is not ours.
   void start(std::uint64_t share_per_million);

@@ -12,6 +12,7 @@
 //   GEIGER_KEEP=NUMBER       traces of a process to keep, the oldest go (default 0: all; most 64)
 //   GEIGER_LIVE=NUMBER       live samples to keep track of; beyond, half of them at a time
 //                            are given up (default 4194304)
+//   GEIGER_GUARD=NUMBER      guard one in so many samples (default 0: none)
 //   GEIGER_BROKER=DIGITS     whom to ask for traces that the process may not make itself
 //                            (trace/broker.h)
 //   GEIGER_MODE=WORD,...     pure, fp, nochildren, paused, freestacks, nomappings,
@@ -26,6 +27,8 @@ namespace geiger::capture {
 
 /// Most traces of a process that can be kept when older ones go.
 inline constexpr std::uint64_t kMostKept = 64;
+
+inline constexpr std::uint64_t kMostGuardRate = 1'000'000;
 
 /// A cap below would be noise.
 inline constexpr std::uint64_t kLeastLive = 1024;
@@ -42,6 +45,7 @@ struct Settings {
   Bytes segment = 0;             ///< 0: never goes on in another trace.
   std::uint64_t keep = 0;        ///< 0: all.
   std::uint64_t live = 4194304;  ///< Cap of live samples, at least kLeastLive.
+  std::uint64_t guard_rate = 0;  ///< One in so many samples is guarded; 0: none.
   bool aggregates = false;
   std::uint64_t seed = 0;
   std::uint64_t root_pid = 0;  ///< The first process of the run, 0 = not said.

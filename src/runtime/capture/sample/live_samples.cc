@@ -2,6 +2,7 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
+#include "runtime/capture/guard/placing.h"
 #include "runtime/capture/image/checkpoint.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/sample/write.h"
@@ -60,7 +61,10 @@ bool insert_live(const void* key, std::uint64_t value) {
   if (!image.live.table.insert(reinterpret_cast<std::uint64_t>(key), value)) return false;
   filter.add(key);
   if (filter.is_too_small(image.live.table.size())) {
-    filter.grow([](const auto& visit) { image.live.table.for_each(visit); });
+    filter.grow([](const auto& visit) {
+      image.live.table.for_each(visit);
+      for_each_guarded_address(visit);
+    });
   }
   return true;
 }

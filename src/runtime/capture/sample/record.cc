@@ -4,6 +4,7 @@
 #include "runtime/capture/capture.h"
 #include "runtime/capture/control/residency_answer.h"
 #include "runtime/capture/control/utilization.h"
+#include "runtime/capture/guard/placing.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/invariants.h"
 #include "runtime/capture/sample/live_samples.h"
@@ -37,6 +38,7 @@ GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocat
   const void* key = key_of(allocation.address, allocation.heap);
   image.live.table.prefetch(reinterpret_cast<std::uint64_t>(key));
   const trace::Ref stack = record_stack(*segment, state, caller);
+  if (is_guarded(allocation.address)) note_allocation(allocation.address, *segment, state, stack);
   if (filter.maybe_holds(key)) close_unseen(*segment, state, key);
   const Seen seen{stack, base::monotonic_now()};
   const Written written = write_sample(*segment, decision, allocation, seen, key);

@@ -92,15 +92,16 @@ unwind::Mode walk_mode() {
   return image.settings.use_frame_pointers ? unwind::Mode::kFramePointers : unwind::Mode::kAuto;
 }
 
-trace::Ref write_stack(Segment& segment, const unwind::Trace& walked) {
+trace::Ref write_stack(Segment& segment, const std::uint64_t* frames, std::uint64_t count,
+                       bool is_truncated) {
   write_new_modules(segment);
-  const trace::Heading heading{.flags = walked.truncated ? trace::kFlagTruncated : std::uint8_t{0},
-                               .more_bytes = walked.count * sizeof(std::uint64_t)};
+  const trace::Heading heading{.flags = is_truncated ? trace::kFlagTruncated : std::uint8_t{0},
+                               .more_bytes = count * sizeof(std::uint64_t)};
   return trace::append<trace::StackRecord>(segment.writer, heading,
                                            [&](trace::StackRecord& record) {
-                                             record.count = walked.count;
-                                             memcpy(&record + 1, walked.frames,
-                                                    walked.count * sizeof(std::uint64_t));
+                                             record.count = count;
+                                             memcpy(&record + 1, frames,
+                                                    count * sizeof(std::uint64_t));
                                            })
       .ref;
 }
@@ -109,7 +110,7 @@ trace::Ref find_or_write(Segment& segment, const unwind::Trace& walked) {
   const std::uint64_t hash = walked.hash + (walked.truncated ? 1 : 0);
   if (const trace::Ref known = segment.stacks.find(hash); known != 0) return known;
   if (!wants_new_stacks(segment)) return 0;
-  const trace::Ref ref = write_stack(segment, walked);
+  const trace::Ref ref = write_stack(segment, walked.frames, walked.count, walked.truncated);
   if (ref != 0) segment.stacks.insert(hash, ref);
   return ref;
 }
@@ -120,9 +121,10 @@ trace::Ref walk_into(unwind::Trace& walked, Segment& segment, const ThreadState&
   return find_or_write(segment, walked);
 }
 
-GEIGER_SLOW_PATH trace::Ref record_nested(Segment& segment, const ThreadState& state,
+GEIGER_SLOW_PATH trace::Ref record_nested(Segment& segment, ThreadState& state,
                                           const unwind::Registers& caller) {
   std::uint64_t frames[kNestedFrames];
+  state.last_count = 0;
   unwind::Trace walked{.frames = frames, .capacity = kNestedFrames};
   return walk_into(walked, segment, state, caller);
 }
@@ -160,6 +162,10 @@ trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Regi
 trace::Ref record_native_stack(Segment& segment, ThreadState& state,
                                const unwind::Registers& caller) {
   return record(segment, state, caller, nullptr);
+}
+
+trace::Ref record_frames(Segment& segment, const std::uint64_t* frames, std::uint64_t count) {
+  return write_stack(segment, frames, count, true);
 }
 
 void expect_stack(const ThreadState& state) {

@@ -18,6 +18,9 @@ trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Regi
 trace::Ref record_native_stack(Segment& segment, ThreadState& state,
                                const unwind::Registers& caller);
 
+/// A record of frames that were walked before; 0: no room.
+trace::Ref record_frames(Segment& segment, const std::uint64_t* frames, std::uint64_t count);
+
 /// A sample is about to be recorded: has the processor fetch what walking the stack of the thread's
 /// last one needed, of which the next shares most.
 void expect_stack(const ThreadState& state);
