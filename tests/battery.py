@@ -19,6 +19,10 @@ import harness
 import trace_reader
 
 INTERVALS = (1, 4096, 512 * harness.KIB)
+# At which of them once more with every sample guarded.
+GUARDED = (1, 4096)
+# A module bound to the C library's own free, which cannot know guarded objects (docs/guard.md).
+CANNOT_GUARD = {"loading/deep_binding"}
 
 # Scenarios in which the program leaves the runtime no room for a whole recording:
 # there the program must be unharmed, and losses are allowed but must be counted.
@@ -54,11 +58,14 @@ class Battery(harness.ProcessTest):
             bare = harness.run_bare(command, cwd=cwd)
             left = files_in(cwd)
         self.assertNotIn(b"not so", bare.stdout, f"{program}/{name} fails bare")
-        for interval in INTERVALS:
+        kinds = [(interval, {}) for interval in INTERVALS]
+        if f"{program}/{name}" not in CANNOT_GUARD:
+            kinds += [(interval, {"GEIGER_GUARD": "1"}) for interval in GUARDED]
+        for interval, env in kinds:
             with tempfile.TemporaryDirectory() as cwd:
-                recorded = harness.record(command, interval, cwd=cwd)
+                recorded = harness.record(command, interval, cwd=cwd, env=env)
                 self.assert_same_outcome(bare, recorded.outcome,
-                                         f"{program}/{name} at interval {interval}")
+                                         f"{program}/{name} at interval {interval} {env}")
                 self.assertEqual(left, files_in(cwd), f"{program}/{name} left other files")
             self.check_traces(f"{program}/{name}", interval, recorded)
 
@@ -67,6 +74,7 @@ class Battery(harness.ProcessTest):
         for trace in recorded.traces:
             if name not in LEAVES_OPEN:
                 trace.check()
+            self.assertEqual(trace.faults, [], name)
             self.assertLess(abs(trace.z()), 6, f"{name} at {interval}")
         if name not in MAY_LOSE:
             for trace in recorded.traces:
@@ -111,6 +119,9 @@ class Battery(harness.ProcessTest):
 
     def test_sandboxed(self):
         self.check_program("sandboxed")
+
+    def test_traps(self):
+        self.check_program("traps")
 
     def test_registers(self):
         self.check_program("registers")

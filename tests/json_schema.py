@@ -27,6 +27,7 @@ STUDY = os.path.abspath(sys.argv.pop(1))
 STUDY_SCHEMA = json.loads(pathlib.Path(sys.argv.pop(1)).read_text())
 # Its reports have measures, estimates and selections as those of geiger do.
 STUDY_SCHEMA["$defs"] = {**SCHEMA["$defs"], **STUDY_SCHEMA["$defs"]}
+FAULTY = str(pathlib.Path(GEIGER).parent.parent / "hosts" / "faulty")
 PROGRAM = ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 300) for 1..20000; fork and wait; %h = ()']
 OPEN = {"measure"}  # Definitions that others extend.
 # Not one document but lines, and the data of a page: the tests of these verbs check them.
@@ -38,7 +39,7 @@ KINDS = ["live", "peak", "resident", "swapped", "untouched", "overhead", "live-o
          "usable", "live-usable", "stranded", "mapped", "mapped-peak", "mapped-total", "mapped-files", "reserved"]
 OF_A_RUN = (
     [["summary"], ["stats"], ["estimators"], ["rss"], ["rss", "--at", "last"],
-     ["marks"], ["doctor"], ["plan"], ["plan", "--change", "1MiB"], ["tree"],
+     ["marks"], ["faults"], ["doctor"], ["plan"], ["plan", "--change", "1MiB"], ["tree"],
      ["tree", "--inverted"], ["tree", "--kind", "mapped"], ["leaks"], ["leaks", "--all"],
      ["leaks", "--all", "--by", "function"]]
     + [["table", "--by", by] for by in GROUPS] + [["table", "--kind", kind] for kind in KINDS]
@@ -129,6 +130,13 @@ class JsonSchema(unittest.TestCase):
         for trace in [path.name for path in CORPUS.iterdir()] + ["sums.geiger"]:
             seen = [self.check(words[0], trace, *words[1:]) for words in OF_A_RUN]
             self.assertIn("doctor", seen, trace)
+
+    def test_report_of_faults(self):
+        subprocess.run([GEIGER, "run", "-q", "-o", "faulty.geiger", "--guard=1", "--interval", "1",
+                        "--", FAULTY, "reads_freed"], check=False, cwd=self.here, timeout=120)
+        self.assertEqual(self.check("faults", "faulty.geiger"), "faults")
+        self.assertEqual(len(self.document("faults", "faulty.geiger")["faults"]), 1)
+        self.assertIn("use after free", self.document("summary", "faulty.geiger")["fault"])
 
     def test_reports_of_two_runs(self):
         for before, after in (("a.geiger", "b.geiger"), ("hostile_names", "hostile_names")):

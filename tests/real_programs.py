@@ -56,6 +56,12 @@ class RealPrograms(harness.ProcessTest):
                 recorded = harness.record(command, interval, env=env, cwd=cwd, data=data)
                 self.assert_same_outcome(bare, recorded.outcome, f"interval {interval}")
                 self.check(recorded, interval, least)
+        with self.subTest("every sample guarded"):
+            guarded = harness.record(command, 4 * harness.KIB, cwd=cwd, data=data,
+                                     env={**(env or {}), "GEIGER_GUARD": "1"})
+            self.assert_same_outcome(bare, guarded.outcome, "guarded")
+            self.check(guarded, 4 * harness.KIB, minimum[1])
+            self.assertEqual([fault for trace in guarded.traces for fault in trace.faults], [])
         with self.subTest("exact totals"):
             self.check_exact(command, bare, is_deterministic, cwd=cwd, env=env, data=data)
 

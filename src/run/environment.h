@@ -14,12 +14,13 @@ struct RuntimeSettings {
   Bytes interval = 512 * kKiB;  ///< Sampling interval, >= 1.
   /// Share of processor time that the self-regulating interval may cost; 0: the interval is fixed.
   double share = 0;
-  Bytes capacity = 4 * kGiB;  ///< Bytes a trace may grow to.
-  Bytes segment = 0;          ///< Bytes after which a trace goes on in another; 0: never.
-  std::uint64_t keep = 0;     ///< Traces to keep of a process; 0: all.
-  std::uint64_t live = 0;     ///< Live samples to keep track of; 0: the runtime's default.
-  bool aggregates = false;    ///< Counts samples that are alike.
-  std::string broker;         ///< Digits of a TraceBroker; empty: there is none.
+  Bytes capacity = 4 * kGiB;     ///< Bytes a trace may grow to.
+  Bytes segment = 0;             ///< Bytes after which a trace goes on in another; 0: never.
+  std::uint64_t keep = 0;        ///< Traces to keep of a process; 0: all.
+  std::uint64_t live = 0;        ///< Live samples to keep track of; 0: the runtime's default.
+  std::uint64_t guard_rate = 0;  ///< One in so many samples is guarded; 0: none.
+  bool aggregates = false;       ///< Counts samples that are alike.
+  std::string broker;            ///< Digits of a TraceBroker; empty: there is none.
   std::optional<std::uint64_t> seed;
   bool is_pure = false;
   bool uses_frame_pointers = false;
@@ -36,8 +37,8 @@ struct RuntimeSettings {
 /// Words "NAME=value".
 using Environment = std::vector<std::string>;
 
-/// with_preload(), plus GEIGER_* for the run of process `program`. Variables of an enclosing `geiger run` are
-/// replaced, also those that are not set anew.
+/// with_preload(), plus GEIGER_* for the run of process `program`. Variables of an enclosing
+/// `geiger run` are replaced, also those that are not set anew.
 [[nodiscard]] Environment with_runtime(Environment inherited, const RuntimeSettings& settings,
                                        const std::string& preload, const std::string& directory,
                                        int program);

@@ -38,12 +38,14 @@ TEST(WithRuntime, ListsTheModes) {
   settings.seed = 0;
   settings.is_pure = settings.uses_frame_pointers = settings.starts_paused = true;
   settings.records_free_stacks = true;
+  settings.guard_rate = 16;
   settings.records_mappings = false;
   settings.follows_children = false;
   const auto words = with_runtime({}, settings, "/p.so", "/d", 7);
   EXPECT_THAT(words,
               Contains("GEIGER_MODE=root=7,pure,fp,nochildren,paused,freestacks,nomappings"));
   EXPECT_THAT(words, Contains("GEIGER_SEED=0"));
+  EXPECT_THAT(words, Contains("GEIGER_GUARD=16"));
 }
 
 TEST(WithoutRuntime, LeavesEverythingElseAlone) {

@@ -22,6 +22,7 @@ void cut_at(Recording& recording, std::span<const Nanoseconds> instants) {
   }
   std::erase_if(recording.mappings, is_later);
   std::erase_if(recording.marks, is_later);
+  std::erase_if(recording.faults, is_later);
   recording.utilization.clear();
   recording.residency_answers.clear();
   for (std::size_t i = 0; i < recording.processes.size(); ++i) {

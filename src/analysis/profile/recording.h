@@ -12,6 +12,7 @@
 #include "analysis/profile/memory/observations.h"
 #include "base/units.h"
 #include "vocabulary/entry_point.h"
+#include "vocabulary/fault.h"
 #include "vocabulary/interpreter.h"
 #include "vocabulary/losses.h"
 #include "vocabulary/mapping_kind.h"
@@ -176,6 +177,36 @@ struct ResidencyAnswer {
   Bytes resident = 0;  ///< Of its requested bytes.
 };
 
+/// A wrong use of a guarded object. All of them are recorded.
+struct Fault {
+  /// Where something was done to the object before.
+  struct Event {
+    Nanoseconds time = 0;   ///< 0: not known, or it was not done.
+    std::uint32_t tid = 0;  ///< As the kernel numbers threads.
+    std::uint32_t stack = kNone;
+  };
+  vocabulary::FaultKind kind = vocabulary::FaultKind::kUseAfterFree;
+  vocabulary::Access access = vocabulary::Access::kUnknown;
+  std::uint32_t process = 0;
+  std::uint32_t thread = kNone;
+  std::uint32_t stack = kNone;
+  Nanoseconds time = 0;
+  Address address = 0;
+  Address object = 0;  ///< 0: no object is known there.
+  Bytes bytes = 0;     ///< Of the object, as requested.
+  Event allocated, freed;
+};
+
+/// Guard mode of a process: how many of the samples were guarded.
+struct Guarding {
+  std::uint64_t rate = 0;  ///< One in so many is chosen; 0: guard mode is off.
+  std::uint64_t chosen = 0;
+  std::uint64_t large = 0;  ///< Of them, too large to be guarded.
+  std::uint64_t full = 0;   ///< Of them, those that found no room.
+  vocabulary::GuardObstacle obstacle = vocabulary::GuardObstacle::kNone;
+  [[nodiscard]] std::uint64_t guarded() const { return chosen - large - full; }
+};
+
 /// An interpreter that ran in a process.
 struct Interpreter {
   std::uint32_t process = 0;
@@ -251,6 +282,7 @@ struct Process {
   std::uint64_t uncommitted = 0;  ///< Records reserved but never committed.
   /// Stacks without their interpreted frames, which could not be read at that instant.
   std::uint64_t unread_stacks = 0;
+  Guarding guarding;
   /// The segments that were read, by number; empty for runtimes that do not write segments.
   std::vector<Segment> segments;
   Nanoseconds image_start = 0;  ///< CLOCK_MONOTONIC, of segment 0; 0 = not recorded.
@@ -298,6 +330,7 @@ struct Recording {
   std::vector<Utilization> utilization;
   std::vector<ResidencyAnswer> residency_answers;
   std::vector<Interpreter> interpreters;
+  std::vector<Fault> faults;
   /// Of heaps that the program manages itself: memory that may well be part of a
   /// sample of the process's own heap, so the two are never added.
   std::vector<Sample> heap_samples;

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "analysis/profile/stack_references.h"
+
 namespace geiger::profile {
 namespace {
 
@@ -82,17 +84,9 @@ std::size_t trim(Recording& recording, const LeadingFrames& leading) {
   }
   if (shortened == 0) return 0;
   const std::vector<std::uint32_t> moved = unify(recording.stacks);
-  const auto move = [&moved](std::uint32_t& stack) {
+  for_each_stack(recording, [&moved](std::uint32_t& stack, std::uint32_t /*process*/) {
     if (stack != kNone) stack = moved[stack];
-  };
-  for (std::vector<Sample>* samples : {&recording.samples, &recording.heap_samples}) {
-    for (Sample& sample : *samples) {
-      move(sample.stack);
-      move(sample.free_stack);
-    }
-  }
-  for (Tally& tally : recording.tallies) move(tally.alike.stack);
-  for (MappingEvent& event : recording.mappings) move(event.stack);
+  });
   return shortened;
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/profile/stack_references.h"
 #include "analysis/symbolize/frame_table.h"
 #include "analysis/symbolize/symbolize.h"
 
@@ -37,24 +38,11 @@ void mark_stack(const Recording& recording, std::uint32_t stack, std::vector<boo
 std::vector<bool> locations_of(const Recording& recording, std::uint32_t process) {
   std::vector<bool> used(recording.locations.size());
   std::vector<bool> is_done(recording.stacks.size());
-  const auto mark = [&](std::uint32_t stack) {
-    if (stack >= is_done.size() || is_done[stack]) return;
+  profile::for_each_stack(recording, [&](std::uint32_t stack, std::uint32_t user) {
+    if (user != process || stack >= is_done.size() || is_done[stack]) return;
     is_done[stack] = true;
     mark_stack(recording, stack, used);
-  };
-  for (const auto* samples : {&recording.samples, &recording.heap_samples}) {
-    for (const profile::Sample& sample : *samples) {
-      if (sample.process != process) continue;
-      mark(sample.stack);
-      mark(sample.free_stack);
-    }
-  }
-  for (const profile::Tally& tally : recording.tallies) {
-    if (tally.alike.process == process) mark(tally.alike.stack);
-  }
-  for (const profile::MappingEvent& event : recording.mappings) {
-    if (event.process == process) mark(event.stack);
-  }
+  });
   return used;
 }
 

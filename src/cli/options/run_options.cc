@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <memory>
 
@@ -86,6 +87,33 @@ void add_output_options(CLI::App& run, run::RunOptions& options) {
          size_into(options.runtime.capacity, "--trace-limit", kMiB, trace::kMaxCapacity),
          "Maximum size of one trace (default 4GiB)")
       ->type_name("SIZE");
+}
+
+/// "1" or "1/N".
+base::Outcome<std::uint64_t> parse_guard_rate(const std::string& text) {
+  constexpr std::uint64_t kMostRate = 1'000'000;
+  if (text == "1") return std::uint64_t{1};
+  std::uint64_t rate = 0;
+  const bool is_share = text.starts_with("1/");
+  const auto [end, error] =
+      std::from_chars(text.data() + (is_share ? 2 : 0), text.data() + text.size(), rate);
+  const bool is_whole = is_share && error == std::errc() && end == text.data() + text.size();
+  if (is_whole && rate >= 1 && rate <= kMostRate) return rate;
+  return base::Failure{
+      fmt::format("'{}' is not a share of the samples (1, or 1/2 to 1/{})", text, kMostRate)};
+}
+
+void add_guard_option(CLI::App& run, run::RuntimeSettings& runtime) {
+  const std::string help =
+      "Find use after free, overflows and wrong frees of this share\n"
+      "of the samples: --guard=1 all, --guard=1/16 (default) one in 16;\n"
+      "the program ends at the first wrong access (docs/guard.md)";
+  run.add_flag("--guard{1/16}", help)->check([&runtime](const std::string& text) -> std::string {
+    const auto rate = parse_guard_rate(text);
+    if (!rate.has_value()) return rate.reason();
+    runtime.guard_rate = rate.value();
+    return {};
+  });
 }
 
 void add_sampling_options(CLI::App& run, run::RunOptions& options) {
@@ -267,6 +295,7 @@ CLI::App* add_run_options(CLI::App& app, run::RunOptions& options) {
       "  geiger run --interval 64KiB -o build.geiger make\n");
   add_output_options(*run, options);
   add_sampling_options(*run, options);
+  add_guard_option(*run, options.runtime);
   add_bounds(*run, options);
   run->add_flag("--node", options.names_node,
                 "Name the functions of node's scripts (docs/node-and-java.md)");

@@ -31,6 +31,7 @@ void register_stats(CLI::App& app, Work& work);
 void register_marks(CLI::App& app, Work& work);
 void register_lifetimes(CLI::App& app, Work& work);
 void register_leaks(CLI::App& app, Work& work);
+void register_faults(CLI::App& app, Work& work);
 void register_diff(CLI::App& app, Work& work);
 void register_check(CLI::App& app, Work& work);
 void register_doctor(CLI::App& app, Work& work);
@@ -73,6 +74,7 @@ inline constexpr Command kCommands[] = {
     {"marks", register_marks},
     {"lifetimes", register_lifetimes},
     {"leaks", register_leaks},
+    {"faults", register_faults},
     {"diff", register_diff, Words::kSides},
     {"check", register_check, Words::kSides},
     {"doctor", register_doctor},

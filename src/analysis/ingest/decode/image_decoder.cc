@@ -27,7 +27,8 @@ ImageDecoder::ImageDecoder(profile::Recording& recording, Interner& interner, co
       first_sample_(recording.samples.size()),
       first_heap_sample_(recording.heap_samples.size()),
       first_mark_(recording.marks.size()),
-      first_mapping_(recording.mappings.size()) {
+      first_mapping_(recording.mappings.size()),
+      first_fault_(recording.faults.size()) {
   if (is_first_) {
     recording_.processes.push_back(process_of(header_, path));
   } else {
@@ -109,6 +110,27 @@ void ImageDecoder::on(const Record& /*record*/, const trace::ResidencyRecord& la
   recording_.residency_answers.push_back({sample, layout.time, layout.resident_bytes});
 }
 
+void ImageDecoder::on(const Record& record, const trace::FaultRecord& layout) {
+  saw(layout.time);
+  if (words_of(layout.kind).key.empty() || words_of(layout.access).key.empty()) {
+    return void(++oddities_.unknown_types);
+  }
+  profile::Fault fault;
+  fault.kind = layout.kind;
+  fault.access = layout.access;
+  fault.process = process_;
+  fault.thread = record.header.thread;
+  fault.stack = referents_->stack_of(layout.stack);
+  fault.time = layout.time;
+  fault.address = layout.address;
+  fault.object = layout.object;
+  fault.bytes = layout.bytes;
+  fault.allocated = {layout.allocated, layout.allocated_by,
+                     referents_->stack_of(layout.allocated_stack)};
+  fault.freed = {layout.freed, layout.freed_by, referents_->stack_of(layout.freed_stack)};
+  recording_.faults.push_back(fault);
+}
+
 std::optional<SamplePlace> ImageDecoder::sample_at(trace::Ref ref) const {
   if (const std::uint32_t own = samples_.find(ref); own != kNone) return SamplePlace{own, true};
   const std::uint32_t other = heap_samples_.find(ref);
@@ -183,6 +205,9 @@ void ImageDecoder::resolve_threads() {
   }
   for (std::size_t i = first_mapping_; i < recording_.mappings.size(); ++i) {
     recording_.mappings[i].thread = thread_of(recording_.mappings[i].thread);
+  }
+  for (std::size_t i = first_fault_; i < recording_.faults.size(); ++i) {
+    recording_.faults[i].thread = thread_of(recording_.faults[i].thread);
   }
 }
 

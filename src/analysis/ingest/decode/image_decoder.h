@@ -35,6 +35,7 @@ class ImageDecoder : public SegmentSink<ImageDecoder, SamplePlace> {
   void on(const trace::Record& record, const trace::MappingRecord& layout);
   void on(const trace::Record& record, const trace::UtilizationRecord& layout);
   void on(const trace::Record& record, const trace::ResidencyRecord& layout);
+  void on(const trace::Record& record, const trace::FaultRecord& layout);
 
   /// Resolves what only the whole image tells, hands on what the next segment needs,
   /// and adds a warning for each kind of record that made no sense. `is_open`: the process
@@ -79,7 +80,7 @@ class ImageDecoder : public SegmentSink<ImageDecoder, SamplePlace> {
   bool is_first_;  ///< The first segment of its process that is read.
   std::uint32_t process_;
   /// Where this image's part of each vector begins.
-  std::size_t first_sample_, first_heap_sample_, first_mark_, first_mapping_;
+  std::size_t first_sample_, first_heap_sample_, first_mark_, first_mapping_, first_fault_;
   RefIndex samples_, heap_samples_;
   std::vector<SamplePlace> freed_before_;  ///< Of earlier segments, freed in this one.
   Oddities oddities_;

@@ -45,6 +45,14 @@ void take_pids(profile::Process& process, const trace::FileHeader& header) {
   process.inner_pid = process.pid == header.pid ? 0 : header.pid;
 }
 
+void add_guarding(profile::Guarding& guarding, const trace::FileHeader& header) {
+  guarding.rate = header.guard_rate;
+  guarding.chosen += header.guard_chosen.load();
+  guarding.large += header.guard_large.load();
+  guarding.full += header.guard_full.load();
+  guarding.obstacle = header.guard_obstacle.load();
+}
+
 }  // namespace
 
 profile::Process process_of(const trace::FileHeader& header, const std::string& path) {
@@ -71,6 +79,7 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
   process.is_aggregated = (header.mode & trace::kModeAggregated) != 0;
   process.ending = ending_of(header.state.load());
   process.unread_stacks = header.unread_stacks.load();
+  add_guarding(process.guarding, header);
   add_refused(process.refused, header);
   return process;
 }
@@ -83,6 +92,7 @@ void go_on(profile::Process& process, const trace::FileHeader& header) {
   for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] += header.drops[i].load();
   process.ending = ending_of(header.state.load());
   process.unread_stacks += header.unread_stacks.load();
+  add_guarding(process.guarding, header);
   add_refused(process.refused, header);
 }
 

@@ -8,6 +8,7 @@
 
 #include "analysis/naming/display_name.h"
 #include "analysis/profile/peak.h"
+#include "analysis/report/faults/faults.h"
 #include "analysis/report/lives/leaks.h"
 
 namespace geiger::report {
@@ -228,6 +229,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.peak_time = time_of_peak(recording, peak);
   add_own_peaks(report, recording);
   add_findings(report, recording, allocated, live, peak);
+  if (!report.is_part()) report.fault = clause(faults_report(recording, {.top = 1}));
   add_leak(report, recording);
   if (options.has_all_kinds && !report.is_part()) {
     report.kinds = further_kinds(recording, options.level);

@@ -120,6 +120,7 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   }
   write_field(json, "finding", report.finding);
   if (report.mapped_finding) write_field(json, "mapped_finding", *report.mapped_finding);
+  if (!report.fault.empty()) json.field("fault", report.fault);
   if (!report.leak.empty()) json.field("leak", report.leak);
   json.field("samples", report.samples).field("certain_samples", report.certain_samples);
   present::write_measure(json, "allocated", report.allocated);

@@ -175,6 +175,12 @@ std::string warning_list(const SummaryReport& report, const Recording& recording
   return out.empty() ? "" : "\n" + out;
 }
 
+std::string warning_sentence(const std::string& sentence, const present::Style& style) {
+  return present::paint(style, present::Role::kWarning,
+                        present::wrap(present::printable(sentence), 0, style.width)) +
+         "\n";
+}
+
 /// The findings, wrapped: the heap's, and that of mappings where they are more.
 std::string finding_lines(const SummaryReport& report, const present::Style& style) {
   std::string out;
@@ -183,14 +189,11 @@ std::string finding_lines(const SummaryReport& report, const present::Style& sty
                           present::wrap(sentence(finding), 0, style.width)) +
            "\n";
   };
+  if (!report.fault.empty()) out += warning_sentence(report.fault, style);
   if (report.mapped_finding) add(*report.mapped_finding);
   const bool says_something = report.finding.verdict != FindingVerdict::kNothing;
   if (says_something || !report.mapped_finding) add(report.finding);
-  if (!report.leak.empty()) {
-    out += present::paint(style, present::Role::kWarning,
-                          present::wrap(present::printable(report.leak), 0, style.width)) +
-           "\n";
-  }
+  if (!report.leak.empty()) out += warning_sentence(report.leak, style);
   if (!report.leak_note.empty()) {
     std::string note = present::printable(report.leak_note);
     note[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(note[0])));
@@ -222,6 +225,7 @@ present::UnnamedModules unnamed_in(const SummaryReport& report, std::span<const 
 std::string next_command(const SummaryReport& report) {
   const std::string run =
       report.options.run.empty() ? "" : fmt::format(" {}", present::printable(report.options.run));
+  if (!report.fault.empty()) return fmt::format("geiger faults{}", run);
   if (!report.leak.empty() || !report.leak_note.empty()) return fmt::format("geiger leaks{}", run);
   return fmt::format("geiger table{}{}", run, kind_option(report));
 }
@@ -261,6 +265,7 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
   const auto say = [&](const std::string& what, present::Role role) {
     out += fmt::format("geiger: {}\n", present::paint(style, role, what));
   };
+  if (!report.fault.empty()) say(present::printable(report.fault), present::Role::kWarning);
   if (report.mapped_finding) say(clause(*report.mapped_finding), present::Role::kHeading);
   if (report.finding.verdict != FindingVerdict::kNothing) {
     say(clause(report.finding), present::Role::kHeading);

@@ -1,0 +1,200 @@
+#include "analysis/report/faults/faults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "analysis/naming/display_name.h"
+#include "analysis/present/format.h"
+#include "analysis/present/text.h"
+#include "analysis/profile/frames/shown_path.h"
+#include "analysis/profile/labels.h"
+#include "analysis/report/overview/finding.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Fault;
+using profile::Recording;
+using vocabulary::Access;
+using vocabulary::FaultKind;
+
+/// Frames of a stack that a fault shows.
+constexpr std::size_t kMostFrames = 16;
+
+/// Stacks as a report shows them.
+class Stacks {
+ public:
+  explicit Stacks(const Recording& recording) : recording_(recording), shown_(recording) {}
+
+  [[nodiscard]] std::vector<FaultFrame> of(std::uint32_t stack) {
+    std::vector<FaultFrame> frames;
+    if (stack >= recording_.stacks.size()) return frames;
+    shown_.of(stack);
+    const std::size_t count = std::min(shown_.path().size(), kMostFrames);
+    for (std::size_t i = 0; i < count; ++i) {
+      const profile::Label& label = shown_.labels()[shown_.path()[i]];
+      FaultFrame frame{label.name, "", source_line_of(recording_, shown_.frames()[i])};
+      if (label.module < recording_.modules.size()) {
+        frame.module = profile::file_name_of(recording_.modules[label.module].path);
+      }
+      frames.push_back(std::move(frame));
+    }
+    return frames;
+  }
+
+ private:
+  const Recording& recording_;
+  profile::ShownPath shown_;
+};
+
+/// "drop (uaf.cc:5)"; of a stack without frames "a place that is not known".
+std::string place_of(const FaultStack& stack) {
+  if (stack.frames.empty()) return "an unknown function";
+  FoundSite site;
+  site.function = stack.frames.front().function;
+  site.where = stack.frames.front().where;
+  return site_text(site);
+}
+
+/// "offset 48 of an object of 48 bytes".
+std::string spot_of(const Fault& fault) {
+  if (fault.object == 0) return fmt::format("{:#x}", fault.address);
+  return fmt::format("offset {} of an object of {}",
+                     static_cast<std::int64_t>(fault.address - fault.object),
+                     present::plural(fault.bytes, "byte"));
+}
+
+std::string_view verb_of(Access access) {
+  switch (access) {
+    case Access::kRead:
+      return "reads";
+    case Access::kWrite:
+      return "writes";
+    default:
+      return "accesses";
+  }
+}
+
+std::string done_to(const FaultLine& line, std::string_view what) {
+  const auto done =
+      std::ranges::find(line.stacks, what, [](const FaultStack& stack) { return stack.what; });
+  if (done == line.stacks.end()) return "";
+  return fmt::format(" that {} {}", place_of(*done), what);
+}
+
+/// What is wrong, after the name of the kind.
+std::string happened(const Fault& fault, const FaultLine& line) {
+  const std::string who = place_of(line.stacks.front());
+  if (fault.access == Access::kEarlierWrite) {
+    return fmt::format("{}{} was written to, some time before {} freed it", spot_of(fault),
+                       done_to(line, "allocated"), who);
+  }
+  switch (fault.kind) {
+    case FaultKind::kUseAfterFree:
+      return fmt::format("{} {} {}{}", who, verb_of(fault.access), spot_of(fault),
+                         done_to(line, "freed"));
+    case FaultKind::kOverflow:
+    case FaultKind::kUnderflow:
+      return fmt::format("{} {} {}{}", who, verb_of(fault.access), spot_of(fault),
+                         done_to(line, "allocated"));
+    case FaultKind::kDoubleFree:
+      return fmt::format("{} frees an object of {}{}", who, present::plural(fault.bytes, "byte"),
+                         done_to(line, "freed"));
+    case FaultKind::kInvalidFree:
+      return fmt::format("{} frees {}{}", who, spot_of(fault), done_to(line, "allocated"));
+    case FaultKind::kBypassingFree:
+      return fmt::format(
+          "{} frees an object of {}{} by a free that geiger does not see (RTLD_DEEPBIND, or a "
+          "library's own), which guard mode cannot serve: this is no fault of the program",
+          who, present::plural(fault.bytes, "byte"), done_to(line, "allocated"));
+  }
+  return "";
+}
+
+std::string own_verb(const Fault& fault) {
+  switch (fault.access) {
+    case Access::kRead:
+      return "read";
+    case Access::kWrite:
+      return "written";
+    case Access::kFree:
+    case Access::kEarlierWrite:
+      return fault.kind == FaultKind::kDoubleFree ? "freed again" : "freed";
+    case Access::kUnknown:
+      break;
+  }
+  return "accessed";
+}
+
+FaultLine line_of(const Recording& recording, std::uint32_t index, Stacks& stacks) {
+  const Fault& fault = recording.faults[index];
+  FaultLine line;
+  line.index = index;
+  const std::uint64_t tid =
+      fault.thread < recording.threads.size() ? recording.threads[fault.thread].tid : 0;
+  line.stacks.push_back({own_verb(fault), 0, tid, stacks.of(fault.stack)});
+  const auto add = [&](const char* what, const Fault::Event& event) {
+    if (event.time == 0) return;
+    line.stacks.push_back(
+        {what, fault.time - std::min(event.time, fault.time), event.tid, stacks.of(event.stack)});
+  };
+  if (fault.access != Access::kEarlierWrite) add("freed", fault.freed);
+  add("allocated", fault.allocated);
+  line.sentence = fmt::format("{}: {}", words_of(fault.kind).text, happened(fault, line));
+  return line;
+}
+
+/// Faults with the same are one line.
+using Likeness = std::tuple<FaultKind, Access, std::uint32_t, std::uint32_t>;
+Likeness likeness_of(const Fault& fault) {
+  return {fault.kind, fault.access, fault.stack, fault.allocated.stack};
+}
+
+GuardedObjects guarding_of(const Recording& recording) {
+  GuardedObjects all;
+  for (const profile::Process& process : recording.processes) {
+    const profile::Guarding& guarding = process.guarding;
+    all.rate = std::max(all.rate, guarding.rate);
+    all.chosen += guarding.chosen;
+    all.large += guarding.large;
+    all.full += guarding.full;
+    const std::string obstacle(words_of(guarding.obstacle).text);
+    if (!obstacle.empty() && std::ranges::find(all.obstacles, obstacle) == all.obstacles.end()) {
+      all.obstacles.push_back(obstacle);
+    }
+  }
+  all.samples = static_cast<std::uint64_t>(
+      std::ranges::count_if(recording.samples, [&](const profile::Sample& sample) {
+        return recording.processes[sample.process].guarding.rate != 0;
+      }));
+  return all;
+}
+
+}  // namespace
+
+FaultsReport faults_report(const Recording& recording, const FaultsOptions& options) {
+  FaultsReport report;
+  report.options = options;
+  report.guarding = guarding_of(recording);
+  report.faults = recording.faults.size();
+  Stacks stacks(recording);
+  std::map<Likeness, std::size_t> known;
+  for (std::uint32_t i = 0; i < recording.faults.size(); ++i) {
+    const auto [place, is_new] =
+        known.try_emplace(likeness_of(recording.faults[i]), report.lines.size());
+    if (!is_new) {
+      ++report.lines[place->second].times;
+      continue;
+    }
+    report.lines.push_back(line_of(recording, i, stacks));
+  }
+  report.kinds = report.lines.size();
+  if (options.top != 0 && report.lines.size() > options.top) report.lines.resize(options.top);
+  return report;
+}
+
+}  // namespace geiger::report

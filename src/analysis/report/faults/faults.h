@@ -1,0 +1,67 @@
+// `faults`: wrong uses of memory that guard mode saw, with the stacks that belong to each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/present/style.h"
+#include "analysis/profile/frames/source_line.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::report {
+
+struct FaultsOptions {
+  std::size_t top = 20;  ///< Faults listed, the first ones; 0 = all.
+};
+
+/// A frame of a stack as reports show it.
+struct FaultFrame {
+  std::string function;  ///< As demangled.
+  std::string module;
+  profile::SourceLine where;
+};
+
+/// Something that was done to an object, with the shown frames of its stack, leaf first.
+struct FaultStack {
+  std::string what;        ///< "read", "freed", "allocated".
+  Nanoseconds before = 0;  ///< The fault.
+  std::uint64_t tid = 0;   ///< 0: not known.
+  std::vector<FaultFrame> frames;
+};
+
+struct FaultLine {
+  std::uint32_t index = 0;  ///< Into Recording::faults.
+  std::uint64_t times = 1;  ///< Faults alike: of the same kind, at the same place.
+  std::string sentence;     ///< What happened, with function and line of the program's own code.
+  std::vector<FaultStack> stacks;  ///< The fault's own first.
+};
+
+/// Guard mode in all processes together.
+struct GuardedObjects {
+  std::uint64_t rate = 0;     ///< Largest of the processes' rates; 0: guard mode was off.
+  std::uint64_t samples = 0;  ///< Of processes in guard mode.
+  std::uint64_t chosen = 0, large = 0, full = 0;
+  std::vector<std::string> obstacles;  ///< Why objects of a process were not guarded, each once.
+  [[nodiscard]] std::uint64_t guarded() const { return chosen - large - full; }
+};
+
+struct FaultsReport {
+  FaultsOptions options;
+  GuardedObjects guarding;
+  std::uint64_t faults = 0;      ///< All.
+  std::uint64_t kinds = 0;       ///< Of different ones, before `top`.
+  std::vector<FaultLine> lines;  ///< In order of time.
+};
+
+[[nodiscard]] FaultsReport faults_report(const profile::Recording& recording,
+                                         const FaultsOptions& options);
+
+/// What the first line of a run's report says, "" where guard mode was off.
+[[nodiscard]] std::string clause(const FaultsReport& report);
+
+[[nodiscard]] std::string to_text(const FaultsReport& report, const profile::Recording& recording,
+                                  const present::Style& style);
+[[nodiscard]] std::string to_json(const FaultsReport& report, const profile::Recording& recording);
+
+}  // namespace geiger::report
