@@ -127,6 +127,26 @@ void are_ignored() {
   print_end("an access", [] { *nowhere = 1; });
 }
 
+/// vfork's child shares the memory, not the actions.
+void are_the_parents() {
+  allocate();
+  signal(SIGSEGV, count);
+  const pid_t child = vfork();
+  if (child == 0) {
+    struct sigaction before {};
+    struct sigaction wanted = action_of(SIG_DFL);
+    const bool is_seen = sigaction(SIGSEGV, &wanted, &before) == 0 && before.sa_handler == count &&
+                         current().sa_handler == SIG_DFL;
+    _exit(is_seen ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT(current().sa_handler == count);
+  raise(SIGSEGV);
+  EXPECT(handled == 1);
+}
+
 void kill_by_default() {
   print_end("raised", [] { raise(SIGSEGV); });
   print_end("queued", [] { sigqueue(getpid(), SIGSEGV, {.sival_int = 1}); });
@@ -179,6 +199,7 @@ int main(int argc, char** argv) {
                        {"are_told", are_told},
                        {"reset", reset},
                        {"are_ignored", are_ignored},
+                       {"are_the_parents", are_the_parents},
                        {"kill_by_default", kill_by_default},
                        {"run_on_other_stack", run_on_other_stack}});
 }

@@ -10,6 +10,7 @@
 
 #include "base/raw_syscall.h"
 #include "runtime/capture/guard/reporting.h"
+#include "runtime/capture/image/image.h"
 
 namespace geiger::capture {
 namespace {
@@ -134,6 +135,23 @@ struct sigaction ours_over(const struct sigaction& program) {
   return ours;
 }
 
+/// Whether this is the child of a vfork: it has actions of its own, but its parent's memory.
+bool is_in_vfork() {
+  return is_own_process->load(std::memory_order_relaxed) != 0 &&
+         current_segment().writer.header()->pid !=
+             static_cast<std::uint32_t>(base::raw_syscall(SYS_getpid));
+}
+
+/// It goes on to exec soon: what it sets is in force at once, and only there.
+void act_for_child(const struct sigaction* wanted, struct sigaction* before) {
+  struct sigaction action {};
+  set_action(SIGSEGV, wanted, &action);
+  if ((action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == handle) {
+    action = action_of_program();
+  }
+  if (before != nullptr) *before = action;
+}
+
 }  // namespace
 
 void set_signal_function(SetAction function) { set_action = function; }
@@ -173,6 +191,7 @@ void give_up_trap() {
 }
 
 void act_for_program(const struct sigaction* wanted, struct sigaction* before) {
+  if (is_in_vfork()) return act_for_child(wanted, before);
   const struct sigaction action = action_of_program();
   if (wanted != nullptr) {
     keep_action(*wanted);
