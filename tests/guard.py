@@ -49,6 +49,7 @@ EXPECTED = {
     "copies_text": (SEGV, "overflow", "write", 64, "copy_name(object, name)", None, ALLOCATES),
     "deletes_twice": (ABORT, "double_free", "free", 0, "finish(opaque(session))",
                       "finish(session);", "opaque(new Session)"),
+    "handled_by_program": (7, "use_after_free", "read", 8, "(object)[offset]", FREES, ALLOCATES),
     "writes_padding": (FINE, "overflow", "earlier_write", 20, FREES, None, ALLOCATES),
 }
 

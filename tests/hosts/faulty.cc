@@ -2,6 +2,7 @@
 //
 //   faulty NAME    the wrong use, again and again, until it is stopped
 //   faulty list    the names
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +136,24 @@ void copies_text() {
   }
 }
 
+alignas(16) char handler_stack[8192];
+
+/// The program's own handler, on the smallest stack that a manual page names.
+void handled_by_program() {
+  stack_t stack{};
+  stack.ss_sp = handler_stack;
+  stack.ss_size = sizeof handler_stack;
+  sigaltstack(&stack, nullptr);
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    const char text[] = "handled\n";
+    _exit(write(1, text, sizeof text - 1) > 0 ? 7 : 8);
+  };
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGSEGV, &action, nullptr);
+  reads_freed();
+}
+
 struct Session {
   long numbers[5];
 };
@@ -190,6 +209,7 @@ int main(int argc, char** argv) {
                        {"used_in_child", used_in_child},
                        {"copies_text", copies_text},
                        {"deletes_twice", deletes_twice},
+                       {"handled_by_program", handled_by_program},
                        {"writes_padding", writes_padding},
                        {"writes_much_padding", writes_much_padding},
                        {"behaves", behaves}});
