@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/attachment.h"
+#include "base/loader.h"
 #include "runtime/interpose/conclude.h"
 #include "runtime/interpose/elf_lookup.h"
 #include "runtime/interpose/originals.h"
@@ -123,7 +124,7 @@ bool is_own(const dl_phdr_info& module) {
 bool has_one_allocator() {
   const link_map* allocator = find_next("malloc").module;
   const link_map* libc = find_next("dl_iterate_phdr").module;
-  for (const link_map* module = _r_debug.r_map; module != nullptr; module = module->l_next) {
+  for (const link_map* module = base::first_module(); module != nullptr; module = module->l_next) {
     const bool is_known = module == allocator || module == libc || module->l_ld == _DYNAMIC;
     if (!is_known && find_in(module, "malloc").address != nullptr) return false;
   }

@@ -1,6 +1,7 @@
 #include "runtime/interpose/elf_lookup.h"
 
 #include "base/loaded_symbol.h"
+#include "base/loader.h"
 
 namespace geiger::interpose {
 namespace {
@@ -18,7 +19,7 @@ Definition find_in(const link_map* module, const char* name) {
 
 Definition find_next(const char* name) {
   bool is_candidate = searches_all;
-  for (const link_map* module = _r_debug.r_map; module != nullptr; module = module->l_next) {
+  for (const link_map* module = base::first_module(); module != nullptr; module = module->l_next) {
     const bool is_own = module->l_ld == _DYNAMIC;
     if (is_candidate && !is_own) {
       if (const Definition found = find_in(module, name); found.address != nullptr) return found;

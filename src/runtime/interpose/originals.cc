@@ -9,6 +9,7 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
+#include "base/loader.h"
 #include "runtime/capture/capture.h"
 #include "runtime/capture/control/utilization.h"
 #include "runtime/capture/guard/placing.h"
@@ -57,6 +58,8 @@ std::size_t unknown_usable_size(void*) { return 0; }
 // Before glibc 2.34 a program without libpthread has none.
 int no_threads(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) { return EAGAIN; }
 int no_c11_threads(thrd_t*, thrd_start_t, void*) { return thrd_error; }
+void push_nothing(_pthread_cleanup_buffer*, void (*)(void*), void*) {}
+void pop_nothing(_pthread_cleanup_buffer*, int) {}
 
 /// At the latest the C library has these.
 void assign_aligned(Originals& found, const link_map* allocator) {
@@ -239,7 +242,7 @@ void leave_out_allocator_and_tools() {
   if (is_begun.exchange(true, std::memory_order_relaxed)) return;
   const Definition allocator = find_next("malloc");
   if (allocator.module != nullptr) capture::leave_out(allocator.module);
-  for (const link_map* module = _r_debug.r_map; module != nullptr; module = module->l_next) {
+  for (const link_map* module = base::first_module(); module != nullptr; module = module->l_next) {
     if (is_of_a_tool(module)) capture::leave_out(module);
   }
 }
@@ -269,6 +272,8 @@ constinit Originals originals = {
     .next_usable_size = First<&Originals::next_usable_size>::call,
     .pthread_create = First<&Originals::pthread_create>::call,
     .thrd_create = First<&Originals::thrd_create>::call,
+    .cleanup_push = First<&Originals::cleanup_push>::call,
+    .cleanup_pop = First<&Originals::cleanup_pop>::call,
 };
 
 constinit MappingOriginals mapping_originals{};
@@ -302,6 +307,8 @@ GEIGER_SLOW_PATH void resolve() {
   found.next_usable_size = unknown_usable_size;
   found.pthread_create = no_threads;
   found.thrd_create = no_c11_threads;
+  found.cleanup_push = push_nothing;
+  found.cleanup_pop = pop_nothing;
   assign(found.malloc, allocator);
   assign_from(found.free, allocator.module, "free");
   assign_from(found.calloc, allocator.module, "calloc");
@@ -314,6 +321,8 @@ GEIGER_SLOW_PATH void resolve() {
   assign(found.next_usable_size, find_next("malloc_usable_size"));
   assign(found.pthread_create, find_next("pthread_create"));
   assign(found.thrd_create, find_next("thrd_create"));
+  assign(found.cleanup_push, find_next("_pthread_cleanup_push"));
+  assign(found.cleanup_pop, find_next("_pthread_cleanup_pop"));
   originals = found;
   capture::set_allocator_path(allocator.module->l_name);
   capture::set_mallctl(

@@ -41,6 +41,10 @@ struct Originals {
   std::size_t (*next_usable_size)(void*);  ///< That the program would call.
   int (*pthread_create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   int (*thrd_create)(thrd_t*, thrd_start_t, void*);
+  /// Put a handler for the end of the thread in place, and take it away. Looked up, as
+  /// pthread_cleanup_push needs a symbol that glibc has under another version since 2.34.
+  void (*cleanup_push)(_pthread_cleanup_buffer*, void (*)(void*), void*);
+  void (*cleanup_pop)(_pthread_cleanup_buffer*, int);
 };
 [[gnu::visibility("hidden")]] extern constinit Originals originals;
 

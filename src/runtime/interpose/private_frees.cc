@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <iterator>
 
+#include "base/loader.h"
 #include "runtime/interpose/elf_lookup.h"
 
 namespace geiger::interpose {
@@ -79,7 +80,7 @@ bool calls_private(const link_map& module) {
 
 bool frees_privately(const link_map* allocator) {
   if (allocator == nullptr || !has_private(allocator)) return false;
-  for (const link_map* module = _r_debug.r_map; module != nullptr; module = module->l_next) {
+  for (const link_map* module = base::first_module(); module != nullptr; module = module->l_next) {
     if (module != allocator && calls_private(*module)) return true;
   }
   return false;

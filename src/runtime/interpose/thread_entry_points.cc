@@ -50,7 +50,21 @@ Start* take_start() {
 
 void give_back(Start& start) { start.is_used.store(false, std::memory_order_release); }
 
-void end(void*) { capture::end_thread(); }
+/// Ends the thread when its function returns or it is left by pthread_exit or cancellation, which
+/// run handlers but no destructors.
+class Ending {
+ public:
+  Ending() {
+    originals.cleanup_push(
+        &buffer_, [](void*) { capture::end_thread(); }, nullptr);
+  }
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+  ~Ending() { originals.cleanup_pop(&buffer_, 1); }
+
+ private:
+  _pthread_cleanup_buffer buffer_;
+};
 
 [[gnu::noinline]] void* run_posix(void* block) {
   auto& start = *static_cast<Start*>(block);
@@ -58,11 +72,8 @@ void end(void*) { capture::end_thread(); }
   void* const argument = start.argument;
   give_back(start);
   capture::begin_thread();
-  void* result = nullptr;
-  pthread_cleanup_push(end, nullptr);
-  result = function(argument);
-  pthread_cleanup_pop(1);
-  return result;
+  const Ending ending;
+  return function(argument);
 }
 
 [[gnu::noinline]] int run_c11(void* block) {
@@ -71,11 +82,8 @@ void end(void*) { capture::end_thread(); }
   void* const argument = start.argument;
   give_back(start);
   capture::begin_thread();
-  int result = 0;
-  pthread_cleanup_push(end, nullptr);
-  result = function(argument);
-  pthread_cleanup_pop(1);
-  return result;
+  const Ending ending;
+  return function(argument);
 }
 
 }  // namespace

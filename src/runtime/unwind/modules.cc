@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/loaded_symbol.h"
+#include "base/loader.h"
 
 namespace geiger::unwind {
 namespace {
@@ -101,7 +102,7 @@ bool belong_to(const ProgramHeaders& headers, const link_map& map) {
   return false;
 }
 
-bool is_executable(const link_map* map) { return map == _r_debug.r_map; }
+bool is_executable(const link_map* map) { return map == base::first_module(); }
 
 /// The kernel tells where the headers of the executable are, unless the program
 /// was started by naming the loader: then they are the loader's.
@@ -318,7 +319,7 @@ std::uint32_t insert_permanent(std::uint32_t id, std::uint32_t count) {
 }  // namespace
 
 void find_loader_lookup() {
-  for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
+  for (const link_map* map = base::first_module(); map != nullptr; map = map->l_next) {
     void* const function = base::find_symbol(map, "_dl_find_object");
     if (function == nullptr) continue;
     g_find_object.store(reinterpret_cast<FindObject*>(function), std::memory_order_relaxed);
@@ -328,7 +329,7 @@ void find_loader_lookup() {
 
 void learn_permanent_modules() {
   std::uint32_t count = 0;
-  for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
+  for (const link_map* map = base::first_module(); map != nullptr; map = map->l_next) {
     Object object{0, 0, map, nullptr};
     if (ask_loader(reinterpret_cast<std::uint64_t>(map->l_ld), object) || measure(object)) {
       count = insert_permanent(add(object, true), count);

@@ -6,12 +6,11 @@
 
 #include <algorithm>
 
+#include "base/loader.h"
 #include "runtime/capture/image/segment.h"
 #include "trace/broker.h"
 #include "trace/format.h"
 #include "trace/share.h"
-
-extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
 
 /// Defined by libgeiger.so where the program has it from the start.
 extern "C" [[gnu::weak, gnu::visibility("default")]] const char geiger_api_version[];
@@ -217,7 +216,7 @@ bool keep_lines(const char* lines) {
 }  // namespace
 
 char** initial_arguments() {
-  auto* stack = static_cast<std::uintptr_t*>(__libc_stack_end);
+  auto* stack = static_cast<std::uintptr_t*>(base::first_stack());
   if (stack == nullptr) return nullptr;
   const std::uintptr_t argc = stack[0];
   const bool is_plausible = argc < (1U << 20) && stack[argc + 1] == 0;

@@ -7,13 +7,12 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
+#include "base/loader.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/sample/interpreted.h"
 #include "runtime/capture/sample/write.h"
 #include "runtime/capture/thread/thread_state.h"
 #include "trace/append.h"
-
-extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
 
 namespace geiger::capture {
 namespace {
@@ -35,7 +34,7 @@ constexpr std::size_t kMaxPath = 4096;
 
 unwind::StackBounds stack_bounds(const ThreadState& state, std::uint64_t sp) {
   std::uint64_t high = tls.stack_high;
-  if (high == 0 && !state.is_foreign) high = reinterpret_cast<std::uint64_t>(__libc_stack_end);
+  if (high == 0 && !state.is_foreign) high = reinterpret_cast<std::uint64_t>(base::first_stack());
   const bool is_inside = sp < high && high - sp < kLargestStack;
   return is_inside ? unwind::StackBounds{sp, high} : unwind::StackBounds{sp, 0};
 }
