@@ -142,9 +142,6 @@ class Foreign(harness.ProcessTest):
         self.assertEqual(bare.stderr, recorded.outcome.stderr)
         self.assertFalse(recorded.of(name))
 
-    def test_musl(self):
-        self.check("foreign_musl")
-
     def test_32_bit(self):
         self.check("foreign_32")
 

@@ -512,8 +512,7 @@ class Output(Behaviour):
         source = os.path.join(self.directory, "t.c")
         with open(source, "w", encoding="ascii") as file:
             file.write('#include <stdio.h>\nint main(void) { puts("ran"); return 8; }\n')
-        for compiler, word in ((["cc", "-static"], b"statically"), (["musl-gcc"], b"musl"),
-                               (["gcc", "-fsanitize=address"], b"AddressSanitizer"),
+        for compiler, word in ((["cc", "-static"], b"statically"), (["gcc", "-fsanitize=address"], b"AddressSanitizer"),
                                (["cc", "-m32"], b"32-bit")):
             program = os.path.join(self.directory, "t")
             built = shutil.which(compiler[0]) and subprocess.run(

@@ -6,22 +6,15 @@
 
 #include <link.h>
 
-extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
-
-// Wherever the loader defines them, if it does.
-#pragma weak _r_debug
-#pragma weak __libc_stack_end
-
 namespace geiger::base {
 
 /// The first of the loaded modules, the executable; null: not known.
-[[nodiscard]] inline const link_map* first_module() {
-  return &_r_debug == nullptr ? nullptr : _r_debug.r_map;
-}
+[[nodiscard]] const link_map* first_module();
+
+/// The first definition of a function, in the order of the loader's list; null: there is none.
+[[nodiscard]] void* find_function(const char* name);
 
 /// Where the first thread's stack begins: argc, arguments, environment; null: not known.
-[[nodiscard]] inline void* first_stack() {
-  return &__libc_stack_end == nullptr ? nullptr : __libc_stack_end;
-}
+[[nodiscard]] void* first_stack();
 
 }  // namespace geiger::base

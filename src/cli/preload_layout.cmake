@@ -1,6 +1,6 @@
 # <prefix>/lib/geiger/$LIB/libgeiger-preload.so for every reading of $LIB: the
 # runtime for 64-bit programs, an empty library for 32-bit ones, which would
-# otherwise print a complaint of the loader on the target's stderr.
+# otherwise print a complaint of the loader on the target's stderr. musl takes the name as it is.
 set(GEIGER_PRELOAD_ROOT ${PROJECT_BINARY_DIR}/lib/geiger)
 set(GEIGER_PRELOAD_DIR ${GEIGER_PRELOAD_ROOT}/${GEIGER_LIB_TOKEN})
 
@@ -43,6 +43,11 @@ if(TARGET geiger_preload)
   add_dependencies(geiger geiger_preload)
   install(TARGETS geiger_preload EXPORT geiger_targets
           LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN} COMPONENT libgeiger0)
+  file(MAKE_DIRECTORY ${GEIGER_PRELOAD_ROOT})
+  file(CREATE_LINK ${GEIGER_LIB_TOKEN} "${GEIGER_PRELOAD_ROOT}/\$LIB" SYMBOLIC)
+  install(CODE "file(CREATE_LINK ${GEIGER_LIB_TOKEN}
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/geiger/\\\$LIB\" SYMBOLIC)"
+    COMPONENT libgeiger0)
 endif()
 if(TARGET geiger_lttng)
   set_target_properties(geiger_lttng PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR})

@@ -13,8 +13,8 @@ namespace geiger::run {
 [[nodiscard]] std::filesystem::path install_root();
 
 /// The word to put into LD_PRELOAD. It contains the loader's token `$LIB`, which
-/// 64-bit glibc, 32-bit glibc and musl read differently: the first finds the
-/// runtime, the second an empty library, the third nothing (silently).
+/// 64-bit and 32-bit glibc read differently: the first finds the runtime, the
+/// second an empty library. musl knows no tokens: for it there is a link of this name.
 class PreloadPath {
  public:
   /// Finds the libraries beside this executable (../lib/geiger). LD_PRELOAD is

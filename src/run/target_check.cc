@@ -138,7 +138,6 @@ Obstacle obstacle_of_image(const ElfFacts& facts, const std::string& path, std::
     return Obstacle::kSanitizer;
   }
   if (facts.interpreter.empty() && !is_loader(path)) return Obstacle::kStatic;
-  if (facts.interpreter.find("ld-musl") != std::string::npos) return Obstacle::kMusl;
   if (defines_malloc(facts)) return Obstacle::kOwnMalloc;
   return Obstacle::kNone;
 }
@@ -166,8 +165,6 @@ std::string TargetCheck::sentence() const {
     case Obstacle::kSanitizer:
       return fmt::format("{} is built with {}, which replaces malloc: it runs unprofiled", file,
                          detail);
-    case Obstacle::kMusl:
-      return fmt::format("{} uses musl libc: it cannot be profiled", file);
     case Obstacle::k32Bit:
       return fmt::format("{} is a 32-bit program: it runs unprofiled", file);
     case Obstacle::kForeign:

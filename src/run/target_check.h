@@ -14,7 +14,6 @@ enum class Obstacle {
   kPrivileged,     ///< setuid, setgid or capabilities: LD_PRELOAD is ignored.
   kOwnMalloc,      ///< The executable defines malloc itself.
   kSanitizer,      ///< Built with a sanitizer that replaces malloc.
-  kMusl,           ///< Uses the musl loader.
   k32Bit,          ///< A 32-bit program.
   kForeign,        ///< Built for another kind of processor.
 };

@@ -1,5 +1,8 @@
 #include "runtime/unwind/rules.h"
 
+#include <link.h>
+
+#include "base/loaded_symbol.h"
 #include "base/populate.h"
 #include "runtime/unwind/modules.h"
 
@@ -22,11 +25,26 @@ bool is_made_return(const FoundModule& module, std::uint64_t pc) {
   return find_row(module.cfi, pc + 1, behind);
 }
 
+/// musl has no tables, and no frame pointers. The function that calls main, and the one that calls
+/// the function of a thread, have no name outside of it, and lie beside one that does.
+bool is_start_code_of_musl(const FoundModule& found, std::uint64_t pc) {
+  constexpr std::uint64_t kBeside = 512;
+  if (found.id == 0) return false;
+  const auto* map = static_cast<const link_map*>(module(found.id).link_map);
+  for (const char* name : {"__libc_start_main", "pthread_create"}) {
+    const auto at = reinterpret_cast<std::uint64_t>(base::find_symbol(map, name));
+    if (at != 0 && pc + kBeside - at < 2 * kBeside) return true;
+  }
+  return false;
+}
+
 /// The row of a pc in a known module. False: none.
 bool find_row_in(const FoundModule& module, std::uint64_t pc, FoundRow& found) {
   const bool has_table = module.cfi.header != 0;
   if (has_table && find_row(module.cfi, pc, found)) return true;
-  if (!is_entry_code(module, pc) && !(has_table && is_made_return(module, pc))) return false;
+  const bool is_end = is_entry_code(module, pc) || is_start_code_of_musl(module, pc) ||
+                      (has_table && is_made_return(module, pc));
+  if (!is_end) return false;
   found = FoundRow{};
   found.row[Slot::kReturnAddress].kind = Place::Kind::kUndefined;
   return true;

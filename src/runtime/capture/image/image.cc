@@ -13,6 +13,7 @@
 #include "base/attributes.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/loader.h"
 #include "base/raw_syscall.h"
 #include "base/text_builder.h"
 #include "runtime/capture/control/dormancy.h"
@@ -120,13 +121,25 @@ std::uint64_t choose_seed(bool is_child) {
   return sampling::splitmix64(seed);
 }
 
+/// pthread_atfork() is a function of the program's own in glibc, over one that musl does not have.
+void watch_by_handlers() {
+  using Handler = void (*)();
+  using Register = int (*)(Handler prepare, Handler parent, Handler child, void* library);
+  using Watch = int (*)(Handler prepare, Handler parent, Handler child);
+  if (void* function = base::find_function("__register_atfork"); function != nullptr) {
+    reinterpret_cast<Register>(function)(prepare_fork, nullptr, enter_child, nullptr);
+  } else if (void* other = base::find_function("pthread_atfork"); other != nullptr) {
+    reinterpret_cast<Watch>(other)(prepare_fork, nullptr, enter_child);
+  }
+}
+
 bool watch_forks() {
   if (is_own_process == nullptr) {
     void* page = map_pages(4096);
     if (page == nullptr) return false;
     raw_syscall(SYS_madvise, reinterpret_cast<long>(page), 4096, MADV_WIPEONFORK);
     is_own_process = static_cast<std::atomic<std::uint32_t>*>(page);
-    pthread_atfork(prepare_fork, nullptr, enter_child);
+    watch_by_handlers();
   }
   is_own_process->store(1, std::memory_order_relaxed);
   return true;

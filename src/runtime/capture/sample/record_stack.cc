@@ -49,7 +49,8 @@ const char* module_path(const unwind::Module& module) {
   const bool is_own = own - module.start < module.end - module.start;
   constexpr char kDescriptors[] = "/proc/";
   if (is_own && strncmp(map->l_name, kDescriptors, sizeof kDescriptors - 1) == 0) return kOwnPath;
-  return map->l_name[0] == '\0' ? executable_path() : map->l_name;
+  // glibc leaves the executable without a name, musl gives it that of the command line.
+  return map == base::first_module() ? executable_path() : map->l_name;
 }
 
 /// Build id, then the path with its NUL, padded to a word.

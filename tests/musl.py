@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Programs linked with musl under geiger run: as without it, exact totals, named stacks.
+
+usage: musl.py GEIGER
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+
+GEIGER = sys.argv.pop(1) if len(sys.argv) > 1 and os.sep in sys.argv[1] else (
+    harness.BUILD / "bin" / "geiger")
+SOURCES = harness.ROOT / "tests" / "hosts"
+
+
+class Musl(harness.ProcessTest):
+    @classmethod
+    def setUpClass(cls):
+        harness.require("musl-gcc")
+        cls.here = tempfile.mkdtemp(prefix="musl-")
+        cls.program = cls.build("other_libc.c")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.here, ignore_errors=True)
+
+    @classmethod
+    def build(cls, source):
+        """With unwind tables, which Debian's musl-gcc leaves out and Alpine's compiler does not."""
+        program = pathlib.Path(cls.here) / pathlib.Path(source).stem
+        subprocess.run(["musl-gcc", "-g", "-O1", "-fno-builtin", "-Wl,--eh-frame-hdr", "-w", "-o",
+                        program, SOURCES / source], check=True)
+        return program
+
+    def record(self, program, *options):
+        trace = f"{self.here}/run.geiger"
+        outcome = harness.run_bare([GEIGER, "run", "-q", "-f", "-o", trace, *options, "--",
+                                    *program])
+        return outcome, trace
+
+    def report(self, *words):
+        return json.loads(subprocess.run([GEIGER, *words, "--json"], check=True,
+                                         capture_output=True).stdout)
+
+    def test_programs_run_as_without_it(self):
+        bare = harness.run_bare([self.program])
+        self.assertEqual((bare.status, bare.stdout), (3, b"first 0, child 4, kept 1\n"))
+        for options in (("--interval", "1"), ("--interval", "4096"),
+                        ("--interval", "1", "--guard=1")):
+            with self.subTest(options):
+                self.assertEqual(self.record([self.program], *options)[0], bare)
+
+    def test_totals_are_exact_and_ends_of_threads_are_seen(self):
+        recorded = harness.record([self.program], 1)
+        parent = next(trace for trace in recorded.traces if trace.total("bytes") > 1_000_000)
+        parent.check()
+        # musl's own allocations, of stdio and threads, come on top.
+        asked = int(recorded.outcome.stderr)
+        self.assertGreaterEqual(parent.total("bytes"), asked)
+        self.assertLess(parent.total("bytes"), asked + 20_000)
+        # Four that return or call pthread_exit, and one that is cancelled.
+        self.assertEqual(sum(thread.end > 0 for thread in parent.threads.values()), 5)
+
+    def test_stacks_have_names_and_ends(self):
+        trace = self.record([self.program], "--interval", "4096")[1]
+        rows = self.report("table", "--by", "function", trace)["rows"]
+        self.assertEqual(rows[0]["name"], "make")
+        whole = self.report("summary", trace)
+        # Only those through qsort, which has no unwind table.
+        self.assertLess(whole["truncated_samples"], whole["samples"] / 5)
+
+    def test_children_of_other_programs_are_recorded(self):
+        trace = self.record(["/bin/sh", "-c", f"{self.program}; exit $?"], "--interval", "4096")[1]
+        names = {pathlib.Path(p["executable"]).name
+                 for p in self.report("summary", trace)["processes"]}
+        self.assertIn("other_libc", names)
+
+
+if __name__ == "__main__":
+    unittest.main()
