@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "analysis/present/format.h"
-#include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/labels.h"
 
 namespace geiger::report {
 namespace {
@@ -39,13 +37,13 @@ std::uint64_t samples_of(const NodeSums& sums) { return sums.samples + sums.cert
 
 class Search {
  public:
-  Search(const Recording& recording, const profile::Profile& profile, double level)
-      : recording_(recording),
+  Search(const NamedRecording& named, const profile::Profile& profile, double level)
+      : recording_(named.recording),
         profile_(profile),
         level_(level),
-        whole_(recording, profile),
-        labels_(recording),
-        roles_(recording, labels_),
+        whole_(recording_, profile),
+        labels_(named.labels),
+        roles_(named.roles),
         total_(whole_.measure_total(level)) {
     collect_paths();
   }
@@ -69,12 +67,12 @@ class Search {
  private:
   void collect_paths() {
     const std::vector<std::uint32_t> processes = process_of_stacks();
-    for (const profile::Row& row : profile::table(recording_, profile_, profile::GroupBy::kStack)) {
+    for (profile::StackSums& stack : profile::sums_by_stack(recording_, profile_)) {
       Path path;
-      path.sums = row.self;
-      path.process = processes[row.stack + 1U];
-      path.stack = row.stack;
-      add_functions(path, row.stack);
+      path.sums = stack.sums;
+      path.process = processes[stack.stack + 1U];
+      path.stack = stack.stack;
+      add_functions(path, stack.stack);
       paths_.push_back(std::move(path));
     }
   }
@@ -273,16 +271,20 @@ class Search {
   const profile::Profile& profile_;
   const double level_;
   const present::Whole whole_;
-  const Labels labels_;
-  const profile::FrameRoles roles_;
+  const Labels& labels_;
+  const profile::FrameRoles& roles_;
   const present::Measure total_;
   std::vector<Path> paths_;
 };
 
 }  // namespace
 
+Finding find(const NamedRecording& named, const profile::Profile& profile, double level) {
+  return Search(named, profile, level).finish();
+}
+
 Finding find(const Recording& recording, const profile::Profile& profile, double level) {
-  return Search(recording, profile, level).finish();
+  return find(NamedRecording(recording), profile, level);
 }
 
 const Finding& opening(const Finding& allocated, const Finding& live, const Finding* peak) {

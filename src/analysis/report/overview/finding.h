@@ -18,7 +18,9 @@
 #include "analysis/present/json.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/share.h"
+#include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/frames/source_line.h"
+#include "analysis/profile/labels.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 
@@ -55,8 +57,20 @@ struct Finding {
   std::vector<FoundSite> sites;  ///< The largest first.
 };
 
+/// A recording with the names and roles of its frames, which searches of several profiles share.
+struct NamedRecording {
+  const profile::Recording& recording;
+  profile::Labels labels;
+  profile::FrameRoles roles;
+
+  explicit NamedRecording(const profile::Recording& of)
+      : recording(of), labels(of), roles(of, labels) {}
+};
+
 /// The finding of one kind of profile; `profile` was selected from `recording`.
 [[nodiscard]] Finding find(const profile::Recording& recording, const profile::Profile& profile,
+                           double level);
+[[nodiscard]] Finding find(const NamedRecording& named, const profile::Profile& profile,
                            double level);
 
 /// The kind that a report of a whole run opens on: the peak; the end where its lower limit is

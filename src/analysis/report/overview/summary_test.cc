@@ -57,6 +57,17 @@ next: geiger table geiger-server.4711 --kind peak
 )");
 }
 
+TEST(Summary, WithoutListsOfSitesSaysTheSame) {
+  const Recording recording = small_server();
+  SummaryOptions options;
+  options.sites = 0;
+  const SummaryReport report = summary_report(recording, options);
+  EXPECT_TRUE(report.top_allocated.empty());
+  EXPECT_TRUE(report.top_live_at_peak.empty());
+  EXPECT_EQ(closing_lines(report, recording, {}),
+            closing_lines(summary_report(recording, {}), recording, {}));
+}
+
 TEST(Summary, NamesEveryKindThatTheRecordingTells) {
   Recording recording = small_server();
   for (profile::Sample& sample : recording.samples) sample.usable = sample.requested + 16;
