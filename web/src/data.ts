@@ -111,6 +111,16 @@ export interface Estimate {
   open?: number;
 }
 
+/** A part of what a function holds: one of its own lines, or a function that it calls. */
+export interface FoundPart {
+  function: NameIndex;
+  isOwn: boolean;
+  /** As FoundSite.place. */
+  place: string;
+  /** Of the whole. */
+  share: { value: number; lo: number; hi: number };
+}
+
 /** A function that a finding names. */
 export interface FoundSite {
   /** Where the stack with most of its bytes ends. */
@@ -121,6 +131,8 @@ export interface FoundSite {
   /** Where several processes have samples: the one with most of it. */
   process: string;
   share: { value: number; lo: number; hi: number };
+  /** Of a function with nearly everything. */
+  parts: FoundPart[];
 }
 
 /** As the other reports open with it. */

@@ -410,12 +410,28 @@ describe("the finding", () => {
     // Most of run's bytes are its own; load is called by it, so that they do not compete.
     expect(said(nested)).toMatch(/^At exit, run held 100 % \[98, 100\] of 116 MiB/);
   });
+  it("goes on with the parts of a function that has nearly everything", () => {
+    const top = pageOfStacks([
+      ["main", 60],
+      ["main serve remember std::x", 30],
+      ["main serve answer std::x", 10],
+    ]);
+    expect(said(top)).toMatch(
+      /^At exit, main held 100 % \[98, 100\] of 116 MiB \S+ \S+: 60 % ± 5 in main itself, 30 % ± 5 in remember\.$/,
+    );
+    // One part with nearly everything says no more than its function.
+    const one = pageOfStacks([
+      ["main", 96],
+      ["main serve std::x", 4],
+    ]);
+    expect(said(one)).toMatch(/^At exit, main held 100 % \[98, 100\] of 116 MiB [^:]*\.$/);
+  });
   it("says of a whole what the document says of it, and searches where a reader selects", () => {
     const data = structuredClone(LEAKY.data);
     const close = data.names.indexOf("close");
     const node = data.nodes.frame.findIndex((frame) => data.frames.name[frame] === close);
     const share = { value: 0.5, lo: 0.4, hi: 0.6 };
-    const site = { node: node + 1, function: close, place: "a.cc:7 +2", process: "cc1", share };
+    const site = { node: node + 1, function: close, place: "a.cc:7 +2", process: "cc1", share, parts: [] };
     data.profiles[0]!.finding = { verdict: "found", sites: [site, { ...site, process: "" }] };
     const known = foldedPage(pageOf(data));
     expect(said(known)).toMatch(

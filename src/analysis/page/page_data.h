@@ -75,6 +75,15 @@ struct Cells {
 /// What of the cells a profile counts.
 enum class Counts : std::uint8_t { kBorn, kAlive, kAll };
 
+/// A part of what a function holds (report/finding.h).
+struct PagePart {
+  NameIndex function = kNoName;
+  bool is_own = false;  ///< A line of the function itself.
+  std::string place;    ///< As PageSite::place.
+  double share = 0;
+  estimation::Interval limits;
+};
+
 /// A function that a finding names (report/finding.h).
 struct PageSite {
   std::uint32_t node = 0;  ///< Where the stack with most of its bytes ends.
@@ -83,6 +92,7 @@ struct PageSite {
   std::string process;  ///< Of several the one with most of it.
   double share = 0;
   estimation::Interval limits;
+  std::vector<PagePart> parts;  ///< Of one that holds nearly everything.
 };
 
 struct PageFinding {

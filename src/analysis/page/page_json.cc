@@ -120,14 +120,23 @@ void write_cells(JsonWriter& json, const Cells& table) {
   json.field("hasMeanSizes", table.has_mean_sizes).end_object();
 }
 
+void write_share(JsonWriter& json, double value, const estimation::Interval& limits) {
+  json.key("share").begin_object().field("value", value);
+  json.field("lo", limits.lo).field("hi", limits.hi).end_object();
+}
+
 void write_finding(JsonWriter& json, const PageFinding& finding) {
   json.key("finding").begin_object().field("verdict", finding.verdict);
   json.key("sites").begin_array();
   for (const PageSite& site : finding.sites) {
     json.begin_object().field("node", site.node).field("function", site.function);
     json.field("place", site.place).field("process", site.process);
-    json.key("share").begin_object().field("value", site.share);
-    json.field("lo", site.limits.lo).field("hi", site.limits.hi).end_object().end_object();
+    write_share(json, site.share, site.limits);
+    json.objects("parts", site.parts, [&](const PagePart& part) {
+      json.field("function", part.function).field("isOwn", part.is_own).field("place", part.place);
+      write_share(json, part.share, part.limits);
+    });
+    json.end_object();
   }
   json.end_array().end_object();
 }
