@@ -225,7 +225,12 @@ export interface LeakSite {
   oldest: number;
   /** Age from which its objects count as old; 0: not known. */
   oldFrom: number;
+  p: number;
   q: number;
+  /** Why it is undecided; "" of a suspect. */
+  open: "" | "samples" | "slowing" | "alone";
+  /** Samples since then that are still live. */
+  kept: number;
 }
 
 export interface Leaks {
@@ -241,11 +246,12 @@ export interface Leaks {
   liveAtEnd: Estimate;
   suspects: number;
   undecided: number;
-  clear: number;
+  /** Sites that could be suspects, those that hold nothing any more included. */
+  tested: number;
   samplesNeeded: number;
   /** Share of false suspects that was accepted. */
   q: number;
-  /** Suspects, the fastest first. */
+  /** Suspects, the fastest first, then undecided ones; no more than the page has room for. */
   sites: LeakSite[];
 }
 

@@ -13,6 +13,8 @@ import {
   moduleGroups,
   stackGroups,
 } from "../src/model/groups";
+import type { Stacks } from "../src/model/filter";
+import { countsText, openText, sitesOf } from "../src/model/leaks";
 import { linesOf } from "../src/model/lines";
 import { rowBytes, totalBytes } from "../src/model/measure";
 import { printable } from "../src/model/names";
@@ -440,6 +442,23 @@ describe("the finding", () => {
     const { path } = finished(findingOf(select(known, ALL), 0.95));
     expect(path.map((of) => functionName(known, of))).toEqual(["main", "close"]);
     expect(said(known, { ...ALL, only: { size: 20 } })).toMatch(/^At exit, open held 89 %/);
+  });
+});
+
+describe("leaks", () => {
+  const leaks = fixture().leaks!;
+  it("are counted as geiger leaks counts them", () => {
+    expect(countsText(leaks)).toBe("1 of 9 sites suspect, 2 undecided.");
+    expect(countsText({ ...leaks, undecided: 0 })).toBe("1 of 9 sites suspect.");
+  });
+  it("list undecided sites, with the reason", () => {
+    const open = sitesOf(leaks, "undecided", undefined);
+    expect(open.map((site) => openText(site, leaks))).toEqual([
+      "p = 0.01 alone, but q = 0.20 among 9 sites",
+      "has 4, needs 6 samples",
+    ]);
+    const stacks = { keeps: new Uint8Array(5000) } as Stacks;
+    expect(sitesOf(leaks, "undecided", stacks)).toEqual([]);
   });
 });
 

@@ -156,7 +156,9 @@ struct LeakSite {
   estimation::Interval rate_limits;
   Nanoseconds since = 0;  ///< After the start: what came before is warm-up.
   Nanoseconds oldest = 0, old_from = 0;
-  double q = 1;
+  double p = 1, q = 1;
+  std::string open;        ///< Why it is undecided: "samples", "slowing", "alone"; else empty.
+  std::uint64_t kept = 0;  ///< Samples since then that are still live.
 };
 
 struct Leaks {
@@ -166,7 +168,7 @@ struct Leaks {
   std::optional<Nanoseconds> slow_frees_from;
   estimation::Estimate live, live_at_end;
   std::vector<LeakSite> sites;
-  std::uint64_t suspects = 0, undecided = 0, clear = 0, samples_needed = 0;
+  std::uint64_t suspects = 0, undecided = 0, tested = 0, samples_needed = 0;
   double q = 0;  ///< Share of false suspects that was accepted.
 };
 
