@@ -21,12 +21,12 @@ import { printable } from "../src/model/names";
 import { firstOf, sorted } from "../src/model/order";
 import { foldedPage, functionName, pageOf, roomFor } from "../src/model/page";
 import { matchedSums, searching } from "../src/model/search";
-import { select, selecting, type Selection } from "../src/model/selection";
+import { select, selecting, selectingBelow, type Selection } from "../src/model/selection";
 import { finished } from "../src/model/slices";
 import { DEFAULTS, openingState, type State, stateOf, textOfState } from "../src/model/state";
 import { CallTree, ROOT } from "../src/model/tree";
 import { probabilityOf, shareFigure, textOf } from "../src/numbers/format";
-import { bytesForOrder, emptySums, merge, rowOf, Sum, type Sums } from "../src/numbers/sums";
+import { bytesForOrder, emptySums, merge, rowOf, samplesOf, Sum, type Sums } from "../src/numbers/sums";
 import { fixture } from "./fixture";
 import { strataOf } from "./strata";
 
@@ -344,6 +344,37 @@ describe("folding", () => {
     const open = finished(tree.finding(tree.path(tree.children(tree.children(ROOT)[0])[0])));
     const [resize] = tree.children(open);
     expect([tree.folded(resize), tree.folded(resize + 1)]).toEqual([1, 2]);
+  });
+});
+
+const LEAKY_OPEN = ["main", "open"];
+const indexOf = (of: typeof page, name: string) =>
+  Array.from({ length: of.functions }, (_, i) => i).find((i) => functionName(of, i) === name)!;
+
+describe("what a call allocated in total", () => {
+  it("is that of all its lines, also of those that freed all of it", () => {
+    const data = structuredClone(LEAKY.data);
+    const { frames, nodes, cells } = data;
+    const open = frames.name.findIndex((name) => data.names[name] === "open");
+    const below = nodes.frame.indexOf(open);
+    // Another line of open, whose only bytes are gone at the end.
+    for (const column of [frames.name, frames.module, frames.file, frames.flags]) column.push(column[open]!);
+    frames.line.push(7);
+    const node = nodes.up.push(nodes.up.length - (below - nodes.up[below]!)) - 1;
+    nodes.frame.push(frames.name.length - 1);
+    const at = cells[0]!;
+    at.node.push(node);
+    at.count.push(50);
+    for (const column of [at.thread, at.process, at.type, at.label]) column.push(-1);
+    for (const column of [at.stratum, at.born, at.died]) column.push(0);
+    const known = foldedPage(pageOf(data));
+    const tree = finished(CallTree.ofCallees(known, select(known, ALL)));
+    const box = finished(tree.finding(LEAKY_OPEN.map((name) => indexOf(known, name))));
+    const { part } = finished(selectingBelow(known, ALLOCATED, finished(tree.everywhere(box))));
+    const groups = finished(functionGroups(known, select(known, ALLOCATED)));
+    const row = Array.from({ length: groups.count }, (_, i) => i).find((i) => groups.name(i) === "open")!;
+    expect(samplesOf(part, 0)).toBe(150);
+    expect(samplesOf(groups.total!, row)).toBe(150);
   });
 });
 
