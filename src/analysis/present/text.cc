@@ -33,6 +33,12 @@ bool is_invisible(char32_t value) {
       kActing, [&](const Range& range) { return value >= range.first && value <= range.last; });
 }
 
+bool needs_no_quotes(char c) {
+  constexpr std::string_view kPlain = "_-./+,:@%=";
+  const auto u = static_cast<unsigned char>(c);
+  return u >= 0x80 || std::isalnum(u) != 0 || kPlain.find(c) != std::string_view::npos;
+}
+
 }  // namespace
 
 bool is_acting(char32_t value) { return is_control(value) || is_invisible(value); }
@@ -103,6 +109,17 @@ std::string pad_left(std::string_view text, std::size_t columns) {
 std::string pad_right(std::string_view text, std::size_t columns) {
   const std::size_t used = columns_of(text);
   return std::string(text).append(columns > used ? columns - used : 0, ' ');
+}
+
+std::string as_typed(const std::string& word) {
+  if (!word.empty() && std::ranges::all_of(word, needs_no_quotes)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string behind_command(const std::string& run) {
+  return run.empty() ? "" : " " + as_typed(printable(run));
 }
 
 }  // namespace geiger::present

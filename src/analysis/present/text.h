@@ -37,6 +37,11 @@ inline constexpr std::size_t kProcessesShown = 20;
 /// wrap() of every line of `lines`, each ended by a newline, without indent.
 [[nodiscard]] std::string wrap_lines(std::string_view lines, std::size_t width);
 
+/// A word as a shell takes it: quoted where it has to be.
+[[nodiscard]] std::string as_typed(const std::string& word);
+/// " 'my run.geiger'": a run behind a command to type; empty where it has no name.
+[[nodiscard]] std::string behind_command(const std::string& run);
+
 [[nodiscard]] std::string pad_left(std::string_view text, std::size_t columns);
 [[nodiscard]] std::string pad_right(std::string_view text, std::size_t columns);
 

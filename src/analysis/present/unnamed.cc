@@ -13,9 +13,8 @@ constexpr std::size_t kMostModulesNamed = 3;
 
 }  // namespace
 
-std::string ask_debuginfod(std::string_view run) {
-  return fmt::format("set DEBUGINFOD_URLS and run geiger symbolize --debuginfod{}{}",
-                     run.empty() ? "" : " ", run);
+std::string ask_debuginfod(const std::string& run) {
+  return "set DEBUGINFOD_URLS and run geiger symbolize --debuginfod" + behind_command(run);
 }
 
 void UnnamedModules::see(std::string_view function) {
@@ -40,7 +39,7 @@ std::string UnnamedModules::clause() const {
                      is_one ? "its -dbgsym package" : "their -dbgsym packages");
 }
 
-std::string UnnamedModules::sentence(std::string_view run) const {
+std::string UnnamedModules::sentence(const std::string& run) const {
   return modules_.empty() ? "" : fmt::format("{}, or {}.", clause(), ask_debuginfod(run));
 }
 

@@ -166,8 +166,7 @@ std::string footer(const RssReport& report, const present::Style& style) {
   if (report.refused > 0) {
     out += fmt::format("{} of the process failed.\n", present::plural(report.refused, "reading"));
   }
-  const std::string run =
-      report.options.run.empty() ? "" : fmt::format(" {}", present::printable(report.options.run));
+  const std::string run = present::behind_command(report.options.run);
   const bool is_mapped = row_of(report, RssPart::kMapped).bytes.value >
                          row_of(report, RssPart::kLiveHeap).bytes.interval.hi;
   out += is_mapped ? fmt::format("next: geiger table{} --kind mapped-peak\n", run)

@@ -68,6 +68,16 @@ TEST(Summary, WithoutListsOfSitesSaysTheSame) {
             closing_lines(summary_report(recording, {}), recording, {}));
 }
 
+TEST(Summary, QuotesTheRunWhereAShellNeedsIt) {
+  SummaryOptions options;
+  options.run = "my run.geiger";
+  const SummaryReport report = summary_report(small_server(), options);
+  EXPECT_THAT(to_text(report, small_server(), {}),
+              HasSubstr("next: geiger table 'my run.geiger' --kind peak\n"));
+  EXPECT_THAT(closing_lines(report, small_server(), {}),
+              HasSubstr("or geiger summary 'my run.geiger'\n"));
+}
+
 TEST(Summary, NamesEveryKindThatTheRecordingTells) {
   Recording recording = small_server();
   for (profile::Sample& sample : recording.samples) sample.usable = sample.requested + 16;

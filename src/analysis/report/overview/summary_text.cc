@@ -220,8 +220,7 @@ present::UnnamedModules unnamed_in(const SummaryReport& report, std::span<const 
 
 /// What to type to see more of the finding.
 std::string next_command(const SummaryReport& report) {
-  const std::string run =
-      report.options.run.empty() ? "" : fmt::format(" {}", present::printable(report.options.run));
+  const std::string run = present::behind_command(report.options.run);
   if (!report.leak.empty() || !report.leak_note.empty()) return fmt::format("geiger leaks{}", run);
   return fmt::format("geiger table{}{}", run, kind_option(report));
 }
@@ -245,8 +244,7 @@ std::string to_text(const SummaryReport& report, const Recording& recording,
   out += site_list("Most live at the peak, by function", report.top_live_at_peak, style);
   auto lines = report.top_allocated;
   lines.insert(lines.end(), report.top_live_at_peak.begin(), report.top_live_at_peak.end());
-  const std::string unnamed =
-      unnamed_in(report, lines).sentence(present::printable(report.options.run));
+  const std::string unnamed = unnamed_in(report, lines).sentence(report.options.run);
   if (!unnamed.empty()) out += "\n" + present::wrap(unnamed, 0, style.width) + "\n";
   out += warning_list(report, recording, style);
   const bool has_more = report.samples > 0 || report.mapped_finding;
@@ -292,8 +290,8 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
                fmt::format("geiger: pid {}: {}", process.pid, present::ending_text(process))) +
            "\n";
   }
-  return out + fmt::format("geiger: next: {}, or geiger summary {}\n", next_command(report),
-                           present::printable(report.options.run));
+  return out + fmt::format("geiger: next: {}, or geiger summary{}\n", next_command(report),
+                           present::behind_command(report.options.run));
 }
 
 }  // namespace geiger::report
