@@ -46,6 +46,15 @@ std::size_t Grid::room_for_cut(std::size_t width) const {
   return width > used + kLeastCut ? width - used : kLeastCut;
 }
 
+std::size_t Grid::room_for_last(std::size_t width) const {
+  std::size_t used = indent_;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (i > 0) used += gap_before(columns_[i]);
+    if (i + 1 < columns_.size()) used += widths_[i];
+  }
+  return width > used ? width - used : 0;
+}
+
 bool Grid::has_room_for_names(const Style& style) const {
   if (style.names == Names::kFull) return true;
   const std::size_t room = room_for_cut(style.width);

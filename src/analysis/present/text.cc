@@ -71,7 +71,9 @@ std::string tail_within(std::string_view tail, std::size_t room, std::size_t use
   constexpr std::size_t kStub = 8;
   if (tail.empty() || used + kGap >= room) return "";
   const std::size_t left = room - used - kGap;
-  if (left < std::min(kStub, columns_of(tail))) return "";
+  // A file with its line, or a module, is of no use in parts.
+  const bool is_word = tail.find(' ') == std::string_view::npos;
+  if (left < (is_word ? columns_of(tail) : std::min(kStub, columns_of(tail)))) return "";
   return std::string(kGap, ' ') + elide(tail, left);
 }
 

@@ -28,6 +28,7 @@ inline constexpr std::size_t kProcessesShown = 20;
 
 /// `tail` behind a text that takes `used` of `room` columns, two spaces before it; empty where too
 /// little of it would be left.
+/// A single word is shown whole or not at all.
 [[nodiscard]] std::string tail_within(std::string_view tail, std::size_t room, std::size_t used);
 
 /// Breaks at spaces so that no line is wider than `width` columns; lines after the first begin with
