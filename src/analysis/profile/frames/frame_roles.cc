@@ -148,8 +148,8 @@ bool FrameRules::leaves_out() const {
 }
 
 FrameRoles::FrameRoles(const Recording& recording, const Labels& labels) {
-  static const FrameRules kBuiltIn;
-  const FrameRules& rules = recording.frame_rules ? *recording.frame_rules : kBuiltIn;
+  static const FrameRules built_in;
+  const FrameRules& rules = recording.frame_rules ? *recording.frame_rules : built_in;
   shows_plumbing_ = rules.shows_plumbing;
   std::set<std::string_view> executables;
   for (const Process& process : recording.processes) executables.insert(process.executable);
