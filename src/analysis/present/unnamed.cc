@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analysis/present/text.h"
+#include "analysis/profile/frames/jit_code.h"
 #include "analysis/profile/frames/plumbing_names.h"
+#include "base/path.h"
 
 namespace geiger::present {
 namespace {
@@ -41,6 +45,25 @@ std::string UnnamedModules::clause() const {
 
 std::string UnnamedModules::sentence(const std::string& run) const {
   return modules_.empty() ? "" : fmt::format("{}, or {}.", clause(), ask_debuginfod(run));
+}
+
+std::string compiled_code_hint(const profile::Recording& recording) {
+  const auto machine =
+      std::ranges::find_if(recording.modules, profile::is_virtual_machine, &profile::Module::path);
+  if (machine == recording.modules.end()) return {};
+  bool is_unnamed = false;
+  for (const profile::Location& location : recording.locations) {
+    if (location.module != profile::kNone) continue;
+    for (const std::uint32_t index : location.frames) {
+      const profile::Frame& frame = recording.frames[index];
+      if (profile::is_script(frame.file) || profile::is_java_method(frame.function)) return {};
+      is_unnamed |= profile::is_address_name(frame.function);
+    }
+  }
+  if (!is_unnamed) return {};
+  return base::file_name_of(machine->path).starts_with("libjvm")
+             ? "methods that the JVM compiled have no names: record with geiger run --java"
+             : "functions of node's scripts have no names: record with geiger run --node";
 }
 
 std::string UnnamedModules::note(std::size_t width) const {

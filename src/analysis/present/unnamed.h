@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/profile/recording.h"
+
 namespace geiger::present {
 
 /// "set DEBUGINFOD_URLS and run geiger symbolize --debuginfod RUN"; `run` as it is to be read, or
@@ -31,6 +33,10 @@ class UnnamedModules {
  private:
   std::set<std::string, std::less<>> modules_;
 };
+
+/// "functions of node's scripts have no names: record with geiger run --node"; empty where no stack
+/// passes through code that a virtual machine compiled, or some of it has names.
+[[nodiscard]] std::string compiled_code_hint(const profile::Recording& recording);
 
 /// note() of the functions that `lines` are of, `name` of each.
 template <typename Lines, typename Name>

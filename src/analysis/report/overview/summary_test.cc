@@ -95,6 +95,29 @@ TEST(Summary, FitsTheTerminal) {
   }
 }
 
+// node's scripts, recorded without a map of what it compiled, and with one.
+TEST(Summary, SaysHowScriptsGetNames) {
+  for (const char* name : {"0x7f0000001234", "serve"}) {
+    RecordingBuilder builder;
+    const auto process = builder.process("/usr/bin/node", 1);
+    const auto thread = builder.thread(process, "node", 1);
+    const auto module = builder.module("/usr/bin/node", 0x400000);
+    const auto compiled = builder.location(profile::kNone, 0x1234, {name});
+    const auto stack = builder.stack({builder.location(module, 7, {"node::Start"}), compiled});
+    for (int i = 0; i < 20; ++i) builder.sample(thread, stack, 64 * kKiB, 1 + i);
+    Recording& recording = builder.recording();
+    for (profile::Frame& frame : recording.frames) {
+      if (frame.function == "serve") frame.file = "/home/me/app.js";
+    }
+    const SummaryReport report = summary_report(recording, {});
+    const std::string hint =
+        "functions of node's scripts have no names: record with geiger run --node";
+    const bool is_hinted = std::string_view(name) != "serve";
+    EXPECT_EQ(closing_lines(report, recording, {}).find(hint) != std::string::npos, is_hinted);
+    EXPECT_EQ(to_text(report, recording, {}).find(hint) != std::string::npos, is_hinted);
+  }
+}
+
 TEST(Summary, SaysWhoseFiguresThoseOfSeveralProcessesAre) {
   EXPECT_THAT(summary_text_of(two_servers()),
               HasSubstr("Figures are of all 2 processes together.\n"));

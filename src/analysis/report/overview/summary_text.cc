@@ -286,6 +286,8 @@ std::string to_text(const SummaryReport& report, const Recording& recording,
   lines.insert(lines.end(), report.top_live_at_peak.begin(), report.top_live_at_peak.end());
   const std::string unnamed = unnamed_in(report, lines).sentence(report.options.run);
   if (!unnamed.empty()) out += "\n" + present::wrap(unnamed, 0, style.width) + "\n";
+  const std::string hint = present::compiled_code_hint(recording);
+  if (!hint.empty()) out += "\n" + present::wrap(hint, 0, style.width) + "\n";
   out += warning_list(report, recording, style);
   const bool has_more = report.samples > 0 || report.mapped_finding;
   return has_more ? out + fmt::format("\nnext: {}\n", next_command(report)) : out;
@@ -307,6 +309,8 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
   if (!report.leak_note.empty()) say(present::printable(report.leak_note), present::Role::kFaint);
   const std::string unnamed = unnamed_in(report, {}).clause();
   if (!unnamed.empty()) say(unnamed, present::Role::kFaint);
+  const std::string hint = present::compiled_code_hint(recording);
+  if (!hint.empty()) say(hint, present::Role::kFaint);
   out += fmt::format("geiger: {}; allocated {} (exactly {}{})\n",
                      present::plural(report.samples, "sample"), bytes_text(report.allocated),
                      exact_total_text(report), z);
