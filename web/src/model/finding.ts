@@ -257,6 +257,8 @@ function* partsOf(selected: Selected, leader: number, level: number): Steps<Name
     }
     if (!isCounted && named.length < MOST_NAMED) named.push(one);
   }
+  // One line alone is named already.
+  if (named.length === 1 && named[0]!.isOwn) return [];
   const parts: NamedPart[] = [];
   for (const { of, isOwn, share } of named) {
     const frame = isOwn ? of : (yield* placeOf(selected, of)).frame;

@@ -276,6 +276,8 @@ class Search {
           named, [&](const Passing& larger) { return share_a_path(scene, one, larger); });
       if (!is_counted && named.size() < kMostNamed) named.push_back(std::move(one));
     }
+    // One line alone is named already.
+    if (named.size() == 1 && named.front().label >= labels_.size()) return {};
     std::vector<FoundPart> parts;
     for (const Passing& one : named) {
       const bool is_own = one.label >= labels_.size();

@@ -125,6 +125,15 @@ TEST(Finding, NamesNoPartsWhereOneHasNearlyAllAgain) {
   EXPECT_THAT(finding.sites.at(0).parts, IsEmpty());
 }
 
+TEST(Finding, NamesNoPartsWhereOnlyTheFunctionItselfIsOne) {
+  Program program;
+  program.allocate({}, 170);
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) program.allocate({name}, 5);
+  const Finding finding = find_kind(program.recording());
+  EXPECT_THAT(names_of(finding), ElementsAre("main"));
+  EXPECT_THAT(finding.sites.at(0).parts, IsEmpty());
+}
+
 // Parts below a tenth are not named, however many there are.
 TEST(Finding, NamesNoSmallParts) {
   Program program;
