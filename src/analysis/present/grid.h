@@ -65,6 +65,8 @@ class Grid {
     std::uint32_t source_line = 0;
   };
 
+  /// Columns that all columns but one take, with the gaps between them.
+  [[nodiscard]] std::size_t used_beside(std::size_t column) const;
   [[nodiscard]] bool is_function(const Line& line) const;
   /// The cells that are cut, as they are shown.
   [[nodiscard]] std::vector<std::string> cut_cells(std::size_t room, const Style& style) const;
