@@ -17,6 +17,18 @@ import unittest
 GEIGER, CXX, LEAKY = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
 WEB = pathlib.Path(sys.argv.pop(1)).resolve()
 PYTHON = "import json; kept = [json.loads(json.dumps(list(range(5000)))) for _ in range(300)]"
+# The top level has nearly everything: a part itself, the rest in a function that it calls.
+SCRIPT = """import json
+kept, tables = [], []
+for i in range(200):
+    tables.append(json.loads(json.dumps(list(range(5000)))))
+
+def remember(i):
+    kept.append([i] * 4000)
+
+for i in range(800):
+    remember(i)
+"""
 SOURCE = "#include <map>\n#include <regex>\nstd::map<int, std::regex> all;\n"
 
 
@@ -34,11 +46,14 @@ class PageFinding(unittest.TestCase):
         cls.temporary = tempfile.TemporaryDirectory(prefix="geiger-finding-")
         here = cls.temporary.name
         run(CXX, "-g", "-O1", "-std=c++20", LEAKY, "-o", "leaky", cwd=here)
-        # One with lines and a leak, one of several processes without names, an interpreter.
+        pathlib.Path(here, "service.py").write_text(SCRIPT, encoding="utf-8")
+        # One with lines and a leak, one of several processes without names, an interpreter, a script
+        # with two parts.
         programs = {
             "leaky": ("./leaky", "2"),
             "compiler": (CXX, "-x", "c++", "-O1", "-c", "-", "-o", os.devnull),
             "python": ("/usr/bin/python3", "-c", PYTHON),
+            "script": ("/usr/bin/python3", "service.py"),
         }
         cls.summaries, documents = {}, []
         for name, words in programs.items():
@@ -71,6 +86,16 @@ class PageFinding(unittest.TestCase):
                     self.assertIn(site["short_name"], page["documented"])
                     self.assertIn(f"{100 * site['share']['value']:.0f}",
                                   " ".join(page["documented"]).replace(".", " "))
+
+    def test_a_top_level_is_not_all_that_is_named(self):
+        finding = self.summaries["script"]["finding"]
+        (site,) = finding["sites"]
+        self.assertEqual(site["name"], "<module>")
+        self.assertEqual(sorted((part["name"], part["is_own"]) for part in site["parts"]),
+                         [("<module>", True), ("remember", False)])
+        page = self.found["script", finding["kind"]]
+        self.assertIn(" in <module> itself ", page["sentence"])
+        self.assertIn(" in remember ", page["sentence"])
 
     def test_what_the_page_searches_is_the_same(self):
         named = [one for one in self.found.values() if one["verdict"] == "found"]

@@ -16,21 +16,12 @@
 #include "api/pprof_rows.h"
 #include "api/profiles.h"
 #include "base/clock.h"
+#include "base/hex.h"
 #include "pprof/row_writer.h"
 #include "pprof/writer.h"
 
 namespace geiger::api {
 namespace {
-
-std::string hex_of(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    text += kDigits[static_cast<unsigned char>(c) >> 4];
-    text += kDigits[static_cast<unsigned char>(c) & 15];
-  }
-  return text;
-}
 
 class PprofSnapshot {
  public:
@@ -160,7 +151,7 @@ class PprofSnapshot {
 
   void write_mapping(const Directory::Module& module) {
     const ExecutableMap code = code_of(module);
-    const std::string build_id = hex_of(module.build_id);
+    const std::string build_id = base::hex_of(module.build_id);
     writer_.write(pprof::Mapping{code.start, code.end, code.offset, module.path, build_id});
   }
 

@@ -91,6 +91,7 @@ base::Outcome<std::vector<std::string>> shield(const Command& command, CLI::App&
 /// Chooses the work. The exit code is that of what the parser does itself, such as --help; without
 /// work, it is the whole answer.
 base::Outcome<int> parse(CLI::App& app, const std::vector<std::string>& words) {
+  if (const auto empty = option_without_value(words)) return usage_failure(*empty);
   try {
     std::vector<std::string> last_first(words.rbegin(), words.rend());  // As CLI11 takes them.
     app.parse(last_first);

@@ -73,8 +73,10 @@ OutputPlan::OutputPlan(const std::string& program, const std::string& file)
   if (!file.empty()) file_ = file.front() == '/' ? file : base_ + "/" + file;
 }
 
+std::string parts_of(const std::string& file) { return file + ".parts"; }
+
 std::string OutputPlan::directory_for(int pid) const {
-  if (!file_.empty()) return file_ + ".parts";
+  if (!file_.empty()) return parts_of(file_);
   if (base_.empty() || base_.front() != '/') return {};
   return (base_ == "/" ? base_ : base_ + "/") + name_ + std::to_string(pid);
 }

@@ -8,6 +8,9 @@
 
 namespace geiger::control {
 
+/// Where the traces of a file are until they are packed into it.
+[[nodiscard]] std::string parts_of(const std::string& file);
+
 /// Where traces go: `geiger-PROGRAM.PID/` here, or `FILE.parts/` until they are
 /// packed into FILE.
 class OutputPlan {

@@ -176,7 +176,8 @@ bool Injection::look() {
   if (modules_.empty()) {
     outcome_.reason = refusal_text(pid_, EPERM);
   } else if (first_of(modules_, ModuleKind::kLibc) == nullptr) {
-    outcome_.reason = fmt::format("process {} does not use glibc", pid_);
+    outcome_.reason = fmt::format(
+        "process {} does not use glibc: programs that use musl can be started by geiger run", pid_);
   } else if (!find_places()) {
     outcome_.reason = fmt::format("the C library of process {} cannot be read", pid_);
   }

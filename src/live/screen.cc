@@ -194,6 +194,11 @@ terminal::ScreenLine growth_line(const LiveView& view, const LiveReport& report,
   if (!report.growth.is_known())
     return {{terminal::Ink::kFaint, " growth is shown from the next update on"}};
   const bool grows = report.growth.growing() > 0;
+  if (view.has_ended && !grows && view.grew.growing() > 0) {
+    constexpr std::string_view kWhen = " before the end: ";
+    const std::size_t room = std::max(width, kWhen.size() + 1) - kWhen.size();
+    return {{terminal::Ink::kWarning, std::string(kWhen) + sentence(view.grew, room)}};
+  }
   return {{grows ? terminal::Ink::kWarning : terminal::Ink::kFaint,
            " " + sentence(report.growth, width - 1)}};
 }

@@ -37,6 +37,8 @@ struct LiveView {
   std::string message;            ///< Until the next key.
   std::string progress;           ///< Of reading what is there already, if it takes long.
   std::size_t names_missing = 0;  ///< Addresses whose names are still looked up.
+  /// Of the last update before the end at which something grew: what is freed at exit hides it.
+  report::GrowthReport grew;
 };
 
 /// Rows of the table that a screen has room for.

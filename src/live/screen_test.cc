@@ -80,6 +80,20 @@ TEST_F(LiveScreens, ShowsGrowthWhereItIsKnown) {
               HasSubstr("growth is not available for aggregated recordings"));
 }
 
+// A program that frees its heap at exit grew nevertheless.
+TEST_F(LiveScreens, KeepsWhatGrewWhenTheProgramEnds) {
+  const profile::Sample& made = picture.samples.front();
+  picture.tallies.push_back({.alike = made, .allocated = 400});
+  changes = {.start = {90'000'000'000, 90, {400}, {0}}, .recent = {}};
+  view.grew = report().growth;
+  ASSERT_EQ(view.grew.growing(), 1U);
+  const std::string grows = sentence(view.grew);
+  changes = {.start = {91'000'000'000, 91, {400}, {400}}, .recent = {}};
+  EXPECT_THAT(text_of(draw({120, 24})), HasSubstr("no growth shown over"));
+  view.has_ended = true;
+  EXPECT_THAT(text_of(draw({120, 24})), HasSubstr(" before the end: " + grows));
+}
+
 TEST_F(LiveScreens, SaysWhatItNeeds) {
   EXPECT_THAT(text_of(draw({40, 10})), HasSubstr("needs 60 x 12, has 40 x 10"));
 }

@@ -71,6 +71,7 @@ bool LiveSession::look(Bytes most) {
   view_.options.now = is_running ? base::monotonic_now() : 0;
   growth_.look(run_.follower(), base::monotonic_now());
   take_picture();
+  if (is_running && report_.growth.growing() > 0) view_.grew = report_.growth;
   history_.add(base::monotonic_now(), present::shown_bytes(report_.live).interval,
                report_.resident);
   return true;
@@ -291,6 +292,7 @@ void LiveSession::obey_letter(char letter, ScreenSize size) {
       break;
     case 'z':
       growth_.restart();
+      view_.grew = {};
       view_.message = "growth is measured from the next update on";
       return;
     case 'p':

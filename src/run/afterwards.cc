@@ -55,11 +55,13 @@ void say_nothing_recorded(const Afterwards& run) {
   if (run.losses.refused != 0) {
     terminal::complain(fmt::format("nothing was recorded: {}", std::strerror(run.losses.refused)));
   } else if (run.losses.missing.empty() && !run.is_quiet) {
-    terminal::complain(
-        fmt::format("nothing was recorded: {}", run.obstacle.empty()
-                                                    ? "the program loaded no runtime (it allocated "
-                                                      "nothing, or changed its environment)"
-                                                    : run.obstacle));
+    terminal::complain(run.is_explained
+                           ? "nothing was recorded"
+                           : fmt::format("nothing was recorded: {}",
+                                         run.obstacle.empty()
+                                             ? "the program loaded no runtime (it allocated "
+                                               "nothing, or changed its environment)"
+                                             : run.obstacle));
   }
 }
 
@@ -167,7 +169,8 @@ void say_what_was_recorded(const Afterwards& run, const Traces& traces,
                                        : fmt::format("{} processes are", traces.running())));
   }
   const present::Style style = error_style();
-  const auto report = report::summary_report(recording, {.level = style.level, .run = shown});
+  const auto report =
+      report::summary_report(recording, {.level = style.level, .run = shown, .sites = 0});
   std::string lines = report::closing_lines(report, recording, style);
   if (isatty(STDERR_FILENO) == 1) lines = present::wrap_lines(lines, style.width);
   fmt::print(stderr, "{}", style.has_unicode ? lines : present::to_ascii_marks(lines));

@@ -21,6 +21,7 @@ struct Afterwards {
   bool removes_maps = false;  ///< Perf maps, which were written because geiger asked for them.
   pid_t program = 0;          ///< Its process; reaped already.
   std::string obstacle;       ///< Why nothing may have been recorded, or empty.
+  bool is_explained = false;  ///< That was said before the program started.
   control::WatchLosses losses;
   observe::Observer* observer = nullptr;  ///< What was read about the processes, if anything.
 };

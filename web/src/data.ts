@@ -111,6 +111,16 @@ export interface Estimate {
   open?: number;
 }
 
+/** A part of what a function holds: one of its own lines, or a function that it calls. */
+export interface FoundPart {
+  function: NameIndex;
+  isOwn: boolean;
+  /** As FoundSite.place. */
+  place: string;
+  /** Of the whole. */
+  share: { value: number; lo: number; hi: number };
+}
+
 /** A function that a finding names. */
 export interface FoundSite {
   /** Where the stack with most of its bytes ends. */
@@ -121,6 +131,8 @@ export interface FoundSite {
   /** Where several processes have samples: the one with most of it. */
   process: string;
   share: { value: number; lo: number; hi: number };
+  /** Of a function with nearly everything. */
+  parts: FoundPart[];
 }
 
 /** As the other reports open with it. */
@@ -213,7 +225,12 @@ export interface LeakSite {
   oldest: number;
   /** Age from which its objects count as old; 0: not known. */
   oldFrom: number;
+  p: number;
   q: number;
+  /** Why it is undecided; "" of a suspect. */
+  open: "" | "samples" | "slowing" | "alone";
+  /** Samples since then that are still live. */
+  kept: number;
 }
 
 export interface Leaks {
@@ -229,11 +246,12 @@ export interface Leaks {
   liveAtEnd: Estimate;
   suspects: number;
   undecided: number;
-  clear: number;
+  /** Sites that could be suspects, those that hold nothing any more included. */
+  tested: number;
   samplesNeeded: number;
   /** Share of false suspects that was accepted. */
   q: number;
-  /** Suspects, the fastest first. */
+  /** Suspects, the fastest first, then undecided ones; no more than the page has room for. */
   sites: LeakSite[];
 }
 

@@ -289,8 +289,12 @@ function leaks(count: number): NonNullable<PageData["leaks"]> {
     since: 2 * SECOND,
     oldest: 7 * SECOND,
     oldFrom: 4e7,
+    p: 1e-5,
     q: 1e-4,
+    open: "" as const,
+    kept: 60,
   };
+  const undecided = { ...site, verdict: "undecided" as const, p: 0.01, q: 0.2, open: "alone" as const };
   return {
     finding: "suspects",
     why: "before_teardown",
@@ -300,10 +304,10 @@ function leaks(count: number): NonNullable<PageData["leaks"]> {
     liveAtEnd: { ...live, value: 0, lo: 0, hi: 1e6, samples: 0 },
     suspects: 1,
     undecided: 2,
-    clear: 6,
+    tested: 9,
     samplesNeeded: 6,
     q: 0.05,
-    sites: [site],
+    sites: [site, undecided, { ...undecided, open: "samples", kept: 4 }],
   };
 }
 

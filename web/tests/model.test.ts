@@ -13,18 +13,20 @@ import {
   moduleGroups,
   stackGroups,
 } from "../src/model/groups";
+import type { Stacks } from "../src/model/filter";
+import { countsText, openText, sitesOf } from "../src/model/leaks";
 import { linesOf } from "../src/model/lines";
 import { rowBytes, totalBytes } from "../src/model/measure";
 import { printable } from "../src/model/names";
 import { firstOf, sorted } from "../src/model/order";
 import { foldedPage, functionName, pageOf, roomFor } from "../src/model/page";
 import { matchedSums, searching } from "../src/model/search";
-import { select, selecting, type Selection } from "../src/model/selection";
+import { select, selecting, selectingBelow, type Selection } from "../src/model/selection";
 import { finished } from "../src/model/slices";
 import { DEFAULTS, openingState, type State, stateOf, textOfState } from "../src/model/state";
 import { CallTree, ROOT } from "../src/model/tree";
 import { probabilityOf, shareFigure, textOf } from "../src/numbers/format";
-import { bytesForOrder, emptySums, merge, rowOf, Sum, type Sums } from "../src/numbers/sums";
+import { bytesForOrder, emptySums, merge, rowOf, samplesOf, Sum, type Sums } from "../src/numbers/sums";
 import { fixture } from "./fixture";
 import { strataOf } from "./strata";
 
@@ -345,6 +347,37 @@ describe("folding", () => {
   });
 });
 
+const LEAKY_OPEN = ["main", "open"];
+const indexOf = (of: typeof page, name: string) =>
+  Array.from({ length: of.functions }, (_, i) => i).find((i) => functionName(of, i) === name)!;
+
+describe("what a call allocated in total", () => {
+  it("is that of all its lines, also of those that freed all of it", () => {
+    const data = structuredClone(LEAKY.data);
+    const { frames, nodes, cells } = data;
+    const open = frames.name.findIndex((name) => data.names[name] === "open");
+    const below = nodes.frame.indexOf(open);
+    // Another line of open, whose only bytes are gone at the end.
+    for (const column of [frames.name, frames.module, frames.file, frames.flags]) column.push(column[open]!);
+    frames.line.push(7);
+    const node = nodes.up.push(nodes.up.length - (below - nodes.up[below]!)) - 1;
+    nodes.frame.push(frames.name.length - 1);
+    const at = cells[0]!;
+    at.node.push(node);
+    at.count.push(50);
+    for (const column of [at.thread, at.process, at.type, at.label]) column.push(-1);
+    for (const column of [at.stratum, at.born, at.died]) column.push(0);
+    const known = foldedPage(pageOf(data));
+    const tree = finished(CallTree.ofCallees(known, select(known, ALL)));
+    const box = finished(tree.finding(LEAKY_OPEN.map((name) => indexOf(known, name))));
+    const { part } = finished(selectingBelow(known, ALLOCATED, finished(tree.everywhere(box))));
+    const groups = finished(functionGroups(known, select(known, ALLOCATED)));
+    const row = Array.from({ length: groups.count }, (_, i) => i).find((i) => groups.name(i) === "open")!;
+    expect(samplesOf(part, 0)).toBe(150);
+    expect(samplesOf(groups.total!, row)).toBe(150);
+  });
+});
+
 describe("a chain of only children with the same bytes", () => {
   it("is one box, which ends where own code does", () => {
     const chain = pageOfStacks([
@@ -410,12 +443,28 @@ describe("the finding", () => {
     // Most of run's bytes are its own; load is called by it, so that they do not compete.
     expect(said(nested)).toMatch(/^At exit, run held 100 % \[98, 100\] of 116 MiB/);
   });
+  it("goes on with the parts of a function that has nearly everything", () => {
+    const top = pageOfStacks([
+      ["main", 60],
+      ["main serve remember std::x", 30],
+      ["main serve answer std::x", 10],
+    ]);
+    expect(said(top)).toMatch(
+      /^At exit, main held 100 % \[98, 100\] of 116 MiB \S+ \S+: 60 % ± 5 in main itself, 30 % ± 5 in remember\.$/,
+    );
+    // One part with nearly everything says no more than its function.
+    const one = pageOfStacks([
+      ["main", 96],
+      ["main serve std::x", 4],
+    ]);
+    expect(said(one)).toMatch(/^At exit, main held 100 % \[98, 100\] of 116 MiB [^:]*\.$/);
+  });
   it("says of a whole what the document says of it, and searches where a reader selects", () => {
     const data = structuredClone(LEAKY.data);
     const close = data.names.indexOf("close");
     const node = data.nodes.frame.findIndex((frame) => data.frames.name[frame] === close);
     const share = { value: 0.5, lo: 0.4, hi: 0.6 };
-    const site = { node: node + 1, function: close, place: "a.cc:7 +2", process: "cc1", share };
+    const site = { node: node + 1, function: close, place: "a.cc:7 +2", process: "cc1", share, parts: [] };
     data.profiles[0]!.finding = { verdict: "found", sites: [site, { ...site, process: "" }] };
     const known = foldedPage(pageOf(data));
     expect(said(known)).toMatch(
@@ -424,6 +473,23 @@ describe("the finding", () => {
     const { path } = finished(findingOf(select(known, ALL), 0.95));
     expect(path.map((of) => functionName(known, of))).toEqual(["main", "close"]);
     expect(said(known, { ...ALL, only: { size: 20 } })).toMatch(/^At exit, open held 89 %/);
+  });
+});
+
+describe("leaks", () => {
+  const leaks = fixture().leaks!;
+  it("are counted as geiger leaks counts them", () => {
+    expect(countsText(leaks)).toBe("1 of 9 sites suspect, 2 undecided.");
+    expect(countsText({ ...leaks, undecided: 0 })).toBe("1 of 9 sites suspect.");
+  });
+  it("list undecided sites, with the reason", () => {
+    const open = sitesOf(leaks, "undecided", undefined);
+    expect(open.map((site) => openText(site, leaks))).toEqual([
+      "p = 0.01 alone, but q = 0.20 among 9 sites",
+      "has 4, needs 6 samples",
+    ]);
+    const stacks = { keeps: new Uint8Array(5000) } as Stacks;
+    expect(sitesOf(leaks, "undecided", stacks)).toEqual([]);
   });
 });
 

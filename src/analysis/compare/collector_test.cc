@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "analysis/compare/gates.h"
 #include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::compare {
@@ -134,6 +135,9 @@ TEST(Collector, LabelsAreSitesWithThoseAroundThem) {
               ElementsAre("[no label]|", "module=a|", "module=a / marks=slow|", "module=b|"));
   EXPECT_THAT(samples_of(apart.sites), ElementsAre(1, 2, 3, 1));
   EXPECT_EQ(apart.after.total.sums.samples, 7U);
+  // What is within no label is not one of those that a limit on each is about.
+  Gates gates{{}, {{{Measured::kBytes, 1}, "test"}}, std::nullopt, 0.95};
+  EXPECT_EQ(check(apart, gates).results.size(), 3U);
   const Collected inside = both(test.recording, test.recording, GroupBy::kLabel, true);
   EXPECT_THAT(samples_of(inside.sites), ElementsAre(1, 5, 3, 1));
 }

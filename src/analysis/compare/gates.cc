@@ -8,6 +8,7 @@
 #include "analysis/compare/comparison.h"
 #include "analysis/compare/limits.h"
 #include "analysis/compare/site_runs.h"
+#include "analysis/profile/groups/groupings.h"
 #include "base/check.h"
 #include "estimation/power.h"
 
@@ -130,6 +131,7 @@ class Checker {
   void add_sites(const SiteGates& gates) {
     const bool is_growth = gates.limit.measured == Measured::kGrowth;
     for (const Site& site : collected_.sites) {
+      if (site.name == profile::kNoLabel) continue;  // Not a label: the rest of the program.
       Task task;
       name(task, site.name, site.detail);
       task.result.source = gates.source;

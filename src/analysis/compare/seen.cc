@@ -55,6 +55,7 @@ std::vector<std::pair<std::uint32_t, profile::Profile>> parts_by_label(
   std::map<std::uint32_t, std::vector<profile::Entry>> by_label;
   for (const profile::Entry& entry : profile.entries) by_label[entry.label].push_back(entry);
   std::vector<std::pair<std::uint32_t, profile::Profile>> parts;
+  parts.reserve(by_label.size());
   for (auto& [label, entries] : by_label) {
     parts.emplace_back(label, with_entries(profile, std::move(entries)));
   }

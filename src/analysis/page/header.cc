@@ -64,6 +64,7 @@ void add_header(PageData& data, const Recording& recording, const PageOptions& o
   summary.selection.kind = profile::Kind::kAllocated;
   summary.scope = options.scope;
   summary.is_followed = options.is_followed;
+  summary.sites = 0;
   const report::SummaryReport report = report::summary_report(recording, summary);
   data.opening =
       profile::name_of(report.mapped_finding ? profile::Kind::kMappedAtPeak : report.finding.kind);

@@ -22,7 +22,10 @@ LeakSite site_of(const report::LeakLine& line, Gathering& gathering) {
           .since = line.since,
           .oldest = site.oldest,
           .old_from = site.old_from,
-          .q = site.q_value};
+          .p = site.p_value,
+          .q = site.q_value,
+          .open = std::string(report::name_of(site.open)),
+          .kept = site.kept};
 }
 
 }  // namespace
@@ -47,7 +50,7 @@ std::optional<Leaks> leaks_of(const profile::Recording& recording, const PageOpt
   out.live_at_end = report.live_at_end.bytes;
   out.suspects = report.suspects;
   out.undecided = report.undecided;
-  out.clear = report.clear;
+  out.tested = report.tested;
   out.samples_needed = report.samples_needed;
   out.q = wanted.search.q;
   for (const report::LeakLine& line : report.lines) out.sites.push_back(site_of(line, gathering));

@@ -124,7 +124,15 @@ PageFinding Draft::finding_of(const Profile& profile) {
                          .place = text_of(site.where),
                          .process = site.process,
                          .share = site.share.value,
-                         .limits = site.share.interval});
+                         .limits = site.share.interval,
+                         .parts = {}});
+    for (const report::FoundPart& part : site.parts) {
+      out.sites.back().parts.push_back({.function = names_.intern(part.function),
+                                        .is_own = part.is_own,
+                                        .place = text_of(part.where),
+                                        .share = part.share.value,
+                                        .limits = part.share.interval});
+    }
   }
   return out;
 }
@@ -228,6 +236,7 @@ std::optional<PageData> Draft::at(const Coarseness& coarseness) const {
     for (PageSite& site : profile.finding.sites) {
       site.node = pruned.moved[site.node];
       site.function = names.of(site.function);
+      for (PagePart& part : site.parts) part.function = names.of(part.function);
     }
   }
   if (compared_) data.diff->nodes = compared_->nodes(pruned, names);

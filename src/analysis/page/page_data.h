@@ -75,6 +75,15 @@ struct Cells {
 /// What of the cells a profile counts.
 enum class Counts : std::uint8_t { kBorn, kAlive, kAll };
 
+/// A part of what a function holds (report/finding.h).
+struct PagePart {
+  NameIndex function = kNoName;
+  bool is_own = false;  ///< A line of the function itself.
+  std::string place;    ///< As PageSite::place.
+  double share = 0;
+  estimation::Interval limits;
+};
+
 /// A function that a finding names (report/finding.h).
 struct PageSite {
   std::uint32_t node = 0;  ///< Where the stack with most of its bytes ends.
@@ -83,6 +92,7 @@ struct PageSite {
   std::string process;  ///< Of several the one with most of it.
   double share = 0;
   estimation::Interval limits;
+  std::vector<PagePart> parts;  ///< Of one that holds nearly everything.
 };
 
 struct PageFinding {
@@ -146,7 +156,9 @@ struct LeakSite {
   estimation::Interval rate_limits;
   Nanoseconds since = 0;  ///< After the start: what came before is warm-up.
   Nanoseconds oldest = 0, old_from = 0;
-  double q = 1;
+  double p = 1, q = 1;
+  std::string open;        ///< Why it is undecided: "samples", "slowing", "alone"; else empty.
+  std::uint64_t kept = 0;  ///< Samples since then that are still live.
 };
 
 struct Leaks {
@@ -156,7 +168,7 @@ struct Leaks {
   std::optional<Nanoseconds> slow_frees_from;
   estimation::Estimate live, live_at_end;
   std::vector<LeakSite> sites;
-  std::uint64_t suspects = 0, undecided = 0, clear = 0, samples_needed = 0;
+  std::uint64_t suspects = 0, undecided = 0, tested = 0, samples_needed = 0;
   double q = 0;  ///< Share of false suspects that was accepted.
 };
 

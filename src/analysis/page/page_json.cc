@@ -120,14 +120,24 @@ void write_cells(JsonWriter& json, const Cells& table) {
   json.field("hasMeanSizes", table.has_mean_sizes).end_object();
 }
 
+void write_limits(JsonWriter& json, std::string_view name, double value,
+                  const estimation::Interval& limits) {
+  json.key(name).begin_object().field("value", value);
+  json.field("lo", limits.lo).field("hi", limits.hi).end_object();
+}
+
 void write_finding(JsonWriter& json, const PageFinding& finding) {
   json.key("finding").begin_object().field("verdict", finding.verdict);
   json.key("sites").begin_array();
   for (const PageSite& site : finding.sites) {
     json.begin_object().field("node", site.node).field("function", site.function);
     json.field("place", site.place).field("process", site.process);
-    json.key("share").begin_object().field("value", site.share);
-    json.field("lo", site.limits.lo).field("hi", site.limits.hi).end_object().end_object();
+    write_limits(json, "share", site.share, site.limits);
+    json.objects("parts", site.parts, [&](const PagePart& part) {
+      json.field("function", part.function).field("isOwn", part.is_own).field("place", part.place);
+      write_limits(json, "share", part.share, part.limits);
+    });
+    json.end_object();
   }
   json.end_array().end_object();
 }
@@ -195,19 +205,14 @@ void write_line(JsonWriter& json, const AccountLine& line) {
   json.field("depth", line.depth).end_object();
 }
 
-void write_limits(JsonWriter& json, std::string_view name, double value,
-                  const estimation::Interval& limits) {
-  json.key(name).begin_object().field("value", value);
-  json.field("lo", limits.lo).field("hi", limits.hi).end_object();
-}
-
 void write_leak(JsonWriter& json, const LeakSite& site) {
   json.begin_object().field("node", site.node).field("verdict", site.verdict);
   json.field("live", site.live).field("samples", site.samples);
   write_limits(json, "neverFreed", site.never_freed, site.never_freed_limits);
   write_limits(json, "rate", site.rate, site.rate_limits);
   json.field("since", site.since).field("oldest", site.oldest);
-  json.field("oldFrom", site.old_from).field("q", site.q).end_object();
+  json.field("oldFrom", site.old_from).field("p", site.p).field("q", site.q);
+  json.field("open", site.open).field("kept", site.kept).end_object();
 }
 
 void write_leaks(JsonWriter& json, const Leaks& leaks) {
@@ -216,7 +221,7 @@ void write_leaks(JsonWriter& json, const Leaks& leaks) {
   if (leaks.slow_frees_from) json.field("slowFreesFrom", *leaks.slow_frees_from);
   json.field("live", leaks.live).field("liveAtEnd", leaks.live_at_end);
   json.field("suspects", leaks.suspects).field("undecided", leaks.undecided);
-  json.field("clear", leaks.clear).field("samplesNeeded", leaks.samples_needed);
+  json.field("tested", leaks.tested).field("samplesNeeded", leaks.samples_needed);
   json.field("q", leaks.q).key("sites").begin_array();
   for (const LeakSite& site : leaks.sites) write_leak(json, site);
   json.end_array().end_object();
@@ -231,8 +236,7 @@ void write_source(JsonWriter& json, const Source& source) {
 void write_row(JsonWriter& json, const DiffRow& row) {
   json.begin_object().field("name", row.name).field("detail", row.detail);
   json.field("before", row.before).field("after", row.after);
-  json.key("delta").begin_object().field("value", row.delta);
-  json.field("lo", row.interval.lo).field("hi", row.interval.hi).end_object();
+  write_limits(json, "delta", row.delta, row.interval);
   json.field("q", row.q).field("verdict", row.verdict).end_object();
 }
 

@@ -17,6 +17,7 @@
 #include "analysis/profile/testing/test_recording.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
+#include "analysis/report/lives/leaks.h"
 #include "analysis/report/overview/summary.h"
 #include "estimation/estimate.h"
 
@@ -298,6 +299,30 @@ TEST(Page, OpensWithTheFindingOfTheSummary) {
     }
     EXPECT_TRUE(is_above) << said.sites[i].function;
   }
+}
+
+/// What `geiger leaks` counts and names: suspects, and sites that are undecided for a reason.
+TEST(Page, HasTheVerdictsOfLeaks) {
+  profile::example::RecordingBuilder builder;
+  const auto process = builder.process("/usr/bin/server", 1);
+  const auto thread = builder.thread(process, "server", 1);
+  const auto module = builder.module("/usr/bin/server", 0x400000);
+  for (const char* name : {"leak", "few"}) {
+    const bool leaks = std::string_view(name) == "leak";
+    const auto stack = builder.stack({builder.location(module, leaks ? 2 : 3, {name})});
+    const int samples = leaks ? 200 : 5;
+    for (int i = 0; i < samples; ++i) builder.sample(thread, stack, 1000, 700 + 2000 / samples * i);
+  }
+  const auto data = page_of_all(builder.recording());
+  const report::LeaksReport said = report::leaks_report(builder.recording(), {});
+  ASSERT_TRUE(data.leaks);
+  EXPECT_EQ(data.leaks->suspects, 1U);
+  EXPECT_EQ(data.leaks->undecided, 1U);
+  EXPECT_EQ(data.leaks->tested, said.tested);
+  ASSERT_EQ(data.leaks->sites.size(), said.lines.size());
+  EXPECT_EQ(data.leaks->sites[1].verdict, "undecided");
+  EXPECT_EQ(data.leaks->sites[1].open, "samples");
+  EXPECT_EQ(data.leaks->sites[1].kept, said.lines[1].site.kept);
 }
 
 TEST(Page, TheSameRecordingGivesTheSameBytes) {

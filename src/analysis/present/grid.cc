@@ -37,13 +37,22 @@ void Grid::add(std::vector<std::string> cells, std::string tail, bool is_faint) 
   lines_.push_back({std::move(cells), std::move(tail), is_faint});
 }
 
-std::size_t Grid::room_for_cut(std::size_t width) const {
+std::size_t Grid::used_beside(std::size_t column) const {
   std::size_t used = indent_;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (i > 0) used += gap_before(columns_[i]);
-    if (i != cut_) used += widths_[i];
+    if (i != column) used += widths_[i];
   }
+  return used;
+}
+
+std::size_t Grid::room_for_cut(std::size_t width) const {
+  const std::size_t used = used_beside(cut_);
   return width > used + kLeastCut ? width - used : kLeastCut;
+}
+
+std::size_t Grid::room_for_last(std::size_t width) const {
+  return width - std::min(width, used_beside(columns_.size() - 1));
 }
 
 bool Grid::has_room_for_names(const Style& style) const {

@@ -43,6 +43,8 @@ class Grid {
 
   /// Columns left for the column that is cut in lines of `width`.
   [[nodiscard]] std::size_t room_for_cut(std::size_t width) const;
+  /// Columns that the last column may take in lines of `width`: 0 where the others need all.
+  [[nodiscard]] std::size_t room_for_last(std::size_t width) const;
   /// Whether lines are no wider than the terminal, and the last component of each function is
   /// whole. Very long ones do not count, nor do addresses without a name.
   [[nodiscard]] bool has_room_for_names(const Style& style) const;
@@ -63,6 +65,8 @@ class Grid {
     std::uint32_t source_line = 0;
   };
 
+  /// Columns that all columns but one take, with the gaps between them.
+  [[nodiscard]] std::size_t used_beside(std::size_t column) const;
   [[nodiscard]] bool is_function(const Line& line) const;
   /// The cells that are cut, as they are shown.
   [[nodiscard]] std::vector<std::string> cut_cells(std::size_t room, const Style& style) const;

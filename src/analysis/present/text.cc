@@ -33,6 +33,12 @@ bool is_invisible(char32_t value) {
       kActing, [&](const Range& range) { return value >= range.first && value <= range.last; });
 }
 
+bool needs_no_quotes(char c) {
+  constexpr std::string_view kPlain = "_-./+,:@%=";
+  const auto u = static_cast<unsigned char>(c);
+  return u >= 0x80 || std::isalnum(u) != 0 || kPlain.find(c) != std::string_view::npos;
+}
+
 }  // namespace
 
 bool is_acting(char32_t value) { return is_control(value) || is_invisible(value); }
@@ -65,7 +71,9 @@ std::string tail_within(std::string_view tail, std::size_t room, std::size_t use
   constexpr std::size_t kStub = 8;
   if (tail.empty() || used + kGap >= room) return "";
   const std::size_t left = room - used - kGap;
-  if (left < std::min(kStub, columns_of(tail))) return "";
+  // A file with its line, or a module, is of no use in parts.
+  const bool is_word = tail.find(' ') == std::string_view::npos;
+  if (left < (is_word ? columns_of(tail) : std::min(kStub, columns_of(tail)))) return "";
   return std::string(kGap, ' ') + elide(tail, left);
 }
 
@@ -103,6 +111,17 @@ std::string pad_left(std::string_view text, std::size_t columns) {
 std::string pad_right(std::string_view text, std::size_t columns) {
   const std::size_t used = columns_of(text);
   return std::string(text).append(columns > used ? columns - used : 0, ' ');
+}
+
+std::string as_typed(const std::string& word) {
+  if (!word.empty() && std::ranges::all_of(word, needs_no_quotes)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string behind_command(const std::string& run) {
+  return run.empty() ? "" : " " + as_typed(printable(run));
 }
 
 }  // namespace geiger::present

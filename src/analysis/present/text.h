@@ -28,6 +28,7 @@ inline constexpr std::size_t kProcessesShown = 20;
 
 /// `tail` behind a text that takes `used` of `room` columns, two spaces before it; empty where too
 /// little of it would be left.
+/// A single word is shown whole or not at all.
 [[nodiscard]] std::string tail_within(std::string_view tail, std::size_t room, std::size_t used);
 
 /// Breaks at spaces so that no line is wider than `width` columns; lines after the first begin with
@@ -36,6 +37,11 @@ inline constexpr std::size_t kProcessesShown = 20;
 [[nodiscard]] std::string wrap(std::string_view text, std::size_t indent, std::size_t width);
 /// wrap() of every line of `lines`, each ended by a newline, without indent.
 [[nodiscard]] std::string wrap_lines(std::string_view lines, std::size_t width);
+
+/// A word as a shell takes it: quoted where it has to be.
+[[nodiscard]] std::string as_typed(const std::string& word);
+/// " 'my run.geiger'": a run behind a command to type; empty where it has no name.
+[[nodiscard]] std::string behind_command(const std::string& run);
 
 [[nodiscard]] std::string pad_left(std::string_view text, std::size_t columns);
 [[nodiscard]] std::string pad_right(std::string_view text, std::size_t columns);

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analysis/present/text.h"
+#include "analysis/profile/frames/jit_code.h"
 #include "analysis/profile/frames/plumbing_names.h"
+#include "base/path.h"
 
 namespace geiger::present {
 namespace {
@@ -13,9 +17,8 @@ constexpr std::size_t kMostModulesNamed = 3;
 
 }  // namespace
 
-std::string ask_debuginfod(std::string_view run) {
-  return fmt::format("set DEBUGINFOD_URLS and run geiger symbolize --debuginfod{}{}",
-                     run.empty() ? "" : " ", run);
+std::string ask_debuginfod(const std::string& run) {
+  return "set DEBUGINFOD_URLS and run geiger symbolize --debuginfod" + behind_command(run);
 }
 
 void UnnamedModules::see(std::string_view function) {
@@ -40,8 +43,27 @@ std::string UnnamedModules::clause() const {
                      is_one ? "its -dbgsym package" : "their -dbgsym packages");
 }
 
-std::string UnnamedModules::sentence(std::string_view run) const {
+std::string UnnamedModules::sentence(const std::string& run) const {
   return modules_.empty() ? "" : fmt::format("{}, or {}.", clause(), ask_debuginfod(run));
+}
+
+std::string compiled_code_hint(const profile::Recording& recording) {
+  const auto machine =
+      std::ranges::find_if(recording.modules, profile::is_virtual_machine, &profile::Module::path);
+  if (machine == recording.modules.end()) return {};
+  bool is_unnamed = false;
+  for (const profile::Location& location : recording.locations) {
+    if (location.module != profile::kNone) continue;
+    for (const std::uint32_t index : location.frames) {
+      const profile::Frame& frame = recording.frames[index];
+      if (profile::is_script(frame.file) || profile::is_java_method(frame.function)) return {};
+      is_unnamed |= profile::is_address_name(frame.function);
+    }
+  }
+  if (!is_unnamed) return {};
+  return base::file_name_of(machine->path).starts_with("libjvm")
+             ? "methods that the JVM compiled have no names: record with geiger run --java"
+             : "functions of node's scripts have no names: record with geiger run --node";
 }
 
 std::string UnnamedModules::note(std::size_t width) const {

@@ -60,13 +60,6 @@ void merge(ProcessTotals& into, const ProcessTotals& from) {
   into.estimated_variance += from.estimated_variance;
 }
 
-/// Totals without the threads, which the caller adds.
-ProcessTotals totals_of_image(const Recording& recording, std::uint32_t process) {
-  ProcessTotals totals;
-  add_estimate(totals, recording, process);
-  return totals;
-}
-
 double z_of(const ProcessTotals& totals, Bytes interval) {
   if (interval == 0) return 0;
   return estimation::sampler_z(totals.conclusive_hits, totals.conclusive_trials,
@@ -129,7 +122,8 @@ estimation::NodeSums allocated_sums(const Recording& recording, std::uint32_t pr
 }
 
 ProcessTotals process_totals(const Recording& recording, std::uint32_t process) {
-  ProcessTotals totals = totals_of_image(recording, process);
+  ProcessTotals totals;
+  add_estimate(totals, recording, process);
   for (const Thread& thread : recording.threads) {
     if (thread.process != process) continue;
     add_thread(totals, thread);
@@ -140,14 +134,19 @@ ProcessTotals process_totals(const Recording& recording, std::uint32_t process) 
   return totals;
 }
 
-ProcessTotals all_totals(const Recording& recording) {
+std::vector<ProcessTotals> totals_of_each(const Recording& recording) {
   std::vector<ProcessTotals> each;
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
-    each.push_back(totals_of_image(recording, i));
+    each.push_back(process_totals(recording, i));
   }
-  for (const Thread& thread : recording.threads) {
-    add_thread(each[thread.process], thread);
-  }
+  return each;
+}
+
+ProcessTotals all_totals(const Recording& recording) {
+  return all_totals(recording, totals_of_each(recording));
+}
+
+ProcessTotals all_totals(const Recording& recording, std::span<const ProcessTotals> each) {
   ProcessTotals all;
   double deviation = 0;
   double variance = 0;
@@ -159,7 +158,9 @@ ProcessTotals all_totals(const Recording& recording) {
     variance += own;
   }
   all.z = variance > 0 ? deviation / std::sqrt(variance) : 0;
-  if (has_several_intervals(recording)) all.z = all_weighted_hits(recording).z();
+  if (has_several_intervals(recording)) {
+    all.z = each.size() == 1 ? each.front().z : all_weighted_hits(recording).z();
+  }
   return all;
 }
 
@@ -167,7 +168,9 @@ std::optional<Bytes> exactly_allocated(const Recording& recording) {
   const bool is_whole = recording.warnings.empty() && !recording.processes.empty() &&
                         std::ranges::all_of(recording.processes, is_wholly_recorded);
   if (!is_whole) return std::nullopt;
-  const ProcessTotals totals = all_totals(recording);
+  // Without the estimates, which take a pass over all samples.
+  ProcessTotals totals;
+  for (const Thread& thread : recording.threads) add_thread(totals, thread);
   if (totals.unsettled_threads > 0) return std::nullopt;
   // What was seen is a part of what was allocated, or one of the two is wrong.
   Bytes seen = 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "analysis/profile/recording.h"
 #include "estimation/counts.h"
@@ -42,8 +43,15 @@ struct ProcessTotals {
 /// in force too, z is that of weighted_hits.h: `has_several_intervals`).
 [[nodiscard]] ProcessTotals process_totals(const Recording& recording, std::uint32_t process);
 
+/// The totals of every process. A pass over all samples, and as long a one for z where several
+/// intervals were in force.
+[[nodiscard]] std::vector<ProcessTotals> totals_of_each(const Recording& recording);
+
 /// All processes together; z combines their numerators and variances.
 [[nodiscard]] ProcessTotals all_totals(const Recording& recording);
+/// As above, of what totals_of_each() returned.
+[[nodiscard]] ProcessTotals all_totals(const Recording& recording,
+                                       std::span<const ProcessTotals> each);
 
 /// Drops of all processes, by cause.
 [[nodiscard]] vocabulary::Drops drops_of(const Recording& recording);

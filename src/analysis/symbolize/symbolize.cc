@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "analysis/profile/labels.h"
 #include "analysis/symbolize/frame_table.h"
 #include "analysis/symbolize/jit_name.h"
 #include "analysis/symbolize/outside_names.h"
@@ -165,22 +166,6 @@ class JobRunner {
   std::size_t done_ = 0;
 };
 
-std::string hexadecimal(std::uint64_t value) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  do {
-    text.insert(text.begin(), kDigits[value & 15]);
-    value >>= 4;
-  } while (value != 0);
-  return "0x" + text;
-}
-
-std::string fallback_name(const Recording& recording, const Location& location) {
-  if (location.module >= recording.modules.size()) return hexadecimal(location.vaddr);
-  const std::string_view file = base::file_name_of(recording.modules[location.module].path);
-  return std::string(file) + "+" + hexadecimal(location.vaddr);
-}
-
 /// Locations to name that no module holds.
 std::vector<std::uint32_t> pending_outside(const Recording& recording, const Options& options) {
   std::vector<std::uint32_t> pending;
@@ -212,7 +197,7 @@ class Store {
     const bool is_resolved = !frames.empty();
     if (is_resolved) location.frames = std::move(frames);
     if (location.frames.empty()) {
-      location.frames = {table_.add({fallback_name(recording_, location), "", "", 0})};
+      location.frames = {table_.add({profile::address_name(recording_, location), "", "", 0})};
     }
     return is_resolved;
   }

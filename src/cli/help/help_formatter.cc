@@ -121,6 +121,15 @@ std::string HelpFormatter::make_footer(const CLI::App* app) const {
   return footer.empty() ? "" : filled(footer, 0) + "\n";
 }
 
+// A group of hidden options leaves an empty line beside the one after it.
+std::string HelpFormatter::make_help(const CLI::App* app, std::string name,
+                                     CLI::AppFormatMode mode) const {
+  std::string help = CLI::Formatter::make_help(app, std::move(name), mode);
+  for (std::size_t at = help.find("\n\n\n"); at != std::string::npos; at = help.find("\n\n\n", at))
+    help.erase(at, 1);
+  return help;
+}
+
 void document_exit_codes(CLI::App& app) {
   constexpr const char* kCommon =
       "\nExit code: 0 success, 1 failure or damaged input, 2 usage error.";

@@ -70,6 +70,15 @@ std::string unknown_option(const CLI::App& verb, const std::string& word) {
   return fmt::format("unknown option '{}'{}", word, query::did_you_mean(word, names));
 }
 
+std::optional<std::string> option_without_value(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (is_long_option(word) && word.find('=') == word.size() - 1) {
+      return name_of(word) + ": no value given";
+    }
+  }
+  return std::nullopt;
+}
+
 std::string refusal_of(const CLI::ParseError& error, const CLI::App& app,
                        const std::vector<std::string>& words) {
   if (words.empty() || !has_verb(app, words[0])) return error.what();

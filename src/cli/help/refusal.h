@@ -1,6 +1,7 @@
 // Error messages for command lines that the parser refused.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ namespace geiger::cli {
 
 /// "unknown option '--knid'; did you mean '--kind'?"
 [[nodiscard]] std::string unknown_option(const CLI::App& verb, const std::string& word);
+
+/// "--malloc: no value given", if a word is an option with nothing behind its "=".
+[[nodiscard]] std::optional<std::string> option_without_value(
+    const std::vector<std::string>& words);
 
 /// One sentence without a full stop: the mistyped word and what was meant, where that shows;
 /// else what the parser says. `words` are those of the command line, the verb first.

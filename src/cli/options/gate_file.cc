@@ -8,6 +8,7 @@
 #include "analysis/profile/trimmed.h"
 #include "query/ratio.h"
 #include "query/sizes.h"
+#include "query/spelling.h"
 #include "query/text_file.h"
 
 namespace geiger::cli {
@@ -56,6 +57,22 @@ compare::Pattern parse_pattern(std::string_view text) {
           .module = std::string(trimmed(text.substr(in + kIn.size())))};
 }
 
+/// A first word that no function begins with is a slip: "lable x", "function parse". Names of
+/// functions may hold blanks, but their first words are types or "operator".
+base::Outcome<void> check_first_word(std::string_view text) {
+  const std::size_t end = text.find_first_of(kBlank);
+  const std::string word(text.substr(0, end));
+  if (end == std::string_view::npos || word == "label") return {};
+  if (word == "function") return base::Failure{"a function is named without the word 'function'"};
+  if (word == "module") return base::Failure{"a module is named as '* in MODULE'"};
+  const bool is_word =
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ:") ==
+      std::string::npos;
+  const std::string meant = is_word ? query::did_you_mean(word, {"label"}) : "";
+  if (!meant.empty()) return base::Failure{fmt::format("unknown word '{}'{}", word, meant)};
+  return {};
+}
+
 base::Outcome<GateSpec> parse_line(std::string_view line) {
   const std::string_view kind = next_word(line);
   const std::string_view value = next_word(line);
@@ -63,6 +80,8 @@ base::Outcome<GateSpec> parse_line(std::string_view line) {
   const auto limit = parse_limit(kind, value);
   if (!limit.has_value()) return limit.failure();
   if (line.empty()) return base::Failure{"no function given (* matches all)"};
+  const auto checked = check_first_word(line);
+  if (!checked.has_value()) return checked.failure();
   return GateSpec{parse_pattern(line), limit.value(), {}};
 }
 

@@ -57,6 +57,15 @@ TEST(Budget, RefusalsNameTheLine) {
   EXPECT_EQ(refusal("#\n#\nmax-growth 5 *"), "dir/budget:3: '5' is not a growth limit (try 5%)");
   EXPECT_EQ(refusal("max-bytes 5% *"),
             "dir/budget:1: '5%' is not a size (try 4096, 512KiB, 512kB or 4GiB)");
+  EXPECT_EQ(refusal("max-bytes 1MiB lable module=a"),
+            "dir/budget:1: unknown word 'lable'; did you mean 'label'?");
+  EXPECT_EQ(refusal("*\nmax-bytes 1MiB x"), "dir/budget:1: a limit needs a value and a function");
+  EXPECT_EQ(refusal("max-bytes 1MiB function parse"),
+            "dir/budget:1: a function is named without the word 'function'");
+  EXPECT_EQ(refusal("max-bytes 1MiB module libz.so"),
+            "dir/budget:1: a module is named as '* in MODULE'");
+  EXPECT_EQ(refusal("max-bytes 1MiB void parse<int>(char const*)"), "");
+  EXPECT_EQ(refusal("max-bytes 1MiB operator new(unsigned long)"), "");
   EXPECT_EQ(refusal("# nothing\n"), "dir/budget: contains no limits");
   EXPECT_EQ(refusal(""), "dir/budget: contains no limits");
 }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <system_error>
 
 #include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/runs.h"
@@ -18,6 +20,7 @@
 #include "cli/options/foreign.h"
 #include "cli/options/parsed_option.h"
 #include "cli/options/terminal_options.h"
+#include "control/run_directory.h"
 #include "query/frame_rules.h"
 #include "terminal/progress.h"
 #include "terminal/terminal.h"
@@ -41,16 +44,6 @@ void say_lines(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) terminal::complain(line);
 }
 
-/// The runs to read: those named, else the newest here.
-base::Outcome<std::vector<std::string>> runs_of(const ReadOptions& options) {
-  if (!options.runs.empty()) return options.runs;
-  if (auto newest = ingest::newest_run(".")) {
-    if (newest->starts_with("./")) newest->erase(0, 2);
-    return std::vector{*newest};
-  }
-  return base::Failure{"no run found here: name one, or record one with 'geiger run -- PROGRAM'"};
-}
-
 void apply_stored_symbols(ingest::Ingested& ingested) {
   for (const ingest::SymbolPayload& stored : ingested.symbols) {
     const auto error = symbolize::apply_symbols(stored.bytes, stored.process, ingested.recording);
@@ -60,6 +53,19 @@ void apply_stored_symbols(ingest::Ingested& ingested) {
                     ingested.recording.processes[stored.process].trace_path));
     ingested.damaged = true;
   }
+}
+
+/// A file of `geiger run -o FILE` is written when the program has ended.
+base::Outcome<void> check_written(const std::vector<std::string>& runs) {
+  std::error_code error;
+  for (const std::string& run : runs) {
+    const std::string parts = control::parts_of(run);
+    if (std::filesystem::exists(run, error) || !std::filesystem::is_directory(parts, error))
+      continue;
+    return base::Failure{fmt::format(
+        "{} is written when the program ends; until then its traces are in {}", run, parts)};
+  }
+  return {};
 }
 
 Input read_runs(const std::vector<std::string>& runs, const ReadOptions& options) {
@@ -95,6 +101,15 @@ void infer_types_here(profile::Recording& recording) {
 }
 
 }  // namespace
+
+base::Outcome<std::vector<std::string>> named_or_newest(const std::vector<std::string>& runs) {
+  if (!runs.empty()) return runs;
+  if (auto newest = ingest::newest_run(".")) {
+    if (newest->starts_with("./")) newest->erase(0, 2);
+    return std::vector{*newest};
+  }
+  return base::Failure{"no run found here: name one, or record one with 'geiger run -- PROGRAM'"};
+}
 
 int Input::exit_code() const { return ingested.damaged ? kExitFailed : kExitOk; }
 
@@ -157,9 +172,11 @@ base::Outcome<void> check_data(const profile::Recording& recording,
 }
 
 base::Outcome<Input> read_traces(const ReadOptions& options) {
-  const auto found = runs_of(options);
+  const auto found = named_or_newest(options.runs);
   if (!found.has_value()) return found.failure();
   const std::vector<std::string>& runs = found.value();
+  const auto written = check_written(runs);
+  if (!written.has_value()) return written.failure();
   const std::size_t foreign = count_foreign(runs);
   if (foreign > 0 && foreign < runs.size()) {
     return base::Failure{

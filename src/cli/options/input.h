@@ -63,6 +63,9 @@ struct Input {
   [[nodiscard]] int exit_code() const;
 };
 
+/// The runs to read: those named, else the newest here.
+base::Outcome<std::vector<std::string>> named_or_newest(const std::vector<std::string>& runs);
+
 /// Reads the traces and applies the names stored with them, or the profiles that other programs
 /// wrote; not both. Damage, and processes that were never recorded, are reported on standard error,
 /// a line each. Fails if there is nothing to report.

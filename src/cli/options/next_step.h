@@ -19,7 +19,4 @@ void suggest_command(const std::string& command);
 /// From now on neither says anything (-q).
 void suggest_nothing();
 
-/// `word` as a shell reads it back.
-[[nodiscard]] std::string as_typed(const std::string& word);
-
 }  // namespace geiger::cli

@@ -25,7 +25,7 @@ constexpr char kGuard = ':';
 constexpr const char* kProgramWord = "--program-word";
 
 base::Outcome<Bytes> parse_size_within(const std::string& text, Bytes least, Bytes most) {
-  const auto size = query::parse_size(text);
+  auto size = query::parse_size(text);
   const bool is_within = size.has_value() && size.value() >= least && size.value() <= most;
   if (is_within || !size.has_value()) return size;
   return base::Failure{fmt::format("'{}' is not between {} and {}", text,

@@ -157,7 +157,13 @@ base::Outcome<Asked> asked_by(const CheckArguments& options) {
   auto gates = gates_of(options);
   if (!gates.has_value()) return gates.failure();
   const bool needs_before = has_growth_limit(gates.value()) && !options.allows_missing_baseline;
-  auto sides = sides_of(options.runs, needs_before);
+  std::vector<std::string> runs = options.runs;
+  if (runs.empty() && !needs_before) {
+    auto newest = named_or_newest(runs);
+    if (!newest.has_value()) return newest.failure();
+    runs = std::move(newest.value());
+  }
+  auto sides = sides_of(runs, needs_before);
   if (!sides.has_value()) return sides.failure();
   if (!(gates->level > 0.5)) {
     return base::Failure{std::string(text_of(compare::Error::kBadGateLevel))};
@@ -222,7 +228,7 @@ void register_check(CLI::App& app, Work& work) {
   add_side_options(*verb, options->runs,
                    "geiger check [limits] BASELINE RUN\n"
                    "       geiger check [limits] BASELINE... -- RUN...\n"
-                   "       geiger check [limits without growth] RUN\n");
+                   "       geiger check [limits without growth] [RUN]\n");
   verb->footer(
       "\nLimits apply to the total; with --by also to every function, stack, module or\n"
       "label.\n"

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/ingest/ingest.h"
+#include "analysis/present/text.h"
 #include "analysis/report/allocators/allocators.h"
 #include "cli/help/help_formatter.h"
 #include "cli/options/input.h"
@@ -82,7 +83,7 @@ class Comparison {
   base::Outcome<void> choose_sides();
   void add_side(const run::AllocatorLibrary& library);
   base::Outcome<void> try_all(std::size_t round);
-  void record(Side& side) const;
+  void record(Side& side);
   void update() { progress_.update(++done_, sides_.size() * (options_.rounds + 1)); }
 
   const CompareArguments& options_;
@@ -148,7 +149,7 @@ base::Outcome<void> Comparison::try_all(std::size_t round) {
 }
 
 /// Records one run, for what the kernel does not say; without it that is not known.
-void Comparison::record(Side& side) const {
+void Comparison::record(Side& side) {
   const Scratch scratch;
   if (scratch.path().empty()) return;
   const std::string file = scratch.path() / "run.geiger";
@@ -163,8 +164,12 @@ void Comparison::record(Side& side) const {
   const ingest::Ingested read = ingest::read_recording(files);
   if (read.recording.processes.empty()) return;
   side.runs.memory = report::allocator_memory(read.recording, options_.level);
-  if (side.runs.path.empty()) {
-    side.runs.name = fs::path(read.recording.processes.front().allocator).filename();
+  if (!side.runs.path.empty()) return;
+  const fs::path own = read.recording.processes.front().allocator;
+  side.runs.name = own.filename();
+  for (Side& other : sides_) {
+    std::error_code error;
+    other.runs.is_own_too = !other.runs.path.empty() && fs::equivalent(own, other.runs.path, error);
   }
 }
 
@@ -175,14 +180,16 @@ base::Outcome<int> Comparison::perform() {
     const auto tried = try_all(round);
     if (!tried.has_value()) return tried.failure();
   }
-  std::vector<report::AllocatorRuns> runs;
   for (Side& side : sides_) {
     if (side.runs.fault.empty()) record(side);
     update();
-    runs.push_back(std::move(side.runs));
   }
+  std::vector<report::AllocatorRuns> runs;
+  for (Side& side : sides_) runs.push_back(std::move(side.runs));
   report::AllocatorsReport report = report::allocators_report(std::move(runs), options_.level);
-  report.program = fmt::format("{}", fmt::join(options_.program, " "));
+  for (const std::string& word : options_.program) {
+    report.program += (report.program.empty() ? "" : " ") + present::as_typed(word);
+  }
   const int status = sides_.front().status;
   if (status != 0) report.ending = ending_text(status);
   return print(report, options_.level, options_.is_json) ? kExitOk : kExitFailed;
@@ -201,7 +208,8 @@ void register_compare_malloc(CLI::App& app, Work& work) {
       ->type_name("NAME|PATH,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  verb->add_option("--rounds", options->rounds, "Runs under each allocator (default 5)")
+  verb->add_option("--rounds", options->rounds,
+                   "Runs under each allocator (default 5; a verdict needs 3)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1000}))
       ->type_name("N");
   verb->add_flag("--show-output", options->shows_output,

@@ -255,6 +255,16 @@ class CompareVerbs(unittest.TestCase):
         message = self.refused("check", "plain.geiger", "leak.geiger", "--budget", "broken", code=2)
         self.assertIn("broken:3: 'five' is not a growth limit (try 5%)", message)
 
+    def test_check_takes_the_newest_run_as_other_verbs_do(self):
+        with tempfile.TemporaryDirectory() as here:
+            done = geiger("check", "--max-bytes", "1GiB", cwd=here)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"no run found here", done.stderr)
+            shutil.copy(os.path.join(self.here, "plain.geiger"), here)
+            done = geiger("check", "--max-bytes", "1GiB", cwd=here)
+            self.assertEqual((done.returncode, done.stdout[:5]), (0, b"PASS:"), done)
+        self.refused("check", "--max-growth", "5%", code=2)  # One run is not enough.
+
     def test_unusable_runs(self):
         self.assertIn("nowhere", self.refused("diff", "plain.geiger", "nowhere", code=1))
         with open(os.path.join(self.here, "plain.geiger"), "rb") as trace:

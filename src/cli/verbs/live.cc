@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/present/text.h"
 #include "cli/help/help_formatter.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
@@ -87,7 +88,7 @@ void say_end(const live::FollowedRun& run, const live::LiveProgram* program, boo
   }
   terminal::complain(fmt::format("{}: geiger summary {}",
                                  has_ended ? "the run has ended" : "it is still running",
-                                 as_typed(left)));
+                                 present::as_typed(left)));
 }
 
 /// What is to be looked at, and the program if it has to be started for that.

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "analysis/present/text.h"
 #include "cli/options/foreign.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
@@ -29,7 +30,7 @@ base::Outcome<int> print_marks(MarksArguments& options) {
   if (!print(report, options.read.level, options.read.is_json, input->recording()))
     return kExitFailed;
   if (!options.read.is_json && !report.lines.empty()) {
-    const std::string mark = as_typed("mark:" + report.lines.front().name);
+    const std::string mark = present::as_typed("mark:" + report.lines.front().name);
     suggest("table --kind live --at " + mark, options.read.runs);
   }
   return input->exit_code();

@@ -251,6 +251,25 @@ class ReadingVerbs(RecordedProgram):
             self.assertEqual(done.returncode, 1)
             self.assertIn(b"no run found here", done.stderr)
 
+    def test_a_file_that_is_not_written_yet(self):
+        os.mkdir(os.path.join(self.here, "later.geiger.parts"))
+        said = self.error("leaks", "later.geiger")
+        self.assertIn("later.geiger is written when the program ends", said)
+        self.assertIn("its traces are in later.geiger.parts", said)
+
+    def test_options_without_a_value_are_named(self):
+        for verb, option in (("run", "--malloc="), ("run", "--interval="), ("table", "--kind=")):
+            done = geiger(verb, option, *(["--", "true"] if verb == "run" else []), cwd=self.here)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"{option[:-1]}: no value given".encode(), done.stderr)
+        # Those of a program are its own business.
+        with tempfile.TemporaryDirectory() as here:
+            self.assertEqual(geiger("run", "-q", "--", "true", "--malloc=", cwd=here).returncode, 0)
+
+    def test_help_has_no_two_empty_lines(self):
+        for verb in ("run", "compare-malloc", "table"):
+            self.assertNotIn(b"\n\n\n", geiger(verb, "--help", cwd=self.here).stdout, verb)
+
     def test_symbolize_keeps_names_with_the_trace(self):
         shutil.copy(os.path.join(self.here, "a.geiger"), os.path.join(self.here, "b.trace"))
         self.assertRegex(self.geiger("symbolize", "b.trace"),

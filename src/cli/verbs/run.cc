@@ -174,7 +174,7 @@ int Run::supervise(run::Launch& launch, const run::SignalState& signals) {
 }
 
 std::string Run::obstacle() const {
-  if (!target_.sentence().empty() || !options_.runtime.is_dormant) return target_.sentence();
+  if (!options_.runtime.is_dormant) return "";
   return "dormant: recording was never started (geiger ctl PID start)";
 }
 
@@ -189,6 +189,7 @@ int Run::finish(int status, pid_t pid, run::Supervisor& supervisor) {
                                      .removes_maps = removes_maps_,
                                      .program = pid,
                                      .obstacle = obstacle(),
+                                     .is_explained = !target_.sentence().empty(),
                                      .losses = supervisor.losses(),
                                      .observer = supervisor.observer()};
     if (run::finish_run(afterwards).has_running_processes) preload_->keep();

@@ -5,7 +5,7 @@ import { type Estimate, type FindingData, FrameFlag, type PageData } from "../da
 import { estimateBytes } from "../numbers/estimate";
 import { boundBytes, duration, exactCount, type Figure, figure, shareFigure } from "../numbers/format";
 import { bytesForOrder, emptySums, isEmpty, merge, rowOf, samplesOf, Sum, type Sums } from "../numbers/sums";
-import { functionGroups } from "./groups";
+import { functionGroups, outermostByFunction } from "./groups";
 import { rowBytes, type Share, shareOf, totalBytes } from "./measure";
 import { fullName, functionName, type Page, roomFor, shortPlaceOf, shownNode } from "./page";
 import { addUp, type Selected } from "./selection";
@@ -15,12 +15,25 @@ import { Pace, type Steps, STRETCH } from "./slices";
 const LEAST_SHARE = 0.25;
 /** No function is named from fewer samples. */
 export const LEAST_SAMPLES = 6;
+/** A function with at least this share has its parts named too. */
+const NEARLY_ALL = 0.9;
+/** A part is named where its share of the whole is surely at least this. */
+const LEAST_SHARE_OF_PART = 0.1;
 /** So many are named at most where it is open which of them is the largest. */
 const MOST_NAMED = 3;
 
 export interface Part {
   text: string;
   tone?: "strong" | "place" | "interval";
+}
+
+/** A part of what a function holds: one of its own lines, or a function that it calls. */
+interface NamedPart {
+  name: string;
+  isOwn: boolean;
+  place: string;
+  /** Of the whole. */
+  share: Share;
 }
 
 /** A function that the sentence names. */
@@ -32,6 +45,8 @@ interface Leader {
   share: Share;
   /** Functions from below the root to where it has most. */
   path: number[];
+  /** Of a function with nearly everything. */
+  parts: NamedPart[];
 }
 
 /** What the sentence says. */
@@ -50,6 +65,7 @@ export interface Finding {
 }
 
 interface Candidate {
+  /** A function; of a line: its frame. */
   of: number;
   sums: Sums;
   bytes: Estimate;
@@ -79,24 +95,40 @@ function isShown(page: Page, of: number): boolean {
   return !page.isLibrary[of] && !hasFlag(page, of, FrameFlag.Remark);
 }
 
-/** Functions with a proved share and enough samples, by their own bytes and those below them. */
-function* candidatesOf(page: Page, selected: Selected, level: number): Steps<Candidate[]> {
-  const groups = yield* functionGroups(page, selected);
-  const total = groups.total!;
-  const least = LEAST_SHARE * bytesForOrder(selected.whole, 0);
-  const enough = LEAST_SHARE * rowBytes(selected, selected.whole, level).hi;
+/** Rows with a proved share of at least `leastShare` and enough samples. */
+function* proved(
+  selected: Selected,
+  { total, count, key, isWanted }: { total: Sums; count: number; key: (row: number) => number; isWanted: (of: number) => boolean },
+  leastShare: number,
+  level: number,
+): Steps<Candidate[]> {
+  const least = leastShare * bytesForOrder(selected.whole, 0);
+  const enough = leastShare * rowBytes(selected, selected.whole, level).hi;
   const found: Candidate[] = [];
   const pace = new Pace();
-  for (let row = 0; row < groups.count; ++row) {
+  for (let row = 0; row < count; ++row) {
     if (pace.isDue()) yield;
-    const of = groups.key(row);
-    if (bytesForOrder(total, row) < least || !isShown(page, of)) continue;
+    const of = key(row);
+    if (bytesForOrder(total, row) < least || !isWanted(of)) continue;
     const sums = rowOf(total, row);
     if (!isProved(sums, enough)) continue;
     const bytes = rowBytes(selected, sums, level);
     const share = shareOf(selected, sums, bytes, level);
-    if (share.lo >= LEAST_SHARE) found.push({ of, sums, bytes, share });
+    if (share.lo >= leastShare) found.push({ of, sums, bytes, share });
   }
+  return found;
+}
+
+/** Functions with a proved share and enough samples, by their own bytes and those below them. */
+function* candidatesOf(page: Page, selected: Selected, level: number): Steps<Candidate[]> {
+  const { total, count, key } = yield* functionGroups(page, selected);
+  const isWanted = (of: number) => isShown(page, of);
+  const found = yield* proved(selected, { total: total!, count, key, isWanted }, LEAST_SHARE, level);
+  return ownFirst(page, found);
+}
+
+/** Those of the program's own code with lines, if there are any. */
+function ownFirst(page: Page, found: Candidate[]): Candidate[] {
   const own = found.filter(({ of }) => hasFlag(page, of, FrameFlag.Own));
   return own.length > 0 ? own : found;
 }
@@ -173,7 +205,66 @@ function* placeOf(selected: Selected, of: number): Steps<{ frame: number; path: 
 function* placed(selected: Selected, { of, share }: Candidate): Steps<Leader> {
   const { page } = selected;
   const { frame, path } = yield* placeOf(selected, of);
-  return { name: functionName(page, of), place: shortPlaceOf(page, frame), process: "", share, path };
+  return { name: functionName(page, of), place: shortPlaceOf(page, frame), process: "", share, path, parts: [] };
+}
+
+/** What passes through a function, apart: sums by function below it, and by its own line. */
+function* inside(page: Page, selected: Selected, leader: number) {
+  const isOutermost = yield* outermostByFunction(page);
+  const hasLines = hasFlag(page, leader, FrameFlag.Own);
+  /** By node: the innermost frame of own code with the leader above it, or none. */
+  const inner = new Int32Array(page.nodes).fill(-1);
+  const total = emptySums(page.functions);
+  const lines = new Map<number, Sums>();
+  const whose = (node: number) => page.functionOf[node]!;
+  for (let node = 1; node < page.nodes; ++node) {
+    if (node % STRETCH === 0) yield;
+    const of = whose(node);
+    const above = inner[page.parent[node]!]!;
+    const isNamed = hasLines ? hasFlag(page, of, FrameFlag.Own) : isShown(page, of);
+    inner[node] = of === leader || (above >= 0 && isNamed) ? node : above;
+    if (above >= 0 && of !== leader && isOutermost[node]) merge(total, of, selected.total, node);
+    if (inner[node]! < 0 || whose(inner[node]!) !== leader || isEmpty(selected.self, node)) continue;
+    const frame = page.frame[inner[node]!]!;
+    if (!lines.has(frame)) lines.set(frame, emptySums());
+    merge(lines.get(frame)!, 0, selected.self, node);
+  }
+  return { total, lines };
+}
+
+/** The parts of a function with nearly everything; none where one of them has that too. */
+function* partsOf(selected: Selected, leader: number, level: number): Steps<NamedPart[]> {
+  const { page } = selected;
+  const { total, lines } = yield* inside(page, selected, leader);
+  const rows = { total, count: page.functions, key: (of: number) => of, isWanted: (of: number) => isShown(page, of) };
+  const below = ownFirst(page, yield* proved(selected, rows, LEAST_SHARE_OF_PART, level));
+  const frames = [...lines.keys()];
+  const own = emptySums(frames.length);
+  frames.forEach((frame, row) => merge(own, row, lines.get(frame)!, 0));
+  const ownRows = { total: own, count: frames.length, key: (row: number) => frames[row]!, isWanted: () => true };
+  const ownLines = yield* proved(selected, ownRows, LEAST_SHARE_OF_PART, level);
+  const all = [
+    ...(yield* innermost(page, selected, below)).map((one) => ({ ...one, isOwn: false })),
+    ...ownLines.map((one) => ({ ...one, isOwn: true })),
+  ].sort((a, b) => bytesForOrder(b.sums, 0) - bytesForOrder(a.sums, 0));
+  if (all.some(({ share }) => share.value >= NEARLY_ALL)) return [];
+  const named: typeof all = [];
+  for (const one of all) {
+    let isCounted = false;
+    for (const larger of named) {
+      if (one.isOwn || larger.isOwn) continue;
+      isCounted ||= yield* shareAPath(page, selected, larger.of, one.of);
+    }
+    if (!isCounted && named.length < MOST_NAMED) named.push(one);
+  }
+  // One line alone is named already.
+  if (named.length === 1 && named[0]!.isOwn) return [];
+  const parts: NamedPart[] = [];
+  for (const { of, isOwn, share } of named) {
+    const frame = isOwn ? of : (yield* placeOf(selected, of)).frame;
+    parts.push({ name: functionName(page, isOwn ? leader : of), isOwn, place: shortPlaceOf(page, frame), share });
+  }
+  return parts;
 }
 
 /** The function with most bytes that no other one that may be named accounts for. */
@@ -236,6 +327,9 @@ function* searched(all: Selected, level: number): Steps<Found> {
   const largest = named.length > 0 ? undefined : yield* largestOf(page, selected, level);
   const leaders: Leader[] = [];
   for (const one of largest ? [largest] : named) leaders.push(yield* placed(selected, one));
+  if (named.length === 1 && named[0]!.share.value >= NEARLY_ALL) {
+    leaders[0]!.parts = yield* partsOf(selected, named[0]!.of, level);
+  }
   return { verdict: named.length > 0 ? "found" : "spread", leaders };
 }
 
@@ -245,12 +339,13 @@ function* documented(selected: Selected): Steps<Found | undefined> {
   if (!profile.finding) return undefined;
   const { verdict, sites } = profile.finding;
   const leaders: Leader[] = [];
-  for (const { node, function: name, place, process, share } of sites) {
+  for (const { node, function: name, place, process, share, parts } of sites) {
     let at = page.target[node]!;
     // A page that was made smaller may have it among those left out.
     while (at > 0 && page.data.frames.name[page.frame[at]!] !== name) at = page.parent[at]!;
     const path = at === 0 ? [] : (yield* placeOf(selected, page.functionOf[at]!)).path;
-    leaders.push({ name: page.shortNames[name]!, place, process, share, path });
+    const named = parts.map(({ function: of, ...part }) => ({ ...part, name: page.shortNames[of]! }));
+    leaders.push({ name: page.shortNames[name]!, place, process, share, path, parts: named });
   }
   return { verdict, leaders };
 }
@@ -306,6 +401,18 @@ function listed(all: Part[][]): Part[] {
   return all.flatMap((parts, i) => [...joint(i), ...parts]);
 }
 
+/** ": 54 % [36, 71] in serve itself service.py:4, 26 % [12, 47] in remember service.py:8". */
+function partsText(parts: NamedPart[]): Part[] {
+  return parts.flatMap(({ name, isOwn, place, share }, i) => [
+    plain(i === 0 ? ": " : ", "),
+    ...figureParts(shareFigure(share)),
+    plain(" in "),
+    strong(name),
+    ...(isOwn ? [plain(" itself")] : []),
+    ...(place === "" ? [] : [plain(" "), { text: place, tone: "place" as const }]),
+  ]);
+}
+
 /** What has no function to name. */
 function withoutFunction(selected: Selected, when: string, level: number): Part[] {
   const { whole, profile } = selected;
@@ -344,7 +451,8 @@ function sentence(selected: Selected, { verdict, leaders }: Found, level: number
   const names = listed(leaders.map((leader, i) => nameParts(leader, hasProcess(i))));
   if (verdict === "found") {
     const open = leaders.length > 1 ? "; which is the largest is not certain." : ".";
-    return [...opening, ...names, plain(` ${verb} `), ...shares, ...total, plain(open)];
+    const parts = partsText(leaders[0]!.parts);
+    return [...opening, ...names, plain(` ${verb} `), ...shares, ...total, ...parts, plain(open)];
   }
   const bound = `no function is certain to have ${verb === "holds" ? "held" : verb} 25 %`;
   const largest = leaders.length > 0 ? [plain("; the largest is "), ...names, plain(" with "), ...shares] : [];

@@ -156,11 +156,15 @@ export function* lineGroups(page: Page, selected: Selected): GroupSteps {
   };
 }
 
+/** Of each node whether no node above it is of the same function. */
+export function outermostByFunction(page: Page): Steps<Uint8Array> {
+  const valueOf = (node: number) => page.functionOf[node]!;
+  return OUTERMOST_BY_FUNCTION.get(page, () => outermost(page, valueOf, page.functions));
+}
+
 export function* functionGroups(page: Page, selected: Selected): GroupSteps {
   const valueOf = (node: number) => page.functionOf[node]!;
-  const isOutermost = yield* OUTERMOST_BY_FUNCTION.get(page, () =>
-    outermost(page, valueOf, page.functions),
-  );
+  const isOutermost = yield* outermostByFunction(page);
   const found = yield* tally(page, selected, page.functions, valueOf, isOutermost);
   const rows = yield* rowsWith(
     page.functions,

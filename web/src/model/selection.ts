@@ -199,7 +199,7 @@ const NO_SUMS = emptySums(0);
 export function* selectingBelow(
   page: Page,
   selection: Selection,
-  nodes: Int32Array,
+  nodes: Iterable<number>,
 ): Steps<PartOfSelection> {
   const isBelow = new Uint8Array(page.nodes);
   for (const node of nodes) isBelow[node] = 1;

@@ -46,6 +46,8 @@ export class CallTree {
   private cursor: Numbers = new Int32Array(1024);
   private origin: Numbers = new Int32Array(1024);
   private entries = 0;
+  /** Where callees begin, also where nothing of what is selected is below. */
+  private starts: number[] = [0];
   /** Of all unfolding: many small nodes take as long as a large one. */
   private readonly pace = new Pace();
 
@@ -91,11 +93,13 @@ export class CallTree {
   ): Steps<CallTree> {
     const tree = new CallTree(page, selected, selected.total, direction);
     const isBelow = new Uint8Array(page.nodes);
+    tree.starts = [];
     for (let node = 1; node < page.nodes; ++node) {
       if (node % STRETCH === 0) yield;
       const isIt = page.functionOf[node] === functionIndex;
       const isNested = isBelow[page.parent[node]!]! === 1;
       isBelow[node] = isIt || isNested ? 1 : 0;
+      if (isIt && !isNested) tree.starts.push(node);
       if (!isIt || isNested || isEmpty(selected.total, node)) continue;
       tree.add(direction === "callers" ? page.parent[node]! : node, node);
     }
@@ -172,10 +176,22 @@ export class CallTree {
     return node !== ROOT && this.page.isLibrary[this.functions[node]!] === 1;
   }
 
-  /** Nodes of the page that a node stands for, where it stands for their subtrees. */
-  entriesOf(node: number): Int32Array {
-    const first = this.firstEntry[node]!;
-    return this.cursor.slice(first, first + this.entryCount[node]!);
+  /** Nodes of the page that a node of callees stands for, those too that hold nothing of what is selected. */
+  *everywhere(node: number): Steps<number[]> {
+    const { functionOf, children } = this.page;
+    const { start, child } = children;
+    let found = this.starts;
+    for (const wanted of this.path(node)) {
+      const below: number[] = [];
+      for (const at of found) {
+        for (let i = start[at]!; i < start[at + 1]!; ++i) {
+          if (this.pace.isDue()) yield;
+          if (functionOf[child[i]!] === wanted) below.push(child[i]!);
+        }
+      }
+      found = below;
+    }
+    return found;
   }
 
   /** Whether the only child is drawn in one box with its parent: it has all of its bytes. */

@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { DARK, LIGHT } from "../draw/palette";
 import { type Finding, findingOf, openingProfile } from "../model/finding";
+import { sitesOf } from "../model/leaks";
 import { sizeClassName, valueName } from "../model/groups";
 import { matchedSums, type Search, searching } from "../model/search";
 import { partBytes, shareOf } from "../model/measure";
@@ -21,7 +22,7 @@ import { About, Help } from "./Dialogs";
 import { DiffView } from "./Diff";
 import { FrameFilters, isFiltering } from "./FrameFilters";
 import { Kept } from "./Kept";
-import { rateText, suspectsOf } from "./Leaks";
+import { rateText } from "./Leaks";
 import { FactsLine, FindingText, Totals, Warnings } from "./Summary";
 import { Tabs, tabOf, View } from "./Tabs";
 import { Timeline } from "./Timeline";
@@ -97,7 +98,7 @@ function Filters(props: ViewProps) {
 function Suspect({ page, change, finding, selected }: ViewProps) {
   const { leaks } = page.data;
   if (!leaks) return null;
-  const [first] = suspectsOf(leaks, selected.stacks);
+  const [first] = sitesOf(leaks, "suspect", selected.stacks);
   if (!first) return null;
   const call = callAt(page, first.node);
   const isInIt = finding?.names.length === 1 && call.name.startsWith(`${finding.names[0]} › `);

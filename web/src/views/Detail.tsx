@@ -114,10 +114,12 @@ function InAll(props: DetailProps) {
   const index = page.data.profiles.findIndex(({ kind }) => kind === "allocated");
   const verb = verbOf(selected.profile.kind);
   const isThere = index >= 0 && page.data.profiles[index]!.cells >= 0 && verb === "held";
-  const nodes = isThere && tree.direction === "callees" ? tree.entriesOf(node) : undefined;
+  const isAsked = isThere && tree.direction === "callees";
   const made = useSteps(
     function* () {
-      if (!nodes) return undefined;
+      if (!isAsked) return undefined;
+      // A box has only what is selected: the same call from another line may have freed all of it.
+      const nodes = yield* tree.everywhere(node);
       const selection = { profile: index, window: undefined, only: state.only, stacks: selected.stacks };
       return yield* selectingBelow(page, selection, nodes);
     },

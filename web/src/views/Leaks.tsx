@@ -1,7 +1,7 @@
 // Sites that kept growing, with the evidence: what `geiger leaks` says.
 import type { LeakSite, Leaks as Data } from "../data";
 import { callAt } from "../model/call";
-import type { Stacks } from "../model/filter";
+import { countsText, openText, sitesOf } from "../model/leaks";
 import { elided } from "../model/names";
 import {
   changeFigure,
@@ -19,15 +19,9 @@ export function rateText({ rate }: LeakSite): string {
   return textOf(changeFigure(rate.value, rate)).replace(/^\+/, "");
 }
 
-/** The suspects whose stacks are kept, the fastest-growing first. */
-export function suspectsOf({ sites }: Data, stacks: Stacks | undefined): LeakSite[] {
-  return sites.filter(
-    ({ verdict, node }) => verdict === "suspect" && (!stacks || stacks.keeps[node] === 1),
-  );
-}
-
-function Site(props: ViewProps & { site: LeakSite }) {
-  const { page, change, site } = props;
+function Site(props: ViewProps & { leaks: Data; site: LeakSite }) {
+  const { page, change, leaks, site } = props;
+  const isUndecided = site.verdict === "undecided";
   const call = callAt(page, site.node);
   return (
     <div class={`suspect ${site.verdict}`}>
@@ -54,8 +48,8 @@ function Site(props: ViewProps & { site: LeakSite }) {
             </dd>
           </>
         )}
-        <dt>Significance</dt>
-        <dd>{probabilityOf("q", site.q)}</dd>
+        <dt>{isUndecided ? "Undecided" : "Significance"}</dt>
+        <dd>{isUndecided ? openText(site, leaks) : probabilityOf("q", site.q)}</dd>
         {call.callers.length > 0 && (
           <>
             <dt>Called by</dt>
@@ -91,14 +85,12 @@ function judgedText(leaks: Data): string {
 }
 
 /** What may be hidden, or why no site is a suspect. */
-function openText(leaks: Data): string {
+function hiddenText(leaks: Data): string {
   if (leaks.slowFreesFrom !== undefined) {
     return `From ${duration(leaks.slowFreesFrom)} on the program freed most of its heap; earlier leaks may be hidden. geiger leaks --until TIME judges an earlier heap.`;
   }
   if (leaks.finding !== "undecided") return "";
-  if (leaks.undecided > 0) {
-    return "The growth of some may be chance. A longer run or a smaller --interval decides.";
-  }
+  if (leaks.undecided > 0) return "A longer run or a smaller --interval decides.";
   return `No verdict: a site needs ${leaks.samplesNeeded} samples. A longer run or a smaller --interval decides.`;
 }
 
@@ -112,30 +104,27 @@ export function Leaks(props: ViewProps) {
       </p>
     );
   }
-  const { suspects, undecided, clear } = leaks;
-  const all = plural(suspects + undecided + clear, "site");
-  const found = suspectsOf(leaks, props.selected.stacks);
-  const ofAll = suspectsOf(leaks, undefined);
+  const { stacks } = props.selected;
+  const found = sitesOf(leaks, "suspect", stacks);
+  const ofAll = sitesOf(leaks, "suspect", undefined);
+  const open = sitesOf(leaks, "undecided", stacks);
+  const more = leaks.undecided - sitesOf(leaks, "undecided", undefined).length;
   return (
     <section aria-label="Leaks">
       <p class="say">
-        {judgedText(leaks)}{" "}
-        <b>{suspects > 0 ? `${suspects} of ${all} kept growing.` : `no suspect among ${all}.`}</b>{" "}
-        {openText(leaks)}
+        {judgedText(leaks)} <b>{countsText(leaks)}</b> {hiddenText(leaks)}
       </p>
       {found.length < ofAll.length && (
         <p>
           {found.length} of {plural(ofAll.length, "suspect")} shown: those that match focus and ignore.
         </p>
       )}
-      {found.map((site, i) => (
-        <Site key={i} {...props} site={site} />
+      {[...found, ...open].map((site, i) => (
+        <Site key={i} {...props} leaks={leaks} site={site} />
       ))}
+      {more > 0 && <p>{more} more undecided: geiger leaks --all --top 0 lists them.</p>}
       <p class="faint">
-        {plural(clear, "site")} {clear === 1 ? "is" : "are"} clear, {undecided}{" "}
-        {undecided === 1 ? "is" : "are"} undecided
-        {undecided > 0 && ": their growth may be chance"}. At
-        most {Math.round(100 * leaks.q)} % of the suspects are expected to be false positives.
+        At most {Math.round(100 * leaks.q)} % of the suspects are expected to be false positives.
       </p>
     </section>
   );

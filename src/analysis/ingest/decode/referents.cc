@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/hex.h"
 #include "estimation/sums.h"
 
 namespace geiger::ingest {
@@ -12,12 +13,6 @@ namespace {
 
 using profile::kNone;
 using trace::Record;
-
-std::string hex_of(std::span<const std::uint8_t> bytes) {
-  std::string text;
-  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 }  // namespace
 
@@ -123,7 +118,7 @@ void Referents::on(const Record& record, const trace::StackRecord& /*layout*/) {
 void Referents::on(const Record& record, const trace::ModuleRecord& layout) {
   profile::Module module;
   module.path = trace::path_of(record);
-  module.build_id = hex_of(trace::build_id_of(record));
+  module.build_id = base::hex_of(trace::build_id_of(record));
   module.start = layout.start;
   module.end = layout.end;
   module.bias = layout.bias;

@@ -81,6 +81,16 @@ bool has_jit_names(const Recording& recording, const Labels& labels) {
   return false;
 }
 
+/// Of a name in the tables of plumbing; nothing for other names.
+std::optional<FrameRole> role_of_name(std::string_view name) {
+  if (is_start_up(name)) return FrameRole::kStartUp;
+  if (is_allocation_function(name) || passes_allocation_on(name) || is_allocation_wrapper(name)) {
+    return FrameRole::kAllocation;
+  }
+  if (is_of_standard_library(name)) return FrameRole::kStandard;
+  return is_dispatch(name) ? std::optional(FrameRole::kDispatch) : std::nullopt;
+}
+
 /// Whether views leave out all frames of such modules.
 bool is_excluded(ModuleKind kind, FramesShown frames) {
   if (frames == FramesShown::kMixed) return false;
@@ -97,16 +107,12 @@ FrameRole role_of(const FrameFacts& facts) {
   // "git+0x28961c" is in none of the tables; there may be many, so they are not searched for it.
   const bool is_named = !is_address_name(facts.function);
   const std::string_view name = is_named ? facts.function : std::string_view();
-  if (is_start_up(name)) return FrameRole::kStartUp;
-  if (is_allocation_function(name) || passes_allocation_on(name) || is_allocation_wrapper(name)) {
-    return FrameRole::kAllocation;
-  }
-  if (is_standard_module(facts.module) || is_of_standard_library(name)) {
-    return FrameRole::kStandard;
-  }
+  const std::optional<FrameRole> by_name = is_named ? role_of_name(name) : std::nullopt;
+  if (by_name && *by_name != FrameRole::kDispatch) return *by_name;
+  if (is_standard_module(facts.module)) return FrameRole::kStandard;
   const bool is_interpreter =
       facts.kind == ModuleKind::kInterpreter && is_of_interpreter(name, facts.module);
-  if (is_interpreter || is_dispatch(name)) return FrameRole::kDispatch;
+  if (is_interpreter || by_name) return FrameRole::kDispatch;
   if (is_standard_source(facts.file)) return FrameRole::kStandard;
   if (is_python_library(facts.module)) return FrameRole::kPackage;
   if (is_package_source(facts.file)) return FrameRole::kLibrary;
@@ -142,8 +148,8 @@ bool FrameRules::leaves_out() const {
 }
 
 FrameRoles::FrameRoles(const Recording& recording, const Labels& labels) {
-  static const FrameRules kBuiltIn;
-  const FrameRules& rules = recording.frame_rules ? *recording.frame_rules : kBuiltIn;
+  static const FrameRules built_in;
+  const FrameRules& rules = recording.frame_rules ? *recording.frame_rules : built_in;
   shows_plumbing_ = rules.shows_plumbing;
   std::set<std::string_view> executables;
   for (const Process& process : recording.processes) executables.insert(process.executable);

@@ -11,12 +11,6 @@
 
 namespace geiger::profile {
 
-/// What a profile holds of a stack.
-struct StackSums {
-  std::uint32_t stack = kNone;
-  estimation::NodeSums sums;
-};
-
 /// Rows in no particular order. Of functions and lines: `self` of what they are to blame for,
 /// `total` of all stacks that they are in and not left out of.
 [[nodiscard]] std::vector<Row> table_of_functions(const Recording& recording,

@@ -22,17 +22,6 @@
 namespace geiger::profile {
 namespace {
 
-/// The sums of every stack that the profile holds, in the order of adding.
-std::vector<StackSums> sums_by_stack(const Recording& recording, const Profile& profile) {
-  // kNone wraps to 0.
-  const auto group_of = [](const Entry& entry) { return entry.stack + 1U; };
-  std::vector<StackSums> used;
-  for (GroupSums& group : sums_by(recording, profile, recording.stacks.size() + 1, group_of)) {
-    used.push_back({group.group - 1U, group.sums});
-  }
-  return used;
-}
-
 void sort_rows(std::vector<Row>& rows) {
   std::ranges::stable_sort(rows, [](const Row& a, const Row& b) {
     const double left = weighted_total(a.total);
@@ -154,6 +143,16 @@ class TreeBuilder {
 };
 
 }  // namespace
+
+std::vector<StackSums> sums_by_stack(const Recording& recording, const Profile& profile) {
+  // kNone wraps to 0.
+  const auto group_of = [](const Entry& entry) { return entry.stack + 1U; };
+  std::vector<StackSums> used;
+  for (GroupSums& group : sums_by(recording, profile, recording.stacks.size() + 1, group_of)) {
+    used.push_back({group.group - 1U, group.sums});
+  }
+  return used;
+}
 
 std::vector<Row> table(const Recording& recording, const Profile& profile, GroupBy group) {
   if (!is_of_stacks(group)) {

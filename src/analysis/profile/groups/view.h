@@ -51,6 +51,16 @@ struct Row {
 [[nodiscard]] std::vector<Row> table(const Recording& recording, const Profile& profile,
                                      GroupBy group);
 
+/// What a profile holds of a stack.
+struct StackSums {
+  std::uint32_t stack = kNone;
+  estimation::NodeSums sums;
+};
+
+/// The sums of every stack that the profile holds, in an order that follows from them alone.
+[[nodiscard]] std::vector<StackSums> sums_by_stack(const Recording& recording,
+                                                   const Profile& profile);
+
 /// A node of a call tree: a path of frames from the root.
 struct TreeNode {
   /// Index into Recording::frames, or into Recording::locations where the

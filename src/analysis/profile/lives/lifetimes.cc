@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <map>
+#include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "analysis/profile/frames/shown_path.h"
 #include "analysis/profile/hash.h"
@@ -39,7 +43,11 @@ bool is_selected(const Sample& sample, LifetimeGrouping grouping,
 class Grouper {
  public:
   Grouper(const Recording& recording, LifetimeGrouping grouping)
-      : recording_(recording), shown_(recording), lines_(recording), grouping_(grouping) {}
+      : recording_(recording),
+        shown_(recording),
+        lines_(recording),
+        like_(recording.stacks.size(), kNone),
+        grouping_(grouping) {}
 
   [[nodiscard]] std::uint32_t key_of(const Sample& sample) {
     switch (grouping_) {
@@ -48,9 +56,9 @@ class Grouper {
       case LifetimeGrouping::kFunction:
         return function_of(sample);
       case LifetimeGrouping::kStack:
-        return sample.stack;
+        return first_like(sample.stack);
       case LifetimeGrouping::kFreeStack:
-        return sample.free_stack;
+        return first_like(sample.free_stack);
       case LifetimeGrouping::kThread:
         return sample.thread;
       case LifetimeGrouping::kSize:
@@ -85,6 +93,21 @@ class Grouper {
   }
 
  private:
+  /// The first stack met with the same functions at the same lines, as far as views show them.
+  std::uint32_t first_like(std::uint32_t stack) {
+    if (stack >= like_.size()) return stack;
+    if (like_[stack] != kNone) return like_[stack];
+    shown_.of(stack);
+    std::vector<Place> places;
+    for (std::size_t i = 0; i < shown_.path().size(); ++i) {
+      const std::uint32_t frame = shown_.frames()[i];
+      const Frame* const known = frame == kNone ? nullptr : &recording_.frames[frame];
+      places.emplace_back(shown_.path()[i], known == nullptr ? std::string_view() : known->file,
+                          known == nullptr ? 0 : known->line);
+    }
+    return like_[stack] = by_places_.try_emplace(std::move(places), stack).first->second;
+  }
+
   std::uint32_t function_of(const Sample& sample) {
     shown_.of(sample.stack);
     // Of a sample below T the draws say T bytes, whatever its size.
@@ -118,9 +141,13 @@ class Grouper {
     group.name = fmt::format("{}-{} B", least, least == 0 ? 0 : least * 2 - 1);
   }
 
+  using Place = std::tuple<std::uint32_t, std::string_view, std::uint32_t>;  ///< Label, file, line.
+
   const Recording& recording_;
   ShownPath shown_;
   LinesOfFunctions lines_;
+  std::vector<std::uint32_t> like_;  ///< By stack: first_like(), as far as it is known.
+  std::map<std::vector<Place>, std::uint32_t> by_places_;
   LifetimeGrouping grouping_;
 };
 

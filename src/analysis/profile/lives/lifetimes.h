@@ -30,7 +30,7 @@ namespace geiger::profile {
 enum class LifetimeGrouping : std::uint8_t {
   kWhole,      ///< All in one.
   kFunction,   ///< The function to blame (frame_roles.h).
-  kStack,      ///< The whole call stack.
+  kStack,      ///< The call stack as views show it: what they leave out tells no groups apart.
   kFreeStack,  ///< The call stack that freed; only samples for which that is known.
   kThread,     ///< The thread that allocated.
   kSize,       ///< Requested bytes, by powers of two.
@@ -64,7 +64,7 @@ struct LifetimeSums {
 
 struct LifetimeGroup {
   std::string name, detail;            ///< As rows of a table have them (view.h).
-  std::uint32_t stack = kNone;         ///< kStack, kFreeStack: the stack, if there is one.
+  std::uint32_t stack = kNone;         ///< kStack, kFreeStack: a stack of it, if there is one.
   std::vector<std::uint32_t> samples;  ///< Indexes into Recording::samples.
   SourceLine where = {};               ///< kFunction, kStack, kFreeStack: as rows have it.
   double weighted_bytes = 0;           ///< What groups are ordered by, largest first.

@@ -116,6 +116,21 @@ TEST_F(Lifetimes, GroupsByWhatItIsTold) {
   EXPECT_EQ(by_free[0].samples, std::vector<std::uint32_t>{2});
 }
 
+// Reports show neither of the two containers.
+TEST_F(Lifetimes, StacksThatReadAlikeAreOneGroup) {
+  const auto main = test_.location({"main"});
+  const auto make = test_.location({"make"});
+  const auto one = test_.stack({test_.location({"std::vector<int>::resize"}), make, main});
+  const auto two = test_.stack({test_.location({"std::vector<int>::push_back"}), make, main});
+  sample(one, 100, 2000);
+  sample(two, 100, 2100);
+  sample(read_, 100, 2200);
+  const auto by_stack = groups(LifetimeGrouping::kStack);
+  ASSERT_EQ(by_stack.size(), 2U);
+  EXPECT_EQ(by_stack[0].samples, (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(by_stack[0].stack, one);
+}
+
 TEST_F(Lifetimes, SelectsByTimeAndByWhatWasSeen) {
   sample(make_, 100, 2000, 2100);
   sample(make_, 100, 3000);

@@ -53,8 +53,11 @@ AllocatorsReport allocators_report(std::vector<AllocatorRuns> runs, double level
       line.peak = estimation::mean_of(peaks, level);
       line.cpu_ratio = estimation::ratio_of_pairs(own_cpu, cpu, level);
       line.peak_ratio = estimation::ratio_of_pairs(own_peaks, peaks, level);
-      line.takes_less_cpu = estimation::ratio_of_pairs(own_cpu, cpu, joint).interval.hi < 1;
-      line.takes_less_memory = estimation::ratio_of_pairs(own_peaks, peaks, joint).interval.hi < 1;
+      const bool may_tell = report.rounds >= kLeastRounds && !each.is_own_too;
+      line.takes_less_cpu =
+          may_tell && estimation::ratio_of_pairs(own_cpu, cpu, joint).interval.hi < 1;
+      line.takes_less_memory =
+          may_tell && estimation::ratio_of_pairs(own_peaks, peaks, joint).interval.hi < 1;
     }
     line.runs = std::move(each);
     report.lines.push_back(std::move(line));

@@ -16,6 +16,10 @@
 
 namespace geiger::report {
 
+/// With fewer runs under each, nothing is called less than the program's own: how much runs differ
+/// would rest on a single difference.
+inline constexpr std::size_t kLeastRounds = 3;
+
 /// One run, as the kernel counts it.
 struct AllocatorTrial {
   double cpu = 0;  ///< Seconds, user and system, with the processes that it waited for.
@@ -29,9 +33,10 @@ struct AllocatorMemory {
 };
 
 struct AllocatorRuns {
-  std::string name;     ///< "mimalloc"; of the program's own: its library, empty if not known.
-  std::string version;  ///< Empty: not known.
-  std::string path;     ///< Empty: the program's own.
+  std::string name;         ///< "mimalloc"; of the program's own: its library, empty if not known.
+  std::string version;      ///< Empty: not known.
+  std::string path;         ///< Empty: the program's own.
+  bool is_own_too = false;  ///< The library that the program uses anyway.
   std::vector<AllocatorTrial> trials;
   AllocatorMemory memory;
   /// Why it is left out: "ended with exit code 1 under it"; then there are no trials.

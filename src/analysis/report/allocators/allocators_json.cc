@@ -30,6 +30,7 @@ std::string to_json(const AllocatorsReport& report) {
     json.field("peak_rss_of_own", line.peak_ratio);
     json.field("takes_less_cpu", line.takes_less_cpu);
     json.field("takes_less_memory", line.takes_less_memory);
+    if (line.runs.is_own_too) json.field("is_own_too", true);
     write_kept(json, "kept", runs.memory.kept);
     write_kept(json, "stranded", runs.memory.stranded);
     json.objects("runs", runs.trials, [&](const AllocatorTrial& trial) {

@@ -55,7 +55,24 @@ TEST(CompareMalloc, NamesNoneWhereNoneSurelyDoes) {
   // One run says nothing of its error.
   const auto once =
       report_of({runs_of("libc.so.6", 1, kMiB, 1), runs_of("mimalloc", 0.1, kMiB, 1)});
-  EXPECT_THAT(to_text(once, {}), HasSubstr("In 1 round no allocator surely took less"));
+  EXPECT_THAT(to_text(once, {}), HasSubstr("1 round is too few to tell"));
+}
+
+TEST(CompareMalloc, ClaimsNothingFromTwoRounds) {
+  const auto twice =
+      report_of({runs_of("libc.so.6", 1, kMiB, 2), runs_of("mimalloc", 0.5, kMiB / 2, 2)});
+  EXPECT_FALSE(twice.lines[1].takes_less_cpu);
+  EXPECT_FALSE(twice.lines[1].takes_less_memory);
+  EXPECT_THAT(to_text(twice, {}),
+              HasSubstr("2 rounds are too few to tell whether an allocator takes less"));
+}
+
+TEST(CompareMalloc, SaysWhichLibraryIsTheProgramsOwn) {
+  AllocatorRuns same = runs_of("mimalloc", 0.5, kMiB);
+  same.is_own_too = true;
+  const auto report = report_of({runs_of("libmimalloc.so.2.0", 1, kMiB), same});
+  EXPECT_FALSE(report.lines[1].takes_less_cpu);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("mimalloc 2.0.9 is what the program uses anyway"));
 }
 
 TEST(CompareMalloc, SaysWhatWasLeftOut) {

@@ -59,6 +59,12 @@ std::string finding(const AllocatorsReport& report) {
     return fmt::format("Under {} it takes {} of the processor time and {} of the peak memory.",
                        name_of(line.runs), ratio_text(line.cpu_ratio), ratio_text(line.peak_ratio));
   };
+  if (report.rounds < kLeastRounds) {
+    return fmt::format(
+        "{} too few to tell whether an allocator takes less: --rounds {} or more.",
+        report.rounds == 1 ? "1 round is" : fmt::format("{} rounds are", report.rounds),
+        kLeastRounds);
+  }
   if (fast == nullptr && small == nullptr) {
     return fmt::format(
         "In {} no allocator surely took less processor time or memory than the program's own.",
@@ -133,6 +139,13 @@ std::string to_text(const AllocatorsReport& report, const present::Style& style)
                });
   out += "\n";
   for (const AllocatorLine& line : report.lines) {
+    if (line.runs.is_own_too) {
+      out += present::wrap(fmt::format("{} is what the program uses anyway: it was compared with "
+                                       "itself.",
+                                       name_of(line.runs)),
+                           0, style.width) +
+             "\n";
+    }
     if (line.runs.fault.empty()) continue;
     out +=
         present::wrap(fmt::format("{}: {}.", name_of(line.runs), line.runs.fault), 0, style.width) +

@@ -51,7 +51,10 @@ class Lines {
     if (group.stack >= recording_.stacks.size()) return;
     shown_.of(group.stack);
     const std::vector<std::uint32_t>& path = shown_.path();
-    for (std::size_t i = path.size(); i-- > 0;) line.path.push_back(shown_.labels()[path[i]].name);
+    for (std::size_t i = path.size(); i-- > 0;) {
+      line.path.push_back(shown_.labels()[path[i]].name);
+      line.path_places.push_back(text_of(source_line_of(recording_, shown_.frames()[i])));
+    }
   }
 
   const Recording& recording_;

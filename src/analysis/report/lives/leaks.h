@@ -43,6 +43,7 @@ struct LeakLine {
   profile::LeakSite site;
   std::string where;              ///< "leaky.cc:11" of the named function; empty: not known.
   std::vector<std::string> path;  ///< Functions from the outermost to the named one.
+  std::vector<std::string> path_places;  ///< Beside them: "main.cc:7"; empty: not known.
   Nanoseconds since = 0;          ///< After the recording's start: what came before is warm-up.
   present::Measure live;
   present::Share never_freed;  ///< Of what it allocated.

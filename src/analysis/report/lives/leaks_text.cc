@@ -106,7 +106,7 @@ std::string evidence(const LeakLine& line) {
 }
 
 /// From the outermost of the nearest callers to the function itself.
-std::string path(const LeakLine& line) {
+std::string short_path(const LeakLine& line) {
   const std::size_t shown = std::min(line.path.size(), kFramesShown);
   const std::size_t first = line.path.size() - shown;
   std::string text = first > 0 ? fmt::format("{} more", first) : "";
@@ -116,7 +116,29 @@ std::string path(const LeakLine& line) {
   return text;
 }
 
-std::string suspect(std::size_t number, const LeakLine& line, const present::Style& style) {
+/// From the outermost caller on, with the line of each.
+std::string whole_path(const LeakLine& line) {
+  std::string text;
+  for (std::size_t i = 0; i < line.path.size(); ++i) {
+    text += (text.empty() ? "" : " › ") + line.path[i];
+    const std::string place = present::printable(line.path_places[i]);
+    if (!place.empty()) text += fmt::format(" ({})", place);
+  }
+  return text;
+}
+
+/// Whole where another suspect of the same line has the same short path.
+std::string path(const LeakLine& line, const LeaksReport& report) {
+  std::string text = short_path(line);
+  const bool is_ambiguous = std::ranges::any_of(report.lines, [&](const LeakLine& other) {
+    return &other != &line && other.site.verdict == LeakVerdict::kSuspect &&
+           named(other) == named(line) && short_path(other) == text;
+  });
+  return is_ambiguous ? whole_path(line) : text;
+}
+
+std::string suspect(std::size_t number, const LeakLine& line, const LeaksReport& report,
+                    const present::Style& style) {
   const std::string lead = fmt::format("{}  ", number);
   const std::size_t room = style.width - lead.size();
   std::string out =
@@ -130,7 +152,7 @@ std::string suspect(std::size_t number, const LeakLine& line, const present::Sty
              present::duration(line.site.oldest) + ", of those allocated since the warm-up", style);
   }
   out += fact("evidence", evidence(line), style);
-  if (!line.path.empty()) out += fact("path", path(line), style);
+  if (!line.path.empty()) out += fact("path", path(line, report), style);
   return out + "\n";
 }
 
@@ -207,6 +229,18 @@ std::string judged(const LeaksReport& report) {
           : "");
 }
 
+/// That a name stands for several stacks, or for others than those of a suspect.
+std::string other_stacks(const LeaksReport& report, const std::string& name, std::size_t sites) {
+  const bool is_suspect_too = std::ranges::any_of(report.lines, [&](const LeakLine& line) {
+    return line.site.verdict == LeakVerdict::kSuspect && named(line) == name;
+  });
+  if (is_suspect_too) {
+    return sites == 1 ? " (called from elsewhere than the suspect)"
+                      : fmt::format(" ({} stacks besides those of suspects)", sites);
+  }
+  return sites > 1 ? fmt::format(" ({} sites)", sites) : "";
+}
+
 /// The sites that something leaves undecided, as a list of names; empty: none.
 std::string undecided_names(const LeaksReport& report, Open open) {
   // Sites are stacks: those of one line are named once.
@@ -223,8 +257,7 @@ std::string undecided_names(const LeaksReport& report, Open open) {
   std::string names;
   for (std::size_t i = 0; i < std::min(lines.size(), kUndecidedShown); ++i) {
     const auto& [name, sites] = lines[i];
-    names += (i == 0 ? "" : ", ") + name;
-    if (sites > 1) names += fmt::format(" ({} sites)", sites);
+    names += (i == 0 ? "" : ", ") + name + other_stacks(report, name, sites);
   }
   if (lines.size() > kUndecidedShown) {
     names += fmt::format(" and {} more", lines.size() - kUndecidedShown);
@@ -349,7 +382,7 @@ std::string text_of(const LeaksReport& report, const present::Style& style) {
       "\n\n" + present::wrap(judged(report), 0, style.width) + "\n\n";
   std::size_t number = 0;
   for (const LeakLine& line : report.lines) {
-    if (line.site.verdict == LeakVerdict::kSuspect) out += suspect(++number, line, style);
+    if (line.site.verdict == LeakVerdict::kSuspect) out += suspect(++number, line, report, style);
   }
   if (report.options.shows_all && report.lines.size() > number) {
     out += present::paint(style, present::Role::kHeading, "Other sites with live memory") + "\n";

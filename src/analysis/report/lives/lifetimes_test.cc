@@ -154,6 +154,38 @@ TEST(LeaksReport, ShowsTheEvidence) {
   EXPECT_THAT(text, Not(HasSubstr("table (main.cc:3)")));
 }
 
+/// Two calls of leak(), on lines 11 and 12 of main, and one on line 13 with few samples.
+Recording leaking_twice() {
+  RecordingBuilder builder;
+  const auto process = builder.process("/usr/bin/server", 1);
+  const auto thread = builder.thread(process, "server", 1);
+  const auto module = builder.module("/usr/bin/server", 0x400000);
+  const auto leak = builder.location(module, 2, {"leak"});
+  for (const int line : {11, 12, 13}) {
+    const auto main = builder.location(module, static_cast<Address>(line), {"main"});
+    const auto stack = builder.stack({leak, main});
+    for (int i = 0; i < (line < 13 ? 200 : 5); ++i)
+      builder.sample(thread, stack, 1000, 700 + (line < 13 ? 10 : 150) * i);
+  }
+  return builder.recording();
+}
+
+TEST(LeaksReport, TellsSuspectsOfOneLineApart) {
+  const std::string text = to_text(leaks_report(leaking_twice(), {}), {});
+  EXPECT_THAT(text, HasSubstr("path      main (main.cc:11) › leak (main.cc:2)\n"));
+  EXPECT_THAT(text, HasSubstr("path      main (main.cc:12) › leak (main.cc:2)\n"));
+  EXPECT_THAT(to_text(leaks_report(leaking_server(), {}), {}), HasSubstr("path      main › leak\n"));
+}
+
+TEST(LeaksReport, SaysThatAnUndecidedSiteIsOfTheLineOfASuspect) {
+  const LeaksReport report = leaks_report(leaking_twice(), {});
+  EXPECT_EQ(report.undecided, 1U);
+  present::Style wide;
+  wide.width = 400;
+  EXPECT_THAT(to_text(report, wide),
+              HasSubstr("leak (main.cc:2) (called from elsewhere than the suspect)"));
+}
+
 TEST(LeaksReport, ListsAllOnlyWhenAsked) {
   const Recording recording = leaking_server();
   LeaksOptions options;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/present/text.h"
 #include "analysis/profile/profile.h"
 #include "analysis/report/overview/doctor_checks.h"
 
@@ -40,7 +41,7 @@ DoctorReport doctor_report(const Recording& recording, const DoctorOptions& opti
                         estimation::estimate_bytes(total(recording, allocated), options.level),
                         profile::all_totals(recording),
                         estimation::detection_limit(allocated.largest_interval, options.level),
-                        options.run.empty() ? "" : " " + options.run};
+                        present::behind_command(options.run)};
   constexpr std::array kChecks{check_damage,   check_ending, check_traces,  check_hits,
                                check_offsets,  check_draws,  check_samples, check_total,
                                check_threads,  check_drops,  check_stacks,  check_names,

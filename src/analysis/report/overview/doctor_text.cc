@@ -98,8 +98,7 @@ std::string to_text(const DoctorReport& report, const Recording& recording,
   std::string out = heading(report, recording, style) + "\n";
   for (const Diagnosis& diagnosis : report.diagnoses) out += finding_text(diagnosis, style);
   out += process_list(report, recording, style);
-  const std::string run =
-      report.options.run.empty() ? "" : fmt::format(" {}", present::printable(report.options.run));
+  const std::string run = present::behind_command(report.options.run);
   return out + (report.is_healthy() ? fmt::format("\nnext: geiger table{}\n", run) : "");
 }
 

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "analysis/present/format.h"
-#include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/labels.h"
 
 namespace geiger::report {
 namespace {
@@ -35,17 +34,24 @@ struct Passing {
   double passed_on = 0;
 };
 
+/// Stacks among which functions are looked for.
+struct Scene {
+  std::span<const Path> paths;
+  std::size_t labels = 0;             ///< All that paths have are less.
+  double least_share = kShareToName;  ///< Of a function that is named.
+};
+
 std::uint64_t samples_of(const NodeSums& sums) { return sums.samples + sums.certain_samples; }
 
 class Search {
  public:
-  Search(const Recording& recording, const profile::Profile& profile, double level)
-      : recording_(recording),
+  Search(const NamedRecording& named, const profile::Profile& profile, double level)
+      : recording_(named.recording),
         profile_(profile),
         level_(level),
-        whole_(recording, profile),
-        labels_(recording),
-        roles_(recording, labels_),
+        whole_(recording_, profile),
+        labels_(named.labels),
+        roles_(named.roles),
         total_(whole_.measure_total(level)) {
     collect_paths();
   }
@@ -55,7 +61,8 @@ class Search {
     finding.kind = profile_.kind;
     finding.total = total_;
     if (total_.samples == 0) return finding;
-    std::vector<Passing> named = leaders();
+    std::vector<Passing> named = leaders(all());
+    keep_rivals(named);
     finding.verdict = named.empty() ? FindingVerdict::kSpread : FindingVerdict::kFound;
     if (named.empty() && total_.samples < kSamplesToName) {
       finding.verdict = FindingVerdict::kTooFew;
@@ -63,18 +70,21 @@ class Search {
     }
     if (named.empty()) named = largest_allocator();
     for (const Passing& one : named) finding.sites.push_back(site_of(one));
+    if (named.size() == 1 && named.front().share.value >= kNearlyAll) {
+      finding.sites.front().parts = parts_of(named.front().label);
+    }
     return finding;
   }
 
  private:
   void collect_paths() {
     const std::vector<std::uint32_t> processes = process_of_stacks();
-    for (const profile::Row& row : profile::table(recording_, profile_, profile::GroupBy::kStack)) {
+    for (profile::StackSums& stack : profile::sums_by_stack(recording_, profile_)) {
       Path path;
-      path.sums = row.self;
-      path.process = processes[row.stack + 1U];
-      path.stack = row.stack;
-      add_functions(path, row.stack);
+      path.sums = stack.sums;
+      path.process = processes[stack.stack + 1U];
+      path.stack = stack.stack;
+      add_functions(path, stack.stack);
       paths_.push_back(std::move(path));
     }
   }
@@ -125,15 +135,17 @@ class Search {
   }
 
   /// Bytes that are known exactly prove a share whatever the number of their objects.
-  [[nodiscard]] bool is_proved(const NodeSums& sums) const {
+  [[nodiscard]] bool is_proved(const NodeSums& sums, double least_share) const {
     return has_enough(samples_of(sums)) ||
-           sums.certain_bytes >= kShareToName * total_.bytes.interval.hi;
+           sums.certain_bytes >= least_share * total_.bytes.interval.hi;
   }
 
+  [[nodiscard]] Scene all() const { return {.paths = paths_, .labels = labels_.size()}; }
+
   /// The stacks of each function, the first `most` functions of a stack only.
-  [[nodiscard]] std::vector<Passing> passing(std::size_t most) const {
-    std::vector<NodeSums> sums(labels_.size());
-    for (const Path& path : paths_) {
+  [[nodiscard]] static std::vector<Passing> passing(const Scene& scene, std::size_t most) {
+    std::vector<NodeSums> sums(scene.labels);
+    for (const Path& path : scene.paths) {
       const std::size_t count = std::min(most, path.functions.size());
       for (std::size_t i = 0; i < count; ++i) sums[path.functions[i]].merge(path.sums);
     }
@@ -149,26 +161,25 @@ class Search {
   }
 
   /// Functions with a proved share.
-  [[nodiscard]] std::vector<Passing> candidates() const {
+  [[nodiscard]] std::vector<Passing> candidates(const Scene& scene) const {
     std::vector<Passing> found;
     const double whole = whole_.bytes_for_order(whole_.sums());
-    for (Passing& one : passing(SIZE_MAX)) {
-      if (!is_proved(one.sums)) continue;
+    for (Passing& one : passing(scene, SIZE_MAX)) {
+      if (!is_proved(one.sums, scene.least_share)) continue;
       // A share is not below its lower limit: this saves estimating most functions.
-      if (whole_.bytes_for_order(one.sums) < kShareToName * whole) continue;
+      if (whole_.bytes_for_order(one.sums) < scene.least_share * whole) continue;
       one.share = share_of(one.sums);
-      if (one.share.interval.lo >= kShareToName) found.push_back(std::move(one));
+      if (one.share.interval.lo >= scene.least_share) found.push_back(std::move(one));
     }
     return found;
   }
 
-  /// Candidates most of whose bytes pass through no other one further in; those of them that
-  /// may be the largest.
-  [[nodiscard]] std::vector<Passing> leaders() const {
-    std::vector<Passing> found = candidates();
-    std::vector<std::uint32_t> index_of(labels_.size(), profile::kNone);
+  /// Candidates most of whose bytes pass through no other one further in, the largest first.
+  [[nodiscard]] std::vector<Passing> leaders(const Scene& scene) const {
+    std::vector<Passing> found = candidates(scene);
+    std::vector<std::uint32_t> index_of(scene.labels, profile::kNone);
     for (std::uint32_t i = 0; i < found.size(); ++i) index_of[found[i].label] = i;
-    for (const Path& path : paths_) {
+    for (const Path& path : scene.paths) {
       bool is_innermost = true;
       for (const std::uint32_t label : path.functions) {
         const std::uint32_t index = index_of[label];
@@ -180,15 +191,19 @@ class Search {
       return one.passed_on > profile::weighted_total(one.sums) / 2;
     });
     sort(found);
-    keep_rivals(found);
     return found;
   }
 
   void sort(std::vector<Passing>& all) const {
     std::ranges::stable_sort(all, [&](const Passing& a, const Passing& b) {
       const double more = whole_.bytes_for_order(a.sums), less = whole_.bytes_for_order(b.sums);
-      return more != less ? more > less : labels_[a.label].name < labels_[b.label].name;
+      return more != less ? more > less : name_of(a.label) < name_of(b.label);
     });
+  }
+
+  /// Nothing for the lines of a function, which are in order already.
+  [[nodiscard]] std::string_view name_of(std::uint32_t label) const {
+    return label < labels_.size() ? std::string_view(labels_[label].name) : std::string_view();
   }
 
   /// The first, and those beside it whose intervals reach into its own. Its callers and callees are
@@ -198,13 +213,14 @@ class Search {
     const Passing first = sorted.front();
     std::erase_if(sorted, [&](const Passing& one) {
       if (one.label == first.label) return false;
-      return one.share.interval.hi <= first.share.interval.lo || share_a_path(one, first);
+      return one.share.interval.hi <= first.share.interval.lo || share_a_path(all(), one, first);
     });
     if (sorted.size() > kMostNamed) sorted.resize(kMostNamed);
   }
 
-  [[nodiscard]] bool share_a_path(const Passing& one, const Passing& other) const {
-    return std::ranges::any_of(paths_, [&](const Path& path) {
+  [[nodiscard]] static bool share_a_path(const Scene& scene, const Passing& one,
+                                         const Passing& other) {
+    return std::ranges::any_of(scene.paths, [&](const Path& path) {
       const auto has = [&](const Passing& which) {
         return std::ranges::find(path.functions, which.label) != path.functions.end();
       };
@@ -214,11 +230,63 @@ class Search {
 
   /// Of functions by what they allocate without calling another one that may be named.
   [[nodiscard]] std::vector<Passing> largest_allocator() const {
-    std::vector<Passing> all = passing(1);
-    sort(all);
-    if (all.size() > 1) all.resize(1);
-    for (Passing& one : all) one.share = share_of(one.sums);
-    return all;
+    std::vector<Passing> found = passing(all(), 1);
+    sort(found);
+    if (found.size() > 1) found.resize(1);
+    for (Passing& one : found) one.share = share_of(one.sums);
+    return found;
+  }
+
+  /// The stacks that pass through a function, without what calls it. Where they end in it, one of
+  /// its lines stands for it, by a number after those of all labels.
+  [[nodiscard]] std::vector<Path> paths_inside(std::uint32_t label,
+                                               std::vector<std::uint32_t>& frame_of_line) const {
+    std::map<std::pair<std::string_view, std::uint32_t>, std::uint32_t> lines;
+    std::vector<Path> inside;
+    for (const Path& path : paths_) {
+      const auto found = std::ranges::find(path.functions, label);
+      if (found == path.functions.end()) continue;
+      Path& part = inside.emplace_back(path);
+      const auto outer = static_cast<std::size_t>(found - path.functions.begin());
+      part.functions.resize(std::max(outer, std::size_t{1}));
+      if (outer > 0) continue;
+      const std::uint32_t frame = part.frames.front();
+      const auto next = static_cast<std::uint32_t>(labels_.size() + lines.size());
+      const auto key = frame == profile::kNone
+                           ? std::pair(std::string_view(), 0U)
+                           : std::pair(std::string_view(recording_.frames[frame].file),
+                                       recording_.frames[frame].line);
+      const auto [line, is_new] = lines.try_emplace(key, next);
+      if (is_new) frame_of_line.push_back(frame);
+      part.functions.front() = line->second;
+    }
+    return inside;
+  }
+
+  [[nodiscard]] std::vector<FoundPart> parts_of(std::uint32_t label) const {
+    std::vector<std::uint32_t> frame_of_line;
+    const std::vector<Path> inside = paths_inside(label, frame_of_line);
+    const Scene scene{.paths = inside,
+                      .labels = labels_.size() + frame_of_line.size(),
+                      .least_share = kShareOfPart};
+    std::vector<Passing> named;
+    for (Passing& one : leaders(scene)) {
+      if (one.share.value >= kNearlyAll) return {};
+      const bool is_counted = std::ranges::any_of(
+          named, [&](const Passing& larger) { return share_a_path(scene, one, larger); });
+      if (!is_counted && named.size() < kMostNamed) named.push_back(std::move(one));
+    }
+    // One line alone is named already.
+    if (named.size() == 1 && named.front().label >= labels_.size()) return {};
+    std::vector<FoundPart> parts;
+    for (const Passing& one : named) {
+      const bool is_own = one.label >= labels_.size();
+      const profile::SourceLine where =
+          is_own ? profile::source_line_of(recording_, frame_of_line[one.label - labels_.size()])
+                 : site_of(one).where;
+      parts.push_back({std::string(name_of(is_own ? label : one.label)), is_own, where, one.share});
+    }
+    return parts;
   }
 
   [[nodiscard]] FoundSite site_of(const Passing& one) const {
@@ -273,16 +341,20 @@ class Search {
   const profile::Profile& profile_;
   const double level_;
   const present::Whole whole_;
-  const Labels labels_;
-  const profile::FrameRoles roles_;
+  const Labels& labels_;
+  const profile::FrameRoles& roles_;
   const present::Measure total_;
   std::vector<Path> paths_;
 };
 
 }  // namespace
 
+Finding find(const NamedRecording& named, const profile::Profile& profile, double level) {
+  return Search(named, profile, level).finish();
+}
+
 Finding find(const Recording& recording, const profile::Profile& profile, double level) {
-  return Search(recording, profile, level).finish();
+  return find(NamedRecording(recording), profile, level);
 }
 
 const Finding& opening(const Finding& allocated, const Finding& live, const Finding* peak) {

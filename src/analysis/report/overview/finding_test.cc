@@ -103,6 +103,45 @@ TEST(Finding, NamesTheCallerOfManySmallOnes) {
   EXPECT_THAT(names_of(find_kind(program.recording())), ElementsAre("serve"));
 }
 
+// A script's top level: its imports, and a function that keeps what it is given.
+TEST(Finding, GoesOnWithThePartsOfAFunctionThatHasNearlyAll) {
+  Program program;
+  program.allocate({}, 120);
+  program.allocate({"remember", "serve"}, 60);
+  program.allocate({"answer", "serve"}, 20);
+  const Finding finding = find_kind(program.recording());
+  EXPECT_THAT(names_of(finding), ElementsAre("main"));
+  EXPECT_EQ(sentence(finding),
+            "main (main.cc:1) allocated 100 % [98, 100] of 106 MiB ± 15: 60 % ± 7 in main itself "
+            "(main.cc:1), 30 % ± 7 in remember (main.cc:11).");
+}
+
+TEST(Finding, NamesNoPartsWhereOneHasNearlyAllAgain) {
+  Program program;
+  program.allocate({}, 190);
+  program.allocate({"remember", "serve"}, 10);
+  const Finding finding = find_kind(program.recording());
+  EXPECT_THAT(names_of(finding), ElementsAre("main"));
+  EXPECT_THAT(finding.sites.at(0).parts, IsEmpty());
+}
+
+TEST(Finding, NamesNoPartsWhereOnlyTheFunctionItselfIsOne) {
+  Program program;
+  program.allocate({}, 170);
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) program.allocate({name}, 5);
+  const Finding finding = find_kind(program.recording());
+  EXPECT_THAT(names_of(finding), ElementsAre("main"));
+  EXPECT_THAT(finding.sites.at(0).parts, IsEmpty());
+}
+
+// Parts below a tenth are not named, however many there are.
+TEST(Finding, NamesNoSmallParts) {
+  Program program;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"})
+    program.allocate({name, "serve"}, 20);
+  EXPECT_THAT(find_kind(program.recording()).sites.at(0).parts, IsEmpty());
+}
+
 TEST(Finding, SaysThatNothingIsProved) {
   Program program;
   auto& builder = program.builder();

@@ -3,6 +3,7 @@
 
 #include <cctype>
 #include <string_view>
+#include <utility>
 
 #include "analysis/naming/display_name.h"
 #include "analysis/present/format.h"
@@ -64,7 +65,19 @@ std::string found_text(const Finding& finding) {
   std::string out = fmt::format("{}{} {} {} of {}", when_of(finding.kind), names,
                                 verb_of(finding.kind), shares, whole_text(finding));
   if (sites.size() > 1) out += "; which is the largest is not certain";
+  const char* joint = ": ";
+  for (const FoundPart& part : sites.front().parts) {
+    out += fmt::format("{}{} in {}", std::exchange(joint, ", "), present::figure(part.share).text(),
+                       part_text(part));
+  }
   return out;
+}
+
+std::string named_place(const std::string& function, std::string_view remark,
+                        const profile::SourceLine& where) {
+  const std::string place = present::printable(text_of(where));
+  return fmt::format("{}{}{}", present::printable(naming::display_name(function)), remark,
+                     place.empty() ? "" : fmt::format(" ({})", place));
 }
 
 std::string spread_text(const Finding& finding) {
@@ -81,10 +94,12 @@ std::string spread_text(const Finding& finding) {
 
 }  // namespace
 
+std::string part_text(const FoundPart& part) {
+  return named_place(part.function, part.is_own ? " itself" : "", part.where);
+}
+
 std::string site_text(const FoundSite& site) {
-  std::string out = present::printable(naming::display_name(site.function));
-  const std::string where = text_of(site.where);
-  if (!where.empty()) out += fmt::format(" ({})", present::printable(where));
+  std::string out = named_place(site.function, "", site.where);
   if (!site.process.empty()) out += fmt::format(" in {}", present::printable(site.process));
   return out;
 }
@@ -123,6 +138,12 @@ void write_field(present::JsonWriter& json, std::string_view name, const Finding
     json.field("process", site.process);
     json.object("held", [&] { write_fields(json, site.held); });
     write_field(json, site.share);
+    json.objects("parts", site.parts, [&](const FoundPart& part) {
+      present::write_name(json, part.function);
+      write_field(json, part.where);
+      json.field("is_own", part.is_own);
+      write_field(json, part.share);
+    });
   });
   json.end_object();
 }

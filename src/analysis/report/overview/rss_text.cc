@@ -16,7 +16,8 @@ namespace geiger::report {
 namespace {
 
 constexpr std::size_t kRssPlotRows = 10;
-constexpr double kBarColumns = 18;
+constexpr std::size_t kBarColumns = 18;
+constexpr std::size_t kLeastBarColumns = 4;
 constexpr std::size_t kPlotColumns = 100;
 
 const RssRow& row_of(const RssReport& report, RssPart part) {
@@ -70,9 +71,10 @@ std::string heading(const RssReport& report, const profile::Recording& recording
 }
 
 /// A bar of the share: what is sure, then up to the estimate, then up to the upper limit.
-std::string bar(const RssRow& row) {
-  const auto cells = [](double share) {
-    return static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * kBarColumns));
+std::string bar(const RssRow& row, std::size_t width) {
+  const auto cells = [&](double share) {
+    return static_cast<std::size_t>(
+        std::lround(std::clamp(share, 0.0, 1.0) * static_cast<double>(width)));
   };
   const std::size_t lo = cells(row.share.interval.lo);
   const std::size_t value = std::max(lo, cells(row.share.value));
@@ -82,11 +84,11 @@ std::string bar(const RssRow& row) {
   return out;
 }
 
-std::string rows(const RssReport& report, const present::Style& style) {
+present::Grid row_grid(const RssReport& report, std::size_t bar_width) {
   std::vector<present::Column> columns;
   present::append_figure_columns(columns, "resident");
   present::append_figure_columns(columns, "share");
-  columns.push_back({"", present::Align::kLeft, false});
+  columns.push_back({"", present::Align::kLeft, false, true});
   columns.push_back({"", present::Align::kLeft, false});
   present::Grid grid(std::move(columns), 2);
   const auto add = [&](const present::Figure& bytes, const present::Figure& share,
@@ -106,10 +108,17 @@ std::string rows(const RssReport& report, const present::Style& style) {
                     : present::Figure{present::exact_bytes(exact), ""},
         is_estimate ? present::figure(row.share)
                     : present::Figure{present::exact_share(exact, report.resident), ""},
-        text_of(row.part), style.has_unicode ? bar(row) : "");
+        text_of(row.part), bar(row, bar_width));
   }
   add({present::exact_bytes(report.resident), ""}, {"100 %", ""}, "RSS", "");
-  return grid.text(style);
+  return grid;
+}
+
+/// With bars as wide as there is room for.
+std::string rows(const RssReport& report, const present::Style& style) {
+  const std::size_t room = row_grid(report, 0).room_for_last(style.width);
+  const bool has_bars = style.has_unicode && room >= kLeastBarColumns;
+  return row_grid(report, has_bars ? std::min(room, kBarColumns) : 0).text(style);
 }
 
 std::string live_lines(const RssReport& report, const present::Style& style) {
@@ -166,14 +175,13 @@ std::string footer(const RssReport& report, const present::Style& style) {
   if (report.refused > 0) {
     out += fmt::format("{} of the process failed.\n", present::plural(report.refused, "reading"));
   }
-  const std::string run =
-      report.options.run.empty() ? "" : fmt::format(" {}", present::printable(report.options.run));
+  const std::string run = present::behind_command(report.options.run);
   const bool is_mapped = row_of(report, RssPart::kMapped).bytes.value >
                          row_of(report, RssPart::kLiveHeap).bytes.interval.hi;
   out += is_mapped ? fmt::format("next: geiger table{} --kind mapped-peak\n", run)
                    : fmt::format(
-                         "next: geiger table{0} --kind resident   or   geiger table{0} "
-                         "--kind live-overhead\n",
+                         "next: geiger table{0} --kind resident\n"
+                         "  or: geiger table{0} --kind live-overhead\n",
                          run);
   return "\n" + present::paint(style, present::Role::kFaint, out);
 }

@@ -38,10 +38,12 @@ void sort_by_start(std::vector<ProcessLine>& lines, const Recording& recording) 
 
 void add_processes(SummaryReport& report, const Recording& recording, const Profile& allocated) {
   const auto sums = sums_by_process(recording, allocated);
+  const std::vector<profile::ProcessTotals> totals = profile::totals_of_each(recording);
+  report.exact = profile::all_totals(recording, totals);
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     report.processes.push_back({i,
                                 sums[i].samples + sums[i].certain_samples,
-                                profile::process_totals(recording, i),
+                                totals[i],
                                 present::measure_total(sums[i], report.options.level),
                                 {},
                                 0});
@@ -123,14 +125,12 @@ std::vector<KindLine> further_kinds(const Recording& recording, double level) {
 }
 
 /// Rotated recordings count what segments that are gone held.
-bool misses_any_total(const Recording& recording) {
-  for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
-    const profile::Process& process = recording.processes[i];
-    if (process.is_imported || process.misses_beginning() || process.has_gap()) continue;
-    const profile::ProcessTotals totals = profile::process_totals(recording, i);
-    if (profile::compare_with_exact(recording, i, totals).has_failed()) return true;
-  }
-  return false;
+bool misses_any_total(const Recording& recording, const std::vector<ProcessLine>& lines) {
+  return std::ranges::any_of(lines, [&](const ProcessLine& line) {
+    const profile::Process& process = recording.processes[line.index];
+    if (process.is_imported || process.misses_beginning() || process.has_gap()) return false;
+    return profile::compare_with_exact(recording, line.index, line.exact).has_failed();
+  });
 }
 
 LifetimeLine lifetimes_of_all(const Recording& recording, double level) {
@@ -140,12 +140,12 @@ LifetimeLine lifetimes_of_all(const Recording& recording, double level) {
   return lifetimes_report(recording, options).whole;
 }
 
-TableReport sites(const Recording& recording, const Profile& profile,
-                  const SummaryOptions& options) {
+std::vector<TableLine> sites(const Recording& recording, const Profile& profile,
+                             const SummaryOptions& options) {
   TableOptions table;
   table.top = options.sites;
   table.level = options.level;
-  return table_report(recording, profile, table);
+  return table_report(recording, profile, table).lines;
 }
 
 ForkedLine forked_line(const Recording& recording) {
@@ -184,18 +184,22 @@ void add_leak(SummaryReport& report, const Recording& recording) {
   if (site.open == profile::Open::kAlone) report.leak_note = sentence(leaks);
 }
 
-/// What the report opens with, once its totals are known.
+/// What the report opens with, and the totals, which each search measures too.
 void add_findings(SummaryReport& report, const Recording& recording, const Profile& allocated,
                   const Profile& live, const Profile& peak) {
   const double level = report.options.level;
-  const Finding of_allocated = find(recording, allocated, level);
-  const Finding of_live = find(recording, live, level);
-  const Finding of_peak = report.is_aggregated ? Finding{} : find(recording, peak, level);
+  const NamedRecording named(recording);
+  const Finding of_allocated = find(named, allocated, level);
+  const Finding of_live = find(named, live, level);
+  const Finding of_peak = find(named, peak, level);
+  report.allocated = of_allocated.total;
+  report.live_at_end = of_live.total;
+  report.live_at_peak = of_peak.total;
   report.finding = opening(of_allocated, of_live, report.is_aggregated ? nullptr : &of_peak);
   const double heap =
       std::max(report.live_at_peak.bytes.interval.hi, report.live_at_end.bytes.interval.hi);
   if (!report.mapped.is_seen || static_cast<double>(report.mapped.at_peak) <= heap) return;
-  report.mapped_finding = find(recording, select(recording, Kind::kMappedAtPeak), level);
+  report.mapped_finding = find(named, select(recording, Kind::kMappedAtPeak), level);
 }
 
 }  // namespace
@@ -204,32 +208,28 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   SummaryReport report;
   report.options = options;
   count_samples(report, recording);
-  report.exact = profile::all_totals(recording);
   report.hits = profile::check_hits(recording);
   report.offsets = profile::check_offsets(recording);
   report.gaps = profile::gaps_of(recording);
-  report.misses_total = misses_any_total(recording);
   report.duration = profile::duration_of(recording);
   const Profile allocated = select(recording, of_kind(options.selection, Kind::kAllocated));
   report.detection_limit = estimation::detection_limit(allocated.largest_interval, options.level);
   add_processes(report, recording, allocated);
-  TableReport table = sites(recording, allocated, options);
-  report.allocated = table.total;
-  report.top_allocated = std::move(table.lines);
+  report.misses_total = misses_any_total(recording, report.processes);
   const Profile live = select(recording, of_kind(options.selection, Kind::kLiveAtEnd));
-  report.live_at_end = present::measure_total(total(recording, live), options.level);
   if (!report.is_part()) report.mapped = mapped_line(recording);
   report.forked = forked_line(recording);
   report.is_aggregated = !recording.tallies.empty();
   const Profile peak = select(recording, of_kind(options.selection, Kind::kLiveAtPeak));
-  TableReport at_peak = sites(recording, peak, options);
-  report.live_at_peak = at_peak.total;
-  report.top_live_at_peak = std::move(at_peak.lines);
   report.is_peak_split = peak.rate_factor < 1;
   report.peak_time = time_of_peak(recording, peak);
   add_own_peaks(report, recording);
   add_findings(report, recording, allocated, live, peak);
   if (!report.is_part()) report.fault = clause(faults_report(recording, {.top = 1}));
+  if (options.sites > 0) {
+    report.top_allocated = sites(recording, allocated, options);
+    report.top_live_at_peak = sites(recording, peak, options);
+  }
   add_leak(report, recording);
   if (options.has_all_kinds && !report.is_part()) {
     report.kinds = further_kinds(recording, options.level);

@@ -21,17 +21,20 @@ using profile::Process;
 using profile::Recording;
 
 constexpr std::size_t kLabelWidth = 18;
+constexpr std::size_t kValueWidth = 24;  ///< Of values with a remark.
+constexpr std::size_t kRoomForProgram = 12;
 constexpr std::size_t kWarningsShown = 10;
 
 std::string fact(const present::Style& style, std::string_view label, std::string_view value,
                  std::string_view remark = "") {
   std::string out = fmt::format(
       "  {}", present::paint(style, present::Role::kFaint, present::pad_right(label, kLabelWidth)));
-  out += remark.empty() ? present::wrap(value, 2 + kLabelWidth, style.width)
-                        : present::pad_right(value, 24);
-  if (!remark.empty())
-    out += fmt::format("  {}", present::paint(style, present::Role::kFaint, remark));
-  return out + "\n";
+  if (remark.empty()) return out + present::wrap(value, 2 + kLabelWidth, style.width) + "\n";
+  const std::size_t before =
+      2 + kLabelWidth + std::max(kValueWidth, present::columns_of(value)) + 2;
+  return out + fmt::format("{}  {}\n", present::pad_right(value, kValueWidth),
+                           present::paint(style, present::Role::kFaint,
+                                          present::wrap(remark, before, style.width)));
 }
 
 std::string foreign_heading(const SummaryReport& report, const Recording& recording,
@@ -91,44 +94,81 @@ bool is_idle(const ProcessLine& line, const Process& process) {
          std::ranges::all_of(process.drops, [](std::uint64_t drops) { return drops == 0; });
 }
 
-std::string process_list(const SummaryReport& report, const Recording& recording,
-                         const present::Style& style) {
-  if (report.processes.size() < 2) return "";
+/// Figures of processes that a narrow terminal may have no room for.
+struct ProcessFigures {
+  bool has_exact = true, has_own_peak = true;
+};
+
+present::Grid process_grid(const SummaryReport& report, const Recording& recording,
+                           std::span<const ProcessLine* const> lines, ProcessFigures figures) {
   std::vector<present::Column> columns{{"pid", present::Align::kRight, false}};
   columns.push_back({"samples", present::Align::kRight, false});
   present::append_figure_columns(columns, "allocated");
-  columns.push_back({"own peak", present::Align::kLeft, false});
-  columns.push_back({"exactly", present::Align::kRight, false});
+  if (figures.has_own_peak) columns.push_back({"own peak", present::Align::kLeft, false});
+  if (figures.has_exact) columns.push_back({"exactly", present::Align::kRight, false});
   columns.push_back({"z", present::Align::kRight, false});
   columns.push_back({"program", present::Align::kLeft, false});
   present::Grid grid(std::move(columns), 2);
-  std::size_t shown = 0;
-  std::size_t idle = 0;
-  Bytes of_idle = 0;
-  for (const ProcessLine& line : report.processes) {
-    const Process& process = recording.processes[line.index];
-    if (is_idle(line, process)) {
-      ++idle;
-      of_idle += line.exact.exact_bytes;
-      continue;
-    }
-    if (++shown > present::kProcessesShown) continue;
-    std::vector<std::string> cells{std::to_string(process.pid), present::exact_count(line.samples)};
-    present::append_figure(cells, present::figure(line.allocated.bytes, present::Quantity::kBytes));
-    cells.push_back(report.is_aggregated ? "" : bytes_text(line.own_peak));
-    cells.push_back(present::exact_bytes(line.exact.exact_bytes));
-    const bool is_testable = profile::check_hits(recording, line.index).is_testable;
-    cells.push_back(is_testable ? present::z_score(line.exact.z) : "-");
+  for (const ProcessLine* line : lines) {
+    const Process& process = recording.processes[line->index];
+    std::vector<std::string> cells{std::to_string(process.pid),
+                                   present::exact_count(line->samples)};
+    present::append_figure(cells,
+                           present::figure(line->allocated.bytes, present::Quantity::kBytes));
+    if (figures.has_own_peak)
+      cells.push_back(report.is_aggregated ? "" : bytes_text(line->own_peak));
+    if (figures.has_exact) cells.push_back(present::exact_bytes(line->exact.exact_bytes));
+    const bool is_testable = profile::check_hits(recording, line->index).is_testable;
+    cells.push_back(is_testable ? present::z_score(line->exact.z) : "-");
     cells.push_back(present::printable(profile::file_name_of(process.executable)));
     grid.add(std::move(cells), present::ending_text(process));
   }
+  return grid;
+}
+
+std::string process_list(const SummaryReport& report, const Recording& recording,
+                         const present::Style& style) {
+  if (report.processes.size() < 2) return "";
+  std::vector<const ProcessLine*> lines;
+  std::size_t idle = 0;
+  Bytes of_idle = 0;
+  for (const ProcessLine& line : report.processes) {
+    if (!is_idle(line, recording.processes[line.index])) {
+      lines.push_back(&line);
+      continue;
+    }
+    ++idle;
+    of_idle += line.exact.exact_bytes;
+  }
+  const std::size_t shown = std::min(lines.size(), present::kProcessesShown);
+  const std::span<const ProcessLine* const> listed(lines.data(), shown);
+  present::Grid grid = process_grid(report, recording, listed, {});
+  for (const bool has_own_peak : {true, false}) {
+    if (grid.room_for_last(style.width) >= kRoomForProgram) break;
+    grid =
+        process_grid(report, recording, listed, {.has_exact = false, .has_own_peak = has_own_peak});
+  }
   std::string out = fmt::format(
       "\n{}\n{}", present::paint(style, present::Role::kHeading, "Processes"), grid.text(style));
-  if (shown > present::kProcessesShown)
-    out += fmt::format("  and {} more\n", shown - present::kProcessesShown);
+  if (lines.size() > shown) out += fmt::format("  and {} more\n", lines.size() - shown);
   if (idle == 0) return out;
   return out + fmt::format("  and {} {} without samples, {} exactly\n", present::exact_count(idle),
                            idle == 1 ? "process" : "processes", present::exact_bytes(of_idle));
+}
+
+/// Whose figures the facts are, where there are several processes.
+std::string whose_lines(const SummaryReport& report, const Recording& recording,
+                        const present::Style& style) {
+  if (report.processes.size() < 2 || report.is_part() || is_foreign(report)) return "";
+  std::string out = fmt::format("Figures are of all {} processes together",
+                                present::exact_count(report.processes.size()));
+  if (report.rss) {
+    const Process& process = recording.processes[report.rss->process];
+    out += fmt::format("; resident memory is of {}, pid {}",
+                       present::printable(profile::file_name_of(process.executable)), process.pid);
+  }
+  return present::paint(style, present::Role::kFaint, present::wrap(out + ".", 0, style.width)) +
+         "\n";
 }
 
 present::Grid site_grid(const std::vector<TableLine>& lines, bool has_share) {
@@ -223,8 +263,7 @@ present::UnnamedModules unnamed_in(const SummaryReport& report, std::span<const 
 
 /// What to type to see more of the finding.
 std::string next_command(const SummaryReport& report) {
-  const std::string run =
-      report.options.run.empty() ? "" : fmt::format(" {}", present::printable(report.options.run));
+  const std::string run = present::behind_command(report.options.run);
   if (!report.fault.empty()) return fmt::format("geiger faults{}", run);
   if (!report.leak.empty() || !report.leak_note.empty()) return fmt::format("geiger leaks{}", run);
   return fmt::format("geiger table{}{}", run, kind_option(report));
@@ -242,16 +281,17 @@ std::string to_text(const SummaryReport& report, const Recording& recording,
       present::paint(style, present::Role::kFaint,
                      fmt::format("± and [ ] are {} intervals", present::level_text(style.level))) +
       "\n";
-  out += scope_lines(report) + "\n";
+  out += whose_lines(report, recording, style) + scope_lines(report) + "\n";
   out += fact_lines(report, recording, style);
   if (!report.is_part() && !is_foreign(report)) out += process_list(report, recording, style);
   out += site_list("Most allocated, by function", report.top_allocated, style);
   out += site_list("Most live at the peak, by function", report.top_live_at_peak, style);
   auto lines = report.top_allocated;
   lines.insert(lines.end(), report.top_live_at_peak.begin(), report.top_live_at_peak.end());
-  const std::string unnamed =
-      unnamed_in(report, lines).sentence(present::printable(report.options.run));
+  const std::string unnamed = unnamed_in(report, lines).sentence(report.options.run);
   if (!unnamed.empty()) out += "\n" + present::wrap(unnamed, 0, style.width) + "\n";
+  const std::string hint = present::compiled_code_hint(recording);
+  if (!hint.empty()) out += "\n" + present::wrap(hint, 0, style.width) + "\n";
   out += warning_list(report, recording, style);
   const bool has_more = report.samples > 0 || report.mapped_finding;
   return has_more ? out + fmt::format("\nnext: {}\n", next_command(report)) : out;
@@ -274,6 +314,8 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
   if (!report.leak_note.empty()) say(present::printable(report.leak_note), present::Role::kFaint);
   const std::string unnamed = unnamed_in(report, {}).clause();
   if (!unnamed.empty()) say(unnamed, present::Role::kFaint);
+  const std::string hint = present::compiled_code_hint(recording);
+  if (!hint.empty()) say(hint, present::Role::kFaint);
   out += fmt::format("geiger: {}; allocated {} (exactly {}{})\n",
                      present::plural(report.samples, "sample"), bytes_text(report.allocated),
                      exact_total_text(report), z);
@@ -297,8 +339,8 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
                fmt::format("geiger: pid {}: {}", process.pid, present::ending_text(process))) +
            "\n";
   }
-  return out + fmt::format("geiger: next: {}, or geiger summary {}\n", next_command(report),
-                           present::printable(report.options.run));
+  return out + fmt::format("geiger: next: {}, or geiger summary{}\n", next_command(report),
+                           present::behind_command(report.options.run));
 }
 
 }  // namespace geiger::report

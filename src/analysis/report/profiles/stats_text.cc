@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "analysis/present/extent.h"
 #include "analysis/present/format.h"
@@ -18,6 +19,7 @@ namespace {
 using profile::Recording;
 
 constexpr std::size_t kBarWidth = 16;
+constexpr std::size_t kLeastBar = 4;
 
 std::string repeated(std::string_view mark, std::size_t count) {
   std::string out;
@@ -26,11 +28,11 @@ std::string repeated(std::string_view mark, std::size_t count) {
 }
 
 /// Solid up to the lower limit, light up to the upper one: the error is visible.
-std::string bar(const estimation::Estimate& estimate, double largest) {
+std::string bar(const estimation::Estimate& estimate, double largest, std::size_t width) {
   if (!(largest > 0)) return "";
   const auto cells = [&](double value) {
     const double share = std::clamp(value / largest, 0.0, 1.0);
-    return static_cast<std::size_t>(std::lround(share * kBarWidth));
+    return static_cast<std::size_t>(std::lround(share * static_cast<double>(width)));
   };
   const std::size_t solid = cells(estimate.interval.lo);
   return repeated("█", solid) + repeated("░", cells(estimate.interval.hi) - solid);
@@ -42,23 +44,42 @@ std::string section(const present::Style& style, std::string_view title,
                      grid.text(style));
 }
 
-std::vector<present::Column> measure_columns(const char* name) {
-  std::vector<present::Column> columns{{name, present::Align::kLeft, false}};
+/// A row of a grid of measures.
+struct MeasureRow {
+  std::string name;
+  const present::Measure* measure;
+};
+
+present::Grid measure_grid(const char* heading, std::span<const MeasureRow> rows, double largest,
+                           bool has_samples, std::size_t bar_width) {
+  std::vector<present::Column> columns{{heading, present::Align::kLeft, false}};
   present::append_figure_columns(columns, "bytes");
   present::append_figure_columns(columns, "objects");
-  columns.push_back({"samples", present::Align::kRight, false});
+  if (has_samples) columns.push_back({"samples", present::Align::kRight, false});
   columns.push_back({"", present::Align::kLeft, false});
-  return columns;
+  present::Grid grid(std::move(columns), 2);
+  for (const auto& [name, measure] : rows) {
+    std::vector<std::string> cells{name};
+    present::append_figure(cells, present::figure(measure->bytes, present::Quantity::kBytes));
+    present::append_figure(cells, present::objects_figure(*measure));
+    if (has_samples) cells.push_back(present::exact_count(measure->samples));
+    cells.push_back(measure->samples == 0 ? "" : bar(measure->bytes, largest, bar_width));
+    grid.add(std::move(cells));
+  }
+  return grid;
 }
 
-std::vector<std::string> measure_cells(std::string name, const present::Measure& measure,
-                                       double largest) {
-  std::vector<std::string> cells{std::move(name)};
-  present::append_figure(cells, present::figure(measure.bytes, present::Quantity::kBytes));
-  present::append_figure(cells, present::objects_figure(measure));
-  cells.push_back(present::exact_count(measure.samples));
-  cells.push_back(measure.samples == 0 ? "" : bar(measure.bytes, largest));
-  return cells;
+/// With bars as wide as there is room for; on a narrow terminal they go, then the samples.
+std::string measures(std::string_view title, const char* heading, std::span<const MeasureRow> rows,
+                     double largest, const present::Style& style) {
+  bool has_samples = true;
+  std::size_t room = measure_grid(heading, rows, largest, true, 0).room_for_last(style.width);
+  if (room == 0) {
+    has_samples = false;
+    room = measure_grid(heading, rows, largest, false, 0).room_for_last(style.width);
+  }
+  const std::size_t width = room < kLeastBar ? 0 : std::min(room, kBarWidth);
+  return section(style, title, measure_grid(heading, rows, largest, has_samples, width));
 }
 
 template <typename Items>
@@ -78,19 +99,17 @@ std::string size_text(const SizeClass& size) {
 
 std::string sizes(const StatsReport& report, const present::Style& style) {
   const double largest = largest_limit(report.sizes);
-  present::Grid grid(measure_columns("size"), 2);
-  for (const SizeClass& size : report.sizes) {
-    grid.add(measure_cells(size_text(size), size.measure, largest));
-  }
-  return section(style, "Sizes requested", grid);
+  std::vector<MeasureRow> rows;
+  for (const SizeClass& size : report.sizes) rows.push_back({size_text(size), &size.measure});
+  return measures("Sizes requested", "size", rows, largest, style);
 }
 
 std::string groups(const std::vector<Group>& items, std::string_view title,
                    const present::Style& style) {
   const double largest = largest_limit(items);
-  present::Grid grid(measure_columns(""), 2);
-  for (const Group& item : items) grid.add(measure_cells(item.name, item.measure, largest));
-  return section(style, title, grid);
+  std::vector<MeasureRow> rows;
+  for (const Group& item : items) rows.push_back({item.name, &item.measure});
+  return measures(title, "", rows, largest, style);
 }
 
 std::string depths(const StatsReport& report, const present::Style& style) {

@@ -13,19 +13,10 @@
 #include <string_view>
 
 #include "analysis/symbolize/file.h"
+#include "base/hex.h"
 
 namespace geiger::symbolize {
 namespace {
-
-std::string to_hex(std::span<const unsigned char> bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  for (const unsigned char byte : bytes) {
-    hex += kDigits[byte >> 4];
-    hex += kDigits[byte & 15];
-  }
-  return hex;
-}
 
 bool is_build_id(std::string_view text) {
   const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
@@ -124,7 +115,7 @@ FileState DebugFile::open(const std::string& path, const std::string& build_id,
   const unsigned char* bits = nullptr;
   GElf_Addr address = 0;
   const int bytes = dwfl_module_build_id(module_, &bits, &address);
-  if (bytes > 0) found_build_id_ = to_hex({bits, static_cast<std::size_t>(bytes)});
+  if (bytes > 0) found_build_id_ = base::hex_of(std::span(bits, static_cast<std::size_t>(bytes)));
   if (found_build_id_ == build_id) return file_state;
   module_ = nullptr;
   return FileState::kChanged;

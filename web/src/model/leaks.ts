@@ -1,0 +1,30 @@
+// What `geiger leaks` says of its sites, in the same figures.
+import type { LeakSite, Leaks } from "../data";
+import { plural, probabilityOf } from "../numbers/format";
+import type { Stacks } from "./filter";
+
+type Verdict = LeakSite["verdict"];
+
+/** The sites of a verdict whose stacks are kept, in the document's order: the fastest-growing first. */
+export function sitesOf({ sites }: Leaks, wanted: Verdict, stacks: Stacks | undefined): LeakSite[] {
+  return sites.filter(({ verdict, node }) => verdict === wanted && (!stacks || stacks.keeps[node] === 1));
+}
+
+/** "1 of 9 sites suspect, 2 undecided." */
+export function countsText({ suspects, undecided, tested }: Leaks): string {
+  return `${suspects} of ${plural(tested, "site")} suspect${undecided > 0 ? `, ${undecided} undecided` : ""}.`;
+}
+
+/** Why a site is undecided. */
+export function openText({ open, kept, p, q }: LeakSite, { samplesNeeded, tested }: Leaks): string {
+  switch (open) {
+    case "samples":
+      return `has ${kept}, needs ${samplesNeeded} samples`;
+    case "slowing":
+      return "may or may not have slowed down";
+    case "alone":
+      return `${probabilityOf("p", p)} alone, but ${probabilityOf("q", q)} among ${plural(tested, "site")}`;
+    default:
+      return "";
+  }
+}
