@@ -39,6 +39,11 @@ def preload_library():
     raise FileNotFoundError(f"no libgeiger-preload.so in {BUILD}/lib/geiger")
 
 
+def allocator_library():
+    """geiger's own malloc, to be preloaded."""
+    return BUILD / "lib" / "libgeiger-malloc.so"
+
+
 def preload_entry():
     """What goes into LD_PRELOAD: with $LIB, so that foreign children load nothing of ours."""
     return BUILD / "lib" / "geiger" / "$LIB" / "libgeiger-preload.so"

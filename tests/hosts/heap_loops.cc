@@ -1,0 +1,58 @@
+// Pairs of malloc and free, for counting instructions of whatever allocator is preloaded.
+//
+//   heap_loops LOOP COUNT
+//
+//   ring   64 bytes; the block that is 1,024 pairs old is freed
+//   once   64 bytes; freed at once
+//   mix    8 to 4,096 bytes, every power of 2 alike; a random one of 1,024 blocks is freed
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+constexpr std::size_t kLive = 1024;
+void* live[kLive];
+
+void ring(long count) {
+  for (long i = 0; i < count; ++i) {
+    void*& block = live[static_cast<std::size_t>(i) % kLive];
+    free(block);
+    block = malloc(64);
+  }
+}
+
+void once(long count) {
+  for (long i = 0; i < count; ++i) {
+    void* block = malloc(64);
+    asm volatile("" : "+r"(block));
+    free(block);
+  }
+}
+
+void mix(long count) {
+  static std::uint16_t sizes[4096];
+  std::uint32_t random = 1;
+  const auto draw = [&] { return (random = random * 1664525 + 1013904223) >> 8; };
+  for (std::uint16_t& size : sizes) {
+    const std::uint32_t power = draw() % 9;
+    size = static_cast<std::uint16_t>((8U << power) + draw() % ((8U << power) + 1));
+  }
+  for (long i = 0; i < count; ++i) {
+    void*& block = live[draw() % kLive];
+    free(block);
+    block = malloc(sizes[static_cast<std::size_t>(i) % 4096]);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 3) return 2;
+  const long pairs = std::atol(arguments[2]);
+  if (std::strcmp(arguments[1], "ring") == 0) ring(pairs);
+  if (std::strcmp(arguments[1], "once") == 0) once(pairs);
+  if (std::strcmp(arguments[1], "mix") == 0) mix(pairs);
+  return 0;
+}
