@@ -58,8 +58,11 @@ void count_slots(Census& census, Segment& segment) {
   for (std::size_t slot = 1; slot < kSlots; ++slot) {
     if ((segment.empty >> slot & 1) != 0) continue;
     const Page& page = headers[slot];
-    if (page.owner.load(std::memory_order_relaxed) == kLarge) {
+    const std::uintptr_t owner = page.owner.load(std::memory_order_relaxed);
+    if (owner == kLarge) {
       census.large += page.slots * kSlotBytes;
+    } else if (owner == kSamplesOnly) {
+      census.samples += kSlotBytes;
     } else {
       count_page(census, page);
     }

@@ -20,6 +20,7 @@ struct Census {
   std::size_t uncarved;  ///< Not touched since the page began.
   std::size_t tails;     ///< Too small for another block.
 
+  std::size_t samples;      ///< Pages of samples. Their proxies are live.
   std::size_t large;        ///< Runs of slots.
   std::size_t huge;         ///< Objects in mappings of their own,
   std::size_t huge_around;  ///< and the rest of these mappings.
@@ -33,8 +34,8 @@ struct Census {
   std::size_t live_blocks[kClasses];
 
   [[nodiscard]] std::size_t sum() const {
-    return live + listed + free + inboxes + uncarved + tails + large + huge + huge_around + cached +
-           empty_dirty + empty_clean + heads;
+    return live + listed + free + inboxes + uncarved + tails + samples + large + huge +
+           huge_around + cached + empty_dirty + empty_clean + heads;
   }
 };
 

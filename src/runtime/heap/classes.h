@@ -7,6 +7,7 @@
 // Threads / Signals / Fork: constants. Allocates: never.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -27,11 +28,16 @@ inline constexpr std::size_t kLargestSmall = std::size_t{8} << 10;
 inline constexpr std::size_t kLargestMedium = std::size_t{64} << 10;
 inline constexpr std::size_t kLargestRun = std::size_t{2} << 20;  ///< Larger ones: huge.
 
-constexpr std::size_t block_size(unsigned size_class) {
-  if (size_class < 8) return kSmallestBlock * (size_class + 1);
-  const unsigned doubling = (size_class - 8) / 8;
-  return (std::size_t{128} << doubling) + (std::size_t{16} << doubling) * (size_class % 8 + 1);
-}
+inline constexpr auto kBlockSizes = [] {
+  std::array<std::uint32_t, kClasses> sizes{};
+  for (unsigned i = 0; i < kClasses; ++i) {
+    const unsigned doubling = i < 8 ? 0 : i / 8 - 1;
+    sizes[i] = (i < 8 ? 0U : 128U << doubling) + (16U << doubling) * (i % 8 + 1);
+  }
+  return sizes;
+}();
+
+constexpr std::size_t block_size(unsigned size_class) { return kBlockSizes[size_class]; }
 
 /// The class of the smallest blocks that hold `size` <= kLargestMedium bytes; of 0 bytes, as of 1.
 constexpr unsigned class_of(std::size_t size) {

@@ -42,7 +42,9 @@ struct alignas(64) Heap {
   sampling::ListSampler sampler{};
   sampling::CounterSampler direct{};  ///< Tries objects that are not taken from a list.
 
-  std::uint64_t refills = 0;  ///< Of lists, of all classes.
+  std::uint64_t draws_version = 0;  ///< What of draws.cc the heap has followed,
+  std::uint64_t seeding = 0;        ///< and which seed.
+  std::uint64_t refills = 0;        ///< Of lists, of all classes.
 
   /// The thread is in a slow path, and the heap may not be consistent. Only fork asks.
   std::atomic<bool> is_busy{false};

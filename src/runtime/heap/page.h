@@ -65,7 +65,10 @@ struct alignas(64) Page {
   std::int32_t needed;
 
   std::int32_t base;
-  Heap* heap;  ///< Whose page it is, also under a mark.
+  union {
+    Heap* heap;                 ///< Whose page it is, also under a mark; null: of no heap.
+    std::size_t bytes_of_leaf;  ///< Of a page of samples: its division.
+  };
   union {
     Page* next;         ///< In the queue of partial pages.
     std::size_t bytes;  ///< Of a large or huge object: usable.
@@ -75,7 +78,10 @@ struct alignas(64) Page {
     std::size_t segments;  ///< Of a huge object: its mapping.
   };
   std::atomic<SampleInPlace*> sampled;  ///< Samples among the objects of this page.
-  std::uint16_t carved;                 ///< Blocks that exist; the rest was never touched.
+  union {
+    std::uint16_t carved;       ///< Blocks that exist; the rest was never touched.
+    std::uint16_t used_leaves;  ///< Of a page of samples: which of its 4 KiB pieces are used.
+  };
   std::uint16_t capacity;
   std::uint8_t size_class;
   std::uint8_t slots;

@@ -98,7 +98,7 @@ void keep_or_give(Page& page) {
 }
 
 // Refills of any list after which an empty page that was kept is given back, once or twice.
-constexpr std::uint64_t kSpareRefills = 64;
+constexpr std::uint64_t kSpareRefills = 128;
 
 /// Gives back the empty pages that were kept: all, or those that the last call saw.
 void give_spares(Heap& heap, bool all) {

@@ -312,11 +312,4 @@ void Segments::register_header(const void* segment, bool exists) {
   word.store(exists ? bits | bit : bits & ~bit, std::memory_order_relaxed);
 }
 
-bool Segments::has_header(const void* pointer) const {
-  const std::size_t number = (reinterpret_cast<std::uintptr_t>(pointer) - 1) / kSegmentBytes;
-  if (number / 64 >= kHeaderWords) return false;
-  const std::uint64_t bits = headers_[number / 64].load(std::memory_order_relaxed);
-  return (bits >> number % 64 & 1) != 0;
-}
-
 }  // namespace geiger::heap

@@ -59,7 +59,12 @@ class Segments {
   void* take_forever(std::size_t bytes);
 
   /// Whether an object may begin at the address: its header exists.
-  [[nodiscard]] bool has_header(const void* pointer) const;
+  [[nodiscard]] bool has_header(const void* pointer) const {
+    const std::size_t number = (reinterpret_cast<std::uintptr_t>(pointer) - 1) / kSegmentBytes;
+    if (number / 64 >= kHeaderWords) return false;
+    const std::uint64_t bits = headers_[number / 64].load(std::memory_order_relaxed);
+    return (bits >> number % 64 & 1) != 0;
+  }
 
   /// Gives back every dirty slot and cached mapping. True if there was one.
   bool purge_all();

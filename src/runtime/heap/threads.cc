@@ -4,11 +4,11 @@
 
 #include <new>
 
+#include "runtime/heap/draws.h"
 #include "runtime/heap/lock.h"
 #include "runtime/heap/pages.h"
+#include "runtime/heap/samples.h"
 #include "runtime/heap/segments.h"
-#include "runtime/heap/system.h"
-#include "sampling/prng.h"
 
 namespace geiger::heap {
 
@@ -32,7 +32,6 @@ struct Pool {
   Heap* idle;
   std::atomic<Heap*> all;
   std::uint64_t heaps;  ///< Ever made.
-  std::uint64_t seed;
   std::atomic<std::uint64_t> forks;
   std::uint64_t children;  ///< Forks of this process.
   std::atomic<bool> is_prepared;
@@ -46,9 +45,8 @@ Heap* new_heap() {
   if (memory == nullptr) return nullptr;
   auto* const heap = new (memory) Heap{};
   const Locked locked(pool.lock);
-  if (pool.seed == 0) pool.seed = system::random_seed() | 1;
   heap->number = pool.heaps++;
-  heap->sampler.start(sampling::thread_seed(pool.seed, heap->number), 0, 0, false);
+  begin_draws(*heap);
   heap->forks = pool.forks.load(std::memory_order_relaxed);
   heap->next = pool.all.load(std::memory_order_relaxed);
   pool.all.store(heap, std::memory_order_release);  // Pairs with all_heaps().
@@ -75,18 +73,12 @@ void put_idle(Heap& heap) {
   pool.idle = &heap;
 }
 
-/// In a child, no byte is drawn that the parent draws too.
-void draw_afresh(Heap& heap) {
-  const std::uint64_t seed = sampling::thread_seed(pool.seed, heap.number);
-  heap.sampler.reseed(heap.lists.data(), heap.lists.size(), seed);
-  heap.forks = forks();
-}
-
 /// Before a heap is used that a thread left behind: perhaps by not being in this process.
 void make_sure(Heap& heap) {
   if (heap.forks == forks()) return;
   recount(heap);
   draw_afresh(heap);
+  heap.forks = forks();
 }
 
 /// Takes back what others freed, and gives back what is empty.
@@ -106,24 +98,30 @@ void end_thread(void* value) {
 
 void before_fork() {
   pool.lock.lock();
+  samples_lock.lock();
   segments.lock.lock();
   ++pool.children;
 }
 
 void after_fork_in_parent() {
   segments.lock.unlock();
+  samples_lock.unlock();
   pool.lock.unlock();
 }
 
 /// All heaps but the caller's are in the pool then, except torn ones.
 void after_fork_in_child() {
   segments.lock.reset();
+  samples_lock.reset();
   pool.lock.reset();
   pool.forks.fetch_add(1, std::memory_order_relaxed);
-  pool.seed = sampling::thread_seed(pool.seed, pool.children) | 1;
+  reseed_child(pool.children);
   pool.children = 0;
   pool.idle = nullptr;
-  if (this_heap != &no_heap) draw_afresh(*this_heap);
+  if (this_heap != &no_heap) {
+    draw_afresh(*this_heap);
+    this_heap->forks = forks();
+  }
   for (Heap* heap = all_heaps(); heap != nullptr; heap = heap->next) {
     if (heap == this_heap || heap->is_busy.load(std::memory_order_relaxed)) continue;
     put_idle(*heap);
