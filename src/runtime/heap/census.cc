@@ -29,6 +29,15 @@ void count_page(Census& census, const Page& page) {
   census.tails += bytes - page.capacity * size;
 }
 
+void count_sent(Census& census, Block* block) {
+  for (; block != nullptr; block = block->next) {
+    const unsigned size_class = first_slot(page_of(block))->size_class;
+    census.inboxes += block_size(size_class);
+    census.live -= block_size(size_class);
+    --census.live_blocks[size_class];
+  }
+}
+
 void count_heap(Census& census, Heap& heap) {
   for (unsigned i = 0; i < kClasses; ++i) {
     const List& list = heap.lists[i];
@@ -38,13 +47,9 @@ void count_heap(Census& census, Heap& heap) {
     census.live -= count * block_size(i);
     census.live_blocks[i] -= count;
   }
-  for (const Block* block = heap.inbox.load(std::memory_order_acquire); block != nullptr;
-       block = block->next) {
-    const unsigned size_class = first_slot(page_of(block))->size_class;
-    census.inboxes += block_size(size_class);
-    census.live -= block_size(size_class);
-    --census.live_blocks[size_class];
-  }
+  count_sent(census, heap.inbox.load(std::memory_order_acquire));
+  count_sent(census, heap.arrived);
+  count_sent(census, heap.outbox.first);
 }
 
 void count_slots(Census& census, Segment& segment) {

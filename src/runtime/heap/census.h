@@ -16,7 +16,7 @@ struct Census {
   std::size_t live;      ///< Blocks that the program has, or that are on their way back to it.
   std::size_t listed;    ///< On the lists of heaps.
   std::size_t free;      ///< On the lists of pages.
-  std::size_t inboxes;   ///< Freed by another thread, not taken back yet.
+  std::size_t inboxes;   ///< Freed by another thread, on their way back.
   std::size_t uncarved;  ///< Not touched since the page began.
   std::size_t tails;     ///< Too small for another block.
 

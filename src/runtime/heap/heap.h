@@ -31,6 +31,15 @@ struct Bin {
   void remove(Page& page);
 };
 
+/// Blocks of another heap that this heap's thread freed and has not sent yet: one atomic operation
+/// on a contended word for many blocks.
+struct Outbox {
+  Heap* to = nullptr;
+  Block* first = nullptr;
+  std::uint32_t count = 0;
+  std::uint32_t bytes = 0;
+};
+
 /// Threads: one at a time owns it, the one that has it in `this_heap`; while it is in the pool, the
 /// one that took it out under the pool's lock. Others push to `inbox`. Signals: a handler must not
 /// enter while its thread is inside. Fork: heaps of other threads may be torn in the child; see
@@ -42,6 +51,8 @@ struct alignas(64) Heap {
   sampling::ListSampler sampler{};
   sampling::CounterSampler direct{};  ///< Tries objects that are not taken from a list.
 
+  Outbox outbox{};
+  Block* arrived = nullptr;  ///< Taken from the inbox, not sorted into pages yet.
   std::uint64_t draws_version = 0;  ///< What of draws.cc the heap has followed,
   std::uint64_t seeding = 0;        ///< and which seed.
   std::uint64_t refills = 0;        ///< Of lists, of all classes.

@@ -119,10 +119,37 @@ void leave_full(Page& page) {
   page.expect(page.carved);
 }
 
+/// Sorts a block that another thread freed into its page. False: there is none.
+bool take_arrived(Heap& heap) {
+  if (heap.arrived == nullptr) {
+    if (heap.inbox.load(std::memory_order_relaxed) == nullptr) return false;
+    // Pairs with the release of push_to_inbox().
+    heap.arrived = heap.inbox.exchange(nullptr, std::memory_order_acquire);
+  }
+  Block* const block = heap.arrived;
+  heap.arrived = block->next;
+  free_local(*first_slot(page_of(block)), block);
+  return true;
+}
+
+// Taken from the inbox at each refill at least.
+constexpr unsigned kArrivals = 256;
+
+/// Takes what others freed until the class has enough. Each block is a miss of the cache: those
+/// that are not needed now would be out of it again when they are.
+void drain_for(Heap& heap, unsigned size_class) {
+  const Bin& bin = heap.bins[size_class];
+  for (unsigned taken = 0; take_arrived(heap); ++taken) {
+    if (taken < kArrivals) continue;
+    if (bin.first != nullptr) return;
+    if (bin.current != nullptr && bin.current->free_blocks() >= eighth_of(*bin.current)) return;
+  }
+}
+
 }  // namespace
 
 bool refill(Heap& heap, unsigned size_class) {
-  drain_inbox(heap);
+  drain_for(heap, size_class);
   if (++heap.refills % kSpareRefills == 0) give_spares(heap, false);
   Bin& bin = heap.bins[size_class];
   if (bin.current != nullptr) {
@@ -161,13 +188,7 @@ void free_local(Page& page, Block* block) {
 }
 
 void drain_inbox(Heap& heap) {
-  if (heap.inbox.load(std::memory_order_relaxed) == nullptr) return;
-  // Pairs with the release of push_to_inbox().
-  Block* block = heap.inbox.exchange(nullptr, std::memory_order_acquire);
-  while (block != nullptr) {
-    Block* const next = block->next;
-    free_local(*first_slot(page_of(block)), block);
-    block = next;
+  while (take_arrived(heap)) {
   }
 }
 
@@ -220,6 +241,7 @@ Page* find_page(const Heap& heap, const Visit& visit) {
 
 void recount(Heap& heap) {
   const Busy busy(heap);
+  heap.outbox = {};  // Perhaps sent, perhaps not.
   for (List& list : heap.lists) {
     const std::uint32_t count = length_of(static_cast<Block*>(list.head));
     if (list.listed() > count) heap.sampler.withdraw(list, list.listed() - count);

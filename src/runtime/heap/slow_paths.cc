@@ -131,8 +131,10 @@ std::size_t usable_in(Page& page, const void* pointer) {
 
 /// Whether a block of a page starts there.
 bool is_block(Page& page, const void* pointer) {
-  const auto offset = static_cast<const std::byte*>(pointer) - slot_of(&page);
-  const auto size = static_cast<std::ptrdiff_t>(block_size(page.size_class));
+  // Division of 32 bits is a third as slow as of 64.
+  const auto offset =
+      static_cast<std::uint32_t>(static_cast<const std::byte*>(pointer) - slot_of(&page));
+  const auto size = static_cast<std::uint32_t>(block_size(page.size_class));
   return offset % size == 0 && offset / size < page.carved;
 }
 
@@ -185,7 +187,7 @@ void release_slow(void* pointer) {
   if (is_large(first)) return release_large(first, pointer);
   auto* const block = static_cast<Block*>(pointer);
   if (first.heap == this_heap) return free_local(first, block);
-  push_to_inbox(*first.heap, block, block_size(first.size_class));
+  free_remote(*first.heap, block, block_size(first.size_class));
 }
 
 namespace {
@@ -224,6 +226,7 @@ void* reallocate(void* pointer, std::size_t size) {
 bool trim() {
   Heap* const heap = this_heap;
   if (heap != &no_heap) {
+    send_outbox(*heap);
     const Busy busy(*heap);
     drain_inbox(*heap);
     give_empty_pages(*heap);

@@ -26,6 +26,10 @@ namespace {
 // With more in the inbox of a heap without a thread, whoever frees the next block drains it.
 constexpr std::size_t kIdleBytes = std::size_t{64} << 10;
 
+// What a thread may keep back of what it freed for another one.
+constexpr std::uint32_t kOutboxBlocks = 32;
+constexpr std::uint32_t kOutboxBytes = 4096;
+
 /// Heaps, and what all of them share. Zero-initialised is valid.
 struct Pool {
   Lock lock;
@@ -88,9 +92,27 @@ void tidy(Heap& heap) {
   give_empty_pages(heap);
 }
 
+/// A chain of blocks, `bytes` in all.
+void push_to_inbox(Heap& heap, Block* first, std::size_t bytes) {
+  Block* last = first;
+  while (last->next != nullptr) last = last->next;
+  Block* newest = heap.inbox.load(std::memory_order_relaxed);
+  do {
+    last->next = newest;
+  } while (!heap.inbox.compare_exchange_weak(newest, first, std::memory_order_release,
+                                             std::memory_order_relaxed));
+  if (!heap.is_idle.load(std::memory_order_relaxed)) return;
+  if (heap.idle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes < kIdleBytes) return;
+  if (take_idle(&heap) == nullptr) return;
+  make_sure(heap);
+  tidy(heap);
+  put_idle(heap);
+}
+
 void end_thread(void* value) {
   Heap* const heap = this_heap;
   if (value != heap || heap == &no_heap) return;
+  send_outbox(*heap);
   tidy(*heap);
   this_heap = &no_heap;
   put_idle(*heap);
@@ -148,18 +170,26 @@ Heap* begin_thread() {
   return heap;
 }
 
-void push_to_inbox(Heap& heap, Block* block, std::size_t bytes) {
-  Block* newest = heap.inbox.load(std::memory_order_relaxed);
-  do {
-    block->next = newest;
-  } while (!heap.inbox.compare_exchange_weak(newest, block, std::memory_order_release,
-                                             std::memory_order_relaxed));
-  if (!heap.is_idle.load(std::memory_order_relaxed)) return;
-  if (heap.idle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes < kIdleBytes) return;
-  if (take_idle(&heap) == nullptr) return;
-  make_sure(heap);
-  tidy(heap);
-  put_idle(heap);
+void free_remote(Heap& heap, Block* block, std::size_t bytes) {
+  block->next = nullptr;
+  Heap* const own = this_heap;
+  if (own == &no_heap) return push_to_inbox(heap, block, bytes);
+  Outbox& outbox = own->outbox;
+  if (outbox.to != &heap) {
+    send_outbox(*own);
+    outbox.to = &heap;
+  }
+  block->next = outbox.first;
+  outbox.first = block;
+  outbox.bytes += static_cast<std::uint32_t>(bytes);
+  if (++outbox.count == kOutboxBlocks || outbox.bytes >= kOutboxBytes) send_outbox(*own);
+}
+
+void send_outbox(Heap& heap) {
+  const Outbox sent = heap.outbox;
+  if (sent.first == nullptr) return;
+  heap.outbox = {sent.to, nullptr, 0, 0};
+  push_to_inbox(*sent.to, sent.first, sent.bytes);
 }
 
 std::uint64_t forks() { return pool.forks.load(std::memory_order_relaxed); }

@@ -29,8 +29,11 @@ GEIGER_SLOW_PATH Heap* begin_thread();
 /// a lock under which other threads allocate.
 void prepare_process();
 
-/// A block of `heap` that this thread, which has another heap, frees.
-void push_to_inbox(Heap& heap, Block* block, std::size_t bytes);
+/// Frees a block of `bytes` of another heap than this thread's: at once, or with the next ones.
+void free_remote(Heap& heap, Block* block, std::size_t bytes);
+
+/// Sends what free_remote() has kept back.
+void send_outbox(Heap& heap);
 
 /// How many forks this process is away from the one that started.
 std::uint64_t forks();
