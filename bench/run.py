@@ -112,10 +112,9 @@ def peak_kib(workload, env):
 
 def malloc(directory, rounds):
     """CPU time and peak RSS of programs over allocators, as ratios to the C library's."""
-    libraries = {**harness.ALLOCATORS, "geiger": harness.allocator_library()}
     columns = {"bare": ({}, [], "bare")}
     columns.update({name: ({"LD_PRELOAD": str(path)}, [], "bare")
-                    for name, path in libraries.items() if path and path.exists()})
+                    for name, path in harness.ALLOCATORS.items() if path and path.exists()})
     names = [name for name in columns if name != "bare"]
     print("workload   bare s  " + "".join(f"{name:>16}" for name in names) + "    CPU, RSS")
     for workload in [*workloads.loops(directory), *workloads.real_programs(directory)]:

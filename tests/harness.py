@@ -21,6 +21,7 @@ BUILD = pathlib.Path(os.environ.get("GEIGER_BUILD_DIR", ROOT / "build")).resolve
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 ALLOCATORS = {
     "glibc": None,
+    "geiger": BUILD / "lib" / "libgeiger-malloc.so",
     "jemalloc": LIBRARIES / "libjemalloc.so.2",
     "tcmalloc": LIBRARIES / "libtcmalloc_minimal.so.4",
     "mimalloc": LIBRARIES / "libmimalloc.so.2.0",
@@ -41,7 +42,7 @@ def preload_library():
 
 def allocator_library():
     """geiger's own malloc, to be preloaded."""
-    return BUILD / "lib" / "libgeiger-malloc.so"
+    return ALLOCATORS["geiger"]
 
 
 def preload_entry():
