@@ -117,6 +117,38 @@ TEST_F(Samples, OtherThreadsEndThem) {
   EXPECT_TRUE(TestListener::all_ended());
 }
 
+// Threads that come and go exchange objects of all kinds, while a part of them is sampled.
+TEST_F(Samples, ThreadsExchangeObjects) {
+  begin(2048);
+  constexpr std::size_t kShared = 256;
+  static std::atomic<unsigned char*> shared[kShared];
+  for (unsigned round = 0; round < 20; ++round) {
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 4; ++t) {
+      threads.emplace_back([seed = 4 * round + t + 1] {
+        sampling::Xoshiro256pp random(seed);
+        for (int i = 0; i < 3000; ++i) {
+          const std::size_t size = 16 + random.next() % (i % 50 == 0 ? 100'000 : 3000);
+          auto* block = static_cast<unsigned char*>(allocate(size));
+          block[0] = block[15] = static_cast<unsigned char>(size);
+          if (i % 7 == 0) block = static_cast<unsigned char*>(reallocate(block, size + 100));
+          block = shared[random.next() % kShared].exchange(block);
+          if (block == nullptr) continue;
+          ASSERT_EQ(block[0], block[15]);
+          release(block);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  for (std::atomic<unsigned char*>& block : shared) release(block.exchange(nullptr));
+  EXPECT_GT(TestListener::sampled, 10'000U);
+  EXPECT_TRUE(TestListener::all_ended());
+  const Census census = take_census();
+  EXPECT_EQ(census.sum(), census.mapped);
+  EXPECT_EQ(census.live, 0U);
+}
+
 TEST_F(Samples, WithoutAListenerDrawsAreDropped) {
   begin(64);
   listen(nullptr, 64, 0);

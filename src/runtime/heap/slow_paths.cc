@@ -131,11 +131,11 @@ std::size_t usable_in(Page& page, const void* pointer) {
 
 /// Whether a block of a page starts there.
 bool is_block(Page& page, const void* pointer) {
-  // Division of 32 bits is a third as slow as of 64.
+  // Division of 32 bits takes a third of the time of 64. `carved` is the owner's.
   const auto offset =
       static_cast<std::uint32_t>(static_cast<const std::byte*>(pointer) - slot_of(&page));
   const auto size = static_cast<std::uint32_t>(block_size(page.size_class));
-  return offset % size == 0 && offset / size < page.carved;
+  return offset % size == 0 && offset / size < page.capacity;
 }
 
 }  // namespace
