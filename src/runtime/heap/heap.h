@@ -23,11 +23,11 @@ using List = sampling::SampledList;
 /// The pages of one class that have free blocks.
 struct Bin {
   Page* current;  ///< Whose blocks are on the list.
-  Page* first;    ///< The queue of partial pages.
+  Page* first;    ///< Of the partial pages: the fullest, as a rule. Others become empty meanwhile.
   Page* last;
   std::uint32_t borrowed;  ///< Requests served by class_to_borrow_from() so far.
 
-  void append(Page& page);
+  void push(Page& page);
   void remove(Page& page);
 };
 
@@ -52,7 +52,7 @@ struct alignas(64) Heap {
   sampling::CounterSampler direct{};  ///< Tries objects that are not taken from a list.
 
   Outbox outbox{};
-  Block* arrived = nullptr;  ///< Taken from the inbox, not sorted into pages yet.
+  Block* arrived = nullptr;         ///< Taken from the inbox, not sorted into pages yet.
   std::uint64_t draws_version = 0;  ///< What of draws.cc the heap has followed,
   std::uint64_t seeding = 0;        ///< and which seed.
   std::uint64_t refills = 0;        ///< Of lists, of all classes.

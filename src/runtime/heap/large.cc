@@ -30,6 +30,15 @@ LargeBlock allocate_run(std::size_t size, std::size_t alignment) {
   return {slot_of(page), is_zero};
 }
 
+bool resize_run(Page& page, std::size_t size) {
+  if (size > kLargestRun || size <= kLargestMedium) return false;
+  const std::size_t bytes = round_up(size, kSlotBytes);
+  if (bytes == page.bytes) return true;
+  if (!segments.resize_run(page, static_cast<unsigned>(bytes / kSlotBytes))) return false;
+  page.bytes = bytes;
+  return true;
+}
+
 /// Where a huge object begins in its mapping: after the headers, as early as its alignment permits.
 std::size_t offset_of_huge(std::size_t alignment) {
   return std::clamp(alignment, kSystemPage, kSegmentBytes);
@@ -114,7 +123,7 @@ void release_large(Page& page, void* start) {
 void* resize_large(Page& page, void* start, std::size_t size) {
   if (size > kTooMuch) return nullptr;
   if (page.owner.load(std::memory_order_relaxed) == kLarge) {
-    return size <= page.bytes && size > page.bytes / 2 ? start : nullptr;
+    return resize_run(page, size) ? start : nullptr;
   }
   if (size <= kLargestRun) return nullptr;
   const std::size_t bytes = round_up(size, kSystemPage);

@@ -9,11 +9,11 @@
 
 namespace geiger::heap {
 
-void Bin::append(Page& page) {
-  page.next = nullptr;
-  page.previous = last;
-  (last != nullptr ? last->next : first) = &page;
-  last = &page;
+void Bin::push(Page& page) {
+  page.previous = nullptr;
+  page.next = first;
+  (first != nullptr ? first->previous : last) = &page;
+  first = &page;
   page.state = PageState::kPartial;
 }
 
@@ -115,7 +115,7 @@ void give_spares(Heap& heap, bool all) {
 }
 
 void leave_full(Page& page) {
-  page.heap->bins[page.size_class].append(page);
+  page.heap->bins[page.size_class].push(page);
   page.expect(page.carved);
 }
 

@@ -21,6 +21,10 @@ Segment& segment_of(const Page& page) {
   return *reinterpret_cast<Segment*>(address & ~(kSegmentBytes - 1));  // NOLINT
 }
 
+unsigned number_of(const Page& page) {
+  return static_cast<unsigned>(&page - header_of_slot(segment_of(page), 0));
+}
+
 std::uint64_t mask_of(unsigned first, unsigned count) {
   return (~std::uint64_t{0} >> (64 - count)) << first;
 }
@@ -71,11 +75,7 @@ Page* Segments::take_slots(unsigned count, std::size_t alignment, bool* is_zero)
   const auto first = static_cast<unsigned>(std::countr_zero(starts));
   const std::uint64_t taken = mask_of(first, count);
   *is_zero = (segment->dirty & taken) == 0;
-  dirty_slots_ -= static_cast<std::size_t>(std::popcount(segment->dirty & taken));
-  segment->empty &= ~taken;
-  segment->dirty &= ~taken;
-  if (segment->dirty == 0) segment->purge_due = 0;
-  if (segment->empty == 0) make_unavailable(*segment);
+  use(*segment, taken);
   Page* const page = header_of_slot(*segment, first);
   page->slots = static_cast<std::uint8_t>(count);
   return page;
@@ -84,17 +84,44 @@ Page* Segments::take_slots(unsigned count, std::size_t alignment, bool* is_zero)
 void Segments::give_slots(Page& first) {
   const Locked locked(lock);
   Segment& segment = segment_of(first);
-  const auto slot = static_cast<unsigned>(&first - header_of_slot(segment, 0));
-  const std::uint64_t given = mask_of(slot, first.slots);
-  GEIGER_ASSERT((segment.empty & given) == 0);
   for (Page* page = &first; page < &first + first.slots; ++page) {
     page->owner.store(kNobody, std::memory_order_relaxed);
   }
+  give(segment, mask_of(number_of(first), first.slots));
+}
+
+bool Segments::resize_run(Page& first, unsigned count) {
+  const Locked locked(lock);
+  Segment& segment = segment_of(first);
+  const unsigned slot = number_of(first);
+  if (slot + count > kSlots) return false;
+  const std::uint64_t before = mask_of(slot, first.slots);
+  const std::uint64_t after = mask_of(slot, count);
+  const std::uint64_t added = after & ~before;
+  if ((segment.empty & added) != added) return false;
+  if (added != 0) use(segment, added);
+  if (count < first.slots) give(segment, before & ~after);
+  first.slots = static_cast<std::uint8_t>(count);
+  return true;
+}
+
+/// Of empty slots.
+void Segments::use(Segment& segment, std::uint64_t slots) {
+  dirty_slots_ -= static_cast<std::size_t>(std::popcount(segment.dirty & slots));
+  segment.empty &= ~slots;
+  segment.dirty &= ~slots;
+  if (segment.dirty == 0) segment.purge_due = 0;
+  if (segment.empty == 0) make_unavailable(segment);
+}
+
+/// Of used slots, whose headers say kNobody.
+void Segments::give(Segment& segment, std::uint64_t slots) {
+  GEIGER_ASSERT((segment.empty & slots) == 0);
   const std::uint64_t now = system::milliseconds();
   if (segment.empty == 0) make_available(segment);
-  segment.empty |= given;
-  segment.dirty |= given;
-  dirty_slots_ += first.slots;
+  segment.empty |= slots;
+  segment.dirty |= slots;
+  dirty_slots_ += static_cast<std::size_t>(std::popcount(slots));
   if (segment.purge_due == 0) {
     segment.purge_due = static_cast<std::uint32_t>(now + kDecayMilliseconds) | 1;
   }

@@ -51,6 +51,9 @@ class Segments {
   /// Their owners become kNobody. Requires a first header as take_slots() set it.
   void give_slots(Page& first);
 
+  /// Makes a run longer or shorter where it is. False: what is behind it is used.
+  bool resize_run(Page& first, unsigned count);
+
   /// Whole segments, of which `offset` bytes after the start are at a multiple of `alignment`.
   Mapping take_mapping(std::size_t segments, std::size_t alignment, std::size_t offset);
   void give_mapping(std::byte* start, std::size_t segments);
@@ -91,6 +94,8 @@ class Segments {
   };
 
   Segment* add_segment();
+  void use(Segment& segment, std::uint64_t slots);
+  void give(Segment& segment, std::uint64_t slots);
   Segment* find(unsigned count, std::uint64_t starts, bool only_dirty) const;
   void make_available(Segment& segment);
   void make_unavailable(Segment& segment);
