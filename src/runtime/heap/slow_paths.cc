@@ -47,7 +47,7 @@ bool refill_or_trim(Heap& heap, unsigned size_class) {
 }
 
 /// The next block of a list, which the sampler has something to say about.
-GEIGER_SLOW_PATH void* allocate_decided(Heap& heap, List& list, std::size_t size,
+[[gnu::noinline]] void* allocate_decided(Heap& heap, List& list, std::size_t size,
                                         std::size_t alignment) {
   Draw draw{};
   void* block = nullptr;
@@ -61,7 +61,7 @@ GEIGER_SLOW_PATH void* allocate_decided(Heap& heap, List& list, std::size_t size
 }
 
 /// Opens the list of a class, or serves the request from another one.
-GEIGER_SLOW_PATH void* allocate_first(Heap& heap, unsigned size_class, std::size_t size,
+[[gnu::noinline]] void* allocate_first(Heap& heap, unsigned size_class, std::size_t size,
                                       std::size_t alignment) {
   if (should_borrow(heap, size_class)) {
     return allocate_from(heap, class_to_borrow_from(size_class), size, alignment);
