@@ -140,6 +140,7 @@ Segment* Segments::find(unsigned count, std::uint64_t starts, bool only_dirty) c
 Segment* Segments::add_segment() {
   void* const memory = system::map(kSegmentBytes, kSegmentBytes, 0);
   if (memory == nullptr) return nullptr;
+  system::keep_pages_small(memory, kSegmentBytes);
   mapped_ += kSegmentBytes;
   register_header(memory, true);
   auto* const segment = static_cast<Segment*>(memory);

@@ -75,6 +75,11 @@ bool discard(void* memory, std::size_t bytes) {
                      MADV_DONTNEED) == 0;
 }
 
+void keep_pages_small(void* memory, std::size_t bytes) {
+  raw_syscall(SYS_madvise, reinterpret_cast<long>(memory), static_cast<long>(bytes),
+              MADV_NOHUGEPAGE);
+}
+
 bool move_pages(void* from, std::size_t bytes, void* to) {
   return !base::is_error(raw_syscall(
       SYS_mremap, reinterpret_cast<long>(from), static_cast<long>(bytes), static_cast<long>(bytes),

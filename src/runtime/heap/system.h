@@ -17,6 +17,10 @@ void unmap(void* memory, std::size_t bytes);
 /// Gives the memory of whole pages back; they read as zero then. False: they were not given back.
 bool discard(void* memory, std::size_t bytes);
 
+/// No huge pages there, whatever the system's setting: one would make 2 MiB resident for a few
+/// blocks.
+void keep_pages_small(void* memory, std::size_t bytes);
+
 /// Moves the pages at `from` to `to`, without copying; both are mapped, and `from` reads as zero
 /// then. False: nothing happened (kernels before 5.7).
 bool move_pages(void* from, std::size_t bytes, void* to);
