@@ -30,7 +30,7 @@ inline constexpr auto kListOffsets = [] {
 }();
 
 GEIGER_FAST_PATH void* pop(List& list) {
-  Block* const block = static_cast<Block*>(list.head);
+  auto* const block = static_cast<Block*>(list.head);
   list.head = block->next;
   return block;
 }

@@ -333,11 +333,11 @@ void* Segments::take_forever(std::size_t bytes) {
 void Segments::register_header(const void* segment, bool exists) {
   const std::size_t number = reinterpret_cast<std::uintptr_t>(segment) / kSegmentBytes;
   if (number / 64 >= kHeaderWords) return;
-  std::atomic<std::uint64_t>& word = headers_[number / 64];
+  std::uint64_t& word = headers_[number / 64];
   const std::uint64_t bit = std::uint64_t{1} << number % 64;
   // Under the lock.
-  const std::uint64_t bits = word.load(std::memory_order_relaxed);
-  word.store(exists ? bits | bit : bits & ~bit, std::memory_order_relaxed);
+  const std::uint64_t bits = exists ? word | bit : word & ~bit;
+  std::atomic_ref(word).store(bits, std::memory_order_relaxed);
 }
 
 }  // namespace geiger::heap

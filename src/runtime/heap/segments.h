@@ -65,7 +65,9 @@ class Segments {
   [[nodiscard]] bool has_header(const void* pointer) const {
     const std::size_t number = (reinterpret_cast<std::uintptr_t>(pointer) - 1) / kSegmentBytes;
     if (number / 64 >= kHeaderWords) return false;
-    const std::uint64_t bits = headers_[number / 64].load(std::memory_order_relaxed);
+    // The word of a live object's segment has that bit for longer than the object lives.
+    auto& word = const_cast<std::uint64_t&>(headers_[number / 64]);
+    const std::uint64_t bits = std::atomic_ref(word).load(std::memory_order_relaxed);
     return (bits >> number % 64 & 1) != 0;
   }
 
@@ -117,7 +119,7 @@ class Segments {
 
   static constexpr std::size_t kAddressBits = 47;
   static constexpr std::size_t kHeaderWords = (std::size_t{1} << kAddressBits) / kSegmentBytes / 64;
-  std::atomic<std::uint64_t> headers_[kHeaderWords];  ///< A bit for each segment with headers.
+  std::uint64_t headers_[kHeaderWords]{};  ///< A bit for each segment with headers; atomic.
 };
 
 extern constinit Segments segments;
