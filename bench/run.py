@@ -3,7 +3,7 @@
 
     bench/run.py [SECTION...] [--rounds N]
 
-Sections (default: all): cpu, instructions, python, python_instructions, life, startup, size,
+Sections (default: all): cpu, malloc, instructions, python, python_instructions, life, startup, size,
 report, diff.  Build first; GEIGER_BUILD_DIR names the build (default: build/).  Every ratio is the median of
 paired runs: the variants of a round run one after another, in an order that turns
 with the round, and each is divided by that round's bare run.  No number here is a
@@ -98,6 +98,31 @@ def cpu(directory, rounds):
         medians, bare = paired_ratios(workload, columns, rounds, directory)
         print(f"{workload.name:10} {bare:6.2f}  "
               + "".join(f"{medians[name]:14.3f}" for name in names), flush=True)
+
+
+def peak_kib(workload, env):
+    """Peak RSS of the largest process of a run. Started by a small program: what starts a process
+    counts too."""
+    with tempfile.NamedTemporaryFile("r") as output:
+        subprocess.run(["/usr/bin/time", "-f", "%M", "-o", output.name, *workload.command],
+                       check=True, cwd=workload.cwd, stdout=subprocess.DEVNULL,
+                       env=harness.environment([], {**workload.env, **env}))
+        return int(output.read())
+
+
+def malloc(directory, rounds):
+    """CPU time and peak RSS of programs over allocators, as ratios to the C library's."""
+    columns = {"bare": ({}, [], "bare")}
+    columns.update({name: ({"LD_PRELOAD": str(path)}, [], "bare")
+                    for name, path in harness.ALLOCATORS.items() if path and path.exists()})
+    names = [name for name in columns if name != "bare"]
+    print("workload   bare s  " + "".join(f"{name:>16}" for name in names) + "    CPU, RSS")
+    for workload in [*workloads.loops(directory), *workloads.real_programs(directory)]:
+        medians, bare = paired_ratios(workload, columns, rounds, directory)
+        peaks = {name: statistics.median(peak_kib(workload, env) for _ in range(3))
+                 for name, (env, _, _) in columns.items()}
+        cells = (f"{medians[name]:9.3f} {peaks[name] / peaks['bare']:6.2f}" for name in names)
+        print(f"{workload.name:10} {bare:6.2f}  " + "".join(cells), flush=True)
 
 
 def count_instructions(workload, env):
@@ -247,7 +272,7 @@ def diff(directory, _):
 
 
 SECTIONS = {function.__name__: function
-            for function in (cpu, instructions, python, python_instructions, life, startup, size, report, diff)}
+            for function in (cpu, malloc, instructions, python, python_instructions, life, startup, size, report, diff)}
 
 
 def main():

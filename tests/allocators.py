@@ -60,6 +60,9 @@ class Allocators(unittest.TestCase):
     def test_glibc(self):
         self.check("glibc")
 
+    def test_geiger(self):
+        self.check("geiger")
+
     def test_jemalloc(self):
         self.check("jemalloc")
 

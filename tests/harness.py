@@ -21,6 +21,7 @@ BUILD = pathlib.Path(os.environ.get("GEIGER_BUILD_DIR", ROOT / "build")).resolve
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 ALLOCATORS = {
     "glibc": None,
+    "geiger": BUILD / "lib" / "libgeiger-malloc.so",
     "jemalloc": LIBRARIES / "libjemalloc.so.2",
     "tcmalloc": LIBRARIES / "libtcmalloc_minimal.so.4",
     "mimalloc": LIBRARIES / "libmimalloc.so.2.0",
@@ -37,6 +38,11 @@ def preload_library():
         if path.exists():
             return path
     raise FileNotFoundError(f"no libgeiger-preload.so in {BUILD}/lib/geiger")
+
+
+def allocator_library():
+    """geiger's own malloc, to be preloaded."""
+    return ALLOCATORS["geiger"]
 
 
 def preload_entry():

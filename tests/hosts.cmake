@@ -21,7 +21,7 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host acknowledge asleep attached bounded changes edges empty exits faulty first jumps lifetimes limits loading loops mappings names news
+foreach(host acknowledge asleep attached bounded changes edges empty exits faulty first heap heap_loops jumps lifetimes limits loading loops mappings names news
     phases processes registers residency sandboxed signals stacks storms threads traps truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
@@ -84,6 +84,7 @@ endfunction()
 
 if(TARGET geiger_preload)
   geiger_process_test(binary_checks golden binary_checks.py)
+  geiger_process_test(heap e2e heap.py)
   geiger_process_test(invariants invariants invariants.py)
   geiger_process_test(terminal e2e terminal.py $<TARGET_FILE:geiger>)
   geiger_process_test(names e2e names.py $<TARGET_FILE:geiger>)
@@ -93,6 +94,7 @@ if(TARGET geiger_preload)
     $<TARGET_FILE:geiger-study> ${PROJECT_SOURCE_DIR}/tools/study/study-report.schema.json)
   if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT GEIGER_COVERAGE)  # what the golden table was counted with
     geiger_process_test(instruction_table golden instruction_table.py)
+    geiger_process_test(heap_instructions golden heap_instructions.py)
   endif()
   geiger_process_test(system_calls e2e syscalls.py)
   geiger_process_test(allocators e2e allocators.py)

@@ -10,11 +10,11 @@ import unittest
 import harness
 
 
-def run(program, *arguments):
+def run(program, *arguments, preloads=()):
     """(instructions, what the program printed)"""
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, *arguments]
     done = subprocess.run(command, check=True, capture_output=True, text=True,
-                          env=harness.environment([]))
+                          env=harness.environment(preloads))
     return int(re.search(r"Collected : (\d+)", done.stderr)[1]), done.stdout
 
 

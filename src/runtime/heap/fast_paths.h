@@ -1,0 +1,65 @@
+// malloc and free: all that they execute unless something rare is due. Read this file first.
+//
+//   malloc   the class of the size gives a list of the thread's heap. A list is counted: below 0,
+//            the slow path refills it, or decides about the block that the sampler drew. Whether
+//            sampling is on is a value of the count.
+//   free     the address gives the header of its page. If the thread's heap owns it, the block goes
+//            to the page's own list; `needed` counts down to the next event of the page. All else
+//            has another owner: blocks of other threads, sampled, medium, large and huge objects.
+//
+// Threads without a heap have no_heap, whose lists are always below 0, and which owns no page.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/attributes.h"
+#include "runtime/heap/heap.h"
+#include "runtime/heap/slow_paths.h"
+
+namespace geiger::heap {
+
+/// Where in a heap the list of a small request is, by its size in 16 bytes, rounded up.
+inline constexpr auto kListOffsets = [] {
+  std::array<std::uint16_t, kLargestSmall / kSmallestBlock + 1> offsets{};
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    offsets[i] = static_cast<std::uint16_t>(class_of(i * kSmallestBlock) * sizeof(List));
+  }
+  return offsets;
+}();
+
+GEIGER_FAST_PATH void* pop(List& list) {
+  auto* const block = static_cast<Block*>(list.head);
+  list.head = block->next;
+  return block;
+}
+
+GEIGER_FAST_PATH void* allocate(std::size_t size) {
+  if (size > kLargestSmall) [[unlikely]]
+    return allocate_slow(size);
+  List& list = this_heap->list_at(kListOffsets[(size + kSmallestBlock - 1) / kSmallestBlock]);
+  if (!list.take()) [[unlikely]]
+    return allocate_slow(size);
+  return pop(list);
+}
+
+/// Keeps the compiler from counting first. A thread that never comes back from between the two (in
+/// the child of a fork, or after a jump out of a signal handler) then leaves a list that is longer
+/// than its count: a block is lost, and none is handed out that is not there. No instruction.
+GEIGER_FAST_PATH void count_after_list() { std::atomic_signal_fence(std::memory_order_release); }
+
+GEIGER_FAST_PATH void release(void* pointer) {
+  if (pointer == nullptr) return;
+  Page* const page = page_of(pointer);
+  if (page->owner.load(std::memory_order_relaxed) != this_heap->as_owner()) [[unlikely]]
+    return release_slow(pointer);
+  auto* const block = static_cast<Block*>(pointer);
+  block->next = page->local_free;
+  page->local_free = block;
+  count_after_list();
+  if (--page->needed == 0) [[unlikely]]
+    page_event(page);
+}
+
+}  // namespace geiger::heap

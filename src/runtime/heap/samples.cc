@@ -1,0 +1,314 @@
+#include "runtime/heap/samples.h"
+
+#include <bit>
+#include <new>
+
+#include "base/check.h"
+#include "runtime/heap/draws.h"
+#include "runtime/heap/segments.h"
+
+namespace geiger::heap {
+
+constinit Lock samples_lock;
+
+namespace {
+
+constexpr std::size_t kLargestInSmallLeaf = 2048;
+
+/// A sixteenth of a slot, or all of it.
+constexpr std::size_t leaf_bytes(unsigned size_class) {
+  return block_size(size_class) <= kLargestInSmallLeaf ? kSystemPage : kSlotBytes;
+}
+
+/// Of one block of a leaf: free if it has no proxy.
+struct Entry {
+  void* proxy;
+  std::uint64_t number;  ///< The listener's; of a free entry: the next free one.
+};
+
+/// A page of samples, or 4 KiB of one: blocks of one class, with their entries before them. Most
+/// classes have few samples.
+///
+///   used + length of the list from first_free == capacity
+struct Leaf {
+  Leaf* next;  ///< Among the leaves of its class that have a free block.
+  Leaf* previous;
+  std::uint32_t block_bytes;
+  std::uint32_t first_block;  ///< Bytes from the leaf's start.
+  std::uint32_t first_free;   ///< kNone: none.
+  std::uint16_t used;
+  std::uint16_t size_class;
+  Entry entries[1];  ///< As many as there are blocks.
+
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  std::byte* block(std::size_t index) {
+    return reinterpret_cast<std::byte*>(this) + first_block + index * block_bytes;
+  }
+};
+
+/// Where the first of `count` blocks begins: they are aligned to the power of 2 in their size.
+constexpr std::size_t first_block_of(std::size_t count, std::size_t block_bytes) {
+  const std::size_t alignment = block_bytes & (0 - block_bytes);
+  const std::size_t heading = sizeof(Leaf) + (count - 1) * sizeof(Entry);
+  return (heading + alignment - 1) & ~(alignment - 1);
+}
+
+constexpr std::size_t blocks_of_leaf(unsigned size_class) {
+  const std::size_t bytes = leaf_bytes(size_class);
+  const std::size_t block_bytes = block_size(size_class);
+  std::size_t count = (bytes - sizeof(Leaf) + sizeof(Entry)) / (block_bytes + sizeof(Entry));
+  while (first_block_of(count, block_bytes) + count * block_bytes > bytes) --count;
+  return count;
+}
+static_assert(blocks_of_leaf(0) > 120 && blocks_of_leaf(class_of(kLargestInSmallLeaf)) == 1 &&
+              blocks_of_leaf(class_of(kLargestSmall)) == 7);
+
+/// Under samples_lock.
+struct Leaves {
+  Leaf* with_room[kSmallClasses];
+  Page* slots;  ///< Divided into small leaves, one of them unused.
+};
+constinit Leaves leaves{};
+constinit std::atomic<std::uint64_t> lost{0};
+
+template <typename Node>
+void push(Node*& first, Node& node) {
+  node.previous = nullptr;
+  node.next = first;
+  if (first != nullptr) first->previous = &node;
+  first = &node;
+}
+
+template <typename Node>
+void remove(Node*& first, Node& node) {
+  (node.previous != nullptr ? node.previous->next : first) = node.next;
+  if (node.next != nullptr) node.next->previous = node.previous;
+}
+
+// --- leaves ---
+
+constexpr std::uint16_t kAllLeaves = 0xffff;
+
+/// A slot for leaves of so many bytes.
+Page* new_slot(std::size_t bytes_of_leaf) {
+  bool is_zero = false;
+  Page* const page = segments.take_slots(1, kSlotBytes, &is_zero);
+  if (page == nullptr) return nullptr;
+  page->back = 0;
+  page->sampled.store(nullptr, std::memory_order_relaxed);
+  page->used_leaves = 0;
+  page->bytes_of_leaf = bytes_of_leaf;
+  page->owner.store(kSamplesOnly, std::memory_order_relaxed);
+  return page;
+}
+
+std::byte* take_small_leaf() {
+  if (leaves.slots == nullptr) {
+    Page* const fresh = new_slot(kSystemPage);
+    if (fresh == nullptr) return nullptr;
+    push(leaves.slots, *fresh);
+  }
+  Page& page = *leaves.slots;
+  const auto index = static_cast<unsigned>(std::countr_one(page.used_leaves));
+  page.used_leaves = static_cast<std::uint16_t>(page.used_leaves | 1U << index);
+  if (page.used_leaves == kAllLeaves) remove(leaves.slots, page);
+  return slot_of(&page) + index * kSystemPage;
+}
+
+std::byte* take_leaf_memory(unsigned size_class) {
+  if (leaf_bytes(size_class) == kSystemPage) return take_small_leaf();
+  Page* const page = new_slot(kSlotBytes);
+  return page != nullptr ? slot_of(page) : nullptr;
+}
+
+void give_leaf_memory(Leaf& leaf) {
+  Page& page = *page_of(&leaf.entries);
+  const auto offset = reinterpret_cast<std::byte*>(&leaf) - slot_of(&page);
+  if (page.bytes_of_leaf == kSystemPage) {
+    if (page.used_leaves == kAllLeaves) push(leaves.slots, page);
+    const auto index = static_cast<unsigned>(static_cast<std::size_t>(offset) / kSystemPage);
+    page.used_leaves = static_cast<std::uint16_t>(page.used_leaves & ~(1U << index));
+    if (page.used_leaves != 0) return;
+    remove(leaves.slots, page);
+  }
+  segments.give_slots(page);
+}
+
+Leaf* new_leaf(unsigned size_class) {
+  std::byte* const memory = take_leaf_memory(size_class);
+  if (memory == nullptr) return nullptr;
+  auto* const leaf = new (memory) Leaf{};
+  const std::size_t count = blocks_of_leaf(size_class);
+  leaf->block_bytes = static_cast<std::uint32_t>(block_size(size_class));
+  leaf->first_block = static_cast<std::uint32_t>(first_block_of(count, leaf->block_bytes));
+  leaf->size_class = static_cast<std::uint16_t>(size_class);
+  for (std::size_t i = 0; i < count; ++i) {
+    leaf->entries[i] = {nullptr, i + 1 < count ? i + 1 : Leaf::kNone};
+  }
+  push(leaves.with_room[size_class], *leaf);
+  return leaf;
+}
+
+Leaf& leaf_of(const void* pointer) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  return *reinterpret_cast<Leaf*>(address & ~(page_of(pointer)->bytes_of_leaf - 1));  // NOLINT
+}
+
+/// The entry of the block at `pointer`; null if none begins there, or if it is free.
+Entry* entry_of(Leaf& leaf, const void* pointer) {
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(pointer) -
+                                               reinterpret_cast<std::byte*>(&leaf));
+  if (leaf.block_bytes == 0 || offset < leaf.first_block) return nullptr;
+  const std::size_t index = (offset - leaf.first_block) / leaf.block_bytes;
+  Entry& entry = leaf.entries[index];
+  return leaf.block(index) == pointer && entry.proxy != nullptr ? &entry : nullptr;
+}
+
+struct Taken {
+  void* block;  ///< Null: no memory.
+  Entry* entry;
+};
+
+/// A block of a leaf for an object whose proxy is `proxy`. Under the lock.
+Taken take_block(unsigned size_class, void* proxy) {
+  Leaf* leaf = leaves.with_room[size_class];
+  if (leaf == nullptr) leaf = new_leaf(size_class);
+  if (leaf == nullptr) return {nullptr, nullptr};
+  const std::uint32_t index = leaf->first_free;
+  Entry& entry = leaf->entries[index];
+  leaf->first_free = static_cast<std::uint32_t>(entry.number);
+  entry = {proxy, 0};
+  ++leaf->used;
+  if (leaf->first_free == Leaf::kNone) remove(leaves.with_room[size_class], *leaf);
+  return {leaf->block(index), &entry};
+}
+
+/// Under the lock.
+void give_block(Leaf& leaf, Entry& entry) {
+  Leaf*& first = leaves.with_room[leaf.size_class];
+  if (leaf.first_free == Leaf::kNone) push(first, leaf);
+  entry = {nullptr, leaf.first_free};
+  leaf.first_free = static_cast<std::uint32_t>(&entry - leaf.entries);
+  // The only leaf of its class with room stays: the next sample would need it.
+  if (--leaf.used != 0 || (first == &leaf && leaf.next == nullptr)) return;
+  remove(first, leaf);
+  leaf.block_bytes = 0;
+  give_leaf_memory(leaf);
+}
+
+// --- samples in place ---
+
+/// Makes the frees of a small page take the slow path, or no longer. Under the lock.
+void mark(Page& page) {
+  const std::uintptr_t owner = page.owner.load(std::memory_order_relaxed);
+  const bool has_samples = page.sampled.load(std::memory_order_relaxed) != nullptr;
+  if (owner == kHasSamples && !has_samples) {
+    page.owner.store(page.heap->as_owner(), std::memory_order_relaxed);
+  } else if (page.heap != nullptr && owner == page.heap->as_owner() && has_samples) {
+    page.owner.store(kHasSamples, std::memory_order_relaxed);
+  }
+}
+
+/// Null: no memory.
+SampleInPlace* attach(Page& page, const void* pointer, std::uint64_t number) {
+  const Locked locked(samples_lock);
+  void* const memory = take_block(class_of(sizeof(SampleInPlace)), &page).block;
+  if (memory == nullptr) return nullptr;
+  auto* const sample =
+      new (memory) SampleInPlace{page.sampled.load(std::memory_order_relaxed), pointer, number};
+  page.sampled.store(sample, std::memory_order_relaxed);
+  mark(page);
+  return sample;
+}
+
+bool should_move(const Page& page, std::uint64_t interval) {
+  const std::uintptr_t owner = page.owner.load(std::memory_order_relaxed);
+  if (page.heap == nullptr || owner == kMedium) return false;
+  return 16 * block_size(page.size_class) <= interval;
+}
+
+std::uint64_t tell(const Listener& listener, void* address, std::size_t usable, std::size_t size,
+                   std::size_t alignment, const Draw& draw) {
+  const Sample sample{address,
+                      size,
+                      usable,
+                      alignment,
+                      draw.interval,
+                      draw.verdict.offset,
+                      draw.verdict.kind == sampling::Verdict::Kind::kCertain};
+  return listener.sampled(&sample);
+}
+
+}  // namespace
+
+void* place(void* block, std::size_t size, std::size_t alignment, const Draw& draw) {
+  const Listener* const listener = current_listener();
+  if (listener == nullptr) return block;
+  Page& page = *first_slot(page_of(block));
+  const std::size_t usable = page.heap != nullptr ? block_size(page.size_class) : page.bytes;
+  if (should_move(page, draw.interval)) {
+    samples_lock.lock();
+    const Taken taken = take_block(page.size_class, block);
+    samples_lock.unlock();
+    if (taken.block != nullptr) {
+      taken.entry->number = tell(*listener, taken.block, usable, size, alignment, draw);
+      return taken.block;
+    }
+  } else if (SampleInPlace* const sample = attach(page, block, 0)) {
+    sample->number = tell(*listener, block, usable, size, alignment, draw);
+    return block;
+  }
+  lost.fetch_add(1, std::memory_order_relaxed);
+  return block;
+}
+
+void* end_moved(void* pointer) {
+  Leaf& leaf = leaf_of(pointer);
+  Entry* const entry = entry_of(leaf, pointer);
+  if (entry == nullptr) return nullptr;
+  tell_end({true, entry->number}, pointer);
+  void* const proxy = entry->proxy;
+  const Locked locked(samples_lock);
+  give_block(leaf, *entry);
+  return proxy;
+}
+
+void* proxy_of(const void* pointer) { return entry_of(leaf_of(pointer), pointer)->proxy; }
+
+std::size_t moved_usable_size(const void* pointer) { return leaf_of(pointer).block_bytes; }
+
+Detached detach(Page& page, const void* pointer) {
+  const Locked locked(samples_lock);
+  SampleInPlace* before = nullptr;
+  for (SampleInPlace* sample = page.sampled.load(std::memory_order_relaxed); sample != nullptr;
+       before = sample, sample = sample->next) {
+    if (sample->address != pointer) continue;
+    if (before != nullptr) {
+      before->next = sample->next;
+    } else {
+      page.sampled.store(sample->next, std::memory_order_relaxed);
+    }
+    const Detached result{true, sample->number};
+    Leaf& leaf = leaf_of(sample);
+    give_block(leaf, *entry_of(leaf, sample));
+    mark(page);
+    return result;
+  }
+  return {false, 0};
+}
+
+void attach_again(Page& page, const void* pointer, const Detached& sample) {
+  if (sample.was_sample && attach(page, pointer, sample.number) == nullptr) {
+    lost.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void tell_end(const Detached& sample, const void* pointer) {
+  const Listener* const listener = current_listener();
+  if (sample.was_sample && listener != nullptr) listener->freed(sample.number, pointer);
+}
+
+std::uint64_t lost_samples() { return lost.load(std::memory_order_relaxed); }
+
+}  // namespace geiger::heap

@@ -1,0 +1,70 @@
+// Sampled objects: where they are, and what is kept of them.
+//
+// A small object that is drawn moves to a page of samples. The block that it was drawn in stays
+// taken, as its proxy, until the object is freed: so blocks are handed out in the same order and
+// pages are as full, whatever is sampled. Pages of samples have an owner word of their own, and the
+// test that free makes of every address finds them.
+//
+// Larger objects stay where they are, and a record hangs at their page. So do objects of which a
+// sixteenth or more would be sampled, as their proxies would be a noticeable part of the heap. The
+// owner word of a small page with such objects is a mark, and its frees take the slow path.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/heap/heap.h"
+#include "runtime/heap/lock.h"
+#include "runtime/heap/page.h"
+#include "sampling/counter_sampler.h"
+
+namespace geiger::heap {
+
+/// A record in a queue of its page.
+struct SampleInPlace {
+  SampleInPlace* next;
+  const void* address;
+  std::uint64_t number;  ///< The listener's.
+};
+
+/// What a heap decided about a request, with T of the draw.
+struct Draw {
+  sampling::Verdict verdict;
+  std::uint64_t interval;
+
+  [[nodiscard]] bool is_sample() const {
+    return verdict.kind != sampling::Verdict::Kind::kNotSampled;
+  }
+};
+
+/// Makes the object at `block` a sample, if there is a listener, and returns where the program
+/// gets it. Its contents stay at `block`. Requires that no lock is held and the heap is consistent.
+void* place(void* block, std::size_t size, std::size_t alignment, const Draw& draw);
+
+/// For an object on a page of samples: tells the listener that it ends, and returns its proxy,
+/// which the caller frees. Null if there is no live object.
+void* end_moved(void* pointer);
+/// Requires a live object on a page of samples.
+void* proxy_of(const void* pointer);
+std::size_t moved_usable_size(const void* pointer);
+
+/// An in-place sample that was taken from its page, perhaps for a while.
+struct Detached {
+  bool was_sample;
+  std::uint64_t number;
+};
+Detached detach(Page& page, const void* pointer);
+void attach_again(Page& page, const void* pointer, const Detached& sample);
+void tell_end(const Detached& sample, const void* pointer);
+
+/// Tells the listener if the object at `pointer` is a sample where it is.
+inline void end_in_place(Page& page, const void* pointer) {
+  if (page.sampled.load(std::memory_order_relaxed) != nullptr) {
+    tell_end(detach(page, pointer), pointer);
+  }
+}
+
+/// Before Segments::lock, after the pool's.
+extern constinit Lock samples_lock;
+
+}  // namespace geiger::heap

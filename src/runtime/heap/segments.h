@@ -1,0 +1,127 @@
+// Segments and their slots, and the mappings of huge objects: where pages get their memory.
+//
+// Free slots stay dirty (with what was in them) for kDecay, in the hope of being used again; then
+// they are given back to the system, and segments without a used slot are unmapped. So are
+// mappings of huge objects: freed ones are kept whole and may be cut and joined for others. There
+// is no thread for this: whoever takes or gives back memory looks at the clock.
+//
+// Threads: all, under one lock; is_mapped() without. Fork: see threads.h. Allocates: never from
+// heaps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/heap/lock.h"
+#include "runtime/heap/page.h"
+
+namespace geiger::heap {
+
+inline constexpr std::uint64_t kDecayMilliseconds = 100;
+
+/// The header of slot 0: that slot is never a page. Bit i of the masks is slot i.
+///
+///   dirty is a part of empty; purge_due != 0  =>  dirty != 0 (not the reverse: see purge())
+struct alignas(64) Segment {
+  std::atomic<std::uintptr_t> owner;  ///< As in Page: kNobody.
+  std::uint64_t empty;                ///< Slots that are not used.
+  std::uint64_t dirty;                ///< Those that are not known to be zero.
+  Segment* next_available;            ///< Among those with an empty slot.
+  Segment* previous_available;
+  Segment* next;  ///< Among all.
+  Segment* previous;
+  std::uint32_t purge_due;  ///< Of its oldest dirty empty slot, low bits of milliseconds; 0: none.
+  std::uint32_t heaps;      ///< In slot 0. Heaps are never unmapped.
+};
+static_assert(sizeof(Segment) == sizeof(Page));
+
+inline constexpr std::uint64_t kAllSlots = ~std::uint64_t{1};  ///< But slot 0.
+
+/// A mapping of whole segments, and what is known of its contents.
+struct Mapping {
+  std::byte* start;
+  bool is_zero;
+};
+
+class Segments {
+ public:
+  /// `count` adjacent slots, the first one aligned to `alignment` bytes <= 2 MiB. Sets `slots` of
+  /// the first header, and owners to kNobody. Null: no memory.
+  Page* take_slots(unsigned count, std::size_t alignment, bool* is_zero);
+  /// Their owners become kNobody. Requires a first header as take_slots() set it.
+  void give_slots(Page& first);
+
+  /// Makes a run longer or shorter where it is. False: what is behind it is used.
+  bool resize_run(Page& first, unsigned count);
+
+  /// Whole segments, of which `offset` bytes after the start are at a multiple of `alignment`.
+  Mapping take_mapping(std::size_t segments, std::size_t alignment, std::size_t offset);
+  void give_mapping(std::byte* start, std::size_t segments);
+
+  /// Zeroed memory for ever, `bytes` a multiple of 64 and below a slot, for heaps.
+  void* take_forever(std::size_t bytes);
+
+  /// Whether an object may begin at the address: its header exists.
+  [[nodiscard]] bool has_header(const void* pointer) const {
+    const std::size_t number = (reinterpret_cast<std::uintptr_t>(pointer) - 1) / kSegmentBytes;
+    if (number / 64 >= kHeaderWords) return false;
+    // The word of a live object's segment has that bit for longer than the object lives.
+    auto& word = const_cast<std::uint64_t&>(headers_[number / 64]);
+    const std::uint64_t bits = std::atomic_ref(word).load(std::memory_order_relaxed);
+    return (bits >> number % 64 & 1) != 0;
+  }
+
+  /// Gives back every dirty slot and cached mapping. True if there was one.
+  bool purge_all();
+
+  /// Calls visit(Segment&) for each. Under the lock.
+  template <typename Visit>
+  void for_each_segment(const Visit& visit) {
+    for (Segment* segment = all_; segment != nullptr; segment = segment->next) visit(*segment);
+  }
+
+  [[nodiscard]] std::size_t mapped() const { return mapped_; }  ///< Bytes, under the lock.
+  [[nodiscard]] std::size_t cached() const;                     ///< Bytes of cached mappings.
+
+  Lock lock;
+  std::atomic<std::size_t> huge_bytes;   ///< Of huge objects,
+  std::atomic<std::size_t> huge_mapped;  ///< and of their mappings.
+
+ private:
+  /// A cached mapping, in its own first bytes. Sorted by address; no two are adjacent.
+  struct Cached {
+    Cached* next;
+    std::size_t segments;
+    std::uint64_t due;
+  };
+
+  Segment* add_segment();
+  void use(Segment& segment, std::uint64_t slots);
+  void give(Segment& segment, std::uint64_t slots);
+  Segment* find(unsigned count, std::uint64_t starts, bool only_dirty) const;
+  void make_available(Segment& segment);
+  void make_unavailable(Segment& segment);
+  void purge(Segment& segment);
+  void remove(Segment& segment);
+  void purge_what_is_due(std::uint64_t now);
+  void register_header(const void* segment, bool exists);
+  Cached** find_cached(std::size_t segments);
+  void drop_cached(Cached** link);
+
+  Segment* all_ = nullptr;
+  Segment* available_ = nullptr;
+  Cached* cached_ = nullptr;
+  Segment* forever_ = nullptr;  ///< Whose slot 0 has room for heaps, from forever_used_ on.
+  std::size_t forever_used_ = 0;
+  std::size_t dirty_slots_ = 0;  ///< Empty ones.
+  std::size_t mapped_ = 0;
+  std::uint64_t next_look_ = 0;  ///< When something may be due.
+
+  static constexpr std::size_t kAddressBits = 47;
+  static constexpr std::size_t kHeaderWords = (std::size_t{1} << kAddressBits) / kSegmentBytes / 64;
+  std::uint64_t headers_[kHeaderWords]{};  ///< A bit for each segment with headers; atomic.
+};
+
+extern constinit Segments segments;
+
+}  // namespace geiger::heap

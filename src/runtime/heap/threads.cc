@@ -1,0 +1,200 @@
+#include "runtime/heap/threads.h"
+
+#include <pthread.h>
+
+#include <new>
+
+#include "runtime/heap/draws.h"
+#include "runtime/heap/lock.h"
+#include "runtime/heap/pages.h"
+#include "runtime/heap/samples.h"
+#include "runtime/heap/segments.h"
+
+namespace geiger::heap {
+
+// Its lists are below 0 and stay there.
+constinit Heap no_heap{.lists = [] {
+  std::array<List, kClasses> lists{};
+  for (List& list : lists) list.left = List::kNoHeap;
+  return lists;
+}()};
+
+thread_local constinit Heap* this_heap = &no_heap;
+
+namespace {
+
+// With more in the inbox of a heap without a thread, whoever frees the next block drains it.
+constexpr std::size_t kIdleBytes = std::size_t{64} << 10;
+
+// What a thread may keep back of what it freed for another one.
+constexpr std::uint32_t kOutboxBlocks = 32;
+constexpr std::uint32_t kOutboxBytes = 4096;
+
+/// Heaps, and what all of them share. Zero-initialised is valid.
+struct Pool {
+  Lock lock;
+  Heap* idle;
+  std::atomic<Heap*> all;
+  std::uint64_t heaps;  ///< Ever made.
+  std::atomic<std::uint64_t> forks;
+  std::uint64_t children;  ///< Forks of this process.
+  std::atomic<bool> is_prepared;
+  std::atomic<bool> has_key;
+  pthread_key_t key;
+};
+constinit Pool pool{};
+
+Heap* new_heap() {
+  void* const memory = segments.take_forever(sizeof(Heap));
+  if (memory == nullptr) return nullptr;
+  auto* const heap = new (memory) Heap{};
+  const Locked locked(pool.lock);
+  heap->number = pool.heaps++;
+  begin_draws(*heap);
+  heap->forks = pool.forks.load(std::memory_order_relaxed);
+  heap->next = pool.all.load(std::memory_order_relaxed);
+  pool.all.store(heap, std::memory_order_release);  // Pairs with all_heaps().
+  return heap;
+}
+
+/// Takes a heap out of the pool: `wanted`, or the one that came last. Null if it is not there.
+Heap* take_idle(Heap* wanted) {
+  const Locked locked(pool.lock);
+  Heap** link = &pool.idle;
+  while (*link != nullptr && wanted != nullptr && *link != wanted) link = &(*link)->next_idle;
+  Heap* const heap = *link;
+  if (heap == nullptr) return nullptr;
+  *link = heap->next_idle;
+  heap->is_idle.store(false, std::memory_order_relaxed);
+  return heap;
+}
+
+void put_idle(Heap& heap) {
+  const Locked locked(pool.lock);
+  heap.idle_bytes.store(0, std::memory_order_relaxed);
+  heap.is_idle.store(true, std::memory_order_relaxed);
+  heap.next_idle = pool.idle;
+  pool.idle = &heap;
+}
+
+/// Before a heap is used that a thread left behind: perhaps by not being in this process.
+void make_sure(Heap& heap) {
+  if (heap.forks == forks()) return;
+  recount(heap);
+  draw_afresh(heap);
+  heap.forks = forks();
+}
+
+/// Takes back what others freed, and gives back what is empty.
+void tidy(Heap& heap) {
+  const Busy busy(heap);
+  drain_inbox(heap);
+  give_empty_pages(heap);
+}
+
+/// A chain of blocks, `bytes` in all.
+void push_to_inbox(Heap& heap, Block* first, std::size_t bytes) {
+  Block* last = first;
+  while (last->next != nullptr) last = last->next;
+  Block* newest = heap.inbox.load(std::memory_order_relaxed);
+  do {
+    last->next = newest;
+  } while (!heap.inbox.compare_exchange_weak(newest, first, std::memory_order_release,
+                                             std::memory_order_relaxed));
+  if (!heap.is_idle.load(std::memory_order_relaxed)) return;
+  if (heap.idle_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes < kIdleBytes) return;
+  if (take_idle(&heap) == nullptr) return;
+  make_sure(heap);
+  tidy(heap);
+  put_idle(heap);
+}
+
+void end_thread(void* value) {
+  Heap* const heap = this_heap;
+  if (value != heap || heap == &no_heap) return;
+  send_outbox(*heap);
+  tidy(*heap);
+  this_heap = &no_heap;
+  put_idle(*heap);
+}
+
+void before_fork() {
+  pool.lock.lock();
+  samples_lock.lock();
+  segments.lock.lock();
+  ++pool.children;
+}
+
+void after_fork_in_parent() {
+  segments.lock.unlock();
+  samples_lock.unlock();
+  pool.lock.unlock();
+}
+
+/// All heaps but the caller's are in the pool then, except torn ones.
+void after_fork_in_child() {
+  segments.lock.reset();
+  samples_lock.reset();
+  pool.lock.reset();
+  pool.forks.fetch_add(1, std::memory_order_relaxed);
+  reseed_child(pool.children);
+  pool.children = 0;
+  pool.idle = nullptr;
+  if (this_heap != &no_heap) {
+    draw_afresh(*this_heap);
+    this_heap->forks = forks();
+  }
+  for (Heap* heap = all_heaps(); heap != nullptr; heap = heap->next) {
+    if (heap == this_heap || heap->is_busy.load(std::memory_order_relaxed)) continue;
+    put_idle(*heap);
+  }
+}
+
+}  // namespace
+
+void prepare_process() {
+  if (pool.is_prepared.exchange(true, std::memory_order_relaxed)) return;
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  pool.has_key.store(pthread_key_create(&pool.key, end_thread) == 0, std::memory_order_release);
+}
+
+Heap* begin_thread() {
+  Heap* heap = take_idle(nullptr);
+  if (heap == nullptr) heap = new_heap();
+  if (heap == nullptr) return nullptr;
+  make_sure(*heap);
+  this_heap = heap;
+  prepare_process();
+  // Without a key the heap of an ended thread is never adopted.
+  if (pool.has_key.load(std::memory_order_acquire)) pthread_setspecific(pool.key, heap);
+  return heap;
+}
+
+void free_remote(Heap& heap, Block* block, std::size_t bytes) {
+  block->next = nullptr;
+  Heap* const own = this_heap;
+  if (own == &no_heap) return push_to_inbox(heap, block, bytes);
+  Outbox& outbox = own->outbox;
+  if (outbox.to != &heap) {
+    send_outbox(*own);
+    outbox.to = &heap;
+  }
+  block->next = outbox.first;
+  outbox.first = block;
+  outbox.bytes += static_cast<std::uint32_t>(bytes);
+  if (++outbox.count == kOutboxBlocks || outbox.bytes >= kOutboxBytes) send_outbox(*own);
+}
+
+void send_outbox(Heap& heap) {
+  const Outbox sent = heap.outbox;
+  if (sent.first == nullptr) return;
+  heap.outbox = {sent.to, nullptr, 0, 0};
+  push_to_inbox(*sent.to, sent.first, sent.bytes);
+}
+
+std::uint64_t forks() { return pool.forks.load(std::memory_order_relaxed); }
+
+// Pairs with the release of new_heap().
+Heap* all_heaps() { return pool.all.load(std::memory_order_acquire); }
+
+}  // namespace geiger::heap
