@@ -106,7 +106,7 @@ base::Outcome<std::uint64_t> parse_guard_rate(const std::string& text) {
 void add_guard_option(CLI::App& run, run::RuntimeSettings& runtime) {
   const std::string help =
       "Detect use after free, overflows and wrong frees in a share of\n"
-      "the samples: --guard=1/16 (default) in one of 16, --guard=1 in all;\n"
+      "the samples: --guard=1/16 (default) one in 16, --guard=1 all;\n"
       "the program ends at the first wrong access (docs/guard.md)";
   run.add_flag("--guard{1/16}", help)->check([&runtime](const std::string& text) -> std::string {
     const auto rate = parse_guard_rate(text);
