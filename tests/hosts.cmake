@@ -187,10 +187,12 @@ endif()
 
 # Builds programs from Debian's sources, so it needs the network: ctest -C Suites -L suites.
 if(TARGET geiger_preload)
-  add_test(NAME changed_programs CONFIGURATIONS Suites
-    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/changed_programs.py)
-  set_tests_properties(changed_programs PROPERTIES LABELS suites TIMEOUT 1200
-    ENVIRONMENT "GEIGER_BUILD_DIR=${PROJECT_BINARY_DIR}")
+  foreach(name changed_programs known_bug)
+    add_test(NAME ${name} CONFIGURATIONS Suites
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/${name}.py)
+    set_tests_properties(${name} PROPERTIES LABELS suites TIMEOUT 1200
+      ENVIRONMENT "GEIGER_BUILD_DIR=${PROJECT_BINARY_DIR}")
+  endforeach()
 endif()
 
 # Minutes under an emulator: ctest -C Suites -L valgrind.

@@ -19,7 +19,8 @@ import harness  # noqa: E402
 GEIGER = harness.BUILD / "bin" / "geiger"
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 BARE = "bare"
-INTERVALS = {"512KiB": 512 * harness.KIB, "4KiB": 4 * harness.KIB}
+INTERVALS = ("512KiB", "4KiB")
+GUARDED = " guarded"  # ends the name of a mode in which every sample is guarded
 
 
 class NotHere(Exception):
@@ -54,8 +55,11 @@ class Recorded:
     drops: int = 0
     failed_self_checks: int = 0
     unreadable: int = 0
+    guarded: int = 0
+    not_guarded: int = 0
+    faults: list[str] = dataclasses.field(default_factory=list)
 
-    def add(self, trace):
+    def add(self, trace, is_guarded):
         done = subprocess.run([GEIGER, "summary", "--json", trace], capture_output=True,
                               check=False)
         if done.returncode != 0:
@@ -66,6 +70,19 @@ class Recorded:
         self.samples += document["samples"]
         self.drops += sum(document["drops"].values())
         self.failed_self_checks += not document["self_check"]["passed"]
+        if is_guarded:
+            self.add_faults(trace)
+
+    def add_faults(self, trace):
+        done = subprocess.run([GEIGER, "faults", "--json", "--top", "0", trace],
+                              capture_output=True, check=False)
+        if done.returncode != 0:
+            self.faults.append(f"geiger faults: {done.stderr.decode(errors='replace')}")
+            return
+        document = json.loads(done.stdout)
+        self.guarded += document["guarding"]["guarded"]
+        self.not_guarded += document["guarding"]["samples"] - document["guarding"]["guarded"]
+        self.faults += [fault["sentence"] for fault in document["faults"]]
 
 
 class Surroundings:
@@ -77,6 +94,7 @@ class Surroundings:
 
     def __init__(self, mode, directory, traces):
         self.mode = mode
+        self.is_guarded = mode.endswith(GUARDED)
         self.directory = pathlib.Path(directory)
         self.traces = pathlib.Path(traces)
         self.recorded = Recorded()
@@ -88,7 +106,9 @@ class Surroundings:
             return []
         self.calls += 1
         trace = self.traces / f"{self.calls}.geiger"
-        return [str(GEIGER), "run", "-q", "--no-symbolize", "--interval", self.mode, "-o",
+        interval = self.mode.removesuffix(GUARDED)
+        guard = ["--guard=1"] if self.is_guarded else []
+        return [str(GEIGER), "run", "-q", "--no-symbolize", "--interval", interval, *guard, "-o",
                 str(trace), "--"]
 
     def run(self, command, env=None, cwd=None, timeout=600, data=b"", before=()):
@@ -115,7 +135,7 @@ class Surroundings:
 
     def read_traces(self):
         for trace in sorted(self.traces.iterdir()):
-            self.recorded.add(trace)
+            self.recorded.add(trace, self.is_guarded)
         return self.recorded
 
 

@@ -105,8 +105,8 @@ base::Outcome<std::uint64_t> parse_guard_rate(const std::string& text) {
 
 void add_guard_option(CLI::App& run, run::RuntimeSettings& runtime) {
   const std::string help =
-      "Find use after free, overflows and wrong frees of this share\n"
-      "of the samples: --guard=1 all, --guard=1/16 (default) one in 16;\n"
+      "Detect use after free, overflows and wrong frees in a share of\n"
+      "the samples: --guard=1/16 (default) one in 16, --guard=1 all;\n"
       "the program ends at the first wrong access (docs/guard.md)";
   run.add_flag("--guard{1/16}", help)->check([&runtime](const std::string& text) -> std::string {
     const auto rate = parse_guard_rate(text);
