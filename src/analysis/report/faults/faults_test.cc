@@ -145,7 +145,7 @@ TEST(Faults, TextHasEachStackWithItsThread) {
             "    main  app.cc:9\n"
             "\n"
             "Guarded: 7 objects of 20 sampled (1 in 16 samples is chosen). 2 chosen ones were "
-            "too large. 1 found\nno room. Wrong uses of other objects are not seen.\n");
+            "too large. 1 found\nall slots in use. Wrong uses of other objects are not seen.\n");
 }
 
 TEST(Faults, NoFaultIsNoAllClear) {

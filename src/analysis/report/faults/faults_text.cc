@@ -62,10 +62,10 @@ std::string extent(const FaultsReport& report) {
                         guarding.large == 1 ? "one was" : "ones were");
   }
   if (guarding.full > 0) {
-    text += fmt::format(" {} found no room.", present::exact_count(guarding.full));
+    text += fmt::format(" {} found all slots in use.", present::exact_count(guarding.full));
   }
   for (const std::string& obstacle : guarding.obstacles) {
-    text += fmt::format(" Not all the time: {}.", obstacle);
+    text += fmt::format(" Off at times: {}.", obstacle);
   }
   return text + " Wrong uses of other objects are not seen.";
 }
