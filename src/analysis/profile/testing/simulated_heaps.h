@@ -26,7 +26,13 @@ class Heap {
   explicit Heap(std::uint64_t seed) : generator_(seed) {
     recording_.epochs.push_back(
         {kInterval, estimation::rate_of_interval(static_cast<double>(kInterval))});
-    recording_.stacks.resize(2);
+    // Two functions: stacks that read alike would be one site.
+    for (const std::uint32_t site : {0U, 1U}) {
+      Location location;
+      location.vaddr = 0x1000 + 0x10 * Address{site};
+      recording_.locations.push_back(location);
+      recording_.stacks.push_back({{site}, false});
+    }
     Process process;
     process.start = 1'000'000'000;
     process.end = process.start + static_cast<Nanoseconds>(kNanoseconds);
