@@ -35,12 +35,12 @@ NEVER_EXPORTED = {"mallinfo", "mallinfo2", "malloc_trim", "malloc_info",
 
 
 class Checks:
-    """Of one library. For a unittest.TestCase, which has library(), golden, banned and
+    """Of one library. For a unittest.TestCase, which has binary(), golden, banned and
     newest_glibc."""
 
     @classmethod
     def tool(cls, *arguments):
-        return subprocess.run([*arguments, str(cls.library())], check=True, capture_output=True,
+        return subprocess.run([*arguments, str(cls.binary())], check=True, capture_output=True,
                               text=True).stdout
 
     @classmethod
@@ -114,7 +114,7 @@ class Checks:
 
 class PreloadLibrary(Checks, unittest.TestCase):
     newest_glibc = (2, 17)
-    library = staticmethod(harness.preload_library)
+    binary = staticmethod(harness.preload_library)
     golden = GOLDEN / "exports.txt"
     banned = BANNED
 
@@ -140,7 +140,7 @@ class PreloadLibrary(Checks, unittest.TestCase):
 
 class AllocatorLibrary(Checks, unittest.TestCase):
     newest_glibc = (2, 34)  # Of the system that it is built on: pthread_key_create.
-    library = staticmethod(harness.allocator_library)
+    binary = staticmethod(harness.allocator_library)
     golden = GOLDEN / "heap_exports.txt"
     # Its key is how it learns of ends of threads.
     banned = re.compile(BANNED.pattern.replace("pthread_key.*|pthread_[gs]etspecific|", ""))

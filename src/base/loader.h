@@ -11,7 +11,7 @@ namespace geiger::base {
 /// The first of the loaded modules, the executable; null: not known.
 [[nodiscard]] const link_map* first_module();
 
-/// The first definition of a function, in the order of the loader's list; null: there is none.
+/// The first definition of a function, in the order of the loader's list; null: not found.
 [[nodiscard]] void* find_function(const char* name);
 
 /// Where the first thread's stack begins: argc, arguments, environment; null: not known.

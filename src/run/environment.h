@@ -20,7 +20,7 @@ struct RuntimeSettings {
   std::uint64_t live = 0;        ///< Live samples to keep track of; 0: the runtime's default.
   std::uint64_t guard_rate = 0;  ///< One in so many samples is guarded; 0: none.
   bool aggregates = false;       ///< Counts samples that are alike.
-  std::string broker;            ///< Digits of a TraceBroker; empty: there is none.
+  std::string broker;            ///< Digits of a TraceBroker; empty: no broker.
   std::optional<std::uint64_t> seed;
   bool is_pure = false;
   bool uses_frame_pointers = false;

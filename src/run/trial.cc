@@ -47,7 +47,7 @@ base::Outcome<Trial> run_trial(const std::vector<std::string>& program,
     return base::Failure{"cannot start a process: " + std::generic_category().message(errno)};
   }
   if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);  // Nobody would wait for it.
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // Ends with geiger, which waits for it.
     redirect(shows_output);
     const int error = become(program, environment);
     const auto written = write(refusal.get(), &error, sizeof error);

@@ -6,36 +6,19 @@
 // side: p > 1e-6). What mistakes show stands with the tests.
 #include <gtest/gtest.h>
 
-#include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 #include <vector>
 
 #include "sampling/list_sampler.h"
 #include "sampling/test_geometric_law.h"
 #include "sampling/test_list_heap.h"
+#include "sampling/test_score.h"
 
 namespace geiger::sampling {
 namespace {
 
 double inclusion(std::uint64_t size, std::uint64_t interval) {
   return 1 - survival(std::max<std::uint64_t>(size, 1), interval);
-}
-
-// Independent trials with their expectation.
-struct Score {
-  double excess = 0, variance = 0;
-
-  void add(bool is_hit, double probability) {
-    excess += is_hit - probability;
-    variance += probability * (1 - probability);
-  }
-  [[nodiscard]] double z() const { return excess / std::sqrt(variance); }
-};
-
-// Neither more nor less spread than squares of standard normal variables.
-void expect_chi_square(double statistic, double freedom, const char* what) {
-  EXPECT_GT(boost::math::gamma_q(freedom / 2, statistic / 2), 1e-6) << what << ": " << statistic;
-  EXPECT_GT(boost::math::gamma_p(freedom / 2, statistic / 2), 1e-6) << what << ": " << statistic;
 }
 
 // What objects of one program were sampled: all, by size, and those behind a sample of their class.

@@ -108,7 +108,7 @@ void publish(Slot& slot, void* block);
 /// nearer to the address, and of two as near the one that lives. Null: the address is not ours.
 [[nodiscard]] Slot* nearest_slot(Address address);
 
-/// Takes it upon the caller to end the object. False: it does not live, or another thread ends it.
+/// Claims the object, for the caller to end. False: it does not live, or another thread ends it.
 [[nodiscard]] bool claim(Slot& slot);
 /// The object of a claimed slot lives on.
 void restore(Slot& slot);

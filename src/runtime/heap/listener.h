@@ -1,4 +1,5 @@
-// The seam to whoever records samples: the allocator draws, places and frees, the listener is told.
+// The interface to a recorder of samples: the allocator draws, places and frees, and calls the
+// listener.
 //
 // Draws never stop: without a listener they go on at kDefaultInterval and are dropped, so that a
 // recording can begin at any instant, and so that "off" executes what "on" does.

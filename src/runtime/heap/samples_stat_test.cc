@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 #include <thread>
 #include <vector>
@@ -20,10 +19,13 @@
 #include "runtime/heap/test_listener.h"
 #include "sampling/prng.h"
 #include "sampling/test_geometric_law.h"
+#include "sampling/test_score.h"
 
 namespace geiger::heap {
 namespace {
 
+using sampling::expect_chi_square;
+using sampling::Score;
 using sampling::thread_seed;
 using sampling::Xoshiro256pp;
 
@@ -32,25 +34,6 @@ constexpr std::size_t kLargest = 12'400;
 double inclusion(std::size_t size, std::uint64_t interval) {
   if (size >= interval) return 1;
   return 1 - sampling::survival(std::max<std::size_t>(size, 1), interval);
-}
-
-struct Score {
-  double excess = 0, variance = 0;
-
-  void add(bool is_hit, double probability) {
-    excess += is_hit - probability;
-    variance += probability * (1 - probability);
-  }
-  void add(const Score& other) {
-    excess += other.excess;
-    variance += other.variance;
-  }
-  [[nodiscard]] double z() const { return excess / std::sqrt(variance); }
-};
-
-void expect_chi_square(double statistic, double freedom, const char* what) {
-  EXPECT_GT(boost::math::gamma_q(freedom / 2, statistic / 2), 1e-6) << what << ": " << statistic;
-  EXPECT_GT(boost::math::gamma_p(freedom / 2, statistic / 2), 1e-6) << what << ": " << statistic;
 }
 
 // What was sampled of a program's objects, all together and by size.

@@ -3,7 +3,7 @@
 // Free slots stay dirty (with what was in them) for kDecay, in the hope of being used again; then
 // they are given back to the system, and segments without a used slot are unmapped. So are
 // mappings of huge objects: freed ones are kept whole and may be cut and joined for others. There
-// is no thread for this: whoever takes or gives back memory looks at the clock.
+// is no background thread: each call that takes or gives back memory checks the clock.
 //
 // Threads: all, under one lock; is_mapped() without. Fork: see threads.h. Allocates: never from
 // heaps.

@@ -23,7 +23,7 @@ thread_local constinit Heap* this_heap = &no_heap;
 
 namespace {
 
-// With more in the inbox of a heap without a thread, whoever frees the next block drains it.
+// With more in the inbox of a heap without a thread, the next thread that frees into it drains it.
 constexpr std::size_t kIdleBytes = std::size_t{64} << 10;
 
 // What a thread may keep back of what it freed for another one.

@@ -109,7 +109,7 @@ std::string happened(const Fault& fault, const FaultLine& line) {
     case FaultKind::kBypassingFree:
       return fmt::format(
           "{} frees an object of {}{} by a free that geiger does not see (RTLD_DEEPBIND, or a "
-          "library's own), which guard mode cannot serve: this is no fault of the program",
+          "library's own), which guard mode does not support: this is not a bug of the program",
           who, present::plural(fault.bytes, "byte"), done_to(line, "allocated"));
   }
   return "";

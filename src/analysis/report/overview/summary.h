@@ -80,7 +80,7 @@ struct SummaryReport {
   /// The finding about the program's own mappings, where they are more than its live heap ever was.
   std::optional<Finding> mapped_finding;
   std::string fault;  ///< The sentence on the first fault of a guarded run; empty: none was seen.
-  std::string leak;   ///< The sentence on the first leak suspect; empty where there is none.
+  std::string leak;   ///< The sentence on the first leak suspect; empty without suspects.
   /// That a site may be one, or that none was looked for; else empty.
   std::string leak_note;
   std::uint64_t samples = 0;  ///< Certain ones included.

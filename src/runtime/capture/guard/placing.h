@@ -42,8 +42,8 @@ void note_allocation(const void* address, Segment& segment, const ThreadState& s
 /// The bytes that the program may use at an address that is guarded; 0: no object lives there.
 [[nodiscard]] std::size_t guarded_bytes(const void* object);
 
-/// Takes it upon the caller to end the guarded object that is handed to free. Null: there is none,
-/// which has been reported.
+/// Claims the guarded object that is being freed, for the caller to end. Null: no object lives at
+/// this address; the wrong free has been reported.
 [[nodiscard]] guard::Slot* hold(const void* object, const unwind::Registers& caller);
 
 /// What a wrong free of this address would have handed to the allocator; null: not known.
