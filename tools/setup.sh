@@ -13,7 +13,7 @@ set -eu
 
 build='g++ cmake ninja-build binutils pkg-config libcli11-dev libfmt-dev libboost-math-dev
   libdw-dev libelf-dev libcpp-httplib-dev libncurses-dev libprotozero-dev libsimdjson-dev
-  libsqlite3-dev libzstd-dev llvm-14-dev robin-map-dev zlib1g-dev systemtap-sdt-dev
+  libsqlite3-dev libxxhash-dev libzstd-dev llvm-14-dev robin-map-dev zlib1g-dev systemtap-sdt-dev
   liblttng-ust-dev scdoc libzydis-dev'
 test='python3 python3-jsonschema libgtest-dev libgmock-dev nlohmann-json3-dev procps util-linux
   gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler strace valgrind gdb clang

@@ -1,11 +1,11 @@
 #include "analysis/ingest/chunk.h"
 
 #include <zlib.h>
-#include <zstd.h>
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
+
+#include "analysis/ingest/zstd_frame.h"
 
 namespace geiger::ingest {
 namespace {
@@ -28,34 +28,9 @@ bool is_bomb(std::uint64_t raw_bytes, std::uint64_t stored_bytes) {
 
 /// Empty when the compressor refuses, does not help, or helps beyond belief.
 std::string compress(std::string_view payload) {
-  std::string packed(ZSTD_compressBound(payload.size()), '\0');
-  const std::size_t size =
-      ZSTD_compress(packed.data(), packed.size(), payload.data(), payload.size(), kLevel);
-  // The numbers of errors are larger than any size.
-  if (size >= payload.size() || is_bomb(payload.size(), size)) return {};
-  packed.resize(size);
+  std::string packed = zstd_frame_of(payload, kLevel);
+  if (packed.size() >= payload.size() || is_bomb(payload.size(), packed.size())) return {};
   return packed;
-}
-
-/// Unpacks one zstd frame of exactly `size` bytes, block by block, so that a
-/// false size costs no memory.
-std::optional<std::string> decompress(std::string_view stored, std::uint64_t size) {
-  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
-                                                                     &ZSTD_freeDCtx);
-  std::string block(ZSTD_DStreamOutSize(), '\0');
-  std::string payload;
-  ZSTD_inBuffer input{stored.data(), stored.size(), 0};
-  std::size_t left = 1;
-  while (left != 0) {
-    ZSTD_outBuffer output{block.data(), block.size(), 0};
-    const std::size_t before = input.pos;
-    left = ZSTD_decompressStream(context.get(), &output, &input);
-    if (ZSTD_isError(left) != 0 || payload.size() + output.pos > size) return std::nullopt;
-    if (left != 0 && output.pos == 0 && input.pos == before) return std::nullopt;
-    payload.append(block.data(), output.pos);
-  }
-  if (payload.size() != size || input.pos != input.size) return std::nullopt;
-  return payload;
 }
 
 std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) & ~std::uint64_t{7}; }
@@ -173,7 +148,7 @@ base::Outcome<std::string> decode_chunk(const ChunkHeader& header, std::string_v
     return std::string(stored);
   }
   std::optional<std::string> payload;
-  if (header.codec == trace::Codec::kZstd) payload = decompress(stored, header.raw_bytes);
+  if (header.codec == trace::Codec::kZstd) payload = from_zstd_frame(stored, header.raw_bytes);
   if (!payload) return base::Failure{"a chunk that cannot be unpacked"};
   return std::move(*payload);
 }

@@ -1,0 +1,37 @@
+#include "analysis/ingest/zstd_frame.h"
+
+#include <zstd.h>
+
+#include <memory>
+
+namespace geiger::ingest {
+
+std::string zstd_frame_of(std::string_view bytes, int level) {
+  std::string frame(ZSTD_compressBound(bytes.size()), '\0');
+  const std::size_t size =
+      ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), level);
+  if (ZSTD_isError(size) != 0) return {};
+  frame.resize(size);
+  return frame;
+}
+
+std::optional<std::string> from_zstd_frame(std::string_view stored, std::uint64_t size) {
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
+                                                                     &ZSTD_freeDCtx);
+  std::string block(ZSTD_DStreamOutSize(), '\0');
+  std::string payload;
+  ZSTD_inBuffer input{stored.data(), stored.size(), 0};
+  std::size_t left = 1;
+  while (left != 0) {
+    ZSTD_outBuffer output{block.data(), block.size(), 0};
+    const std::size_t before = input.pos;
+    left = ZSTD_decompressStream(context.get(), &output, &input);
+    if (ZSTD_isError(left) != 0 || payload.size() + output.pos > size) return std::nullopt;
+    if (left != 0 && output.pos == 0 && input.pos == before) return std::nullopt;
+    payload.append(block.data(), output.pos);
+  }
+  if (payload.size() != size || input.pos != input.size) return std::nullopt;
+  return payload;
+}
+
+}  // namespace geiger::ingest

@@ -1,0 +1,19 @@
+// Bytes in one frame of zstd.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace geiger::ingest {
+
+/// Empty if the compressor refuses; the frame of anything, nothing included, is not empty.
+[[nodiscard]] std::string zstd_frame_of(std::string_view bytes, int level);
+
+/// Unpacks one frame of exactly `size` bytes, block by block, so that a false size costs no
+/// memory. Nothing where it is no such frame.
+[[nodiscard]] std::optional<std::string> from_zstd_frame(std::string_view frame,
+                                                         std::uint64_t size);
+
+}  // namespace geiger::ingest

@@ -1,0 +1,241 @@
+#include "fleet/document/document.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "analysis/profile/profile.h"
+#include "analysis/profile/testing/test_recording.h"
+#include "fleet/document/cut.h"
+#include "fleet/document/encoding.h"
+#include "fleet/document/ids.h"
+#include "fleet/document/limits.h"
+#include "fleet/document/recall.h"
+
+namespace geiger::fleet {
+namespace {
+
+using profile::Kind;
+
+constexpr Nanoseconds kSecond = 1'000'000'000;
+/// A multiple of the grid, and the process starts 100 s later.
+constexpr std::int64_t kMidnight = 1'700'000'400 / kGrid * kGrid;
+const Origin kOrigin{"shop", "1.0", "web-1", {{"zone", "b"}}};
+
+/// A process of 1,500 s with random objects: windows of 500, 600 and 400 s.
+profile::Recording random_recording(std::uint64_t seed, int objects = 2000) {
+  profile::TestRecording test(4096);
+  profile::Process& process = test.recording.processes[0];
+  process.start = 50 * kSecond;
+  process.start_realtime = static_cast<Nanoseconds>(kMidnight + 100) * kSecond;
+  process.end = process.start + 1500 * kSecond;
+  test.recording.threads.emplace_back().bytes = 123'456;
+  std::mt19937_64 random(seed);
+  const auto main = test.location({"main"});
+  std::vector<std::uint32_t> stacks;
+  for (int i = 0; i < 20; ++i) stacks.push_back(test.stack({test.location({}), main}, i == 7));
+  for (int i = 0; i < objects; ++i) {
+    const Nanoseconds time = process.start + random() % (1500 * kSecond);
+    const Nanoseconds end = time + random() % (1000 * kSecond);
+    profile::Sample& sample = test.sample(stacks[random() % stacks.size()], 16 << random() % 12,
+                                          time, end < process.end ? end : 0);
+    sample.is_certain = sample.requested >= 4096;
+  }
+  return test.recording;
+}
+
+std::vector<Document> documents_of(const profile::Recording& recording) {
+  auto documents = cut(recording, kOrigin);
+  EXPECT_TRUE(documents.has_value()) << documents.reason();
+  return std::move(documents.value());
+}
+
+/// What Recall makes of documents, as a store would add them up.
+profile::Recording recalled(const std::vector<Document>& documents, Kind kind) {
+  Recall recall(kind);
+  HostSums host;
+  host.host = documents.front().window.key.host;
+  std::map<std::tuple<StackId, Bytes, Bytes, std::uint32_t, bool>, SummedRow> sums;
+  for (const Document& document : documents) {
+    host.interval = std::max(host.interval, document.window.interval);
+    for (const CountRow& row : document.counts) {
+      SummedRow& sum = sums[{row.stack, row.size, row.interval, row.thinning, row.is_certain}];
+      sum = {row.stack,
+             row.size,
+             row.interval,
+             row.thinning,
+             row.is_certain,
+             sum.allocated + row.allocated,
+             sum.live_ms + row.live * document.window.recorded_ms};
+    }
+  }
+  recall.add_host(host);
+  for (const auto& [key, row] : sums) recall.add(row);
+  for (const Document& document : documents) {
+    for (const Location& location : document.locations) recall.add_location(location);
+    for (const Stack& stack : document.stacks) recall.add_stack(stack);
+  }
+  EXPECT_TRUE(recall.missing_stacks().empty());
+  return recall.finish();
+}
+
+TEST(Cut, WindowsOfTheGridAddUpToTheRecording) {
+  const profile::Recording recording = random_recording(1);
+  const std::vector<Document> documents = documents_of(recording);
+  ASSERT_EQ(documents.size(), 3U);
+  EXPECT_EQ(documents[0].window.key.started, kMidnight);
+  EXPECT_EQ(documents[2].window.key.started, kMidnight + 2 * kGrid);
+  EXPECT_EQ(documents[0].window.recorded_ms, 500'000U);
+  EXPECT_EQ(documents[1].window.recorded_ms, 600'000U);
+  EXPECT_EQ(documents[2].window.recorded_ms, 400'000U);
+  // Only their sum is known.
+  EXPECT_FALSE(documents[2].window.exact_bytes.has_value());
+  std::uint64_t allocated = 0;
+  for (const Document& document : documents) {
+    for (const CountRow& row : document.counts) allocated += row.allocated;
+  }
+  EXPECT_EQ(allocated, recording.samples.size());
+}
+
+TEST(Cut, LiveIsWhatLivesAtTheEndOfTheWindow) {
+  const profile::Recording recording = random_recording(2);
+  const std::vector<Document> documents = documents_of(recording);
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    const Nanoseconds end =
+        recording.processes[0].start + (500 + 600 * static_cast<Nanoseconds>(i)) * kSecond;
+    std::uint64_t live = 0, expected = 0;
+    for (const CountRow& row : documents[i].counts) live += row.live;
+    for (const profile::Sample& sample : recording.samples) {
+      const bool is_live = sample.free_time == 0 || sample.free_time > end;
+      expected += static_cast<std::uint64_t>(sample.time <= end && is_live);
+    }
+    EXPECT_EQ(live, expected) << i;
+  }
+}
+
+TEST(Cut, AProcessOfOneWindowHasItsExactTotal) {
+  profile::Recording recording = random_recording(3, 50);
+  std::erase_if(recording.samples, [&](const profile::Sample& sample) {
+    return sample.time > recording.processes[0].start + 200 * kSecond;
+  });
+  recording.processes[0].end = recording.processes[0].start + 300 * kSecond;
+  const std::vector<Document> documents = documents_of(recording);
+  ASSERT_EQ(documents.size(), 1U);
+  EXPECT_EQ(documents[0].window.exact_bytes, 123'456U);
+}
+
+TEST(Cut, TooManyRowsKeepTheirTotal) {
+  profile::Recording recording = random_recording(4, 1);
+  recording.samples.clear();
+  for (std::uint32_t i = 0; i < 80'000; ++i) {
+    recording.locations.push_back({0, 0x100 + i, 0, {}});
+    recording.stacks.push_back(
+        {{static_cast<std::uint32_t>(recording.locations.size() - 1)}, false});
+    profile::Sample& sample = recording.samples.emplace_back();
+    sample.stack = static_cast<std::uint32_t>(recording.stacks.size() - 1);
+    sample.requested = 16 + i % 7;
+    sample.time = recording.processes[0].start + 1;
+  }
+  const Document document = documents_of(recording).front();
+  EXPECT_LE(document.counts.size(), kMostRows);
+  std::uint64_t allocated = 0, untold = 0;
+  const StackId rest = document.stacks.back().id;
+  for (const CountRow& row : document.counts) {
+    allocated += row.allocated;
+    if (row.stack == rest) untold += row.allocated;
+  }
+  EXPECT_EQ(allocated, 80'000U);
+  EXPECT_GT(untold, 30'000U);
+  EXPECT_EQ(problem_with(document), std::nullopt);
+}
+
+TEST(Encoding, ReturnsWhatWasPacked) {
+  for (const Document& document : documents_of(random_recording(5))) {
+    const std::string bytes = pack(document);
+    EXPECT_EQ(bytes, pack(document));
+    const auto read = unpack(bytes);
+    ASSERT_TRUE(read.has_value()) << read.reason();
+    EXPECT_EQ(read->window.key, document.window.key);
+    EXPECT_EQ(read->counts, document.counts);
+    EXPECT_EQ(content_of(read.value()), content_of(document));
+    EXPECT_EQ(pack(read.value()), bytes);
+    ASSERT_EQ(read->stacks.size(), document.stacks.size());
+    for (std::size_t i = 0; i < document.stacks.size(); ++i) {
+      EXPECT_EQ(read->stacks[i].id, document.stacks[i].id);
+    }
+  }
+}
+
+TEST(Encoding, ContentIsOfTheCountsAndNotOfTheStacksSentAlong) {
+  Document document = documents_of(random_recording(6)).front();
+  const std::uint64_t content = content_of(document);
+  document.stacks.clear();
+  document.locations.clear();
+  EXPECT_EQ(content_of(document), content);
+  ++document.counts[0].live;
+  EXPECT_NE(content_of(document), content);
+}
+
+TEST(Encoding, AnyBytesAreReadOrRefused) {
+  std::mt19937_64 random(7);
+  const std::string bytes = pack(documents_of(random_recording(8, 100)).front());
+  for (std::size_t size = 0; size < bytes.size(); size += 7) {
+    EXPECT_FALSE(unpack(bytes.substr(0, size)).has_value()) << size;
+  }
+  int read = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string damaged = bytes;
+    for (int k = 0; k < 3; ++k) damaged[random() % damaged.size()] = static_cast<char>(random());
+    const auto document = unpack(damaged);
+    if (document.has_value()) ++read;
+    EXPECT_TRUE(document.has_value() || !document.reason().empty());
+  }
+  EXPECT_LT(read, 20'000);
+}
+
+TEST(Recall, IsTheRecordingToEveryEstimate) {
+  const profile::Recording recording = random_recording(9);
+  const std::vector<Document> documents = documents_of(recording);
+  const profile::Recording same = recalled(documents, Kind::kAllocated);
+  EXPECT_EQ(total(recording, select(recording, Kind::kAllocated)),
+            total(same, select(same, Kind::kAllocated)));
+}
+
+TEST(Recall, LiveIsWeightedByTheLengthOfItsWindow) {
+  const profile::Recording recording = random_recording(10);
+  const std::vector<Document> documents = documents_of(recording);
+  const profile::Recording same = recalled(documents, Kind::kLiveAtEnd);
+  double expected = 0;
+  for (const Document& document : documents) {
+    for (const CountRow& row : document.counts) {
+      expected += static_cast<double>(row.live * document.window.recorded_ms);
+    }
+  }
+  double counted = 0;
+  for (const profile::Tally& tally : same.tallies) counted += static_cast<double>(tally.allocated);
+  EXPECT_EQ(counted, expected);
+}
+
+TEST(Recall, AStackThatDidNotComeHasAFrameThatSaysSo) {
+  Recall recall(Kind::kAllocated);
+  HostSums host;
+  host.interval = 1024;
+  recall.add_host(host);
+  recall.add({.stack = 5, .size = 16, .interval = 1024, .allocated = 3});
+  EXPECT_EQ(recall.missing_stacks(), std::vector<StackId>{5});
+  const profile::Recording recording = recall.finish();
+  const profile::Stack& stack = recording.stacks[recording.tallies[0].alike.stack];
+  const std::uint32_t frame = recording.locations[stack.locations[0]].frames[0];
+  EXPECT_EQ(recording.frames[frame].function, "[stack not sent yet]");
+}
+
+TEST(Limits, NamesAreText) {
+  EXPECT_FALSE(problem_with_name("web-1.example.org").has_value());
+  EXPECT_TRUE(problem_with_name("").has_value());
+  EXPECT_TRUE(problem_with_name("two\nlines").has_value());
+  EXPECT_TRUE(problem_with_name(std::string(201, 'x')).has_value());
+}
+
+}  // namespace
+}  // namespace geiger::fleet

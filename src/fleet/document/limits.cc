@@ -1,0 +1,70 @@
+#include "fleet/document/limits.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace geiger::fleet {
+namespace {
+
+constexpr std::size_t kMostName = 200;
+/// No process has or counts as much. Samples times milliseconds stay below 2^60, so that a fleet of
+/// honest hosts never comes near 2^63.
+constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 50;
+constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 28;
+constexpr std::uint64_t kMostMilliseconds = std::uint64_t{1} << 32;
+/// From 2001 to 2286: seconds, and not milliseconds.
+constexpr std::int64_t kFirstSecond = 1'000'000'000, kLastSecond = 9'999'999'999;
+
+bool has_key_order(const std::vector<CountRow>& rows) {
+  const auto key = [](const CountRow& row) {
+    return std::tie(row.stack, row.size, row.interval, row.thinning, row.is_certain);
+  };
+  return std::ranges::adjacent_find(rows, [&](const CountRow& a, const CountRow& b) {
+           return !(key(a) < key(b));
+         }) == rows.end();
+}
+
+bool is_possible(const CountRow& row) {
+  return row.interval >= 1 && std::max(row.size, row.interval) <= kMostNumber &&
+         std::max(row.allocated, row.live) <= kMostSamples;
+}
+
+std::optional<std::string> problem_with(const Window& window) {
+  for (const std::string* name : {&window.key.service, &window.key.version, &window.key.host}) {
+    if (const auto problem = problem_with_name(*name)) return problem;
+  }
+  if (window.key.started < kFirstSecond || window.key.started > kLastSecond) {
+    return "its time is not one in seconds since 1970";
+  }
+  if (window.labels.size() > kMostLabels) return "it has more labels than any document";
+  if (window.recorded_ms > window.alive_ms) return "it was recorded for longer than it ran";
+  if (window.alive_ms > kMostMilliseconds) return "it lasts longer than any document";
+  const auto largest = std::max({window.interval, window.exact_bytes.value_or(0),
+                                 window.unsettled_bytes, window.rss_byte_seconds, window.trials,
+                                 window.hits, window.dropped, window.sequence});
+  if (largest > kMostNumber) return "it has numbers that no process reaches";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> problem_with_name(std::string_view text) {
+  if (text.empty()) return "a name is empty";
+  if (text.size() > kMostName) return "a name is longer than 200 bytes";
+  const bool has_controls = std::ranges::any_of(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; });
+  if (has_controls) return "a name has control characters";
+  return std::nullopt;
+}
+
+std::optional<std::string> problem_with(const Document& document) {
+  if (auto problem = problem_with(document.window)) return problem;
+  if (document.counts.size() > kMostRows) return "it has more rows than any document";
+  if (!has_key_order(document.counts)) return "its rows are not in order";
+  if (!std::ranges::all_of(document.counts, is_possible)) {
+    return "it has numbers that no process reaches";
+  }
+  return std::nullopt;
+}
+
+}  // namespace geiger::fleet
