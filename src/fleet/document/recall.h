@@ -58,6 +58,7 @@ class Recall {
 
   /// Stacks that rows refer to and that were not given yet.
   [[nodiscard]] std::vector<StackId> missing_stacks() const;
+  [[nodiscard]] bool has_location(LocationId id) const { return locations_.contains(id); }
   void add_location(const Location& location);
   /// Its locations were added before.
   void add_stack(const Stack& stack);

@@ -1,0 +1,45 @@
+// Where documents are sent.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/outcome.h"
+
+namespace geiger::fleet {
+
+/// What a sink did with a document.
+struct Delivery {
+  enum class What : std::uint8_t {
+    kTaken,    ///< It is kept, now or since an earlier time.
+    kLater,    ///< Not now: try again.
+    kRefused,  ///< Never: it would be refused again.
+  };
+  What what = What::kTaken;
+  std::string why;                                  ///< Unless it was taken: a clause.
+  std::optional<std::chrono::seconds> retry_after;  ///< As the sink asks for, of kLater.
+};
+
+class Sink {
+ public:
+  Sink() = default;
+  virtual ~Sink() = default;
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+
+  /// Sends a packed document (document/encoding.h). Once it is taken it survives a crash of the
+  /// receiver.
+  [[nodiscard]] virtual Delivery send(std::string_view packed) = 0;
+};
+
+/// A file (a path, or file://PATH), which is made if there is none.
+[[nodiscard]] base::Outcome<std::unique_ptr<Sink>> open_sink(const std::string& url);
+
+/// The path that a URL of a file names; a path names itself. Nothing for URLs of other kinds.
+[[nodiscard]] std::optional<std::string> path_of_url(const std::string& url);
+
+}  // namespace geiger::fleet

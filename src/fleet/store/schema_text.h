@@ -1,0 +1,6 @@
+// The text of schema.sql.
+#pragma once
+
+namespace geiger::fleet {
+extern const char* const kSchema;
+}  // namespace geiger::fleet

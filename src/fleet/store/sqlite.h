@@ -1,0 +1,89 @@
+// SQLite with its statements as values. Failures are exceptions (DatabaseError): callers turn them
+// into outcomes where they leave the store.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace geiger::fleet {
+
+class DatabaseError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Statement {
+ public:
+  Statement(sqlite3* database, std::string_view text);
+
+  /// Binds the next parameter, from the first on after reset().
+  Statement& bind(std::string_view text);
+  Statement& bind(std::int64_t number);
+  Statement& bind(std::uint64_t number) { return bind(static_cast<std::int64_t>(number)); }
+  Statement& bind(std::uint32_t number) { return bind(std::int64_t{number}); }
+  Statement& bind(bool is_true) { return bind(std::int64_t{is_true}); }
+  Statement& bind(const std::optional<std::uint64_t>& number);
+
+  /// Whether there is a row (another one).
+  [[nodiscard]] bool next();
+  /// Runs it to its end and makes it ready to run again.
+  void run();
+  /// Makes it ready to run again.
+  Statement& reset();
+
+  /// Of the row, from 0. NULL reads as 0 or "".
+  [[nodiscard]] std::int64_t integer(int column) const {
+    return sqlite3_column_int64(statement_.get(), column);
+  }
+  [[nodiscard]] std::uint64_t number(int column) const {
+    return static_cast<std::uint64_t>(integer(column));
+  }
+  [[nodiscard]] std::string text(int column) const;
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  void check(int result) const;
+
+  sqlite3* database_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  int bound_ = 0;
+};
+
+class Database {
+ public:
+  Database(const std::string& path, int flags);
+
+  void execute(const std::string& statements);
+  [[nodiscard]] Statement prepare(std::string_view text) { return {handle_.get(), text}; }
+  [[nodiscard]] std::int64_t integer_of(std::string_view query);
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const { sqlite3_close(database); }
+  };
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+/// Everything from its making on is undone unless it is committed.
+class Transaction {
+ public:
+  explicit Transaction(Database& database);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit();
+
+ private:
+  Database& database_;
+  bool is_open_ = true;
+};
+
+}  // namespace geiger::fleet

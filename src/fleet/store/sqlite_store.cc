@@ -1,0 +1,479 @@
+// The store of a laptop, or of some hundred hosts: one file.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "fleet/document/encoding.h"
+#include "fleet/document/ids.h"
+#include "fleet/store/schema_text.h"
+#include "fleet/store/sqlite.h"
+#include "fleet/store/store.h"
+
+namespace geiger::fleet {
+namespace {
+
+constexpr std::int64_t kSchemaVersion = 1;
+/// "geig": which program a file of SQLite belongs to.
+constexpr std::int64_t kApplicationId = 0x67656967;
+
+/// A condition on `windows`, and its parameters.
+struct Condition {
+  std::string text;
+  std::vector<std::string> texts;
+  std::vector<std::int64_t> numbers;
+};
+
+Condition condition_of(const Filter& filter) {
+  Condition condition{"service = ?", {filter.service}, {}};
+  const auto add = [&](const char* clause, const std::optional<std::string>& text) {
+    if (!text) return;
+    condition.text += clause;
+    condition.texts.push_back(*text);
+  };
+  add(" AND version = ?", filter.version);
+  add(" AND host = ?", filter.host);
+  for (const auto& [name, value] : filter.labels) {
+    condition.text +=
+        " AND EXISTS (SELECT 1 FROM window_labels AS l WHERE l.window_id = windows.window_id "
+        "AND l.name = ? AND l.value = ?)";
+    condition.texts.insert(condition.texts.end(), {name, value});
+  }
+  const auto add_time = [&](const char* clause, const std::optional<std::int64_t>& time) {
+    if (!time) return;
+    condition.text += clause;
+    condition.numbers.push_back(*time);
+  };
+  add_time(" AND started >= ?", filter.from);
+  add_time(" AND started < ?", filter.to);
+  return condition;
+}
+
+void bind(Statement& statement, const Condition& condition) {
+  for (const std::string& text : condition.texts) statement.bind(text);
+  for (const std::int64_t number : condition.numbers) statement.bind(number);
+}
+
+/// The statements that run for each document, or for each row of one.
+struct Prepared {
+  explicit Prepared(Database& database)
+      : find_window(
+            database.prepare("SELECT content FROM windows WHERE service = ? AND version = ? "
+                             "AND host = ? AND process = ? AND started = ?")),
+        put_window(database.prepare(
+            "INSERT INTO windows (service, version, host, process, started, recorded_ms, alive_ms, "
+            "from_start, is_pure, step, thinning, seed, exact_bytes, unsettled_bytes, "
+            "rss_byte_seconds, trials, hits, dropped, row_count, samples, sequence, skew_ms, "
+            "executable, content, received) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+            "?, "
+            "?, ?, ?, ?, ?, ?, ?, ?, unixepoch()) RETURNING window_id")),
+        put_label(database.prepare("INSERT INTO window_labels VALUES (?, ?, ?)")),
+        put_count(database.prepare("INSERT INTO window_counts VALUES (?, ?, ?, ?)")),
+        find_cell(database.prepare("SELECT cell_id FROM cells WHERE stack_id = ? AND size = ? AND "
+                                   "step = ? AND thinning = ? AND certain = ?")),
+        put_cell(database.prepare("INSERT INTO cells (stack_id, size, step, thinning, certain) "
+                                  "VALUES (?, ?, ?, ?, ?) RETURNING cell_id")),
+        find_stack(database.prepare("SELECT truncated FROM stacks WHERE stack_id = ?")),
+        get_stack(database.prepare(
+            "SELECT location_id FROM stack_locations WHERE stack_id = ? ORDER BY position")),
+        put_stack(database.prepare("INSERT INTO stacks VALUES (?, ?)")),
+        put_stack_location(database.prepare("INSERT INTO stack_locations VALUES (?, ?, ?)")),
+        get_location(database.prepare(
+            "SELECT kind, build_id, module, address FROM locations WHERE location_id = ?")),
+        put_location(database.prepare("INSERT OR IGNORE INTO locations VALUES (?, ?, ?, ?, ?)")),
+        get_frames(database.prepare("SELECT function, system_name, file, line FROM frames WHERE "
+                                    "location_id = ? ORDER BY position")),
+        put_frame(database.prepare("INSERT OR IGNORE INTO frames VALUES (?, ?, ?, ?, ?, ?)")) {}
+
+  Statement find_window, put_window, put_label, put_count, find_cell, put_cell;
+  Statement find_stack, get_stack, put_stack, put_stack_location;
+  Statement get_location, put_location, get_frames, put_frame;
+};
+
+class SqliteStore final : public Store {
+ public:
+  SqliteStore(const std::string& path, bool creates)
+      : database_(path, SQLITE_OPEN_READWRITE | (creates ? SQLITE_OPEN_CREATE : 0)) {
+    // A document that was acknowledged survives a power cut.
+    database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+    if (creates && database_.integer_of("SELECT COUNT(*) FROM sqlite_master") == 0) make_tables();
+    if (database_.integer_of("PRAGMA application_id") != kApplicationId) {
+      throw DatabaseError("it is a database of another program");
+    }
+    const std::int64_t version = database_.integer_of("PRAGMA user_version");
+    if (version > kSchemaVersion) {
+      throw DatabaseError(fmt::format("a newer geiger made it (schema {}, known up to {})", version,
+                                      kSchemaVersion));
+    }
+    prepared_.emplace(database_);
+  }
+
+  base::Outcome<Receipt> put(const Document& document) override {
+    return guarded([&] { return put_document(document); });
+  }
+
+  base::Outcome<void> put(const GapRow& gap) override {
+    return done([&] {
+      database_.prepare("INSERT OR IGNORE INTO gaps VALUES (?, ?, ?, ?, ?)")
+          .bind(gap.host)
+          .bind(gap.process)
+          .bind(gap.first)
+          .bind(gap.last)
+          .bind(gap.reason)
+          .run();
+    });
+  }
+
+  base::Outcome<void> count_refusal(const std::string& reason) override {
+    return done([&] {
+      database_
+          .prepare(
+              "INSERT INTO refusals VALUES (?, 1, unixepoch()) ON CONFLICT (reason) DO UPDATE "
+              "SET documents = documents + 1, last = excluded.last")
+          .bind(reason)
+          .run();
+    });
+  }
+
+  base::Outcome<std::vector<VersionFacts>> versions() override {
+    return guarded([&] {
+      std::vector<VersionFacts> all;
+      Statement query = database_.prepare(
+          "SELECT service, version, COUNT(DISTINCT host), COUNT(DISTINCT process), COUNT(*), "
+          "MIN(started), MAX(started), SUM(samples) FROM windows GROUP BY service, version "
+          "ORDER BY service, MIN(started), version");
+      while (query.next()) {
+        all.push_back({query.text(0), query.text(1), query.number(2), query.number(3),
+                       query.number(4), query.integer(5), query.integer(6), query.number(7)});
+      }
+      return all;
+    });
+  }
+
+  base::Outcome<std::vector<HostSums>> hosts(const Filter& filter) override {
+    return guarded([&] { return sum_hosts(filter); });
+  }
+
+  base::Outcome<void> rows_by_host(const Filter& filter, const TakeRow& take) override {
+    return done([&] { sum_rows(filter, "host", "host, cell_id", "ORDER BY host", take); });
+  }
+
+  base::Outcome<void> rows(const Filter& filter, const TakeRow& take) override {
+    return done([&] { sum_rows(filter, "''", "cell_id", "", take); });
+  }
+
+  base::Outcome<void> load_stacks(const std::vector<StackId>& stacks, Recall& into) override {
+    return done([&] {
+      for (const StackId id : stacks) load_stack(id, into);
+    });
+  }
+
+  base::Outcome<Health> health() override {
+    return guarded([&] { return ask_health(); });
+  }
+
+ private:
+  /// What `work` returns, or why the database could not do it.
+  template <typename Work>
+  auto guarded(const Work& work) -> base::Outcome<decltype(work())> {
+    try {
+      return work();
+    } catch (const DatabaseError& error) {
+      return base::Failure{std::string("SQLite: ") + error.what()};
+    }
+  }
+  template <typename Work>
+  base::Outcome<void> done(const Work& work) {
+    try {
+      work();
+      return {};
+    } catch (const DatabaseError& error) {
+      return base::Failure{std::string("SQLite: ") + error.what()};
+    }
+  }
+
+  void make_tables() {
+    Transaction transaction(database_);
+    database_.execute(kSchema);
+    database_.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
+                                  kApplicationId, kSchemaVersion));
+    transaction.commit();
+  }
+
+  Receipt put_document(const Document& document) {
+    Transaction transaction(database_);
+    const std::uint64_t content = content_of(document);
+    if (const auto known = content_at(document.window.key)) {
+      return *known == content ? Receipt::kKnown : Receipt::kOtherContents;
+    }
+    if (!put_stacks(document)) return Receipt::kOtherStack;
+    const std::int64_t window = put_window(document, content);
+    put_counts(document, window);
+    transaction.commit();
+    return Receipt::kStored;
+  }
+
+  std::optional<std::uint64_t> content_at(const Key& key) {
+    Statement& find = prepared_->find_window.reset();
+    find.bind(key.service).bind(key.version).bind(key.host).bind(key.process).bind(key.started);
+    std::optional<std::uint64_t> content;
+    if (find.next()) content = find.number(0);
+    find.reset();
+    return content;
+  }
+
+  std::int64_t put_window(const Document& document, std::uint64_t content) {
+    const Window& window = document.window;
+    std::uint64_t samples = 0;
+    for (const CountRow& row : document.counts) samples += row.allocated;
+    Statement& put = prepared_->put_window.reset();
+    put.bind(window.key.service).bind(window.key.version).bind(window.key.host);
+    put.bind(window.key.process).bind(window.key.started);
+    put.bind(window.recorded_ms).bind(window.alive_ms).bind(window.is_from_start);
+    put.bind(window.is_pure).bind(window.interval).bind(window.thinning).bind(window.seed);
+    put.bind(window.exact_bytes).bind(window.unsettled_bytes).bind(window.rss_byte_seconds);
+    put.bind(window.trials).bind(window.hits).bind(window.dropped);
+    put.bind(std::uint64_t{document.counts.size()}).bind(samples).bind(window.sequence);
+    put.bind(std::int64_t{window.skew_ms}).bind(window.executable).bind(content);
+    const std::int64_t id = put.next() ? put.integer(0) : 0;
+    put.run();
+    for (const auto& [name, value] : window.labels) {
+      prepared_->put_label.reset().bind(id).bind(name).bind(value).run();
+    }
+    return id;
+  }
+
+  void put_counts(const Document& document, std::int64_t window) {
+    for (const CountRow& row : document.counts) {
+      const std::int64_t cell = cell_of(row);
+      prepared_->put_count.reset().bind(window).bind(cell).bind(row.allocated).bind(row.live).run();
+    }
+  }
+
+  std::int64_t cell_of(const CountRow& row) {
+    const auto bind_to = [&](Statement& statement) -> Statement& {
+      return statement.reset()
+          .bind(row.stack)
+          .bind(row.size)
+          .bind(row.interval)
+          .bind(row.thinning)
+          .bind(row.is_certain);
+    };
+    Statement& find = bind_to(prepared_->find_cell);
+    if (find.next()) {
+      const std::int64_t known = find.integer(0);
+      find.reset();
+      return known;
+    }
+    find.reset();
+    Statement& put = bind_to(prepared_->put_cell);
+    const std::int64_t id = put.next() ? put.integer(0) : 0;
+    put.run();
+    return id;
+  }
+
+  /// False if one of them is there with other locations.
+  bool put_stacks(const Document& document) {
+    for (const Stack& stack : document.stacks) {
+      Statement& find = prepared_->find_stack.reset().bind(stack.id);
+      const bool is_known = find.next();
+      find.reset();
+      if (is_known && !is_same(stack)) return false;
+      if (!is_known) put_stack(stack);
+    }
+    for (const Location& location : document.locations) put_location(location);
+    return true;
+  }
+
+  bool is_same(const Stack& stack) {
+    Statement& get = prepared_->get_stack.reset().bind(stack.id);
+    std::size_t depth = 0;
+    bool is_same = true;
+    while (get.next()) {
+      is_same =
+          is_same && depth < stack.locations.size() && get.number(0) == stack.locations[depth];
+      ++depth;
+    }
+    get.reset();
+    return is_same && depth == stack.locations.size();
+  }
+
+  void put_stack(const Stack& stack) {
+    prepared_->put_stack.reset().bind(stack.id).bind(stack.is_truncated).run();
+    std::int64_t position = 0;
+    for (const LocationId location : stack.locations) {
+      prepared_->put_stack_location.reset().bind(stack.id).bind(position++).bind(location).run();
+    }
+  }
+
+  void put_location(const Location& location) {
+    prepared_->put_location.reset()
+        .bind(location.id)
+        .bind(static_cast<std::int64_t>(location.kind))
+        .bind(location.build_id)
+        .bind(location.module)
+        .bind(location.address)
+        .run();
+    std::int64_t position = 0;
+    for (const profile::Frame& frame : location.frames) {
+      prepared_->put_frame.reset()
+          .bind(location.id)
+          .bind(position++)
+          .bind(frame.function)
+          .bind(frame.system_name)
+          .bind(frame.file)
+          .bind(frame.line)
+          .run();
+    }
+  }
+
+  std::vector<HostSums> sum_hosts(const Filter& filter) {
+    const Condition condition = condition_of(filter);
+    std::vector<HostSums> all;
+    // Processes that ran side by side share the time of their window.
+    Statement query = database_.prepare(
+        "SELECT host, MAX(executable), SUM(windows), SUM(recorded), SUM(alive), SUM(without), "
+        "SUM(exact), SUM(unsettled), MAX(step), MAX(thinning), SUM(dropped), SUM(rss), MAX(pure), "
+        "MIN(from_start) FROM (SELECT host, MAX(executable) AS executable, COUNT(*) AS windows, "
+        "MAX(recorded_ms) AS recorded, MAX(alive_ms) AS alive, SUM(exact_bytes IS NULL) AS "
+        "without, "
+        "SUM(exact_bytes) AS exact, SUM(unsettled_bytes) AS unsettled, MAX(step) AS step, "
+        "MAX(thinning) AS thinning, SUM(dropped) AS dropped, SUM(rss_byte_seconds) AS rss, "
+        "MAX(is_pure) AS pure, MIN(from_start) AS from_start FROM windows WHERE " +
+        condition.text + " GROUP BY host, started) GROUP BY host ORDER BY host");
+    bind(query, condition);
+    while (query.next()) {
+      HostSums& host = all.emplace_back();
+      host.host = query.text(0);
+      host.executable = query.text(1);
+      host.windows = query.number(2);
+      host.recorded_ms = query.number(3);
+      host.alive_ms = query.number(4);
+      host.without_total = query.number(5);
+      host.exact_bytes = query.number(6);
+      host.unsettled_bytes = query.number(7);
+      host.interval = query.number(8);
+      host.thinning = static_cast<std::uint32_t>(query.number(9));
+      host.dropped = query.number(10);
+      host.rss_byte_seconds = query.number(11);
+      host.has_pure = query.integer(12) != 0;
+      host.is_from_start = query.integer(13) != 0;
+    }
+    return all;
+  }
+
+  void sum_rows(const Filter& filter, const std::string& host, const std::string& grouping,
+                const std::string& order, const TakeRow& take) {
+    const Condition condition = condition_of(filter);
+    Statement query = database_.prepare(
+        "SELECT host, stack_id, size, step, thinning, certain, allocated, live_ms FROM (SELECT " +
+        host +
+        " AS host, cell_id, SUM(allocated) AS allocated, SUM(live * recorded_ms) AS live_ms "
+        "FROM windows JOIN window_counts USING (window_id) WHERE " +
+        condition.text + " GROUP BY " + grouping + ") JOIN cells USING (cell_id) " + order);
+    bind(query, condition);
+    SummedRow row;
+    while (query.next()) {
+      row.stack = query.number(1);
+      row.size = query.number(2);
+      row.interval = query.number(3);
+      row.thinning = static_cast<std::uint32_t>(query.number(4));
+      row.is_certain = query.integer(5) != 0;
+      row.allocated = query.number(6);
+      row.live_ms = query.number(7);
+      take(query.text(0), row);
+    }
+  }
+
+  void load_stack(StackId id, Recall& into) {
+    Statement& find = prepared_->find_stack.reset().bind(id);
+    if (!find.next()) return;
+    Stack stack;
+    stack.id = id;
+    stack.is_truncated = find.integer(0) != 0;
+    Statement& get = prepared_->get_stack.reset().bind(id);
+    while (get.next()) stack.locations.push_back(get.number(0));
+    for (const LocationId location : stack.locations) {
+      if (!into.has_location(location)) into.add_location(location_of(location));
+    }
+    into.add_stack(stack);
+  }
+
+  Location location_of(LocationId id) {
+    Location location;
+    location.id = id;
+    Statement& get = prepared_->get_location.reset().bind(id);
+    if (get.next()) {
+      location.kind = static_cast<profile::ModuleKind>(get.integer(0));
+      location.build_id = get.text(1);
+      location.module = get.text(2);
+      location.address = get.number(3);
+    }
+    Statement& frames = prepared_->get_frames.reset().bind(id);
+    while (frames.next()) {
+      location.frames.push_back({frames.text(0), frames.text(1), frames.text(2),
+                                 static_cast<std::uint32_t>(frames.number(3))});
+    }
+    return location;
+  }
+
+  Health ask_health() {
+    const auto count = [&](std::string_view query) {
+      return static_cast<std::uint64_t>(database_.integer_of(query));
+    };
+    Health health;
+    health.incomplete_windows = count(
+        "SELECT COUNT(*) FROM windows LEFT JOIN (SELECT window_id, COUNT(*) AS n, SUM(allocated) "
+        "AS a "
+        "FROM window_counts GROUP BY window_id) USING (window_id) "
+        "WHERE row_count <> COALESCE(n, 0) OR samples <> COALESCE(a, 0)");
+    health.shared_seeds = count(
+        "SELECT COALESCE(SUM(n - 1), 0) FROM (SELECT COUNT(DISTINCT process) AS n FROM windows "
+        "WHERE recorded_ms > 0 GROUP BY seed HAVING n > 1)");
+    health.unknown_stacks = count(
+        "SELECT COUNT(DISTINCT stack_id) FROM cells WHERE stack_id NOT IN (SELECT stack_id FROM "
+        "stacks)");
+    health.unnamed_locations = count(
+        "SELECT COUNT(*) FROM locations WHERE location_id NOT IN (SELECT location_id FROM frames)");
+    health.gaps = count("SELECT COUNT(*) FROM gaps");
+    Statement refusals = database_.prepare("SELECT reason, documents FROM refusals");
+    while (refusals.next()) health.refusals[refusals.text(0)] = refusals.number(1);
+    return health;
+  }
+
+  Database database_;
+  std::optional<Prepared> prepared_;  ///< Once the tables are there.
+};
+
+}  // namespace
+
+std::string_view text_of(Receipt receipt) {
+  switch (receipt) {
+    case Receipt::kStored:
+      return "stored";
+    case Receipt::kKnown:
+      return "known";
+    case Receipt::kOtherContents:
+      return "its window is there with other contents";
+    case Receipt::kOtherStack:
+      return "one of its stacks is there with other locations";
+  }
+  return {};
+}
+
+base::Outcome<std::unique_ptr<Store>> open_sqlite(const std::string& path, bool creates) {
+  std::error_code error;
+  if (!creates && !std::filesystem::exists(path, error)) {
+    return base::Failure{path + ": no such file; 'geiger push RUN " + path + "' makes one"};
+  }
+  try {
+    return std::unique_ptr<Store>(std::make_unique<SqliteStore>(path, creates));
+  } catch (const DatabaseError& problem) {
+    return base::Failure{path + ": " + problem.what()};
+  }
+}
+
+}  // namespace geiger::fleet

@@ -1,0 +1,99 @@
+// Where the documents of a fleet are kept, and what is asked of it. Databases do what they are good
+// at: keep rows once, and add up integers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/kind_rules.h"
+#include "base/outcome.h"
+#include "fleet/document/document.h"
+#include "fleet/document/recall.h"
+
+namespace geiger::fleet {
+
+/// Which windows are meant. What is not given is not asked for.
+struct Filter {
+  std::string service;  ///< One only: services do not share sites.
+  std::optional<std::string> version;
+  std::optional<std::string> host;
+  std::optional<std::int64_t> from, to;       ///< Unix seconds; windows that begin in [from, to).
+  std::map<std::string, std::string> labels;  ///< All of them.
+};
+
+/// What became of a document that was offered.
+enum class Receipt : std::uint8_t {
+  kStored,
+  kKnown,          ///< It is there already, the same to the bit.
+  kOtherContents,  ///< Another one has its key. Nothing was stored.
+  kOtherStack,     ///< A stack's id belongs to other locations. Nothing was stored.
+};
+/// "stored", "known", "its window is there with other contents", ...
+[[nodiscard]] std::string_view text_of(Receipt receipt);
+
+/// A service's version as the store has it.
+struct VersionFacts {
+  std::string service, version;
+  std::uint64_t hosts = 0, processes = 0, windows = 0;
+  std::int64_t first = 0, last = 0;  ///< Starts of windows.
+  std::uint64_t samples = 0;
+};
+
+/// What `fleet doctor` asks.
+struct Health {
+  std::uint64_t incomplete_windows = 0;  ///< With fewer rows or samples than were sent.
+  std::uint64_t shared_seeds = 0;        ///< Processes that drew with another one's seed.
+  std::uint64_t unknown_stacks = 0;      ///< Counted, and never sent.
+  std::uint64_t unnamed_locations = 0;
+  std::uint64_t gaps = 0;
+  std::map<std::string, std::uint64_t> refusals;  ///< Documents, by reason.
+};
+
+/// A stretch of time that is known to be missing.
+struct GapRow {
+  std::string host;
+  std::uint64_t process = 0;
+  std::int64_t first = 0, last = 0;
+  std::string reason;
+};
+
+/// Each function fails with a clause if the database does. Not for several threads at once.
+class Store {
+ public:
+  Store() = default;
+  virtual ~Store() = default;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  /// Keeps a document, whole or not at all; it survives a crash once this has returned.
+  [[nodiscard]] virtual base::Outcome<Receipt> put(const Document& document) = 0;
+  [[nodiscard]] virtual base::Outcome<void> put(const GapRow& gap) = 0;
+  /// Counts a document that was not taken.
+  [[nodiscard]] virtual base::Outcome<void> count_refusal(const std::string& reason) = 0;
+
+  /// In order of services and times.
+  [[nodiscard]] virtual base::Outcome<std::vector<VersionFacts>> versions() = 0;
+  /// The windows of each host, added up; in order of their names.
+  [[nodiscard]] virtual base::Outcome<std::vector<HostSums>> hosts(const Filter& filter) = 0;
+  /// The counts of each host, added up over its windows, in order of hosts.
+  using TakeRow = std::function<void(const std::string& host, const SummedRow& row)>;
+  [[nodiscard]] virtual base::Outcome<void> rows_by_host(const Filter& filter,
+                                                         const TakeRow& take) = 0;
+  /// The counts added up over all windows, and hosts; `host` is empty.
+  [[nodiscard]] virtual base::Outcome<void> rows(const Filter& filter, const TakeRow& take) = 0;
+  /// Hands over the stacks that are known, each after its locations.
+  [[nodiscard]] virtual base::Outcome<void> load_stacks(const std::vector<StackId>& stacks,
+                                                        Recall& into) = 0;
+  [[nodiscard]] virtual base::Outcome<Health> health() = 0;
+};
+
+/// Opens a store in a file, `path`; makes one if there is none and `creates`.
+[[nodiscard]] base::Outcome<std::unique_ptr<Store>> open_sqlite(const std::string& path,
+                                                                bool creates);
+
+}  // namespace geiger::fleet
