@@ -198,15 +198,21 @@ base::Outcome<Input> read_traces(const ReadOptions& options) {
   return base::Failure{reason};
 }
 
-base::Outcome<Input> read_input(const ReadOptions& options) {
-  auto input = read_traces(options);
-  if (!input.has_value()) return input;
-  profile::Recording& recording = input->ingested.recording;
-  auto rules = query::frame_rules_of(options.frames);
+base::Outcome<void> name_frames(profile::Recording& recording, const query::FrameOptions& options) {
+  auto rules = query::frame_rules_of(options);
   if (!rules.has_value()) return usage_failure(rules.reason());
   recording.frame_rules = std::move(rules.value());
   if (!recording.is_symbolized) symbolize_here(recording);
   profile::trim(recording, symbolize::leading_runtime_frames);
+  return {};
+}
+
+base::Outcome<Input> read_input(const ReadOptions& options) {
+  auto input = read_traces(options);
+  if (!input.has_value()) return input;
+  profile::Recording& recording = input->ingested.recording;
+  const auto named = name_frames(recording, options.frames);
+  if (!named.has_value()) return named.failure();
   if (options.infers_types && input->origins.empty()) infer_types_here(recording);
   return input;
 }

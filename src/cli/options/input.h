@@ -71,6 +71,10 @@ base::Outcome<std::vector<std::string>> named_or_newest(const std::vector<std::s
 /// a line each. Fails if there is nothing to report.
 base::Outcome<Input> read_traces(const ReadOptions& options);
 
+/// Names from this machine where a recording has none, and the frames of the runtime and the
+/// allocator cut from its stacks. Fails where the options of frames contradict one another.
+base::Outcome<void> name_frames(profile::Recording& recording, const query::FrameOptions& options);
+
 /// read_traces, then names from this machine where none are stored, then the
 /// frames of the runtime and the allocator cut from the stacks.
 base::Outcome<Input> read_input(const ReadOptions& options);

@@ -38,6 +38,8 @@ void register_doctor(CLI::App& app, Work& work);
 void register_compare_malloc(CLI::App& app, Work& work);
 void register_plan(CLI::App& app, Work& work);
 void register_report(CLI::App& app, Work& work);
+void register_push(CLI::App& app, Work& work);
+void register_fleet(CLI::App& app, Work& work);
 void register_export(CLI::App& app, Work& work);
 void register_symbolize(CLI::App& app, Work& work);
 void register_completion(CLI::App& app, Work& work);
@@ -80,6 +82,8 @@ inline constexpr Command kCommands[] = {
     {"doctor", register_doctor},
     {"compare-malloc", register_compare_malloc, Words::kProgram},
     {"plan", register_plan},
+    {"push", register_push},
+    {"fleet", register_fleet},
     {"export", register_export},
     {"symbolize", register_symbolize},
     {"completion", register_completion},

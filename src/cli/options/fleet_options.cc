@@ -1,0 +1,104 @@
+#include "cli/options/fleet_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <ctime>
+#include <utility>
+
+#include "cli/options/ending.h"
+#include "cli/options/input.h"
+#include "cli/options/parsed_option.h"
+#include "fleet/push/sink.h"
+#include "query/dates.h"
+
+namespace geiger::cli {
+
+void add_store_options(CLI::App& verb, FleetOptions& options) {
+  verb.add_option(
+          "--store", options.store,
+          "Store: a file, as a path or file://PATH\n(default: the environment's GEIGER_STORE)")
+      ->type_name("URL");
+  add_report_options(verb, options.level, options.is_json);
+}
+
+void add_part_options(CLI::App& verb, FleetOptions& options) {
+  verb.add_option("--service", options.service, "Service (default: the only one)")
+      ->type_name("NAME");
+  verb.add_option("--host", options.host, "Only this host")->type_name("NAME");
+  verb.add_option("--label", options.labels,
+                  "Only windows with this label, such as zone=b; repeatable")
+      ->type_name("NAME=VALUE");
+  verb.add_option("--from", options.from,
+                  fmt::format("Only windows that begin then or later:\n{}", query::kDateForms))
+      ->type_name("WHEN");
+  verb.add_option("--to", options.to, "Only windows that begin before then")->type_name("WHEN");
+}
+
+void add_fleet_kind_option(CLI::App& verb, FleetOptions& options) {
+  add_choice(verb, "--kind", "KIND",
+             "allocated (default), or live: memory that lives, on average over\nthe time that was "
+             "recorded",
+             Choices<profile::Kind>{{"allocated", profile::Kind::kAllocated},
+                                    {"live", profile::Kind::kLiveAtEnd}},
+             [&options](profile::Kind kind) { options.kind = kind; });
+}
+
+base::Outcome<std::unique_ptr<fleet::Store>> open_store(const FleetOptions& options) {
+  std::string url = options.store;
+  const char* const from_environment = std::getenv("GEIGER_STORE");
+  if (url.empty() && from_environment != nullptr) url = from_environment;
+  if (url.empty()) return usage_failure("no store given: use --store FILE, or set GEIGER_STORE");
+  const auto path = fleet::path_of_url(url);
+  if (!path) return usage_failure(url + ": only files are stores (a path, or file://PATH)");
+  return fleet::open_sqlite(*path, false);
+}
+
+base::Outcome<fleet::Filter> filter_of(const FleetOptions& options, fleet::Store& store) {
+  fleet::Filter filter;
+  filter.service = options.service;
+  if (filter.service.empty()) {
+    auto only = fleet::only_service(store);
+    if (!only.has_value()) return only.failure();
+    filter.service = std::move(only.value());
+  }
+  if (!options.host.empty()) filter.host = options.host;
+  for (const std::string& label : options.labels) {
+    const std::size_t equals = label.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return usage_failure(fmt::format("'{}' is no label (example: zone=b)", label));
+    }
+    filter.labels[label.substr(0, equals)] = label.substr(equals + 1);
+  }
+  const auto now = static_cast<std::int64_t>(std::time(nullptr));
+  for (const auto& [text, time] :
+       {std::pair(&options.from, &filter.from), {&options.to, &filter.to}}) {
+    if (text->empty()) continue;
+    const auto date = query::parse_date(*text, now);
+    if (!date.has_value()) return usage_failure(date.reason());
+    *time = date.value();
+  }
+  return filter;
+}
+
+base::Outcome<fleet::Fleet> ask_named(fleet::Store& store, const fleet::Filter& filter,
+                                      const FleetOptions& options, fleet::Unit unit) {
+  auto fleet = fleet::ask(store, filter, options.kind, unit);
+  if (!fleet.has_value()) return fleet;
+  const auto named = name_frames(fleet->recording, options.frames);
+  if (!named.has_value()) return named.failure();
+  return fleet;
+}
+
+std::string text_of(const fleet::Filter& filter) {
+  std::string text = filter.service;
+  if (filter.version) text += " " + *filter.version;
+  if (filter.host) text += ", host " + *filter.host;
+  for (const auto& [name, value] : filter.labels) text += fmt::format(", {}={}", name, value);
+  if (filter.from) text += ", from " + query::date_text(*filter.from);
+  if (filter.to) text += ", before " + query::date_text(*filter.to);
+  return text;
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,52 @@
+// The options of `geiger fleet`: which store, and which part of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/kind_rules.h"
+#include "base/outcome.h"
+#include "fleet/ask/ask.h"
+#include "fleet/store/store.h"
+#include "query/frame_rules.h"
+
+namespace CLI {
+class App;
+}
+
+namespace geiger::cli {
+
+/// As typed; empty: not given.
+struct FleetOptions {
+  std::string store;
+  std::string service, host, from, to;
+  std::vector<std::string> labels;  ///< "zone=b"
+  profile::Kind kind = profile::Kind::kAllocated;
+  double level = 0.95;
+  bool is_json = false;
+  query::FrameOptions frames;
+};
+
+/// --store, --ci, --json.
+void add_store_options(CLI::App& verb, FleetOptions& options);
+/// The options that choose windows: --service, --host, --label, --from, --to.
+void add_part_options(CLI::App& verb, FleetOptions& options);
+/// --kind allocated|live.
+void add_fleet_kind_option(CLI::App& verb, FleetOptions& options);
+
+/// The store that is named, or that GEIGER_STORE names.
+base::Outcome<std::unique_ptr<fleet::Store>> open_store(const FleetOptions& options);
+
+/// The part that the options choose, of any version.
+base::Outcome<fleet::Filter> filter_of(const FleetOptions& options, fleet::Store& store);
+
+/// fleet::ask(), with the names that this machine has.
+base::Outcome<fleet::Fleet> ask_named(fleet::Store& store, const fleet::Filter& filter,
+                                      const FleetOptions& options, fleet::Unit unit);
+
+/// "shop 1.1, host web-2, zone=b, since ...": what a filter chooses.
+[[nodiscard]] std::string text_of(const fleet::Filter& filter);
+
+}  // namespace geiger::cli
