@@ -10,8 +10,8 @@
 namespace geiger::estimation {
 namespace {
 
-double runs_of(const Side& side) {
-  return static_cast<double>(std::max<std::uint64_t>(side.runs, 1));
+double exposure_of(const Side& side) {
+  return side.exposure > 0 && std::isfinite(side.exposure) ? side.exposure : 1;
 }
 
 double clean(double value) { return value > 0 ? std::min(value, kLargestSum) : 0; }
@@ -45,7 +45,7 @@ struct Pair {
   }
 };
 
-// A side's bytes per run as the test sees them.
+// A side's bytes per unit of exposure as the test sees them.
 struct Tested {
   double known;      ///< Uneven bytes.
   double seen;       ///< B: how many of the sampled part are there at least.
@@ -56,10 +56,10 @@ struct Tested {
 
 Tested tested(const Side& side) {
   const Estimate sampled = sampled_part(side, 0.5);
-  const double runs = runs_of(side);
-  return {uneven_bytes_of(side) / runs, std::min(clean(side.sums.bytes_seen), sampled.value) / runs,
-          sampled.value / runs, std::sqrt(sampled.variance) / runs,
-          side.sums.largest_interval / runs};
+  const double exposure = exposure_of(side);
+  return {uneven_bytes_of(side) / exposure,
+          std::min(clean(side.sums.bytes_seen), sampled.value) / exposure, sampled.value / exposure,
+          std::sqrt(sampled.variance) / exposure, side.sums.largest_interval / exposure};
 }
 
 // P(few <= many) and P(few >= many), given the samples, with one more event about to
@@ -104,28 +104,29 @@ Interval mover(const Estimate& before, const Estimate& after) {
   return {value - down, value + up};
 }
 
-Estimate per_run(const Estimate& estimate, double runs) {
-  return {estimate.value / runs,
-          estimate.variance / runs / runs,
-          {estimate.interval.lo / runs, estimate.interval.hi / runs},
+Estimate per_unit(const Estimate& estimate, double exposure) {
+  return {estimate.value / exposure,
+          estimate.variance / exposure / exposure,
+          {estimate.interval.lo / exposure, estimate.interval.hi / exposure},
           estimate.samples,
           0};
 }
 
-// How the variance of a side's bytes per run grows with its bytes.
+// How the variance of a side's bytes per unit of exposure grows with its bytes.
 struct Noise {
-  double bytes;     ///< Per run, of what is tested.
+  double bytes;     ///< Per unit of exposure, of what is tested.
   double of_seen;   ///< Variance per byte of such as were seen; at most of_small.
   double of_small;  ///< Variance per byte of small objects, the most there is: 1/lambda.
 };
 
 Noise noise_of(const Side& side) {
   const Estimate sampled = sampled_part(side, 0.5);
-  const double runs = runs_of(side);
+  const double exposure = exposure_of(side);
   const double bytes = sampled.value + uneven_bytes_of(side);
-  const double of_small = clean(side.sums.largest_interval) / runs;
+  const double of_small = clean(side.sums.largest_interval / exposure);
   if (!(bytes > 0)) return {0, of_small, of_small};
-  return {bytes / runs, std::min(sampled.variance / bytes / runs, of_small), of_small};
+  return {clean(bytes / exposure), std::min(sampled.variance / bytes / exposure, of_small),
+          of_small};
 }
 
 // The power that `detectable` promises.
@@ -148,23 +149,23 @@ double detectable_growth(const Noise& before, const Noise& after, double alpha) 
   return std::min(std::max(growth, 0.0), kLargestSum);
 }
 
-// Samples per byte and run; "infinitely many" where nothing can be missed.
+// Samples per byte and unit of exposure; "infinitely many" where nothing can be missed.
 double share_of_after(const Side& before, const Side& after) {
-  const double a = clean(before.sums.largest_interval) * runs_of(after);
-  const double b = clean(after.sums.largest_interval) * runs_of(before);
+  const double a = clean(before.sums.largest_interval) * exposure_of(after);
+  const double b = clean(after.sums.largest_interval) * exposure_of(before);
   return a + b > 0 ? a / (a + b) : 0.5;
 }
 
-// Change per run of the certain bytes, and of those that were certain on both sides.
+// Change per unit of exposure of the certain bytes, and of those that were certain on both sides.
 struct Certain {
   double all, even;
 };
 
 Certain certain_change(const Side& before, const Side& after) {
   const double a = clean(before.sums.certain_bytes), b = clean(after.sums.certain_bytes);
-  return {b / runs_of(after) - a / runs_of(before),
-          (b - uneven_bytes_of(after)) / runs_of(after) -
-              (a - uneven_bytes_of(before)) / runs_of(before)};
+  return {b / exposure_of(after) - a / exposure_of(before),
+          (b - uneven_bytes_of(after)) / exposure_of(after) -
+              (a - uneven_bytes_of(before)) / exposure_of(before)};
 }
 
 }  // namespace
@@ -182,8 +183,8 @@ void settle_next_event(NodeSums& before, NodeSums& after) {
 Difference difference(const Side& before, const Side& after, double level) {
   const Pair sides(before, after);
   const Certain certain = certain_change(before, after);
-  const Estimate a = per_run(sampled_part(sides.before, level), runs_of(before));
-  const Estimate b = per_run(sampled_part(sides.after, level), runs_of(after));
+  const Estimate a = per_unit(sampled_part(sides.before, level), exposure_of(before));
+  const Estimate b = per_unit(sampled_part(sides.after, level), exposure_of(after));
   const Interval sampled = mover(a, b);
   const PValues p = p_values(sides);
   return {.value = certain.all + (b.value - a.value),

@@ -16,8 +16,10 @@ namespace geiger::estimation {
 
 /// One node on one side of a comparison.
 struct Side {
-  NodeSums sums;           ///< Added over the runs.
-  std::uint64_t runs = 1;  ///< Sides are compared per run. 0 is read as 1.
+  NodeSums sums;  ///< Added over the runs.
+  /// Sides are compared per unit of it: the number of runs, or hours, or bytes allocated in all.
+  /// What is not positive and finite is read as 1.
+  double exposure = 1;
   /// The part of sums.certain_bytes in objects that the other side may have put to
   /// trial: those smaller than the largest interval in force on either side. 0 where
   /// both sides had one and the same interval. Without it, objects between two
@@ -25,7 +27,7 @@ struct Side {
   double uneven_bytes = 0;
 };
 
-/// After minus before, in bytes per run.
+/// After minus before, in bytes per unit of exposure; per run where that is their number.
 struct Difference {
   double value = 0;
   Interval interval;  ///< MOVER of the two FF-SG intervals; contains `value`.
@@ -40,7 +42,7 @@ struct Difference {
   /// The version that never rejects a true "the same" too often, for a single claim without others
   /// to average with. At least `p_value`.
   double exact_p_value = 1;
-  /// The smallest growth, bytes per run, that would be found (p_value <= 1 - level)
+  /// The smallest growth, per unit of exposure, that would be found (p_value <= 1 - level)
   /// with a probability of 80 %.
   double detectable = 0;
 };

@@ -49,7 +49,7 @@ TEST(Difference, OfDifferentIntervalsHasTheEventsOfEach) {
 }
 
 TEST(Difference, ReversesWithItsSides) {
-  const Side a{.sums = tiny(7, kT)}, b{.sums = tiny(19, kT / 4), .runs = 3};
+  const Side a{.sums = tiny(7, kT)}, b{.sums = tiny(19, kT / 4), .exposure = 3};
   const Difference there = difference(a, b, 0.95), back = difference(b, a, 0.95);
   expect_near(there.value, -back.value, "value");
   expect_near(there.interval.lo, -back.interval.hi, "interval");
@@ -60,7 +60,7 @@ TEST(Difference, ReversesWithItsSides) {
 // k runs at T are one run at T/k of k times the program.
 TEST(Difference, RunsAreASmallerInterval) {
   const Difference runs =
-      difference({.sums = tiny(40, kT), .runs = 4}, {.sums = tiny(9, kT), .runs = 1}, 0.95);
+      difference({.sums = tiny(40, kT), .exposure = 4}, {.sums = tiny(9, kT), .exposure = 1}, 0.95);
   const Difference interval = difference({.sums = tiny(40, kT / 4)}, {.sums = tiny(9, kT)}, 0.95);
   expect_near(runs.value, interval.value, "value");
   expect_near(runs.interval.lo, interval.interval.lo, "low");
@@ -166,7 +166,8 @@ TEST(Difference, IsNeverNanAndAlwaysInOrder) {
           &sums.largest_interval, &sums.largest_weight}) {
       *field = any();
     }
-    any_side.runs = generator() % 4;
+    const double exposures[] = {0, 1, 2, 3, 0x1p-30, 0x1p60, -1, std::nan("")};
+    any_side.exposure = exposures[generator() % std::size(exposures)];
     any_side.uneven_bytes = any();
     return any_side;
   };

@@ -7,7 +7,9 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
+#include "base/check.h"
 #include "estimation/difference.h"
+#include "estimation/exposures.h"
 
 namespace geiger::estimation {
 namespace {
@@ -28,33 +30,6 @@ constexpr double kTellingVariance = 1.0 / 30;
 // A site whose variance passes the others' by this probability stands for itself.
 constexpr double kOutlier = 0.01;
 constexpr double kDetectionPower = 0.8;
-
-// The runs of one side: bytes per run.
-struct Runs {
-  double count = 0;
-  double mean = 0;
-  double squares = 0;   ///< Sum of squared deviations from the mean.
-  double sampling = 0;  ///< Mean sampling variance of a run.
-
-  [[nodiscard]] double degrees() const { return std::max(count - 1, 0.0); }
-  [[nodiscard]] double variance(double deviation) const {
-    return sampling + deviation * deviation * mean * mean;
-  }
-};
-
-Runs runs_of(std::span<const NodeSums> sums) {
-  Runs runs;
-  // Welford's recurrence: exact where all runs agree.
-  for (const NodeSums& run : sums) {
-    const Estimate bytes = estimate_bytes(run, 0.5);
-    runs.count += 1;
-    const double step = bytes.value - runs.mean;
-    runs.mean += step / runs.count;
-    runs.squares += step * (bytes.value - runs.mean);
-    runs.sampling += (bytes.variance - runs.sampling) / runs.count;
-  }
-  return runs;
-}
 
 struct Sides {
   Runs before, after;
@@ -156,8 +131,8 @@ Variance moderated(const Sides& site, const Prior& prior) {
   return {of_mean(site.before) + of_mean(site.after), degrees};
 }
 
-Side added(std::span<const NodeSums> runs) {
-  Side side{.sums = {}, .runs = std::max<std::uint64_t>(runs.size(), 1)};
+Side added(std::span<const NodeSums> runs, std::span<const double> exposures) {
+  Side side{.sums = {}, .exposure = total_exposure(exposures, runs.size())};
   for (const NodeSums& run : runs) side.sums.merge(run);
   return side;
 }
@@ -219,12 +194,15 @@ RunDifference with_runs(const Difference& sampling, const Sides& site, const Pri
 RunComparison compare_runs(std::span<const SiteRuns> sites, double level) {
   std::vector<Sides> sides;
   sides.reserve(sites.size());
-  for (const SiteRuns& site : sites) sides.push_back({runs_of(site.before), runs_of(site.after)});
+  for (const SiteRuns& site : sites) {
+    sides.push_back(
+        {runs_of(site.before, site.before_exposures), runs_of(site.after, site.after_exposures)});
+  }
   const Prior prior = prior_of(sides);
   RunComparison comparison{.sites = {}, .run_deviation = prior.deviation, .sees_runs = false};
   for (std::size_t i = 0; i < sites.size(); ++i) {
-    Side before = added(sites[i].before);
-    Side after = added(sites[i].after);
+    Side before = added(sites[i].before, sites[i].before_exposures);
+    Side after = added(sites[i].after, sites[i].after_exposures);
     // Certain bytes are tested too: "the same" is about the sum of all.
     before.uneven_bytes = before.sums.certain_bytes;
     after.uneven_bytes = after.sums.certain_bytes;

@@ -21,9 +21,13 @@ namespace geiger::estimation {
 /// sums that say what could have been sampled in it.
 struct SiteRuns {
   std::vector<NodeSums> before, after;
+  /// What each run was exposed to, in any unit: hours, or the bytes it allocated in all. Sides are
+  /// compared per unit of it, a long run counting for more. Empty: 1 for each, hence per run. What
+  /// is not positive and finite is read as 1. Requires as many as there are runs, or none.
+  std::vector<double> before_exposures = {}, after_exposures = {};
 };
 
-/// After minus before, in bytes per run.
+/// After minus before, in bytes per unit of exposure.
 struct RunDifference {
   double value = 0;
   Interval interval;      ///< Contains `value`.

@@ -45,8 +45,8 @@ TEST(CompareRuns, NeverSaysMoreThanTheSamplingAllows) {
   const SiteRuns site{{tiny(4, kT), tiny(4, kT), tiny(4, kT)},
                       {tiny(8, kT), tiny(8, kT), tiny(8, kT)}};
   const RunDifference row = compare_runs({&site, 1}, 0.95).sites[0];
-  const Difference sampling =
-      difference({.sums = tiny(12, kT), .runs = 3}, {.sums = tiny(24, kT), .runs = 3}, 0.95);
+  const Difference sampling = difference({.sums = tiny(12, kT), .exposure = 3},
+                                         {.sums = tiny(24, kT), .exposure = 3}, 0.95);
   EXPECT_GE(row.p_value, sampling.p_value);
   EXPECT_LE(row.interval.lo, sampling.interval.lo);
   EXPECT_GE(row.interval.hi, sampling.interval.hi);

@@ -42,6 +42,15 @@ void add_sums(SampleSums& into, const SampleSums& from) {
   for_each_field([](auto& sum, auto more) { sum += more; }, into, from);
 }
 
+void divide(std::uint64_t& count, double by) {
+  count = static_cast<std::uint64_t>(std::ceil(static_cast<double>(count) / by));
+}
+void divide(double& sum, double by) { sum /= by; }
+
+void divide(SampleSums& sums, double by) {
+  for_each_field([by](auto& sum) { divide(sum, by); }, sums);
+}
+
 /// What a whole has beyond a part of it.
 constexpr auto kLess = [](auto whole, auto part) { return whole > part ? whole - part : 0; };
 
@@ -110,6 +119,14 @@ void NodeSums::merge(const NodeSums& other) {
   smallest_interval = smaller(smallest_interval, other.smallest_interval);
   largest_object_weight = std::max(largest_object_weight, other.largest_object_weight);
   largest_weight = std::max(largest_weight, other.largest_weight);
+}
+
+void NodeSums::average_over(double instants) {
+  GEIGER_ASSERT(instants > 0);
+  if (instants == 1) return;
+  divide(*this, instants);
+  divide(open, instants);
+  covariance /= instants;
 }
 
 void NodeSums::leave_open(const NodeSums& whole) {

@@ -70,6 +70,11 @@ struct NodeSums : SampleSums {
   /// misses nothing and leaves E alone.
   void could_have_sampled(double interval);
   void merge(const NodeSums& other);
+  /// Makes of sums over `instants` instants, each with its own weight 1, those of their mean: what
+  /// adds up is divided, numbers of samples are rounded up, and E, E_least and the maxima stay. V
+  /// is then an upper bound: instants are taken to share all of their samples. Does nothing at 1.
+  /// Requires instants > 0.
+  void average_over(double instants);
   /// Adds samples whose y is not known: `whole` are their sums with z for y.
   void leave_open(const NodeSums& whole);
   [[nodiscard]] bool has_open() const { return open.samples + open.certain_samples > 0; }

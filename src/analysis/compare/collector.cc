@@ -1,6 +1,7 @@
 #include "analysis/compare/collector.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -61,7 +62,7 @@ void settle(SiteSide& side, double certain_from, double largest_interval) {
   side.sums.could_have_sampled(largest_interval);
   for (const auto& [size, count] : side.certain_sizes) {
     const auto bytes = static_cast<double>(size);
-    if (bytes < certain_from) side.uneven_bytes += bytes * static_cast<double>(count);
+    if (bytes < certain_from) side.uneven_bytes += bytes * count;
   }
   side.certain_sizes.clear();
 }
@@ -256,6 +257,12 @@ class Collector::Run {
   std::uint64_t stacks_ = 0;
 };
 
+double SideFacts::exposure() const {
+  double sum = 0;
+  for (const RunFacts& run : runs) sum += run.exposure;
+  return sum;
+}
+
 std::size_t Collector::PlacesHash::operator()(const std::vector<std::uint32_t>& places) const {
   std::uint64_t hash = profile::table_seed();
   for (const std::uint32_t place : places) hash = profile::spread(hash, place);
@@ -293,12 +300,14 @@ std::uint32_t Collector::site_of(std::vector<std::uint32_t> places) {
   return at->second;
 }
 
-std::optional<Error> Collector::add(Which which, const Recording& recording,
-                                    const Profile& profile) {
+std::optional<Error> Collector::add(Which which, const Recording& recording, const Profile& profile,
+                                    double exposure) {
   if (profile.kind != out_.kind) return Error::kDifferentKinds;
+  if (!(exposure > 0) || std::isinf(exposure)) return Error::kBadExposure;
   SideFacts& side = side_of(out_, which);
   const auto number = static_cast<std::uint32_t>(side.runs.size());
   side.runs.push_back(facts_of(recording, profile));
+  side.runs.back().exposure = exposure;
   side.is_split = side.is_split || profile.rate_factor < 1;
   out_.is_part = out_.is_part || profile.is_part;
   note_intervals(side, recording);

@@ -44,8 +44,8 @@ struct RunValue {
   double bytes_variance = 0;  ///< Of the sampling.
 };
 
-/// How many objects of each size were recorded with certainty.
-using CertainSizes = std::map<Bytes, std::uint64_t>;
+/// How many objects of each size were recorded with certainty: a whole number, but in a mean.
+using CertainSizes = std::map<Bytes, double>;
 
 /// One side of a site, all runs together.
 struct SiteSide {
@@ -74,6 +74,8 @@ struct RunFacts {
   std::uint64_t processes = 0;
   bool is_counted = true;               ///< Whether exact_bytes is known at all (profile/gaps.h).
   std::vector<profile::Gap> gaps = {};  ///< What the recording lacks.
+  /// Values are per unit of it: hours, counted bytes, or 1 where they are per run. > 0.
+  double exposure = 1;
 };
 
 struct SideFacts {
@@ -82,6 +84,9 @@ struct SideFacts {
   double smallest_interval = 0, largest_interval = 0;  ///< In force, over all runs.
   bool has_pure = false;  ///< Some process put objects of every size to trial.
   bool is_split = false;  ///< A quarter of the samples chose the peak (profile/peak.h).
+
+  /// Of all runs: what sums over them are divided by.
+  [[nodiscard]] double exposure() const;
 };
 
 struct Collected {
@@ -99,9 +104,11 @@ class Collector {
  public:
   Collector(profile::Kind kind, const Grouping& grouping, std::vector<Pattern> patterns = {});
 
-  /// Adds a run to a side. The recording is not needed afterwards.
+  /// Adds a run to a side. The recording is not needed afterwards. `exposure`, positive and
+  /// finite: what the run was exposed to, such as its hours or the bytes that it allocated in all;
+  /// sides are then compared per unit of it.
   [[nodiscard]] std::optional<Error> add(Which which, const profile::Recording& recording,
-                                         const profile::Profile& profile);
+                                         const profile::Profile& profile, double exposure = 1);
 
   /// Hands over what was gathered; ends the collector.
   [[nodiscard]] Collected finish();

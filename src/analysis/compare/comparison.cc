@@ -31,13 +31,13 @@ bool have_something_in_common(const Collected& collected) {
   });
 }
 
-Estimate per_run(const SiteSide& side, const SideFacts& facts, double level) {
+Estimate per_unit(const SiteSide& side, const SideFacts& facts, double level) {
   Estimate estimate = estimation::estimate_bytes(side.sums, level);
-  const auto runs = static_cast<double>(facts.runs.size());
-  estimate.value /= runs;
-  estimate.variance /= runs * runs;
-  estimate.interval = {estimate.interval.lo / runs, estimate.interval.hi / runs};
-  estimate.exact /= runs;
+  const double exposure = facts.exposure();
+  estimate.value /= exposure;
+  estimate.variance /= exposure * exposure;
+  estimate.interval = {estimate.interval.lo / exposure, estimate.interval.hi / exposure};
+  estimate.exact /= exposure;
   return estimate;
 }
 
@@ -62,8 +62,8 @@ Change sampling_change(Side before, Side after, double level) {
 
 Row row_of(const SiteSide& before, const SiteSide& after, const Collected& collected,
            double level) {
-  return {.before = per_run(before, collected.before, level),
-          .after = per_run(after, collected.after, level),
+  return {.before = per_unit(before, collected.before, level),
+          .after = per_unit(after, collected.after, level),
           .change = sampling_change(as_side(before, collected.before),
                                     as_side(after, collected.after), level)};
 }
@@ -133,7 +133,7 @@ std::optional<ExactTotals> exact_totals(const Collected& collected) {
   const auto average = [](const SideFacts& facts, Bytes RunFacts::*member) {
     double sum = 0;
     for (const RunFacts& run : facts.runs) sum += static_cast<double>(run.*member);
-    return sum / static_cast<double>(facts.runs.size());
+    return sum / facts.exposure();
   };
   totals.before = average(collected.before, &RunFacts::exact_bytes);
   totals.after = average(collected.after, &RunFacts::exact_bytes);

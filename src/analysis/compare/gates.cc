@@ -59,13 +59,13 @@ SiteSide counted_side(const SideFacts& facts) {
 /// Bytes per run, certain ones included.
 double mean_bytes(const SiteSide& side, const SideFacts& facts) {
   const double sum = side.sums.certain_bytes + side.sums.weighted_bytes;
-  return facts.runs.empty() ? 0 : sum / static_cast<double>(facts.runs.size());
+  return facts.runs.empty() ? 0 : sum / facts.exposure();
 }
 
 double mean_unsettled(const SideFacts& facts) {
   double sum = 0;
   for (const RunFacts& run : facts.runs) sum += static_cast<double>(run.unsettled_bound);
-  return facts.runs.empty() ? 0 : sum / static_cast<double>(facts.runs.size());
+  return facts.runs.empty() ? 0 : sum / facts.exposure();
 }
 
 constexpr auto is_about_growth = [](const auto& gate) {

@@ -82,7 +82,10 @@ std::vector<Limits> LimitFinder::of_sampling(std::span<const Query> queries, dou
 SiteRuns LimitFinder::runs_of(const Query& query) const {
   SiteRuns runs = as_runs(*query.subject.before, *query.subject.after, collected_);
   // A side that is not asked about shows nothing about how the other one varies.
-  if (query.factor == 0) runs.before.clear();
+  if (query.factor == 0) {
+    runs.before.clear();
+    runs.before_exposures.clear();
+  }
   for (NodeSums& run : runs.before) scale(run, query.factor);
   if (!query.subject.is_counted) return runs;
   for (auto* side : {&runs.before, &runs.after}) {

@@ -39,7 +39,9 @@ std::vector<std::pair<std::uint32_t, Seen>> seen_by_stack(const profile::Recordi
   std::unordered_map<std::uint32_t, CertainSizes> certain;
   for (const profile::Entry& entry : profile.entries) {
     const bool is_sure = is_certain(count_of(entry, recording, profile));
-    if (is_sure) certain[entry.stack][entry.requested] += entry.count;
+    if (!is_sure) continue;
+    certain[entry.stack][entry.requested] +=
+        static_cast<double>(entry.count) / profile.averaged_over;
   }
   std::vector<std::pair<std::uint32_t, Seen>> seen;
   for (const profile::Row& row : profile::table(recording, profile, profile::GroupBy::kStack)) {

@@ -28,15 +28,25 @@ std::vector<NodeSums> run_sums(const SiteSide& side, const SideFacts& facts) {
   return runs;
 }
 
+std::vector<double> exposures_of(const SideFacts& facts) {
+  std::vector<double> exposures;
+  exposures.reserve(facts.runs.size());
+  for (const RunFacts& run : facts.runs) exposures.push_back(run.exposure);
+  return exposures;
+}
+
 }  // namespace
 
 estimation::Side as_side(const SiteSide& side, const SideFacts& facts) {
-  return {.sums = side.sums, .runs = facts.runs.size(), .uneven_bytes = side.uneven_bytes};
+  return {.sums = side.sums, .exposure = facts.exposure(), .uneven_bytes = side.uneven_bytes};
 }
 
 estimation::SiteRuns as_runs(const SiteSide& before, const SiteSide& after,
                              const Collected& collected) {
-  return {run_sums(before, collected.before), run_sums(after, collected.after)};
+  return {.before = run_sums(before, collected.before),
+          .after = run_sums(after, collected.after),
+          .before_exposures = exposures_of(collected.before),
+          .after_exposures = exposures_of(collected.after)};
 }
 
 }  // namespace geiger::compare

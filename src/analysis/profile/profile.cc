@@ -315,7 +315,10 @@ estimation::Count count_of(const Entry& entry, const Recording& recording, const
 void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording& recording,
                 const Profile& profile) {
   const estimation::Count count = count_of(entry, recording, profile);
-  estimation::add(sums, count, count.count);
+  estimation::NodeSums added;
+  estimation::add(added, count, count.count);
+  added.average_over(profile.averaged_over);
+  sums.merge(added);
   // What was not seen at this node may have been drawn with the largest interval.
   sums.could_have_sampled(profile.largest_interval);
 }
@@ -338,6 +341,7 @@ Profile with_entries(const Profile& profile, std::vector<Entry> entries) {
   Profile other;
   other.kind = profile.kind;
   other.entries = std::move(entries);
+  other.averaged_over = profile.averaged_over;
   other.rate_factor = profile.rate_factor;
   other.largest_interval = profile.largest_interval;
   other.is_part = profile.is_part;
@@ -350,6 +354,7 @@ Profile unanswered_of(const Profile& profile) { return with_entries(profile, pro
 
 estimation::NodeSums total(const Recording& recording, const Profile& profile) {
   estimation::NodeSums sums = sums_of(kinds_of(recording, profile).counts);
+  sums.average_over(profile.averaged_over);
   if (!profile.unanswered.empty()) sums.leave_open(total(recording, unanswered_of(profile)));
   sums.could_have_sampled(profile.largest_interval);
   return sums;

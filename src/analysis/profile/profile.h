@@ -81,6 +81,10 @@ struct Chosen {
 struct Profile {
   Kind kind = Kind::kAllocated;
   std::vector<Entry> entries;
+  /// The entries were counted at so many instants, or once a second for so many seconds, and the
+  /// profile is the mean over them: sums are divided by it (NodeSums::average_over). What lives for
+  /// long is counted each time, so that counts added up know less than their number says. > 0.
+  double averaged_over = 1;
   /// kResident: samples of which a process asked inside gave no answer, each between none and all
   /// of its size. They are open in the sums (estimation/sums.h).
   std::vector<Entry> unanswered;
@@ -122,7 +126,8 @@ struct Profile {
 [[nodiscard]] estimation::Count count_of(const Entry& entry, const Recording& recording,
                                          const Profile& profile);
 
-/// Adds one entry to a node's sums, by requested bytes.
+/// Adds one entry to a node's sums, by requested bytes. In a mean over instants, each entry counts
+/// as one sample or more.
 void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording& recording,
                 const Profile& profile);
 

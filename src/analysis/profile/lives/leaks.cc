@@ -192,7 +192,7 @@ class Follower {
   /// Certain bytes are data here like all others: they are part of the growth.
   [[nodiscard]] estimation::Side side_of(const std::vector<std::uint32_t>& samples) const {
     const NodeSums sums = sums_of_samples(recording_, samples);
-    return {.sums = sums, .runs = 1, .uneven_bytes = sums.certain_bytes};
+    return {.sums = sums, .exposure = 1, .uneven_bytes = sums.certain_bytes};
   }
 
   [[nodiscard]] LeakGrowth growth_of(const Flow& flow) const {

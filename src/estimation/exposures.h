@@ -1,0 +1,37 @@
+// Runs that were exposed for different lengths: bytes per unit of exposure, and how much runs
+// deviate from it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "estimation/sums.h"
+
+namespace geiger::estimation {
+
+/// The runs of one side, in bytes per unit of exposure. A run of mean exposure t has them times t;
+/// the variances are those of such a run, over t squared.
+struct Runs {
+  double count = 0;
+  double mean = 0;  ///< The bytes of all runs over the exposure of all.
+  double squares =
+      0;  ///< Sum of the squared deviations of runs from what their exposure lets expect.
+  double sampling = 0;  ///< Mean sampling variance of a run.
+  double spread = 1;  ///< Mean squared exposure over the square of its mean; 1 where all are equal.
+
+  [[nodiscard]] double degrees() const { return std::max(count - 1, 0.0); }
+  /// Of a run, where the bytes per unit deviate by so much, relatively, from run to run.
+  [[nodiscard]] double variance(double deviation) const {
+    return sampling + deviation * deviation * mean * mean * spread;
+  }
+};
+
+/// `exposures`: one per run, or empty for 1 each; what is not positive and finite is read as 1.
+/// Certain bytes are part of a run's bytes.
+[[nodiscard]] Runs runs_of(std::span<const NodeSums> sums, std::span<const double> exposures);
+
+/// The exposure of all of `runs` runs, as above; 1 for no run.
+[[nodiscard]] double total_exposure(std::span<const double> exposures, std::size_t runs);
+
+}  // namespace geiger::estimation
