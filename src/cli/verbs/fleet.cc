@@ -49,9 +49,9 @@ present::Scope scope_of(const fleet::Filter& filter, const fleet::Fleet& fleet,
 
 /// A profile of a fleet's recording. Live samples were counted once per millisecond.
 profile::Profile select(const profile::Recording& recording, profile::Kind kind,
-                        std::uint64_t milliseconds) {
+                        std::uint64_t range_ms) {
   profile::Profile profile = profile::select(recording, kind);
-  if (kind == profile::Kind::kLiveAtEnd) profile.averaged_over = static_cast<double>(milliseconds);
+  if (kind == profile::Kind::kLiveAtEnd) profile.averaged_over = static_cast<double>(range_ms);
   return profile;
 }
 
@@ -63,7 +63,7 @@ struct TopArguments {
   report::TableOptions table;
 };
 
-const Choices<GroupBy> kGroups{{"function", GroupBy::kFunction}, {"line", GroupBy::kLine},
+const Choices<GroupBy> kFleetGroups{{"function", GroupBy::kFunction}, {"line", GroupBy::kLine},
                                {"stack", GroupBy::kStack},       {"module", GroupBy::kModule},
                                {"size", GroupBy::kSize},         {"host", GroupBy::kProcess}};
 
@@ -95,7 +95,7 @@ void add_top(CLI::App& fleet, Work& work) {
   add_part_options(*verb, options->fleet);
   add_fleet_kind_option(*verb, options->fleet);
   add_choice(*verb, "--by", "GROUP", "function (default), line, stack, module, size or host",
-             kGroups, [options](GroupBy by) { options->table.by = by; });
+             kFleetGroups, [options](GroupBy by) { options->table.by = by; });
   verb->add_option("--top", options->table.top, "Rows to show (default 30; 0: all)")
       ->type_name("N");
   add_names_option(*verb);
