@@ -29,7 +29,8 @@ void add_part_options(CLI::App& verb, FleetOptions& options) {
   verb.add_option("--host", options.host, "Only this host")->type_name("NAME");
   verb.add_option("--label", options.labels,
                   "Only windows with this label, such as zone=b; repeatable")
-      ->type_name("NAME=VALUE");
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   verb.add_option("--from", options.from,
                   fmt::format("Only windows that begin then or later:\n{}", query::kDateForms))
       ->type_name("WHEN");

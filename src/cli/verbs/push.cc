@@ -121,7 +121,8 @@ void register_push(CLI::App& app, Work& work) {
   verb->add_option("--host", options->host, "Host (default: the name of this one)")
       ->type_name("NAME");
   verb->add_option("--label", options->labels, "A label of all windows, such as zone=b; repeatable")
-      ->type_name("NAME=VALUE");
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   add_terminal_options(*verb);
   verb->footer(
       "\nWhat was sent before counts once, however often it is sent.\n"

@@ -31,7 +31,9 @@ std::vector<Row> rows_of(const Recording& recording, const Profile& profile, std
 
 std::string program_of(const Recording& recording, std::uint32_t process) {
   const Process& image = recording.processes[process];
-  return fmt::format("{}, pid {}", program_name(image), image.pid);
+  const std::string name{program_name(image)};
+  // Without a pid it stands for a host with all that ran there.
+  return image.pid == 0 ? name : fmt::format("{}, pid {}", name, image.pid);
 }
 
 std::vector<Row> table_of_tids(const Recording& recording, const Profile& profile) {

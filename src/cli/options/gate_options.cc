@@ -1,0 +1,141 @@
+#include "cli/options/gate_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "cli/options/exit_codes.h"
+#include "cli/options/gate_file.h"
+#include "cli/options/next_step.h"
+#include "cli/options/output.h"
+#include "cli/options/sides.h"
+#include "query/ratio.h"
+#include "query/sizes.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+using compare::Limit;
+using compare::Measured;
+
+/// The limits given as options: on the whole, and with --by on every site. A limit on
+/// bytes is then one of the sites only; a growth that is spread over many of them, each
+/// too small to count, must not pass.
+void add_limit(compare::Gates& gates, const GateOptions& options, const Limit& limit,
+               const char* source) {
+  const bool has_sites = !options.by->empty();
+  if (!has_sites || limit.measured == Measured::kGrowth) gates.specs.push_back({{}, limit, source});
+  if (has_sites) gates.per_site.push_back({limit, source});
+}
+
+base::Outcome<void> write_junit(const report::CheckReport& report, const std::string& path) {
+  if (path.empty()) return {};
+  Output output(path, true);
+  output.write(to_junit(report));
+  return output.commit();
+}
+
+int exit_code_of(compare::Answer answer) {
+  switch (answer) {
+    case compare::Answer::kPass:
+      return kExitOk;
+    case compare::Answer::kUndecided:
+      return kExitUndecided;
+    case compare::Answer::kFail:
+      return kExitOverLimit;
+  }
+  return kExitFailed;
+}
+
+/// A limit is kept by what never ran: a mistyped label, tests that did not start.
+void say_unseen_labels(const compare::Verdicts& verdicts) {
+  for (const compare::GateResult& result : verdicts.results) {
+    if (!result.is_of_label || result.samples_after > 0) continue;
+    terminal::complain(fmt::format("{}: nothing was sampled within label '{}'; did it run?",
+                                   result.source, result.name));
+  }
+}
+
+}  // namespace
+
+void add_gate_options(CLI::App& verb, GateOptions& options) {
+  verb.add_option("--max-growth", options.max_growth,
+                  "Maximum growth over the baseline, such as 5%")
+      ->type_name("PERCENT");
+  verb.add_option("--max-bytes", options.max_bytes, "Maximum bytes per run")->type_name("SIZE");
+  verb.add_option("--budget", options.budget,
+                  "File with limits per function, module or label (docs/ci.md)")
+      ->type_name("FILE");
+  verb.add_option("--ignore-below", options.ignore_below,
+                  "Bytes by which a part may exceed its --max-growth\n"
+                  "(default: 1% of the baseline's total)")
+      ->type_name("SIZE");
+  verb.add_option("--junit", options.junit, "Also write JUnit XML")->type_name("FILE");
+  options.by = add_grouping_options(verb, options.grouping, false);
+  verb.add_option("--top", options.check.top, "Gates to list (default 30; 0: all)")->type_name("N");
+}
+
+base::Outcome<compare::Gates> gates_of(const GateOptions& options) {
+  compare::Gates gates;
+  gates.level = options.check.level;
+  if (!options.max_growth.empty()) {
+    const auto growth = query::parse_growth(options.max_growth);
+    if (!growth.has_value()) return growth.failure();
+    add_limit(gates, options, {Measured::kGrowth, growth.value()}, "--max-growth");
+  }
+  if (!options.max_bytes.empty()) {
+    const auto bytes = query::parse_size(options.max_bytes);
+    if (!bytes.has_value()) return bytes.failure();
+    add_limit(gates, options, {Measured::kBytes, static_cast<double>(bytes.value())},
+              "--max-bytes");
+  }
+  if (!options.ignore_below.empty()) {
+    const auto bytes = query::parse_size(options.ignore_below);
+    if (!bytes.has_value()) return bytes.failure();
+    gates.ignore_below = static_cast<double>(bytes.value());
+  }
+  if (!options.budget.empty()) {
+    const auto budget = read_budget(options.budget);
+    if (!budget.has_value()) return budget.failure();
+    gates.specs.insert(gates.specs.end(), budget->begin(), budget->end());
+  }
+  if (gates.specs.empty() && gates.per_site.empty()) {
+    return base::Failure{"no limit given: use --max-growth, --max-bytes or --budget"};
+  }
+  return gates;
+}
+
+std::vector<compare::Pattern> patterns_of(const compare::Gates& gates) {
+  std::vector<compare::Pattern> patterns;
+  for (const auto& spec : gates.specs) patterns.push_back(spec.pattern);
+  return patterns;
+}
+
+base::Outcome<int> print_gates(const GateOptions& options, profile::Kind kind,
+                               const compare::Gates& gates, const compare::Collected& collected,
+                               std::vector<compare::GateSpec> not_compared) {
+  if (const auto error = compare::problem_with(collected, gates)) {
+    return base::Failure{std::string(compare::text_of(*error))};
+  }
+  compare::Verdicts verdicts = compare::check(collected, gates);
+  const report::CheckReport report{options.check,          std::move(verdicts), kind,
+                                   options.grouping,       collected.before,    collected.after,
+                                   std::move(not_compared)};
+  say_unseen_labels(report.verdicts);
+  const present::Style style = terminal::output_style(options.check.level);
+  const bool has_text = options.junit != "-";
+  const bool is_printed = options.is_json
+                              ? terminal::print_data(to_json(report))
+                              : !has_text || terminal::print_report(to_text(report, style), style);
+  const auto written = write_junit(report, options.junit);
+  if (!written.has_value()) return written.failure();
+  if (!is_printed) return kExitFailed;
+  const bool has_failed = report.verdicts.answer == compare::Answer::kFail;
+  if (has_failed && has_text && !options.is_json && !report.options.before.empty())
+    suggest("diff", words_of({report.options.before, report.options.after}));
+  return exit_code_of(report.verdicts.answer);
+}
+
+}  // namespace geiger::cli

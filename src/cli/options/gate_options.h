@@ -1,0 +1,43 @@
+// The limits of `check` and `fleet check`: their options, and how the answer is printed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/compare/gates.h"
+#include "analysis/report/compare/check.h"
+#include "base/outcome.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace geiger::cli {
+
+/// As typed; empty: not given.
+struct GateOptions {
+  report::CheckOptions check;
+  bool is_json = false;
+  bool allows_missing_baseline = false;
+  std::string junit, budget, max_growth, max_bytes, ignore_below;
+  compare::Grouping grouping;
+  CLI::Option* by = nullptr;
+};
+
+/// --max-growth, --max-bytes, --budget, --ignore-below, --junit, --top, --by, --inclusive.
+void add_gate_options(CLI::App& verb, GateOptions& options);
+
+/// The limits that were given. Fails if none was.
+base::Outcome<compare::Gates> gates_of(const GateOptions& options);
+
+/// The patterns that a collector needs for these gates, in their order.
+[[nodiscard]] std::vector<compare::Pattern> patterns_of(const compare::Gates& gates);
+
+/// Answers the gates and prints the answers; the exit code says the worst of them.
+/// `not_compared`: limits that were skipped because there is no baseline.
+base::Outcome<int> print_gates(const GateOptions& options, profile::Kind kind,
+                               const compare::Gates& gates, const compare::Collected& collected,
+                               std::vector<compare::GateSpec> not_compared = {});
+
+}  // namespace geiger::cli
