@@ -333,9 +333,9 @@ class Suppressor {
   std::vector<std::uint32_t> by_stack_;  ///< Empty without suppressions.
 };
 
-bool is_any_alive(const Recording& recording, const LifetimeGroup& group) {
+bool is_any_alive(const Recording& recording, std::span<const std::uint32_t> samples) {
   return std::ranges::any_of(
-      group.samples, [&](std::uint32_t index) { return recording.samples[index].free_time == 0; });
+      samples, [&](std::uint32_t index) { return recording.samples[index].free_time == 0; });
 }
 
 /// Sites are put together by how many samples they have, not by what became of these: else the
@@ -370,6 +370,7 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   LifetimeSelection selection;
   selection.with_unseen_allocations = true;
   selection.keeps = [&](const Sample& sample) { return suppressor.is_searched(sample); };
+  selection.describes = [&](auto samples) { return is_any_alive(recording, samples); };
   const Follower follower(recording, options);
   double all_live = 0;
   std::size_t gone = 0;
@@ -377,7 +378,7 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   for (LifetimeGroup& group : lifetime_groups(recording, options.by, selection)) {
     const bool is_tested = follower.could_be_significant(group);
     if (!is_tested) small.add(group);
-    if (!is_any_alive(recording, group)) {
+    if (!is_any_alive(recording, group.samples)) {
       gone += is_tested;
       continue;
     }

@@ -215,8 +215,10 @@ std::vector<LifetimeGroup> lifetime_groups(const Recording& recording, LifetimeG
     groups[place->second].samples.push_back(i);
   }
   // Lines are known once all samples have been seen.
-  for (std::size_t i = 0; i < groups.size(); ++i) grouper.describe(groups[i], keys[i]);
-  for (LifetimeGroup& group : groups) {
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    LifetimeGroup& group = groups[i];
+    if (selection.describes && !selection.describes(group.samples)) continue;
+    grouper.describe(group, keys[i]);
     const NodeSums sums = sums_of_samples(recording, group.samples);
     group.weighted_bytes = sums.certain_bytes + sums.weighted_bytes;
   }

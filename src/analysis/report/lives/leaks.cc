@@ -182,17 +182,17 @@ LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options
       options.until ? judged_at(recording, *options.until) : judged_before_teardown(recording);
   LeaksOptions judging = options;
   judging.search.ran_until = ran_until(recording, judged.until);
-  const present::Measure at_end = all_live(recording, options.search);
   const bool is_cut = std::ranges::any_of(judged.until, [](auto at) { return at != kNever; });
   LeaksReport report;
   if (is_cut) {
     Recording earlier = recording;
     cut_at(earlier, judged.until);
     report = report_of(earlier, judging, judged.instant);
+    report.live_at_end = all_live(recording, options.search);
   } else {
     report = report_of(recording, judging, judged.instant);
+    report.live_at_end = report.live;
   }
-  report.live_at_end = at_end;
   return report;
 }
 

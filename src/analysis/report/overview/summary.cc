@@ -37,9 +37,11 @@ void sort_by_start(std::vector<ProcessLine>& lines, const Recording& recording) 
 }
 
 void add_processes(SummaryReport& report, const Recording& recording, const Profile& allocated) {
-  const auto sums = sums_by_process(recording, allocated);
   const std::vector<profile::ProcessTotals> totals = profile::totals_of_each(recording);
   report.exact = profile::all_totals(recording, totals);
+  report.drops = profile::drops_of(recording);
+  if (!report.options.has_checks) return;
+  const auto sums = sums_by_process(recording, allocated);
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     report.processes.push_back({i,
                                 sums[i].samples + sums[i].certain_samples,
@@ -48,7 +50,6 @@ void add_processes(SummaryReport& report, const Recording& recording, const Prof
                                 {},
                                 0});
   }
-  report.drops = profile::drops_of(recording);
   sort_by_start(report.processes, recording);
 }
 
@@ -77,7 +78,7 @@ void count_samples(SummaryReport& report, const Recording& recording) {
   report.stacks = stacks.size();
   std::set<std::uint32_t> met;
   const auto add = [&](const profile::Sample& sample, std::uint64_t count) {
-    met.insert(sample.stack);
+    if (report.is_part()) met.insert(sample.stack);
     if (sample.is_certain) report.certain_samples += count;
     const bool is_known = sample.stack < stacks.size();
     if (is_known && stacks[sample.stack].is_truncated) report.truncated += count;
@@ -189,13 +190,11 @@ void add_findings(SummaryReport& report, const Recording& recording, const Profi
                   const Profile& live, const Profile& peak) {
   const double level = report.options.level;
   const NamedRecording named(recording);
-  const Finding of_allocated = find(named, allocated, level);
-  const Finding of_live = find(named, live, level);
-  const Finding of_peak = find(named, peak, level);
-  report.allocated = of_allocated.total;
-  report.live_at_end = of_live.total;
-  report.live_at_peak = of_peak.total;
-  report.finding = opening(of_allocated, of_live, report.is_aggregated ? nullptr : &of_peak);
+  Opening found = find_opening(named, allocated, live, peak, !report.is_aggregated, level);
+  report.allocated = found.allocated;
+  report.live_at_end = found.live_at_end;
+  report.live_at_peak = found.live_at_peak;
+  report.finding = std::move(found.finding);
   const double heap =
       std::max(report.live_at_peak.bytes.interval.hi, report.live_at_end.bytes.interval.hi);
   if (!report.mapped.is_seen || static_cast<double>(report.mapped.at_peak) <= heap) return;
@@ -208,8 +207,11 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   SummaryReport report;
   report.options = options;
   count_samples(report, recording);
-  report.hits = profile::check_hits(recording);
-  report.offsets = profile::check_offsets(recording);
+  report.is_z_known = profile::has_every_hit(recording);
+  if (options.has_checks) {
+    report.hits = profile::check_hits(recording);
+    report.offsets = profile::check_offsets(recording);
+  }
   report.gaps = profile::gaps_of(recording);
   report.duration = profile::duration_of(recording);
   const Profile allocated = select(recording, of_kind(options.selection, Kind::kAllocated));
