@@ -109,7 +109,8 @@ class Follower {
   [[nodiscard]] LeakSite judge(LifetimeGroup group) const {
     LeakSite site;
     site.group = std::move(group);
-    site.sums = lifetime_sums(recording_, site.group.samples);
+    site.allocated = allocated_sums_of(recording_, site.group.samples);
+    site.alive = alive_sums_of(recording_, site.group.samples);
     const Flow all = flow_of(site.group.samples, [](const Sample&) { return Nanoseconds{0}; });
     site.all = growth_of(all);
     site.kept = all.gained.size();
@@ -274,7 +275,7 @@ void decide(LeakSite& site, double q, double all_live) {
     site.verdict = LeakVerdict::kSuspect;
     return;
   }
-  const bool is_worth_it = bytes_of(site.sums.alive) >= kWorthDeciding * all_live;
+  const bool is_worth_it = bytes_of(site.alive) >= kWorthDeciding * all_live;
   site.open = is_worth_it ? open_of(site, q) : Open::kNothing;
   site.verdict = site.open == Open::kNothing ? LeakVerdict::kClear : LeakVerdict::kUndecided;
 }
@@ -383,7 +384,7 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
       continue;
     }
     leaks.sites.push_back(follower.judge(std::move(group)));
-    all_live += bytes_of(leaks.sites.back().sums.alive);
+    all_live += bytes_of(leaks.sites.back().alive);
   }
   adjust(leaks, gone);
   leaks.small = small.judge(follower, options.q);

@@ -78,6 +78,11 @@ struct LifetimeGroup {
                                                          const LifetimeSelection& selection = {});
 
 /// Sums of a group; E is the largest interval of the recording.
+/// LifetimeSums::allocated and alive by themselves.
+[[nodiscard]] estimation::NodeSums allocated_sums_of(const Recording& recording,
+                                                     std::span<const std::uint32_t> samples);
+[[nodiscard]] estimation::NodeSums alive_sums_of(const Recording& recording,
+                                                 std::span<const std::uint32_t> samples);
 [[nodiscard]] LifetimeSums lifetime_sums(const Recording& recording,
                                          std::span<const std::uint32_t> samples);
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/naming/display_name.h"
+#include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/peak.h"
 #include "analysis/report/faults/faults.h"
 #include "analysis/report/lives/leaks.h"
@@ -166,7 +167,8 @@ constexpr std::uint64_t kMostToSearch = 500'000;
 constexpr Nanoseconds kLeastToSearch = 100'000'000;
 
 /// The second sentence of the report, if it is about a whole run that has ended.
-void add_leak(SummaryReport& report, const Recording& recording) {
+void add_leak(SummaryReport& report, const Recording& recording,
+              const std::vector<profile::Teardown>& teardowns) {
   const bool can_tell = !report.is_part() && !report.is_aggregated && !report.options.is_followed &&
                         report.options.origin.empty();
   if (!can_tell || profile::duration_of(recording) < kLeastToSearch) return;
@@ -177,6 +179,7 @@ void add_leak(SummaryReport& report, const Recording& recording) {
   }
   LeaksOptions options;
   options.search.level = report.options.level;
+  options.teardowns = &teardowns;
   LeaksReport leaks = leaks_report(recording, options);
   if (leaks.finding() == LeakFinding::kClear || leaks.lines.empty()) return;
   profile::LeakSite& site = leaks.lines.front().site;
@@ -222,7 +225,11 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   if (!report.is_part()) report.mapped = mapped_line(recording);
   report.forked = forked_line(recording);
   report.is_aggregated = !recording.tallies.empty();
-  const Profile peak = select(recording, of_kind(options.selection, Kind::kLiveAtPeak));
+  // Looked for once, for the peak and for leaks.
+  const std::vector<profile::Teardown> teardowns = profile::find_teardowns(recording);
+  profile::Selection of_peak = of_kind(options.selection, Kind::kLiveAtPeak);
+  of_peak.teardowns = &teardowns;
+  const Profile peak = select(recording, of_peak);
   report.is_peak_split = peak.rate_factor < 1;
   report.peak_time = time_of_peak(recording, peak);
   add_own_peaks(report, recording);
@@ -232,7 +239,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
     report.top_allocated = sites(recording, allocated, options);
     report.top_live_at_peak = sites(recording, peak, options);
   }
-  add_leak(report, recording);
+  add_leak(report, recording, teardowns);
   if (options.has_all_kinds && !report.is_part()) {
     report.kinds = further_kinds(recording, options.level);
     if (report.samples > 0 && !report.is_aggregated)
