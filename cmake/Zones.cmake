@@ -72,6 +72,20 @@ function(_geiger_archive target sources depends)
   endif()
 endfunction()
 
+# geiger_module(NAME SOURCES... [DEPENDS targets...]): a shared object for libraries that few verbs
+# need; NAME as geiger_http is lib/geiger/libgeiger-http.so. src/modules loads it.
+function(geiger_module name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  string(REPLACE "_" "-" file ${name})
+  add_library(${name} MODULE ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES
+    OUTPUT_NAME ${file} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/geiger)
+  target_include_directories(${name} PRIVATE ${GEIGER_INCLUDE_DIRECTORIES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} geiger_warnings)
+  install(TARGETS ${name} LIBRARY DESTINATION lib/geiger)
+  set_property(GLOBAL APPEND PROPERTY GEIGER_MODULES ${name})
+endfunction()
+
 # geiger_checked_room(NAME ROOMS...): the sources of rooms of the runtime once more, with every
 # assertion.
 function(geiger_checked_room name)

@@ -12,7 +12,7 @@ import unittest
 import harness
 
 GEIGER = str(harness.BUILD / "bin" / "geiger")
-MOST_INSTRUCTIONS = 12_000_000  # Of them 5 million are the loader's.
+MOST_INSTRUCTIONS = 6_000_000  # Of them 3 million are the loader's.
 MOST_CALLS = 450
 
 

@@ -18,8 +18,8 @@
 #include "cli/options/run_options.h"
 #include "cli/options/sides.h"
 #include "cli/verbs/commands.h"
+#include "modules/module.h"
 #include "query/spelling.h"
-#include "run/preload.h"
 
 namespace geiger::cli {
 namespace {
@@ -148,7 +148,7 @@ int run(int argc, char** argv) {
   }
   base::Outcome<int> ending = parse(app, words);
   if (wants_python_path) {
-    fmt::print("{}\n", (run::install_root() / "share" / "geiger" / "python").string());
+    fmt::print("{}\n", (modules::install_root() / "share" / "geiger" / "python").string());
   }
   if (ending.has_value() && ending.value() == kExitOk && work) ending = work();
   return ending.has_value() ? ending.value() : end_with(ending.failure(), help);

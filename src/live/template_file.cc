@@ -6,12 +6,12 @@
 #include <filesystem>
 
 #include "query/text_file.h"
-#include "run/preload.h"
+#include "modules/module.h"
 
 namespace geiger::live {
 
 base::Outcome<std::string> read_template(const std::string& name) {
-  const std::filesystem::path path = run::install_root() / "share" / "geiger" / name;
+  const std::filesystem::path path = modules::install_root() / "share" / "geiger" / name;
   if (access(path.c_str(), F_OK) != 0) {
     return base::Failure{
         fmt::format("{} is missing: ./geiger builds it in a source tree (needs npm), "

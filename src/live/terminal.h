@@ -1,4 +1,4 @@
-// The terminal of `geiger live`, by ncurses: paints screens, gives keys.
+// The terminal of `geiger live`: paints screens, gives keys.
 #pragma once
 
 #include <chrono>
@@ -31,26 +31,21 @@ class LiveTerminal {
   /// Fails where there can be no view: standard output is not a terminal, or is one that cannot
   /// move its cursor.
   static base::Outcome<void> check();
-  /// Requires that check() succeeds. Fails on a terminal that terminfo does not describe.
+  /// Requires that check() succeeds. Fails on a terminal that terminfo does not describe, and
+  /// where the module with ncurses cannot be loaded.
   [[nodiscard]] static base::Outcome<std::unique_ptr<LiveTerminal>> open(bool has_color,
                                                                          bool has_unicode);
-  ~LiveTerminal();
+  LiveTerminal() = default;
+  virtual ~LiveTerminal() = default;
   LiveTerminal(const LiveTerminal&) = delete;
   LiveTerminal& operator=(const LiveTerminal&) = delete;
 
-  [[nodiscard]] ScreenSize size() const;
-  void paint(const terminal::Screen& screen);
+  [[nodiscard]] virtual ScreenSize size() const = 0;
+  virtual void paint(const terminal::Screen& screen) = 0;
   /// The next key, or kNone after this long.
-  [[nodiscard]] Key read(std::chrono::milliseconds at_most);
+  [[nodiscard]] virtual Key read(std::chrono::milliseconds at_most) = 0;
   /// Of kText: one character in UTF-8.
-  [[nodiscard]] const std::string& text() const { return text_; }
-
- private:
-  struct Handles;
-  explicit LiveTerminal(std::unique_ptr<Handles> handles);
-
-  std::unique_ptr<Handles> handles_;
-  std::string text_;
+  [[nodiscard]] virtual const std::string& text() const = 0;
 };
 
 }  // namespace geiger::live

@@ -169,8 +169,8 @@ void say_what_was_recorded(const Afterwards& run, const Traces& traces,
                                        : fmt::format("{} processes are", traces.running())));
   }
   const present::Style style = error_style();
-  const auto report =
-      report::summary_report(recording, {.level = style.level, .run = shown, .sites = 0});
+  const auto report = report::summary_report(
+      recording, {.level = style.level, .run = shown, .sites = 0, .has_checks = false});
   std::string lines = report::closing_lines(report, recording, style);
   if (isatty(STDERR_FILENO) == 1) lines = present::wrap_lines(lines, style.width);
   fmt::print(stderr, "{}", style.has_unicode ? lines : present::to_ascii_marks(lines));

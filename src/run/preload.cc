@@ -1,7 +1,6 @@
 #include "run/preload.h"
 
 #include <fmt/format.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +8,8 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+
+#include "modules/module.h"
 
 namespace geiger::run {
 namespace {
@@ -18,15 +19,7 @@ namespace fs = std::filesystem;
 constexpr const char* kLibrary = "libgeiger-preload.so";
 constexpr const char* kLttngLibrary = "libgeiger-lttng.so";
 
-fs::path own_executable() {
-  std::error_code error;
-  fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (!error) return self;
-  const auto* started_as = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
-  return started_as != nullptr ? fs::canonical(started_as, error) : fs::path();
-}
-
-fs::path library_root() { return install_root() / "lib" / "geiger"; }
+fs::path library_root() { return modules::install_root() / "lib" / "geiger"; }
 
 std::string loaded_from(const std::string& root, const char* library) {
   return root + "/$LIB/" + library;
@@ -50,8 +43,6 @@ std::string make_stand_in(const fs::path& target) {
 }
 
 }  // namespace
-
-fs::path install_root() { return own_executable().parent_path().parent_path(); }
 
 PreloadPath::PreloadPath(const std::string& root, std::string stand_in)
     : root_(root), word_(loaded_from(root, kLibrary)), stand_in_(std::move(stand_in)) {}

@@ -8,10 +8,6 @@
 
 namespace geiger::run {
 
-/// The prefix that this executable was installed into: the folder above its own, with lib and
-/// share.
-[[nodiscard]] std::filesystem::path install_root();
-
 /// The word to put into LD_PRELOAD. It contains the loader's token `$LIB`, which
 /// 64-bit and 32-bit glibc read differently: the first finds the runtime, the
 /// second an empty library. musl knows no tokens: for it there is a link of this name.

@@ -1,20 +1,14 @@
 #include "serve/http_module.h"
 
-#include <dlfcn.h>
+#include "modules/module.h"
 
 namespace geiger::serve {
 
-std::unique_ptr<HttpServer> load_http_server(const std::string& directory, std::string token,
-                                             Handler handler, std::string& reason) {
-  const std::string path = directory + "/" + kHttpModule;
-  void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  void* const make = module != nullptr ? dlsym(module, kMakeHttpServer) : nullptr;
-  if (make == nullptr) {
-    reason = dlerror();
-    return nullptr;
-  }
-  const auto call = reinterpret_cast<decltype(&geiger_make_http_server)>(make);
-  return std::unique_ptr<HttpServer>(call(&token, &handler));
+base::Outcome<std::unique_ptr<HttpServer>> load_http_server(std::string token, Handler handler) {
+  const auto made = modules::call<decltype(geiger_make_http_server)>(kHttpModule, kMakeHttpServer,
+                                                                     &token, &handler);
+  if (!made.has_value()) return made.failure();
+  return std::unique_ptr<HttpServer>(made.value());
 }
 
 }  // namespace geiger::serve

@@ -15,6 +15,8 @@
 #include <optional>
 #include <string>
 
+#include "base/outcome.h"
+
 namespace geiger::serve {
 
 /// A request that passed all checks.
@@ -49,10 +51,8 @@ class HttpServer {
   virtual void stop() = 0;
 };
 
-/// From the module in `directory`, which stays loaded. Null, with why in `reason`, where it is
-/// missing or cannot be loaded.
-[[nodiscard]] std::unique_ptr<HttpServer> load_http_server(const std::string& directory,
-                                                           std::string token, Handler handler,
-                                                           std::string& reason);
+/// From its module. Fails where that cannot be loaded.
+[[nodiscard]] base::Outcome<std::unique_ptr<HttpServer>> load_http_server(std::string token,
+                                                                          Handler handler);
 
 }  // namespace geiger::serve

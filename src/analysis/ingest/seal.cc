@@ -163,7 +163,7 @@ bool can_add(const InputFile& file, const Image& image, const ImageChunks& own) 
 /// Copies images into a new file, sealed.
 class ImageCopier {
  public:
-  explicit ImageCopier(OutputFile& output) : output_(output), buffer_(std::size_t{1} << 20) {}
+  explicit ImageCopier(OutputFile& output) : output_(output), buffer_(std::size_t{1} << 16) {}
 
   /// `own`: chunks to store with the image's other ones; may be nullptr.
   [[nodiscard]] std::optional<Error> copy(const InputFile& file, const Image& image,

@@ -104,7 +104,8 @@ std::vector<Mapping> parse_smaps(std::string_view text) {
   bool is_known = false;  // Fields belong to the mapping above them.
   while (!text.empty()) {
     const std::string_view line = base::take_part(text);
-    auto mapping = parse_head(line);
+    const bool is_field = !line.empty() && line[0] >= 'A' && line[0] <= 'Z';
+    auto mapping = is_field ? std::nullopt : parse_head(line);
     if (!mapping) {
       if (is_known) take_field(line, mappings.back());
       continue;

@@ -177,7 +177,10 @@ std::vector<Nanoseconds> instants_below_peak(const Recording& recording, const S
                                              std::uint32_t process) {
   std::vector<Nanoseconds> instants{end_of(recording, selection, process)};
   if (selection.heap != kProcessHeap) return instants;
-  const std::vector<Teardown> teardowns = find_teardowns(recording, process);
+  std::vector<Teardown> own;
+  const bool is_known = process == kNone && selection.teardowns != nullptr;
+  if (!is_known) own = find_teardowns(recording, process);
+  const std::vector<Teardown>& teardowns = is_known ? *selection.teardowns : own;
   const Teardown* largest = nullptr;
   for (std::uint32_t i = 0; i < teardowns.size(); ++i) {
     if (!teardowns[i].is_found() || (process != kNone && i != process)) continue;

@@ -40,6 +40,8 @@ struct Entry {
 [[nodiscard]] Entry entry_of(const Recording& recording, const Sample& sample,
                              std::uint64_t count = 1);
 
+struct Teardown;
+
 /// Which samples a profile is made of. Instants are of CLOCK_MONOTONIC.
 struct Selection {
   Kind kind = Kind::kAllocated;
@@ -56,6 +58,9 @@ struct Selection {
   /// Which samples are counted; empty: all of them.
   std::function<bool(const Sample&)> keeps;
   bool tells_lifetimes = false;  ///< Entries are distinguished by the lifetimes of objects.
+  /// find_teardowns() of all processes where the caller has it, which kLiveAtPeak looks at; it
+  /// outlives the selection. Null: looked for.
+  const std::vector<Teardown>* teardowns = nullptr;
 
   /// Whether it leaves out anything of its kind: what is known of the whole is then not
   /// known of what it selects.

@@ -296,7 +296,9 @@ struct Process {
   /// The process's own id, by which perf maps are named.
   [[nodiscard]] std::uint32_t own_pid() const { return inner_pid != 0 ? inner_pid : pid; }
   /// Probability of a sample not to be thinned out.
-  [[nodiscard]] double keep() const { return std::ldexp(1.0, -static_cast<int>(thinning)); }
+  [[nodiscard]] double keep() const {
+    return thinning == 0 ? 1 : std::ldexp(1.0, -static_cast<int>(thinning));
+  }
   /// Whether segments before the first one read are missing.
   [[nodiscard]] bool misses_beginning() const {
     return !segments.empty() && segments.front().number > 0;

@@ -191,6 +191,10 @@ HitCheck check_hits(const Recording& recording) {
   return all;
 }
 
+bool has_every_hit(const Recording& recording) {
+  return !has_several_intervals(recording) || all_weighted_hits(recording).is_whole();
+}
+
 estimation::OffsetReport check_offsets(const Recording& recording) {
   OffsetCheck check;
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) add_offsets(check, recording, i);

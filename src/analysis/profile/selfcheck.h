@@ -30,6 +30,8 @@ struct HitCheck {
 };
 [[nodiscard]] HitCheck check_hits(const Recording& recording);
 [[nodiscard]] HitCheck check_hits(const Recording& recording, std::uint32_t process);
+/// HitCheck::is_testable of the whole recording, without the check.
+[[nodiscard]] bool has_every_hit(const Recording& recording);
 
 /// The offsets of all tried samples. The randomness that makes positions
 /// continuous is a hash of the process seed and the sample's place in its

@@ -10,14 +10,29 @@
 namespace geiger::profile {
 namespace {
 
-void add_hits(WeightedHits& to, const Recording& recording, const Sample& sample,
-              std::uint64_t count) {
-  if (sample.is_certain || !is_allocation_seen(sample) || count == 0) return;
-  if (sample.thread >= recording.threads.size()) return;
-  if (!is_conclusive(recording.threads[sample.thread])) return;
-  to.sums.add(1, recording.epochs[sample.epoch].lambda, count);
-  to.hits += count;
-}
+/// Hits by epoch: those of one are of one weight.
+class HitCounts {
+ public:
+  explicit HitCounts(const Recording& recording)
+      : recording_(recording), counts_(recording.epochs.size(), 0) {}
+
+  void add(const Sample& sample, std::uint64_t count) {
+    if (sample.is_certain || !is_allocation_seen(sample)) return;
+    if (sample.thread >= recording_.threads.size()) return;
+    if (is_conclusive(recording_.threads[sample.thread])) counts_[sample.epoch] += count;
+  }
+
+  void add_to(WeightedHits& hits) const {
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      hits.sums.add(1, recording_.epochs[i].lambda, counts_[i]);
+      hits.hits += counts_[i];
+    }
+  }
+
+ private:
+  const Recording& recording_;
+  std::vector<std::uint64_t> counts_;
+};
 
 }  // namespace
 
@@ -71,11 +86,13 @@ WeightedHits weighted_hits(const Recording& recording, std::uint32_t process) {
     all.trials += thread.trials;
     all.in_flight += thread.armed != 0 ? 1 : 0;
   }
-  for (const Sample& sample : samples_of(recording, process)) add_hits(all, recording, sample, 1);
+  HitCounts counts(recording);
+  for (const Sample& sample : samples_of(recording, process)) counts.add(sample, 1);
   for (const Tally& tally : recording.tallies) {
     if (tally.alike.process != process || tally.alike.heap != kProcessHeap) continue;
-    add_hits(all, recording, tally.alike, tally.allocated);
+    counts.add(tally.alike, tally.allocated);
   }
+  counts.add_to(all);
   all.sums.could_have_sampled(largest_interval(recording));
   return all;
 }

@@ -17,6 +17,7 @@
 #include "analysis/symbolize/frame_table.h"
 #include "analysis/symbolize/jit_name.h"
 #include "analysis/symbolize/outside_names.h"
+#include "analysis/symbolize/trim.h"
 #include "analysis/symbolize/worker.h"
 #include "base/path.h"
 
@@ -40,6 +41,10 @@ struct JobResult {
   std::string fault;                   ///< Why it died; empty: it did not.
 };
 using Results = std::vector<JobResult>;  ///< By job.
+
+/// Lines inside the C library help no one who looks for their own, and Debian compresses its debug
+/// information: reading it takes longer than all other names together.
+bool reads_lines_of(const ModuleJob& job) { return !is_c_library(job.path); }
 
 /// Interpreted code has its names in the trace, and nowhere else.
 bool is_pending(const Recording& recording, const Location& location, const Options& options) {
@@ -112,7 +117,7 @@ class JobRunner {
     const std::span<const ModuleJob> jobs = std::span(plan_.jobs).subspan(first);
     const ModuleJob* const without_dwarf = is_retry ? &jobs.front() : nullptr;
     const auto work = [&](const ModuleJob& job, const std::function<void(std::size_t)>& progress) {
-      return do_job(job, &job != without_dwarf, progress);
+      return do_job(job, &job != without_dwarf && reads_lines_of(job), progress);
     };
     WorkerLimits limits;
     limits.silence = options_.patience;
@@ -250,6 +255,7 @@ std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_s
     case FileState::kDebugInfo:
       return "";
     case FileState::kSymbolsOnly:
+      if (!reads_lines_of(job)) return "";
       return "no debug info for " + name + " (" + id + "): install its -dbgsym package" +
              (asked_servers ? "; no server in DEBUGINFOD_URLS has it"
                             : ", or set DEBUGINFOD_URLS and run 'geiger symbolize --debuginfod'");

@@ -8,11 +8,6 @@ namespace {
 
 constexpr std::string_view kRuntimeModule = "libgeiger-preload.so";
 
-bool is_c_library(std::string_view base) {
-  return base.starts_with("libc.") || base.starts_with("libc-") || base.starts_with("ld-") ||
-         base.starts_with("ld.");
-}
-
 bool is_runtime_frame(const profile::Recording& recording, const profile::Location& location,
                       const profile::Frame& frame) {
   if (recording.is_source(location)) return false;
@@ -27,10 +22,16 @@ bool is_runtime_frame(const profile::Recording& recording, const profile::Locati
 
 }  // namespace
 
+bool is_c_library(std::string_view path) {
+  const std::string_view base = base::file_name_of(path);
+  return base.starts_with("libc.") || base.starts_with("libc-") || base.starts_with("ld-") ||
+         base.starts_with("ld.");
+}
+
 bool is_allocator_module(std::string_view path, const profile::Process& process) {
   const std::string_view file = base::file_name_of(path);
   if (file == kRuntimeModule) return true;
-  return path == process.allocator && path != process.executable && !is_c_library(file);
+  return path == process.allocator && path != process.executable && !is_c_library(path);
 }
 
 std::size_t leading_runtime_frames(const profile::Recording& recording,

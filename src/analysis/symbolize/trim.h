@@ -21,4 +21,7 @@ namespace geiger::symbolize {
 /// library and the program do, so fopen and main stay).
 [[nodiscard]] bool is_allocator_module(std::string_view path, const profile::Process& process);
 
+/// Whether a module is the C library or its loader, by the name of its file.
+[[nodiscard]] bool is_c_library(std::string_view path);
+
 }  // namespace geiger::symbolize

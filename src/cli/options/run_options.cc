@@ -307,7 +307,10 @@ CLI::App* add_run_options(CLI::App& app, run::RunOptions& options) {
                   "Give the program, and those that it starts, another allocator:\n"
                   "mimalloc, jemalloc or tcmalloc, if installed, or the path of\n"
                   "a library; see geiger compare-malloc")
-      ->type_name("NAME|PATH");
+      ->type_name("NAME|PATH")
+      ->check([](const std::string& name) -> std::string {
+        return name.empty() ? "no allocator given" : "";
+      });
   add_window_options(*run, options);
   add_observation_options(*run, options);
   add_control_options(*run, options);

@@ -20,7 +20,6 @@
 #include "live/followed_run.h"
 #include "live/served_page.h"
 #include "live/served_run.h"
-#include "run/preload.h"
 #include "serve/http_server.h"
 #include "serve/token.h"
 #include "terminal/interrupts.h"
@@ -73,11 +72,12 @@ base::Outcome<int> serve_run(ServeArguments options) {
   live::ServedRun served(std::move(run.value()), options.level,
                          {std::move(rules.value()), preset_of(options.frames)},
                          live::read_served_template());
-  std::string reason;
-  const auto server = serve::load_http_server(
-      (run::install_root() / "lib" / "geiger").string(), options.token,
-      [&served](const serve::Request& request) { return served.answer(request); }, reason);
-  if (server == nullptr) return base::Failure{"cannot start the HTTP server: " + reason};
+  const auto loaded = serve::load_http_server(
+      options.token, [&served](const serve::Request& request) { return served.answer(request); });
+  if (!loaded.has_value()) {
+    return base::Failure{"cannot start the HTTP server: " + loaded.reason()};
+  }
+  const auto& server = loaded.value();
   const auto port = server->bind(options.port);
   if (!port) {
     return base::Failure{

@@ -8,7 +8,8 @@
 namespace geiger::exports {
 
 /// Builds the database in memory and writes its file. Throws std::runtime_error with
-/// SQLite's reason when it refuses, which only a lack of memory can cause.
+/// SQLite's reason when it refuses, which only a lack of memory can cause, or why its module cannot
+/// be loaded.
 void write_sqlite(const profile::Recording& recording, const Sink& sink,
                   const profile::Selection& part = {});
 

@@ -109,7 +109,8 @@ class Follower {
   [[nodiscard]] LeakSite judge(LifetimeGroup group) const {
     LeakSite site;
     site.group = std::move(group);
-    site.sums = lifetime_sums(recording_, site.group.samples);
+    site.allocated = allocated_sums_of(recording_, site.group.samples);
+    site.alive = alive_sums_of(recording_, site.group.samples);
     const Flow all = flow_of(site.group.samples, [](const Sample&) { return Nanoseconds{0}; });
     site.all = growth_of(all);
     site.kept = all.gained.size();
@@ -274,7 +275,7 @@ void decide(LeakSite& site, double q, double all_live) {
     site.verdict = LeakVerdict::kSuspect;
     return;
   }
-  const bool is_worth_it = bytes_of(site.sums.alive) >= kWorthDeciding * all_live;
+  const bool is_worth_it = bytes_of(site.alive) >= kWorthDeciding * all_live;
   site.open = is_worth_it ? open_of(site, q) : Open::kNothing;
   site.verdict = site.open == Open::kNothing ? LeakVerdict::kClear : LeakVerdict::kUndecided;
 }
@@ -333,9 +334,9 @@ class Suppressor {
   std::vector<std::uint32_t> by_stack_;  ///< Empty without suppressions.
 };
 
-bool is_any_alive(const Recording& recording, const LifetimeGroup& group) {
+bool is_any_alive(const Recording& recording, std::span<const std::uint32_t> samples) {
   return std::ranges::any_of(
-      group.samples, [&](std::uint32_t index) { return recording.samples[index].free_time == 0; });
+      samples, [&](std::uint32_t index) { return recording.samples[index].free_time == 0; });
 }
 
 /// Sites are put together by how many samples they have, not by what became of these: else the
@@ -370,6 +371,7 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   LifetimeSelection selection;
   selection.with_unseen_allocations = true;
   selection.keeps = [&](const Sample& sample) { return suppressor.is_searched(sample); };
+  selection.describes = [&](auto samples) { return is_any_alive(recording, samples); };
   const Follower follower(recording, options);
   double all_live = 0;
   std::size_t gone = 0;
@@ -377,12 +379,12 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   for (LifetimeGroup& group : lifetime_groups(recording, options.by, selection)) {
     const bool is_tested = follower.could_be_significant(group);
     if (!is_tested) small.add(group);
-    if (!is_any_alive(recording, group)) {
+    if (!is_any_alive(recording, group.samples)) {
       gone += is_tested;
       continue;
     }
     leaks.sites.push_back(follower.judge(std::move(group)));
-    all_live += bytes_of(leaks.sites.back().sums.alive);
+    all_live += bytes_of(leaks.sites.back().alive);
   }
   adjust(leaks, gone);
   leaks.small = small.judge(follower, options.q);

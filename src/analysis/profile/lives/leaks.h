@@ -72,7 +72,8 @@ struct LeakGrowth {
 
 struct LeakSite {
   LifetimeGroup group;
-  LifetimeSums sums;
+  estimation::NodeSums allocated;  ///< What its samples stand for.
+  estimation::NodeSums alive;      ///< Of that, what was live at the end.
   LeakGrowth all, old;
   double seconds = 0;           ///< Time that `bytes` grew in, over the site's processes.
   Nanoseconds judged_from = 0;  ///< CLOCK_MONOTONIC: the end of the earliest warm-up.

@@ -104,7 +104,7 @@ TEST_F(LeaksOf, BeingAliveIsNoEvidence) {
   }
   for (const LeakSite& site : leaks().sites) {
     EXPECT_EQ(site.verdict, LeakVerdict::kClear) << site.group.name;
-    EXPECT_GT(site.sums.alive.samples, 0U);
+    EXPECT_GT(site.alive.samples, 0U);
   }
 }
 

@@ -215,8 +215,10 @@ std::vector<LifetimeGroup> lifetime_groups(const Recording& recording, LifetimeG
     groups[place->second].samples.push_back(i);
   }
   // Lines are known once all samples have been seen.
-  for (std::size_t i = 0; i < groups.size(); ++i) grouper.describe(groups[i], keys[i]);
-  for (LifetimeGroup& group : groups) {
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    LifetimeGroup& group = groups[i];
+    if (selection.describes && !selection.describes(group.samples)) continue;
+    grouper.describe(group, keys[i]);
     const NodeSums sums = sums_of_samples(recording, group.samples);
     group.weighted_bytes = sums.certain_bytes + sums.weighted_bytes;
   }
@@ -228,12 +230,20 @@ NodeSums sums_of_samples(const Recording& recording, std::span<const std::uint32
   return sums_if(recording, samples, [](const Sample&) { return true; });
 }
 
+NodeSums allocated_sums_of(const Recording& recording, std::span<const std::uint32_t> samples) {
+  return sums_if(recording, samples, is_allocation_seen);
+}
+
+NodeSums alive_sums_of(const Recording& recording, std::span<const std::uint32_t> samples) {
+  return sums_if(recording, samples, [](const Sample& s) { return s.free_time == 0; });
+}
+
 LifetimeSums lifetime_sums(const Recording& recording, std::span<const std::uint32_t> samples) {
   const auto sums = [&](const std::function<bool(const Sample&)>& is_counted) {
     return sums_if(recording, samples, is_counted);
   };
-  return {.allocated = sums(is_allocation_seen),
-          .alive = sums([](const Sample& s) { return s.free_time == 0; }),
+  return {.allocated = allocated_sums_of(recording, samples),
+          .alive = alive_sums_of(recording, samples),
           .freed = sums([](const Sample& s) { return s.free_time != 0; }),
           .freed_by_known_thread = sums(knows_thread),
           .freed_by_other_thread =

@@ -53,6 +53,8 @@ struct LifetimeSelection {
   /// Also objects whose allocation is in a segment that is missing: what is known of them
   /// is that they lived long enough to be seen later. No curve may have them.
   bool with_unseen_allocations = false;
+  /// Which groups, by their samples, get names and bytes; the others come last. Empty: all.
+  std::function<bool(std::span<const std::uint32_t>)> describes;
 };
 
 /// Disjoint parts of a group's samples, and the whole.
@@ -76,6 +78,11 @@ struct LifetimeGroup {
                                                          const LifetimeSelection& selection = {});
 
 /// Sums of a group; E is the largest interval of the recording.
+/// LifetimeSums::allocated and alive by themselves.
+[[nodiscard]] estimation::NodeSums allocated_sums_of(const Recording& recording,
+                                                     std::span<const std::uint32_t> samples);
+[[nodiscard]] estimation::NodeSums alive_sums_of(const Recording& recording,
+                                                 std::span<const std::uint32_t> samples);
 [[nodiscard]] LifetimeSums lifetime_sums(const Recording& recording,
                                          std::span<const std::uint32_t> samples);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -28,16 +29,17 @@ constexpr std::size_t kMostFrames = 16;
 /// Stacks as a report shows them.
 class Stacks {
  public:
-  explicit Stacks(const Recording& recording) : recording_(recording), shown_(recording) {}
+  explicit Stacks(const Recording& recording) : recording_(recording) {}
 
   [[nodiscard]] std::vector<FaultFrame> of(std::uint32_t stack) {
     std::vector<FaultFrame> frames;
     if (stack >= recording_.stacks.size()) return frames;
-    shown_.of(stack);
-    const std::size_t count = std::min(shown_.path().size(), kMostFrames);
+    if (!shown_) shown_.emplace(recording_);
+    shown_->of(stack);
+    const std::size_t count = std::min(shown_->path().size(), kMostFrames);
     for (std::size_t i = 0; i < count; ++i) {
-      const profile::Label& label = shown_.labels()[shown_.path()[i]];
-      FaultFrame frame{label.name, "", source_line_of(recording_, shown_.frames()[i])};
+      const profile::Label& label = shown_->labels()[shown_->path()[i]];
+      FaultFrame frame{label.name, "", source_line_of(recording_, shown_->frames()[i])};
       if (label.module < recording_.modules.size()) {
         frame.module = profile::file_name_of(recording_.modules[label.module].path);
       }
@@ -48,7 +50,7 @@ class Stacks {
 
  private:
   const Recording& recording_;
-  profile::ShownPath shown_;
+  std::optional<profile::ShownPath> shown_;  ///< Takes a pass over all names: once one is needed.
 };
 
 /// "drop (uaf.cc:5)"; of a stack without frames "a place that is not known".

@@ -35,8 +35,8 @@ class Lines {
 
   [[nodiscard]] LeakLine line_of(LeakSite site) {
     LeakLine line;
-    line.live = present::measure_row(site.sums.alive, level_);
-    line.never_freed = present::share_of(site.sums.alive, site.sums.allocated, level_);
+    line.live = present::measure_row(site.alive, level_);
+    line.never_freed = present::share_of(site.alive, site.allocated, level_);
     line.rate = rate_of(site);
     const Nanoseconds start = profile::start_of(recording_);
     line.since = site.judged_from - std::min(site.judged_from, start);
@@ -102,9 +102,8 @@ Judged judged_at(const Recording& recording, const GivenInstant& given) {
   return judged;
 }
 
-Judged judged_before_teardown(const Recording& recording) {
+Judged judged_before_teardown(const Recording& recording, const std::vector<Teardown>& teardowns) {
   Judged judged;
-  const std::vector<Teardown> teardowns = profile::find_teardowns(recording);
   const Nanoseconds start = profile::start_of(recording);
   const Teardown* largest = nullptr;
   for (const Teardown& teardown : teardowns) {
@@ -178,21 +177,25 @@ LeakFinding LeaksReport::finding() const {
 }
 
 LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options) {
+  std::vector<Teardown> own;
+  if (!options.until && options.teardowns == nullptr) own = profile::find_teardowns(recording);
   const Judged judged =
-      options.until ? judged_at(recording, *options.until) : judged_before_teardown(recording);
+      options.until
+          ? judged_at(recording, *options.until)
+          : judged_before_teardown(recording, options.teardowns ? *options.teardowns : own);
   LeaksOptions judging = options;
   judging.search.ran_until = ran_until(recording, judged.until);
-  const present::Measure at_end = all_live(recording, options.search);
   const bool is_cut = std::ranges::any_of(judged.until, [](auto at) { return at != kNever; });
   LeaksReport report;
   if (is_cut) {
     Recording earlier = recording;
     cut_at(earlier, judged.until);
     report = report_of(earlier, judging, judged.instant);
+    report.live_at_end = all_live(recording, options.search);
   } else {
     report = report_of(recording, judging, judged.instant);
+    report.live_at_end = report.live;
   }
-  report.live_at_end = at_end;
   return report;
 }
 

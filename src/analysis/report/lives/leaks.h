@@ -13,6 +13,7 @@
 #include "analysis/present/scope.h"
 #include "analysis/present/style.h"
 #include "analysis/profile/lives/leaks.h"
+#include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::report {
@@ -31,6 +32,8 @@ struct LeaksOptions {
   std::optional<GivenInstant> until;
   std::size_t top = 20;    ///< Suspects listed; 0 = all.
   bool shows_all = false;  ///< Also sites that are not suspects.
+  /// As of profile::Selection.
+  const std::vector<profile::Teardown>* teardowns = nullptr;
 };
 
 /// Growth of a site, as bytes per second of its processes.
@@ -41,10 +44,10 @@ struct GrowthRate {
 
 struct LeakLine {
   profile::LeakSite site;
-  std::string where;              ///< "leaky.cc:11" of the named function; empty: not known.
-  std::vector<std::string> path;  ///< Functions from the outermost to the named one.
+  std::string where;                     ///< "leaky.cc:11" of the named function; empty: not known.
+  std::vector<std::string> path;         ///< Functions from the outermost to the named one.
   std::vector<std::string> path_places;  ///< Beside them: "main.cc:7"; empty: not known.
-  Nanoseconds since = 0;          ///< After the recording's start: what came before is warm-up.
+  Nanoseconds since = 0;  ///< After the recording's start: what came before is warm-up.
   present::Measure live;
   present::Share never_freed;  ///< Of what it allocated.
   GrowthRate rate;

@@ -99,6 +99,17 @@ struct NamedRecording {
 [[nodiscard]] const Finding& opening(const Finding& allocated, const Finding& live,
                                      const Finding* peak);
 
+/// The finding that opening() chooses, and the totals of all three.
+struct Opening {
+  Finding finding;
+  present::Measure allocated, live_at_end, live_at_peak;
+};
+/// All profiles were selected from the recording; of the others than the chosen one no function is
+/// looked for, which takes most of the time. Without `has_peak` the recording knows no peak.
+[[nodiscard]] Opening find_opening(const NamedRecording& named, const profile::Profile& allocated,
+                                   const profile::Profile& live, const profile::Profile& peak,
+                                   bool has_peak, double level);
+
 /// "at the peak SessionStore::open (leaky.cc:11) held 95 % [86, 99] of 58.0 MiB [44.1, 74.9]".
 [[nodiscard]] std::string clause(const Finding& finding);
 /// clause() as a sentence, without a line break.

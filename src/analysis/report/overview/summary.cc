@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/naming/display_name.h"
+#include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/peak.h"
 #include "analysis/report/faults/faults.h"
 #include "analysis/report/lives/leaks.h"
@@ -37,9 +38,11 @@ void sort_by_start(std::vector<ProcessLine>& lines, const Recording& recording) 
 }
 
 void add_processes(SummaryReport& report, const Recording& recording, const Profile& allocated) {
-  const auto sums = sums_by_process(recording, allocated);
   const std::vector<profile::ProcessTotals> totals = profile::totals_of_each(recording);
   report.exact = profile::all_totals(recording, totals);
+  report.drops = profile::drops_of(recording);
+  if (!report.options.has_checks) return;
+  const auto sums = sums_by_process(recording, allocated);
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     report.processes.push_back({i,
                                 sums[i].samples + sums[i].certain_samples,
@@ -48,7 +51,6 @@ void add_processes(SummaryReport& report, const Recording& recording, const Prof
                                 {},
                                 0});
   }
-  report.drops = profile::drops_of(recording);
   sort_by_start(report.processes, recording);
 }
 
@@ -77,7 +79,7 @@ void count_samples(SummaryReport& report, const Recording& recording) {
   report.stacks = stacks.size();
   std::set<std::uint32_t> met;
   const auto add = [&](const profile::Sample& sample, std::uint64_t count) {
-    met.insert(sample.stack);
+    if (report.is_part()) met.insert(sample.stack);
     if (sample.is_certain) report.certain_samples += count;
     const bool is_known = sample.stack < stacks.size();
     if (is_known && stacks[sample.stack].is_truncated) report.truncated += count;
@@ -165,7 +167,8 @@ constexpr std::uint64_t kMostToSearch = 500'000;
 constexpr Nanoseconds kLeastToSearch = 100'000'000;
 
 /// The second sentence of the report, if it is about a whole run that has ended.
-void add_leak(SummaryReport& report, const Recording& recording) {
+void add_leak(SummaryReport& report, const Recording& recording,
+              const std::vector<profile::Teardown>& teardowns) {
   const bool can_tell = !report.is_part() && !report.is_aggregated && !report.options.is_followed &&
                         report.options.origin.empty();
   if (!can_tell || profile::duration_of(recording) < kLeastToSearch) return;
@@ -176,6 +179,7 @@ void add_leak(SummaryReport& report, const Recording& recording) {
   }
   LeaksOptions options;
   options.search.level = report.options.level;
+  options.teardowns = &teardowns;
   LeaksReport leaks = leaks_report(recording, options);
   if (leaks.finding() == LeakFinding::kClear || leaks.lines.empty()) return;
   profile::LeakSite& site = leaks.lines.front().site;
@@ -189,13 +193,11 @@ void add_findings(SummaryReport& report, const Recording& recording, const Profi
                   const Profile& live, const Profile& peak) {
   const double level = report.options.level;
   const NamedRecording named(recording);
-  const Finding of_allocated = find(named, allocated, level);
-  const Finding of_live = find(named, live, level);
-  const Finding of_peak = find(named, peak, level);
-  report.allocated = of_allocated.total;
-  report.live_at_end = of_live.total;
-  report.live_at_peak = of_peak.total;
-  report.finding = opening(of_allocated, of_live, report.is_aggregated ? nullptr : &of_peak);
+  Opening found = find_opening(named, allocated, live, peak, !report.is_aggregated, level);
+  report.allocated = found.allocated;
+  report.live_at_end = found.live_at_end;
+  report.live_at_peak = found.live_at_peak;
+  report.finding = std::move(found.finding);
   const double heap =
       std::max(report.live_at_peak.bytes.interval.hi, report.live_at_end.bytes.interval.hi);
   if (!report.mapped.is_seen || static_cast<double>(report.mapped.at_peak) <= heap) return;
@@ -208,8 +210,11 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   SummaryReport report;
   report.options = options;
   count_samples(report, recording);
-  report.hits = profile::check_hits(recording);
-  report.offsets = profile::check_offsets(recording);
+  report.is_z_known = profile::has_every_hit(recording);
+  if (options.has_checks) {
+    report.hits = profile::check_hits(recording);
+    report.offsets = profile::check_offsets(recording);
+  }
   report.gaps = profile::gaps_of(recording);
   report.duration = profile::duration_of(recording);
   const Profile allocated = select(recording, of_kind(options.selection, Kind::kAllocated));
@@ -220,7 +225,11 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   if (!report.is_part()) report.mapped = mapped_line(recording);
   report.forked = forked_line(recording);
   report.is_aggregated = !recording.tallies.empty();
-  const Profile peak = select(recording, of_kind(options.selection, Kind::kLiveAtPeak));
+  // Looked for once, for the peak and for leaks.
+  const std::vector<profile::Teardown> teardowns = profile::find_teardowns(recording);
+  profile::Selection of_peak = of_kind(options.selection, Kind::kLiveAtPeak);
+  of_peak.teardowns = &teardowns;
+  const Profile peak = select(recording, of_peak);
   report.is_peak_split = peak.rate_factor < 1;
   report.peak_time = time_of_peak(recording, peak);
   add_own_peaks(report, recording);
@@ -230,7 +239,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
     report.top_allocated = sites(recording, allocated, options);
     report.top_live_at_peak = sites(recording, peak, options);
   }
-  add_leak(report, recording);
+  add_leak(report, recording, teardowns);
   if (options.has_all_kinds && !report.is_part()) {
     report.kinds = further_kinds(recording, options.level);
     if (report.samples > 0 && !report.is_aggregated)

@@ -30,6 +30,9 @@ struct SummaryOptions {
   /// Also a line for each further kind of profile that the recording can tell; a pass over
   /// all samples each.
   bool has_all_kinds = false;
+  /// Also the self-check and a line for each process, of which closing_lines() says nothing; a few
+  /// passes over all samples.
+  bool has_checks = true;
   /// Of kind kAllocated: what allocated bytes are of. The peak is then the one within its
   /// window, and what was live at the end is what was at the window's.
   profile::Selection selection = {};
@@ -86,10 +89,12 @@ struct SummaryReport {
   std::uint64_t samples = 0;  ///< Certain ones included.
   std::uint64_t certain_samples = 0;
   profile::ProcessTotals exact;
-  profile::HitCheck hits;            ///< Over all processes.
-  estimation::OffsetReport offsets;  ///< Where drawn bytes lie, over all processes.
+  bool is_z_known = false;  ///< Every hit has its sample, so that ProcessTotals::z says something.
+  profile::HitCheck hits;   ///< Over all processes; of has_checks.
+  estimation::OffsetReport offsets;  ///< Where drawn bytes lie, over all processes; of has_checks.
   std::vector<profile::Gap> gaps;    ///< What the recording lacks.
-  bool misses_total = false;  ///< The estimate of a process misses its exact total beyond chance.
+  bool misses_total = false;  ///< The estimate of a process misses its exact total beyond chance;
+                              ///< of has_checks.
   present::Measure allocated, live_at_end, live_at_peak;
   MappedLine mapped;
   ForkedLine forked;
@@ -103,7 +108,7 @@ struct SummaryReport {
   std::uint64_t truncated = 0;  ///< Samples whose stack was cut off.
   std::uint64_t stacks = 0;
   vocabulary::Drops drops{};           ///< Over all processes.
-  std::vector<ProcessLine> processes;  ///< In order of their starts.
+  std::vector<ProcessLine> processes;  ///< In order of their starts; of has_checks.
   std::vector<TableLine> top_allocated, top_live_at_peak;
   /// The account of the process whose resident memory was largest; nothing if none was observed.
   std::optional<RssReport> rss;

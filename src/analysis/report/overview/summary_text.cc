@@ -300,7 +300,7 @@ std::string to_text(const SummaryReport& report, const Recording& recording,
 std::string closing_lines(const SummaryReport& report, const Recording& recording,
                           const present::Style& style) {
   const std::string z =
-      report.hits.is_testable ? fmt::format(", z = {}", present::z_score(report.exact.z)) : "";
+      report.is_z_known ? fmt::format(", z = {}", present::z_score(report.exact.z)) : "";
   std::string out;
   const auto say = [&](const std::string& what, present::Role role) {
     out += fmt::format("geiger: {}\n", present::paint(style, role, what));
