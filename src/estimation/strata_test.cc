@@ -130,8 +130,6 @@ TEST(StrataSimulation, KeepTheirLevelWhereSidesHaveOtherHosts) {
        {Fleet{{30, 6}, {10, 20}, {40, 320}}, Fleet{{8, 8}, {8, 8}, {40, 320}},
         Fleet{{20, 5, 3}, {5, 20, 3}, {1, 8, 100}}, Fleet{{3, 3}, {3, 3}, {2, 2}}}) {
     const Shares shares = shares_of(fleet);
-    printf("A/A rejected %.3f covered %.3f pooled %.3f\n", shares.rejected, shares.covered,
-           shares.pooled_rejected);
     EXPECT_LE(shares.rejected, 0.05 + kSlack) << fleet.samples[0];
     EXPECT_GE(shares.covered, 0.95 - kSlack) << fleet.samples[0];
   }
@@ -140,8 +138,6 @@ TEST(StrataSimulation, KeepTheirLevelWhereSidesHaveOtherHosts) {
 
 TEST(StrataSimulation, CoverAndFindAChange) {
   const Shares shares = shares_of({{30, 10}, {10, 30}, {40, 320}, 0.4});
-  printf("growth rejected %.3f covered %.3f pooled %.3f\n", shares.rejected, shares.covered,
-         shares.pooled_rejected);
   EXPECT_GE(shares.covered, 0.95 - kSlack);
   EXPECT_GE(shares.rejected, 0.7);
 }
