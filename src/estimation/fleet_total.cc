@@ -13,8 +13,6 @@
 namespace geiger::estimation {
 namespace {
 
-double clean(double sum) { return sum > 0 ? std::min(sum, kLargestSum) : 0; }
-
 /// What the recorded hosts say of all.
 struct Scaled {
   double value = 0;      ///< R times all exposure, certain bytes included.

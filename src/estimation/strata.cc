@@ -9,8 +9,6 @@
 namespace geiger::estimation {
 namespace {
 
-double clean(double exposure) { return exposure > 0 ? std::min(exposure, kLargestSum) : 0; }
-
 /// The p-value as a normal deviate in the direction of the difference.
 double deviate_of(const RunDifference& difference) {
   constexpr double kLeast = 1e-300;
