@@ -14,8 +14,6 @@ double exposure_of(const Side& side) {
   return side.exposure > 0 && std::isfinite(side.exposure) ? side.exposure : 1;
 }
 
-double clean(double value) { return value > 0 ? std::min(value, kLargestSum) : 0; }
-
 double uneven_bytes_of(const Side& side) {
   return std::min(clean(side.uneven_bytes), clean(side.sums.certain_bytes));
 }

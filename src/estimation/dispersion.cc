@@ -7,7 +7,6 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
-#include "base/check.h"
 #include "estimation/difference.h"
 #include "estimation/exposures.h"
 
@@ -34,7 +33,7 @@ constexpr double kDetectionPower = 0.8;
 struct Sides {
   Runs before, after;
 
-  [[nodiscard]] double degrees() const { return before.degrees() + after.degrees(); }
+  [[nodiscard]] double degrees() const { return before.degrees + after.degrees; }
   // Pearson's chi-square of the runs around their own side's mean.
   [[nodiscard]] double chi_square(double deviation) const {
     double sum = 0;
@@ -45,7 +44,7 @@ struct Sides {
   }
   [[nodiscard]] bool is_telling() const {
     const auto tells = [](const Runs& side) {
-      return side.degrees() > 0 && side.mean > 0 &&
+      return side.degrees > 0 && side.mean > 0 &&
              side.sampling <= kTellingVariance * side.mean * side.mean;
     };
     return tells(before) || tells(after);

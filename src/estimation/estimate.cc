@@ -25,9 +25,6 @@ struct Uncertain {
   }
 };
 
-// Keeps inf - inf out of the formulas.
-double clean(double sum) { return sum > 0 ? std::min(sum, kLargestSum) : 0; }
-
 Uncertain uncertain(double seen, double weighted, double variance, double event, double listing) {
   return {clean(seen), clean(weighted), clean(std::sqrt(variance)), clean(event), clean(listing)};
 }

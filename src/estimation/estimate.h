@@ -41,6 +41,12 @@ enum class Form {
 /// to it, so that their squares cannot overflow.
 inline constexpr double kLargestSum = 1e150;
 
+/// A sum as the formulas take it, which keeps inf - inf out of them: in [0, kLargestSum], NaN as 0.
+[[nodiscard]] constexpr double clean(double sum) {
+  if (!(sum > 0)) return 0;
+  return sum < kLargestSum ? sum : kLargestSum;
+}
+
 /// Estimated bytes of a node. `level` in (0, 1), e.g. 0.95. The interval contains
 /// `value`; it is [value, value] where nothing could be missed (T = 1). What is open counts
 /// for nothing in `value` and the lower limit, and with all of its size in the upper one.

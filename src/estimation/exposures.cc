@@ -1,6 +1,7 @@
 // Derivation and evidence: docs/estimators.md, "Runs of different lengths".
 #include "estimation/exposures.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -15,6 +16,30 @@ double exposure_of(std::span<const double> exposures, std::size_t run) {
   return exposures[run] > 0 && std::isfinite(exposures[run]) ? exposures[run] : 1;
 }
 
+/// A run's bytes, and its share of the exposure of all.
+struct Share {
+  double bytes, exposure;
+};
+
+/// The long runs pull the mean towards themselves and say more of it: residuals are smaller than
+/// deviations from the truth by more than with equal runs, and fewer runs than there are count.
+void allow_for_differences(Runs& runs, std::span<const Share> shares) {
+  double squares = 0, second = 0, third = 0;
+  for (const Share& run : shares) {
+    const double residual = run.bytes - runs.mean * runs.count * run.exposure;
+    squares += residual * residual;
+    second += run.exposure * run.exposure;
+    third += run.exposure * run.exposure * run.exposure;
+  }
+  // What of the variance residuals have, if it grows with the squared exposure. Next to nothing
+  // where one run has all of the exposure; the bound keeps rounding errors out.
+  constexpr double kLeast = 1e-9;
+  const double left = std::max(1 - 2 * third / second + second, kLeast);
+  runs.spread = runs.count * second;
+  runs.degrees = std::max(1 / second - 1, 1.0);
+  runs.squares = squares / runs.count / left * runs.degrees;
+}
+
 }  // namespace
 
 double total_exposure(std::span<const double> exposures, std::size_t runs) {
@@ -27,7 +52,7 @@ double total_exposure(std::span<const double> exposures, std::size_t runs) {
 Runs runs_of(std::span<const NodeSums> sums, std::span<const double> exposures) {
   const double exposure = total_exposure(exposures, sums.size());
   Runs runs;
-  std::vector<double> bytes_of_run;
+  std::vector<Share> shares;
   bool is_even = true;
   // Welford's recurrence: exact where all runs agree.
   for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -37,20 +62,14 @@ Runs runs_of(std::span<const NodeSums> sums, std::span<const double> exposures) 
     runs.mean += step / runs.count;
     runs.squares += step * (bytes.value - runs.mean);
     runs.sampling += (bytes.variance - runs.sampling) / runs.count;
-    bytes_of_run.push_back(bytes.value);
-    is_even = is_even && exposure_of(exposures, i) == exposure_of(exposures, 0);
+    const double own = exposure_of(exposures, i);
+    shares.push_back({bytes.value, own / exposure});
+    is_even = is_even && own == exposure_of(exposures, 0);
   }
   if (runs.count == 0) return runs;
+  runs.degrees = runs.count - 1;
+  if (!is_even) allow_for_differences(runs, shares);
   const double mean_exposure = is_even ? exposure_of(exposures, 0) : exposure / runs.count;
-  if (!is_even) {
-    runs.squares = runs.spread = 0;
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      const double relative = exposure_of(exposures, i) / mean_exposure;
-      const double residual = bytes_of_run[i] - runs.mean * relative;
-      runs.squares += residual * residual;
-      runs.spread += relative * relative / runs.count;
-    }
-  }
   runs.mean /= mean_exposure;
   runs.squares /= mean_exposure * mean_exposure;
   runs.sampling /= mean_exposure * mean_exposure;

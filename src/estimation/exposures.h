@@ -2,7 +2,6 @@
 // deviate from it.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -10,17 +9,18 @@
 
 namespace geiger::estimation {
 
-/// The runs of one side, in bytes per unit of exposure. A run of mean exposure t has them times t;
-/// the variances are those of such a run, over t squared.
+/// The runs of one side, in bytes per unit of exposure. Variances are those of a run of the mean
+/// exposure.
 struct Runs {
   double count = 0;
   double mean = 0;  ///< The bytes of all runs over the exposure of all.
-  double squares =
-      0;  ///< Sum of the squared deviations of runs from what their exposure lets expect.
+  /// The sum of squared deviations of runs from what their exposures let expect, scaled to be the
+  /// degrees of freedom times the variance of a run also where exposures differ.
+  double squares = 0;
+  double degrees = 0;   ///< Of `squares`: the effective number of runs, less one.
   double sampling = 0;  ///< Mean sampling variance of a run.
-  double spread = 1;  ///< Mean squared exposure over the square of its mean; 1 where all are equal.
+  double spread = 1;    ///< Mean squared exposure over the squared mean; 1 where all are equal.
 
-  [[nodiscard]] double degrees() const { return std::max(count - 1, 0.0); }
   /// Of a run, where the bytes per unit deviate by so much, relatively, from run to run.
   [[nodiscard]] double variance(double deviation) const {
     return sampling + deviation * deviation * mean * mean * spread;
