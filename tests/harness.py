@@ -19,9 +19,18 @@ import trace_reader
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("GEIGER_BUILD_DIR", ROOT / "build")).resolve()
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
+
+
+def runtime_file(name):
+    """A library that goes into programs, as this machine's loader would find it."""
+    folder = BUILD / "lib" / "geiger"
+    paths = [folder / token / name for token in ("lib/x86_64-linux-gnu", "lib64", "lib")]
+    return next((path for path in paths if path.exists()), folder / name)
+
+
 ALLOCATORS = {
     "glibc": None,
-    "geiger": BUILD / "lib" / "libgeiger-malloc.so",
+    "geiger": runtime_file("libgeiger-malloc.so"),
     "jemalloc": LIBRARIES / "libjemalloc.so.2",
     "tcmalloc": LIBRARIES / "libtcmalloc_minimal.so.4",
     "mimalloc": LIBRARIES / "libmimalloc.so.2.0",
@@ -32,12 +41,10 @@ Outcome = collections.namedtuple("Outcome", "status stdout stderr")
 
 
 def preload_library():
-    """The file itself, as this machine's loader would find it."""
-    for token in ("lib/x86_64-linux-gnu", "lib64", "lib"):
-        path = BUILD / "lib" / "geiger" / token / "libgeiger-preload.so"
-        if path.exists():
-            return path
-    raise FileNotFoundError(f"no libgeiger-preload.so in {BUILD}/lib/geiger")
+    path = runtime_file("libgeiger-preload.so")
+    if not path.exists():
+        raise FileNotFoundError(path)
+    return path
 
 
 def allocator_library():
