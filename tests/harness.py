@@ -1,6 +1,7 @@
 """Runs programs bare and under the runtime, for the whole-process tests.
 
-The build to test is named by GEIGER_BUILD_DIR (default: build/ of this checkout).
+The build to test is named by GEIGER_BUILD_DIR (default: build/ of this checkout), the allocator
+behind the runtime by GEIGER_TEST_MALLOC (default: the C library's).
 Traces go to a temporary directory outside the program's working directory, as
 programs must not see a difference.
 """
@@ -35,6 +36,8 @@ ALLOCATORS = {
     "tcmalloc": LIBRARIES / "libtcmalloc_minimal.so.4",
     "mimalloc": LIBRARIES / "libmimalloc.so.2.0",
 }
+# GEIGER_TEST_MALLOC=geiger: whatever is recorded runs over this allocator.
+PROVIDER = ALLOCATORS[os.environ.get("GEIGER_TEST_MALLOC", "glibc")]
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 Outcome = collections.namedtuple("Outcome", "status stdout stderr")
@@ -133,7 +136,7 @@ class Recorder:
 
     def __init__(self, interval, seed=1, mode=(), capacity=None, behind=(), env=None, parent=None):
         self.directory = tempfile.mkdtemp(prefix="traces-", dir=parent)
-        self.preloads = [preload_entry(), *behind]
+        self.preloads = [preload_entry(), *behind, *([PROVIDER] if PROVIDER else [])]
         self.env = dict(env or {})
         self.env.update(GEIGER_DIR=self.directory, GEIGER_INTERVAL=str(interval),
                         GEIGER_SEED=str(seed))
