@@ -64,7 +64,38 @@ inline void end_in_place(Page& page, const void* pointer) {
   }
 }
 
-/// Before Segments::lock, after the pool's.
+/// Before Segments::lock, after the pool's. Taken by AmongSamples, except at a fork.
 extern constinit Lock samples_lock;
+
+/// Whether the calling thread holds the lock, or is about to: then this is a signal handler, and
+/// for what it allocates nothing is drawn, and what it frees is freed later.
+extern thread_local constinit bool is_among_samples;
+
+/// Holds the lock.
+class AmongSamples {
+ public:
+  AmongSamples() {
+    set(true);
+    samples_lock.lock();
+  }
+  ~AmongSamples() {
+    samples_lock.unlock();
+    set(false);
+  }
+  AmongSamples(const AmongSamples&) = delete;
+  AmongSamples& operator=(const AmongSamples&) = delete;
+
+ private:
+  static void set(bool is_inside) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    is_among_samples = is_inside;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+};
+
+/// Keeps a block that a handler may not free now.
+void free_later(void* pointer);
+/// What was kept so far, a list; null: nothing.
+Block* take_freed_later();
 
 }  // namespace geiger::heap

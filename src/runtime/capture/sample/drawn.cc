@@ -1,11 +1,14 @@
 #include "runtime/capture/sample/drawn.h"
 
+#include <algorithm>
+
 #include "base/attributes.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/sample/record_stack.h"
 #include "runtime/capture/thread/countdown.h"
 #include "runtime/capture/thread/enrolment.h"
 #include "runtime/capture/thread/settling.h"
+#include "sampling/prng.h"
 
 namespace geiger::capture {
 namespace {
@@ -59,8 +62,9 @@ void begin_allocator_draws() {
                                        image.settings.guard_rate == 0 && !image.origin.is_attached;
   if (allocator.draw == nullptr) return;
   if (!image.origin.is_drawn_by_allocator) return allocator.draw(0, 0);
+  std::uint64_t seed = image.origin.seed ^ kStream;
   allocator.draw(current_segment().epoch.interval.load(std::memory_order_relaxed),
-                 (image.origin.seed ^ kStream) | 1);
+                 std::max<std::uint64_t>(sampling::splitmix64(seed), 1));
 }
 
 void pass_interval_on() {
