@@ -1,11 +1,13 @@
 #include "runtime/heap/samples.h"
 
 #include <bit>
+#include <cstddef>
 #include <new>
 
 #include "base/check.h"
 #include "runtime/heap/draws.h"
 #include "runtime/heap/segments.h"
+#include "vocabulary/heap_layout.h"
 
 namespace geiger::heap {
 
@@ -47,6 +49,13 @@ struct Leaf {
     return reinterpret_cast<std::byte*>(this) + first_block + index * block_bytes;
   }
 };
+
+namespace layout = vocabulary::heap_layout;
+static_assert(offsetof(Leaf, entries) == layout::kEntries &&
+              sizeof(Entry) == sizeof(layout::Entry));
+static_assert(offsetof(Leaf, block_bytes) == offsetof(layout::Leaf, block_bytes) &&
+              offsetof(Leaf, first_block) == offsetof(layout::Leaf, first_block) &&
+              offsetof(Entry, proxy) == offsetof(layout::Entry, proxy));
 
 /// Where the first of `count` blocks begins: they are aligned to the power of 2 in their size.
 constexpr std::size_t first_block_of(std::size_t count, std::size_t block_bytes) {
