@@ -94,7 +94,7 @@ class Recorded(harness.ProcessTest):
         self.assertEqual(len(trace.samples), trace.total("hits") + trace.total("certain_count"))
 
 
-class Launched(unittest.TestCase):
+class WithGeiger(unittest.TestCase):
     def setUp(self):
         self.geiger = harness.BUILD / "bin" / "geiger"
         if not self.geiger.exists():
@@ -103,11 +103,19 @@ class Launched(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.here = pathlib.Path(folder.name)
 
-    def run_it(self, *program, geiger=None):
+    def run_it(self, *program, geiger=None, options=()):
         return subprocess.run([geiger or self.geiger, "run", "-f", "--malloc=geiger",
-                               "--interval=4KiB", "-o", self.here / "out.geiger", "--", *program],
-                              capture_output=True, text=True, check=False, timeout=120)
+                               "--interval=4KiB", *options, "-o", self.here / "out.geiger", "--",
+                               *program], capture_output=True, text=True, check=False, timeout=120)
 
+    def report(self, *words):
+        done = subprocess.run([self.geiger, *words, "--json", self.here / "out.geiger"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+        return json.loads(done.stdout)
+
+
+class Launched(WithGeiger):
     def test_by_its_name(self):
         done = self.run_it("sh", "-c", '"$@"; true', "sh", *PERL)
         self.assertEqual((done.returncode, done.stdout), (0, "900"), done.stderr)
@@ -117,9 +125,7 @@ class Launched(unittest.TestCase):
             read = subprocess.run([self.geiger, *verb, out], capture_output=True, text=True,
                                   check=False)
             self.assertEqual((read.returncode, read.stderr), (0, ""), verb)
-        summary = json.loads(subprocess.run([self.geiger, "summary", "--json", out],
-                                            capture_output=True, check=True).stdout)
-        for process in summary["processes"]:
+        for process in self.report("summary")["processes"]:
             self.assertIn("libgeiger-malloc", process["allocator"])
 
     def refused(self, allocator):
@@ -148,6 +154,47 @@ class Launched(unittest.TestCase):
         other = self.here / "other.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-fno-builtin", "-w", "-o", other, source], check=True)
         self.assertRegex(self.refused(other), "is of another version of geiger: ")
+
+
+PYTHON = """import time
+kept = [bytes(1000) for _ in range(40000)]
+del kept[::2]
+time.sleep(1)"""
+SQL = """create table t(a, b); create index i on t(b);
+with recursive c(x) as (select 1 union all select x + 1 from c where x < 200000)
+insert into t select x, hex(zeroblob(x % 90)) || x from c; select count(*) from t;"""
+
+
+class Census(WithGeiger):
+    def census(self, *program, options=()):
+        done = self.run_it(*program, options=options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rss = self.report("rss")
+        census = rss["heap_census"]
+        self.assertEqual(sum(part["bytes"] for part in census["parts"]), census["mapped_bytes"])
+        for part in census["parts"]:
+            self.assertLessEqual(part["resident_bytes"], part["bytes"], part)
+        rows = {row["part"]: row["resident"] for row in rss["rows"]}
+        resident = rows["live_heap"]["value"] + rows["allocator"]["value"]
+        self.assertLessEqual(sum(part["resident_bytes"] for part in census["parts"]),
+                             resident * 1.01 + harness.MIB)
+        return {part["part"]: part["bytes"] for part in census["parts"]}
+
+    def test_of_real_programs(self):
+        for command in (["git", "-C", str(harness.ROOT), "log", "-p", "-n", "300"],
+                        ["sqlite3", ":memory:", SQL]):
+            with self.subTest(command[0]):
+                harness.require(command[0])
+                self.assertGreater(self.census(*command)["used_blocks"], 0)
+
+    def test_stranded_bytes_are_the_free_ones_beside_live_objects(self):
+        parts = self.census("/usr/bin/python3", "-c", PYTHON, options=["--fragmentation"])
+        counted = parts["free_blocks"] + parts["kept_blocks"]
+        self.assertGreater(counted, 18 * harness.MIB)
+        stranded = self.report("table", "--kind", "stranded", "--at", "last")["total"]["bytes"]
+        # Twice as wide as 95 %.
+        half = stranded["hi"] - stranded["lo"]
+        self.assertLess(abs(stranded["value"] - counted), half, stranded)
 
 
 if __name__ == "__main__":
