@@ -13,6 +13,7 @@ namespace geiger::heap {
 
 constinit Lock samples_lock;
 thread_local constinit bool is_among_samples = false;
+constinit std::atomic<Block*> freed_later{nullptr};
 
 namespace {
 
@@ -81,7 +82,6 @@ struct Leaves {
 };
 constinit Leaves leaves{};
 constinit std::atomic<std::uint64_t> lost{0};
-constinit std::atomic<Block*> freed_later{nullptr};
 
 template <typename Node>
 void push(Node*& first, Node& node) {
@@ -333,11 +333,6 @@ void free_later(void* pointer) {
   while (!freed_later.compare_exchange_weak(block->next, block, std::memory_order_release,
                                             std::memory_order_relaxed)) {
   }
-}
-
-Block* take_freed_later() {
-  if (freed_later.load(std::memory_order_relaxed) == nullptr) return nullptr;
-  return freed_later.exchange(nullptr, std::memory_order_acquire);
 }
 
 std::uint64_t lost_samples() { return lost.load(std::memory_order_relaxed); }

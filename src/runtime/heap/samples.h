@@ -95,7 +95,12 @@ class AmongSamples {
 
 /// Keeps a block that a handler may not free now.
 void free_later(void* pointer);
+extern constinit std::atomic<Block*> freed_later;
 /// What was kept so far, a list; null: nothing.
-Block* take_freed_later();
+inline Block* take_freed_later() {
+  if (freed_later.load(std::memory_order_relaxed) == nullptr) [[likely]]
+    return nullptr;
+  return freed_later.exchange(nullptr, std::memory_order_acquire);
+}
 
 }  // namespace geiger::heap
