@@ -1,6 +1,7 @@
 """Runs programs bare and under the runtime, for the whole-process tests.
 
-The build to test is named by GEIGER_BUILD_DIR (default: build/ of this checkout).
+The build to test is named by GEIGER_BUILD_DIR (default: build/ of this checkout), the allocator
+behind the runtime by GEIGER_TEST_MALLOC (default: the C library's).
 Traces go to a temporary directory outside the program's working directory, as
 programs must not see a difference.
 """
@@ -19,25 +20,34 @@ import trace_reader
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("GEIGER_BUILD_DIR", ROOT / "build")).resolve()
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
+
+
+def runtime_file(name):
+    """A library that goes into programs, as this machine's loader would find it."""
+    folder = BUILD / "lib" / "geiger"
+    paths = [folder / token / name for token in ("lib/x86_64-linux-gnu", "lib64", "lib")]
+    return next((path for path in paths if path.exists()), folder / name)
+
+
 ALLOCATORS = {
     "glibc": None,
-    "geiger": BUILD / "lib" / "libgeiger-malloc.so",
+    "geiger": runtime_file("libgeiger-malloc.so"),
     "jemalloc": LIBRARIES / "libjemalloc.so.2",
     "tcmalloc": LIBRARIES / "libtcmalloc_minimal.so.4",
     "mimalloc": LIBRARIES / "libmimalloc.so.2.0",
 }
+# GEIGER_TEST_MALLOC=geiger: whatever is recorded runs over this allocator.
+PROVIDER = ALLOCATORS[os.environ.get("GEIGER_TEST_MALLOC", "glibc")]
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 Outcome = collections.namedtuple("Outcome", "status stdout stderr")
 
 
 def preload_library():
-    """The file itself, as this machine's loader would find it."""
-    for token in ("lib/x86_64-linux-gnu", "lib64", "lib"):
-        path = BUILD / "lib" / "geiger" / token / "libgeiger-preload.so"
-        if path.exists():
-            return path
-    raise FileNotFoundError(f"no libgeiger-preload.so in {BUILD}/lib/geiger")
+    path = runtime_file("libgeiger-preload.so")
+    if not path.exists():
+        raise FileNotFoundError(path)
+    return path
 
 
 def allocator_library():
@@ -126,7 +136,7 @@ class Recorder:
 
     def __init__(self, interval, seed=1, mode=(), capacity=None, behind=(), env=None, parent=None):
         self.directory = tempfile.mkdtemp(prefix="traces-", dir=parent)
-        self.preloads = [preload_entry(), *behind]
+        self.preloads = [preload_entry(), *behind, *([PROVIDER] if PROVIDER else [])]
         self.env = dict(env or {})
         self.env.update(GEIGER_DIR=self.directory, GEIGER_INTERVAL=str(interval),
                         GEIGER_SEED=str(seed))

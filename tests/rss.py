@@ -145,6 +145,12 @@ class Rss(unittest.TestCase):
         self.assertGreater(stranded["hi"], 25 * harness.MIB)
         self.assertLess(stranded["lo"], 45 * harness.MIB)
 
+    def test_geigers_own_shows_its_pages(self):
+        run, _ = self.record("--fragmentation", behind=[harness.ALLOCATORS["geiger"]])
+        stranded = self.report("table", "--kind", "stranded", run)["total"]["bytes"]
+        self.assertGreater(stranded["hi"], 25 * harness.MIB)
+        self.assertLess(stranded["lo"], 34 * harness.MIB)
+
     def test_other_allocators_do_not(self):
         if not harness.ALLOCATORS["mimalloc"].exists():
             self.skipTest("no mimalloc")

@@ -15,24 +15,24 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
     COMMENT "Linking the empty 32-bit library")
   # Debian calls the 32-bit directory lib32 on amd64 and lib/i386-linux-gnu on i386.
+  set(empty_in_libgeiger0 libgeiger-preload.so libgeiger-malloc.so)
+  set(empty_in_geiger-lttng)
+  if(TARGET geiger_lttng)
+    set(empty_in_geiger-lttng libgeiger-lttng.so)
+  endif()
   foreach(token lib32 lib/i386-linux-gnu)
-    set(placed ${GEIGER_PRELOAD_ROOT}/${token}/libgeiger-preload.so)
-    add_custom_command(OUTPUT ${placed}
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${GEIGER_PRELOAD_ROOT}/${token}
-      COMMAND ${CMAKE_COMMAND} -E copy ${stub} ${placed}
-      DEPENDS ${stub} VERBATIM)
-    list(APPEND placed_stubs ${placed})
-    install(FILES ${stub} DESTINATION lib/geiger/${token} COMPONENT libgeiger0)
-    if(TARGET geiger_lttng)
-      set(placed ${GEIGER_PRELOAD_ROOT}/${token}/libgeiger-lttng.so)
-      add_custom_command(OUTPUT ${placed}
-        COMMAND ${CMAKE_COMMAND} -E make_directory ${GEIGER_PRELOAD_ROOT}/${token}
-        COMMAND ${CMAKE_COMMAND} -E copy ${stub} ${placed}
-        DEPENDS ${stub} VERBATIM)
-      list(APPEND placed_stubs ${placed})
-      install(FILES ${stub} DESTINATION lib/geiger/${token} RENAME libgeiger-lttng.so
-              COMPONENT geiger-lttng)
-    endif()
+    foreach(package libgeiger0 geiger-lttng)
+      foreach(library IN LISTS empty_in_${package})
+        set(placed ${GEIGER_PRELOAD_ROOT}/${token}/${library})
+        add_custom_command(OUTPUT ${placed}
+          COMMAND ${CMAKE_COMMAND} -E make_directory ${GEIGER_PRELOAD_ROOT}/${token}
+          COMMAND ${CMAKE_COMMAND} -E copy ${stub} ${placed}
+          DEPENDS ${stub} VERBATIM)
+        list(APPEND placed_stubs ${placed})
+        install(FILES ${stub} DESTINATION lib/geiger/${token} RENAME ${library}
+                COMPONENT ${package})
+      endforeach()
+    endforeach()
   endforeach()
   add_custom_target(geiger_empty_preload ALL DEPENDS ${placed_stubs})
 endif()
@@ -48,6 +48,12 @@ if(TARGET geiger_preload)
   install(CODE "file(CREATE_LINK ${GEIGER_LIB_TOKEN}
     \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/geiger/\\\$LIB\" SYMBOLIC)"
     COMPONENT libgeiger0)
+endif()
+if(TARGET geiger_malloc)
+  set_target_properties(geiger_malloc PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR})
+  add_dependencies(geiger geiger_malloc)
+  install(TARGETS geiger_malloc LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN}
+          COMPONENT libgeiger0)
 endif()
 if(TARGET geiger_lttng)
   set_target_properties(geiger_lttng PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR})

@@ -23,6 +23,7 @@
 #include "base/parts.h"
 #include "base/unique_fd.h"
 #include "run/elf_facts.h"
+#include "run/preload.h"
 
 namespace geiger::run {
 namespace {
@@ -39,6 +40,10 @@ constexpr std::array kKnown{
     Known{"jemalloc", {"libjemalloc.so"}, "libjemalloc2"},
     Known{"tcmalloc", {"libtcmalloc_minimal.so", "libtcmalloc.so"}, "libtcmalloc-minimal4"},
 };
+
+/// geiger's own, and by which name the runtime finds its interface (runtime/heap/listener.h).
+constexpr const char* kOwn = "geiger";
+constexpr const char* kListen = "geiger_heap_listen_v1";
 
 /// Where a loader of this processor searches, what was installed by hand first.
 std::vector<fs::path> library_folders() {
@@ -160,15 +165,30 @@ std::optional<AllocatorLibrary> find_known(const Known& known) {
   return std::nullopt;
 }
 
+base::Outcome<void> check_file(const std::string& path) {
+  if (const std::string fault = fault_of(path); !fault.empty()) return base::Failure{fault};
+  if (path.find_first_of(" :$") == std::string::npos) return {};
+  return base::Failure{
+      fmt::format("'{}' has a space, colon or $, which LD_PRELOAD cannot hold", path)};
+}
+
 base::Outcome<AllocatorLibrary> given_file(const std::string& wanted) {
   std::error_code error;
   const std::string path = fs::absolute(wanted, error);
-  if (const std::string fault = fault_of(path); !fault.empty()) return base::Failure{fault};
-  if (path.find_first_of(" :$") != std::string::npos) {
-    return base::Failure{
-        fmt::format("'{}' has a space, colon or $, which LD_PRELOAD cannot hold", path)};
-  }
+  if (const auto usable = check_file(path); !usable.has_value()) return usable.failure();
   return AllocatorLibrary{fs::path(path).filename(), path, version_of_file(path)};
+}
+
+/// Only one of this version tells the runtime its samples.
+base::Outcome<AllocatorLibrary> own_allocator() {
+  const std::string path = PreloadPath::allocator();
+  if (const auto usable = check_file(path); !usable.has_value()) {
+    return base::Failure{usable.reason() + ": install geiger's libraries again"};
+  }
+  if (read_elf_facts(path, {kListen}).defined.empty()) {
+    return base::Failure{path + " is of another version of geiger: install both from one"};
+  }
+  return AllocatorLibrary{kOwn, path, {}};
 }
 
 }  // namespace
@@ -185,10 +205,12 @@ std::string AllocatorLibrary::preload_word() const {
 
 base::Outcome<AllocatorLibrary> find_allocator(const std::string& wanted) {
   if (wanted.find('/') != std::string::npos) return given_file(wanted);
+  if (wanted == kOwn) return own_allocator();
   const auto* const known = std::ranges::find(kKnown, wanted, &Known::name);
   if (known == kKnown.end()) {
     return base::Failure{fmt::format(
-        "unknown allocator '{}': mimalloc, jemalloc, tcmalloc, or the path of a library", wanted)};
+        "unknown allocator '{}': geiger, mimalloc, jemalloc, tcmalloc, or the path of a library",
+        wanted)};
   }
   if (auto found = find_known(*known)) return *std::move(found);
   return base::Failure{

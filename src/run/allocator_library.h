@@ -20,12 +20,13 @@ struct AllocatorLibrary {
   [[nodiscard]] std::string preload_word() const;
 };
 
-/// Finds the library for `wanted`: "mimalloc", "jemalloc", "tcmalloc", or the path of a file. Fails
+/// Finds the library for `wanted`: "geiger", whose own is beside the runtime, "mimalloc",
+/// "jemalloc", "tcmalloc", or the path of a file. Fails
 /// if it is not installed, if it is not a shared library for this processor that defines malloc and
 /// free, or if its path cannot be used in LD_PRELOAD; the reason says what to do.
 [[nodiscard]] base::Outcome<AllocatorLibrary> find_allocator(const std::string& wanted);
 
-/// Those of the three that are installed.
+/// Those of the last three names that are installed.
 [[nodiscard]] std::vector<AllocatorLibrary> installed_allocators();
 
 }  // namespace geiger::run

@@ -64,6 +64,10 @@ base::Outcome<std::string> PreloadPath::library() {
   return base::Failure{fmt::format("{} is missing", library.string())};
 }
 
+std::string PreloadPath::allocator() {
+  return library_root() / GEIGER_LIB_TOKEN / "libgeiger-malloc.so";
+}
+
 base::Outcome<PreloadPath> PreloadPath::locate() {
   const fs::path root = library_root();
   const auto found = library();

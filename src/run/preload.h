@@ -21,6 +21,9 @@ class PreloadPath {
   /// The file itself, for callers that load it without LD_PRELOAD.
   [[nodiscard]] static base::Outcome<std::string> library();
 
+  /// Where geiger's own allocator is, or would be.
+  [[nodiscard]] static std::string allocator();
+
   /// Adds the library that tells LTTng. False: geiger was built without it.
   [[nodiscard]] bool add_lttng();
 

@@ -10,6 +10,7 @@
 namespace geiger::ingest {
 namespace {
 
+using profile::HeapCensus;
 using profile::MapTable;
 using profile::MemoryCounts;
 using profile::Observations;
@@ -26,7 +27,8 @@ constexpr int kTime = 1, kCounts = 2, kLeast = 3;
 }
 namespace in_snapshot {
 constexpr int kTime = 1, kCost = 2, kMaps = 3, kCounts = 4, kSamples = 5, kResident = 6,
-              kSwapped = 7, kResidencyFault = 8, kWasteSamples = 9, kWaste = 10, kWasteFault = 11;
+              kSwapped = 7, kResidencyFault = 8, kWasteSamples = 9, kWaste = 10, kWasteFault = 11,
+              kCensus = 12;
 }
 
 /// Memory of any machine is below it, so sums of a few cannot overflow.
@@ -62,6 +64,15 @@ Numbers numbers_of(const MapTable& maps) {
   Numbers numbers;
   for (const profile::MapTotals& totals : maps) {
     numbers.insert(numbers.end(), {totals.size, totals.resident, totals.swapped});
+  }
+  return numbers;
+}
+
+/// Mapped, then size and resident of each part.
+Numbers numbers_of(const HeapCensus& census) {
+  Numbers numbers{census.mapped};
+  for (const profile::MapTotals& part : census.parts) {
+    numbers.insert(numbers.end(), {part.size, part.resident});
   }
   return numbers;
 }
@@ -109,6 +120,7 @@ std::string encode(const Snapshot& snapshot) {
   add_numbers(writer, in_snapshot::kWaste,
               column(waste, [](const auto& each) { return each.bytes; }));
   add_text(writer, in_snapshot::kWasteFault, snapshot.waste_fault);
+  if (snapshot.census) add_numbers(writer, in_snapshot::kCensus, numbers_of(*snapshot.census));
   return bytes;
 }
 
@@ -179,6 +191,16 @@ MapTable maps_of(const Numbers& numbers) {
                read_bytes(numbers[3 * i + 2])};
   }
   return maps;
+}
+
+HeapCensus census_of(const Numbers& numbers) {
+  HeapCensus census;
+  checked(0, numbers.size() >= 1 + 2 * census.parts.size());
+  census.mapped = read_bytes(numbers[0]);
+  for (std::size_t i = 0; i < census.parts.size(); ++i) {
+    census.parts[i] = {read_bytes(numbers[1 + 2 * i]), read_bytes(numbers[2 + 2 * i]), 0};
+  }
+  return census;
 }
 
 SeriesPoint decode_point(protozero::pbf_reader reader) {
@@ -253,7 +275,8 @@ Snapshot decode_snapshot(protozero::pbf_reader reader, const SampleOf& sample_of
       OnField(in_snapshot::kResidencyFault, [&] { snapshot.residency_fault = read_text(reader); }),
       OnField(in_snapshot::kWasteSamples, [&] { columns.waste_samples = read_numbers(reader); }),
       OnField(in_snapshot::kWaste, [&] { columns.waste = read_numbers(reader); }),
-      OnField(in_snapshot::kWasteFault, [&] { snapshot.waste_fault = read_text(reader); }));
+      OnField(in_snapshot::kWasteFault, [&] { snapshot.waste_fault = read_text(reader); }),
+      OnField(in_snapshot::kCensus, [&] { snapshot.census = census_of(read_numbers(reader)); }));
   take_residency(columns, sample_of, snapshot);
   take_waste(columns, sample_of, snapshot);
   return snapshot;

@@ -2,7 +2,7 @@
 //
 // The seam between allocators and the profile of stranded bytes: a reader of an allocator's pages,
 // which knows which bytes hold objects, fills PageOccupancy. glibc_heap.h does so for glibc from
-// outside. An allocator of our own would do so from its page headers.
+// outside, geiger_heap.h for our own from its page headers.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,9 @@ class PageOccupancy {
 
   /// A block [start, end) behind all blocks before.
   void add(Address start, Address end, bool is_used);
+
+  /// A page of which the sums are known, behind all pages before.
+  void add_page(const PageUse& use) { pages_.push_back(use); }
 
   /// free / used of the page; 0 for one that is not known or holds nothing.
   [[nodiscard]] double waste_per_used_byte(std::uint64_t page) const;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "analysis/observe/geiger_heap.h"
 #include "analysis/observe/map_kinds.h"
 #include "analysis/observe/owned_ranges.h"
 #include "analysis/observe/pagemap.h"
@@ -213,7 +214,11 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
     snapshot.residency_fault = "too many live samples to look up";
   } else {
     add_residency(samples, pagemap, snapshot);
-    if (wants_waste_) add_waste(files_, mappings, pagemap, samples, follower_, snapshot);
+    if (is_geiger_heap(follower_.header().allocator)) {
+      add_census(files_, mappings, pagemap, samples, follower_, wants_waste_, snapshot);
+    } else if (wants_waste_) {
+      add_waste(files_, mappings, pagemap, samples, follower_, snapshot);
+    }
     types_.read(files_, pagemap, samples, follower_);
   }
   // What was read of a process that was ending is not what it held.

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/observe/geiger_heap.h"
 #include "analysis/observe/glibc_heap.h"
 #include "analysis/observe/memory_reader.h"
 #include "analysis/profile/memory/measured.h"
@@ -63,20 +64,64 @@ bool all_were_freed(const std::vector<trace::Ref>& unmatched, TraceFollower& fol
                               [&](trace::Ref ref) { return follower.live().contains(ref); });
 }
 
+void add_one(trace::Ref sample, double waste, Snapshot& snapshot) {
+  snapshot.waste.push_back({sample, profile::rounded_at_random(waste, snapshot.time ^ sample)});
+}
+
+void finish(Snapshot& snapshot) {
+  std::ranges::sort(snapshot.waste, {}, &profile::SampleWaste::sample);
+  snapshot.waste_fault.clear();
+}
+
 void take_waste(HeapWalk& walk, std::span<const LiveSample> samples, Snapshot& snapshot) {
   std::ranges::sort(walk.unmatched);
   for (const LiveSample& sample : samples) {
     if (std::ranges::binary_search(walk.unmatched, sample.ref)) continue;
     const ChunkRange chunk = chunk_of(sample);
-    const double waste = walk.occupancy.waste_of(chunk.start, chunk.end);
-    snapshot.waste.push_back(
-        {sample.ref, profile::rounded_at_random(waste, snapshot.time ^ sample.ref)});
+    add_one(sample.ref, walk.occupancy.waste_of(chunk.start, chunk.end), snapshot);
   }
-  std::ranges::sort(snapshot.waste, {}, &profile::SampleWaste::sample);
-  snapshot.waste_fault.clear();
+  finish(snapshot);
+}
+
+void take_waste(const GeigerHeap& heap, Snapshot& snapshot) {
+  for (const SampleBlock& block : heap.blocks) {
+    add_one(block.ref, heap.occupancy.waste_of(block.start, block.end), snapshot);
+  }
+  finish(snapshot);
 }
 
 }  // namespace
+
+void add_census(const ProcessFiles& files, std::span<const Mapping> mappings, Pagemap& pagemap,
+                std::span<const LiveSample> all, TraceFollower& follower, bool wants_waste,
+                Snapshot& snapshot) {
+  const base::UniqueFd memory = files.open("mem");
+  if (!memory.is_open()) {
+    if (wants_waste) snapshot.waste_fault = std::string("mem: ") + std::strerror(errno);
+    return;
+  }
+  const std::vector<LiveSample> samples =
+      wants_waste ? without_pools(all) : std::vector<LiveSample>{};
+  const ResidentIn resident = [&](Address start, Bytes bytes) {
+    return pagemap.residency(start, bytes).resident;
+  };
+  for (int i = 0; i < kTries; ++i) {
+    pagemap.forget();
+    MemoryReader reader(memory.get(), pagemap, follower.header().page_size, kPagesOfHeap);
+    const auto heap = read_geiger_heap(reader.function(), resident, mappings,
+                                       follower.header().allocator, samples);
+    if (heap.has_value()) snapshot.census = heap->census;
+    if (!wants_waste) {
+      if (heap.has_value()) return;
+      continue;
+    }
+    if (heap.has_value() && all_were_freed(heap->unmatched, follower)) {
+      return take_waste(heap.value(), snapshot);
+    }
+    snapshot.waste_fault =
+        heap.has_value() ? "some live samples do not match any block of the heap" : heap.reason();
+  }
+}
 
 void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pagemap& pagemap,
                std::span<const LiveSample> all, TraceFollower& follower, Snapshot& snapshot) {

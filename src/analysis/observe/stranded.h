@@ -11,8 +11,14 @@
 
 namespace geiger::observe {
 
-/// Fills Snapshot::waste or says in Snapshot::waste_fault why it cannot. `samples` are
-/// the live ones in order of addresses; `follower` is asked again which of them still
+/// What geiger's own malloc uses its memory for, into Snapshot::census, and add_waste() of it if
+/// `wants_waste`. Nothing where it makes no sense.
+void add_census(const ProcessFiles& files, std::span<const Mapping> mappings, Pagemap& pagemap,
+                std::span<const LiveSample> samples, TraceFollower& follower, bool wants_waste,
+                profile::Snapshot& snapshot);
+
+/// Of other allocators: fills Snapshot::waste or says in Snapshot::waste_fault why it cannot.
+/// `samples` are the live ones in order of addresses; `follower` is asked again which of them still
 /// live when the heap has been walked.
 void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pagemap& pagemap,
                std::span<const LiveSample> samples, TraceFollower& follower,

@@ -305,8 +305,8 @@ CLI::App* add_run_options(CLI::App& app, run::RunOptions& options) {
                 "Also send events to LTTng-UST sessions (docs/events.md)");
   run->add_option("--malloc", options.allocator,
                   "Give the program, and those that it starts, another allocator:\n"
-                  "mimalloc, jemalloc or tcmalloc, if installed, or the path of\n"
-                  "a library; see geiger compare-malloc")
+                  "mimalloc, jemalloc or tcmalloc, if installed, geiger's own,\n"
+                  "geiger, or the path of a library; see geiger compare-malloc")
       ->type_name("NAME|PATH")
       ->check([](const std::string& name) -> std::string {
         return name.empty() ? "no allocator given" : "";

@@ -20,6 +20,7 @@
 //    +- sample/record_stack.cc walk the stack, write it once
 //    +- sample/write.cc        the sample -> trace, or its tally
 //    +- sample/live_samples.cc track it: live table, filter
+//   sample/drawn.cc          the first step where the allocator draws by itself
 //   sample/release.cc        a free that the filter let through: live table -> trace;
 //                            take / settle_taken / put_back are its halves, for realloc
 //   thread/thread_life.cc    begin_thread / end_thread, from the thread trampoline
@@ -58,6 +59,7 @@ struct Decision {
   std::uint32_t segment = 0;   ///< Number of the one that `epoch` is in.
   bool is_sample = false;
   bool is_certain = false;
+  bool is_tried = false;    ///< Was counted as failed trials: the allocator draws (drawn.h).
   bool is_counted = false;  ///< Went into the thread's totals (not paused).
 };
 
@@ -71,9 +73,15 @@ struct Allocation {
   std::uint16_t heap = 0;  ///< 0: the process's own; else one that the program manages.
 };
 
+/// Where an allocation is from.
+enum class Memory : std::uint8_t {
+  kAllocator,  ///< malloc, which may draw by itself (drawn.h): then it is never a sample here.
+  kPool,       ///< Of an interpreter.
+};
+
 /// Called when exhausts(size) said so, before the allocator is: settles the bytes
 /// since the last time, decides this allocation and arms the counter again.
-Decision decide(Bytes size);
+Decision decide(Bytes size, Memory memory = Memory::kAllocator);
 
 /// The allocation that was decided failed. A certain one leaves the totals again. A
 /// tried one stays: the fast path counts failed requests too, and taking out only

@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "vocabulary/heap_layout.h"
+
 namespace geiger::heap {
 
 inline constexpr std::size_t kSlotBytes = std::size_t{64} << 10;
@@ -30,10 +32,7 @@ inline constexpr std::size_t kLargestRun = std::size_t{2} << 20;  ///< Larger on
 
 inline constexpr auto kBlockSizes = [] {
   std::array<std::uint32_t, kClasses> sizes{};
-  for (unsigned i = 0; i < kClasses; ++i) {
-    const unsigned doubling = i < 8 ? 0 : i / 8 - 1;
-    sizes[i] = (i < 8 ? 0U : 128U << doubling) + (16U << doubling) * (i % 8 + 1);
-  }
+  for (unsigned i = 0; i < kClasses; ++i) sizes[i] = vocabulary::heap_layout::block_bytes(i);
   return sizes;
 }();
 

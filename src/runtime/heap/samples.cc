@@ -1,15 +1,19 @@
 #include "runtime/heap/samples.h"
 
 #include <bit>
+#include <cstddef>
 #include <new>
 
 #include "base/check.h"
 #include "runtime/heap/draws.h"
 #include "runtime/heap/segments.h"
+#include "vocabulary/heap_layout.h"
 
 namespace geiger::heap {
 
 constinit Lock samples_lock;
+thread_local constinit bool is_among_samples = false;
+constinit std::atomic<Block*> freed_later{nullptr};
 
 namespace {
 
@@ -46,6 +50,13 @@ struct Leaf {
     return reinterpret_cast<std::byte*>(this) + first_block + index * block_bytes;
   }
 };
+
+namespace layout = vocabulary::heap_layout;
+static_assert(offsetof(Leaf, entries) == layout::kEntries &&
+              sizeof(Entry) == sizeof(layout::Entry));
+static_assert(offsetof(Leaf, block_bytes) == offsetof(layout::Leaf, block_bytes) &&
+              offsetof(Leaf, first_block) == offsetof(layout::Leaf, first_block) &&
+              offsetof(Entry, proxy) == offsetof(layout::Entry, proxy));
 
 /// Where the first of `count` blocks begins: they are aligned to the power of 2 in their size.
 constexpr std::size_t first_block_of(std::size_t count, std::size_t block_bytes) {
@@ -184,6 +195,11 @@ Taken take_block(unsigned size_class, void* proxy) {
   return {leaf->block(index), &entry};
 }
 
+Taken take_moved(unsigned size_class, void* proxy) {
+  const AmongSamples among;
+  return take_block(size_class, proxy);
+}
+
 /// Under the lock.
 void give_block(Leaf& leaf, Entry& entry) {
   Leaf*& first = leaves.with_room[leaf.size_class];
@@ -212,7 +228,7 @@ void mark(Page& page) {
 
 /// Null: no memory.
 SampleInPlace* attach(Page& page, const void* pointer, std::uint64_t number) {
-  const Locked locked(samples_lock);
+  const AmongSamples among;
   void* const memory = take_block(class_of(sizeof(SampleInPlace)), &page).block;
   if (memory == nullptr) return nullptr;
   auto* const sample =
@@ -245,12 +261,14 @@ std::uint64_t tell(const Listener& listener, void* address, std::size_t usable, 
 void* place(void* block, std::size_t size, std::size_t alignment, const Draw& draw) {
   const Listener* const listener = current_listener();
   if (listener == nullptr) return block;
+  if (is_among_samples) {
+    lost.fetch_add(1, std::memory_order_relaxed);
+    return block;
+  }
   Page& page = *first_slot(page_of(block));
   const std::size_t usable = page.heap != nullptr ? block_size(page.size_class) : page.bytes;
   if (should_move(page, draw.interval)) {
-    samples_lock.lock();
-    const Taken taken = take_block(page.size_class, block);
-    samples_lock.unlock();
+    const Taken taken = take_moved(page.size_class, block);
     if (taken.block != nullptr) {
       taken.entry->number = tell(*listener, taken.block, usable, size, alignment, draw);
       return taken.block;
@@ -269,7 +287,7 @@ void* end_moved(void* pointer) {
   if (entry == nullptr) return nullptr;
   tell_end({true, entry->number}, pointer);
   void* const proxy = entry->proxy;
-  const Locked locked(samples_lock);
+  const AmongSamples among;
   give_block(leaf, *entry);
   return proxy;
 }
@@ -279,7 +297,7 @@ void* proxy_of(const void* pointer) { return entry_of(leaf_of(pointer), pointer)
 std::size_t moved_usable_size(const void* pointer) { return leaf_of(pointer).block_bytes; }
 
 Detached detach(Page& page, const void* pointer) {
-  const Locked locked(samples_lock);
+  const AmongSamples among;
   SampleInPlace* before = nullptr;
   for (SampleInPlace* sample = page.sampled.load(std::memory_order_relaxed); sample != nullptr;
        before = sample, sample = sample->next) {
@@ -307,6 +325,14 @@ void attach_again(Page& page, const void* pointer, const Detached& sample) {
 void tell_end(const Detached& sample, const void* pointer) {
   const Listener* const listener = current_listener();
   if (sample.was_sample && listener != nullptr) listener->freed(sample.number, pointer);
+}
+
+void free_later(void* pointer) {
+  auto* const block = static_cast<Block*>(pointer);
+  block->next = freed_later.load(std::memory_order_relaxed);
+  while (!freed_later.compare_exchange_weak(block->next, block, std::memory_order_release,
+                                            std::memory_order_relaxed)) {
+  }
 }
 
 std::uint64_t lost_samples() { return lost.load(std::memory_order_relaxed); }

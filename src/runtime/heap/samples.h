@@ -64,7 +64,43 @@ inline void end_in_place(Page& page, const void* pointer) {
   }
 }
 
-/// Before Segments::lock, after the pool's.
+/// Before Segments::lock, after the pool's. Taken by AmongSamples, except at a fork.
 extern constinit Lock samples_lock;
+
+/// Whether the calling thread holds the lock, or is about to: then this is a signal handler, and
+/// for what it allocates nothing is drawn, and what it frees is freed later.
+extern thread_local constinit bool is_among_samples;
+
+/// Holds the lock.
+class AmongSamples {
+ public:
+  AmongSamples() {
+    set(true);
+    samples_lock.lock();
+  }
+  ~AmongSamples() {
+    samples_lock.unlock();
+    set(false);
+  }
+  AmongSamples(const AmongSamples&) = delete;
+  AmongSamples& operator=(const AmongSamples&) = delete;
+
+ private:
+  static void set(bool is_inside) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    is_among_samples = is_inside;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+};
+
+/// Keeps a block that a handler may not free now.
+void free_later(void* pointer);
+extern constinit std::atomic<Block*> freed_later;
+/// What was kept so far, a list; null: nothing.
+inline Block* take_freed_later() {
+  if (freed_later.load(std::memory_order_relaxed) == nullptr) [[likely]]
+    return nullptr;
+  return freed_later.exchange(nullptr, std::memory_order_acquire);
+}
 
 }  // namespace geiger::heap

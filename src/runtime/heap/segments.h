@@ -83,6 +83,10 @@ class Segments {
   [[nodiscard]] std::size_t mapped() const { return mapped_; }  ///< Bytes, under the lock.
   [[nodiscard]] std::size_t cached() const;                     ///< Bytes of cached mappings.
 
+  /// Where readers from outside begin.
+  [[nodiscard]] constexpr const void* address_of_first() const { return &all_; }
+  [[nodiscard]] constexpr const void* address_of_mapped() const { return &mapped_; }
+
   Lock lock;
   std::atomic<std::size_t> huge_bytes;   ///< Of huge objects,
   std::atomic<std::size_t> huge_mapped;  ///< and of their mappings.

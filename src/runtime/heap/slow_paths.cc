@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "runtime/heap/census.h"
@@ -48,7 +49,7 @@ bool refill_or_trim(Heap& heap, unsigned size_class) {
 
 /// The next block of a list, which the sampler has something to say about.
 [[gnu::noinline]] void* allocate_decided(Heap& heap, List& list, std::size_t size,
-                                        std::size_t alignment) {
+                                         std::size_t alignment) {
   Draw draw{};
   void* block = nullptr;
   {
@@ -62,7 +63,7 @@ bool refill_or_trim(Heap& heap, unsigned size_class) {
 
 /// Opens the list of a class, or serves the request from another one.
 [[gnu::noinline]] void* allocate_first(Heap& heap, unsigned size_class, std::size_t size,
-                                      std::size_t alignment) {
+                                       std::size_t alignment) {
   if (should_borrow(heap, size_class)) {
     return allocate_from(heap, class_to_borrow_from(size_class), size, alignment);
   }
@@ -138,6 +139,23 @@ bool is_block(Page& page, const void* pointer) {
   return offset % size == 0 && offset / size < page.capacity;
 }
 
+/// Of an object that the fast path does not free.
+void release_now(void* pointer) {
+  Page& page = live_page(pointer, "free()");
+  if (is_of_samples(page)) {
+    void* const proxy = end_moved(pointer);
+    if (proxy == nullptr) system::refuse("free()", pointer);
+    return release(proxy);
+  }
+  Page& first = *first_slot(&page);
+  if (!is_large(first) && !is_block(first, pointer)) system::refuse("free()", pointer);
+  end_in_place(first, pointer);
+  if (is_large(first)) return release_large(first, pointer);
+  auto* const block = static_cast<Block*>(pointer);
+  if (first.heap == this_heap) return free_local(first, block);
+  free_remote(*first.heap, block, block_size(first.size_class));
+}
+
 }  // namespace
 
 void* allocate_slow(std::size_t size) {
@@ -175,21 +193,12 @@ std::size_t usable_size(void* pointer) {
 
 void release_slow(void* pointer) {
   check_heap();
-  Page& page = live_page(pointer, "free()");
-  if (is_of_samples(page)) {
-    void* const proxy = end_moved(pointer);
-    if (proxy == nullptr) system::refuse("free()", pointer);
-    return release(proxy);
+  if (is_among_samples) return free_later(pointer);
+  release_now(pointer);
+  for (Block* block = take_freed_later(); block != nullptr;) {
+    release_now(std::exchange(block, block->next));
   }
-  Page& first = *first_slot(&page);
-  if (!is_large(first) && !is_block(first, pointer)) system::refuse("free()", pointer);
-  end_in_place(first, pointer);
-  if (is_large(first)) return release_large(first, pointer);
-  auto* const block = static_cast<Block*>(pointer);
-  if (first.heap == this_heap) return free_local(first, block);
-  free_remote(*first.heap, block, block_size(first.size_class));
 }
-
 namespace {
 
 /// Where the object is, or with the pages of a huge one moved. A sample goes back to its proxy,
@@ -208,8 +217,9 @@ void* resize(Page& page, void* pointer, std::size_t size, std::size_t usable) {
 void* reallocate(void* pointer, std::size_t size) {
   Page& page = *first_slot(&live_page(pointer, "realloc()"));
   const std::size_t usable = usable_in(page, pointer);
-  const Detached sample = is_of_samples(page) ? Detached{} : detach(page, pointer);
-  if (void* const resized = resize(page, pointer, size, usable)) {
+  const bool stays = !is_among_samples;
+  const Detached sample = is_of_samples(page) || !stays ? Detached{} : detach(page, pointer);
+  if (void* const resized = stays ? resize(page, pointer, size, usable) : nullptr) {
     // The end of the old object and a new one, which is tried as a whole.
     tell_end(sample, pointer);
     void* const placed = try_directly(resized, size, 0);

@@ -20,6 +20,7 @@ constinit Heap no_heap{.lists = [] {
 }()};
 
 thread_local constinit Heap* this_heap = &no_heap;
+constinit std::atomic<Heap*> newest_heap{nullptr};
 
 namespace {
 
@@ -34,7 +35,6 @@ constexpr std::uint32_t kOutboxBytes = 4096;
 struct Pool {
   Lock lock;
   Heap* idle;
-  std::atomic<Heap*> all;
   std::uint64_t heaps;  ///< Ever made.
   std::atomic<std::uint64_t> forks;
   std::uint64_t children;  ///< Forks of this process.
@@ -52,8 +52,8 @@ Heap* new_heap() {
   heap->number = pool.heaps++;
   begin_draws(*heap);
   heap->forks = pool.forks.load(std::memory_order_relaxed);
-  heap->next = pool.all.load(std::memory_order_relaxed);
-  pool.all.store(heap, std::memory_order_release);  // Pairs with all_heaps().
+  heap->next = newest_heap.load(std::memory_order_relaxed);
+  newest_heap.store(heap, std::memory_order_release);  // Pairs with all_heaps().
   return heap;
 }
 
@@ -195,6 +195,6 @@ void send_outbox(Heap& heap) {
 std::uint64_t forks() { return pool.forks.load(std::memory_order_relaxed); }
 
 // Pairs with the release of new_heap().
-Heap* all_heaps() { return pool.all.load(std::memory_order_acquire); }
+Heap* all_heaps() { return newest_heap.load(std::memory_order_acquire); }
 
 }  // namespace geiger::heap

@@ -40,5 +40,6 @@ std::uint64_t forks();
 
 /// Forever in the list of all heaps, newest first, linked by `next`.
 Heap* all_heaps();
+extern constinit std::atomic<Heap*> newest_heap;  ///< The first of them.
 
 }  // namespace geiger::heap

@@ -11,6 +11,7 @@
 #include "base/attributes.h"
 #include "runtime/capture/capture.h"
 #include "runtime/interpose/conclude.h"
+#include "runtime/interpose/drawing_allocator.h"
 #include "runtime/interpose/originals.h"
 
 namespace geiger::interpose {
@@ -46,6 +47,7 @@ void* reallocate(void* old, std::size_t size, const Decision& decision, EntryPoi
     slot = capture::hold(old, caller);
     if (slot == nullptr) capture::end_after_fault();
   }
+  const AskedAs asked(entry_point, size);
   void* block = originals.realloc(slot == nullptr ? old : capture::refreshed_block(*slot), size);
   // Failure leaves the old block alone; realloc(p, 0) frees it, whatever it returns.
   if (block == nullptr && size != 0) {
@@ -172,7 +174,7 @@ GEIGER_EXPORT void* reallocarray(void* old, std::size_t count, std::size_t size)
     return reallocarray_drawn_slow(old, bytes);
   if (capture::filter.maybe_holds(old)) [[unlikely]]
     return realloc_known_slow(old, bytes);
-  return originals.realloc(old, bytes);
+  return originals.realloc_for_array(old, bytes);
 }
 
 GEIGER_EXPORT void* memalign(std::size_t alignment, std::size_t size) {

@@ -3,6 +3,7 @@
 #include "base/attributes.h"
 #include "runtime/capture/capture.h"
 #include "runtime/interpose/conclude.h"
+#include "runtime/interpose/drawing_allocator.h"
 #include "runtime/interpose/originals.h"
 
 namespace geiger::interpose {
@@ -26,6 +27,7 @@ GEIGER_SLOW_PATH void* new_slow(std::size_t size, Rest... rest) {
   resolve_cxx();
   if (may_pass(kEntryPoint) && passes_new_through) return (cxx_originals.*kOriginal)(size, rest...);
   const capture::Decision decision = capture::decide(size);
+  const AskedAs asked(kEntryPoint, size);
   const bool tries = new_is_malloc || !may_pass(kEntryPoint);
   void* block = tries ? try_new(size, rest...) : (cxx_originals.*kOriginal)(size, rest...);
   void* object = conclude(decision, block, size, kEntryPoint, alignment_of(rest...),

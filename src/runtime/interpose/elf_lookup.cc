@@ -12,6 +12,12 @@ constinit bool searches_all = false;
 
 void search_all_modules() { searches_all = true; }
 
+const link_map* own_module() {
+  const link_map* module = base::first_module();
+  while (module != nullptr && module->l_ld != _DYNAMIC) module = module->l_next;
+  return module;
+}
+
 Definition find_in(const link_map* module, const char* name) {
   void* address = base::find_symbol(module, name);
   return address == nullptr ? Definition{} : Definition{address, module};

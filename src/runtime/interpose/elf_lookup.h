@@ -20,6 +20,9 @@ struct Definition {
 /// which is the search order of the global scope.
 [[nodiscard]] Definition find_next(const char* name);
 
+/// This library; null: not found.
+[[nodiscard]] const link_map* own_module();
+
 /// From now on find_next() looks at all modules but ours: a library that is loaded into a running
 /// process comes after the functions that it shadows in the search order.
 void search_all_modules();

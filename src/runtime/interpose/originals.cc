@@ -15,11 +15,14 @@
 #include "runtime/capture/guard/placing.h"
 #include "runtime/capture/guard/trap.h"
 #include "runtime/capture/program/mappings.h"
+#include "runtime/interpose/drawing_allocator.h"
 #include "runtime/interpose/elf_lookup.h"
 #include "runtime/interpose/private_frees.h"
 
 namespace geiger::interpose {
 namespace {
+
+using trace::EntryPoint;
 
 /// First call of a function: resolves its family, then calls the original.
 template <auto& kTable, auto kMember, void (*kResolve)()>
@@ -125,12 +128,24 @@ void* pass(std::size_t size, Rest... rest) {
   return (fallbacks.*kMember)(size, rest...);
 }
 
+/// `kFunction`, told to an allocator that draws as the entry point that the program called.
+template <EntryPoint kEntryPoint, auto kFunction>
+struct Asking;
+template <EntryPoint kEntryPoint, class... Rest, void* (*kFunction)(std::size_t, Rest...)>
+struct Asking<kEntryPoint, kFunction> {
+  static void* call(std::size_t size, Rest... rest) {
+    const AskedAs asked(kEntryPoint, size);
+    return kFunction(size, rest...);
+  }
+};
+
 /// An operator: its symbol, and what may stand for the original in CxxOriginals::*kMember.
 template <auto kMember>
 struct Operator {
   using Function = std::remove_reference_t<decltype(cxx_originals.*kMember)>;
   const char* symbol;
   Function over_malloc;  ///< Null: free itself, further arguments stay in their registers, unread.
+  Function asking;       ///< The same over an allocator that draws.
   Function passing;      ///< To a library's own, which calls malloc; it rarely has aligned ones.
   /// Whether the allocator's own is called. Not its aligned operators new: jemalloc's call
   /// aligned_alloc through the symbol table, which would count twice; ours call the same
@@ -144,22 +159,31 @@ using Cxx = CxxOriginals;
 
 template <auto kMember>
 constexpr Operator<kMember> deleting(const char* symbol) {
-  return {symbol, nullptr, nullptr, true};
+  return {symbol, nullptr, nullptr, nullptr, true};
+}
+
+/// Libraries rarely have aligned ones of their own that call malloc: nothing to pass.
+template <auto kMember, EntryPoint kEntryPoint, auto kOverMalloc, auto kPassing = nullptr>
+constexpr Operator<kMember> allocating(const char* symbol) {
+  constexpr bool is_aligned = std::is_null_pointer_v<decltype(kPassing)>;
+  return {symbol, kOverMalloc, Asking<kEntryPoint, kOverMalloc>::call, kPassing, !is_aligned};
 }
 
 constexpr std::tuple kOperators{
-    Operator<&Cxx::new_plain>{"_Znwm", checked_new, pass<&Cxx::new_plain>, true},
-    Operator<&Cxx::new_array>{"_Znam", checked_new, pass<&Cxx::new_array>, true},
-    Operator<&Cxx::new_nothrow>{"_ZnwmRKSt9nothrow_t", checked_new_nothrow,
-                                pass<&Cxx::new_nothrow, const void*>, true},
-    Operator<&Cxx::new_array_nothrow>{"_ZnamRKSt9nothrow_t", checked_new_nothrow,
-                                      pass<&Cxx::new_array_nothrow, const void*>, true},
-    Operator<&Cxx::new_aligned>{"_ZnwmSt11align_val_t", checked_new_aligned, nullptr, false},
-    Operator<&Cxx::new_array_aligned>{"_ZnamSt11align_val_t", checked_new_aligned, nullptr, false},
-    Operator<&Cxx::new_aligned_nothrow>{"_ZnwmSt11align_val_tRKSt9nothrow_t",
-                                        checked_new_aligned_nothrow, nullptr, false},
-    Operator<&Cxx::new_array_aligned_nothrow>{"_ZnamSt11align_val_tRKSt9nothrow_t",
-                                              checked_new_aligned_nothrow, nullptr, false},
+    allocating<&Cxx::new_plain, EntryPoint::kNew, checked_new, pass<&Cxx::new_plain>>("_Znwm"),
+    allocating<&Cxx::new_array, EntryPoint::kNewArray, checked_new, pass<&Cxx::new_array>>("_Znam"),
+    allocating<&Cxx::new_nothrow, EntryPoint::kNew, checked_new_nothrow,
+               pass<&Cxx::new_nothrow, const void*>>("_ZnwmRKSt9nothrow_t"),
+    allocating<&Cxx::new_array_nothrow, EntryPoint::kNewArray, checked_new_nothrow,
+               pass<&Cxx::new_array_nothrow, const void*>>("_ZnamRKSt9nothrow_t"),
+    allocating<&Cxx::new_aligned, EntryPoint::kNewAligned, checked_new_aligned>(
+        "_ZnwmSt11align_val_t"),
+    allocating<&Cxx::new_array_aligned, EntryPoint::kNewArrayAligned, checked_new_aligned>(
+        "_ZnamSt11align_val_t"),
+    allocating<&Cxx::new_aligned_nothrow, EntryPoint::kNewAligned, checked_new_aligned_nothrow>(
+        "_ZnwmSt11align_val_tRKSt9nothrow_t"),
+    allocating<&Cxx::new_array_aligned_nothrow, EntryPoint::kNewArrayAligned,
+               checked_new_aligned_nothrow>("_ZnamSt11align_val_tRKSt9nothrow_t"),
     deleting<&Cxx::delete_plain>("_ZdlPv"),
     deleting<&Cxx::delete_array>("_ZdaPv"),
     deleting<&Cxx::delete_sized>("_ZdlPvm"),
@@ -197,7 +221,7 @@ void assign_over_malloc(CxxOriginals& table) {
   const Definition free_itself{reinterpret_cast<void*>(originals.free), nullptr};
   for_each_operator(table, [&](const auto& each, auto& place) {
     if (each.is_new()) {
-      place = each.over_malloc;
+      place = is_told_samples() ? each.asking : each.over_malloc;
     } else {
       assign(place, free_itself);
     }
@@ -261,6 +285,7 @@ constinit Originals originals = {
     .free = First<&Originals::free>::call,
     .calloc = First<&Originals::calloc>::call,
     .realloc = First<&Originals::realloc>::call,
+    .realloc_for_array = First<&Originals::realloc_for_array>::call,
     .memalign = First<&Originals::memalign>::call,
     .aligned_alloc = First<&Originals::aligned_alloc>::call,
     .posix_memalign = First<&Originals::posix_memalign>::call,
@@ -323,6 +348,7 @@ GEIGER_SLOW_PATH void resolve() {
   assign(found.thrd_create, find_next("thrd_create"));
   assign(found.cleanup_push, find_next("_pthread_cleanup_push"));
   assign(found.cleanup_pop, find_next("_pthread_cleanup_pop"));
+  found.realloc_for_array = found.realloc;
   originals = found;
   capture::set_allocator_path(allocator.module->l_name);
   capture::set_mallctl(
@@ -330,6 +356,7 @@ GEIGER_SLOW_PATH void resolve() {
   if (capture::may_guard() && frees_privately(allocator.module)) capture::forbid_guarding();
   capture::set_freeing_functions(reinterpret_cast<const void*>(found.free),
                                  reinterpret_cast<const void*>(found.realloc));
+  ask_for_samples(allocator.module, originals);
   find_clock();
   is_resolved = true;
   resolve_mappings();  // Now, as the loader's list may change under a later look.

@@ -30,6 +30,7 @@ struct Originals {
   void (*free)(void*);
   void* (*calloc)(std::size_t, std::size_t);
   void* (*realloc)(void*, std::size_t);
+  void* (*realloc_for_array)(void*, std::size_t);  ///< The same, called by reallocarray.
   void* (*memalign)(std::size_t, std::size_t);
   void* (*aligned_alloc)(std::size_t, std::size_t);
   int (*posix_memalign)(void**, std::size_t, std::size_t);

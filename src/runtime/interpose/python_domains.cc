@@ -15,6 +15,7 @@ namespace geiger::interpose {
 namespace {
 
 using capture::Decision;
+using capture::Memory;
 using python::Interpreter;
 using trace::EntryPoint;
 using unwind::caller_registers;
@@ -83,7 +84,7 @@ void conclude_small(const Decision& decision, void* pointer, std::size_t size,
 
 template <Domain kDomain>
 GEIGER_SLOW_PATH void* malloc_slow(void* context, std::size_t size) {
-  const Decision decision = capture::decide(size);
+  const Decision decision = capture::decide(size, Memory::kPool);
   void* pointer = before[kDomain].malloc(context, size);
   conclude_small(decision, pointer, size, malloc_of(kDomain), caller_registers());
   return pointer;
@@ -91,7 +92,7 @@ GEIGER_SLOW_PATH void* malloc_slow(void* context, std::size_t size) {
 
 template <Domain kDomain>
 GEIGER_SLOW_PATH void* calloc_slow(void* context, std::size_t count, std::size_t size) {
-  const Decision decision = capture::decide(count * size);
+  const Decision decision = capture::decide(count * size, Memory::kPool);
   void* pointer = before[kDomain].calloc(context, count, size);
   conclude_small(decision, pointer, count * size, calloc_of(kDomain), caller_registers());
   return pointer;
@@ -105,7 +106,8 @@ GEIGER_SLOW_PATH void free_slow(void* context, void* pointer) {
 
 /// Counts a block that exists already.
 GEIGER_SLOW_PATH void* count_slow(void* pointer, std::size_t size, EntryPoint entry_point) {
-  conclude_small(capture::decide(size), pointer, size, entry_point, caller_registers());
+  conclude_small(capture::decide(size, Memory::kPool), pointer, size, entry_point,
+                 caller_registers());
   return pointer;
 }
 
@@ -121,7 +123,8 @@ GEIGER_SLOW_PATH void* realloc_known_slow(void* context, void* old, std::size_t 
   }
   capture::settle_taken(taken, caller_registers());
   if (pointer != nullptr && counted_so_far() == counted && capture::exhausts(size)) {
-    conclude_small(capture::decide(size), pointer, size, realloc_of(kDomain), caller_registers());
+    conclude_small(capture::decide(size, Memory::kPool), pointer, size, realloc_of(kDomain),
+                   caller_registers());
   }
   return pointer;
 }

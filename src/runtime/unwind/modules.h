@@ -10,10 +10,6 @@
 namespace geiger::unwind {
 
 /// Addresses from `start` up to, not including, `end`.
-struct AddressRange {
-  std::uint64_t start, end;
-};
-
 /// Where a loaded module (a link_map) lies, by its program headers; an empty range where
 /// they are not found. Works before init().
 [[nodiscard]] AddressRange range_of(const void* link_map);

@@ -31,6 +31,13 @@ struct Registers {
   std::uint64_t ip, sp, bp;
 };
 
+/// Addresses, end exclusive.
+struct AddressRange {
+  std::uint64_t start, end;
+
+  [[nodiscard]] bool holds(std::uint64_t address) const { return address - start < end - start; }
+};
+
 /// [low, high): where frames of this thread lie. Everything from a live stack
 /// pointer inside up to `high` must be mapped. high = 0: unknown (fibers).
 /// A walk that leaves the range (alternate signal stacks) or has none accepts
@@ -98,6 +105,11 @@ void init_late();
 /// be a live point of this thread's stack, or garbage: then the walk is short.
 /// Bounded: at most `capacity` frames, two passes.
 void walk(const Registers& start, const StackBounds& bounds, Mode mode, Trace& out);
+
+/// The first point from `start` on whose code is in neither range: the caller of two libraries of
+/// which one calls the other. `start` itself if there is none within a few frames.
+[[nodiscard]] Registers leave(const Registers& start, const StackBounds& bounds,
+                              const AddressRange& one, const AddressRange& other);
 
 /// Brings the rules of frames that the next walk may meet into the processor's caches. It waits for
 /// none of them; a walk without it would for each, as only a frame's rule tells where the next is.

@@ -105,6 +105,23 @@ void walk(const Registers& start, const StackBounds& bounds, Mode mode, Trace& o
   if (outcome == Outcome::kNeedsAllRegisters) walk_with_all_registers(start, bounds, out);
 }
 
+Registers leave(const Registers& start, const StackBounds& bounds, const AddressRange& one,
+                const AddressRange& other) {
+  constexpr int kMostFrames = 16;
+  StackMemory stack(bounds, reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)));
+  stack.enter(start.sp);
+  Rules rules;
+  Registers at = start;
+  for (int i = 0; i < kMostFrames; ++i) {
+    if (!one.holds(at.ip - 1) && !other.holds(at.ip - 1)) return at;
+    const Rule rule = rules.find(at.ip - 1);
+    const bool stepped = rule.kind() == Rule::Kind::kStep ? step_by_rule(at, rule, stack)
+                                                          : step_by_frame_pointer(at, stack);
+    if (!stepped || rule.is_signal_frame()) break;
+  }
+  return start;
+}
+
 void expect(const std::uint64_t* frames, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) Rules::prefetch(frames[i] - 1);
 }

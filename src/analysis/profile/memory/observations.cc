@@ -20,6 +20,13 @@ void append(Observations& observations, Observations later) {
   if (is_larger) observations.at_maximum = std::move(later.at_maximum);
 }
 
+std::string_view key_of(HeapPart part) {
+  constexpr std::string_view kKeys[kHeapParts] = {"used_blocks", "free_blocks", "kept_blocks",
+                                                  "uncarved",    "samples",     "large",
+                                                  "empty",       "headers"};
+  return kKeys[static_cast<std::size_t>(part)];
+}
+
 std::string_view name_of(MapKind kind) {
   switch (kind) {
     case MapKind::kMallocHeap:

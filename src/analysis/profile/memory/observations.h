@@ -36,6 +36,31 @@ struct MapTotals {
 };
 using MapTable = std::array<MapTotals, kMapKinds>;
 
+/// What a stretch of the memory of geiger's own malloc is used for (docs/heap.md). Each byte that
+/// it has mapped counts for one.
+enum class HeapPart : std::uint8_t {
+  kUsed,      ///< Blocks that the program has, with their rounding; also those of samples.
+  kFree,      ///< Free blocks on pages.
+  kKept,      ///< Free blocks that threads keep, or were sent.
+  kUncarved,  ///< Of pages, what was never a block.
+  kSamples,   ///< Pages to which samples are moved.
+  kLarge,     ///< Objects above 64 KiB.
+  kEmpty,     ///< Without a page or an object.
+  kHeaders,
+};
+inline constexpr std::size_t kHeapParts = 8;
+
+/// Of a part, its bytes and how many are in memory; of large objects and their mappings only the
+/// former is known. The bytes of all parts are what is mapped.
+struct HeapCensus {
+  std::array<MapTotals, kHeapParts> parts{};
+  Bytes mapped = 0;
+
+  [[nodiscard]] const MapTotals& of(HeapPart part) const {
+    return parts[static_cast<std::size_t>(part)];
+  }
+};
+
 /// The kernel's counters at an instant. They may lag by some hundred KiB.
 struct MemoryCounts {
   Bytes resident = 0;  ///< anonymous + file + shared.
@@ -88,6 +113,7 @@ struct Snapshot {
   std::string residency_fault;  ///< Why `residency` is empty.
   std::vector<SampleWaste> waste;
   std::string waste_fault = "not requested";  ///< Why `waste` is not known; empty if it is.
+  std::optional<HeapCensus> census;           ///< Of geiger's own malloc.
 
   [[nodiscard]] const MapTotals& of(MapKind kind) const {
     return maps[static_cast<std::size_t>(kind)];
@@ -119,5 +145,7 @@ void append(Observations& observations, Observations later);
 
 /// "malloc heap", "other anonymous", ...
 [[nodiscard]] std::string_view name_of(MapKind kind);
+/// "used_blocks", ...
+[[nodiscard]] std::string_view key_of(HeapPart part);
 
 }  // namespace geiger::profile

@@ -139,6 +139,7 @@ base::Outcome<RssReport> rss_report(const Recording& recording, const RssOptions
   if (!report.series.empty()) {
     report.observed = report.series.back().time - report.series.front().time;
   }
+  report.census = snapshot.census;
   measure_live(report, recording, snapshot);
   add_rows(report, snapshot);
   return report;

@@ -56,7 +56,8 @@ struct RssReport {
   std::vector<RssRow> rows;
   present::Measure live;  ///< Objects live at the instant, by size.
   present::Measure live_resident, live_swapped, live_untouched;
-  std::string residency_fault;  ///< Then all live bytes are taken to be resident.
+  std::optional<profile::HeapCensus> census;  ///< Of kLiveHeap and kAllocator together.
+  std::string residency_fault;                ///< Then all live bytes are taken to be resident.
   std::vector<profile::SeriesPoint> series;
   std::uint64_t refused = 0;  ///< Readings that failed.
   Nanoseconds cost = 0;       ///< Processor time of all readings.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "analysis/present/json.h"
 #include "analysis/present/measure.h"
@@ -11,6 +12,19 @@ void write_rows(present::JsonWriter& json, const RssReport& report) {
   json.objects("rows", report.rows, [&](const RssRow& row) {
     json.field("part", key_of(row.part)).field("resident", row.bytes);
     write_field(json, row.share);
+  });
+}
+
+/// The sizes of the parts add up to what is mapped.
+void write_census(present::JsonWriter& json, const profile::HeapCensus& census) {
+  std::array<profile::HeapPart, profile::kHeapParts> parts{};
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = static_cast<profile::HeapPart>(i);
+  json.object("heap_census", [&] {
+    json.field("mapped_bytes", census.mapped);
+    json.objects("parts", parts, [&](profile::HeapPart part) {
+      json.field("part", key_of(part)).field("bytes", census.of(part).size);
+      json.field("resident_bytes", census.of(part).resident);
+    });
   });
 }
 
@@ -35,6 +49,7 @@ std::string to_json(const RssReport& report, const profile::Recording& recording
   json.field("resident_bytes", report.resident).field("swapped_bytes", report.swapped);
   json.field("high_water_bytes", report.high_water);
   write_rows(json, report);
+  if (report.census) write_census(json, *report.census);
   present::write_measure(json, "live", report.live);
   json.field("has_residency", report.residency_fault.empty());
   if (report.residency_fault.empty()) {

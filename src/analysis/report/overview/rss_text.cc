@@ -139,6 +139,27 @@ std::string live_lines(const RssReport& report, const present::Style& style) {
   return "\n" + present::wrap(line, 0, style.width) + "\n";
 }
 
+/// What of the allocator's row was counted.
+std::string census_lines(const RssReport& report, const present::Style& style) {
+  using profile::HeapPart;
+  if (!report.census) return "";
+  constexpr std::pair<HeapPart, std::string_view> kParts[] = {
+      {HeapPart::kFree, "free blocks"},
+      {HeapPart::kKept, "free blocks kept by threads"},
+      {HeapPart::kUncarved, "ends of pages"},
+      {HeapPart::kEmpty, "empty pages"},
+      {HeapPart::kHeaders, "headers"}};
+  std::string list;
+  for (const auto& [part, text] : kParts) {
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", text,
+                        present::exact_bytes(report.census->of(part).resident));
+  }
+  const std::string line = fmt::format(
+      "Of the allocator's row: {}; the rest is rounding and what samples need. It has mapped {}.",
+      list, present::exact_bytes(report.census->mapped));
+  return present::wrap(line, 0, style.width) + "\n";
+}
+
 present::Chart chart_of(const RssReport& report) {
   present::Chart chart;
   const auto& series = report.series;
@@ -191,7 +212,7 @@ std::string footer(const RssReport& report, const present::Style& style) {
 std::string to_text(const RssReport& report, const profile::Recording& recording,
                     const present::Style& style) {
   return heading(report, recording, style) + rows(report, style) + live_lines(report, style) +
-         picture(report, style) + footer(report, style);
+         census_lines(report, style) + picture(report, style) + footer(report, style);
 }
 
 }  // namespace geiger::report

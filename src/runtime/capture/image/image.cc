@@ -19,6 +19,7 @@
 #include "runtime/capture/control/dormancy.h"
 #include "runtime/capture/image/checkpoint.h"
 #include "runtime/capture/program/names.h"
+#include "runtime/capture/sample/drawn.h"
 #include "runtime/capture/sample/interpreted.h"
 #include "runtime/capture/sample/live_samples.h"
 #include "runtime/capture/tables/arena.h"
@@ -211,6 +212,7 @@ bool start_image(bool is_child) {
   segment->full_at = full_at(*segment);
   image.segments.current.store(segment, std::memory_order_release);
   segment->writer.header()->state.store(trace::State::kSampling, std::memory_order_release);
+  begin_allocator_draws();
   return true;
 }
 
@@ -390,7 +392,9 @@ bool set_interval(std::uint64_t interval) {
   // One thread writes the epoch; the others meet it at their next slow path.
   const bool is_first =
       segment.epoch.interval.compare_exchange_strong(current, interval, std::memory_order_acq_rel);
-  return !is_first || write_epoch(segment, interval);
+  if (is_first && !write_epoch(segment, interval)) return false;
+  if (is_first) pass_interval_on();
+  return true;
 }
 
 void set_own_interval(std::uint64_t interval) {

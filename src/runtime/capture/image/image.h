@@ -42,6 +42,8 @@ struct Origin {
   /// Began in a running process: by attaching, when counters are never put to sleep for good
   /// as another image may follow, or when a sleeper was woken.
   bool is_attached;
+  /// The allocator draws the samples of the process's heap (drawn.h).
+  bool is_drawn_by_allocator;
 };
 
 /// Going on in the next segment, which one thread does at a time. A handler that jumps out of it

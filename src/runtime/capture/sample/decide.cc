@@ -36,21 +36,6 @@ bool was_abandoned(ThreadState& state, const void* frame) {
   return false;
 }
 
-/// A thread's record in the trace, as totals of decided allocations.
-struct RecordTotals {
-  trace::ThreadRecord& record;
-
-  void tried(std::uint64_t bytes) const { add(record.trials, bytes); }
-  void hit(std::uint64_t tail_bytes) const {
-    add(record.tail_bytes, tail_bytes);
-    add(record.hits, std::uint64_t{1});
-  }
-  void certain(Bytes bytes) const {
-    add(record.certain_bytes, bytes);
-    add(record.certain_count, std::uint64_t{1});
-  }
-};
-
 /// Adds one decided allocation to the thread's totals.
 void count(const ThreadState& state, Bytes size, const Verdict& verdict) {
   add(state.record->bytes, size);
@@ -58,7 +43,7 @@ void count(const ThreadState& state, Bytes size, const Verdict& verdict) {
   count_decided(RecordTotals{*state.record}, size, verdict);
 }
 
-Decision decide_in(ThreadState& state, Segment& segment, Bytes size, bool is_fresh) {
+Decision decide_in(ThreadState& state, Segment& segment, Bytes size, Memory memory, bool is_fresh) {
   const void* frame = __builtin_frame_address(0);
   begin_change(state);
   const std::uint64_t rest = take_countdown(tls.countdown, kGrace, size);
@@ -73,9 +58,11 @@ Decision decide_in(ThreadState& state, Segment& segment, Bytes size, bool is_fre
   state.nested_decisions = 0;
   if (!restarts && !is_fresh) settle_state(state, armed, rest);
   const Verdict verdict = state.sampler.decide(size);
-  if (verdict.kind != Verdict::Kind::kNotSampled) expect_stack(state);
+  const bool is_ours = memory == Memory::kPool || !image.origin.is_drawn_by_allocator;
+  const bool is_sample = is_ours && verdict.kind != Verdict::Kind::kNotSampled;
+  if (is_sample) expect_stack(state);
   const bool counts = !is_paused();
-  if (counts) count(state, size, verdict);
+  if (counts) count(state, size, is_ours ? verdict : Verdict{});
   const trace::Ref epoch = state.epoch.load(std::memory_order_relaxed);
   const std::uint64_t interval = state.sampler.interval();
   adopt_epoch(state, segment);
@@ -85,8 +72,9 @@ Decision decide_in(ThreadState& state, Segment& segment, Bytes size, bool is_fre
           .epoch = epoch,
           .interval = interval,
           .segment = segment.number.load(std::memory_order_relaxed),
-          .is_sample = counts && verdict.kind != Verdict::Kind::kNotSampled,
+          .is_sample = counts && is_sample,
           .is_certain = verdict.kind == Verdict::Kind::kCertain,
+          .is_tried = !is_ours,
           .is_counted = counts};
 }
 
@@ -141,7 +129,7 @@ Decision pass_without_record(ThreadState& state, Segment& segment, Bytes size) {
 
 }  // namespace
 
-GEIGER_SLOW_PATH Decision decide(Bytes size) {
+GEIGER_SLOW_PATH Decision decide(Bytes size, Memory memory) {
   if (size > kLargestSize) {
     tls.countdown += size;  // No allocator can serve it.
     return {};
@@ -158,7 +146,7 @@ GEIGER_SLOW_PATH Decision decide(Bytes size) {
                         (sleeps() && state->generation != image.origin.generation);
   const PinnedSegment segment(*state);
   if (!enrol(*state, *segment)) return pass_without_record(*state, *segment, size);
-  const Decision decision = decide_in(*state, *segment, size, is_fresh);
+  const Decision decision = decide_in(*state, *segment, size, memory, is_fresh);
   // Not before: until then the countdown is not armed, and a handler may allocate meanwhile.
   if (is_next_due(*segment)) [[unlikely]]
     go_on_in_next();
@@ -173,6 +161,7 @@ void retract(const Decision& decision, Bytes size) {
   if (decision.state->segment != decision.segment || !is_recording()) return;
   trace::ThreadRecord& totals = *decision.state->record;
   add(totals.bytes, -size);
+  if (decision.is_tried) return add(totals.trials, -size);
   add(totals.certain_bytes, -size);
   add(totals.certain_count, -std::uint64_t{1});
 }

@@ -159,6 +159,12 @@ trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Regi
   return record(segment, state, caller, interpreted_walk(state));
 }
 
+unwind::Registers caller_of(const ThreadState& state, const unwind::Registers& inside,
+                            const unwind::AddressRange& runtime,
+                            const unwind::AddressRange& allocator) {
+  return unwind::leave(inside, stack_bounds(state, inside.sp), runtime, allocator);
+}
+
 trace::Ref record_native_stack(Segment& segment, ThreadState& state,
                                const unwind::Registers& caller) {
   return record(segment, state, caller, nullptr);

@@ -14,6 +14,12 @@ namespace geiger::capture {
 /// Reference of the stack's record in this segment; 0 if it could not be recorded.
 trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Registers& caller);
 
+/// Where the program called the runtime and the allocator: `inside` is a point of either, whose
+/// code is at these addresses.
+[[nodiscard]] unwind::Registers caller_of(const ThreadState& state, const unwind::Registers& inside,
+                                          const unwind::AddressRange& runtime,
+                                          const unwind::AddressRange& allocator);
+
 /// Likewise, without the frames of an interpreter: for calls that may just have unmapped them.
 trace::Ref record_native_stack(Segment& segment, ThreadState& state,
                                const unwind::Registers& caller);

@@ -23,8 +23,8 @@ void settle_unseen(ThreadState& state, std::uint64_t bytes) {
   current_segment().writer.count_drop(trace::DropCause::kReentered);
 }
 
-/// Takes the counter out of use for as long as its thread settles it. False: it is
-/// deciding already, further up its stack.
+}  // namespace
+
 bool begin_settling(ThreadState& state) {
   begin_change(state);
   const std::uint64_t armed = state.armed.exchange(kTaken, std::memory_order_relaxed);
@@ -33,8 +33,6 @@ bool begin_settling(ThreadState& state) {
   settle_state(state, armed, take_countdown(tls.countdown, kGrace, 0));
   return true;
 }
-
-}  // namespace
 
 void settle_state(ThreadState& state, std::uint64_t armed, std::uint64_t rest) {
   const std::uint64_t unseen = settle(state.sampler, armed, rest, [&state](std::uint64_t failed) {

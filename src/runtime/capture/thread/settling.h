@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "runtime/capture/thread/countdown.h"
 #include "runtime/capture/thread/thread_state.h"
 
 namespace geiger::capture {
@@ -36,6 +37,25 @@ inline void begin_change(ThreadState& state) {
                        std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
 }
+
+/// A thread's record in the trace, as totals of decided allocations.
+struct RecordTotals {
+  trace::ThreadRecord& record;
+
+  void tried(std::uint64_t bytes) const { add(record.trials, bytes); }
+  void hit(std::uint64_t tail_bytes) const {
+    add(record.tail_bytes, tail_bytes);
+    add(record.hits, std::uint64_t{1});
+  }
+  void certain(Bytes bytes) const {
+    add(record.certain_bytes, bytes);
+    add(record.certain_count, std::uint64_t{1});
+  }
+};
+
+/// Takes the calling thread's counter out of use and settles it; arm() follows. False: the thread
+/// decides already, further up its stack.
+[[nodiscard]] bool begin_settling(ThreadState& state);
 
 /// Settles the bytes since the counter was armed, of which `rest` is left.
 void settle_state(ThreadState& state, std::uint64_t armed, std::uint64_t rest);

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "base/attributes.h"
+#include "trace/format.h"
 
 namespace geiger::capture {
 
@@ -28,6 +29,14 @@ struct ThreadState;
 struct Naming {
   std::uint32_t label;  ///< 0 = none.
   std::uint32_t type;   ///< Of the allocation under way, 0 = not told.
+};
+
+/// The call under way, where the allocator draws and is asked by another name, or for more, than
+/// the program asked us.
+struct Asked {
+  const void* frame;  ///< Of ours; null: the program called malloc, for as much as that was told.
+  std::uint64_t bytes;
+  trace::EntryPoint entry_point;
 };
 
 /// Initial-exec, plain data, no destructor: valid in every phase of a thread.
@@ -40,6 +49,7 @@ struct ThreadLocal {
   /// allocates when it is asked first.
   const void* sizing_frame;
   Naming naming;
+  Asked asked;
 };
 static_assert(sizeof(ThreadLocal) <= 64);
 
