@@ -10,8 +10,8 @@
 #include "fleet/document/encoding.h"
 #include "fleet/document/ids.h"
 #include "fleet/store/schema_text.h"
-#include "fleet/store/sqlite.h"
 #include "fleet/store/store.h"
+#include "sqlite/database.h"
 
 namespace geiger::fleet {
 namespace {
@@ -52,14 +52,14 @@ Condition condition_of(const Filter& filter) {
   return condition;
 }
 
-void bind(Statement& statement, const Condition& condition) {
+void bind(sqlite::Statement& statement, const Condition& condition) {
   for (const std::string& text : condition.texts) statement.bind(text);
   for (const std::int64_t number : condition.numbers) statement.bind(number);
 }
 
 /// The statements that run for each document, or for each row of one.
 struct Prepared {
-  explicit Prepared(Database& database)
+  explicit Prepared(sqlite::Database& database)
       : find_window(
             database.prepare("SELECT content FROM windows WHERE service = ? AND version = ? "
                              "AND host = ? AND process = ? AND started = ?")),
@@ -88,9 +88,9 @@ struct Prepared {
                                     "location_id = ? ORDER BY position")),
         put_frame(database.prepare("INSERT OR IGNORE INTO frames VALUES (?, ?, ?, ?, ?, ?)")) {}
 
-  Statement find_window, put_window, put_label, put_count, find_cell, put_cell;
-  Statement find_stack, get_stack, put_stack, put_stack_location;
-  Statement get_location, put_location, get_frames, put_frame;
+  sqlite::Statement find_window, put_window, put_label, put_count, find_cell, put_cell;
+  sqlite::Statement find_stack, get_stack, put_stack, put_stack_location;
+  sqlite::Statement get_location, put_location, get_frames, put_frame;
 };
 
 class SqliteStore final : public Store {
@@ -101,11 +101,11 @@ class SqliteStore final : public Store {
     database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
     if (creates && database_.integer_of("SELECT COUNT(*) FROM sqlite_master") == 0) make_tables();
     if (database_.integer_of("PRAGMA application_id") != kApplicationId) {
-      throw DatabaseError("it is a database of another program");
+      throw sqlite::Error("it is a database of another program");
     }
     const std::int64_t version = database_.integer_of("PRAGMA user_version");
     if (version > kSchemaVersion) {
-      throw DatabaseError(fmt::format("a newer geiger made it (schema {}, known up to {})", version,
+      throw sqlite::Error(fmt::format("a newer geiger made it (schema {}, known up to {})", version,
                                       kSchemaVersion));
     }
     prepared_.emplace(database_);
@@ -141,7 +141,7 @@ class SqliteStore final : public Store {
   base::Outcome<std::vector<VersionFacts>> versions() override {
     return guarded([&] {
       std::vector<VersionFacts> all;
-      Statement query = database_.prepare(
+      sqlite::Statement query = database_.prepare(
           "SELECT service, version, COUNT(DISTINCT host), COUNT(DISTINCT process), COUNT(*), "
           "MIN(started), MAX(started), SUM(samples) FROM windows GROUP BY service, version "
           "ORDER BY service, MIN(started), version");
@@ -181,7 +181,7 @@ class SqliteStore final : public Store {
   auto guarded(const Work& work) -> base::Outcome<decltype(work())> {
     try {
       return work();
-    } catch (const DatabaseError& error) {
+    } catch (const sqlite::Error& error) {
       return base::Failure{std::string("SQLite: ") + error.what()};
     }
   }
@@ -190,13 +190,13 @@ class SqliteStore final : public Store {
     try {
       work();
       return {};
-    } catch (const DatabaseError& error) {
+    } catch (const sqlite::Error& error) {
       return base::Failure{std::string("SQLite: ") + error.what()};
     }
   }
 
   void make_tables() {
-    Transaction transaction(database_);
+    sqlite::Transaction transaction(database_);
     database_.execute(kSchema);
     database_.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
                                   kApplicationId, kSchemaVersion));
@@ -204,7 +204,7 @@ class SqliteStore final : public Store {
   }
 
   Receipt put_document(const Document& document) {
-    Transaction transaction(database_);
+    sqlite::Transaction transaction(database_);
     const std::uint64_t content = content_of(document);
     if (const auto known = content_at(document.window.key)) {
       return *known == content ? Receipt::kKnown : Receipt::kOtherContents;
@@ -217,7 +217,7 @@ class SqliteStore final : public Store {
   }
 
   std::optional<std::uint64_t> content_at(const Key& key) {
-    Statement& find = prepared_->find_window.reset();
+    sqlite::Statement& find = prepared_->find_window.reset();
     find.bind(key.service).bind(key.version).bind(key.host).bind(key.process).bind(key.started);
     std::optional<std::uint64_t> content;
     if (find.next()) content = find.number(0);
@@ -229,7 +229,7 @@ class SqliteStore final : public Store {
     const Window& window = document.window;
     std::uint64_t samples = 0;
     for (const CountRow& row : document.counts) samples += row.allocated;
-    Statement& put = prepared_->put_window.reset();
+    sqlite::Statement& put = prepared_->put_window.reset();
     put.bind(window.key.service).bind(window.key.version).bind(window.key.host);
     put.bind(window.key.process).bind(window.key.started);
     put.bind(window.recorded_ms).bind(window.alive_ms).bind(window.is_from_start);
@@ -254,7 +254,7 @@ class SqliteStore final : public Store {
   }
 
   std::int64_t cell_of(const CountRow& row) {
-    const auto bind_to = [&](Statement& statement) -> Statement& {
+    const auto bind_to = [&](sqlite::Statement& statement) -> sqlite::Statement& {
       return statement.reset()
           .bind(row.stack)
           .bind(row.size)
@@ -262,14 +262,14 @@ class SqliteStore final : public Store {
           .bind(row.thinning)
           .bind(row.is_certain);
     };
-    Statement& find = bind_to(prepared_->find_cell);
+    sqlite::Statement& find = bind_to(prepared_->find_cell);
     if (find.next()) {
       const std::int64_t known = find.integer(0);
       find.reset();
       return known;
     }
     find.reset();
-    Statement& put = bind_to(prepared_->put_cell);
+    sqlite::Statement& put = bind_to(prepared_->put_cell);
     const std::int64_t id = put.next() ? put.integer(0) : 0;
     put.run();
     return id;
@@ -278,7 +278,7 @@ class SqliteStore final : public Store {
   /// False if one of them is there with other locations.
   bool put_stacks(const Document& document) {
     for (const Stack& stack : document.stacks) {
-      Statement& find = prepared_->find_stack.reset().bind(stack.id);
+      sqlite::Statement& find = prepared_->find_stack.reset().bind(stack.id);
       const bool is_known = find.next();
       find.reset();
       if (is_known && !is_same(stack)) return false;
@@ -289,7 +289,7 @@ class SqliteStore final : public Store {
   }
 
   bool is_same(const Stack& stack) {
-    Statement& get = prepared_->get_stack.reset().bind(stack.id);
+    sqlite::Statement& get = prepared_->get_stack.reset().bind(stack.id);
     std::size_t depth = 0;
     bool is_same = true;
     while (get.next()) {
@@ -334,7 +334,7 @@ class SqliteStore final : public Store {
     const Condition condition = condition_of(filter);
     std::vector<HostSums> all;
     // Processes that ran side by side share the time of their window.
-    Statement query = database_.prepare(
+    sqlite::Statement query = database_.prepare(
         "SELECT host, MAX(executable), SUM(windows), SUM(recorded), SUM(alive), SUM(without), "
         "SUM(exact), SUM(unsettled), MAX(step), MAX(thinning), SUM(dropped), SUM(rss), MAX(pure), "
         "MIN(from_start) FROM (SELECT host, MAX(executable) AS executable, COUNT(*) AS windows, "
@@ -368,7 +368,7 @@ class SqliteStore final : public Store {
   void sum_rows(const Filter& filter, const std::string& host, const std::string& grouping,
                 const std::string& order, const TakeRow& take) {
     const Condition condition = condition_of(filter);
-    Statement query = database_.prepare(
+    sqlite::Statement query = database_.prepare(
         "SELECT host, stack_id, size, step, thinning, certain, allocated, live_ms FROM (SELECT " +
         host +
         " AS host, cell_id, SUM(allocated) AS allocated, SUM(live * recorded_ms) AS live_ms "
@@ -389,12 +389,12 @@ class SqliteStore final : public Store {
   }
 
   void load_stack(StackId id, Recall& into) {
-    Statement& find = prepared_->find_stack.reset().bind(id);
+    sqlite::Statement& find = prepared_->find_stack.reset().bind(id);
     if (!find.next()) return;
     Stack stack;
     stack.id = id;
     stack.is_truncated = find.integer(0) != 0;
-    Statement& get = prepared_->get_stack.reset().bind(id);
+    sqlite::Statement& get = prepared_->get_stack.reset().bind(id);
     while (get.next()) stack.locations.push_back(get.number(0));
     for (const LocationId location : stack.locations) {
       if (!into.has_location(location)) into.add_location(location_of(location));
@@ -405,14 +405,14 @@ class SqliteStore final : public Store {
   Location location_of(LocationId id) {
     Location location;
     location.id = id;
-    Statement& get = prepared_->get_location.reset().bind(id);
+    sqlite::Statement& get = prepared_->get_location.reset().bind(id);
     if (get.next()) {
       location.kind = static_cast<profile::ModuleKind>(get.integer(0));
       location.build_id = get.text(1);
       location.module = get.text(2);
       location.address = get.number(3);
     }
-    Statement& frames = prepared_->get_frames.reset().bind(id);
+    sqlite::Statement& frames = prepared_->get_frames.reset().bind(id);
     while (frames.next()) {
       location.frames.push_back({frames.text(0), frames.text(1), frames.text(2),
                                  static_cast<std::uint32_t>(frames.number(3))});
@@ -439,12 +439,12 @@ class SqliteStore final : public Store {
     health.unnamed_locations = count(
         "SELECT COUNT(*) FROM locations WHERE location_id NOT IN (SELECT location_id FROM frames)");
     health.gaps = count("SELECT COUNT(*) FROM gaps");
-    Statement refusals = database_.prepare("SELECT reason, documents FROM refusals");
+    sqlite::Statement refusals = database_.prepare("SELECT reason, documents FROM refusals");
     while (refusals.next()) health.refusals[refusals.text(0)] = refusals.number(1);
     return health;
   }
 
-  Database database_;
+  sqlite::Database database_;
   std::optional<Prepared> prepared_;  ///< Once the tables are there.
 };
 
@@ -471,7 +471,7 @@ base::Outcome<std::unique_ptr<Store>> open_sqlite(const std::string& path, bool 
   }
   try {
     return std::unique_ptr<Store>(std::make_unique<SqliteStore>(path, creates));
-  } catch (const DatabaseError& problem) {
+  } catch (const sqlite::Error& problem) {
     return base::Failure{path + ": " + problem.what()};
   }
 }

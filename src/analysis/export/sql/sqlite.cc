@@ -1,23 +1,18 @@
 #include "analysis/export/sql/sqlite.h"
 
-#include <memory>
-#include <stdexcept>
+#include <string>
 
 #include "analysis/export/sql/sql.h"
-#include "analysis/export/sql/sqlite_module.h"
-#include "modules/module.h"
+#include "sqlite/database.h"
 
 namespace geiger::exports {
 
 void write_sqlite(const profile::Recording& recording, const Sink& sink,
                   const profile::Selection& part) {
-  const auto made =
-      modules::call<decltype(geiger_make_sqlite_database)>(kSqliteModule, kMakeSqliteDatabase);
-  if (!made.has_value()) throw std::runtime_error("cannot load SQLite: " + made.reason());
-  const std::unique_ptr<SqliteDatabase> database(made.value());
-  const auto run = [&](std::string_view statements) { database->run(statements); };
+  sqlite::Database database(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  const auto run = [&](std::string_view statements) { database.execute(std::string(statements)); };
   write_sql(recording, run, part);
-  database->write(sink);
+  sink(database.serialized());
 }
 
 }  // namespace geiger::exports

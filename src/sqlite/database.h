@@ -1,8 +1,6 @@
-// SQLite with its statements as values. Failures are exceptions (DatabaseError): callers turn them
-// into outcomes where they leave the store.
+// SQLite with its statements as values. Failures are exceptions (sqlite::Error): callers turn them
+// into outcomes where it suits them.
 #pragma once
-
-#include <sqlite3.h>
 
 #include <cstdint>
 #include <memory>
@@ -11,16 +9,18 @@
 #include <string>
 #include <string_view>
 
-namespace geiger::fleet {
+#include "sqlite/functions.h"
 
-class DatabaseError : public std::runtime_error {
+namespace geiger::sqlite {
+
+class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 class Statement {
  public:
-  Statement(sqlite3* database, std::string_view text);
+  Statement(const Functions& functions, sqlite3* database, std::string_view text);
 
   /// Binds the next parameter, from the first on after reset().
   Statement& bind(std::string_view text);
@@ -39,7 +39,7 @@ class Statement {
 
   /// Of the row, from 0. NULL reads as 0 or "".
   [[nodiscard]] std::int64_t integer(int column) const {
-    return sqlite3_column_int64(statement_.get(), column);
+    return functions_->column_int64(statement_.get(), column);
   }
   [[nodiscard]] std::uint64_t number(int column) const {
     return static_cast<std::uint64_t>(integer(column));
@@ -47,29 +47,30 @@ class Statement {
   [[nodiscard]] std::string text(int column) const;
 
  private:
-  struct Finalize {
-    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-  };
   void check(int result) const;
 
+  const Functions* functions_;
   sqlite3* database_;
-  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  std::unique_ptr<sqlite3_stmt, decltype(Functions::finalize)> statement_;
   int bound_ = 0;
 };
 
 class Database {
  public:
+  /// ":memory:" is a database in memory.
   Database(const std::string& path, int flags);
 
   void execute(const std::string& statements);
-  [[nodiscard]] Statement prepare(std::string_view text) { return {handle_.get(), text}; }
+  [[nodiscard]] Statement prepare(std::string_view text) {
+    return {functions_, handle_.get(), text};
+  }
   [[nodiscard]] std::int64_t integer_of(std::string_view query);
+  /// As a file would have it.
+  [[nodiscard]] std::string serialized();
 
  private:
-  struct Close {
-    void operator()(sqlite3* database) const { sqlite3_close(database); }
-  };
-  std::unique_ptr<sqlite3, Close> handle_;
+  const Functions& functions_;
+  std::unique_ptr<sqlite3, decltype(Functions::close)> handle_;
 };
 
 /// Everything from its making on is undone unless it is committed.
@@ -86,4 +87,4 @@ class Transaction {
   bool is_open_ = true;
 };
 
-}  // namespace geiger::fleet
+}  // namespace geiger::sqlite
