@@ -161,6 +161,8 @@ if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger_estimation)
                         geiger_warnings nlohmann_json::nlohmann_json)
   geiger_process_test(truth statistical truth.py)
   geiger_process_test(truth_can_fail statistical truth.py --break --seeds 20)
+  geiger_process_test(truth_over_geiger statistical truth.py)
+  set_property(TEST truth_over_geiger APPEND PROPERTY ENVIRONMENT GEIGER_TEST_MALLOC=geiger)
   set_tests_properties(truth_can_fail PROPERTIES WILL_FAIL TRUE)
 endif()
 

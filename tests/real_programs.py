@@ -185,7 +185,8 @@ class Redis(harness.ProcessTest):
                 self.assertEqual(replies["get"], "value\n")
                 recorded = harness.Recorded(outcome, recorder.directory)
                 server, = recorded.of("redis-check-rdb") or recorded.of("redis-server")
-                self.assertIn("jemalloc", server.header.allocator)
+                self.assertIn(harness.PROVIDER.name if harness.PROVIDER else "jemalloc",
+                              server.header.allocator)
                 self.assertGreaterEqual(len(server.samples), least)
                 self.assertLess(abs(server.z()), 5)
                 self.assertEqual(sum(server.header.drops), 0, server.drops())

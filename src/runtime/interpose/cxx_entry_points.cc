@@ -22,14 +22,21 @@ constexpr bool may_pass(EntryPoint entry_point) {
   return entry_point == EntryPoint::kNew || entry_point == EntryPoint::kNewArray;
 }
 
+/// Not longer: a new handler, and what throws, allocate for themselves and may not return.
+template <EntryPoint kEntryPoint, class... Rest>
+void* ask_new(std::size_t size, Rest... rest) {
+  const AskedAs asked(kEntryPoint, size);
+  return try_new(size, rest...);
+}
+
 template <EntryPoint kEntryPoint, auto kOriginal, class... Rest>
 GEIGER_SLOW_PATH void* new_slow(std::size_t size, Rest... rest) {
   resolve_cxx();
   if (may_pass(kEntryPoint) && passes_new_through) return (cxx_originals.*kOriginal)(size, rest...);
   const capture::Decision decision = capture::decide(size);
-  const AskedAs asked(kEntryPoint, size);
   const bool tries = new_is_malloc || !may_pass(kEntryPoint);
-  void* block = tries ? try_new(size, rest...) : (cxx_originals.*kOriginal)(size, rest...);
+  void* block =
+      tries ? ask_new<kEntryPoint>(size, rest...) : (cxx_originals.*kOriginal)(size, rest...);
   void* object = conclude(decision, block, size, kEntryPoint, alignment_of(rest...),
                           unwind::caller_registers());
   if (block == nullptr && tries) return (cxx_originals.*kOriginal)(size, rest...);

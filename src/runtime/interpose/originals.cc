@@ -134,8 +134,15 @@ struct Asking;
 template <EntryPoint kEntryPoint, class... Rest, void* (*kFunction)(std::size_t, Rest...)>
 struct Asking<kEntryPoint, kFunction> {
   static void* call(std::size_t size, Rest... rest) {
+    void* const pointer = ask(size, rest...);
+    return pointer != nullptr ? pointer : kFunction(size, rest...);
+  }
+
+ private:
+  /// No more than this: a new handler, and what throws, allocate for themselves and may not return.
+  static void* ask(std::size_t size, Rest... rest) {
     const AskedAs asked(kEntryPoint, size);
-    return kFunction(size, rest...);
+    return try_new(size, rest...);
   }
 };
 
