@@ -10,6 +10,7 @@ are equal and not truncated.  A missing program is a failure, not a skip.
 """
 import glob
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -64,7 +65,7 @@ def read_counts(prefix, program):
     """Sums over the processes that ran `program`; also what they said about differences."""
     total, examples = {"compared": 0, "different": 0, "truncated": 0, "unstable": 0}, []
     for path in glob.glob(glob.escape(prefix) + ".*"):
-        lines = open(path).read().splitlines()
+        lines = pathlib.Path(path).read_text().splitlines()
         fields = dict(line.split(None, 1) for line in lines if line and line[0] != " ")
         if fields["program"] != program:
             continue

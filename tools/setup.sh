@@ -20,7 +20,7 @@ test='python3 python3-jsonschema libgtest-dev libgmock-dev nlohmann-json3-dev pr
   git perl golang-go sqlite3 postgresql redis-server redis-tools nginx-light libjemalloc2 libjemalloc-dev
   libtcmalloc-minimal4 libgoogle-perftools-dev google-perftools libmimalloc2.0 heaptrack
   libeatmydata1 faketime bpftrace linux-perf lttng-tools babeltrace2 tmux mandoc zsh fish nodejs
-  npm chromium libbenchmark-dev python3-prometheus-client debootstrap
+  npm chromium qemu-user libbenchmark-dev python3-prometheus-client debootstrap
   python3-seccomp golang-github-containers-common logrotate python3-gevent python3-numpy python3-pytest'
 
 suites='libpython3.11-testsuite redis-server redis-tools tcl tcl-tls dpkg-dev stress-ng default-jdk-headless

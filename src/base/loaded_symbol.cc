@@ -2,6 +2,10 @@
 
 #include <elf.h>
 #include <string.h>
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#include <sys/ifunc.h>
+#endif
 
 #include <cstdint>
 
@@ -109,10 +113,25 @@ std::uint32_t find_sysv(const Tables& tables, const Name& name) {
   return 0;
 }
 
+/// As the loader calls resolvers: the processor's features are arguments where they cannot be asked
+/// for.
+void* resolve_indirect(ElfW(Addr) resolver) {
+#if defined(__x86_64__)
+  return reinterpret_cast<void* (*)()>(resolver)();
+#elif defined(__aarch64__)
+  const std::uint64_t hwcap = getauxval(AT_HWCAP);
+  const __ifunc_arg_t more{sizeof more, hwcap, getauxval(AT_HWCAP2)};
+  return reinterpret_cast<void* (*)(std::uint64_t, const __ifunc_arg_t*)>(resolver)(
+      hwcap | _IFUNC_ARG_HWCAP, &more);
+#else
+#error "how does this processor's loader call resolvers?"
+#endif
+}
+
 void* address_of(const link_map* module, const ElfW(Sym) & symbol) {
   const ElfW(Addr) address = module->l_addr + symbol.st_value;
   if (ELF64_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC) return reinterpret_cast<void*>(address);
-  return reinterpret_cast<void* (*)()>(address)();
+  return resolve_indirect(address);
 }
 
 /// The symbol of this name and type that `module` defines, or null.

@@ -15,14 +15,16 @@
 #include <ctime>
 #include <fstream>
 
+#include "inject/machine.h"
+
 namespace geiger::inject {
 namespace {
 
 using std::chrono::milliseconds;
 
 constexpr Address kStackBytes = Address{256} << 10;
-constexpr Address kGuardBytes = 4096;
-constexpr Address kTextBytes = 8192;  ///< At the stack's far end.
+constexpr Address kGuardBytes = Address{64} << 10;  ///< The largest page there is.
+constexpr Address kTextBytes = 8192;                ///< At the stack's far end.
 constexpr std::size_t kMostExtended = std::size_t{32} << 10;
 constexpr milliseconds kLongestStop{2000};
 constexpr milliseconds kLongestCall{3000};
@@ -91,7 +93,7 @@ int BorrowedThread::seize() {
     if (!resume(PTRACE_CONT, WSTOPSIG(status))) return errno;
   }
   stopped_ = Clock::now();
-  return ptrace(PTRACE_GETREGS, tid_, nullptr, &saved_) == 0 ? 0 : errno;
+  return machine::get(tid_, saved_) ? 0 : errno;
 }
 
 bool BorrowedThread::is_in_sequence() const {
@@ -108,14 +110,14 @@ bool BorrowedThread::is_in_sequence() const {
   };
   if (!at || *at == 0) return false;
   const auto sequence = memory_.get<Sequence>(*at);
-  return sequence && saved_.rip - sequence->start < sequence->bytes;
+  return sequence && machine::pc(saved_) - sequence->start < sequence->bytes;
 #else
   return false;
 #endif
 }
 
 bool BorrowedThread::set_registers(const user_regs_struct& registers) const {
-  return ptrace(PTRACE_SETREGS, tid_, nullptr, &registers) == 0;
+  return machine::set(tid_, registers);
 }
 
 // The kernel resets the action of a fault that is ignored before it stops for us.
@@ -143,14 +145,23 @@ std::string BorrowedThread::make_stack() {
   return memory_.read(errno_at_, &errno_, sizeof errno_) ? "" : "errno cannot be read";
 }
 
+bool BorrowedThread::save_extended() {
+  for (const int kind : machine::kExtended) {
+    extended_.resize(kMostExtended);
+    iovec area{extended_.data(), extended_.size()};
+    if (ptrace(PTRACE_GETREGSET, tid_, reinterpret_cast<void*>(kind), &area) != 0) continue;
+    extended_kind_ = kind;
+    extended_.resize(area.iov_len);
+    return true;
+  }
+  return false;
+}
+
 std::string BorrowedThread::borrow(const CallPlaces& places, Address stack) {
   places_ = places;
-  extended_.resize(kMostExtended);
-  iovec area{extended_.data(), extended_.size()};
-  if (ptrace(PTRACE_GETREGSET, tid_, reinterpret_cast<void*>(NT_X86_XSTATE), &area) != 0) {
+  if (!save_extended()) {
     return fmt::format("its registers cannot be read: {}", std::strerror(errno));
   }
-  extended_.resize(area.iov_len);
   std::uint64_t blocked = ~kFaults;
   if (ptrace(PTRACE_GETSIGMASK, tid_, reinterpret_cast<void*>(sizeof mask_), &mask_) != 0 ||
       ptrace(PTRACE_SETSIGMASK, tid_, reinterpret_cast<void*>(sizeof blocked), &blocked) != 0) {
@@ -189,9 +200,9 @@ bool BorrowedThread::can_abandon() {
   }
   user_regs_struct now{};
   std::vector<std::uint32_t> words((places_.loader_end - places_.loader_begin) / 4);
-  const bool waits = ptrace(PTRACE_GETREGS, tid_, nullptr, &now) == 0 &&
-                     now.orig_rax == SYS_futex && now.rdi >= places_.loader_begin &&
-                     now.rdi < places_.loader_end;
+  const bool waits = machine::get(tid_, now) && machine::interrupted_call(now) == SYS_futex &&
+                     machine::first_argument(now) >= places_.loader_begin &&
+                     machine::first_argument(now) < places_.loader_end;
   const bool is_read = memory_.read(places_.loader_begin, words.data(), words.size() * 4);
   const auto owner = static_cast<std::uint32_t>(tid_);
   const bool holds = std::find(words.begin(), words.end(), owner) != words.end();
@@ -217,84 +228,67 @@ BorrowedThread::Stop BorrowedThread::run_until(Stop wanted) {
     if (signal == (SIGTRAP | 0x80) && wanted == Stop::kSystemCall) return Stop::kSystemCall;
     if (!is_event_stop(status) && signal != (SIGTRAP | 0x80) && !took_signal(signal)) {
       user_regs_struct now{};
-      const bool is_read = ptrace(PTRACE_GETREGS, tid_, nullptr, &now) == 0;
-      return is_read && signal == SIGSEGV && now.rip == 0 ? Stop::kReturned : Stop::kFault;
+      const bool is_read = machine::get(tid_, now);
+      return is_read && signal == SIGSEGV && machine::pc(now) == 0 ? Stop::kReturned : Stop::kFault;
     }
     if (!resume(request)) return Stop::kLost;
   }
 }
 
-user_regs_struct BorrowedThread::for_system_call(long number,
+user_regs_struct BorrowedThread::for_system_call(Address at, long number,
                                                  std::initializer_list<Address> arguments) const {
   user_regs_struct call = saved_;
   std::array<Address, 6> values{};
   std::copy(arguments.begin(), arguments.end(), values.begin());
-  call.rax = static_cast<Address>(number);
-  call.orig_rax = static_cast<Address>(-1);  // No restart of what it was in.
-  call.rip = places_.syscall_instruction;
-  call.rdi = values[0];
-  call.rsi = values[1];
-  call.rdx = values[2];
-  call.r10 = values[3];
-  call.r8 = values[4];
-  call.r9 = values[5];
+  machine::prepare_system_call(call, at, number, values);
   return call;
+}
+
+Address BorrowedThread::stack_top() const { return stack_ + kGuardBytes + kStackBytes - 64; }
+
+/// Writes the address that calls return to: 0, which faults.
+bool BorrowedThread::has_nowhere() {
+  const Address nowhere = 0;
+  return memory_.write(stack_top() - sizeof nowhere, &nowhere, sizeof nowhere);
 }
 
 // Needs no stack: stops where the call is entered and left.
 std::optional<long> BorrowedThread::system_call_by_stops(long number,
                                                          std::initializer_list<Address> arguments) {
-  user_regs_struct call = for_system_call(number, arguments);
+  user_regs_struct call = for_system_call(places_.syscall_instruction, number, arguments);
   if (is_lost_ || !set_registers(call) || run_until(Stop::kSystemCall) != Stop::kSystemCall ||
-      run_until(Stop::kSystemCall) != Stop::kSystemCall ||
-      ptrace(PTRACE_GETREGS, tid_, nullptr, &call) != 0) {
+      run_until(Stop::kSystemCall) != Stop::kSystemCall || !machine::get(tid_, call)) {
     is_lost_ = true;
     return std::nullopt;
   }
-  return static_cast<long>(call.rax);
+  return static_cast<long>(machine::result(call));
 }
 
 std::optional<long> BorrowedThread::system_call(long number,
                                                 std::initializer_list<Address> arguments) {
   if (places_.syscall_and_return == 0) return system_call_by_stops(number, arguments);
-  user_regs_struct call = for_system_call(number, arguments);
-  const Address nowhere = 0;
-  call.rip = places_.syscall_and_return;
-  call.rsp = stack_ + kGuardBytes + kStackBytes - 64;
-  if (is_lost_ || !memory_.write(call.rsp, &nowhere, sizeof nowhere) || !set_registers(call) ||
-      run_until(Stop::kReturned) != Stop::kReturned ||
-      ptrace(PTRACE_GETREGS, tid_, nullptr, &call) != 0) {
+  user_regs_struct call = for_system_call(places_.syscall_and_return, number, arguments);
+  machine::return_nowhere(call, stack_top());
+  if (is_lost_ || !has_nowhere() || !set_registers(call) ||
+      run_until(Stop::kReturned) != Stop::kReturned || !machine::get(tid_, call)) {
     is_lost_ = true;
     return std::nullopt;
   }
-  return static_cast<long>(call.rax);
+  return static_cast<long>(machine::result(call));
 }
 
 std::optional<std::uint64_t> BorrowedThread::call(Address function,
                                                   std::initializer_list<Address> arguments) {
-  constexpr Address kDirection = 0x400;
   user_regs_struct call = saved_;
   std::array<Address, 3> values{};
   std::copy(arguments.begin(), arguments.end(), values.begin());
-  const Address top = stack_ + kGuardBytes + kStackBytes - 64;  // 16-byte aligned.
-  const Address nowhere = 0;
-  call.rsp = top - 8;
-  call.rbp = 0;
-  call.rip = function;
-  call.rax = 0;
-  call.orig_rax = static_cast<Address>(-1);
-  call.eflags &= ~kDirection;
-  call.rdi = values[0];
-  call.rsi = values[1];
-  call.rdx = values[2];
-  if (is_lost_ || !memory_.write(call.rsp, &nowhere, sizeof nowhere) || !set_registers(call)) {
+  machine::prepare_call(call, function, stack_top(), values);
+  if (is_lost_ || !has_nowhere() || !set_registers(call)) {
     failure_ = "the thread ended in the meantime";
     return std::nullopt;
   }
   const Stop stop = run_until(Stop::kReturned);
-  if (stop == Stop::kReturned && ptrace(PTRACE_GETREGS, tid_, nullptr, &call) == 0) {
-    return call.rax;
-  }
+  if (stop == Stop::kReturned && machine::get(tid_, call)) return machine::result(call);
   is_lost_ = stop == Stop::kLost;
   is_abandoned_ = stop != Stop::kLost;
   failure_ = stop == Stop::kTooLong ? "another thread is loading a library and does not finish"
@@ -313,23 +307,18 @@ std::optional<Address> BorrowedThread::place_text(const std::string& text) {
 // epoll_wait ends with EINTR by any stop. Without a timeout it can be made again, unless a
 // signal waits, which is what the program wants to know by EINTR.
 void BorrowedThread::repeat_uninterruptible() {
-  const auto timeout = static_cast<std::int32_t>(saved_.r10);
-  const bool is_endless =
-      (saved_.orig_rax == SYS_epoll_wait || saved_.orig_rax == SYS_epoll_pwait) && timeout < 0;
-  if (!is_endless || static_cast<long>(saved_.rax) != -EINTR) return;
+  if (!machine::has_ended_wait(saved_)) return;
   const std::uint64_t waiting =
       status_mask(pid_, tid_, "SigPnd") | status_mask(pid_, tid_, "ShdPnd");
   const std::uint64_t blocked = is_borrowed_ ? mask_ : status_mask(pid_, tid_, "SigBlk");
   if ((waiting & ~blocked) != 0) return;
-  saved_.rax = saved_.orig_rax;
-  saved_.orig_rax = static_cast<Address>(-1);
-  saved_.rip -= 2;  // The length of the instruction.
+  machine::repeat_wait(saved_);
 }
 
 void BorrowedThread::restore_registers() {
   if (is_borrowed_) {
     iovec area{extended_.data(), extended_.size()};
-    ptrace(PTRACE_SETREGSET, tid_, reinterpret_cast<void*>(NT_X86_XSTATE), &area);
+    ptrace(PTRACE_SETREGSET, tid_, reinterpret_cast<void*>(extended_kind_), &area);
     ptrace(PTRACE_SETSIGMASK, tid_, reinterpret_cast<void*>(sizeof mask_), &mask_);
   }
   repeat_uninterruptible();

@@ -79,7 +79,11 @@ class BorrowedThread {
   [[nodiscard]] std::string make_stack();
   [[nodiscard]] std::optional<long> system_call_by_stops(long number,
                                                          std::initializer_list<Address> arguments);
-  [[nodiscard]] user_regs_struct for_system_call(long number,
+  [[nodiscard]] bool save_extended();
+  [[nodiscard]] Address stack_top() const;  ///< A multiple of 16.
+  [[nodiscard]] bool has_nowhere();
+  /// Of the instruction at `at`.
+  [[nodiscard]] user_regs_struct for_system_call(Address at, long number,
                                                  std::initializer_list<Address> arguments) const;
   void save_fault_action();
   void restore_registers();
@@ -92,6 +96,7 @@ class BorrowedThread {
   bool keeps_stack_ = false;
   user_regs_struct saved_{};
   std::vector<char> extended_;
+  int extended_kind_ = 0;
   std::uint64_t mask_ = 0;
   Address stack_ = 0, text_at_ = 0, errno_at_ = 0;
   int errno_ = 0;

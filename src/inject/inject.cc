@@ -24,6 +24,7 @@
 
 #include "base/attachment.h"
 #include "inject/borrowed_thread.h"
+#include "inject/machine.h"
 #include "inject/remote_modules.h"
 #include "inject/safe_point.h"
 #include "inject/target.h"
@@ -54,7 +55,7 @@ int rank_of(pid_t pid, pid_t tid) {
   in >> word;
   if (word.empty() || word == "running" || word == "-1") return 1;
   const int number = std::atoi(word.c_str());
-  const bool sees_it = number == SYS_epoll_wait || number == SYS_epoll_pwait ||
+  const bool sees_it = machine::notices_stops(number) || number == SYS_epoll_pwait ||
                        number == SYS_semop || number == SYS_semtimedop || number == SYS_msgrcv ||
                        number == SYS_msgsnd || number == SYS_rt_sigtimedwait ||
                        number == SYS_io_getevents;
@@ -193,6 +194,15 @@ Address Injection::address_of(const char* name) const {
   return 0;
 }
 
+/// Where in code that begins at an instruction the first of these stands, npos if nowhere.
+std::size_t find_instructions(const std::string& code, std::string_view wanted) {
+  std::size_t found = code.find(wanted);
+  while (found != std::string::npos && found % machine::kInstructionBytes != 0) {
+    found = code.find(wanted, found + 1);
+  }
+  return found;
+}
+
 bool Injection::find_places() {
   places_.errno_location = address_of("__errno_location");
   dlopen_ = address_of("dlopen");
@@ -207,10 +217,10 @@ bool Injection::find_places() {
   for (const CodeRange& code : libc->code) {
     std::string bytes(code.end - code.begin, '\0');
     bytes.resize(memory_.read_some(code.begin, bytes.data(), bytes.size()));
-    const auto at = bytes.find("\x0f\x05");
+    const auto at = find_instructions(bytes, machine::kSystemCall);
     if (at == std::string::npos) continue;
     places_.syscall_instruction = code.begin + at;
-    const auto returns = bytes.find("\x0f\x05\xc3");
+    const auto returns = find_instructions(bytes, machine::kSystemCallAndReturn);
     if (returns != std::string::npos) places_.syscall_and_return = code.begin + returns;
     return places_.errno_location != 0;
   }
@@ -226,8 +236,7 @@ Injection::Taken Injection::try_thread(const SafePoints& safe, pid_t tid,
     outcome_.reason = refusal_text(pid_, error);
     return Taken::kRefused;
   }
-  constexpr unsigned kCode64 = 0x33;
-  const bool is_safe = thread.registers().cs == kCode64 && !thread.is_in_sequence() &&
+  const bool is_safe = machine::is_64_bit(thread.registers()) && !thread.is_in_sequence() &&
                        safe.check(tid, thread.registers()) == Safety::kSafe;
   if (!is_safe) return Taken::kTryAgain;
   std::string failure = thread.borrow(places_, kept_stack_);

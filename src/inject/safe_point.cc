@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 
+#include "inject/machine.h"
 #include "inject/process_path.h"
 
 namespace geiger::inject {
@@ -257,10 +258,7 @@ struct SafePoints::Walker {
     return walker.memory.read(at, word, sizeof *word);
   }
   static bool set_registers(Dwfl_Thread* thread, void* self) {
-    const user_regs_struct& r = static_cast<Walker*>(self)->registers;
-    const Dwarf_Word words[] = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
-                                r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
-    return dwfl_thread_state_registers(thread, 0, std::size(words), words);
+    return machine::for_unwinder(thread, static_cast<Walker*>(self)->registers);
   }
   static int add_frame(Dwfl_Frame* frame, void* self) {
     auto& walker = *static_cast<Walker*>(self);
@@ -276,8 +274,8 @@ struct SafePoints::Walker {
     registers = from;
     pcs.clear();
     stack.resize(kStackSnapshot);
-    stack_begin = from.rsp;
-    stack_bytes = memory.read_some(from.rsp, stack.data(), stack.size());
+    stack_begin = machine::sp(from);
+    stack_bytes = memory.read_some(machine::sp(from), stack.data(), stack.size());
     return is_ready && dwfl_getthread_frames(dwfl, tid, add_frame, this) == 0;
   }
 
@@ -335,7 +333,7 @@ FrameFacts SafePoints::facts_of(Address pc) const {
 
 Safety SafePoints::check(pid_t tid, const user_regs_struct& registers) const {
   // A jump: the leaf alone often decides.
-  const FrameFacts leaf = facts_of(registers.rip);
+  const FrameFacts leaf = facts_of(machine::pc(registers));
   if (is_forbidden(leaf.kind) || (leaf.has_name && !leaf.only_waits)) return Safety::kBusy;
   if (!walker_->walk(tid, registers)) return Safety::kUnknown;
   std::vector<FrameFacts> frames;

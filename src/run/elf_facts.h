@@ -9,10 +9,13 @@
 
 namespace geiger::run {
 
+/// And what it can run besides, in 32 bits.
 #if defined(__x86_64__)
 inline constexpr std::uint16_t kOwnMachine = EM_X86_64;
+inline constexpr std::uint16_t kNarrowMachine = EM_386;
 #elif defined(__aarch64__)
 inline constexpr std::uint16_t kOwnMachine = EM_AARCH64;
+inline constexpr std::uint16_t kNarrowMachine = EM_ARM;
 #else
 #error "state the e_machine of this processor"
 #endif

@@ -131,7 +131,7 @@ bool is_loader(const std::string& path) {
 
 Obstacle obstacle_of_image(const ElfFacts& facts, const std::string& path, std::string& detail) {
   if (!facts.is_elf) return Obstacle::kNone;  // a script without "#!": a shell runs it
-  if (facts.machine != kOwnMachine && facts.machine != EM_386) return Obstacle::kForeign;
+  if (facts.machine != kOwnMachine && facts.machine != kNarrowMachine) return Obstacle::kForeign;
   if (!facts.is_64_bit) return Obstacle::k32Bit;
   if (const auto sanitizer = sanitizer_of(facts)) {
     detail = *sanitizer;

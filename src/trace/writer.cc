@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -181,8 +182,10 @@ void Writer::write_header(Bytes capacity, const Identity& identity) {
   header->version = kVersion;
 #if defined(__x86_64__)
   header->machine = EM_X86_64;
-#else
+#elif defined(__aarch64__)
   header->machine = EM_AARCH64;
+#else
+#error "which machine is this?"
 #endif
   header->capacity = capacity;
   header->tail.store(kRecordsOffset, std::memory_order_relaxed);
@@ -191,7 +194,7 @@ void Writer::write_header(Bytes capacity, const Identity& identity) {
   header->guard_rate = identity.guard_rate;
   header->pid = static_cast<std::uint32_t>(raw_syscall(SYS_getpid));
   header->parent_pid = static_cast<std::uint32_t>(raw_syscall(SYS_getppid));
-  header->page_size = 4096;
+  header->page_size = static_cast<std::uint32_t>(getauxval(AT_PAGESZ));
   header->start_monotonic = identity.start_monotonic;
   header->start_realtime = identity.start_realtime;
   header->seed = identity.seed;

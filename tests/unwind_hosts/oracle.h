@@ -3,7 +3,8 @@
 // Normalisation, the whole of it: libgcc reports the frames below `first` too
 // (cut), and ends with an ip of 0 when the outermost frame has an undefined return
 // address (cut). It reports an interrupted ip as it is where ours records ip + 1
-// (added). All other frames, those of _start and clone3 included, stay.
+// (added). All other frames, those of _start and clone3 included, stay. On AArch64 the linker's
+// stubs have no tables: there libgcc ends, and what ours has behind them is cut.
 #pragma once
 
 #include <unistd.h>
@@ -51,10 +52,26 @@ inline void ask_libgcc(std::uint64_t first, Chain& chain) {
   while (chain.count > 0 && chain.frames[chain.count - 1] <= 1) --chain.count;
 }
 
+#if defined(__aarch64__)
+extern "C" const void* _Unwind_Find_FDE(void* pc, void* bases);  // NOLINT: libgcc's name.
+
+/// Ends `own` where libgcc ended for want of a table.
+inline void cut_behind_stub(Chain& own, const Chain& libgcc) {
+  if (libgcc.count == 0 || own.count <= libgcc.count) return;
+  const std::uint64_t last = libgcc.frames[libgcc.count - 1];
+  void* bases[3];
+  if (own.frames[libgcc.count - 1] == last &&
+      _Unwind_Find_FDE(reinterpret_cast<void*>(last - 1), bases) == nullptr) {
+    own.count = libgcc.count;
+  }
+}
+#else
+inline void cut_behind_stub(Chain& /*own*/, const Chain& /*libgcc*/) {}
+#endif
+
 /// Exact for threads and the main stack; wrong on alternate stacks and fibers.
 inline StackBounds bounds_here(std::uint64_t sp) {
-  std::uint64_t thread_pointer = 0;
-  asm("mov %%fs:0, %0" : "=r"(thread_pointer));
+  const auto thread_pointer = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
   const bool is_main = gettid() == getpid();
   return {sp, is_main ? reinterpret_cast<std::uint64_t>(__libc_stack_end) : thread_pointer};
 }

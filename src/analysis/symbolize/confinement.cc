@@ -52,61 +52,43 @@ void lower_hard_limit(__rlimit_resource resource, Bytes value) {
   ::setrlimit(resource, &limit);
 }
 
-/// What reading files, allocating and dying take (x86-64). Whatever is not here fails
+/// Another architecture's numbers mean other calls; and later ones have no calls without a folder
+/// to begin at.
+#if defined(__x86_64__)
+constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
+constexpr std::array kOldCalls{SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_pause};
+constexpr std::array kOldOpen{SYS_open};
+#elif defined(__aarch64__)
+constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
+constexpr std::array<long, 0> kOldCalls{};
+constexpr std::array<long, 0> kOldOpen{};
+#else
+#error "which audit architecture is this?"
+#endif
+
+/// What reading files, allocating and dying take. Whatever is not here fails
 /// with EPERM, which libraries take for "not possible", and never kills: a libc that
 /// tries a new call first falls back to an old one.
-constexpr std::array kAllowed{SYS_read,
-                              SYS_pread64,
-                              SYS_readv,
-                              SYS_write,
-                              SYS_writev,
-                              SYS_close,
-                              SYS_fstat,
-                              SYS_stat,
-                              SYS_lstat,
-                              SYS_newfstatat,
-                              SYS_statx,
-                              SYS_lseek,
-                              SYS_access,
-                              SYS_faccessat,
-                              SYS_faccessat2,
-                              SYS_readlink,
-                              SYS_readlinkat,
-                              SYS_getcwd,
-                              SYS_fcntl,
-                              SYS_munmap,
-                              SYS_mremap,
-                              SYS_madvise,
-                              SYS_brk,
-                              SYS_getpid,
-                              SYS_gettid,
-                              SYS_rt_sigaction,
-                              SYS_rt_sigprocmask,
-                              SYS_rt_sigreturn,
-                              SYS_sigaltstack,
-                              SYS_futex,
-                              SYS_sched_yield,
-                              SYS_getrlimit,
-                              SYS_setrlimit,
-                              SYS_setitimer,
-                              SYS_clock_gettime,
-                              SYS_clock_nanosleep,
-                              SYS_nanosleep,
-                              SYS_getrandom,
-                              SYS_sysinfo,
-                              SYS_uname,
-                              SYS_pause,
-                              SYS_exit,
-                              SYS_exit_group,
-                              SYS_restart_syscall};
+constexpr std::array kAllowed{SYS_read,          SYS_pread64,         SYS_readv,
+                              SYS_write,         SYS_writev,          SYS_close,
+                              SYS_fstat,         SYS_newfstatat,      SYS_statx,
+                              SYS_lseek,         SYS_faccessat,       SYS_faccessat2,
+                              SYS_readlinkat,    SYS_getcwd,          SYS_fcntl,
+                              SYS_munmap,        SYS_mremap,          SYS_madvise,
+                              SYS_brk,           SYS_getpid,          SYS_gettid,
+                              SYS_rt_sigaction,  SYS_rt_sigprocmask,  SYS_rt_sigreturn,
+                              SYS_sigaltstack,   SYS_futex,           SYS_sched_yield,
+                              SYS_getrlimit,     SYS_setrlimit,       SYS_setitimer,
+                              SYS_clock_gettime, SYS_clock_nanosleep, SYS_nanosleep,
+                              SYS_getrandom,     SYS_sysinfo,         SYS_uname,
+                              SYS_exit,          SYS_exit_group,      SYS_restart_syscall};
 
 /// A filter under construction: each rule either decides or leaves it to the next.
 class Filter {
  public:
   Filter() {
     load(offsetof(seccomp_data, arch));
-    // Another architecture's numbers mean other calls.
-    add(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
+    add(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0);
     add(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
     load(offsetof(seccomp_data, nr));
   }
@@ -161,8 +143,9 @@ void filter_system_calls() {
   constexpr std::uint32_t kWriting = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
   Filter filter;
   for (const long call : kAllowed) filter.allow(call);
+  for (const long call : kOldCalls) filter.allow(call);
   filter.allow_without(SYS_openat, 2, kWriting);
-  filter.allow_without(SYS_open, 1, kWriting);
+  for (const long call : kOldOpen) filter.allow_without(call, 1, kWriting);
   filter.allow_without(SYS_mmap, 2, PROT_EXEC);
   filter.allow_without(SYS_mprotect, 2, PROT_EXEC);
   filter.allow_equal(SYS_prlimit64, 0, 0);

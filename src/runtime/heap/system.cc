@@ -38,7 +38,10 @@ bool fits(std::uintptr_t address, std::size_t alignment, std::size_t offset) {
 
 /// Maps too much and cuts off both ends.
 std::uintptr_t map_and_cut(std::size_t bytes, std::size_t alignment, std::size_t offset) {
-  const std::size_t step = alignment < kSegmentBytes ? kSegmentBytes : alignment;
+  // Up to that of a segment any segment will do: then `offset` is a multiple of the alignment.
+  const bool is_segment = alignment <= kSegmentBytes;
+  const std::size_t step = is_segment ? kSegmentBytes : alignment;
+  if (is_segment) offset = 0;
   std::size_t with_surplus = 0;
   if (__builtin_add_overflow(bytes, step, &with_surplus)) return 0;
   const std::uintptr_t start = map_at(0, with_surplus);

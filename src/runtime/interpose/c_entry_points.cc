@@ -12,6 +12,7 @@
 #include "runtime/capture/capture.h"
 #include "runtime/interpose/conclude.h"
 #include "runtime/interpose/drawing_allocator.h"
+#include "runtime/interpose/machine.h"
 #include "runtime/interpose/originals.h"
 
 namespace geiger::interpose {
@@ -134,17 +135,18 @@ GEIGER_SLOW_PATH void free_aligned_sized_slow(void* pointer, std::size_t alignme
 
 using namespace geiger;             // NOLINT: the C names below live outside.
 using namespace geiger::interpose;  // NOLINT
+using geiger::interpose::machine::for_jump;
 
 GEIGER_EXPORT void* malloc(std::size_t size) {
   if (capture::exhausts(size)) [[unlikely]]
     return malloc_slow(size);
-  return originals.malloc(size);
+  return for_jump(originals.malloc)(size);
 }
 
 GEIGER_EXPORT void free(void* pointer) {
   if (capture::filter.maybe_holds(pointer)) [[unlikely]]
     return free_slow(pointer);
-  originals.free(pointer);
+  for_jump(originals.free)(pointer);
 }
 
 GEIGER_EXPORT void* calloc(std::size_t count, std::size_t size) {
@@ -152,7 +154,7 @@ GEIGER_EXPORT void* calloc(std::size_t count, std::size_t size) {
   if (!__builtin_mul_overflow(count, size, &bytes) && capture::exhausts(bytes)) [[unlikely]] {
     return calloc_slow(count, size);
   }
-  return originals.calloc(count, size);
+  return for_jump(originals.calloc)(count, size);
 }
 
 GEIGER_EXPORT void* realloc(void* old, std::size_t size) {
@@ -160,7 +162,7 @@ GEIGER_EXPORT void* realloc(void* old, std::size_t size) {
     return realloc_drawn_slow(old, size);
   if (capture::filter.maybe_holds(old)) [[unlikely]]
     return realloc_known_slow(old, size);
-  return originals.realloc(old, size);
+  return for_jump(originals.realloc)(old, size);
 }
 
 /// glibc's own calls realloc through the symbol table, which would count twice.
@@ -174,55 +176,55 @@ GEIGER_EXPORT void* reallocarray(void* old, std::size_t count, std::size_t size)
     return reallocarray_drawn_slow(old, bytes);
   if (capture::filter.maybe_holds(old)) [[unlikely]]
     return realloc_known_slow(old, bytes);
-  return originals.realloc_for_array(old, bytes);
+  return for_jump(originals.realloc_for_array)(old, bytes);
 }
 
 GEIGER_EXPORT void* memalign(std::size_t alignment, std::size_t size) {
   if (capture::exhausts(size)) [[unlikely]]
     return memalign_slow(alignment, size);
-  return originals.memalign(alignment, size);
+  return for_jump(originals.memalign)(alignment, size);
 }
 
 GEIGER_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t size) {
   if (capture::exhausts(size)) [[unlikely]]
     return aligned_alloc_slow(alignment, size);
-  return originals.aligned_alloc(alignment, size);
+  return for_jump(originals.aligned_alloc)(alignment, size);
 }
 
 GEIGER_EXPORT int posix_memalign(void** out, std::size_t alignment, std::size_t size) {
   if (capture::exhausts(size)) [[unlikely]]
     return posix_memalign_slow(out, alignment, size);
-  return originals.posix_memalign(out, alignment, size);
+  return for_jump(originals.posix_memalign)(out, alignment, size);
 }
 
 GEIGER_EXPORT void* valloc(std::size_t size) {
   if (capture::exhausts(size)) [[unlikely]]
     return valloc_slow(size);
-  return originals.valloc(size);
+  return for_jump(originals.valloc)(size);
 }
 
 GEIGER_EXPORT void* pvalloc(std::size_t size) {
   if (capture::exhausts(size)) [[unlikely]]
     return pvalloc_slow(size);
-  return originals.pvalloc(size);
+  return for_jump(originals.pvalloc)(size);
 }
 
 GEIGER_EXPORT void free_sized(void* pointer, std::size_t size) {
   if (capture::filter.maybe_holds(pointer)) [[unlikely]]
     return free_sized_slow(pointer, size);
-  originals.free_sized(pointer, size);
+  for_jump(originals.free_sized)(pointer, size);
 }
 
 GEIGER_EXPORT void free_aligned_sized(void* pointer, std::size_t alignment, std::size_t size) {
   if (capture::filter.maybe_holds(pointer)) [[unlikely]] {
     return free_aligned_sized_slow(pointer, alignment, size);
   }
-  originals.free_aligned_sized(pointer, alignment, size);
+  for_jump(originals.free_aligned_sized)(pointer, alignment, size);
 }
 
 /// Of a guarded object, which is not the allocator's, there is no more than was asked for.
 GEIGER_EXPORT std::size_t malloc_usable_size(void* pointer) {
   if (capture::is_guarded(pointer)) [[unlikely]]
     return capture::guarded_bytes(pointer);
-  return originals.next_usable_size(pointer);
+  return for_jump(originals.next_usable_size)(pointer);
 }

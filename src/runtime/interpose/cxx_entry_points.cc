@@ -4,6 +4,7 @@
 #include "runtime/capture/capture.h"
 #include "runtime/interpose/conclude.h"
 #include "runtime/interpose/drawing_allocator.h"
+#include "runtime/interpose/machine.h"
 #include "runtime/interpose/originals.h"
 
 namespace geiger::interpose {
@@ -48,7 +49,7 @@ GEIGER_FAST_PATH void* new_object(std::size_t size, Rest... rest) {
   if (capture::exhausts(size)) [[unlikely]] {
     return new_slow<kEntryPoint, kOriginal, Rest...>(size, rest...);
   }
-  return (cxx_originals.*kOriginal)(size, rest...);
+  return machine::for_jump(cxx_originals.*kOriginal)(size, rest...);
 }
 
 template <auto kOriginal, class... Rest>
@@ -62,7 +63,7 @@ GEIGER_FAST_PATH void delete_object(void* pointer, Rest... rest) {
   if (capture::filter.maybe_holds(pointer)) [[unlikely]] {
     return delete_slow<kOriginal, Rest...>(pointer, rest...);
   }
-  (cxx_originals.*kOriginal)(pointer, rest...);
+  machine::for_jump(cxx_originals.*kOriginal)(pointer, rest...);
 }
 
 using Table = CxxOriginals;

@@ -73,9 +73,16 @@ void assign_aligned(Originals& found, const link_map* allocator) {
   assign_from(found.pvalloc, allocator, "pvalloc");
 }
 
-constinit bool is_resolved = false;
-constinit bool is_cxx_resolved = false;
-constinit bool are_mappings_resolved = false;
+/// Each is set last, with release, and asked first, with acquire: a thread that finds it set calls
+/// what another one has found. Entry points read the tables without: what they find before is a
+/// first call, which asks here. So slots may be turned without a barrier (attach.cc).
+constinit std::atomic<bool> is_resolved{false};
+constinit std::atomic<bool> is_cxx_resolved{false};
+constinit std::atomic<bool> are_mappings_resolved{false};
+constinit std::atomic<bool> is_system_resolved{false};
+
+bool is_set(const std::atomic<bool>& flag) { return flag.load(std::memory_order_acquire); }
+void set(std::atomic<bool>& flag) { flag.store(true, std::memory_order_release); }
 
 // ------------------------------------------------------------ operator new ---
 
@@ -330,7 +337,7 @@ void find_clock() {
 }
 
 GEIGER_SLOW_PATH void resolve() {
-  if (is_resolved) return;
+  if (is_set(is_resolved)) return;
   const Definition allocator = find_next("malloc");
   Originals found = originals;
   found.free_sized = free_without_size;
@@ -365,7 +372,7 @@ GEIGER_SLOW_PATH void resolve() {
                                  reinterpret_cast<const void*>(found.realloc));
   ask_for_samples(allocator.module, originals);
   find_clock();
-  is_resolved = true;
+  set(is_resolved);
   resolve_mappings();  // Now, as the loader's list may change under a later look.
   resolve_system();
 }
@@ -380,16 +387,16 @@ GEIGER_SLOW_PATH void resolve_mappings_slow() {
   assign(found.brk, find_next("brk"));
   mapping_originals = found;
   leave_out_allocator_and_tools();
-  are_mappings_resolved = true;
+  set(are_mappings_resolved);
 }
 
 void resolve_mappings() {
-  if (!are_mappings_resolved) [[unlikely]]
+  if (!is_set(are_mappings_resolved)) [[unlikely]]
     resolve_mappings_slow();
 }
 
 void resolve_system() {
-  if (system_originals.syscall != nullptr) [[likely]]
+  if (is_set(is_system_resolved)) [[likely]]
     return;
   SystemOriginals found{};
   assign(found.prctl, find_next("prctl"));
@@ -400,6 +407,7 @@ void resolve_system() {
   capture::set_signal_function(found.sigaction);
   assign(found.syscall, find_next("syscall"));
   system_originals = found;
+  set(is_system_resolved);
 }
 
 std::size_t usable_size_of(void* pointer, std::size_t requested) {
@@ -412,7 +420,7 @@ std::size_t usable_size_of(void* pointer, std::size_t requested) {
 }
 
 GEIGER_SLOW_PATH void resolve_cxx() {
-  if (is_cxx_resolved) return;
+  if (is_set(is_cxx_resolved)) return;
   resolve();
   const Definition next_new = find_next("_Znwm");
   const Definition next_malloc = find_next("malloc");
@@ -428,11 +436,11 @@ GEIGER_SLOW_PATH void resolve_cxx() {
     new_is_malloc = true;
   }
   cxx_originals = table;
-  is_cxx_resolved = true;
+  set(is_cxx_resolved);
 }
 
 void resolve_cxx_again() {
-  if (fallbacks.new_plain == nullptr) is_cxx_resolved = false;
+  if (fallbacks.new_plain == nullptr) is_cxx_resolved.store(false, std::memory_order_relaxed);
   resolve_cxx();
 }
 

@@ -2,18 +2,18 @@
 
 #include <elf.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include <atomic>
 
 #include "base/raw_syscall.h"
+#include "runtime/interpose/machine.h"
 
 namespace geiger::interpose {
 namespace {
 
 using base::raw_syscall;
-
-constexpr std::uintptr_t kPage = 4096;
 
 struct Range {
   std::uintptr_t begin = 0, end = 0;
@@ -73,7 +73,8 @@ void read_dynamic(Layout& layout) {
 
 /// As the loader rounds it: what is left of the last page stays writable.
 Range protected_pages(std::uintptr_t begin, std::uintptr_t bytes) {
-  return {begin & ~(kPage - 1), (begin + bytes) & ~(kPage - 1)};
+  const std::uintptr_t page = getauxval(AT_PAGESZ);
+  return {begin & ~(page - 1), (begin + bytes) & ~(page - 1)};
 }
 
 Layout layout_of(const dl_phdr_info& module) {
@@ -151,8 +152,8 @@ class Turner {
 
   void turn_one(const ElfW(Rela) & relocation) {
     const auto type = ELF64_R_TYPE(relocation.r_info);
-    const bool is_slot = type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
-                         (type == R_X86_64_64 && relocation.r_addend == 0);
+    const bool is_slot = type == machine::kJumpSlot || type == machine::kGlobalData ||
+                         (type == machine::kAbsolute && relocation.r_addend == 0);
     const std::uint64_t symbol = ELF64_R_SYM(relocation.r_info);
     if (!is_slot || symbol == 0) return;
     const std::uintptr_t slot = layout_.bias + relocation.r_offset;
@@ -167,7 +168,7 @@ class Turner {
 
   /// Null: not a slot of ours to turn.
   [[nodiscard]] void* entry_for(void* value, const ElfW(Sym) & symbol, std::uint64_t type) const {
-    const bool is_unbound = type == R_X86_64_JUMP_SLOT && shadows_.may_bind &&
+    const bool is_unbound = type == machine::kJumpSlot && shadows_.may_bind &&
                             symbol.st_shndx == SHN_UNDEF &&
                             is_code_of(module_, reinterpret_cast<std::uintptr_t>(value));
     if (!is_unbound && !is_original(value)) return nullptr;

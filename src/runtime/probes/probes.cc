@@ -28,6 +28,8 @@ GEIGER_SEMAPHORE(otel_memory_free);
 #define GEIGER_ARGUMENT_1 "x0"
 #define GEIGER_ARGUMENT_2 "x1"
 #define GEIGER_ARGUMENT_3 "x2"
+#else
+#error "in which registers are the arguments of calls here?"
 #endif
 
 namespace geiger::probes {

@@ -83,7 +83,7 @@ bool read_augmentation(Cursor& cursor, const char (&letters)[8], Cie& cie) {
       data.u8();
     } else if (*letter == 'S') {
       cie.is_signal_frame = true;
-    } else if (*letter != 'B') {
+    } else if (*letter != 'B' && *letter != 'G') {  // Of AArch64: the key, tags on the stack.
       return false;
     }
   }

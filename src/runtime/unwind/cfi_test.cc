@@ -11,6 +11,7 @@
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/rule.h"
 #include "runtime/unwind/test_memory.h"
+#include "runtime/unwind/test_registers.h"
 #include "runtime/unwind/unwind.h"
 
 namespace geiger::unwind {
@@ -35,7 +36,7 @@ class Tables : public testing::Test {
     cfi_ = found.cfi;
     first_ = reinterpret_cast<const std::uint8_t*>(cfi_.header);
     size_ = static_cast<std::size_t>(cfi_.readable.end - first_);
-    // Copies keep rip modulo 16, on which the rows of PLT entries depend.
+    // Copies keep the pc modulo 16, on which the rows of PLT entries depend.
     size_ -= (cfi_.header + size_) % 16;
     std::uint32_t count = 0;
     std::memcpy(&count, first_ + 8, 4);
@@ -133,17 +134,18 @@ Row run(const std::vector<std::uint8_t>& bytes, std::uint64_t pc, bool* is_good 
 }
 
 TEST(RowProgram, StopsBehindThePc) {
-  // def_cfa rsp 8; offset rip 1; advance 4; def_cfa_offset 16; offset rbp 2
-  const std::vector<std::uint8_t> bytes = {0x0c, 7, 8, 0x90, 1, 0x44, 0x0e, 16, 0x86, 2};
+  // def_cfa sp 8; offset ip 1; advance 4; def_cfa_offset 16; offset fp 2
+  const std::vector<std::uint8_t> bytes = {0x0c, kSp,  8,  at_offset(kIp), 1,
+                                           0x44, 0x0e, 16, at_offset(kFp), 2};
   EXPECT_EQ(run(bytes, 103).cfa.offset, 8);
   EXPECT_EQ(run(bytes, 104).cfa.offset, 16);
-  EXPECT_EQ(run(bytes, 103)[Slot::kRbp].kind, Place::Kind::kSame);
-  EXPECT_EQ(run(bytes, 104)[Slot::kRbp].offset, -16);
+  EXPECT_EQ(run(bytes, 103)[Slot::kFramePointer].kind, Place::Kind::kSame);
+  EXPECT_EQ(run(bytes, 104)[Slot::kFramePointer].offset, -16);
 }
 
 TEST(RowProgram, RemembersTheCfaToo) {
-  // def_cfa rsp 8; remember; def_cfa_offset 64; advance 1; restore
-  const std::vector<std::uint8_t> bytes = {0x0c, 7, 8, 0x0a, 0x0e, 64, 0x41, 0x0b};
+  // def_cfa sp 8; remember; def_cfa_offset 64; advance 1; restore
+  const std::vector<std::uint8_t> bytes = {0x0c, kSp, 8, 0x0a, 0x0e, 64, 0x41, 0x0b};
   EXPECT_EQ(run(bytes, 100).cfa.offset, 64);
   EXPECT_EQ(run(bytes, 101).cfa.offset, 8);
 }
@@ -154,42 +156,47 @@ TEST(RowProgram, RefusesWhatItDoesNotKnow) {
   EXPECT_FALSE(is_good);
   run({0x0b}, 100, &is_good);  // Restores what was never remembered.
   EXPECT_FALSE(is_good);
-  run({0x0c, 7}, 100, &is_good);  // Cut.
+  run({0x0c, kSp}, 100, &is_good);  // Cut.
   EXPECT_FALSE(is_good);
 }
 
-Term evaluate_bytes(const std::vector<std::uint8_t>& bytes, std::uint64_t rip,
+Term evaluate_bytes(const std::vector<std::uint8_t>& bytes, std::uint64_t pc,
                     bool is_known = true) {
   const ByteRange range{bytes.data(), bytes.data() + bytes.size()};
   Term term{};
-  EXPECT_EQ(evaluate(Cursor(range, address_of(range.begin)), rip, term), is_known);
+  EXPECT_EQ(evaluate(Cursor(range, address_of(range.begin)), pc, term), is_known);
   return term;
 }
 
-TEST(Expression, OfPltEntriesDependsOnRip) {
-  // rsp + 8 + ((rip & 15) >= 11) * 8
-  const std::vector<std::uint8_t> plt = {0x77, 8,    0x80, 0,    0x3f, 0x1a,
-                                         0x3b, 0x2a, 0x33, 0x24, 0x22};
+// x86-64's linkers make such entries, and only there is the column that of the pc.
+TEST(Expression, OfPltEntriesDependsOnThePc) {
+  // sp + 8 + ((pc & 15) >= 11) * 8
+  const std::vector<std::uint8_t> plt = {breg(kSp), 8,    breg(kIp), 0,    0x3f, 0x1a,
+                                         0x3b,      0x2a, 0x33,      0x24, 0x22};
+  if (!machine::kPushesReturnAddress) {
+    evaluate_bytes(plt, 0x1000a, false);
+    return;
+  }
   EXPECT_EQ(evaluate_bytes(plt, 0x1000a).offset, 8);
   EXPECT_EQ(evaluate_bytes(plt, 0x1000b).offset, 16);
-  EXPECT_EQ(evaluate_bytes(plt, 0x1000b).base, dwarf::kRsp);
+  EXPECT_EQ(evaluate_bytes(plt, 0x1000b).base, dwarf::kStackPointer);
 }
 
 TEST(Expression, MayLoadOnceAndAdd) {
-  const Term term = evaluate_bytes({0x76, 0x78, 0x06, 0x23, 16}, 0);  // [rbp - 8] + 16
-  EXPECT_EQ(term.base, dwarf::kRbp);
+  const Term term = evaluate_bytes({breg(kFp), 0x78, 0x06, 0x23, 16}, 0);  // [fp - 8] + 16
+  EXPECT_EQ(term.base, dwarf::kFramePointer);
   EXPECT_TRUE(term.is_loaded);
   EXPECT_EQ(term.offset, -8);
   EXPECT_EQ(term.added, 16);
-  evaluate_bytes({0x76, 0x78, 0x06, 0x06}, 0, false);
+  evaluate_bytes({breg(kFp), 0x78, 0x06, 0x06}, 0, false);
   evaluate_bytes({0x31}, 0, false);
   evaluate_bytes({}, 0, false);
 }
 
 TEST(Expression, ReadsOperandsOfEverySize) {
-  // rbp + 0, then an operand, then DW_OP_plus.
+  // fp + 0, then an operand, then DW_OP_plus.
   const auto offset_of = [](std::vector<std::uint8_t> operand) {
-    operand.insert(operand.begin(), {0x76, 0x00});
+    operand.insert(operand.begin(), {breg(kFp), 0x00});
     operand.push_back(0x22);
     return evaluate_bytes(operand, 0).offset;
   };
@@ -207,24 +214,24 @@ TEST(Expression, ReadsOperandsOfEverySize) {
 }
 
 TEST(Expression, CalculatesWithConstantsAndOneRegister) {
-  EXPECT_EQ(evaluate_bytes({0x35, 0x76, 0x02, 0x22}, 0).offset, 7);   // 5 + (rbp + 2)
-  EXPECT_EQ(evaluate_bytes({0x76, 0x02, 0x35, 0x1c}, 0).offset, -3);  // (rbp + 2) - 5
-  // rbp + (13 & 6), rbp + (1 << 5), nothing left of 1 << 64, rbp + (2 >= 3).
-  EXPECT_EQ(evaluate_bytes({0x76, 0, 0x3d, 0x36, 0x1a, 0x22}, 0).offset, 4);
-  EXPECT_EQ(evaluate_bytes({0x76, 0, 0x31, 0x35, 0x24, 0x22}, 0).offset, 32);
-  EXPECT_EQ(evaluate_bytes({0x76, 0, 0x31, 0x08, 64, 0x24, 0x22}, 0).offset, 0);
-  EXPECT_EQ(evaluate_bytes({0x76, 0, 0x32, 0x33, 0x2a, 0x22}, 0).offset, 0);
+  EXPECT_EQ(evaluate_bytes({0x35, breg(kFp), 0x02, 0x22}, 0).offset, 7);   // 5 + (fp + 2)
+  EXPECT_EQ(evaluate_bytes({breg(kFp), 0x02, 0x35, 0x1c}, 0).offset, -3);  // (fp + 2) - 5
+  // fp + (13 & 6), fp + (1 << 5), nothing left of 1 << 64, fp + (2 >= 3).
+  EXPECT_EQ(evaluate_bytes({breg(kFp), 0, 0x3d, 0x36, 0x1a, 0x22}, 0).offset, 4);
+  EXPECT_EQ(evaluate_bytes({breg(kFp), 0, 0x31, 0x35, 0x24, 0x22}, 0).offset, 32);
+  EXPECT_EQ(evaluate_bytes({breg(kFp), 0, 0x31, 0x08, 64, 0x24, 0x22}, 0).offset, 0);
+  EXPECT_EQ(evaluate_bytes({breg(kFp), 0, 0x32, 0x33, 0x2a, 0x22}, 0).offset, 0);
 }
 
 TEST(Expression, WithoutATermIsRefused) {
-  evaluate_bytes({0x76, 0, 0x77, 0, 0x22}, 0, false);            // rbp + rsp
-  evaluate_bytes({0x76, 0, 0x31, 0x1a}, 0, false);               // rbp & 1
+  evaluate_bytes({breg(kFp), 0, breg(kSp), 0, 0x22}, 0, false);  // fp + sp
+  evaluate_bytes({breg(kFp), 0, 0x31, 0x1a}, 0, false);          // fp & 1
   evaluate_bytes({0x31, 0x22}, 0, false);                        // an operand is missing
   evaluate_bytes({0x06}, 0, false);                              // nothing to load
   evaluate_bytes({0x23, 1}, 0, false);                           // nothing to add to
   evaluate_bytes({0x31, 0x06}, 0, false);                        // [1]
-  evaluate_bytes({0x76, 0, 0xe0}, 0, false);                     // an unknown operation
-  evaluate_bytes({0x76, 0, 0x0c, 1}, 0, false);                  // a cut operand
+  evaluate_bytes({breg(kFp), 0, 0xe0}, 0, false);                // an unknown operation
+  evaluate_bytes({breg(kFp), 0, 0x0c, 1}, 0, false);             // a cut operand
   evaluate_bytes(std::vector<std::uint8_t>(9, 0x31), 0, false);  // deeper than the stack
 }
 
@@ -261,17 +268,19 @@ TEST(Pointer, OfOtherBasesAndFormatsIsRefused) {
 
 TEST(Rule, KeepsWhatFits) {
   FoundRow found{};
-  found.row.cfa = {dwarf::kRbp, true, -8, 0};
+  found.row.cfa = {dwarf::kFramePointer, true, -8, 0};
   found.row[Slot::kReturnAddress] = {Place::Kind::kAt, dwarf::kCfa, -8};
-  found.row[Slot::kRbp] = {Place::Kind::kAt, dwarf::kRbp, 0};
+  const bool is_pushed = machine::kPushesReturnAddress;
+  found.row[Slot::kFramePointer] = {
+      Place::Kind::kAt, is_pushed ? dwarf::kFramePointer : dwarf::kCfa, is_pushed ? 0 : -16};
   const Rule rule = Rule::of(found).in_module(4096, true);
   EXPECT_EQ(rule.kind(), Rule::Kind::kStep);
   EXPECT_TRUE(rule.is_cfa_from_bp());
   EXPECT_TRUE(rule.is_cfa_loaded());
   EXPECT_EQ(static_cast<std::int64_t>(rule.cfa_offset()), -8);
   EXPECT_EQ(static_cast<std::int64_t>(rule.ip_offset()), -8);
-  EXPECT_EQ(rule.bp_place(), Rule::BpPlace::kFromBp);
-  EXPECT_EQ(rule.bp_offset(), 0U);
+  EXPECT_EQ(rule.bp_place(), is_pushed ? Rule::BpPlace::kFromBp : Rule::BpPlace::kFromCfa);
+  EXPECT_EQ(static_cast<std::int64_t>(rule.bp_offset()), is_pushed ? 0 : -16);
   EXPECT_EQ(rule.module(), 4096U);
   EXPECT_TRUE(rule.is_permanent());
   EXPECT_FALSE(rule.is_signal_frame());
@@ -280,7 +289,7 @@ TEST(Rule, KeepsWhatFits) {
 FoundRow row_with(Term cfa, Place bp, std::int32_t ip_offset = -8) {
   FoundRow found{};
   found.row.cfa = cfa;
-  found.row[Slot::kRbp] = bp;
+  found.row[Slot::kFramePointer] = bp;
   found.row[Slot::kReturnAddress] = {Place::Kind::kAt, dwarf::kCfa, ip_offset};
   return found;
 }
@@ -289,22 +298,24 @@ TEST(Rule, IsPlainWhereBothWordsLieInTheFrame) {
   const auto is_plain = [](const FoundRow& found) {
     return Rule::of(found).in_module(1, true).is_plain();
   };
-  const Term from_sp{dwarf::kRsp, false, 64, 0};
+  const Term from_sp{dwarf::kStackPointer, false, 64, 0};
   const Place kept{};
   const auto saved = [](std::int32_t offset) {
     return Place{Place::Kind::kAt, dwarf::kCfa, offset};
   };
   EXPECT_TRUE(is_plain(row_with(from_sp, kept)));
-  EXPECT_TRUE(is_plain(row_with({dwarf::kRbp, false, 16, 0}, saved(-16))));
+  EXPECT_TRUE(is_plain(row_with({dwarf::kFramePointer, false, 16, 0}, saved(-16))));
   EXPECT_TRUE(is_plain(row_with(from_sp, saved(-64))));
   EXPECT_TRUE(is_plain(row_with(from_sp, saved(-8))));
   EXPECT_FALSE(is_plain(row_with(from_sp, saved(-72))));
   EXPECT_FALSE(is_plain(row_with(from_sp, saved(0))));
-  EXPECT_FALSE(is_plain(row_with(from_sp, {Place::Kind::kAt, dwarf::kRsp, 8})));
-  EXPECT_FALSE(is_plain(row_with(from_sp, kept, -16)));
-  EXPECT_FALSE(is_plain(row_with({dwarf::kRsp, false, 0, 0}, kept)));
-  EXPECT_FALSE(is_plain(row_with({dwarf::kRsp, false, -8, 0}, kept)));
-  EXPECT_FALSE(is_plain(row_with({dwarf::kRsp, true, 64, 0}, kept)));
+  EXPECT_FALSE(is_plain(row_with(from_sp, {Place::Kind::kAt, dwarf::kStackPointer, 8})));
+  // Pushed, it is the last word.
+  EXPECT_EQ(is_plain(row_with(from_sp, kept, -16)), !machine::kPushesReturnAddress);
+  EXPECT_FALSE(is_plain(row_with(from_sp, kept, -72)));
+  EXPECT_FALSE(is_plain(row_with({dwarf::kStackPointer, false, 0, 0}, kept)));
+  EXPECT_FALSE(is_plain(row_with({dwarf::kStackPointer, false, -8, 0}, kept)));
+  EXPECT_FALSE(is_plain(row_with({dwarf::kStackPointer, true, 64, 0}, kept)));
   FoundRow interrupted = row_with(from_sp, kept);
   interrupted.is_signal_frame = true;
   EXPECT_FALSE(is_plain(interrupted));
@@ -312,9 +323,10 @@ TEST(Rule, IsPlainWhereBothWordsLieInTheFrame) {
 }
 
 TEST(Rule, OfAPlainFrameTellsWhatItSaves) {
-  const Term from_sp{dwarf::kRsp, false, 64, 0};
+  const Term from_sp{dwarf::kStackPointer, false, 64, 0};
   const Rule kept = Rule::of(row_with(from_sp, {}));
   EXPECT_FALSE(kept.saves_bp());
+  EXPECT_EQ(static_cast<std::int64_t>(kept.plain_ip_offset()), -8);
   EXPECT_EQ(static_cast<std::int64_t>(kept.bp_offset()), -8);
   EXPECT_EQ(kept.bp_place(), Rule::BpPlace::kSame);
   const Rule saves = Rule::of(row_with(from_sp, {Place::Kind::kAt, dwarf::kCfa, -56}));
@@ -329,11 +341,12 @@ TEST(Rule, LeavesTheRestToAllRegisters) {
     found.row.cfa = cfa;
     return Rule::of(found).kind();
   };
-  EXPECT_EQ(kind_with({dwarf::kRsp, false, 2 * 1024 * 1024 - 8, 0}), Rule::Kind::kStep);
-  EXPECT_EQ(kind_with({dwarf::kRsp, false, 2 * 1024 * 1024, 0}), Rule::Kind::kAllRegisters);
-  EXPECT_EQ(kind_with({dwarf::kRsp, false, 12, 0}), Rule::Kind::kAllRegisters);
-  EXPECT_EQ(kind_with({dwarf::kRbx, false, 16, 0}), Rule::Kind::kAllRegisters);
-  EXPECT_EQ(kind_with({dwarf::kRsp, true, 16, 8}), Rule::Kind::kAllRegisters);
+  EXPECT_EQ(kind_with({dwarf::kStackPointer, false, 2 * 1024 * 1024 - 8, 0}), Rule::Kind::kStep);
+  EXPECT_EQ(kind_with({dwarf::kStackPointer, false, 2 * 1024 * 1024, 0}),
+            Rule::Kind::kAllRegisters);
+  EXPECT_EQ(kind_with({dwarf::kStackPointer, false, 12, 0}), Rule::Kind::kAllRegisters);
+  EXPECT_EQ(kind_with({kSaved, false, 16, 0}), Rule::Kind::kAllRegisters);
+  EXPECT_EQ(kind_with({dwarf::kStackPointer, true, 16, 8}), Rule::Kind::kAllRegisters);
 }
 
 }  // namespace

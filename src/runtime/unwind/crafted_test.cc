@@ -9,6 +9,7 @@
 #include "runtime/unwind/cfi.h"
 #include "runtime/unwind/rule.h"
 #include "runtime/unwind/test_memory.h"
+#include "runtime/unwind/test_registers.h"
 
 namespace geiger::unwind {
 namespace {
@@ -38,8 +39,9 @@ struct Tables {
   std::uint8_t cie_version = 1;
   std::string letters = "zR";
   Bytes augmentation = {0x1b};
-  std::uint8_t return_column = 16;
-  Bytes cie_program = {0x0c, 7, 8, 0x90, 1};  // CFA = rsp + 8, return address at CFA - 8.
+  std::uint8_t return_column = kIp;
+  Bytes cie_program = {0x0c, kSp, 8, at_offset(kIp),
+                       1};  // CFA = sp + 8, return address at CFA - 8.
 
   std::uint32_t fde_length_added = 0;
   bool has_cie_pointer = true;
@@ -113,7 +115,7 @@ Row row_of(const Tables& tables, std::uint64_t distance = 0) {
 
 TEST(CraftedTables, HoldOneFunction) {
   const Row row = row_of({});
-  EXPECT_EQ(row.cfa.base, dwarf::kRsp);
+  EXPECT_EQ(row.cfa.base, dwarf::kStackPointer);
   EXPECT_EQ(row.cfa.offset, 8);
   EXPECT_EQ(row[Slot::kReturnAddress].offset, -8);
   EXPECT_TRUE(finds({}, kFunctionBytes - 1));
@@ -150,7 +152,7 @@ TEST(CraftedTables, OfEntriesOfOtherFormsAreRefused) {
   EXPECT_FALSE(finds({.cie_id = 1}));
   EXPECT_FALSE(finds({.cie_version = 2}));
   EXPECT_TRUE(finds({.cie_version = 3}));
-  EXPECT_FALSE(finds({.return_column = 17}));
+  EXPECT_FALSE(finds({.return_column = 33}));
   EXPECT_FALSE(finds({.has_cie_pointer = false}));
   EXPECT_FALSE(finds({.fde_length_added = 1}));
   EXPECT_FALSE(finds({.fde_length_added = 0xffffffff - 17}));  // Says that 64 bits follow.
@@ -159,6 +161,7 @@ TEST(CraftedTables, OfEntriesOfOtherFormsAreRefused) {
 TEST(CraftedTables, MaySayMoreByLetters) {
   EXPECT_TRUE(finds({.letters = "zRS"}));
   EXPECT_TRUE(finds({.letters = "zRB"}));
+  EXPECT_TRUE(finds({.letters = "zRG"}));
   EXPECT_TRUE(finds({.letters = "zLR", .augmentation = {0x1b, 0x1b}}));
   EXPECT_TRUE(finds({.letters = "zPR", .augmentation = {0x1b, 1, 2, 3, 4, 0x1b}}));
   EXPECT_TRUE(finds({.letters = "zPLR", .augmentation = {0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0x1b}}));
@@ -186,84 +189,91 @@ TEST(CraftedTables, TellSignalFrames) {
 
 // ---------------------------------------------------------------- programs ---
 
-Place rbp_after(const Bytes& program, std::uint64_t distance = 0) {
-  return row_of({.fde_program = program}, distance)[Slot::kRbp];
+Place fp_after(const Bytes& program, std::uint64_t distance = 0) {
+  return row_of({.fde_program = program}, distance)[Slot::kFramePointer];
 }
 
 TEST(CraftedPrograms, PlaceARegister) {
   using enum Place::Kind;
   const auto expect = [](const Bytes& program, Place::Kind kind, std::int32_t offset) {
-    const Place place = rbp_after(program);
+    const Place place = fp_after(program);
     EXPECT_EQ(place.kind, kind) << int{program[0]};
     EXPECT_EQ(place.offset, offset) << int{program[0]};
   };
-  expect({0x86, 2}, kAt, -16);
-  expect({0x05, 6, 2}, kAt, -16);
-  expect({0x11, 6, 0x7e}, kAt, 16);
-  expect({0x2f, 6, 2}, kAt, 16);
-  expect({0x14, 6, 2}, kIs, -16);
-  expect({0x15, 6, 0x7e}, kIs, 16);
-  expect({0x07, 6}, kUndefined, 0);
-  expect({0x08, 6}, kSame, 0);
-  expect({0x86, 2, 0xc6}, kSame, 0);
-  expect({0x86, 2, 0x06, 6}, kSame, 0);
-  expect({0x09, 6, 3}, kIs, 0);
-  expect({0x2e, 0x10, 0x00, 0x86, 2}, kAt, -16);  // The size of arguments is passed over.
+  expect({at_offset(kFp), 2}, kAt, -16);
+  expect({0x05, kFp, 2}, kAt, -16);
+  expect({0x11, kFp, 0x7e}, kAt, 16);
+  expect({0x2f, kFp, 2}, kAt, 16);
+  expect({0x14, kFp, 2}, kIs, -16);
+  expect({0x15, kFp, 0x7e}, kIs, 16);
+  expect({0x07, kFp}, kUndefined, 0);
+  expect({0x08, kFp}, kSame, 0);
+  expect({at_offset(kFp), 2, restored(kFp)}, kSame, 0);
+  expect({at_offset(kFp), 2, 0x06, kFp}, kSame, 0);
+  expect({0x09, kFp, kSaved}, kIs, 0);
+  expect({0x2e, 0x10, 0x00, at_offset(kFp), 2}, kAt, -16);  // The size of arguments is passed over.
 }
 
 TEST(CraftedPrograms, PlaceARegisterByAnExpression) {
   using enum Place::Kind;
-  EXPECT_EQ(rbp_after({0x10, 6, 2, 0x77, 8}).kind, kAt);        // At rsp + 8.
-  EXPECT_EQ(rbp_after({0x16, 6, 2, 0x77, 8}).kind, kIs);        // rsp + 8.
-  EXPECT_EQ(rbp_after({0x16, 6, 3, 0x77, 8, 0x06}).kind, kAt);  // [rsp + 8].
-  EXPECT_EQ(rbp_after({0x10, 6, 3, 0x77, 8, 0x06}).kind, kUnsupported);
-  EXPECT_EQ(rbp_after({0x16, 6, 5, 0x77, 8, 0x06, 0x23, 8}).kind, kUnsupported);
-  EXPECT_EQ(rbp_after({0x16, 6, 1, 0x31}).kind, kUnsupported);
-  EXPECT_EQ(rbp_after({0x16, 6, 6, 0x77, 0x80, 0x80, 0x80, 0x80, 0x04}).kind, kUnsupported);
+  EXPECT_EQ(fp_after({0x10, kFp, 2, breg(kSp), 8}).kind, kAt);        // At sp + 8.
+  EXPECT_EQ(fp_after({0x16, kFp, 2, breg(kSp), 8}).kind, kIs);        // sp + 8.
+  EXPECT_EQ(fp_after({0x16, kFp, 3, breg(kSp), 8, 0x06}).kind, kAt);  // [sp + 8].
+  EXPECT_EQ(fp_after({0x10, kFp, 3, breg(kSp), 8, 0x06}).kind, kUnsupported);
+  EXPECT_EQ(fp_after({0x16, kFp, 5, breg(kSp), 8, 0x06, 0x23, 8}).kind, kUnsupported);
+  EXPECT_EQ(fp_after({0x16, kFp, 1, 0x31}).kind, kUnsupported);
+  EXPECT_EQ(fp_after({0x16, kFp, 6, breg(kSp), 0x80, 0x80, 0x80, 0x80, 0x04}).kind, kUnsupported);
+}
+
+// That the return address is signed from here on.
+TEST(CraftedPrograms, MaySayThatAddressesAreSigned) {
+  for (const std::uint8_t opcode : Bytes{0x2c, 0x2d}) {
+    EXPECT_EQ(finds({.fde_program = {opcode, at_offset(kFp), 2}}), !machine::kPushesReturnAddress);
+  }
 }
 
 // Offsets beyond any stack, registers that are not followed, undefined instructions.
 TEST(CraftedPrograms, AreRefusedOrPassedOver) {
   const auto fails = [](const Bytes& program) { return !finds({.fde_program = program}); };
-  EXPECT_TRUE(fails({0x86, 0x80, 0x80, 0x80, 0x80, 0x01}));     // rbp 2^31 bytes away.
-  EXPECT_TRUE(fails({0x0e, 0x80, 0x80, 0x80, 0x80, 0x04}));     // So the CFA.
-  EXPECT_TRUE(fails({0x11, 6, 0x80, 0x80, 0x80, 0x80, 0x7e}));  // And below.
-  EXPECT_TRUE(fails({0x09, 6, 0x80, 0x02}));                    // From register 256.
-  EXPECT_TRUE(fails({0x0c, 0x80, 0x02, 8}));                    // A CFA from it.
-  EXPECT_TRUE(fails({0x0f, 1, 0x31}));                          // A CFA without register.
-  EXPECT_TRUE(fails({0x0f, 7, 0x77, 0x80, 0x80, 0x80, 0x80, 0x04}));
-  EXPECT_TRUE(fails({0x0f, 9, 0x77, 0, 0x06, 0x23, 0x80, 0x80, 0x80, 0x80, 0x04}));
+  EXPECT_TRUE(fails({at_offset(kFp), 0x80, 0x80, 0x80, 0x80, 0x01}));  // fp 2^31 bytes away.
+  EXPECT_TRUE(fails({0x0e, 0x80, 0x80, 0x80, 0x80, 0x04}));            // So the CFA.
+  EXPECT_TRUE(fails({0x11, kFp, 0x80, 0x80, 0x80, 0x80, 0x7e}));       // And below.
+  EXPECT_TRUE(fails({0x09, kFp, 0x80, 0x02}));                         // From register 256.
+  EXPECT_TRUE(fails({0x0c, 0x80, 0x02, 8}));                           // A CFA from it.
+  EXPECT_TRUE(fails({0x0f, 1, 0x31}));                                 // A CFA without register.
+  EXPECT_TRUE(fails({0x0f, 7, breg(kSp), 0x80, 0x80, 0x80, 0x80, 0x04}));
+  EXPECT_TRUE(fails({0x0f, 9, breg(kSp), 0, 0x06, 0x23, 0x80, 0x80, 0x80, 0x80, 0x04}));
   EXPECT_TRUE(fails({0x3f, 6}));
   EXPECT_TRUE(fails({0x0b}));
   EXPECT_TRUE(fails({0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a}));  // Remembers too much.
-  EXPECT_FALSE(fails({0x80, 1, 0xc0}));                            // rax.
-  EXPECT_FALSE(fails({0x16, 0, 1, 0x31}));                         // rax by an expression.
+  EXPECT_FALSE(fails({at_offset(kLost), 1, restored(kLost)}));     // Register 0.
+  EXPECT_FALSE(fails({0x16, kLost, 1, 0x31}));                     // It by an expression.
 }
 
 TEST(CraftedPrograms, MoveTheCfa) {
   const auto cfa = [](const Bytes& program) { return row_of({.fde_program = program}).cfa; };
-  EXPECT_EQ(cfa({0x0c, 6, 24}).offset, 24);
-  EXPECT_EQ(cfa({0x12, 6, 0x7d}).offset, 24);
-  EXPECT_EQ(cfa({0x0d, 6}).base, dwarf::kRbp);
+  EXPECT_EQ(cfa({0x0c, kFp, 24}).offset, 24);
+  EXPECT_EQ(cfa({0x12, kFp, 0x7d}).offset, 24);
+  EXPECT_EQ(cfa({0x0d, kFp}).base, kFp);
   EXPECT_EQ(cfa({0x0e, 24}).offset, 24);
   EXPECT_EQ(cfa({0x13, 0x7d}).offset, 24);
-  EXPECT_TRUE(cfa({0x0f, 3, 0x76, 0x78, 0x06}).is_loaded);
+  EXPECT_TRUE(cfa({0x0f, 3, breg(kFp), 0x78, 0x06}).is_loaded);
 }
 
 TEST(CraftedPrograms, AdvanceInEverySize) {
   for (const Bytes& advance :
        {Bytes{0x44}, Bytes{0x02, 4}, Bytes{0x03, 4, 0}, Bytes{0x04, 4, 0, 0, 0}}) {
     Bytes program = advance;
-    put(program, {0x86, 2});
-    EXPECT_EQ(rbp_after(program, 3).kind, Place::Kind::kSame) << advance.size();
-    EXPECT_EQ(rbp_after(program, 4).kind, Place::Kind::kAt) << advance.size();
+    put(program, {at_offset(kFp), 2});
+    EXPECT_EQ(fp_after(program, 3).kind, Place::Kind::kSame) << advance.size();
+    EXPECT_EQ(fp_after(program, 4).kind, Place::Kind::kAt) << advance.size();
   }
 }
 
 // DW_CFA_set_loc: here 16 bytes behind itself, in the end of the tables and below any pc.
 TEST(CraftedPrograms, MaySetTheLocation) {
-  EXPECT_EQ(rbp_after({0x01, 16, 0, 0, 0, 0x86, 2}).kind, Place::Kind::kAt);
-  EXPECT_EQ(rbp_after({0x01, 0, 0, 0x10, 0, 0x86, 2}).kind, Place::Kind::kSame);
+  EXPECT_EQ(fp_after({0x01, 16, 0, 0, 0, at_offset(kFp), 2}).kind, Place::Kind::kAt);
+  EXPECT_EQ(fp_after({0x01, 0, 0, 0x10, 0, at_offset(kFp), 2}).kind, Place::Kind::kSame);
 }
 
 // -------------------------------------------------------------------- leb128 ---
@@ -307,8 +317,8 @@ TEST(Numbers, OfNothingAreOutside) {
 
 Rule::Kind kind_of(const Place& bp, const Place& ip) {
   FoundRow found{};
-  found.row.cfa = {dwarf::kRsp, false, 16, 0};
-  found.row[Slot::kRbp] = bp;
+  found.row.cfa = {kSp, false, 16, 0};
+  found.row[Slot::kFramePointer] = bp;
   found.row[Slot::kReturnAddress] = ip;
   return Rule::of(found).kind();
 }
@@ -318,21 +328,58 @@ TEST(Rule, HoldsPlacesNearTheStackPointerOnly) {
   using enum Rule::Kind;
   const Place same{kSame, dwarf::kCfa, 0};
   const Place ip{kAt, dwarf::kCfa, -8};
+  // Where calls do not push it, the return address is found beside the frame pointer.
+  const Rule::Kind if_pushed = machine::kPushesReturnAddress ? kStep : kAllRegisters;
   EXPECT_EQ(kind_of(same, ip), kStep);
   EXPECT_EQ(kind_of({kUndefined, dwarf::kCfa, 0}, ip), kStep);
   EXPECT_EQ(kind_of({kAt, dwarf::kCfa, -16}, ip), kStep);
-  EXPECT_EQ(kind_of({kAt, dwarf::kRsp, 8}, ip), kStep);
-  EXPECT_EQ(kind_of({kAt, dwarf::kRbp, 0}, ip), kStep);
-  EXPECT_EQ(kind_of({kAt, dwarf::kRbx, 0}, ip), kAllRegisters);
+  EXPECT_EQ(kind_of({kAt, kSp, 8}, ip), if_pushed);
+  EXPECT_EQ(kind_of({kAt, kFp, 0}, ip), if_pushed);
+  EXPECT_EQ(kind_of({kAt, kSaved, 0}, ip), kAllRegisters);
   EXPECT_EQ(kind_of({kIs, dwarf::kCfa, 0}, ip), kAllRegisters);
   EXPECT_EQ(kind_of({kAt, dwarf::kCfa, 4}, ip), kAllRegisters);
   EXPECT_EQ(kind_of({kAt, dwarf::kCfa, 1 << 18}, ip), kAllRegisters);
   EXPECT_EQ(kind_of({kAt, dwarf::kCfa, -(1 << 19)}, ip), kAllRegisters);
-  EXPECT_EQ(kind_of(same, {kAt, dwarf::kRsp, 8}), kStep);
-  EXPECT_EQ(kind_of(same, {kAt, dwarf::kRbp, 8}), kAllRegisters);
+  EXPECT_EQ(kind_of(same, {kAt, kSp, 8}), if_pushed);
+  EXPECT_EQ(kind_of(same, {kAt, kFp, 8}), kAllRegisters);
   EXPECT_EQ(kind_of(same, {kIs, dwarf::kCfa, 8}), kAllRegisters);
   EXPECT_EQ(kind_of(same, {kSame, dwarf::kCfa, 8}), kAllRegisters);
   EXPECT_EQ(kind_of(same, {kUndefined, dwarf::kCfa, 8}), kEnd);
+}
+
+// The place of both, wherever in the frame; further apart than any compiler saves them they do not
+// fit.
+TEST(Rule, HoldsAPairAnywhereInTheFrame) {
+  if (machine::kPushesReturnAddress) GTEST_SKIP() << "calls push the return address";
+  FoundRow found{};
+  found.row.cfa = {dwarf::kStackPointer, false, 512, 0};
+  const auto rule_of = [&found](std::int32_t fp, std::int32_t ip) {
+    found.row[Slot::kFramePointer] = {Place::Kind::kAt, dwarf::kCfa, fp};
+    found.row[Slot::kReturnAddress] = {Place::Kind::kAt, dwarf::kCfa, ip};
+    return Rule::of(found).in_module(1, true);
+  };
+  for (const std::int32_t fp : {-16, -96, -512}) {
+    const Rule rule = rule_of(fp, fp + 8);
+    EXPECT_TRUE(rule.is_plain());
+    EXPECT_EQ(static_cast<std::int64_t>(rule.bp_offset()), fp);
+    EXPECT_EQ(static_cast<std::int64_t>(rule.plain_ip_offset()), fp + 8);
+  }
+  EXPECT_FALSE(rule_of(-520, -512).is_plain());
+  EXPECT_FALSE(rule_of(-8, 0).is_plain());
+  EXPECT_EQ(rule_of(-512, -512 + 31 * 8).kind(), Rule::Kind::kStep);
+  EXPECT_EQ(rule_of(-512, -512 + 32 * 8).kind(), Rule::Kind::kAllRegisters);
+}
+
+// What a signal interrupted may have its return address in a register still.
+TEST(Rule, LeavesSignalFramesToAllRegistersWhereCallsPushNothing) {
+  FoundRow found{};
+  found.is_signal_frame = true;
+  found.row.cfa = {dwarf::kStackPointer, true, 512, 0};
+  found.row[Slot::kReturnAddress] = {Place::Kind::kAt, dwarf::kCfa, -8};
+  const Rule rule = Rule::of(found);
+  EXPECT_TRUE(rule.is_signal_frame());
+  EXPECT_EQ(rule.kind(),
+            machine::kPushesReturnAddress ? Rule::Kind::kStep : Rule::Kind::kAllRegisters);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ enum : std::uint8_t {
 class Evaluation {
  public:
   // cppcheck-suppress uninitMemberVar  // stack_ holds values below count_ only.
-  Evaluation(const Cursor& code, std::uint64_t rip) : code_(code), rip_(rip) {}
+  Evaluation(const Cursor& code, std::uint64_t pc) : code_(code), pc_(pc) {}
 
   bool run(Term& result) {
     while (!code_.at_end()) {
@@ -103,7 +103,9 @@ class Evaluation {
   bool push_constant(std::int64_t value) { return push(Term{dwarf::kNoBase, false, value, 0}); }
   bool push_register(int dwarf_register) {
     const std::int64_t offset = code_.sleb();
-    if (dwarf_register == dwarf::kReturnAddress) return push_constant(sum(as_signed(rip_), offset));
+    if (machine::kPushesReturnAddress && dwarf_register == dwarf::kReturnAddress) {
+      return push_constant(sum(as_signed(pc_), offset));
+    }
     return push(Term{static_cast<std::uint8_t>(dwarf_register), false, offset, 0});
   }
 
@@ -160,15 +162,15 @@ class Evaluation {
   }
 
   Cursor code_;
-  std::uint64_t rip_;
+  std::uint64_t pc_;
   Term stack_[kDepth];
   std::size_t count_ = 0;
 };
 
 }  // namespace
 
-bool evaluate(const Cursor& code, std::uint64_t rip, Term& result) {
-  return Evaluation(code, rip).run(result);
+bool evaluate(const Cursor& code, std::uint64_t pc, Term& result) {
+  return Evaluation(code, pc).run(result);
 }
 
 }  // namespace geiger::unwind

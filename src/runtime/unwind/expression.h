@@ -2,7 +2,7 @@
 //
 // Every expression that compilers, assemblers and linkers put into .eh_frame is
 // base + offset or [base + offset] + added once the pc is known (the one of PLT
-// entries computes with rip). So expressions become terms when a row is made and
+// entries computes with the pc). So expressions become terms when a row is made and
 // no interpreter runs during a walk; anything else has no term.
 #pragma once
 
@@ -12,7 +12,8 @@
 
 namespace geiger::unwind {
 
-/// False: malformed, or no term. `rip` is the value of the rip column.
-[[nodiscard]] bool evaluate(const Cursor& code, std::uint64_t rip, Term& result);
+/// False: malformed, or no term. `pc` is the value of the column of the return address, where calls
+/// push it.
+[[nodiscard]] bool evaluate(const Cursor& code, std::uint64_t pc, Term& result);
 
 }  // namespace geiger::unwind

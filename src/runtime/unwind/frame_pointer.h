@@ -1,14 +1,16 @@
-// The step of last resort: [rbp] is the caller's rbp, [rbp + 8] the return address.
+// The step of last resort: [bp] is the caller's bp, [bp + 8] the return address.
 #pragma once
 
 #include <cstdint>
 
+#include "runtime/unwind/machine.h"
 #include "runtime/unwind/stack_memory.h"
 
 namespace geiger::unwind {
 
-/// False: rbp is not a plausible frame pointer. It must lie above sp, the caller's above it (or be
-/// 0 at the end of the chain), and the return address must be an address of user code.
+/// False: bp is not a plausible frame pointer. It must lie above sp, the caller's above it (or be
+/// 0 at the end of the chain), and the return address must be an address of user code. The new sp
+/// is right where calls push the return address (machine.h), else it is at least that.
 [[nodiscard]] inline bool step_by_frame_pointer(Registers& at, StackMemory& stack) {
   constexpr std::uint64_t kLowest = 4096;
   constexpr std::uint64_t kHighest = std::uint64_t{1} << 56;
@@ -18,6 +20,7 @@ namespace geiger::unwind {
   if (!stack.is_step(at.sp, cfa) || !stack.read(at.bp, bp) || !stack.read(at.bp + 8, ip)) {
     return false;
   }
+  ip = machine::stripped(ip);
   const bool is_chain = bp == 0 || bp > at.bp;
   const bool is_code = ip == 0 || (ip >= kLowest && ip < kHighest);
   if (!is_chain || !is_code) return false;

@@ -8,49 +8,59 @@
 #include <vector>
 
 #include "runtime/unwind/modules.h"
+#include "runtime/unwind/test_registers.h"
 #include "runtime/unwind/unwind.h"
 
 // Each is long enough for a return address with a call before it.
 #define GEIGER_FRAME(name, rules)                              \
   asm(".pushsection .text\n.type " #name ", @function\n" #name \
       ":\n"                                                    \
-      ".cfi_startproc\n" rules                                 \
+      ".cfi_startproc\n" GEIGER_AFTER_CALL rules               \
       ".fill 16, 1, 0x90\n.cfi_endproc\n"                      \
       ".size " #name ", .-" #name "\n.popsection\n");          \
   extern "C" [[gnu::visibility("hidden")]] const char name[16]  // NOLINT: of the assembler.
 
+#define GEIGER_IN_FRAME ".cfi_def_cfa " GEIGER_SP ", 16\n"
+
 // Return address below the CFA, as after a call, unless a frame says otherwise.
-GEIGER_FRAME(by_rsp, ".cfi_def_cfa 7, 16\n");
-GEIGER_FRAME(by_rbx, ".cfi_def_cfa 3, 16\n");
-GEIGER_FRAME(by_rax, ".cfi_def_cfa 0, 16\n");
-GEIGER_FRAME(by_return_address, ".cfi_def_cfa 16, 16\n");
-GEIGER_FRAME(saves_rbx,
-             ".cfi_def_cfa 7, 16\n.cfi_register 12, 6\n.cfi_offset 3, -16\n"
-             ".cfi_escape 0x16, 16, 3, 0x77, 8, 0x06\n");
-// The CFA is [rsp] + 8; [rsp + 4]; [rsp + 1 MiB] + 8.
-GEIGER_FRAME(loads_cfa, ".cfi_escape 0x0f, 5, 0x77, 0, 0x06, 0x23, 8\n");
-GEIGER_FRAME(loads_askew, ".cfi_escape 0x0f, 5, 0x77, 4, 0x06, 0x23, 8\n");
-GEIGER_FRAME(loads_nothing, ".cfi_escape 0x0f, 7, 0x77, 0x80, 0x80, 0xc0, 0x00, 0x06, 0x96\n");
-GEIGER_FRAME(loads_rsp, ".cfi_escape 0x0f, 3, 0x77, 0, 0x06\n");
-// The return address is rsp + 8 itself; that of this frame; in rax; nowhere; [[rsp]].
-GEIGER_FRAME(returns_value, ".cfi_def_cfa 7, 16\n.cfi_escape 0x16, 16, 2, 0x77, 8\n");
-GEIGER_FRAME(returns_same, ".cfi_def_cfa 7, 16\n.cfi_same_value 16\n");
-GEIGER_FRAME(returns_rax, ".cfi_def_cfa 7, 16\n.cfi_register 16, 0\n");
-GEIGER_FRAME(returns_never, ".cfi_def_cfa 7, 16\n.cfi_undefined 16\n");
-GEIGER_FRAME(returns_twice_loaded, ".cfi_def_cfa 7, 16\n.cfi_escape 0x10, 16, 3, 0x77, 0, 0x06\n");
-GEIGER_FRAME(returns_askew, ".cfi_def_cfa 7, 16\n.cfi_escape 0x10, 16, 2, 0x77, 4\n");
-GEIGER_FRAME(returns_afar, ".cfi_def_cfa 7, 16\n.cfi_offset 16, 0x100000\n");
-// r12, or rbp, is far away: CFA + 1 MiB. rbp is at rbp, at rsp; lost.
-GEIGER_FRAME(saves_afar, ".cfi_def_cfa 7, 16\n.cfi_offset 12, 0x100000\n.cfi_register 16, 6\n");
-GEIGER_FRAME(saves_rbp_afar, ".cfi_def_cfa 7, 16\n.cfi_offset 6, 0x20000\n");
-GEIGER_FRAME(saves_rbp_at_rbp, ".cfi_def_cfa 7, 16\n.cfi_escape 0x10, 6, 2, 0x76, 0\n");
-GEIGER_FRAME(saves_rbp_at_rsp, ".cfi_def_cfa 7, 24\n.cfi_escape 0x10, 6, 2, 0x77, 0\n");
-GEIGER_FRAME(saves_rbp_nowhere, ".cfi_def_cfa 7, 16\n.cfi_escape 0x16, 6, 1, 0x31\n");
+GEIGER_FRAME(by_sp, ".cfi_def_cfa " GEIGER_SP ", 16\n");
+GEIGER_FRAME(by_saved, ".cfi_def_cfa " GEIGER_SAVED ", 16\n");
+GEIGER_FRAME(by_lost, ".cfi_def_cfa " GEIGER_LOST ", 16\n");
+GEIGER_FRAME(by_return_address, ".cfi_def_cfa " GEIGER_IP ", 16\n");
+GEIGER_FRAME(saves_register, GEIGER_IN_FRAME
+             ".cfi_register " GEIGER_OTHER_SAVED ", " GEIGER_FP "\n.cfi_offset " GEIGER_SAVED
+             ", -16\n.cfi_escape 0x16, " GEIGER_IP ", 3, " GEIGER_AT_SP ", 8, 0x06\n");
+// The CFA is [sp] + 8; [sp + 4]; [sp + 1 MiB] + 8.
+GEIGER_FRAME(loads_cfa, ".cfi_escape 0x0f, 5, " GEIGER_AT_SP ", 0, 0x06, 0x23, 8\n");
+GEIGER_FRAME(loads_askew, ".cfi_escape 0x0f, 5, " GEIGER_AT_SP ", 4, 0x06, 0x23, 8\n");
+GEIGER_FRAME(loads_nothing,
+             ".cfi_escape 0x0f, 7, " GEIGER_AT_SP ", 0x80, 0x80, 0xc0, 0x00, 0x06, 0x96\n");
+GEIGER_FRAME(loads_sp, ".cfi_escape 0x0f, 3, " GEIGER_AT_SP ", 0, 0x06\n");
+// The return address is sp + 8 itself; that of this frame; in a lost register; nowhere; [[sp]].
+GEIGER_FRAME(returns_value,
+             GEIGER_IN_FRAME ".cfi_escape 0x16, " GEIGER_IP ", 2, " GEIGER_AT_SP ", 8\n");
+GEIGER_FRAME(returns_same, GEIGER_IN_FRAME ".cfi_same_value " GEIGER_IP "\n");
+GEIGER_FRAME(returns_lost, GEIGER_IN_FRAME ".cfi_register " GEIGER_IP ", " GEIGER_LOST "\n");
+GEIGER_FRAME(returns_never, GEIGER_IN_FRAME ".cfi_undefined " GEIGER_IP "\n");
+GEIGER_FRAME(returns_twice_loaded,
+             GEIGER_IN_FRAME ".cfi_escape 0x10, " GEIGER_IP ", 3, " GEIGER_AT_SP ", 0, 0x06\n");
+GEIGER_FRAME(returns_askew,
+             GEIGER_IN_FRAME ".cfi_escape 0x10, " GEIGER_IP ", 2, " GEIGER_AT_SP ", 4\n");
+GEIGER_FRAME(returns_afar, GEIGER_IN_FRAME ".cfi_offset " GEIGER_IP ", 0x100000\n");
+// A register, or the frame pointer, is far away: CFA + 1 MiB. It is at itself, at sp; lost.
+GEIGER_FRAME(saves_afar,
+             GEIGER_IN_FRAME ".cfi_offset " GEIGER_OTHER_SAVED
+                             ", 0x100000\n.cfi_register " GEIGER_IP ", " GEIGER_FP "\n");
+GEIGER_FRAME(saves_fp_afar, GEIGER_IN_FRAME ".cfi_offset " GEIGER_FP ", 0x20000\n");
+GEIGER_FRAME(saves_fp_at_fp,
+             GEIGER_IN_FRAME ".cfi_escape 0x10, " GEIGER_FP ", 2, " GEIGER_AT_FP ", 0\n");
+GEIGER_FRAME(saves_fp_at_sp, ".cfi_def_cfa " GEIGER_SP ", 24\n.cfi_escape 0x10, " GEIGER_FP
+                             ", 2, " GEIGER_AT_SP ", 0\n");
+GEIGER_FRAME(saves_fp_nowhere, GEIGER_IN_FRAME ".cfi_escape 0x16, " GEIGER_FP ", 1, 0x31\n");
 // Interrupted: the CFA may be anywhere, and the return address is of the interrupted.
-GEIGER_FRAME(interrupts, ".cfi_signal_frame\n.cfi_def_cfa 7, 16\n");
-GEIGER_FRAME(interrupts_all,
-             ".cfi_signal_frame\n.cfi_def_cfa 7, 16\n"
-             ".cfi_escape 0x16, 16, 2, 0x76, 0\n");
+GEIGER_FRAME(interrupts, ".cfi_signal_frame\n" GEIGER_IN_FRAME);
+GEIGER_FRAME(interrupts_all, ".cfi_signal_frame\n" GEIGER_IN_FRAME ".cfi_escape 0x16, " GEIGER_IP
+                             ", 2, " GEIGER_AT_FP ", 0\n");
 
 namespace geiger::unwind {
 namespace {
@@ -86,23 +96,24 @@ class Frames : public testing::Test {
 };
 
 TEST_F(Frames, EndAtAnAddressOfNothing) {
-  words_[1] = in(by_rsp);
-  EXPECT_THAT(walk_from(by_rsp), ElementsAre(in(by_rsp), in(by_rsp)));
+  words_[1] = in(by_sp);
+  EXPECT_THAT(walk_from(by_sp), ElementsAre(in(by_sp), in(by_sp)));
   EXPECT_FALSE(trace_.truncated);
 }
 
 TEST_F(Frames, OnRegistersThatNobodyKnowsAreLost) {
-  expect_lost(by_rbx);
-  expect_lost(by_rax);
+  expect_lost(by_saved);
+  expect_lost(by_lost);
   expect_lost(by_return_address);
 }
 
-// rbx is known from the frame below, which saved it.
+// It is known from the frame below, which saved it.
 TEST_F(Frames, OnRegistersThatWereSavedAreNot) {
   words_[0] = at(2);
-  words_[1] = in(by_rbx);
+  words_[1] = in(by_saved);
   words_[3] = in(returns_never);
-  EXPECT_THAT(walk_from(saves_rbx), ElementsAre(in(saves_rbx), in(by_rbx), in(returns_never)));
+  EXPECT_THAT(walk_from(saves_register),
+              ElementsAre(in(saves_register), in(by_saved), in(returns_never)));
   EXPECT_FALSE(trace_.truncated);
 }
 
@@ -116,12 +127,12 @@ TEST_F(Frames, MayKeepTheirCfaInMemory) {
   expect_lost(loads_nothing);
   words_[0] = at(2);
   words_[1] = in(returns_never);
-  EXPECT_THAT(walk_from(loads_rsp), ElementsAre(in(loads_rsp), in(returns_never)));
+  EXPECT_THAT(walk_from(loads_sp), ElementsAre(in(loads_sp), in(returns_never)));
 }
 
 TEST_F(Frames, MayReturnToAValue) {
   expect_lost(returns_same);
-  expect_lost(returns_rax);
+  expect_lost(returns_lost);
   expect_lost(returns_twice_loaded);
   expect_lost(returns_askew);
   expect_lost(returns_afar);
@@ -131,20 +142,19 @@ TEST_F(Frames, MayReturnToAValue) {
 }
 
 TEST_F(Frames, WhoseRegistersCannotBeReadAreLost) {
-  words_[1] = in(by_rsp);
-  expect_lost(saves_afar, in(by_rsp));
-  expect_lost(saves_rbp_afar);
+  words_[1] = in(by_sp);
+  expect_lost(saves_afar, in(by_sp));
+  expect_lost(saves_fp_afar);
 }
 
 TEST_F(Frames, MaySaveTheFramePointerAnywhere) {
   words_[1] = in(returns_never);
   words_[2] = in(returns_never);
-  EXPECT_THAT(walk_from(saves_rbp_at_rbp, at(4)),
-              ElementsAre(in(saves_rbp_at_rbp), in(returns_never)));
-  EXPECT_THAT(walk_from(saves_rbp_at_rsp), ElementsAre(in(saves_rbp_at_rsp), in(returns_never)));
-  EXPECT_THAT(walk_from(saves_rbp_nowhere), ElementsAre(in(saves_rbp_nowhere), in(returns_never)));
-  expect_lost(saves_rbp_at_rbp, at(4) + 4);
-  expect_lost(saves_rbp_at_rbp, 4096);
+  EXPECT_THAT(walk_from(saves_fp_at_fp, at(4)), ElementsAre(in(saves_fp_at_fp), in(returns_never)));
+  EXPECT_THAT(walk_from(saves_fp_at_sp), ElementsAre(in(saves_fp_at_sp), in(returns_never)));
+  EXPECT_THAT(walk_from(saves_fp_nowhere), ElementsAre(in(saves_fp_nowhere), in(returns_never)));
+  expect_lost(saves_fp_at_fp, at(4) + 4);
+  expect_lost(saves_fp_at_fp, 4096);
 }
 
 // The address of an interrupted instruction is looked up as it is, and told one further.
@@ -164,30 +174,30 @@ std::uint64_t nowhere() {
 }
 
 TEST_F(Frames, WithoutTablesGoByTheFramePointer) {
-  words_[0] = at(4);  // rbx
+  words_[0] = at(4);  // The register.
   words_[1] = nowhere();
   words_[6] = 0;  // The chain of frame pointers ends,
   words_[7] = in(returns_never);
-  EXPECT_THAT(walk_from(saves_rbx, at(6)),
-              ElementsAre(in(saves_rbx), nowhere(), in(returns_never)));
+  EXPECT_THAT(walk_from(saves_register, at(6)),
+              ElementsAre(in(saves_register), nowhere(), in(returns_never)));
   EXPECT_FALSE(trace_.truncated);
   words_[6] = at(2);  // or turns back,
-  EXPECT_THAT(walk_from(saves_rbx, at(6)), ElementsAre(in(saves_rbx), nowhere()));
+  EXPECT_THAT(walk_from(saves_register, at(6)), ElementsAre(in(saves_register), nowhere()));
   EXPECT_TRUE(trace_.truncated);
   words_[6] = at(8);
   words_[7] = 12;  // or leads to what is no code: below all of it, above all of it.
-  EXPECT_THAT(walk_from(saves_rbx, at(6)), ElementsAre(in(saves_rbx), nowhere()));
+  EXPECT_THAT(walk_from(saves_register, at(6)), ElementsAre(in(saves_register), nowhere()));
   words_[7] = std::uint64_t{1} << 60;
-  EXPECT_THAT(walk_from(saves_rbx, at(6)), ElementsAre(in(saves_rbx), nowhere()));
-  EXPECT_THAT(walk_from(saves_rbx, at(32)), ElementsAre(in(saves_rbx), nowhere()));
-  EXPECT_THAT(walk_from(saves_rbx, at(31)), ElementsAre(in(saves_rbx), nowhere()));
+  EXPECT_THAT(walk_from(saves_register, at(6)), ElementsAre(in(saves_register), nowhere()));
+  EXPECT_THAT(walk_from(saves_register, at(32)), ElementsAre(in(saves_register), nowhere()));
+  EXPECT_THAT(walk_from(saves_register, at(31)), ElementsAre(in(saves_register), nowhere()));
 }
 
 TEST_F(Frames, StopWhereThereIsNoRoom) {
   words_[0] = at(2);
-  words_[1] = in(by_rbx);
+  words_[1] = in(by_saved);
   words_[3] = in(returns_never);
-  EXPECT_THAT(walk_from(saves_rbx, 0, 2), ElementsAre(in(saves_rbx), in(by_rbx)));
+  EXPECT_THAT(walk_from(saves_register, 0, 2), ElementsAre(in(saves_register), in(by_saved)));
   EXPECT_TRUE(trace_.truncated);
 }
 
@@ -197,7 +207,7 @@ TEST_F(Frames, StopWhereThereIsNoRoom) {
 [[gnu::noinline]] std::size_t walk_below(int depth, std::uint64_t sp, std::uint64_t high,
                                          Trace& trace) {
   if (depth > 0) return walk_below(depth - 1, sp, high, trace) + 1;
-  walk({in(saves_rbx), sp, 0}, {sp, high}, Mode::kAuto, trace);
+  walk({in(saves_register), sp, 0}, {sp, high}, Mode::kAuto, trace);
   return 0;
 }
 
@@ -205,13 +215,13 @@ void expect_restart(int depth) {
   volatile std::uint64_t words[16] = {};
   const auto low = reinterpret_cast<std::uint64_t>(&words[0]);
   words[0] = low + 16;
-  words[1] = in(by_rbx);
+  words[1] = in(by_saved);
   words[3] = in(returns_never);
   std::uint64_t frames[8];
   Trace trace{frames, 8};
   EXPECT_EQ(walk_below(depth, low, low + 128, trace), static_cast<std::size_t>(depth));
   EXPECT_THAT(std::vector(frames, frames + trace.count),
-              ElementsAre(in(saves_rbx), in(by_rbx), in(returns_never)));
+              ElementsAre(in(saves_register), in(by_saved), in(returns_never)));
 }
 
 TEST_F(Frames, AreWalkedFromTheRegistersThatAreGivenWhenTheStartIsNotMet) {
@@ -229,14 +239,14 @@ TEST_F(Frames, AboveTheOwnStackAreNotClimbedTo) {
   pthread_attr_setstack(&attributes, room, kStack);
   auto* words = reinterpret_cast<std::uint64_t*>(room + kStack);
   words[0] = reinterpret_cast<std::uint64_t>(words + 2);
-  words[1] = in(by_rbx);
+  words[1] = in(by_saved);
   words[3] = in(returns_never);
   pthread_t thread{};
   const auto run = [](void* argument) -> void* {
     const auto low = reinterpret_cast<std::uint64_t>(argument);
     std::uint64_t frames[8];
     Trace trace{frames, 8};
-    walk({in(saves_rbx), low, 0}, {low, low + 128}, Mode::kAuto, trace);
+    walk({in(saves_register), low, 0}, {low, low + 128}, Mode::kAuto, trace);
     return reinterpret_cast<void*>(trace.count);
   };
   ASSERT_EQ(pthread_create(&thread, &attributes, run, words), 0);

@@ -14,8 +14,12 @@ constexpr int kMaxOwnFrames = 32;
 struct Machine {
   std::uint64_t ip, sp;
   std::uint64_t saved[kSlots - 1];  // By Slot, without the return address.
+  bool is_sp_bound;                 // The stack pointer is at least sp (frame_pointer.h).
 
   [[nodiscard]] std::uint64_t& operator[](Slot slot) {
+    return saved[static_cast<std::size_t>(slot)];
+  }
+  [[nodiscard]] std::uint64_t operator[](Slot slot) const {
     return saved[static_cast<std::size_t>(slot)];
   }
 };
@@ -23,7 +27,7 @@ struct Machine {
 enum class Outcome : std::uint8_t { kStepped, kSteppedFromSignal, kEnd, kLost };
 
 bool base_value(Machine& at, std::uint64_t cfa, std::uint8_t base, std::uint64_t& value) {
-  if (base == dwarf::kCfa || base == dwarf::kRsp) {
+  if (base == dwarf::kCfa || base == dwarf::kStackPointer) {
     value = base == dwarf::kCfa ? cfa : at.sp;
     return true;
   }
@@ -33,7 +37,19 @@ bool base_value(Machine& at, std::uint64_t cfa, std::uint8_t base, std::uint64_t
   return value != 0;
 }
 
-bool find_cfa(Machine& at, const Term& term, StackMemory& stack, std::uint64_t& cfa) {
+/// Functions with a frame pointer have it point to where they saved it.
+bool find_cfa_by_frame_pointer(const Machine& at, const Row& row, std::uint64_t& cfa) {
+  const Place& saved = row[Slot::kFramePointer];
+  if (saved.kind != Place::Kind::kAt || saved.base != dwarf::kCfa) return false;
+  cfa = at[Slot::kFramePointer] - static_cast<std::uint64_t>(std::int64_t{saved.offset});
+  return true;
+}
+
+bool find_cfa(Machine& at, const Row& row, StackMemory& stack, std::uint64_t& cfa) {
+  const Term& term = row.cfa;
+  if (at.is_sp_bound && term.base == dwarf::kStackPointer) {
+    return find_cfa_by_frame_pointer(at, row, cfa);
+  }
   std::uint64_t base = 0;
   if (!base_value(at, 0, term.base, base)) return false;
   cfa = base + static_cast<std::uint64_t>(term.offset);
@@ -65,14 +81,21 @@ Outcome step_by_row(Machine& at, const FoundRow& found, StackMemory& stack) {
   const Place& ip = found.row[Slot::kReturnAddress];
   if (ip.kind == Place::Kind::kUndefined) return Outcome::kEnd;
   std::uint64_t cfa = 0;
-  if (!find_cfa(at, found.row.cfa, stack, cfa)) return Outcome::kLost;
-  if (!found.is_signal_frame && !stack.is_step(at.sp, cfa)) return Outcome::kLost;
+  if (!find_cfa(at, found.row, stack, cfa)) return Outcome::kLost;
+  // An interrupted function may have saved nothing yet: then its frame is empty.
+  const bool is_in_register = ip.kind == Place::Kind::kSame;
+  const std::uint64_t link = is_in_register ? machine::link_of(at) : 0;
+  const bool is_empty = link != 0 && cfa == at.sp;
+  if (!found.is_signal_frame && !is_empty && !stack.is_step(at.sp, cfa)) return Outcome::kLost;
   Machine caller = at;
   caller.sp = cfa;
-  caller.ip = 0;
+  caller.ip = link;
+  caller.is_sp_bound = false;
   // A return address that is not known does not end the stack, although it is 0.
-  if (ip.kind == Place::Kind::kSame || apply(at, cfa, ip, stack, caller.ip) != Value::kKnown)
+  if (is_in_register ? link == 0 : apply(at, cfa, ip, stack, caller.ip) != Value::kKnown)
     return Outcome::kLost;
+  caller.ip = machine::stripped(caller.ip);
+  machine::forget_link(caller);
   for (std::size_t slot = 0; slot + 1 < kSlots; ++slot) {
     const Place& place = found.row.places[slot];
     if (apply(at, cfa, place, stack, caller.saved[slot]) == Value::kUnreadable)
@@ -85,11 +108,21 @@ Outcome step_by_row(Machine& at, const FoundRow& found, StackMemory& stack) {
 }
 
 Outcome step_without_row(Machine& at, StackMemory& stack) {
-  Registers registers{at.ip, at.sp, at[Slot::kRbp]};
+  Registers registers{at.ip, at.sp, at[Slot::kFramePointer]};
   if (!step_by_frame_pointer(registers, stack)) return Outcome::kLost;
-  at = {registers.ip, registers.sp, {}};
-  at[Slot::kRbp] = registers.bp;
+  at = {registers.ip, registers.sp, {}, !machine::kPushesReturnAddress};
+  at[Slot::kFramePointer] = registers.bp;
   return Outcome::kStepped;
+}
+
+/// Out of code of a module that no table covers, interrupted: stubs of the linker, which leave all
+/// as they found it. False: the return address is not known.
+bool leave_by_link(Machine& at) {
+  const std::uint64_t link = machine::link_of(at);
+  if (link == 0) return false;
+  at.ip = link;
+  machine::forget_link(at);
+  return true;
 }
 
 struct Position {
@@ -97,27 +130,24 @@ struct Position {
   bool is_exact;  ///< ip was interrupted: not a return address.
 };
 
+/// As it is recorded.
+std::uint64_t frame_of(const Position& position) {
+  return position.at.ip + (position.is_exact ? 1 : 0);
+}
+
 /// One frame up; tells the module of the frame it leaves.
 Outcome step(Position& position, StackMemory& stack, std::uint32_t& module) {
   FoundRow found;
   const std::uint64_t pc = position.at.ip - (position.is_exact ? 0 : 1);
   const bool has_row = find_full_row(pc, found, module);
-  const Outcome outcome =
-      has_row ? step_by_row(position.at, found, stack) : step_without_row(position.at, stack);
+  Outcome outcome = Outcome::kStepped;
+  if (has_row) {
+    outcome = step_by_row(position.at, found, stack);
+  } else if (!position.is_exact || module == 0 || !leave_by_link(position.at)) {
+    outcome = step_without_row(position.at, stack);
+  }
   position.is_exact = outcome == Outcome::kSteppedFromSignal;
   return outcome;
-}
-
-#define GEIGER_STORE_REGISTER(name, target) asm volatile("mov %%" name ", %0" : "=m"(target))
-
-[[gnu::always_inline]] inline void store_registers(Machine& here) {
-  GEIGER_STORE_REGISTER("rsp", here.sp);
-  GEIGER_STORE_REGISTER("rbx", here[Slot::kRbx]);
-  GEIGER_STORE_REGISTER("rbp", here[Slot::kRbp]);
-  GEIGER_STORE_REGISTER("r12", here[Slot::kR12]);
-  GEIGER_STORE_REGISTER("r13", here[Slot::kR13]);
-  GEIGER_STORE_REGISTER("r14", here[Slot::kR14]);
-  GEIGER_STORE_REGISTER("r15", here[Slot::kR15]);
 }
 
 /// Walks our own frames until it stands at `start`.
@@ -127,18 +157,18 @@ bool climb_to(const Registers& start, Position& position, StackMemory& stack) {
     const Outcome outcome = step(position, stack, module);
     if (outcome != Outcome::kStepped && outcome != Outcome::kSteppedFromSignal) return false;
   }
-  return position.at.ip == start.ip && position.at.sp == start.sp;
+  return frame_of(position) == start.ip && position.at.sp == start.sp;
 }
 
 void record(Position position, StackMemory& stack, Trace& out) {
   Recorder recorder(out);
   for (;;) {
-    const std::uint64_t frame = position.at.ip + (position.is_exact ? 1 : 0);
+    const std::uint64_t frame = frame_of(position);
     if (frame == 0) {
       recorder.reach_end();
       break;
     }
-    const Registers at{position.at.ip, position.at.sp, position.at[Slot::kRbp]};
+    const Registers at{position.at.ip, position.at.sp, position.at[Slot::kFramePointer]};
     std::uint32_t module = 0;
     const Outcome outcome = step(position, stack, module);
     if (!recorder.push(at, frame, module)) break;
@@ -154,14 +184,13 @@ void record(Position position, StackMemory& stack, Trace& out) {
 GEIGER_SLOW_PATH void walk_with_all_registers(const Registers& start, const StackBounds& bounds,
                                               Trace& out) {
   Position here{};
-  store_registers(here.at);
-  asm volatile("lea 0(%%rip), %0" : "=r"(here.at.ip));
+  machine::store_registers(here.at);
   here.is_exact = true;
   StackMemory stack(bounds, here.at.sp);
   stack.enter(here.at.sp);
   if (!climb_to(start, here, stack)) {
-    here = {{start.ip, start.sp, {}}, false};
-    here.at[Slot::kRbp] = start.bp;
+    here = {{start.ip, start.sp, {}, false}, false};
+    here.at[Slot::kFramePointer] = start.bp;
     stack.enter(start.sp);
   }
   record(here, stack, out);

@@ -1,5 +1,5 @@
 // The walk with all registers that survive calls: slower by an order of
-// magnitude, and only needed where a frame's CFA hangs on rbx or r12..r15 (the
+// magnitude, and only needed where a frame's CFA hangs on another register (the
 // lazy-binding trampoline of the loader is such a frame: a resolver or a symbol
 // lookup below it that allocates is enough).
 #pragma once

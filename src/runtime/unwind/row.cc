@@ -43,21 +43,6 @@ enum : std::uint8_t {
 
 }  // namespace
 
-Slot slot_of(std::uint64_t dwarf_register) {
-  switch (dwarf_register) {
-    case dwarf::kRbx:
-      return Slot::kRbx;
-    case dwarf::kRbp:
-      return Slot::kRbp;
-    case dwarf::kReturnAddress:
-      return Slot::kReturnAddress;
-    default:
-      break;
-  }
-  if (dwarf_register < dwarf::kR12 || dwarf_register > dwarf::kR15) return Slot::kNone;
-  return static_cast<Slot>(static_cast<std::uint64_t>(Slot::kR12) + dwarf_register - dwarf::kR12);
-}
-
 bool RowProgram::run_initial(const Cursor& code) {
   if (!run(code)) return false;
   initial_ = row_;
@@ -138,7 +123,7 @@ bool RowProgram::execute_extended(Cursor& code, std::uint8_t opcode) {
       return set_place(code.uleb(), Place::Kind::kSame, dwarf::kCfa, 0);
 
     default:
-      return false;
+      return machine::is_no_operation(opcode);
   }
 }
 

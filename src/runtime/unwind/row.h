@@ -5,37 +5,18 @@
 #include <cstdint>
 
 #include "runtime/unwind/cursor.h"
+#include "runtime/unwind/machine.h"
 
 namespace geiger::unwind {
 
-/// DWARF's names for the bases of rules on x86-64.
 namespace dwarf {
-inline constexpr std::uint8_t kRbx = 3;
-inline constexpr std::uint8_t kRbp = 6;
-inline constexpr std::uint8_t kRsp = 7;
-inline constexpr std::uint8_t kR12 = 12;
-inline constexpr std::uint8_t kR15 = 15;
-inline constexpr std::uint8_t kReturnAddress = 16;
 /// Not registers: the frame's CFA, and no base at all.
 inline constexpr std::uint8_t kCfa = 0xfe;
 inline constexpr std::uint8_t kNoBase = 0xff;
 }  // namespace dwarf
 
-/// The registers whose rules are followed: those that survive calls, and the
-/// return address. rsp has no slot: in the caller it is the CFA.
-enum class Slot : std::uint8_t {
-  kRbx,
-  kRbp,
-  kR12,
-  kR13,
-  kR14,
-  kR15,
-  kReturnAddress,
-  kCount,
-  kNone
-};
+/// The stack pointer has no slot: in the caller it is the CFA.
 inline constexpr std::size_t kSlots = static_cast<std::size_t>(Slot::kCount);
-[[nodiscard]] Slot slot_of(std::uint64_t dwarf_register);
 
 /// base + offset, or [base + offset] + added when `is_loaded`.
 struct Term {
@@ -59,7 +40,7 @@ struct Place {
   std::int32_t offset;
 };
 
-/// All zero: every register as in this frame, and a CFA that no frame has (rax).
+/// All zero: every register as in this frame, and a CFA that no frame has (register 0).
 struct Row {
   Term cfa;
   Place places[kSlots];

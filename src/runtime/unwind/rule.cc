@@ -13,8 +13,9 @@ bool put(std::uint64_t& bits, std::int64_t offset, unsigned shift, unsigned widt
 }
 
 bool put_cfa(std::uint64_t& bits, const Term& cfa) {
-  if ((cfa.base != dwarf::kRsp && cfa.base != dwarf::kRbp) || cfa.added != 0) return false;
-  bits |= std::uint64_t{cfa.base == dwarf::kRbp} << 2 | std::uint64_t{cfa.is_loaded} << 3;
+  if ((cfa.base != dwarf::kStackPointer && cfa.base != dwarf::kFramePointer) || cfa.added != 0)
+    return false;
+  bits |= std::uint64_t{cfa.base == dwarf::kFramePointer} << 2 | std::uint64_t{cfa.is_loaded} << 3;
   return put(bits, cfa.offset, 45, 19);
 }
 
@@ -22,20 +23,32 @@ bool put_bp(std::uint64_t& bits, const Place& place) {
   using enum Rule::BpPlace;
   if (place.kind == Place::Kind::kSame || place.kind == Place::Kind::kUndefined) return true;
   if (place.kind != Place::Kind::kAt) return false;
-  if (place.base != dwarf::kCfa && place.base != dwarf::kRsp && place.base != dwarf::kRbp)
+  if (place.base != dwarf::kCfa && place.base != dwarf::kStackPointer &&
+      place.base != dwarf::kFramePointer)
     return false;
-  const auto base = place.base == dwarf::kCfa   ? kFromCfa
-                    : place.base == dwarf::kRsp ? kFromSp
-                                                : kFromBp;
+  const auto base = place.base == dwarf::kCfa            ? kFromCfa
+                    : place.base == dwarf::kStackPointer ? kFromSp
+                                                         : kFromBp;
   bits |= static_cast<std::uint64_t>(base) << 4;
   return put(bits, place.offset, 29, 16);
 }
 
 bool put_ip(std::uint64_t& bits, const Place& place) {
-  if (place.kind != Place::Kind::kAt || (place.base != dwarf::kCfa && place.base != dwarf::kRsp))
+  if (place.kind != Place::Kind::kAt ||
+      (place.base != dwarf::kCfa && place.base != dwarf::kStackPointer))
     return false;
-  bits |= std::uint64_t{place.base == dwarf::kRsp} << 6;
+  bits |= std::uint64_t{place.base == dwarf::kStackPointer} << 6;
   return put(bits, place.offset, 23, 6);
+}
+
+/// bp and the return address.
+bool put_pair(std::uint64_t& bits, const Place& bp, const Place& ip) {
+  if constexpr (machine::kPushesReturnAddress) return put_bp(bits, bp) && put_ip(bits, ip);
+  if (ip.kind != Place::Kind::kAt || ip.base != dwarf::kCfa) return false;
+  if (bp.kind == Place::Kind::kSame || bp.kind == Place::Kind::kUndefined) {
+    return put(bits, ip.offset, 29, 16);
+  }
+  return bp.base == dwarf::kCfa && put_bp(bits, bp) && put(bits, ip.offset - bp.offset, 23, 6);
 }
 
 constexpr std::int32_t kLastWord = -8;
@@ -43,13 +56,14 @@ constexpr std::int32_t kLastWord = -8;
 /// See is_plain(). The row fits a rule.
 bool is_usual(const FoundRow& found) {
   const Place& ip = found.row[Slot::kReturnAddress];
-  const Place& bp = found.row[Slot::kRbp];
+  const Place& bp = found.row[Slot::kFramePointer];
   const Term& cfa = found.row.cfa;
   const bool saves_bp = bp.kind == Place::Kind::kAt;
-  const bool is_bp_inside =
-      bp.base == dwarf::kCfa && bp.offset <= kLastWord && bp.offset >= -cfa.offset;
-  return !found.is_signal_frame && !cfa.is_loaded && cfa.offset > 0 && ip.base == dwarf::kCfa &&
-         ip.offset == kLastWord && (!saves_bp || is_bp_inside);
+  const auto is_inside = [&cfa](const Place& place) {
+    return place.base == dwarf::kCfa && place.offset <= kLastWord && place.offset >= -cfa.offset;
+  };
+  return !found.is_signal_frame && !cfa.is_loaded && cfa.offset > 0 && is_inside(ip) &&
+         (!machine::kPushesReturnAddress || ip.offset == kLastWord) && (!saves_bp || is_inside(bp));
 }
 
 }  // namespace
@@ -58,13 +72,16 @@ Rule Rule::of(const FoundRow& found) {
   const Row& row = found.row;
   const Place& ip = row[Slot::kReturnAddress];
   if (ip.kind == Place::Kind::kUndefined) return Rule(of_kind(Kind::kEnd));
-  std::uint64_t bits =
-      static_cast<std::uint64_t>(Kind::kStep) | std::uint64_t{found.is_signal_frame} << 7;
-  const bool fits = put_cfa(bits, row.cfa) && put_bp(bits, row[Slot::kRbp]) && put_ip(bits, ip);
-  if (!fits) return Rule(of_kind(Kind::kAllRegisters));
+  const Place& bp = row[Slot::kFramePointer];
+  const std::uint64_t signal = std::uint64_t{found.is_signal_frame} << 7;
+  std::uint64_t bits = static_cast<std::uint64_t>(Kind::kStep) | signal;
+  // A function that a signal interrupted may have its return address in a register still.
+  const bool is_followed = machine::kPushesReturnAddress || !found.is_signal_frame;
+  const bool fits = is_followed && put_cfa(bits, row.cfa) && put_pair(bits, bp, ip);
+  if (!fits) return Rule(of_kind(Kind::kAllRegisters) | signal);
   if (is_usual(found)) {
     bits |= kPlain;
-    if (row[Slot::kRbp].kind != Place::Kind::kAt) put(bits, kLastWord, 29, 16);
+    if (machine::kPushesReturnAddress && bp.kind != Place::Kind::kAt) put(bits, kLastWord, 29, 16);
   }
   return Rule(bits);
 }

@@ -1,13 +1,17 @@
 // A row squeezed into 64 bits: what the walk over (ip, sp, bp) needs of it.
 //
+// bp is the frame pointer's register: rbp, x29.
+//
 //   bits  0-1  kind           22     plain
-//         2    CFA from rbp   23-28  return address at base + 8 * this (signed)
-//         3    CFA loaded     29-44  rbp at base + 8 * this (signed)
-//         4-5  rbp place      45-63  CFA base + 8 * this (signed)
-//         6    return address relative to rsp, not the CFA
+//         2    CFA from bp    23-28  return address at base + 8 * this (signed)
+//         3    CFA loaded     29-44  bp at base + 8 * this (signed)
+//         4-5  bp place       45-63  CFA base + 8 * this (signed)
+//         6    return address relative to sp, not the CFA
 //         7    signal frame
 //         8    permanent module
 //         9-21 module id
+// Where calls push no return address, it and bp are saved as a pair anywhere in the frame: bits
+// 23-28 are its distance from bp's place then, or 0 where bp is kept and bits 29-44 tell its place.
 // Rows that do not fit become kAllRegisters. 0 is not a rule.
 #pragma once
 
@@ -20,7 +24,7 @@ namespace geiger::unwind {
 class Rule {
  public:
   enum class Kind : std::uint8_t {
-    kFramePointer = 0,  ///< No row: only [rbp], [rbp + 8] may help.
+    kFramePointer = 0,  ///< No row: only [bp], [bp + 8] may help.
     kStep = 1,
     kEnd = 2,           ///< The outermost frame.
     kAllRegisters = 3,  ///< Needs more than ip, sp and bp.
@@ -41,10 +45,11 @@ class Rule {
   [[nodiscard]] std::uint64_t bits() const { return bits_; }
 
   /// What nearly all frames are: in a permanent module, with
-  ///   CFA = base + cfa_offset(), base rsp or rbp,
-  ///   the return address in the last word before the CFA,
-  ///   rbp kept, or saved at CFA + bp_offset() with -cfa_offset() <= bp_offset() <= -8
-  /// so that both words lie in [base, CFA). Where rbp is kept, bp_offset() is -8.
+  ///   CFA = base + cfa_offset(), base sp or bp,
+  ///   the return address at CFA + plain_ip_offset(),
+  ///   bp kept, or saved at CFA + bp_offset() with -cfa_offset() <= bp_offset() <= -8
+  /// so that both words lie in [base, CFA). Where bp is kept, bp_offset() is that of another word
+  /// there.
   [[nodiscard]] bool is_plain() const { return (bits_ & kPlain) != 0; }
   /// For plain rules only.
   [[nodiscard]] bool saves_bp() const { return (bits_ >> 4 & 1) != 0; }
@@ -59,7 +64,14 @@ class Rule {
   [[nodiscard]] std::uint32_t module() const {
     return static_cast<std::uint32_t>(bits_ >> 9 & 0x1fff);
   }
-  [[nodiscard]] std::uint64_t ip_offset() const { return signed_field(23, 6); }
+  [[nodiscard]] std::uint64_t ip_offset() const {
+    return signed_field(23, 6) + (machine::kPushesReturnAddress ? 0 : signed_field(29, 16));
+  }
+  /// Pushed, it is the last word before the CFA.
+  [[nodiscard]] std::uint64_t plain_ip_offset() const {
+    return machine::kPushesReturnAddress ? std::uint64_t{0} - 8 : ip_offset();
+  }
+  /// Unless bp is kept.
   [[nodiscard]] std::uint64_t bp_offset() const { return signed_field(29, 16); }
   [[nodiscard]] std::uint64_t cfa_offset() const { return signed_field(45, 19); }
 

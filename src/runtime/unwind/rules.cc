@@ -42,6 +42,7 @@ bool is_start_code_of_musl(const FoundModule& found, std::uint64_t pc) {
 bool find_row_in(const FoundModule& module, std::uint64_t pc, FoundRow& found) {
   const bool has_table = module.cfi.header != 0;
   if (has_table && find_row(module.cfi, pc, found)) return true;
+  if (machine::find_signal_return(pc, true, found)) return true;
   const bool is_end = is_entry_code(module, pc) || is_start_code_of_musl(module, pc) ||
                       (has_table && is_made_return(module, pc));
   if (!is_end) return false;
@@ -81,8 +82,10 @@ GEIGER_SLOW_PATH bool Rules::recheck(std::uint32_t module, std::uint64_t pc) {
 
 GEIGER_SLOW_PATH Rule Rules::find_slow(std::uint64_t pc) {
   FoundModule module;
-  if (!find_module(pc, module)) return Rule::without_row();
   FoundRow found;
+  if (!find_module(pc, module)) {
+    return machine::find_signal_return(pc, false, found) ? Rule::of(found) : Rule::without_row();
+  }
   const Rule rule = (find_row_in(module, pc, found) ? Rule::of(found) : Rule::without_row())
                         .in_module(module.id, module.is_permanent);
   if (module.is_recognizable) {
@@ -95,7 +98,7 @@ GEIGER_SLOW_PATH Rule Rules::find_slow(std::uint64_t pc) {
 bool find_full_row(std::uint64_t pc, FoundRow& found, std::uint32_t& module) {
   FoundModule place;
   module = 0;
-  if (!find_module(pc, place)) return false;
+  if (!find_module(pc, place)) return machine::find_signal_return(pc, false, found);
   module = place.id;
   return find_row_in(place, pc, found);
 }

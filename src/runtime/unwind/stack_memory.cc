@@ -5,20 +5,20 @@
 namespace geiger::unwind {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;  // x86-64 has no other base page.
+constexpr std::uint64_t kPage = 4096;  // Larger pages are asked about in parts.
 constexpr long kFault = -14;           // -EFAULT
 constexpr long kNoSuchHow = -1;
+
+}  // namespace
 
 // rt_sigprocmask reads the set before it looks at `how`: EFAULT when it cannot,
 // EINVAL and no effect otherwise. Unlike process_vm_readv it is in nearly every seccomp
 // filter that a C library can run under; a program that confines itself is not asked.
-bool is_readable(std::uint64_t page) {
-  const long result = base::raw_syscall(SYS_rt_sigprocmask, kNoSuchHow, static_cast<long>(page), 0,
-                                        sizeof(std::uint64_t));
+bool is_readable(std::uint64_t address) {
+  const long result = base::raw_syscall(SYS_rt_sigprocmask, kNoSuchHow, static_cast<long>(address),
+                                        0, sizeof(std::uint64_t));
   return result != kFault && result != base::kRefused;
 }
-
-}  // namespace
 
 void StackMemory::enter(std::uint64_t sp) {
   is_known_ = sp >= bounds_.low && sp < bounds_.high;

@@ -11,6 +11,9 @@
 
 namespace geiger::unwind {
 
+/// Whether `address` can be read; asks the kernel, and says no where the program confines itself.
+[[nodiscard]] bool is_readable(std::uint64_t address);
+
 /// Threads: a value of its walk. System calls: see StackBounds.
 class StackMemory {
  public:

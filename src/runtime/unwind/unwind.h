@@ -1,11 +1,11 @@
-// Stack walks from inside the host program's malloc (x86-64, System V ABI).
+// Stack walks from inside the host program's malloc. The processor's share is in machine.h.
 //
 //   walk                          one pass over (ip, sp, bp); a few ns per frame
 //    +- rule of an ip             rules.h: lock-free cache, else
 //    |   +- module of the ip      modules.h: _dl_find_object, identity checked
 //    |   +- row of the tables     cfi.h: .eh_frame_hdr -> FDE -> CIE -> row.h
 //    +- step                      bounded reads of the stack: stack_memory.h
-//   walk with all registers       full_walk.h: only when a rule asks for rbx, r12..r15
+//   walk with all registers       full_walk.h: only when a rule asks for other registers
 //
 // Symbols and the choice of frames to hide are not handled here. No libgcc, no libunwind, no
 // dl_iterate_phdr: those lock or allocate.
@@ -22,11 +22,12 @@
 #include <cstdint>
 
 #include "base/attributes.h"
+#include "runtime/unwind/machine.h"
 
 namespace geiger::unwind {
 
 /// A point of execution: `ip` is a return address, `sp` the stack pointer just
-/// after that return, `bp` the value of rbp there.
+/// after that return, `bp` the value of the frame pointer's register (rbp, x29) there.
 struct Registers {
   std::uint64_t ip, sp, bp;
 };
@@ -126,8 +127,8 @@ void expect(const std::uint64_t* frames, std::size_t count);
 /// pointer of its own by this, and must not itself be inlined.
 GEIGER_FAST_PATH Registers caller_registers() {
   const auto* frame = static_cast<const std::uint64_t*>(__builtin_frame_address(0));
-  const auto base = reinterpret_cast<std::uint64_t>(frame);
-  return {reinterpret_cast<std::uint64_t>(__builtin_return_address(0)), base + 16, frame[0]};
+  const auto ip = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
+  return {machine::stripped(ip), machine::stack_pointer_after(), frame[0]};
 }
 
 }  // namespace geiger::unwind

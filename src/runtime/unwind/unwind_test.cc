@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <ucontext.h>
 
 #include <cerrno>
@@ -17,6 +18,11 @@
 
 #include "../tests/unwind_hosts/oracle.h"
 #include "runtime/unwind/modules.h"
+#include "runtime/unwind/test_registers.h"
+
+asm(".pushsection .text\n.balign 16\n.type geiger_trap_at_once, @function\n"
+    "geiger_trap_at_once:\n.cfi_startproc\n" GEIGER_TRAP
+    "\n.cfi_endproc\n.size geiger_trap_at_once, .-geiger_trap_at_once\n.popsection\n");
 
 namespace geiger::unwind {
 namespace {
@@ -31,6 +37,7 @@ int g_compared, g_different, g_truncated;
   ask_libgcc(start.ip, g_libgcc);
   walk_into(start, bounds, g_own);
   ++g_compared;
+  cut_behind_stub(g_own, g_libgcc);
   if (!(g_own == g_libgcc)) ++g_different;
   if (g_own.truncated) ++g_truncated;
 }
@@ -89,7 +96,7 @@ volatile int g_sink;
   g_sink = room[0];
 }
 
-// A realigned frame keeps its CFA in memory behind rbp.
+// A realigned frame keeps its CFA in memory behind the frame pointer.
 [[gnu::noinline]] void recurse_realigned(int depth) {
   alignas(64) volatile unsigned char block[128];
   block[depth % 128] = 1;
@@ -313,9 +320,7 @@ TEST_F(Walks, PassSignalFramesOnAlternateStacks) {
 
 // The interrupted ip is the first byte of a function: a lookup at ip - 1 would
 // find its neighbour.
-[[gnu::noinline, gnu::naked, gnu::no_profile_instrument_function]] void trap_at_once() {
-  asm("ud2\n\tret");
-}
+extern "C" [[gnu::visibility("hidden")]] void geiger_trap_at_once();  // NOLINT: of the assembler.
 
 sigjmp_buf g_way_out_of_signal;
 
@@ -324,15 +329,16 @@ TEST_F(Walks, LookAtTheInterruptedInstruction) {
     compare_on_unknown_stack();
     siglongjmp(g_way_out_of_signal, 1);
   });
-  if (sigsetjmp(g_way_out_of_signal, 1) == 0) trap_at_once();
+  if (sigsetjmp(g_way_out_of_signal, 1) == 0) geiger_trap_at_once();
   signal(SIGILL, SIG_DFL);
   expect_all_equal();
-  const auto trap = reinterpret_cast<std::uint64_t>(trap_at_once);
+  const auto trap = reinterpret_cast<std::uint64_t>(geiger_trap_at_once);
   EXPECT_THAT(std::vector(g_own.frames, g_own.frames + g_own.count), testing::Contains(trap + 1));
 }
 
 // Every instruction of some library code is a point to walk from: prologues,
 // epilogues, PLT entries, the lazy-binding trampoline.
+#if defined(__x86_64__)
 [[gnu::noinline, gnu::naked]] void start_stepping() {
   asm("pushfq\n\t.cfi_adjust_cfa_offset 8\n\torq $0x100, (%rsp)\n\tpopfq\n\t"
       ".cfi_adjust_cfa_offset -8\n\tret");
@@ -349,6 +355,20 @@ TEST_F(Walks, LookAtTheInterruptedInstruction) {
   stop_stepping();
   signal(SIGTRAP, SIG_DFL);
 }
+#else
+// A program cannot have itself stepped: a timer chooses.
+[[gnu::noinline]] void step_through(void (*body)()) {
+  constexpr int kWanted = 2'000;
+  constexpr suseconds_t kMicroseconds = 200;
+  handle(SIGALRM, SA_RESTART, [](int) { compare_on_unknown_stack(); });
+  const itimerval often{{0, kMicroseconds}, {0, kMicroseconds}};
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  while (g_compared < kWanted) body();
+  setitimer(ITIMER_REAL, &never, nullptr);
+  signal(SIGALRM, SIG_DFL);
+}
+#endif
 
 TEST_F(Walks, EqualLibgccsAtEveryInstruction) {
   step_through([] {

@@ -24,9 +24,15 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
   return stack.read(at.bp + rule.bp_offset(), bp);
 }
 
-/// False: the rule does not fit the stack.
-[[gnu::always_inline]] inline bool step_by_rule(Registers& at, Rule rule, StackMemory& stack) {
+/// False: the rule does not fit the stack. `is_sp_bound`: the stack pointer is at least at.sp; a
+/// function with a frame pointer has it point to where it saved it.
+[[gnu::always_inline]] inline bool step_by_rule(Registers& at, Rule rule, StackMemory& stack,
+                                                bool is_sp_bound) {
   std::uint64_t cfa = (rule.is_cfa_from_bp() ? at.bp : at.sp) + rule.cfa_offset();
+  if (is_sp_bound && !rule.is_cfa_from_bp()) {
+    if (rule.bp_place() != Rule::BpPlace::kFromCfa || rule.is_cfa_loaded()) return false;
+    cfa = at.bp - rule.bp_offset();
+  }
   if (rule.is_cfa_loaded() && !stack.read(cfa, cfa)) return false;
   if (!rule.is_signal_frame() && !stack.is_step(at.sp, cfa)) return false;
   std::uint64_t ip = 0;
@@ -34,7 +40,7 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
   const std::uint64_t ip_base = rule.is_ip_from_sp() ? at.sp : cfa;
   if (!stack.read(ip_base + rule.ip_offset(), ip)) return false;
   if (!find_bp(at, rule, cfa, stack, bp)) return false;
-  at = {ip, cfa, bp};
+  at = {machine::stripped(ip), cfa, bp};
   if (rule.is_signal_frame()) stack.enter(cfa);
   return true;
 }
@@ -61,7 +67,8 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
     const std::uint64_t cfa = base + rule.cfa_offset();
     if (cfa > end || !local.push(at, at.ip, rule.module())) break;
     const std::uint64_t saved_bp = StackMemory::load(cfa + rule.bp_offset());
-    at = {StackMemory::load(cfa - 8), cfa, rule.saves_bp() ? saved_bp : at.bp};
+    const std::uint64_t ip = StackMemory::load(cfa + rule.plain_ip_offset());
+    at = {machine::stripped(ip), cfa, rule.saves_bp() ? saved_bp : at.bp};
   }
   start = at;
   recorder = local;
@@ -73,8 +80,9 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
                                                 bool follows_tables, Recorder& recorder) {
   Rules rules;
   std::uint64_t after_signal = 0;  // 1: at.ip is not a return address.
+  bool is_sp_bound = false;        // See step_by_rule().
   for (;;) {
-    if (follows_tables && after_signal == 0) walk_plain(at, stack, recorder);
+    if (follows_tables && after_signal == 0 && !is_sp_bound) walk_plain(at, stack, recorder);
     if (at.ip == 0) break;
     const Rule rule = rules.find(at.ip - 1 + after_signal);
     if (!recorder.push(at, at.ip + after_signal, rule.module())) return Outcome::kRecorded;
@@ -84,9 +92,10 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
     if (kind == Rule::Kind::kAllRegisters) [[unlikely]] {
       return Outcome::kNeedsAllRegisters;
     }
-    const bool stepped = kind == Rule::Kind::kStep ? step_by_rule(at, rule, stack)
+    const bool stepped = kind == Rule::Kind::kStep ? step_by_rule(at, rule, stack, is_sp_bound)
                                                    : step_by_frame_pointer(at, stack);
     if (!stepped) return Outcome::kRecorded;
+    is_sp_bound = !machine::kPushesReturnAddress && kind != Rule::Kind::kStep;
     after_signal = rule.is_signal_frame() ? 1 : 0;
     if (after_signal != 0) recorder.pass_signal();
   }

@@ -73,7 +73,10 @@ unwind::Registers registers_of(const ucontext_t& context) {
   return {context.uc_mcontext.pc + 1, context.uc_mcontext.sp,
           context.uc_mcontext.regs[kFramePointer]};
 }
+/// The kernel tells it in a record that emulators leave out.
 vocabulary::Access access_of(const ucontext_t& /*context*/) { return vocabulary::Access::kUnknown; }
+#else
+#error "where does the kernel put the registers here?"
 #endif
 
 /// Sends a signal that nobody's instruction caused once more: it comes when the handler returns.

@@ -39,6 +39,7 @@
 #include <cstdint>
 
 #include "base/attributes.h"
+#include "runtime/capture/tables/machine.h"
 
 namespace geiger::capture {
 
@@ -68,8 +69,7 @@ class Filter {
   void take_pages();
 
   /// False: no live sample has this address. The address reached this thread after
-  /// its insertion, so relaxed loads suffice; of the wide table's the second depends on
-  /// the first.
+  /// its insertion, so relaxed loads suffice in front.
   [[nodiscard]] GEIGER_FAST_PATH bool maybe_holds(const void* address) const {
     if (__builtin_expect(is_in_front(address), 0)) return is_in_wide(address);
     return false;
@@ -125,24 +125,13 @@ class Filter {
   static std::size_t slot_of(const void* address, std::size_t mask) {
     return reinterpret_cast<std::uintptr_t>(address) >> kLog2BlockBytes & mask;
   }
-  /// Written out: a multiplication drops the high bits and moves to another register in
-  /// one instruction, where a compiler takes a copy and a shift, and it does not fold
-  /// atomic loads into comparisons.
   [[nodiscard]] GEIGER_FAST_PATH bool is_in_front(const void* address) const {
-#if defined(__x86_64__)
-    constexpr unsigned kHighBits = 32 - kLog2FrontSlots - kLog2BlockBytes;
-    std::uint32_t slot = 0;
-    bool is_marked = false;
-    asm("imull %2, %k1, %0" : "=r"(slot) : "r"(address), "i"(1U << kHighBits) : "cc");
-    slot >>= 32 - kLog2FrontSlots;
-    asm("cmpb $0, %1" : "=@ccne"(is_marked) : "m"(front_[slot]));
-    return is_marked;
-#else
-    return front_[slot_of(address, kFrontMask)].load(std::memory_order_relaxed) != 0;
-#endif
+    return machine::is_slot_used<kLog2BlockBytes, kLog2FrontSlots>(front_, address);
   }
   [[nodiscard]] bool is_in_wide(const void* address) const {
-    const std::size_t mask = mask_.load(std::memory_order_relaxed);
+    // With the release in grow(): who sees a larger mask sees the marks that were made for it. The
+    // address that the second load takes from the first one is no order in C++.
+    const std::size_t mask = mask_.load(std::memory_order_acquire);
     return wide_[slot_of(address, mask)].load(std::memory_order_relaxed) != 0;
   }
 

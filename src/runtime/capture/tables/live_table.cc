@@ -179,7 +179,9 @@ bool LiveTable::remove_entry(Table& table, std::size_t bucket, std::size_t slot,
   std::atomic<std::uint64_t>& addresses = table.buckets[bucket].addresses[slot];
   if (!values.compare_exchange_strong(value, kLeaving, std::memory_order_relaxed)) return false;
   std::uint64_t seen = address;
-  addresses.compare_exchange_strong(seen, 0, std::memory_order_relaxed);
+  // With the acquire in for_each(): who sees the next address here does not see the last value.
+  // The exchange that puts it there passes this release on.
+  addresses.compare_exchange_strong(seen, 0, std::memory_order_release, std::memory_order_relaxed);
   std::uint64_t leaving = kLeaving;
   values.compare_exchange_strong(leaving, 0, std::memory_order_relaxed);
   leave(table, bucket, address);

@@ -61,7 +61,9 @@ void arm(ThreadState& state) {
       [&state](std::uint64_t bytes) { settle_unseen(state, bytes); });
   state.record->pending.store(0, std::memory_order_relaxed);
   state.record->armed.store(armed, std::memory_order_relaxed);
-  state.armed.store(armed, std::memory_order_relaxed);
+  // With the load in settle_others(), which reads the countdown next: it does not find this value
+  // with a countdown of before.
+  state.armed.store(armed, std::memory_order_release);
   state.last_armed.store(armed, std::memory_order_relaxed);
   end_change(state);
 }

@@ -1,8 +1,8 @@
 // What the allocation's fast path touches: one thread-local counter. (That of free
 // touches the filter alone: filter.h.)
 //
-//   allocate(size):  countdown -= size; below 1?  -> slow path   (4 instructions)
-//   free(p):         is the filter's slot marked? -> slow path   (6 instructions)
+//   allocate(size):  countdown -= size; below 1?  -> slow path   (4 instructions on x86-64)
+//   free(p):         is the filter's slot marked? -> slow path   (6)
 //
 // Invariant of the counter. Let armed be the value last stored and c the value
 // now: armed - c bytes were allocated since, none of them sampled. An allocation
@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "base/attributes.h"
+#include "runtime/capture/tables/machine.h"
 #include "trace/format.h"
 
 namespace geiger::capture {
@@ -56,24 +57,12 @@ static_assert(sizeof(ThreadLocal) <= 64);
 [[gnu::tls_model("initial-exec"),
   gnu::visibility("hidden")]] extern constinit thread_local ThreadLocal tls;
 
-/// Takes `size` off a counter: true when that leaves nothing, or less. One instruction reads,
-/// subtracts and stores, so a signal cannot fall in between; its flags tell both cases at once.
-GEIGER_FAST_PATH bool exhausts(std::uint64_t& counter, std::uint64_t size) {
-#if defined(__x86_64__)
-  bool is_used_up = false;
-  asm volatile("subq %2, %0" : "+m"(counter), "=@ccbe"(is_used_up) : "r"(size));
-  return is_used_up;
-#else
-  const std::uint64_t before = counter;
-  counter = before - size;
-  return size >= before;
-#endif
-}
+using machine::exhausts;
 
 /// Puts `size` bytes to trial: true when the slow path must decide.
 GEIGER_FAST_PATH bool exhausts(std::uint64_t size) { return exhausts(tls.countdown, size); }
 
-/// Swaps the counter in one instruction (see exhausts()).
+/// Swaps the counter; no signal falls in between.
 GEIGER_FAST_PATH std::uint64_t exchange_countdown(std::uint64_t value) {
   return std::atomic_ref(tls.countdown).exchange(value, std::memory_order_relaxed);
 }

@@ -1,0 +1,96 @@
+// AArch64. See machine.h. Compiled, and run under an emulated kernel in an earlier form only: no
+// processor has run it, and none with SVE at all.
+#pragma once
+
+#include <elf.h>
+#include <elfutils/libdwfl.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+
+namespace geiger::inject::machine {
+
+using Registers = user_regs_struct;
+
+/// The first has the second in it.
+inline constexpr std::array kExtended{NT_ARM_SVE, NT_PRFPREG};
+inline constexpr std::size_t kInstructionBytes = 4;
+inline constexpr std::string_view kSystemCall{"\x01\x00\x00\xd4", 4};
+inline constexpr std::string_view kSystemCallAndReturn{"\x01\x00\x00\xd4\xc0\x03\x5f\xd6", 8};
+
+inline constexpr std::size_t kNumber = 8;
+inline constexpr std::size_t kFramePointer = 29;
+inline constexpr std::size_t kLink = 30;
+
+inline bool get(pid_t tid, Registers& registers) {
+  iovec area{&registers, sizeof registers};
+  return ptrace(PTRACE_GETREGSET, tid, reinterpret_cast<void*>(NT_PRSTATUS), &area) == 0 &&
+         area.iov_len == sizeof registers;
+}
+inline bool set(pid_t tid, const Registers& registers) {
+  Registers copy = registers;
+  iovec area{&copy, sizeof copy};
+  return ptrace(PTRACE_SETREGSET, tid, reinterpret_cast<void*>(NT_PRSTATUS), &area) == 0;
+}
+
+inline std::uint64_t pc(const Registers& registers) { return registers.pc; }
+inline std::uint64_t sp(const Registers& registers) { return registers.sp; }
+inline std::uint64_t result(const Registers& registers) { return registers.regs[0]; }
+inline bool is_64_bit(const Registers& registers) {
+  constexpr std::uint64_t k32Bit = 0x10;
+  return (registers.pstate & k32Bit) == 0;
+}
+
+/// The kernel has gone back to the instruction already, with its first argument in place: a changed
+/// pc is all that it takes to forget the call.
+inline long interrupted_call(const Registers& registers) {
+  return static_cast<long>(registers.regs[kNumber]);
+}
+inline std::uint64_t first_argument(const Registers& registers) { return registers.regs[0]; }
+
+inline void prepare_system_call(Registers& registers, std::uint64_t at, long number,
+                                const std::array<std::uint64_t, 6>& values) {
+  std::copy(values.begin(), values.end(), std::begin(registers.regs));
+  registers.regs[kNumber] = static_cast<std::uint64_t>(number);
+  registers.pc = at;
+}
+
+inline void return_nowhere(Registers& registers, std::uint64_t top) {
+  registers.sp = top;
+  registers.regs[kLink] = 0;
+}
+
+inline void prepare_call(Registers& registers, std::uint64_t function, std::uint64_t top,
+                         const std::array<std::uint64_t, 3>& values) {
+  constexpr std::uint64_t kKindOfBranch = 0xc00;  // That functions expect to be reached by.
+  return_nowhere(registers, top);
+  std::copy(values.begin(), values.end(), std::begin(registers.regs));
+  registers.regs[kFramePointer] = 0;
+  registers.pc = function;
+  registers.pstate &= ~kKindOfBranch;
+}
+
+/// The first argument is gone with the result in its place: the wait is not made again, and the
+/// program sees EINTR.
+inline bool has_ended_wait(const Registers& /*registers*/) { return false; }
+inline void repeat_wait(Registers& /*registers*/) {}
+
+/// Calls that any stop ends by EINTR, beside those of every processor.
+inline bool notices_stops(long /*call*/) { return false; }
+
+inline bool for_unwinder(Dwfl_Thread* thread, const Registers& registers) {
+  std::array<Dwarf_Word, 32> words{};
+  std::copy(std::begin(registers.regs), std::end(registers.regs), words.begin());
+  words[31] = registers.sp;
+  dwfl_thread_state_register_pc(thread, registers.pc);
+  return dwfl_thread_state_registers(thread, 0, words.size(), words.data());
+}
+
+}  // namespace geiger::inject::machine

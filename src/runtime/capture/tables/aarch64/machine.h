@@ -1,0 +1,36 @@
+// AArch64. See machine.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/attributes.h"
+
+namespace geiger::capture::machine {
+
+/// A load, a subtraction and a store: a signal may fall in between, and if its handler allocates,
+/// the store takes back what that took off. What the handler allocated is then neither trialled nor
+/// counted. If a slow path armed the countdown meanwhile, the next one settles up to all of what it
+/// was armed with: the error is at most the distance that was drawn, for each such signal. An
+/// exclusive load and store, which a signal breaks up, would be exact, and cost every allocation
+/// two instructions and the loop; what that costs is to be measured on hardware.
+GEIGER_FAST_PATH bool exhausts(std::uint64_t& counter, std::uint64_t size) {
+  std::uint64_t left = 0;
+  bool is_used_up = false;
+  asm("subs %0, %2, %3" : "=r"(left), "=@ccls"(is_used_up) : "r"(counter), "r"(size));
+  counter = left;
+  return is_used_up;
+}
+
+/// The byte is loaded without an order, as a relaxed atomic; compilers mask the address first and
+/// extend the byte after it.
+template <unsigned kLog2BlockBytes, unsigned kLog2Slots, class Byte>
+GEIGER_FAST_PATH bool is_slot_used(const Byte* table, const void* address) {
+  std::uint64_t slot = 0;
+  std::uint32_t count = 0;
+  asm("ubfx %0, %1, %2, %3" : "=r"(slot) : "r"(address), "i"(kLog2BlockBytes), "i"(kLog2Slots));
+  asm("ldrb %w0, %1" : "=r"(count) : "m"(table[slot]));
+  return count != 0;
+}
+
+}  // namespace geiger::capture::machine

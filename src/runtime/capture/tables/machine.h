@@ -1,0 +1,16 @@
+// The two operations of the fast paths that a compiler does not get out of C++ in as few
+// instructions as the processor has for them. A folder for each processor.
+//
+//   exhausts()      takes a size off a counter; true when that leaves nothing, or less
+//   is_slot_used()  whether the byte of a table that an address falls on is not 0: bits
+//                   kLog2BlockBytes and up of the address number the bytes, 2^kLog2Slots of them,
+//                   which begin on a page
+#pragma once
+
+#if defined(__x86_64__)
+#include "runtime/capture/tables/x86_64/machine.h"
+#elif defined(__aarch64__)
+#include "runtime/capture/tables/aarch64/machine.h"
+#else
+#error "src/runtime/capture/tables has no folder for this processor"
+#endif

@@ -1,0 +1,32 @@
+// x86-64. See machine.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/attributes.h"
+
+namespace geiger::capture::machine {
+
+/// One instruction reads, subtracts and stores, so a signal cannot fall in between; its flags tell
+/// both cases at once.
+GEIGER_FAST_PATH bool exhausts(std::uint64_t& counter, std::uint64_t size) {
+  bool is_used_up = false;
+  asm volatile("subq %2, %0" : "+m"(counter), "=@ccbe"(is_used_up) : "r"(size));
+  return is_used_up;
+}
+
+/// A multiplication drops the high bits and moves to another register in one instruction, where a
+/// compiler takes a copy and a shift, and it does not fold atomic loads into comparisons.
+template <unsigned kLog2BlockBytes, unsigned kLog2Slots, class Byte>
+GEIGER_FAST_PATH bool is_slot_used(const Byte* table, const void* address) {
+  constexpr unsigned kHighBits = 32 - kLog2Slots - kLog2BlockBytes;
+  std::uint32_t slot = 0;
+  bool is_marked = false;
+  asm("imull %2, %k1, %0" : "=r"(slot) : "r"(address), "i"(1U << kHighBits) : "cc");
+  slot >>= 32 - kLog2Slots;
+  asm("cmpb $0, %1" : "=@ccne"(is_marked) : "m"(table[slot]));
+  return is_marked;
+}
+
+}  // namespace geiger::capture::machine

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Fetches what cross-building and running for arm64 needs, without installing anything.
+
+Usage: tools/arm64_root.py FOLDER [GROUP...]
+
+Debian packages are fetched by apt with a state of its own inside FOLDER and unpacked there: neither
+the host's packages nor its list of architectures change, and root is not needed. (Installing
+Debian's cross compiler would remove gcc-multilib, which other tests need.) Groups, all by default:
+
+  compiler   FOLDER/compiler    g++ 12 and binutils for arm64, to run on this machine (amd64)
+  build      FOLDER/bookworm    the sysroot: libraries and headers of Debian 12
+  programs   FOLDER/bookworm    programs of Debian 12, for the comparison of walks
+  signed     FOLDER/trixie      the same of Debian 13, built with pointer authentication
+
+A group that is there already is left as it is. Exit code 3: the network, apt or the right machine
+is missing.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+MIRROR = "http://deb.debian.org/debian"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+UNAVAILABLE = 3
+
+COMPILER = ["binutils-aarch64-linux-gnu", "cpp-12-aarch64-linux-gnu", "gcc-12-aarch64-linux-gnu",
+            "g++-12-aarch64-linux-gnu", "libgcc-12-dev-arm64-cross",
+            "libstdc++-12-dev-arm64-cross"]
+BUILD = ["libc6-dev", "libstdc++-12-dev", "libgtest-dev", "libgmock-dev", "libboost-math-dev",
+         "libcli11-dev", "libcpp-httplib-dev", "libdw-dev", "libelf-dev", "libfmt-dev",
+         "liblttng-ust-dev", "libncurses-dev", "libprotozero-dev", "libsimdjson-dev",
+         "libsqlite3-dev", "libzstd-dev", "libzydis-dev", "llvm-14-dev", "nlohmann-json3-dev",
+         "robin-map-dev", "systemtap-sdt-dev", "zlib1g-dev"]
+PROGRAMS = ["git", "perl", "python3-minimal", "libpython3-stdlib", "sqlite3"]
+
+# Group: (where, suite, architecture, packages, whether what they depend on comes along)
+GROUPS = {
+    "compiler": ("compiler", "bookworm", "amd64", COMPILER, False),
+    "build": ("bookworm", "bookworm", "arm64", BUILD, True),
+    "programs": ("bookworm", "bookworm", "arm64", PROGRAMS, True),
+    "signed": ("trixie", "trixie", "arm64", PROGRAMS, True),
+}
+# Of the right names, and of no use here: large, or to be run by a package manager.
+UNWANTED = ("debconf", "perl-modules-5.36-doc", "clang-14", "libclang", "llvm-14-tools",
+            "llvm-14_", "llvm-14-runtime", "libpfm4", "python3-pygments", "python3-yaml", "git-man")
+
+
+class Unavailable(Exception):
+    pass
+
+
+class Apt:
+    """apt with the lists of one suite and architecture, and the archives of one group."""
+
+    def __init__(self, folder, suite, architecture, group):
+        self.state = folder / "apt" / f"{suite}-{architecture}"
+        self.archives = folder / "apt" / group
+        for place in (self.state / "lists/partial", self.state / "etc", self.archives / "partial"):
+            place.mkdir(parents=True, exist_ok=True)
+        (self.state / "status").touch()
+        (self.state / "sources.list").write_text(
+            f"deb [signed-by={KEYRING}] {MIRROR} {suite} main\n")
+        self.options = []
+        for option in (f"APT::Architecture={architecture}", f"APT::Architectures={architecture}",
+                       f"Dir::State={self.state}", f"Dir::State::status={self.state}/status",
+                       f"Dir::State::lists={self.state}/lists", f"Dir::Cache={self.state}",
+                       f"Dir::Cache::archives={self.archives}",
+                       f"Dir::Etc::sourcelist={self.state}/sources.list",
+                       f"Dir::Etc::sourceparts={self.state}/etc",
+                       f"Dir::Etc::main={self.state}/none", f"Dir::Etc::parts={self.state}/etc",
+                       f"Dir::Etc::preferencesparts={self.state}/etc",
+                       "APT::Install-Recommends=false", "APT::Sandbox::User=",
+                       "Debug::NoLocking=true", "Acquire::Languages=none"):
+            self.options += ["-o", option]
+
+    def run(self, *arguments):
+        done = subprocess.run(["apt-get", "-q", *self.options, *arguments], text=True,
+                              capture_output=True, cwd=self.archives, check=False)
+        if done.returncode != 0:
+            raise Unavailable(f"apt-get {arguments[0]} fails: {done.stderr.strip()[-300:]}")
+
+    def fetch(self, packages, with_dependencies):
+        """The .deb files, those of dependencies too."""
+        if not any((self.state / "lists").glob("*_Packages*")):
+            self.run("update")
+        if with_dependencies:
+            self.run("install", "--download-only", "--yes", *packages)
+        else:
+            self.run("download", *packages)
+        return sorted(self.archives.glob("*.deb"))
+
+
+def unpack(archives, folder):
+    """As packages of a merged /usr: the old folders at the top are links."""
+    for name in ("bin", "lib", "sbin"):
+        (folder / "usr" / name).mkdir(parents=True, exist_ok=True)
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to("usr/" + name)
+    for archive in archives:
+        if archive.name.startswith(UNWANTED):
+            continue
+        contents = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)],
+                                    stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-x", "--keep-directory-symlink", "--no-same-owner",
+                        "--exclude=./usr/share/doc", "--exclude=./usr/share/man",
+                        "--exclude=./usr/share/locale", "-C", str(folder)],
+                       stdin=contents.stdout, check=True)
+        if contents.wait() != 0:
+            raise Unavailable(f"{archive} cannot be unpacked")
+
+
+def bring_inside(folder):
+    """Links to absolute paths mean those of the root."""
+    for path in folder.rglob("*"):
+        if path.is_symlink() and os.readlink(path).startswith("/"):
+            target = folder / os.readlink(path).lstrip("/")
+            path.unlink()
+            path.symlink_to(os.path.relpath(target, path.parent))
+
+
+def wrap_compiler(folder):
+    """Its programs find each other wherever they lie, but not the libraries of binutils."""
+    programs = folder / "bin"
+    for tool in (folder / "compiler" / "usr" / "bin").iterdir():
+        name = tool.name.removesuffix("-12")
+        programs.mkdir(exist_ok=True)
+        (programs / name).write_text(
+            "#!/bin/sh\n"
+            f"root='{folder.resolve()}/compiler/usr'\n"
+            "export LD_LIBRARY_PATH=$root/lib/x86_64-linux-gnu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\n"
+            f'exec "$root/bin/{tool.name}" "$@"\n')
+        (programs / name).chmod(0o755)
+
+
+def provide(folder, group):
+    where, suite, architecture, packages, with_dependencies = GROUPS[group]
+    stamp = folder / f"{group}.unpacked"
+    wanted = " ".join(packages) + "\n"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    root = folder / where
+    root.mkdir(parents=True, exist_ok=True)
+    apt = Apt(folder, suite, architecture, group)
+    unpack(apt.fetch(packages, with_dependencies), root)
+    shutil.rmtree(apt.archives)
+    bring_inside(root)
+    if group == "compiler":
+        wrap_compiler(folder)
+    stamp.write_text(wanted)
+    print(f"{group}: {root}")
+
+
+def main(folder, groups):
+    folder = pathlib.Path(folder).resolve()
+    try:
+        missing = [tool for tool in ("apt-get", "dpkg-deb") if not shutil.which(tool)]
+        if missing or os.uname().machine != "x86_64":
+            raise Unavailable(f"{missing or os.uname().machine}: needs Debian's tools on x86-64")
+        for group in groups:
+            provide(folder, group)
+    except Unavailable as reason:
+        print(f"arm64_root.py: {reason}", file=sys.stderr)
+        return UNAVAILABLE
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(GROUPS):
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1], sys.argv[2:] or list(GROUPS)))
