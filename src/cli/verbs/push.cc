@@ -20,6 +20,7 @@
 #include "fleet/document/cut.h"
 #include "fleet/document/encoding.h"
 #include "fleet/push/sink.h"
+#include "run/preload.h"
 #include "terminal/progress.h"
 #include "terminal/terminal.h"
 
@@ -93,7 +94,9 @@ base::Outcome<int> push(PushArguments& options) {
   if (!origin.has_value()) return origin.failure();
   const auto documents = fleet::cut(input->recording(), origin.value());
   if (!documents.has_value()) return documents.failure();
-  auto sink = fleet::open_sink(to);
+  fleet::SinkOptions sink_options;
+  sink_options.module_directory = (run::install_root() / "lib" / "geiger").string();
+  auto sink = fleet::open_sink(to, sink_options);
   if (!sink.has_value()) return sink.failure();
   const auto sent = send(documents.value(), *sink.value());
   if (!sent.has_value()) return base::Failure{to + ": " + sent.reason()};
