@@ -44,7 +44,8 @@ base::Outcome<int> parse_listen(const std::string& text) {
     if (error != std::errc() || stop != end) port = -1;
   }
   if (port >= 0 && port <= kLastPort) return port;
-  return base::Failure{"127.0.0.1:PORT is expected; for other hosts put a proxy with TLS before it"};
+  return base::Failure{
+      "127.0.0.1:PORT is expected; for other hosts put a proxy with TLS before it"};
 }
 
 int status_of(fleet::Verdict::What what) {
@@ -82,8 +83,8 @@ serve::Receiver receiver_of(fleet::Collector& collector, fleet::Tokens& tokens, 
   serve::Receiver receiver;
   receiver.most_bytes = fleet::kMostPackedBytes;
   receiver.is_open = !has_tokens;
-  receiver.answer_early = [=, &collector, &tokens](
-                              const serve::Posting& posting) -> std::optional<serve::Response> {
+  receiver.answer_early =
+      [=, &collector, &tokens](const serve::Posting& posting) -> std::optional<serve::Response> {
     if (has_tokens && !tokens.admit(posting.bearer)) {
       return refuse(401, "no valid token", "the token is missing, unknown or revoked");
     }
@@ -122,9 +123,8 @@ base::Outcome<int> collect(const CollectArguments& options) {
   fleet::Tokens tokens(options.token_file);
   fleet::Collector collector(std::move(store.value()), std::move(limits));
   std::string reason;
-  const auto server =
-      serve::load_http_receiver((run::install_root() / "lib" / "geiger").string(),
-                                receiver_of(collector, tokens, has_tokens), reason);
+  const auto server = serve::load_http_receiver((run::install_root() / "lib" / "geiger").string(),
+                                                receiver_of(collector, tokens, has_tokens), reason);
   if (server == nullptr) return base::Failure{"cannot start the HTTP server: " + reason};
   const auto port = server->bind(options.port);
   if (!port) {
