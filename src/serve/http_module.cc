@@ -3,12 +3,23 @@
 #include "modules/module.h"
 
 namespace geiger::serve {
+namespace {
 
-base::Outcome<std::unique_ptr<HttpServer>> load_http_server(std::string token, Handler handler) {
-  const auto made = modules::call<decltype(geiger_make_http_server)>(kHttpModule, kMakeHttpServer,
-                                                                     &token, &handler);
+template <typename Make, typename... Arguments>
+base::Outcome<std::unique_ptr<HttpServer>> made_by(const char* name, Arguments... arguments) {
+  const auto made = modules::call<Make>(kHttpModule, name, arguments...);
   if (!made.has_value()) return made.failure();
   return std::unique_ptr<HttpServer>(made.value());
+}
+
+}  // namespace
+
+base::Outcome<std::unique_ptr<HttpServer>> load_http_server(std::string token, Handler handler) {
+  return made_by<decltype(geiger_make_http_server)>(kMakeHttpServer, &token, &handler);
+}
+
+base::Outcome<std::unique_ptr<HttpServer>> load_http_receiver(Receiver receiver) {
+  return made_by<decltype(geiger_make_http_receiver)>(kMakeHttpReceiver, &receiver);
 }
 
 }  // namespace geiger::serve

@@ -5,6 +5,9 @@
 // header, and nothing allows other origins to read. Only GET and HEAD are answered, bodies are not
 // read.
 //
+// A server of the second kind takes what is posted to it, in bounded bodies, for a handler that
+// tells by the request's bearer token whether the body is to be read at all.
+//
 // It is in a module of its own that `geiger serve` loads: loading the libraries that it needs would
 // take longer, at each start of geiger, than loading all of the others.
 #pragma once
@@ -35,6 +38,27 @@ struct Response {
 /// Called on several threads at once.
 using Handler = std::function<Response(const Request&)>;
 
+/// A request to a server that takes bodies.
+struct Posting {
+  bool is_post = false;   ///< Else GET or HEAD, which have no body.
+  std::string bearer;     ///< Of "Authorization: Bearer TOKEN"; empty without.
+  std::size_t bytes = 0;  ///< Of the body, as the request says before it comes.
+};
+
+/// What takes bodies. Both functions are called on several threads at once.
+struct Receiver {
+  std::size_t most_bytes = 0;  ///< Of a body; larger ones are not read.
+  /// No token guards it: only requests for 127.0.0.1 or localhost are answered, which pages of
+  /// other sites cannot send. Behind a proxy requests are for the proxy's name.
+  bool is_open = false;
+  /// The answer to a request that needs no body: to GET and HEAD, to what is larger than
+  /// most_bytes, and to what is refused whatever its body is. Called once for each request.
+  std::function<std::optional<Response>(const Posting&)> answer_early;
+  /// Called for each request that was not answered early; without a value where its body did not
+  /// come whole.
+  std::function<Response(const Posting&, std::optional<std::string> body)> take;
+};
+
 class HttpServer {
  public:
   HttpServer() = default;
@@ -54,5 +78,7 @@ class HttpServer {
 /// From its module. Fails where that cannot be loaded.
 [[nodiscard]] base::Outcome<std::unique_ptr<HttpServer>> load_http_server(std::string token,
                                                                           Handler handler);
+/// As above, a server that takes bodies.
+[[nodiscard]] base::Outcome<std::unique_ptr<HttpServer>> load_http_receiver(Receiver receiver);
 
 }  // namespace geiger::serve

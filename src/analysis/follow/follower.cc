@@ -12,8 +12,10 @@
 
 namespace geiger::follow {
 
-Follower::Follower()
-    : interner_(recording_), tallies_(recording_), shared_{recording_, interner_, tallies_} {}
+Follower::Follower(Detail detail)
+    : interner_(recording_),
+      tallies_(recording_),
+      shared_{recording_, interner_, tallies_, detail == Detail::kSamplesOnly} {}
 
 Follower::~Follower() = default;
 
@@ -64,6 +66,11 @@ profile::Recording Follower::picture() {
   for (auto& [identity, image] : images_) image->refresh();
   naming_.update(recording_);
   return finished(recording_);
+}
+
+const profile::Recording& Follower::recorded() {
+  for (auto& [identity, image] : images_) image->refresh();
+  return recording_;
 }
 
 bool Follower::await_names(NamesOf which, std::chrono::milliseconds most) {

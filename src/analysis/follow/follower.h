@@ -44,7 +44,11 @@ struct OnlyProcess {
 
 class Follower {
  public:
-  Follower();
+  /// kSamplesOnly: samples are told apart by what their estimates depend on, and not by thread,
+  /// label and type, so that what is kept does not grow with these.
+  enum class Detail : std::uint8_t { kAll, kSamplesOnly };
+
+  explicit Follower(Detail detail = Detail::kAll);
   ~Follower();
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
@@ -63,6 +67,9 @@ class Follower {
   /// All that was read so far, with the names known by now and without the frames of allocators.
   /// Ends and totals are of now. Starts looking for missing names.
   [[nodiscard]] profile::Recording picture();
+  /// The same as it was recorded: no names are looked for, stacks have the frames of allocators.
+  /// Valid until the next call of anything here.
+  [[nodiscard]] const profile::Recording& recorded();
   /// Waits until all names were looked for, and at most so long; whether they were. The next
   /// picture has them.
   bool await_names(NamesOf which, std::chrono::milliseconds most);

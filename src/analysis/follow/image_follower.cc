@@ -93,6 +93,10 @@ ImageFollower::Progress ImageFollower::update(Nanoseconds now, Bytes most) {
 void ImageFollower::add_sample(profile::Sample sample, trace::Ref ref) {
   sample.thread = thread_of(sample.thread);
   sample.free_thread = kNone;
+  if (shared_.tells_samples_only) {
+    sample.thread = sample.label = sample.type = kNone;
+    sample.usable = sample.requested;
+  }
   const bool is_tracked = thinning_.keeps(sample.time, sample.address);
   const std::uint32_t index = shared_.tallies.find(sample, is_tracked);
   profile::Tally& tally = shared_.recording.tallies[index];

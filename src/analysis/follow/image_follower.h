@@ -33,7 +33,8 @@ struct Shared {
   profile::Recording& recording;
   ingest::Interner& interner;
   TallySet& tallies;
-  std::uint64_t samples = 0;  ///< Read so far: numbers samples in the order of reading.
+  bool tells_samples_only = false;  ///< Follower::Detail.
+  std::uint64_t samples = 0;        ///< Read so far: numbers samples in the order of reading.
 };
 
 /// A sample that has not been freed.

@@ -40,6 +40,8 @@ void register_plan(CLI::App& app, Work& work);
 void register_report(CLI::App& app, Work& work);
 void register_push(CLI::App& app, Work& work);
 void register_fleet(CLI::App& app, Work& work);
+void register_agent(CLI::App& app, Work& work);
+void register_collect(CLI::App& app, Work& work);
 void register_export(CLI::App& app, Work& work);
 void register_symbolize(CLI::App& app, Work& work);
 void register_completion(CLI::App& app, Work& work);
@@ -84,6 +86,8 @@ inline constexpr Command kCommands[] = {
     {"plan", register_plan},
     {"push", register_push},
     {"fleet", register_fleet},
+    {"agent", register_agent},
+    {"collect", register_collect},
     {"export", register_export},
     {"symbolize", register_symbolize},
     {"completion", register_completion},

@@ -93,7 +93,8 @@ base::Outcome<int> push(PushArguments& options) {
   if (!origin.has_value()) return origin.failure();
   const auto documents = fleet::cut(input->recording(), origin.value());
   if (!documents.has_value()) return documents.failure();
-  auto sink = fleet::open_sink(to);
+  fleet::SinkOptions sink_options;
+  auto sink = fleet::open_sink(to, sink_options);
   if (!sink.has_value()) return sink.failure();
   const auto sent = send(documents.value(), *sink.value());
   if (!sent.has_value()) return base::Failure{to + ": " + sent.reason()};

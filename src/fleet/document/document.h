@@ -94,6 +94,9 @@ inline constexpr std::size_t kMostRows = 50'000;
 inline constexpr std::size_t kMostPackedBytes = std::size_t{8} << 20;
 inline constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 inline constexpr std::size_t kMostDepth = 4096;
+inline constexpr std::size_t kMostStacks = kMostRows;
+inline constexpr std::size_t kMostLocations = std::size_t{1} << 19;
+inline constexpr std::size_t kMostPositions = std::size_t{1} << 22;  ///< Of locations in stacks.
 inline constexpr std::size_t kMostLabels = 64;
 inline constexpr std::size_t kMostText = 4096;
 

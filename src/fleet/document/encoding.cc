@@ -171,9 +171,20 @@ void add_stacks(protozero::pbf_writer& writer, const Document& document) {
 
 // -------------------------------------------------------------- unpacking ----
 
+/// A byte can be a number, and a number a location: what is unpacked stays within some times its
+/// bytes.
+template <typename Number, typename Range>
+std::vector<Number> bounded_numbers(const Range& range) {
+  std::vector<Number> numbers;
+  for (auto number = range.begin(); number != range.end(); ++number) {
+    if (numbers.size() == kMostPositions) throw protozero::invalid_length_exception();
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
 Numbers numbers_in(protozero::pbf_reader& reader) {
-  const auto range = reader.get_packed_uint64();
-  return {range.begin(), range.end()};
+  return bounded_numbers<std::uint64_t>(reader.get_packed_uint64());
 }
 
 struct Columns {
@@ -214,6 +225,10 @@ base::Outcome<void> read_measured(protozero::pbf_reader reader, Document& docume
   Columns columns;
   std::vector<std::string> names, values;
   const auto text = [&reader] { return reader.get_string(); };
+  const auto take_label = [&](std::vector<std::string>& texts) {
+    if (texts.size() > kMostLabels) return reader.skip();
+    texts.push_back(text());
+  };
   ingest::read_fields(
       reader, ingest::OnField(f::kService, [&] { window.key.service = text(); }),
       ingest::OnField(f::kVersion, [&] { window.key.version = text(); }),
@@ -225,8 +240,8 @@ base::Outcome<void> read_measured(protozero::pbf_reader reader, Document& docume
       ingest::OnField(f::kExact, [&] { window.exact_bytes = reader.get_uint64(); }),
       ingest::OnField(f::kSkew, [&] { window.skew_ms = reader.get_sint32(); }),
       ingest::OnField(f::kExecutable, [&] { window.executable = text(); }),
-      ingest::OnField(f::kLabelName, [&] { names.push_back(text()); }),
-      ingest::OnField(f::kLabelValue, [&] { values.push_back(text()); }),
+      ingest::OnField(f::kLabelName, [&] { take_label(names); }),
+      ingest::OnField(f::kLabelValue, [&] { take_label(values); }),
       ingest::OnField(f::kStackIds,
                       [&] {
                         const auto range = reader.get_packed_fixed64();
@@ -255,6 +270,8 @@ base::Outcome<void> read_measured(protozero::pbf_reader reader, Document& docume
   document.counts = std::move(rows.value());
   return {};
 }
+
+constexpr std::size_t kMostNames = 2 * kMostLocations;  // Of functions that were inlined, too.
 
 /// What a document says of its stacks, before it is put together.
 struct Referents {
@@ -292,6 +309,10 @@ base::Outcome<void> put_together(const Referents& referents, Document& document)
   if (referents.location_modules.size() != referents.addresses.size() ||
       referents.depths.size() != referents.truncated.size()) {
     return base::Failure{"its columns differ in length"};
+  }
+  if (referents.addresses.size() > kMostLocations || referents.depths.size() > kMostStacks ||
+      referents.names.size() > kMostNames || referents.modules.size() > kMostLocations) {
+    return base::Failure{"it has more stacks than any document"};
   }
   Address address = 0;
   for (std::size_t i = 0; i < referents.addresses.size(); ++i) {
@@ -337,16 +358,20 @@ base::Outcome<Document> read_document(std::string_view message) {
       ingest::OnField(f::kMeasured,
                       [&] { measured = read_measured(reader.get_message(), document); }),
       ingest::OnField(f::kModule,
-                      [&] { referents.modules.push_back(read_module(reader.get_message())); }),
+                      [&] {
+                        if (referents.modules.size() > kMostLocations) return reader.skip();
+                        referents.modules.push_back(read_module(reader.get_message()));
+                      }),
       ingest::OnField(f::kLocationModules,
                       [&] { referents.location_modules = numbers_in(reader); }),
-      ingest::OnField(f::kAddresses,
-                      [&] {
-                        const auto range = reader.get_packed_sint64();
-                        referents.addresses.assign(range.begin(), range.end());
-                      }),
+      ingest::OnField(
+          f::kAddresses,
+          [&] { referents.addresses = bounded_numbers<std::int64_t>(reader.get_packed_sint64()); }),
       ingest::OnField(f::kNames,
-                      [&] { referents.names.push_back(read_name(reader.get_message())); }),
+                      [&] {
+                        if (referents.names.size() > kMostNames) return reader.skip();
+                        referents.names.push_back(read_name(reader.get_message()));
+                      }),
       ingest::OnField(f::kDepths, [&] { referents.depths = numbers_in(reader); }),
       ingest::OnField(f::kTruncated, [&] { referents.truncated = numbers_in(reader); }),
       ingest::OnField(f::kLocations, [&] { referents.locations = numbers_in(reader); }));
@@ -376,16 +401,22 @@ std::string pack(const Document& document) {
   return bytes + ingest::zstd_frame_of(message, kLevel);
 }
 
+std::size_t unpacked_size(std::string_view bytes) {
+  if (!bytes.starts_with(kMagic) || bytes.size() < kHeaderBytes) return 0;
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < kSizeBytes; ++i) {
+    const auto byte = static_cast<unsigned char>(bytes[kMagic.size() + i]);
+    size |= std::size_t{byte} << (8 * i);
+  }
+  return size;
+}
+
 base::Outcome<Document> unpack(std::string_view bytes) {
   if (bytes.size() > kMostPackedBytes) return base::Failure{"it is larger than any document"};
   if (!bytes.starts_with(kMagic) || bytes.size() < kHeaderBytes) {
     return base::Failure{"it is no document of geiger's"};
   }
-  std::uint64_t size = 0;
-  for (std::size_t i = 0; i < kSizeBytes; ++i) {
-    const auto byte = static_cast<unsigned char>(bytes[kMagic.size() + i]);
-    size |= std::uint64_t{byte} << (8 * i);
-  }
+  const std::size_t size = unpacked_size(bytes);
   if (size > kMostBytes) return base::Failure{"it would unpack to more than any document"};
   const auto message = ingest::from_zstd_frame(bytes.substr(kHeaderBytes), size);
   if (!message) return base::Failure{"it cannot be unpacked: it was cut off or damaged"};

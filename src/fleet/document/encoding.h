@@ -18,6 +18,9 @@ namespace geiger::fleet {
 /// document or exceed its limits.
 [[nodiscard]] base::Outcome<Document> unpack(std::string_view bytes);
 
+/// Of bytes that unpack() may read: what they say to be their size unpacked, 0 if they do not.
+[[nodiscard]] std::size_t unpacked_size(std::string_view bytes);
+
 /// Of the window and its counts, which a key names: different ones under the same key are an
 /// error. Which stacks come along does not matter.
 [[nodiscard]] std::uint64_t content_of(const Document& document);

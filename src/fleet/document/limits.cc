@@ -60,6 +60,12 @@ std::optional<std::string> problem_with_name(std::string_view text) {
 std::optional<std::string> problem_with(const Document& document) {
   if (auto problem = problem_with(document.window)) return problem;
   if (document.counts.size() > kMostRows) return "it has more rows than any document";
+  std::size_t positions = 0;
+  for (const Stack& stack : document.stacks) positions += stack.locations.size();
+  const bool has_too_many_stacks = document.stacks.size() > kMostStacks ||
+                                   document.locations.size() > kMostLocations ||
+                                   positions > kMostPositions;
+  if (has_too_many_stacks) return "it has more stacks than any document";
   if (!has_key_order(document.counts)) return "its rows are not in order";
   if (!std::ranges::all_of(document.counts, is_possible)) {
     return "it has numbers that no process reaches";

@@ -2,26 +2,31 @@
 
 #include <utility>
 
-#include "fleet/document/encoding.h"
+#include "fleet/push/http_sink.h"
+#include "fleet/push/parcel.h"
 #include "fleet/store/store.h"
 
 namespace geiger::fleet {
 namespace {
-
-using What = Delivery::What;
 
 class FileSink final : public Sink {
  public:
   explicit FileSink(std::unique_ptr<Store> store) : store_(std::move(store)) {}
 
   Delivery send(std::string_view packed) override {
-    const auto document = unpack(packed);
-    if (!document.has_value()) return {What::kRefused, document.reason(), {}};
-    const auto receipt = store_->put(document.value());
-    if (!receipt.has_value()) return {What::kLater, receipt.reason(), {}};
+    using What = Delivery::What;
+    const auto parcel = open_parcel(packed);
+    if (!parcel.has_value()) return {What::kRefused, parcel.reason(), {}, {}};
+    if (const auto* gap = std::get_if<GapRow>(&parcel.value())) {
+      const auto put = store_->put(*gap);
+      if (!put.has_value()) return {What::kLater, put.reason(), {}, {}};
+      return {};
+    }
+    const auto receipt = store_->put(std::get<Document>(parcel.value()));
+    if (!receipt.has_value()) return {What::kLater, receipt.reason(), {}, {}};
     const bool is_kept = receipt.value() == Receipt::kStored || receipt.value() == Receipt::kKnown;
     if (is_kept) return {};
-    return {What::kRefused, std::string(text_of(receipt.value())), {}};
+    return {What::kRefused, std::string(text_of(receipt.value())), {}, {}};
   }
 
  private:
@@ -37,9 +42,13 @@ std::optional<std::string> path_of_url(const std::string& url) {
   return url;
 }
 
-base::Outcome<std::unique_ptr<Sink>> open_sink(const std::string& url) {
+base::Outcome<std::unique_ptr<Sink>> open_sink(const std::string& url, const SinkOptions& options) {
   const auto path = path_of_url(url);
-  if (!path) return base::Failure{url + ": only files can be sent to (a path, or file://PATH)"};
+  if (!path) {
+    const auto checked = check_url(url);
+    return checked.has_value() ? open_http_sink(url, options)
+                               : base::Outcome<std::unique_ptr<Sink>>(checked.failure());
+  }
   auto store = open_sqlite(*path, true);
   if (!store.has_value()) return store.failure();
   return std::unique_ptr<Sink>(std::make_unique<FileSink>(std::move(store.value())));

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@ struct Delivery {
   What what = What::kTaken;
   std::string why;                                  ///< Unless it was taken: a clause.
   std::optional<std::chrono::seconds> retry_after;  ///< As the sink asks for, of kLater.
+  std::optional<std::int64_t> sink_time;  ///< Unix seconds on the sink's clock, where it told.
 };
 
 class Sink {
@@ -31,13 +33,24 @@ class Sink {
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
-  /// Sends a packed document (document/encoding.h). Once it is taken it survives a crash of the
+  /// Sends a packed document or gap (parcel.h). Once it is taken it survives a crash of the
   /// receiver.
   [[nodiscard]] virtual Delivery send(std::string_view packed) = 0;
+  /// Unix seconds on the sink's clock; nothing where it has no other one than this host, or does
+  /// not answer.
+  [[nodiscard]] virtual std::optional<std::int64_t> time() { return std::nullopt; }
 };
 
-/// A file (a path, or file://PATH), which is made if there is none.
-[[nodiscard]] base::Outcome<std::unique_ptr<Sink>> open_sink(const std::string& url);
+/// What sinks on other hosts need.
+struct SinkOptions {
+  std::string token_file;        ///< Empty: $GEIGER_TOKEN_FILE, else no token is sent.
+  std::function<bool()> stops;   ///< Asked while waiting: give up what is under way.
+};
+
+/// A file (a path, or file://PATH), which is made if there is none; https://HOST/PATH, a collector;
+/// http:// for one on this host only. Tokens are never in a URL.
+[[nodiscard]] base::Outcome<std::unique_ptr<Sink>> open_sink(const std::string& url,
+                                                             const SinkOptions& options = {});
 
 /// The path that a URL of a file names; a path names itself. Nothing for URLs of other kinds.
 [[nodiscard]] std::optional<std::string> path_of_url(const std::string& url);

@@ -1,6 +1,7 @@
 // The store of a laptop, or of some hundred hosts: one file.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -112,12 +113,30 @@ class SqliteStore final : public Store {
   }
 
   base::Outcome<Receipt> put(const Document& document) override {
-    return guarded([&] { return put_document(document); });
+    return guarded([&] {
+      sqlite::Transaction transaction(database_);
+      const Receipt receipt = put_document(document);
+      transaction.commit();
+      return receipt;
+    });
+  }
+
+  base::Outcome<std::vector<Receipt>> put_all(const std::vector<Document>& documents) override {
+    return guarded([&] {
+      std::vector<Receipt> receipts;
+      sqlite::Transaction transaction(database_);
+      for (const Document& document : documents) receipts.push_back(put_document(document));
+      transaction.commit();
+      return receipts;
+    });
   }
 
   base::Outcome<void> put(const GapRow& gap) override {
     return done([&] {
-      database_.prepare("INSERT OR IGNORE INTO gaps VALUES (?, ?, ?, ?, ?)")
+      database_
+          .prepare(
+              "INSERT INTO gaps VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET last = "
+              "MAX(last, excluded.last)")
           .bind(gap.host)
           .bind(gap.process)
           .bind(gap.first)
@@ -127,13 +146,14 @@ class SqliteStore final : public Store {
     });
   }
 
-  base::Outcome<void> count_refusal(const std::string& reason) override {
+  base::Outcome<void> count_refusal(const std::string& reason, std::uint64_t documents) override {
     return done([&] {
       database_
           .prepare(
-              "INSERT INTO refusals VALUES (?, 1, unixepoch()) ON CONFLICT (reason) DO UPDATE "
-              "SET documents = documents + 1, last = excluded.last")
+              "INSERT INTO refusals VALUES (?, ?, unixepoch()) ON CONFLICT (reason) DO UPDATE "
+              "SET documents = documents + excluded.documents, last = excluded.last")
           .bind(reason)
+          .bind(documents)
           .run();
     });
   }
@@ -203,16 +223,19 @@ class SqliteStore final : public Store {
     transaction.commit();
   }
 
+  /// Within a transaction. Writes nothing unless it is stored.
   Receipt put_document(const Document& document) {
-    sqlite::Transaction transaction(database_);
     const std::uint64_t content = content_of(document);
     if (const auto known = content_at(document.window.key)) {
       return *known == content ? Receipt::kKnown : Receipt::kOtherContents;
     }
-    if (!put_stacks(document)) return Receipt::kOtherStack;
+    const auto has_other_locations = [&](const Stack& stack) {
+      return is_known(stack.id) && !is_same(stack);
+    };
+    if (std::ranges::any_of(document.stacks, has_other_locations)) return Receipt::kOtherStack;
+    put_stacks(document);
     const std::int64_t window = put_window(document, content);
     put_counts(document, window);
-    transaction.commit();
     return Receipt::kStored;
   }
 
@@ -275,17 +298,18 @@ class SqliteStore final : public Store {
     return id;
   }
 
-  /// False if one of them is there with other locations.
-  bool put_stacks(const Document& document) {
+  void put_stacks(const Document& document) {
     for (const Stack& stack : document.stacks) {
-      sqlite::Statement& find = prepared_->find_stack.reset().bind(stack.id);
-      const bool is_known = find.next();
-      find.reset();
-      if (is_known && !is_same(stack)) return false;
-      if (!is_known) put_stack(stack);
+      if (!is_known(stack.id)) put_stack(stack);
     }
     for (const Location& location : document.locations) put_location(location);
-    return true;
+  }
+
+  bool is_known(StackId stack) {
+    sqlite::Statement& find = prepared_->find_stack.reset().bind(stack);
+    const bool is_known = find.next();
+    find.reset();
+    return is_known;
   }
 
   bool is_same(const Stack& stack) {

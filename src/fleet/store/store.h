@@ -72,9 +72,14 @@ class Store {
 
   /// Keeps a document, whole or not at all; it survives a crash once this has returned.
   [[nodiscard]] virtual base::Outcome<Receipt> put(const Document& document) = 0;
+  /// The same for several, with one wait for the disk; all of them fail if one does.
+  [[nodiscard]] virtual base::Outcome<std::vector<Receipt>> put_all(
+      const std::vector<Document>& documents) = 0;
+  /// Gaps that begin alike are one, which lasts as long as the longest.
   [[nodiscard]] virtual base::Outcome<void> put(const GapRow& gap) = 0;
-  /// Counts a document that was not taken.
-  [[nodiscard]] virtual base::Outcome<void> count_refusal(const std::string& reason) = 0;
+  /// Counts documents that were not taken.
+  [[nodiscard]] virtual base::Outcome<void> count_refusal(const std::string& reason,
+                                                          std::uint64_t documents = 1) = 0;
 
   /// In order of services and times.
   [[nodiscard]] virtual base::Outcome<std::vector<VersionFacts>> versions() = 0;

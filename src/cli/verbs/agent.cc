@@ -1,0 +1,158 @@
+// `geiger agent`: sends what the programs of a host allocate to the store of a fleet.
+#include "fleet/push/agent.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/verbs/commands.h"
+#include "fleet/document/limits.h"
+#include "terminal/interrupts.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+struct AgentArguments {
+  std::string to, token_file, spool;
+  fleet::AgentOptions agent;
+  std::vector<std::string> labels;
+  std::uint64_t grid = 600, spool_bytes = fleet::Spool::kMostBytes;
+  bool is_once = false;
+};
+
+std::string agent_host() {
+  std::array<char, 256> name{};
+  const bool is_known = gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0';
+  return is_known ? name.data() : "localhost";
+}
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// systemd names the unit's, else the user's.
+std::string default_spool() {
+  if (const std::string state = variable("STATE_DIRECTORY"); !state.empty()) return state;
+  if (const std::string state = variable("XDG_STATE_HOME"); !state.empty()) {
+    return state + "/geiger-agent";
+  }
+  return variable("HOME") + "/.local/state/geiger-agent";
+}
+
+base::Outcome<void> complete(AgentArguments& options) {
+  fleet::AgentOptions& agent = options.agent;
+  if (agent.names.host.empty()) agent.names.host = agent_host();
+  for (const auto& [option, name] : {std::pair("--service", &agent.names.given.service),
+                                     {"--version", &agent.names.given.version},
+                                     {"--host", &agent.names.host}}) {
+    const auto problem = name->empty() ? std::nullopt : fleet::problem_with_name(*name);
+    if (problem) return usage_failure(fmt::format("{} '{}': {}", option, *name, *problem));
+  }
+  for (const std::string& label : options.labels) {
+    const std::size_t equals = label.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return usage_failure(fmt::format("'{}' is no label (example: zone=b)", label));
+    }
+    agent.names.labels[label.substr(0, equals)] = label.substr(equals + 1);
+  }
+  constexpr std::uint64_t kHour = 3600;
+  if (kHour % options.grid != 0)
+    return usage_failure("--grid: a part of an hour is expected, such as 10m");
+  agent.grid = static_cast<std::int64_t>(options.grid);
+  if (options.spool.empty()) options.spool = default_spool();
+  if (agent.watched.empty() && !variable("GEIGER_DIR").empty()) {
+    agent.watched.push_back(variable("GEIGER_DIR"));
+  }
+  if (agent.watched.empty()) {
+    return usage_failure("name the directories of the traces with --watch, or by GEIGER_DIR");
+  }
+  return {};
+}
+
+base::Outcome<int> run_agent(AgentArguments options) {
+  const auto completed = complete(options);
+  if (!completed.has_value()) return completed.failure();
+  terminal::heed_signals();
+  const auto log = [](const std::string& line) { terminal::complain(line); };
+  auto spool = fleet::Spool::open(options.spool, options.spool_bytes, log);
+  if (!spool.has_value()) return spool.failure();
+  fleet::SinkOptions sink_options;
+  sink_options.token_file = options.token_file;
+  auto sink = fleet::open_sink(options.to, sink_options);
+  if (!sink.has_value()) return sink.failure();
+  fleet::Agent agent(std::move(options.agent), spool.value(), *sink.value(), log);
+  if (options.is_once) {
+    const auto done = agent.run_once([] { return terminal::was_interrupted(); });
+    if (!done.has_value()) return done.failure();
+    return done.value() ? kExitOk : kExitFailed;
+  }
+  const auto done = agent.run([] { return terminal::was_interrupted(); });
+  if (!done.has_value()) return done.failure();
+  return kExitOk;
+}
+
+}  // namespace
+
+void register_agent(CLI::App& app, Work& work) {
+  auto options = std::make_shared<AgentArguments>();
+  CLI::App* verb = app.add_subcommand("agent", "Send what a host's programs allocate to a fleet");
+  verb->add_option("--to", options->to,
+                   "Store to send to: https://HOST/PATH of a collector, http:// on this\n"
+                   "host, or a FILE")
+      ->type_name("URL")
+      ->required();
+  verb->add_option("--watch", options->agent.watched,
+                   "Directory in which traces appear, at most two levels down; repeatable\n"
+                   "(default: GEIGER_DIR)")
+      ->type_name("DIR");
+  verb->add_option("--service", options->agent.names.given.service,
+                   "Service (default: OTEL_SERVICE_NAME of the program, else the name of\n"
+                   "its executable)")
+      ->type_name("NAME");
+  verb->add_option("--version", options->agent.names.given.version,
+                   "Its version (default: service.version in OTEL_RESOURCE_ATTRIBUTES of\n"
+                   "the program, else the first digits of its build id)")
+      ->type_name("NAME");
+  verb->add_option("--host", options->agent.names.host, "Host (default: the name of this one)")
+      ->type_name("NAME");
+  verb->add_option("--label", options->labels, "A label of all windows, such as zone=b; repeatable")
+      ->type_name("NAME=VALUE");
+  verb->add_option("--token-file", options->token_file,
+                   "File with the token for the collector (default: GEIGER_TOKEN_FILE)")
+      ->type_name("FILE");
+  verb->add_option("--spool", options->spool,
+                   "Directory for what waits to be sent (default: STATE_DIRECTORY, else\n"
+                   "geiger-agent in the user's directory for state)")
+      ->type_name("DIR");
+  verb->add_option("--spool-bytes", options->spool_bytes,
+                   "The most that may wait there; the oldest go (default 64MiB)")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE");
+  verb->add_option("--grid", options->grid, "Length of a window, a part of an hour (default 10m)")
+      ->transform(CLI::AsNumberWithUnit(
+          std::map<std::string, std::uint64_t>{{"s", 1}, {"m", 60}, {"h", 3600}}))
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{3600}))
+      ->type_name("TIME");
+  verb->add_flag("--once", options->is_once, "Send what there is now, and end");
+  verb->footer(
+      "\nEnded by SIGTERM or ^C it keeps the last window in its spool and tries to send\n"
+      "it. Killed at any point it goes on where it was: nothing is counted twice, and\n"
+      "what is lost is told as a gap. It looks up no names (docs/fleet-agent.md).\n"
+      "\nExit code: 0 ended by a signal, or all was sent with --once, 1 failure, or not\n"
+      "all was sent with --once, 2 usage error.\n"
+      "\nExamples:\n"
+      "  geiger agent --to https://collector.example/ --watch /var/lib/geiger\n"
+      "  geiger agent --once --to fleet.db --watch traces");
+  verb->callback([options, &work] { work = [options] { return run_agent(*options); }; });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,216 @@
+#include "fleet/push/agent.h"
+
+#include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "analysis/ingest/decode/image.h"
+#include "analysis/ingest/input_file.h"
+#include "base/clock.h"
+#include "fleet/document/ids.h"
+
+namespace geiger::fleet {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+/// Between looks: traces that a process replaces are opened before they go.
+constexpr std::int64_t kLookEvery = 10;
+/// A skew below is as good as none: the time of an answer is not known better.
+constexpr std::int64_t kSkewThatCounts = 60'000;
+/// How long the last sending may take when the agent is to end.
+constexpr std::chrono::seconds kFarewell{10};
+constexpr Nanoseconds kLongestSleep = 1'000'000'000;
+
+std::string state_name(const ingest::Image& image) {
+  const trace::FileHeader& header = image.header();
+  const std::uint64_t start = header.image_start != 0 ? header.image_start : header.start_monotonic;
+  return fmt::format("{:08x}-{:016x}-{:016x}", image.pid(), start, header.seed);
+}
+
+}  // namespace
+
+/// A trace of an image, which tells whether it is still written.
+struct Agent::Trace {
+  std::string path;
+  ingest::InputFile file;
+  ingest::Image image;
+};
+
+struct Agent::Image {
+  Image(const std::string& name, const FollowedProcess::Names& names, Spool& spool,
+        const Spool::Log& log)
+      : process(name, names, spool, log) {}
+
+  FollowedProcess process;
+  std::unique_ptr<Trace> latest;
+  std::set<std::string> paths;  ///< That are there.
+};
+
+Agent::Agent(AgentOptions options, Spool& spool, Sink& sink, Spool::Log log)
+    : options_(std::move(options)),
+      spool_(spool),
+      log_(std::move(log)),
+      sender_(spool, sink, log_, hash_of(options_.names.host) ^ base::realtime_now()) {}
+
+Agent::~Agent() = default;
+
+base::Outcome<void> Agent::begin() {
+  const auto recovered = recover(spool_);
+  if (recovered.has_value()) sender_.ask_time();
+  return recovered;
+}
+
+void Agent::find_traces() {
+  std::set<std::string> there;
+  for (const std::string& directory : options_.watched) {
+    std::error_code error;
+    using Walk = std::filesystem::recursive_directory_iterator;
+    constexpr int kDeepest = 2;
+    for (Walk entry(directory, std::filesystem::directory_options::skip_permission_denied, error),
+         end;
+         !error && entry != end; entry.increment(error)) {
+      if (entry.depth() >= kDeepest) entry.disable_recursion_pending();
+      if (entry->path().extension() != ".geiger") continue;
+      there.insert(entry->path());
+      if (!known_.contains(entry->path())) take_trace(entry->path());
+    }
+  }
+  std::erase_if(known_, [&](const auto& each) {
+    if (there.contains(each.first)) return false;
+    if (const auto image = images_.find(each.second); image != images_.end()) {
+      image->second->paths.erase(each.first);
+    }
+    return true;
+  });
+}
+
+void Agent::take_trace(const std::string& path) {
+  auto trace = std::make_unique<Trace>();
+  trace->path = path;
+  if (trace->file.open(path) || trace->image.read(trace->file, 0, 0)) return;  // It may come.
+  const std::string name = state_name(trace->image);
+  auto& image = images_[name];
+  if (!image) {
+    image = std::make_unique<Image>(name, options_.names, spool_, log_);
+    const auto loaded = image->process.load();
+    // Without it windows would count twice.
+    if (!loaded.has_value()) log_(path + " is not followed: " + loaded.reason());
+    if (!loaded.has_value()) image->process.give_up();
+  }
+  known_[path] = name;
+  image->paths.insert(path);
+  if (image->process.is_finished()) return;
+  image->process.add(path);
+  const bool is_later =
+      !image->latest || image->latest->image.header().segment < trace->image.header().segment;
+  if (is_later) image->latest = std::move(trace);
+}
+
+/// Of ended processes only what keeps them from being sent again is kept, as long as their traces
+/// are there.
+void Agent::forget_ended() {
+  std::erase_if(images_, [&](const auto& each) {
+    Image& image = *each.second;
+    if (!image.process.is_finished()) return false;
+    image.latest.reset();
+    if (!image.paths.empty()) return false;
+    unlink((spool_.state_directory() + "/" + each.first + ".state").c_str());
+    return true;
+  });
+}
+
+void Agent::look() {
+  for (const auto& [name, image] : images_) image->process.look(base::monotonic_now());
+}
+
+Now Agent::now() const {
+  Now now;
+  now.grid = options_.grid;
+  now.monotonic = base::monotonic_now();
+  const std::int64_t skew = sender_.skew_ms().value_or(0);
+  constexpr std::int64_t kMostSkew = INT32_MAX;
+  now.skew_ms = static_cast<std::int32_t>(std::clamp(skew, -kMostSkew, kMostSkew));
+  const bool counts = skew > kSkewThatCounts || skew < -kSkewThatCounts;
+  now.correction = counts ? skew * (kSecond / 1000) : 0;
+  now.realtime = static_cast<std::int64_t>(base::realtime_now()) - now.correction;
+  return now;
+}
+
+void Agent::cut(bool is_last) {
+  for (const auto& [name, image] : images_) {
+    if (image->process.is_finished()) continue;
+    const bool is_written =
+        image->latest && ingest::is_being_written(image->latest->file, image->latest->image);
+    const auto done = image->process.cut(now(), is_last, is_written);
+    if (!done.has_value()) log_(done.reason() + "; the next window will have it");
+  }
+  forget_ended();
+}
+
+void Agent::send(const std::function<bool()>& stops) {
+  static_cast<void>(sender_.send(Sender::Clock::now(), stops));
+}
+
+base::Outcome<void> Agent::run(const std::function<bool()>& stops) {
+  const auto begun = begin();
+  if (!begun.has_value()) return begun;
+  const std::int64_t grid = options_.grid;
+  const auto offset =
+      static_cast<std::int64_t>(hash_of(options_.names.host) % static_cast<std::uint64_t>(grid));
+  // Sends when the step of the grid that is `offset` late changes.
+  const auto sending_step = [&] { return (now().realtime / kSecond - offset) / grid; };
+  std::int64_t sent_step = -1;
+  while (!stops()) {
+    find_traces();
+    look();
+    cut(false);
+    const bool is_late = sender_.put_off_to() && Sender::Clock::now() >= *sender_.put_off_to();
+    if (is_late || sending_step() != sent_step) {
+      sent_step = sending_step();
+      send(stops);
+    }
+    wait_until((sent_step + 1) * grid + offset, stops);
+  }
+  find_traces();
+  look();
+  cut(true);
+  const auto latest = Sender::Clock::now() + kFarewell;
+  send([latest] { return Sender::Clock::now() >= latest; });
+  return {};
+}
+
+base::Outcome<bool> Agent::run_once(const std::function<bool()>& stops) {
+  const auto begun = begin();
+  if (!begun.has_value()) return begun.failure();
+  find_traces();
+  look();
+  cut(true);
+  return sender_.send(Sender::Clock::now(), stops);
+}
+
+/// Until something is to be done: a look, a step of the grid, sending.
+void Agent::wait_until(std::int64_t next_send, const std::function<bool()>& stops) const {
+  const std::int64_t realtime = now().realtime;
+  const std::int64_t next_step = (realtime / kSecond / options_.grid + 1) * options_.grid;
+  std::int64_t wait = kLookEvery * kSecond;
+  wait = std::min({wait, next_step * kSecond - realtime, next_send * kSecond - realtime});
+  if (const auto again = sender_.put_off_to()) {
+    const auto left = *again - Sender::Clock::now();
+    wait = std::min<std::int64_t>(wait, std::chrono::nanoseconds(left).count());
+  }
+  const Nanoseconds end =
+      base::monotonic_now() + static_cast<Nanoseconds>(std::max<std::int64_t>(wait, kSecond / 50));
+  // A signal ends a sleep early, or arrives just before it.
+  for (Nanoseconds here = base::monotonic_now(); here < end && !stops();
+       here = base::monotonic_now()) {
+    const Nanoseconds sleep = std::min(end - here, kLongestSleep);
+    const timespec time{static_cast<time_t>(sleep / kSecond), static_cast<long>(sleep % kSecond)};
+    nanosleep(&time, nullptr);
+  }
+}
+
+}  // namespace geiger::fleet

@@ -1,0 +1,87 @@
+// Takes documents from many hosts at once into a store, which one thread writes: what waits for the
+// disk waits together.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fleet/push/parcel.h"
+#include "fleet/store/store.h"
+
+namespace geiger::fleet {
+
+/// What became of a document that was sent to a collector.
+struct Verdict {
+  enum class What : std::uint8_t {
+    kTaken,      ///< It survives a crash from here on.
+    kLater,      ///< The store fails: try again.
+    kMalformed,  ///< It is no document.
+    kTooOld,     ///< It is older than what the store keeps.
+    kTooNew,     ///< It is of a time that has not come.
+    kConflict,   ///< Its key, or a stack's id, stands for something else already.
+  };
+  What what = What::kTaken;
+  std::string why;  ///< Unless it was taken: a clause.
+};
+
+class Collector {
+ public:
+  struct Limits {
+    std::int64_t keep_seconds = std::int64_t{90} * 86'400;
+    std::int64_t ahead_seconds = 86'400;
+    std::size_t most_waiting = 48;
+    std::size_t most_waiting_bytes = std::size_t{64} << 20;
+    std::function<std::int64_t()> now;  ///< Unix seconds.
+  };
+
+  Collector(std::unique_ptr<Store> store, Limits limits);
+  /// Writes what waits.
+  ~Collector();
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+
+  // All functions: threads: any.
+
+  /// Makes room for a document of so many bytes; false if too many wait. Released by release().
+  [[nodiscard]] bool reserve(std::size_t bytes);
+  void release(std::size_t bytes);
+  /// Returns once the store has it for good, or has refused it and counted that.
+  [[nodiscard]] Verdict take(std::string packed);
+  /// Counts a document that was refused unread. The store is told within a second or with the next
+  /// document.
+  void count_refusal(const std::string& reason);
+
+ private:
+  struct Job {
+    std::string packed;
+    std::promise<Verdict> verdict;
+  };
+
+  void work();
+  void write(std::deque<Job>& jobs);
+  [[nodiscard]] Verdict check(const Parcel& parcel) const;
+  void put(std::vector<Document>& documents, std::vector<std::promise<Verdict>>& waiting);
+  void finish(std::promise<Verdict>& waiting, Verdict verdict);
+  void write_refusals();
+
+  std::unique_ptr<Store> store_;
+  Limits limits_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  std::map<std::string, std::uint64_t> refusals_;
+  std::size_t reserved_ = 0, reserved_bytes_ = 0;
+  bool ends_ = false;
+  std::thread writer_;  ///< Last: it uses all of the above.
+};
+
+}  // namespace geiger::fleet

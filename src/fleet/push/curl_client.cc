@@ -1,0 +1,131 @@
+// The module libgeiger-push.so: all of geiger that needs libcurl.
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "fleet/push/http_client.h"
+
+namespace geiger::fleet {
+namespace {
+
+constexpr long kConnectSeconds = 10;
+constexpr long kWholeSeconds = 60;
+/// Slower than this for so long is as good as nothing.
+constexpr long kLeastBytesPerSecond = 100;
+constexpr long kSlowSeconds = 20;
+constexpr std::size_t kMostLine = 200;
+
+struct CleanUp {
+  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+
+std::size_t keep_line(const char* data, std::size_t size, std::size_t count, void* line) {
+  std::string& kept = *static_cast<std::string*>(line);
+  kept.append(data, std::min(size * count, kMostLine - std::min(kMostLine, kept.size())));
+  return size * count;
+}
+
+int ask_whether_it_stops(void* stops, curl_off_t /*to_receive*/, curl_off_t /*received*/,
+                         curl_off_t /*to_send*/, curl_off_t /*sent*/) {
+  const auto& ask = *static_cast<std::function<bool()>*>(stops);
+  return ask && ask() ? 1 : 0;
+}
+
+class CurlClient final : public HttpClient {
+ public:
+  CurlClient(std::string url, std::function<bool()> stops)
+      : url_(std::move(url)), stops_(std::move(stops)), handle_(curl_easy_init()) {}
+
+  HttpAnswer request(const std::string& token, std::optional<std::string_view> body) override {
+    HttpAnswer answer;
+    if (handle_ == nullptr) {
+      answer.problem = "libcurl cannot be set up";
+      return answer;
+    }
+    curl_easy_reset(handle_.get());
+    const auto headers = headers_of(token);
+    set_up(headers.get(), body, answer.line);
+    std::array<char, CURL_ERROR_SIZE> problem{};
+    curl_easy_setopt(handle_.get(), CURLOPT_ERRORBUFFER, problem.data());
+    const CURLcode code = curl_easy_perform(handle_.get());
+    curl_easy_setopt(handle_.get(), CURLOPT_ERRORBUFFER, nullptr);
+    if (code != CURLE_OK) {
+      answer.problem = problem[0] != '\0' ? problem.data() : curl_easy_strerror(code);
+      return answer;
+    }
+    read_answer(answer);
+    return answer;
+  }
+
+ private:
+  using Headers = std::unique_ptr<curl_slist, CleanUp>;
+
+  static Headers headers_of(const std::string& token) {
+    // Without a question whether the body is wanted: it is small, and the answer costs a journey.
+    Headers headers(curl_slist_append(nullptr, "Expect:"));
+    curl_slist_append(headers.get(), "Content-Type: application/octet-stream");
+    if (!token.empty()) {
+      curl_slist_append(headers.get(), ("Authorization: Bearer " + token).c_str());
+    }
+    return headers;
+  }
+
+  void set_up(curl_slist* headers, std::optional<std::string_view> body, std::string& line) {
+    CURL* const handle = handle_.get();
+    curl_easy_setopt(handle, CURLOPT_URL, url_.c_str());
+    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(handle, CURLOPT_USERAGENT, "geiger/" GEIGER_VERSION);
+    curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 2L);
+    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+    curl_easy_setopt(handle, CURLOPT_TIMEOUT, kWholeSeconds);
+    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, kLeastBytesPerSecond);
+    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
+    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &keep_line);
+    curl_easy_setopt(handle, CURLOPT_WRITEDATA, &line);
+    curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &ask_whether_it_stops);
+    curl_easy_setopt(handle, CURLOPT_XFERINFODATA, &stops_);
+    if (!body) return;
+    curl_easy_setopt(handle, CURLOPT_POST, 1L);
+    curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body->data());
+    curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));
+  }
+
+  void read_answer(HttpAnswer& answer) {
+    curl_easy_getinfo(handle_.get(), CURLINFO_RESPONSE_CODE, &answer.status);
+    if (const auto end = answer.line.find_first_of("\r\n"); end != std::string::npos) {
+      answer.line.resize(end);
+    }
+    curl_header* date = nullptr;
+    if (curl_easy_header(handle_.get(), "Date", 0, CURLH_HEADER, -1, &date) == CURLHE_OK) {
+      const time_t time = curl_getdate(date->value, nullptr);
+      if (time > 0) answer.date = time;
+    }
+    curl_off_t wait = 0;
+    const bool waits =
+        curl_easy_getinfo(handle_.get(), CURLINFO_RETRY_AFTER, &wait) == CURLE_OK && wait > 0;
+    if (waits) answer.retry_after = wait;
+  }
+
+  std::string url_;
+  std::function<bool()> stops_;
+  std::unique_ptr<CURL, CleanUp> handle_;
+};
+
+}  // namespace
+}  // namespace geiger::fleet
+
+geiger::fleet::HttpClient* geiger_make_http_client(const std::string* url,
+                                                   std::function<bool()>* stops) {
+  static const CURLcode is_set_up = curl_global_init(CURL_GLOBAL_DEFAULT);
+  static_cast<void>(is_set_up);
+  return new geiger::fleet::CurlClient(*url, std::move(*stops));
+}

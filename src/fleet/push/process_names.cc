@@ -1,0 +1,99 @@
+#include "fleet/push/process_names.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "fleet/document/limits.h"
+
+namespace geiger::fleet {
+namespace {
+
+/// The first digits of a build id tell builds apart.
+constexpr std::size_t kBuildDigits = 12;
+constexpr std::size_t kMostEnvironment = std::size_t{1} << 20;
+
+/// "%2C" is a comma.
+std::string percent_decoded(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned byte = 0;
+    const char* const digits = text.data() + i + 1;
+    const bool is_escape = text[i] == '%' && i + 2 < text.size() &&
+                           std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+    plain.push_back(is_escape ? static_cast<char>(byte) : text[i]);
+    if (is_escape) i += 2;
+  }
+  return plain;
+}
+
+std::string attribute(std::string_view attributes, std::string_view name) {
+  while (!attributes.empty()) {
+    const std::size_t end = std::min(attributes.find(','), attributes.size());
+    const std::string_view pair = attributes.substr(0, end);
+    const std::size_t equals = pair.find('=');
+    if (equals != std::string_view::npos && pair.substr(0, equals) == name) {
+      return percent_decoded(pair.substr(equals + 1));
+    }
+    attributes.remove_prefix(std::min(end + 1, attributes.size()));
+  }
+  return {};
+}
+
+/// Of a process id that may be another process's by now: the executable must be the same.
+std::string environment_of(const profile::Process& process) {
+  const std::string directory = "/proc/" + std::to_string(process.pid);
+  std::error_code error;
+  const auto executable = std::filesystem::read_symlink(directory + "/exe", error);
+  if (error || executable != process.executable) return {};
+  std::ifstream stream(directory + "/environ", std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(stream), {});
+  if (text.size() > kMostEnvironment) text.resize(kMostEnvironment);
+  return text;
+}
+
+std::string first_valid(std::initializer_list<std::string> names) {
+  const auto* const found =
+      std::ranges::find_if(names, [](const std::string& name) { return !problem_with_name(name); });
+  return found == names.end() ? "unknown" : *found;
+}
+
+}  // namespace
+
+ProcessNames names_in_environment(std::string_view environment) {
+  constexpr std::string_view kService = "OTEL_SERVICE_NAME=";
+  constexpr std::string_view kAttributes = "OTEL_RESOURCE_ATTRIBUTES=";
+  ProcessNames names;
+  std::string in_attributes;
+  while (!environment.empty()) {
+    const std::size_t end = std::min(environment.find('\0'), environment.size());
+    const std::string_view variable = environment.substr(0, end);
+    if (variable.starts_with(kService)) names.service = variable.substr(kService.size());
+    if (variable.starts_with(kAttributes)) {
+      in_attributes = attribute(variable.substr(kAttributes.size()), "service.name");
+      names.version = attribute(variable.substr(kAttributes.size()), "service.version");
+    }
+    environment.remove_prefix(std::min(end + 1, environment.size()));
+  }
+  if (names.service.empty()) names.service = in_attributes;
+  return names;
+}
+
+ProcessNames names_of(const profile::Recording& recording, const profile::Process& process,
+                      const ProcessNames& given) {
+  ProcessNames said;
+  if (given.service.empty() || given.version.empty()) {
+    said = names_in_environment(environment_of(process));
+  }
+  std::string build;
+  for (const profile::Module& module : recording.modules) {
+    if (module.path == process.executable) build = module.build_id.substr(0, kBuildDigits);
+  }
+  const std::string file = std::filesystem::path(process.executable).filename();
+  return {first_valid({given.service, said.service, file}),
+          first_valid({given.version, said.version, build})};
+}
+
+}  // namespace geiger::fleet

@@ -1,0 +1,50 @@
+#include "fleet/push/sender.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "base/clock.h"
+
+namespace geiger::fleet {
+
+void Sender::note_time(const std::optional<std::int64_t>& sink_time) {
+  if (!sink_time) return;
+  constexpr std::int64_t kPerMilli = 1'000'000, kMillis = 1000;
+  const auto here = static_cast<std::int64_t>(base::realtime_now()) / kPerMilli;
+  // The sink tells whole seconds: on average it is half of one later.
+  skew_ms_ = here - (*sink_time * kMillis + kMillis / 2);
+}
+
+void Sender::ask_time() { note_time(sink_.time()); }
+
+bool Sender::send(Clock::time_point now, const std::function<bool()>& stops) {
+  if (put_off_to_ && now < *put_off_to_) return spool_.waiting() == 0;
+  put_off_to_.reset();
+  std::string name;
+  while (const auto next = spool_.next(name)) {
+    if (stops()) return false;
+    name = *next;
+    const auto packed = spool_.read(name);
+    const Delivery delivery = packed.has_value()
+                                  ? sink_.send(packed.value())
+                                  : Delivery{Delivery::What::kRefused, packed.reason(), {}, {}};
+    note_time(delivery.sink_time);
+    if (delivery.what == Delivery::What::kLater) {
+      const auto wait = backoff_.next(delivery.retry_after);
+      put_off_to_ = now + wait;
+      log_(fmt::format("not sent: {}; again in {} s, {} waiting", delivery.why,
+                       (wait.count() + 999) / 1000, spool_.waiting()));
+      return false;
+    }
+    backoff_.reset();
+    if (delivery.what == Delivery::What::kTaken) {
+      spool_.remove(name);
+    } else if (const auto refused = spool_.refuse(name, delivery.why); !refused.has_value()) {
+      log_(refused.reason());  // It stays, and is offered again.
+    }
+  }
+  return spool_.waiting() == 0;
+}
+
+}  // namespace geiger::fleet

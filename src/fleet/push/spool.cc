@@ -1,0 +1,187 @@
+#include "fleet/push/spool.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "fleet/document/ids.h"
+#include "fleet/push/durable_file.h"
+
+namespace geiger::fleet {
+namespace {
+
+constexpr std::string_view kDocumentEnd = ".doc", kGapEnd = ".gap";
+
+bool is_gap(std::string_view name) { return name.ends_with(kGapEnd); }
+
+/// Times of ten digits, so that the order of names is that of times.
+std::string timed_name(std::int64_t time, std::uint64_t process, std::string_view rest,
+                       std::string_view end) {
+  return fmt::format("{:010}-{:016x}-{:016x}{}", time, process, hash_of(rest), end);
+}
+
+std::string gap_name(const GapRow& gap) {
+  return timed_name(gap.first, gap.process, gap.host, kGapEnd);
+}
+
+}  // namespace
+
+std::string Spool::name_of(const Key& key) {
+  return timed_name(key.started, key.process, key.service + '\0' + key.version + '\0' + key.host,
+                    kDocumentEnd);
+}
+
+base::Outcome<Spool> Spool::open(const std::string& path, Bytes most, Log log) {
+  Spool spool(path, most, std::move(log));
+  for (const std::string& directory :
+       {path, spool.waiting_path(), spool.refused_path(), spool.state_directory()}) {
+    const auto made = make_directory(directory);
+    if (!made.has_value()) return made.failure();
+  }
+  const std::string lock = path + "/lock";
+  spool.lock_ = base::UniqueFd(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!spool.lock_.is_open()) return base::Failure{lock + ": " + std::strerror(errno)};
+  if (flock(spool.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    return base::Failure{path + ": another process uses it; give each agent its own with --spool"};
+  }
+  remove_temporary(spool.state_directory());
+  spool.read_names(spool.waiting_path(), spool.waiting_);
+  spool.read_names(spool.refused_path(), spool.refused_);
+  return spool;
+}
+
+void Spool::read_names(const std::string& directory, Files& files) {
+  remove_temporary(directory);
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code gone;
+    const Bytes size = entry->file_size(gone);
+    if (gone) continue;
+    files[entry->path().filename()] = size;
+    bytes_ += size;
+  }
+}
+
+base::Outcome<void> Spool::put(const Key& key, std::string_view packed) {
+  const std::string name = name_of(key);
+  if (waiting_.contains(name)) {
+    const auto known = read(name);
+    if (!known.has_value()) return known.failure();
+    if (known.value() == packed) return {};
+    return base::Failure{waiting_path() + "/" + name + ": it is there with other contents"};
+  }
+  const auto room = make_room(packed.size());
+  if (!room.has_value()) return room.failure();
+  const auto written = write_durably(waiting_path(), name, packed);
+  if (!written.has_value()) return written.failure();
+  waiting_[name] = packed.size();
+  bytes_ += packed.size();
+  return {};
+}
+
+base::Outcome<void> Spool::put(const GapRow& gap) {
+  GapRow whole = gap;
+  for (const auto& [name, size] : waiting_) {
+    if (!is_gap(name)) continue;
+    const auto bytes = read(name);
+    if (!bytes.has_value()) continue;
+    const auto parcel = open_parcel(bytes.value());
+    const auto* known = parcel.has_value() ? std::get_if<GapRow>(&parcel.value()) : nullptr;
+    const bool is_continued = known != nullptr && known->host == gap.host &&
+                              known->process == gap.process && known->reason == gap.reason &&
+                              known->first <= gap.first && known->last >= gap.first;
+    if (!is_continued) continue;
+    whole.first = known->first;
+    whole.last = std::max(known->last, gap.last);
+    break;
+  }
+  const std::string name = gap_name(whole);
+  const std::string packed = pack(whole);
+  const auto written = write_durably(waiting_path(), name, packed);
+  if (!written.has_value()) return written.failure();
+  bytes_ += packed.size() - std::exchange(waiting_[name], packed.size());
+  return {};
+}
+
+std::optional<std::string> Spool::next(const std::string& after) const {
+  const auto found = waiting_.upper_bound(after);
+  return found == waiting_.end() ? std::nullopt : std::optional(found->first);
+}
+
+base::Outcome<std::string> Spool::read(const std::string& name) const {
+  return read_whole(waiting_path() + "/" + name, kMostPackedBytes);
+}
+
+void Spool::remove(const std::string& name) { erase(waiting_path(), waiting_, name); }
+
+/// A name that stays is sent again, and known to the sink.
+void Spool::erase(const std::string& directory, Files& files, const std::string& name) {
+  unlink((directory + "/" + name).c_str());
+  const auto found = files.find(name);
+  if (found == files.end()) return;
+  bytes_ -= found->second;
+  files.erase(found);
+}
+
+base::Outcome<void> Spool::refuse(const std::string& name, const std::string& why) {
+  log_(name + " was refused: " + why);
+  const auto told = tell_gap(name, "refused: " + why);
+  if (!told.has_value()) return told.failure();
+  const auto moved = rename_durably(waiting_path() + "/" + name, refused_path() + "/" + name);
+  if (!moved.has_value()) return moved.failure();
+  const Bytes size = waiting_[name];
+  waiting_.erase(name);
+  bytes_ -= std::exchange(refused_[name], size);  // What was refused twice is there once.
+  return {};
+}
+
+/// Before it goes, so that a crash in between loses nothing silently. A gap that is lost itself
+/// leaves none.
+base::Outcome<void> Spool::tell_gap(const std::string& name, const std::string& reason) {
+  if (is_gap(name)) return {};
+  const auto bytes = read(name);
+  const auto parcel = bytes.has_value() ? open_parcel(bytes.value())
+                                        : base::Outcome<Parcel>(base::Failure{bytes.reason()});
+  if (!parcel.has_value()) {
+    log_(name + " cannot be read, and is lost: " + parcel.reason());
+    return {};
+  }
+  const auto* document = std::get_if<Document>(&parcel.value());
+  return document != nullptr ? put(gap_of(document->window, reason)) : base::Outcome<void>();
+}
+
+base::Outcome<void> Spool::make_room(Bytes bytes) {
+  if (bytes > most_) return base::Failure{path_ + ": a document is larger than the whole spool"};
+  while (bytes_ + bytes > most_) {
+    const auto done = give_up_oldest();
+    if (!done.has_value()) return done.failure();
+  }
+  return {};
+}
+
+base::Outcome<void> Spool::give_up_oldest() {
+  if (!refused_.empty()) {
+    const std::string name = refused_.begin()->first;
+    log_(name + " was refused before and goes: the spool is full");
+    erase(refused_path(), refused_, name);
+    return {};
+  }
+  const auto oldest =
+      std::ranges::find_if(waiting_, [](const auto& file) { return !is_gap(file.first); });
+  const std::string name = oldest != waiting_.end() ? oldest->first : waiting_.begin()->first;
+  log_(name + " goes before it was sent: the spool is full");
+  const auto told = tell_gap(name, "spool full");
+  if (!told.has_value()) return told.failure();
+  remove(name);
+  return {};
+}
+
+}  // namespace geiger::fleet
