@@ -121,12 +121,15 @@ Registers leave(const Registers& start, const StackBounds& bounds, const Address
   stack.enter(start.sp);
   Rules rules;
   Registers at = start;
+  bool is_sp_bound = false;  // See step_by_rule().
   for (int i = 0; i < kMostFrames; ++i) {
     if (!one.holds(at.ip - 1) && !other.holds(at.ip - 1)) return at;
     const Rule rule = rules.find(at.ip - 1);
-    const bool stepped = rule.kind() == Rule::Kind::kStep ? step_by_rule(at, rule, stack)
-                                                          : step_by_frame_pointer(at, stack);
+    const bool has_rule = rule.kind() == Rule::Kind::kStep;
+    const bool stepped =
+        has_rule ? step_by_rule(at, rule, stack, is_sp_bound) : step_by_frame_pointer(at, stack);
     if (!stepped || rule.is_signal_frame()) break;
+    is_sp_bound = !machine::kPushesReturnAddress && !has_rule;
   }
   return start;
 }
