@@ -79,11 +79,18 @@ class FleetPush(unittest.TestCase):
         return program
 
     @contextlib.contextmanager
-    def collector(self, *options, prefix=()):
-        """Its URL."""
+    def collector(self, *options, shift=None):
+        """Its URL. `shift`: of its clock."""
+        environment = dict(os.environ)
+        if shift:
+            library = harness.LIBRARIES / "faketime" / "libfaketimeMT.so.1"
+            if not library.exists():
+                self.skipTest("faketime is not installed")
+            environment.update(LD_PRELOAD=str(library), FAKETIME=shift)
         process = subprocess.Popen(
-            [*prefix, GEIGER, "collect", "--store", self.store, "--listen", "127.0.0.1:0",
-             "--token-file", self.tokens, *options], stdout=subprocess.PIPE, text=True)
+            [GEIGER, "collect", "--store", self.store, "--listen", "127.0.0.1:0",
+             "--token-file", self.tokens, *options], stdout=subprocess.PIPE, text=True,
+            env=environment)
         try:
             yield process.stdout.readline().split()[0]
         finally:
@@ -91,12 +98,12 @@ class FleetPush(unittest.TestCase):
             self.assertEqual(process.wait(PATIENCE), 0)
             process.stdout.close()
 
-    def agent_command(self, to, *options, spool="spool"):
+    def agent_command(self, to, *options, spool="spool", grid="1s"):
         return [GEIGER, "agent", "--to", to, "--watch", self.traces, "--spool", self.path(spool),
-                "--grid", "1s", "--host", "web-1", *options]
+                "--grid", grid, "--host", "web-1", *options]
 
-    def agent(self, to, *options, prefix=(), spool="spool"):
-        return subprocess.run([*prefix, *self.agent_command(to, "--once", *options, spool=spool)],
+    def agent(self, to, *options, prefix=(), **where):
+        return subprocess.run([*prefix, *self.agent_command(to, "--once", *options, **where)],
                               capture_output=True, text=True, timeout=PATIENCE,
                               env=self.environment())
 
@@ -116,7 +123,7 @@ class FleetPush(unittest.TestCase):
             "SELECT SUM(samples), SUM(exact_bytes), (SELECT SUM(allocated) FROM window_counts) "
             "FROM windows")
         self.assertEqual((samples, counted), (process["samples"], process["samples"]))
-        self.assertEqual(exact, process["exact_bytes"])
+        self.assertEqual(exact, process["exact"]["bytes"])
         self.assertEqual(self.rows("SELECT * FROM gaps"), [])
         sequences = [row[0] for row in self.rows("SELECT sequence FROM windows ORDER BY started")]
         self.assertEqual(sequences, list(range(len(sequences))))
@@ -125,11 +132,11 @@ class FleetPush(unittest.TestCase):
         harness.require("strace")
         program, kills = self.program(), 0
         with self.collector() as url:
-            for call in ("fsync", "rename", "unlink", "sendto", "fsync"):
+            for call in ("fsync", "rename", "unlink", "sendto"):
                 for step in range(1, 40):
                     program.allocate()
                     killed = self.agent(url, prefix=[
-                        "strace", "-f", "--seccomp-bpf", "-qqq", "-o", "/dev/null", "-e",
+                        "strace", "-qqq", "-o", "/dev/null", "-e",
                         f"trace={call}", "-e", f"inject={call}:signal=KILL:when={step}"])
                     if killed.returncode == 0:
                         break
@@ -141,7 +148,7 @@ class FleetPush(unittest.TestCase):
             program.end()
             done = self.agent(url)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertGreater(kills, 12)
+        self.assertGreaterEqual(kills, 10)
         self.assert_all_there()
         self.assertEqual(self.rows("SELECT DISTINCT service, version, host FROM windows"),
                          [("shop", "1,1", "web-1")])
@@ -202,7 +209,9 @@ class FleetPush(unittest.TestCase):
             filler = os.path.join(place, "filler")
             with self.collector() as url:
                 self.assertEqual(self.agent(url, spool="small").returncode, 0)
-                pathlib.Path(filler).write_bytes(bytes(40 << 10))
+                with contextlib.suppress(OSError), open(filler, "wb", 0) as file:
+                    while True:
+                        file.write(bytes(4096))
                 program.allocate(30000)
                 done = self.agent(url, spool="small")
                 self.assertIn("No space left on device; the next window will have it", done.stderr)
@@ -261,7 +270,8 @@ class FleetPush(unittest.TestCase):
             self.assertRegex(answer.getheader("Date"), r"^\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT$")
             self.assertEqual(self.post(url, document)[0], 200)  # Known.
             self.assertEqual(self.post(url, b"nonsense")[0], 400)
-            self.assertEqual(self.post(url, bytes((8 << 20) + 1))[0], 413)
+            # Only said to be so large: it is not read.
+            self.assertEqual(self.post(url, b"", **{"Content-Length": str((8 << 20) + 1)})[0], 413)
             self.assertEqual(self.post(url, document, token="a-token-of-nobody")[0], 401)
             self.assertEqual(self.post(url, document, method="PUT")[0], 405)
             self.assertEqual(self.post(url, document, method="GET")[0], 200)
@@ -277,39 +287,37 @@ class FleetPush(unittest.TestCase):
 
     def test_other_times_and_contents(self):
         """Of one trace, pushed under other conditions: the key is the same, the contents differ."""
-        harness.require("faketime")
         program = self.program()
         program.allocate(1000)
         with self.collector() as url:
-            self.assertEqual(self.agent(url, spool="one").returncode, 0)
+            self.assertEqual(self.agent(url, spool="one", grid="1h").returncode, 0)
             program.allocate(1000)
-            done = self.agent(url, "--grid", "1h", spool="two")
-            program.allocate(1000)
-            again = self.agent(url, "--grid", "1h", spool="three")
+            done = self.agent(url, spool="two", grid="1h")
             program.end()
-        self.assertIn("refused: 409 its window is there with other contents",
-                      done.stderr + again.stderr)
-        refused = [len(os.listdir(self.path(f"{name}/refused"))) for name in ("two", "three")]
-        self.assertIn(1, refused)
-        self.assertEqual(dict(self.rows("SELECT reason, documents FROM refusals"))["conflict"], 1)
+        self.assertIn("was refused: 409 its window is there with other contents", done.stderr)
+        self.assertEqual(len(os.listdir(self.path("two/refused"))), 1)
+        self.assertEqual(self.rows("SELECT reason, documents FROM refusals"), [("conflict", 1)])
+        self.assertEqual(len(self.rows("SELECT * FROM gaps WHERE reason LIKE 'refused: 409%'")), 0)
+        # The gap waits for the next time.
+        with self.collector() as url:
+            self.agent(url, spool="two", grid="1h")
         self.assertEqual(len(self.rows("SELECT * FROM gaps WHERE reason LIKE 'refused: 409%'")), 1)
 
     def test_too_old_and_too_new(self):
         document = self.captured()
         for shift, what in (("+100d", "too old"), ("-3d", "too new")):
-            with self.collector(prefix=["faketime", "-f", shift]) as url:
+            with self.collector(shift=shift) as url:
                 self.assertEqual(self.post(url, document)[0], 422)
             self.assertEqual(dict(self.rows("SELECT reason, documents FROM refusals"))[what], 1)
         self.assertEqual(self.rows("SELECT COUNT(*) FROM windows"), [(0,)])
 
     def test_clock_off_by_two_hours(self):
         """The document has the collector's time, and keeps by how much the host's was off."""
-        harness.require("faketime")
         program = self.program()
         program.allocate()
         started = time.time()
         for shift in ("+2h", "-2h"):
-            with self.collector(prefix=["faketime", "-f", shift]) as url:
+            with self.collector(shift=shift) as url:
                 done = self.agent(url, spool=shift)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
         windows = self.rows("SELECT started, skew_ms FROM windows ORDER BY started")
@@ -333,7 +341,8 @@ class FleetPush(unittest.TestCase):
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
-            do_GET = do_POST if False else lambda self: self.send_error(404)
+            def do_GET(self):
+                self.send_error(404)
 
             def log_message(self, *_):
                 pass
