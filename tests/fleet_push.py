@@ -365,10 +365,18 @@ class FleetPush(unittest.TestCase):
     def test_200_at_once(self):
         """All are kept in the end; those that do not fit are told to come back."""
         document = self.captured()
+
+        def post(url):
+            try:
+                return self.post(url, document)[0]
+            except ConnectionError:  # No room in the queue of connections; agents come back, too.
+                return 0
+
         with self.collector() as url, concurrent.futures.ThreadPoolExecutor(200) as pool:
-            answers = list(pool.map(lambda _: self.post(url, document)[0], range(200)))
-        self.assertLessEqual(set(answers), {200, 429})
-        self.assertIn(200, answers)
+            answers = list(pool.map(lambda _: post(url), range(200)))
+            self.assertEqual(post(url), 200)
+        self.assertLessEqual(set(answers), {0, 200, 429})
+        self.assertGreater(answers.count(200), 20)
         self.assertEqual(self.rows("SELECT COUNT(*) FROM windows"), [(1,)])
 
     def test_hostile_bytes(self):
