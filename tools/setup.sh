@@ -14,7 +14,7 @@ set -eu
 build='g++ cmake ninja-build binutils pkg-config libcli11-dev libfmt-dev libboost-math-dev
   libdw-dev libelf-dev libcpp-httplib-dev libncurses-dev libprotozero-dev libsimdjson-dev
   libsqlite3-dev libxxhash-dev libzstd-dev llvm-14-dev robin-map-dev zlib1g-dev systemtap-sdt-dev
-  liblttng-ust-dev scdoc libzydis-dev'
+  liblttng-ust-dev scdoc libzydis-dev libcurl4-openssl-dev'
 test='python3 python3-jsonschema libgtest-dev libgmock-dev nlohmann-json3-dev procps util-linux
   gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler strace valgrind gdb clang
   git perl golang-go sqlite3 postgresql redis-server redis-tools nginx-light libjemalloc2 libjemalloc-dev

@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+"""Agents and collectors: whatever fails in between, a store has what the traces have, once.
+
+usage: GEIGER_BUILD_DIR=BUILD fleet_push.py [TEST...]
+"""
+import concurrent.futures
+import contextlib
+import http.client
+import http.server
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import harness
+
+GEIGER = str(harness.BUILD / "bin" / "geiger")
+PATIENCE = 30  # seconds; only what hangs takes that long
+TOKENS = ("a-token-of-the-first-host", "a-token-of-the-second-host")
+DEMO = """
+import sys
+kept = []
+for line in sys.stdin:
+    kept += [bytes(200 + i % 3000) for i in range(int(line))]
+    del kept[::3]
+    print("ok", flush=True)
+"""
+
+
+class Program:
+    """A program that allocates when it is told to, recorded into a directory."""
+
+    def __init__(self, traces):
+        environment = harness.environment([], {
+            "LD_PRELOAD": str(harness.preload_entry()), "GEIGER_DIR": traces,
+            "GEIGER_INTERVAL": "16384", "OTEL_SERVICE_NAME": "shop",
+            "OTEL_RESOURCE_ATTRIBUTES": "a=b,service.version=1%2C1"})
+        self.process = subprocess.Popen(["/usr/bin/python3", "-c", DEMO], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, env=environment)
+        self.allocate(100)
+
+    def allocate(self, objects=3000):
+        self.process.stdin.write(f"{objects}\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "ok\n"
+
+    def end(self):
+        self.process.communicate(timeout=PATIENCE)
+
+
+class FleetPush(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="fleet-push-")
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.store = self.path("fleet.db")
+        self.traces = self.path("traces")
+        os.mkdir(self.traces)
+        self.tokens = self.path("tokens")
+        self.write_tokens(TOKENS)
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def write_tokens(self, tokens):
+        pathlib.Path(self.tokens).write_text("# hosts\n" + "".join(f"{token}\n" for token in tokens))
+        os.chmod(self.tokens, 0o600)
+
+    def program(self):
+        program = Program(self.traces)
+        self.addCleanup(program.process.kill)
+        return program
+
+    @contextlib.contextmanager
+    def collector(self, *options, shift=None):
+        """Its URL. `shift`: of its clock."""
+        environment = dict(os.environ)
+        if shift:
+            library = harness.LIBRARIES / "faketime" / "libfaketimeMT.so.1"
+            if not library.exists():
+                self.skipTest("faketime is not installed")
+            environment.update(LD_PRELOAD=str(library), FAKETIME=shift)
+        process = subprocess.Popen(
+            [GEIGER, "collect", "--store", self.store, "--listen", "127.0.0.1:0",
+             "--token-file", self.tokens, *options], stdout=subprocess.PIPE, text=True,
+            env=environment)
+        try:
+            yield process.stdout.readline().split()[0]
+        finally:
+            process.terminate()
+            self.assertEqual(process.wait(PATIENCE), 0)
+            process.stdout.close()
+
+    def agent_command(self, to, *options, spool="spool", grid="1s"):
+        return [GEIGER, "agent", "--to", to, "--watch", self.traces, "--spool", self.path(spool),
+                "--grid", grid, "--host", "web-1", *options]
+
+    def agent(self, to, *options, prefix=(), **where):
+        return subprocess.run([*prefix, *self.agent_command(to, "--once", *options, **where)],
+                              capture_output=True, text=True, timeout=PATIENCE,
+                              env=self.environment())
+
+    def environment(self):
+        return {**os.environ, "GEIGER_TOKEN_FILE": self.tokens}
+
+    def rows(self, query):
+        with contextlib.closing(sqlite3.connect(self.store)) as database:
+            return database.execute(query).fetchall()
+
+    def assert_all_there(self):
+        """The store has what the traces have, to the sample and to the byte."""
+        told = subprocess.run([GEIGER, "summary", "--json", self.traces], capture_output=True,
+                              text=True, check=True).stdout
+        (process,) = json.loads(told)["processes"]
+        ((samples, exact, counted),) = self.rows(
+            "SELECT SUM(samples), SUM(exact_bytes), (SELECT SUM(allocated) FROM window_counts) "
+            "FROM windows")
+        self.assertEqual((samples, counted), (process["samples"], process["samples"]))
+        self.assertEqual(exact, process["exact"]["bytes"])
+        self.assertEqual(self.rows("SELECT * FROM gaps"), [])
+        sequences = [row[0] for row in self.rows("SELECT sequence FROM windows ORDER BY started")]
+        self.assertEqual(sequences, list(range(len(sequences))))
+
+    def test_killed_at_every_step(self):
+        harness.require("strace")
+        program, kills = self.program(), 0
+        with self.collector() as url:
+            for call in ("fsync", "rename", "unlink", "sendto"):
+                for step in range(1, 40):
+                    program.allocate()
+                    killed = self.agent(url, prefix=[
+                        "strace", "-qqq", "-o", "/dev/null", "-e",
+                        f"trace={call}", "-e", f"inject={call}:signal=KILL:when={step}"])
+                    if killed.returncode == 0:
+                        break
+                    self.assertIn(killed.returncode, (-9, 137), killed.stderr)
+                    kills += 1
+                    if step % 2:
+                        program.allocate()  # Else twice killed in a row.
+                        self.assertEqual(self.agent(url).returncode, 0)
+            program.end()
+            done = self.agent(url)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertGreaterEqual(kills, 10)
+        self.assert_all_there()
+        self.assertEqual(self.rows("SELECT DISTINCT service, version, host FROM windows"),
+                         [("shop", "1,1", "web-1")])
+
+    def test_agent_that_goes_on(self):
+        """Windows on the grid; killed in between, and ended by SIGTERM."""
+        program = self.program()
+        with self.collector() as url:
+            for end in (signal.SIGKILL, signal.SIGTERM):
+                agent = subprocess.Popen(self.agent_command(url), env=self.environment())
+                for _ in range(5):
+                    program.allocate()
+                    time.sleep(0.5)
+                agent.send_signal(end)
+                self.assertEqual(agent.wait(PATIENCE), 0 if end == signal.SIGTERM else -9)
+            self.assertEqual(os.listdir(self.path("spool/waiting")), [])
+            program.end()
+            self.assertEqual(self.agent(url).returncode, 0)
+        self.assert_all_there()
+        self.assertGreater(len(self.rows("SELECT 1 FROM windows")), 4)
+
+    def test_store_is_down_and_back(self):
+        program = self.program()
+        for _ in range(4):
+            program.allocate()
+            done = self.agent("http://127.0.0.1:9/")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("not sent", done.stderr)
+        program.end()
+        with self.collector() as url:
+            self.assertEqual(self.agent(url).returncode, 0)
+        self.assert_all_there()
+
+    def test_collector_killed(self):
+        """What it answered with 200 is there."""
+        program = self.program()
+        for _ in range(6):
+            program.allocate()
+            collector = subprocess.Popen(
+                [GEIGER, "collect", "--store", self.store, "--listen", "127.0.0.1:0",
+                 "--token-file", self.tokens], stdout=subprocess.PIPE, text=True)
+            url = collector.stdout.readline().split()[0]
+            self.assertEqual(self.agent(url).returncode, 0)
+            collector.kill()
+            collector.communicate()
+        program.end()
+        with self.collector() as url:
+            self.agent(url)
+        self.assert_all_there()
+
+    def test_disk_full(self):
+        place = self.path("small")
+        os.mkdir(place)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96k", "none", place]).returncode:
+            self.skipTest("mounting is not permitted")
+        try:
+            program = self.program()
+            filler = os.path.join(place, "filler")
+            with self.collector() as url:
+                self.assertEqual(self.agent(url, spool="small").returncode, 0)
+                with contextlib.suppress(OSError), open(filler, "wb", 0) as file:
+                    while True:
+                        file.write(bytes(4096))
+                program.allocate(30000)
+                done = self.agent(url, spool="small")
+                self.assertIn("No space left on device; the next window will have it", done.stderr)
+                os.remove(filler)
+                program.allocate()
+                program.end()
+                done = self.agent(url, spool="small")
+        finally:
+            subprocess.run(["umount", place], check=True)
+        self.assertEqual(done.stderr, "")
+        self.assert_all_there()
+
+    def test_spool_full(self):
+        program = self.program()
+        sent = 0
+        for _ in range(8):
+            program.allocate(20000)
+            done = self.agent("http://127.0.0.1:9/", "--spool-bytes", "60kB")
+            sent += 1
+        self.assertIn("goes before it was sent: the spool is full", done.stderr)
+        size = sum(file.stat().st_size for file in pathlib.Path(self.path("spool/waiting")).iterdir())
+        self.assertLessEqual(size, 61_000)
+        program.end()
+        with self.collector() as url:
+            self.assertEqual(self.agent(url).returncode, 0)
+        ((first, last, reason),) = self.rows("SELECT first, last, reason FROM gaps")
+        self.assertEqual(reason, "spool full")
+        sequences = [row[0] for row in self.rows("SELECT sequence FROM windows ORDER BY started")]
+        self.assertEqual(sequences, list(range(sequences[0], sequences[0] + len(sequences))))
+        self.assertGreater(sequences[0], 0)  # The oldest are missing, and only they.
+        self.assertLess(last, self.rows("SELECT MIN(started) FROM windows")[0][0] + 2)
+
+    def captured(self):
+        """A packed document, as an agent sends it."""
+        program = self.program()
+        program.allocate()
+        self.agent("http://127.0.0.1:9/", spool="captured")
+        (document,) = pathlib.Path(self.path("captured/waiting")).iterdir()
+        program.end()
+        return document.read_bytes()
+
+    def post(self, url, body, token=TOKENS[0], method="POST", **headers):
+        connection = http.client.HTTPConnection(url.split("/")[2], timeout=PATIENCE)
+        connection.request(method, "/", body, {"Content-Type": "application/octet-stream",
+                                               "Authorization": "Bearer " + token, **headers})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text, answer
+
+    def test_what_is_refused(self):
+        document = self.captured()
+        with self.collector("--keep-days", "1") as url:
+            status, _, answer = self.post(url, document)
+            self.assertEqual(status, 200)
+            self.assertRegex(answer.getheader("Date"), r"^\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT$")
+            self.assertEqual(self.post(url, document)[0], 200)  # Known.
+            self.assertEqual(self.post(url, b"nonsense")[0], 400)
+            # Only said to be so large: it is not read.
+            self.assertEqual(self.post(url, b"", **{"Content-Length": str((8 << 20) + 1)})[0], 413)
+            self.assertEqual(self.post(url, document, token="a-token-of-nobody")[0], 401)
+            self.assertEqual(self.post(url, document, method="PUT")[0], 405)
+            self.assertEqual(self.post(url, document, method="GET")[0], 200)
+            self.assertEqual(self.post(url, document, **{"Content-Encoding": "gzip"})[0], 415)
+            # Revoked without a restart.
+            self.write_tokens(TOKENS[1:])
+            self.assertEqual(self.post(url, document)[0], 401)
+            self.assertEqual(self.post(url, document, token=TOKENS[1])[0], 200)
+            self.assertEqual(self.post(url, None, token=TOKENS[1])[0], 400)
+        refusals = dict(self.rows("SELECT reason, documents FROM refusals"))
+        self.assertEqual(refusals, {"malformed": 2, "too large": 1, "no valid token": 2})
+        self.assertEqual(self.rows("SELECT COUNT(*) FROM windows"), [(1,)])
+
+    def test_other_times_and_contents(self):
+        """Of one trace, pushed under other conditions: the key is the same, the contents differ."""
+        program = self.program()
+        program.allocate(1000)
+        with self.collector() as url:
+            self.assertEqual(self.agent(url, spool="one", grid="1h").returncode, 0)
+            program.allocate(1000)
+            done = self.agent(url, spool="two", grid="1h")
+            program.end()
+        self.assertIn("was refused: 409 its window is there with other contents", done.stderr)
+        self.assertEqual(len(os.listdir(self.path("two/refused"))), 1)
+        self.assertEqual(self.rows("SELECT reason, documents FROM refusals"), [("conflict", 1)])
+        self.assertEqual(len(self.rows("SELECT * FROM gaps WHERE reason LIKE 'refused: 409%'")), 0)
+        # The gap waits for the next time.
+        with self.collector() as url:
+            self.agent(url, spool="two", grid="1h")
+        self.assertEqual(len(self.rows("SELECT * FROM gaps WHERE reason LIKE 'refused: 409%'")), 1)
+
+    def test_too_old_and_too_new(self):
+        document = self.captured()
+        for shift, what in (("+100d", "too old"), ("-3d", "too new")):
+            with self.collector(shift=shift) as url:
+                self.assertEqual(self.post(url, document)[0], 422)
+            self.assertEqual(dict(self.rows("SELECT reason, documents FROM refusals"))[what], 1)
+        self.assertEqual(self.rows("SELECT COUNT(*) FROM windows"), [(0,)])
+
+    def test_clock_off_by_two_hours(self):
+        """The document has the collector's time, and keeps by how much the host's was off."""
+        program = self.program()
+        program.allocate()
+        started = time.time()
+        for shift in ("+2h", "-2h"):
+            with self.collector(shift=shift) as url:
+                done = self.agent(url, spool=shift)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+        windows = self.rows("SELECT started, skew_ms FROM windows ORDER BY started")
+        program.end()
+        for (time_of, skew), hours in zip(windows, (-2, 2)):
+            self.assertAlmostEqual(time_of - started, hours * 3600, delta=30)
+            self.assertAlmostEqual(skew, -hours * 3_600_000, delta=2000)
+
+    def test_429_is_heeded(self):
+        """Retry-After is waited for, and nothing is sent before."""
+        times = []
+
+        class Busy(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                times.append(time.monotonic())
+                self.rfile.read(int(self.headers["Content-Length"]))
+                busy = len(times) == 1
+                self.send_response(429 if busy else 200)
+                if busy:
+                    self.send_header("Retry-After", "2")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def do_GET(self):
+                self.send_error(404)
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.HTTPServer(("127.0.0.1", 0), Busy)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        program = self.program()
+        program.end()
+        agent = subprocess.Popen(self.agent_command(f"http://127.0.0.1:{server.server_port}/"),
+                                 stderr=subprocess.PIPE, text=True, env=self.environment())
+        deadline = time.monotonic() + PATIENCE
+        while len(times) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        agent.terminate()
+        self.assertIn("not sent: 429", agent.communicate()[1])
+        self.assertGreaterEqual(times[1] - times[0], 2)
+
+    def test_200_at_once(self):
+        """All are kept in the end; those that do not fit are told to come back."""
+        document = self.captured()
+
+        def post(url):
+            try:
+                return self.post(url, document)[0]
+            except ConnectionError:  # No room in the queue of connections; agents come back, too.
+                return 0
+
+        with self.collector() as url, concurrent.futures.ThreadPoolExecutor(200) as pool:
+            answers = list(pool.map(lambda _: post(url), range(200)))
+            self.assertEqual(post(url), 200)
+        self.assertLessEqual(set(answers), {0, 200, 429})
+        self.assertGreater(answers.count(200), 20)
+        self.assertEqual(self.rows("SELECT COUNT(*) FROM windows"), [(1,)])
+
+    def test_hostile_bytes(self):
+        """Damaged documents are refused or are documents; the collector goes on."""
+        document, chance = self.captured(), random.Random(1)
+        with self.collector() as url:
+            for _ in range(150):
+                damaged = bytearray(document)
+                for _ in range(chance.randrange(1, 5)):
+                    damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+                damaged = damaged[:chance.randrange(len(damaged))] if chance.random() < 0.3 else damaged
+                self.assertIn(self.post(url, bytes(damaged))[0], (200, 400, 409, 422))
+            self.assertEqual(self.post(url, document)[0], 200)
+
+    def test_urls_and_files_of_tokens(self):
+        for to, why in (("http://collector.example/", "http:// is for this host only"),
+                        ("https://me:secret@collector.example/", "a URL does not carry secrets"),
+                        ("ftp://collector.example/", "https://HOST/PATH is expected")):
+            done = self.agent(to)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(why, done.stderr)
+        os.chmod(self.tokens, 0o644)
+        self.assertIn("every user can read it", self.agent("http://127.0.0.1:9/").stderr)
+        with_curl = subprocess.run(["ldd", GEIGER], capture_output=True, text=True).stdout
+        self.assertNotIn("curl", with_curl)
+
+
+if __name__ == "__main__":
+    unittest.main()
