@@ -19,7 +19,8 @@ struct FleetTotal {
       false;  ///< Fewer than kFewHosts: where hosts vary much, intervals miss too often.
 };
 
-/// From so many hosts on the interval keeps its level even if hosts vary by 100 %.
+/// From so many hosts on a 95 % interval covers at least .9 even if hosts vary by 100 %
+/// (docs/estimators.md).
 inline constexpr std::size_t kFewHosts = 30;
 
 /// Estimates the bytes that `exposure` in all had, of which `hosts` are a part drawn without regard
