@@ -162,7 +162,8 @@ Per usual_per(const std::vector<Side>& sides, profile::Kind kind) {
   return is_alike ? Per::kHost : Per::kHour;
 }
 
-/// Makes the mean exposure the unit, so that values are bytes of an average host. In words.
+/// Makes the mean exposure the unit, so that values are bytes of an average host. What values are
+/// per, in words.
 std::string normalise(std::vector<Side>& sides, profile::Kind kind, Per per) {
   double sum = 0, count = 0;
   for (Side& side : sides) {
@@ -174,17 +175,15 @@ std::string normalise(std::vector<Side>& sides, profile::Kind kind, Per per) {
   for (Side& side : sides) {
     for (double& exposure : side.exposures) exposure /= unit;
   }
-  const std::string what = std::string(present::kind_text(kind));
   switch (per) {
     case Per::kHost:
-      return what + " per host";
+      break;
     case Per::kHour:
-      return fmt::format("{} per {} of a host", what,
-                         present::duration(static_cast<Nanoseconds>(unit * 3.6e12)));
+      return present::duration(static_cast<Nanoseconds>(unit * 3.6e12)) + " of a host";
     case Per::kTotal:
-      return fmt::format("{} out of {} of a host", what, present::bound_bytes(unit));
+      return present::bound_bytes(unit) + " of a host";
   }
-  return what;
+  return "host";
 }
 
 /// Adds each host of a side as a run.
@@ -210,7 +209,7 @@ struct Versions {
 /// What the report calls the sides.
 struct Shown {
   std::vector<std::string> before, after;
-  present::Scope scope;
+  std::string per;
 };
 
 /// Collects both, and says what a report calls them.
@@ -232,7 +231,7 @@ base::Outcome<compare::Collected> collect_versions(const FleetOptions& options,
     (is_before ? shown.before : shown.after) = {text_of(filter.value())};
   }
   const Per per = versions.per.value_or(usual_per(sides, options.kind));
-  shown.scope.when = normalise(sides, options.kind, per);
+  shown.per = normalise(sides, options.kind, per);
   for (Side& side : sides) {
     const auto added = add_hosts(std::move(side), options.kind, collector);
     if (!added.has_value()) return added.failure();
@@ -255,7 +254,8 @@ base::Outcome<int> print_fleet_diff(FleetDiffArguments& options) {
   if (!collected.has_value()) return collected.failure();
   options.diff.before = std::move(shown.before);
   options.diff.after = std::move(shown.after);
-  options.diff.scope = std::move(shown.scope);
+  options.diff.run = "host";
+  options.diff.per = std::move(shown.per);
   if (const auto error = compare::problem_with(collected.value(), options.fleet.level)) {
     return base::Failure{std::string(compare::text_of(*error))};
   }
@@ -319,7 +319,7 @@ base::Outcome<int> check_fleet(FleetCheckArguments& options) {
   if (!collected.has_value()) return collected.failure();
   options.gates.check.before = std::move(shown.before);
   options.gates.check.after = std::move(shown.after);
-  options.gates.check.scope = std::move(shown.scope);
+  options.gates.check.per = std::move(shown.per);
   options.gates.check.level = options.fleet.level;
   options.gates.is_json = options.fleet.is_json;
   return print_gates(options.gates, options.fleet.kind, gates.value(), collected.value());

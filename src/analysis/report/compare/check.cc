@@ -73,10 +73,11 @@ std::string heading(const CheckReport& report, const present::Style& style) {
   add(verdicts.failed, "failed");
   add(verdicts.undecided, "undecided");
   add(verdicts.passed, "passed");
-  return fmt::format("{}: {} ({}{}; {} limits)\n\n", present::paint(style, role, title), counts,
-                     present::bytes_of(report.options.scope, report.kind),
-                     report.before.runs.size() + report.after.runs.size() > 2 ? " per run" : "",
-                     present::level_text(report.options.level));
+  return fmt::format(
+      "{}: {} ({}{}; {} limits)\n\n", present::paint(style, role, title), counts,
+      present::bytes_of(report.options.scope, report.kind),
+      report.before.runs.size() + report.after.runs.size() > 2 ? " per " + report.options.per : "",
+      present::level_text(report.options.level));
 }
 
 /// Limits that nothing was compared with, by where each was given.

@@ -13,8 +13,9 @@ namespace geiger::report {
 struct CheckOptions {
   std::vector<std::string> before, after;  ///< The runs as the user named them.
   double level = 0.95;
-  std::size_t top = 30;  ///< Sites listed in the text; 0 = all.
-  present::Scope scope;  ///< What part of every run is checked, as typed.
+  std::size_t top = 30;     ///< Sites listed in the text; 0 = all.
+  present::Scope scope;     ///< What part of every run is checked, as typed.
+  std::string per = "run";  ///< What values are per, if there are several runs.
 };
 
 struct CheckReport {

@@ -17,9 +17,11 @@ enum class DiffSort : std::uint8_t { kChange, kBefore, kAfter, kName };
 struct DiffOptions {
   std::vector<std::string> before, after;  ///< The runs as the user named them.
   DiffSort sort = DiffSort::kChange;
-  std::size_t top = 30;    ///< Rows; 0 = all of those that are to be shown.
-  bool shows_all = false;  ///< Also rows whose difference may be chance.
-  present::Scope scope;    ///< What part of every run is compared, as typed.
+  std::size_t top = 30;     ///< Rows; 0 = all of those that are to be shown.
+  bool shows_all = false;   ///< Also rows whose difference may be chance.
+  present::Scope scope;     ///< What part of every run is compared, as typed.
+  std::string run = "run";  ///< What the runs of a side are: hosts of a fleet.
+  std::string per = "run";  ///< What values are per, if there are several.
 };
 
 struct DiffReport {

@@ -50,10 +50,10 @@ std::string interval_text(const SideFacts& facts) {
 }
 
 std::string side_line(const char* name, const std::vector<std::string>& runs,
-                      const SideFacts& facts, const present::Style& style) {
-  const std::string tail = fmt::format(
-      "  {}{}", facts.runs.size() > 1 ? present::plural(facts.runs.size(), "run") + ", " : "",
-      interval_text(facts));
+                      const SideFacts& facts, const std::string& run, const present::Style& style) {
+  const std::string count =
+      facts.runs.size() > 1 ? present::plural(facts.runs.size(), run.c_str()) + ", " : "";
+  const std::string tail = fmt::format("  {}{}", count, interval_text(facts));
   const std::size_t room = style.width - std::min(style.width - 20, tail.size() + 10);
   return fmt::format("  {}  {}{}\n", present::paint(style, present::Role::kFaint, name),
                      present::elide(runs_text(runs), room),
@@ -66,12 +66,15 @@ std::string heading(const DiffReport& report, const present::Style& style) {
       comparison.collected.before.runs.size() + comparison.collected.after.runs.size() > 2;
   const std::string title = fmt::format(
       "Change of {}{}, by {}{}", present::bytes_of(report.options.scope, comparison.collected.kind),
-      has_several ? " per run" : "", site_kind(comparison),
+      has_several ? " per " + report.options.per : "", site_kind(comparison),
       comparison.collected.grouping.is_inclusive ? ", callees included" : "");
   return fmt::format("{}: {} intervals\n", present::paint(style, present::Role::kHeading, title),
                      present::level_text(comparison.level)) +
-         side_line("before", report.options.before, comparison.collected.before, style) +
-         side_line("after ", report.options.after, comparison.collected.after, style) + "\n";
+         side_line("before", report.options.before, comparison.collected.before, report.options.run,
+                   style) +
+         side_line("after ", report.options.after, comparison.collected.after, report.options.run,
+                   style) +
+         "\n";
 }
 
 present::Figure counted(double bytes, double unsettled) {
