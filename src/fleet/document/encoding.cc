@@ -382,8 +382,24 @@ base::Outcome<Document> read_document(std::string_view message) {
   return document;
 }
 
-constexpr std::size_t kSizeBytes = 4;
-constexpr std::size_t kHeaderBytes = kMagic.size() + kSizeBytes;
+// Behind the magic: the size unpacked, and a hash of the frame. A disk that changed a bit must not
+// change a count.
+constexpr std::size_t kSizeBytes = 4, kHashBytes = 8;
+constexpr std::size_t kHeaderBytes = kMagic.size() + kSizeBytes + kHashBytes;
+
+void append_number(std::string& bytes, std::uint64_t number, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) {
+    bytes.push_back(static_cast<char>(number >> (8 * i) & 0xff));
+  }
+}
+
+std::uint64_t number_at(std::string_view bytes, std::size_t place, std::size_t size) {
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    number |= std::uint64_t{static_cast<unsigned char>(bytes[place + i])} << (8 * i);
+  }
+  return number;
+}
 
 }  // namespace
 
@@ -394,21 +410,16 @@ std::string pack(const Document& document) {
   writer.add_message(in_document::kMeasured, measured(document));
   add_locations(writer, document.locations);
   add_stacks(writer, document);
+  const std::string frame = ingest::zstd_frame_of(message, kLevel);
   std::string bytes(kMagic);
-  for (std::size_t i = 0; i < kSizeBytes; ++i) {
-    bytes.push_back(static_cast<char>(message.size() >> (8 * i) & 0xff));
-  }
-  return bytes + ingest::zstd_frame_of(message, kLevel);
+  append_number(bytes, message.size(), kSizeBytes);
+  append_number(bytes, hash_of(frame), kHashBytes);
+  return bytes + frame;
 }
 
 std::size_t unpacked_size(std::string_view bytes) {
   if (!bytes.starts_with(kMagic) || bytes.size() < kHeaderBytes) return 0;
-  std::size_t size = 0;
-  for (std::size_t i = 0; i < kSizeBytes; ++i) {
-    const auto byte = static_cast<unsigned char>(bytes[kMagic.size() + i]);
-    size |= std::size_t{byte} << (8 * i);
-  }
-  return size;
+  return number_at(bytes, kMagic.size(), kSizeBytes);
 }
 
 base::Outcome<Document> unpack(std::string_view bytes) {
@@ -418,8 +429,12 @@ base::Outcome<Document> unpack(std::string_view bytes) {
   }
   const std::size_t size = unpacked_size(bytes);
   if (size > kMostBytes) return base::Failure{"it would unpack to more than any document"};
-  const auto message = ingest::from_zstd_frame(bytes.substr(kHeaderBytes), size);
-  if (!message) return base::Failure{"it cannot be unpacked: it was cut off or damaged"};
+  const std::string_view frame = bytes.substr(kHeaderBytes);
+  if (hash_of(frame) != number_at(bytes, kMagic.size() + kSizeBytes, kHashBytes)) {
+    return base::Failure{"it was cut off or damaged"};
+  }
+  const auto message = ingest::from_zstd_frame(frame, size);
+  if (!message) return base::Failure{"it cannot be unpacked"};
   try {
     return read_document(*message);
   } catch (const protozero::exception&) {
