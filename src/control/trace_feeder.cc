@@ -45,7 +45,7 @@ constexpr Bytes kBusyShare = 64;
 constexpr milliseconds kBusyWait{10};
 constexpr milliseconds kLongestWait{200};
 constexpr milliseconds kStartingWait{1};
-constexpr int kRoundsUntilIdle = 20;  ///< Of waiting for a trace that is not complete yet.
+constexpr int kRoundsUntilIdle = 20;
 
 /// A watched process takes a descriptor for its trace, one for /proc/PID, and two of the
 /// conditions.
@@ -352,9 +352,7 @@ std::chrono::milliseconds TraceFeeder::round() {
   let_go_of_ended();
   idle_rounds_ = is_busy ? 0 : std::min(idle_rounds_ + 1, kRoundsUntilIdle * 2);
   if (has_pending_ && !is_full() && idle_rounds_ < kRoundsUntilIdle) return kStartingWait;
-  // Every other calm round waits twice as long: each wakes this process.
-  const int doublings = std::min(idle_rounds_ / 2, 5);
-  return std::min(kLongestWait, kBusyWait * (1 << doublings));
+  return idle_rounds_ < kRoundsUntilIdle ? kBusyWait : kLongestWait;
 }
 
 namespace {

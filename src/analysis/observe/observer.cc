@@ -16,7 +16,7 @@ struct Budget {
   double share;        ///< Of the time.
   Nanoseconds credit;  ///< To begin with.
 };
-constexpr Budget kBudget{0.003, 1'000'000};
+constexpr Budget kBudget{0.005, 1'000'000};
 /// Asking for the allocator's waste costs a walk through its heaps at each snapshot.
 constexpr Budget kBudgetOfWaste{0.01, 50'000'000};
 constexpr Nanoseconds kLeastWait = 5'000'000;

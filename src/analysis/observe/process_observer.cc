@@ -26,7 +26,7 @@ using profile::Snapshot;
 constexpr Bytes kMostTrace = 64 * kMiB;
 constexpr std::size_t kMostSamples = 1U << 20;
 /// A reading costs some 30 us: this many times as long passes until the next.
-constexpr Nanoseconds kReadingRest = 1000;
+constexpr Nanoseconds kReadingRest = 200;
 
 constexpr SnapshotPace kPace{};
 

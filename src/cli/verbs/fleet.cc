@@ -29,6 +29,7 @@
 #include "cli/options/sides.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/commands.h"
+#include "fleet/document/cut.h"
 #include "query/dates.h"
 #include "query/kind_options.h"
 
@@ -148,8 +149,8 @@ std::vector<double> exposures_of(const fleet::Fleet& fleet, profile::Kind kind, 
   return exposures;
 }
 
-/// Hosts that were recorded for about as long are compared as they are. Live memory is a mean over
-/// the time already.
+/// Hosts that were recorded for about as long are compared as they are, and so are jobs, which end
+/// within a step of the grid. Live memory is a mean over the time already.
 Per usual_per(const std::vector<Side>& sides, profile::Kind kind) {
   constexpr double kAlike = 1.05;
   if (kind != profile::Kind::kAllocated) return Per::kHost;
@@ -159,7 +160,8 @@ Per usual_per(const std::vector<Side>& sides, profile::Kind kind) {
     longest = std::max(longest, side.fleet.longest_ms());
   }
   const bool is_alike = static_cast<double>(longest) <= kAlike * static_cast<double>(shortest);
-  return is_alike ? Per::kHost : Per::kHour;
+  const bool are_jobs = longest < static_cast<std::uint64_t>(fleet::kGrid) * 1000;
+  return is_alike || are_jobs ? Per::kHost : Per::kHour;
 }
 
 /// Makes the mean exposure the unit, so that values are bytes of an average host. What values are
@@ -266,8 +268,8 @@ base::Outcome<int> print_fleet_diff(FleetDiffArguments& options) {
 
 void add_per_option(CLI::App& verb, std::optional<Per>& per) {
   add_choice(verb, "--per", "UNIT",
-             "host, hour (of a host; default if hosts were recorded for different\n"
-             "times), or total: of what each host has in all",
+             "host, hour (of a host; default if hosts ran for long, and for\n"
+             "different times), or total: of what each host has in all",
              Choices<Per>{{"host", Per::kHost}, {"hour", Per::kHour}, {"total", Per::kTotal}},
              [&per](Per unit) { per = unit; });
 }

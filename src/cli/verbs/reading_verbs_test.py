@@ -132,9 +132,11 @@ class ReadingVerbs(RecordedProgram):
     def test_exports_leave_out_frames_and_no_bytes(self):
         every = self.folded()
         functions = {name for stack in every for name in stack}
-        self.assertIn("__libc_start_main_impl", functions)
+        # One function with two names in the symbol table.
+        self.assertTrue({"__libc_start_main_impl", "__libc_start_main"} & functions)
         own = self.folded("--no-plumbing")
-        self.assertFalse([stack for stack in own if "__libc_start_main_impl" in stack])
+        self.assertFalse([stack for stack in own
+                          if any(name.startswith("__libc_start_main") for name in stack)])
         hidden = self.folded("--hide", "^main$")
         self.assertEqual({name for stack in hidden for name in stack}, functions - {"main"})
         rules = os.path.join(self.here, "export.rules")
