@@ -1,39 +1,66 @@
 // A lock that sleeps, without libc: it can be reset in the child of a fork, and needs no start.
 //
 // Threads: all. Signals: a handler must not enter what its thread is inside of. Fork: threads.cc
-// takes every lock before, so that none is held by a thread that the child does not have.
+// takes every lock before that the thread does not hold itself, so that none is held by a thread
+// that the child does not have.
 // Allocates: never.
 #pragma once
 
 #include <linux/futex.h>
 
 #include <atomic>
+#include <cstdint>
 
 #include "base/raw_syscall.h"
 
 namespace geiger::heap {
 
+/// Knows who holds it, so that a fork in a handler that interrupted its holder does not wait for
+/// itself.
 class Lock {
  public:
   void lock() {
-    int seen = kFree;
-    if (state_.compare_exchange_strong(seen, kHeld, std::memory_order_acquire)) [[likely]]
+    std::uint32_t seen = kFree;
+    if (state_.compare_exchange_strong(seen, own(), std::memory_order_acquire)) [[likely]]
       return;
-    while (state_.exchange(kAwaited, std::memory_order_acquire) != kFree) {
-      base::raw_syscall(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAIT_PRIVATE, kAwaited);
+    for (;;) {
+      if (seen == kFree) {
+        // Others may wait too: whoever frees it next has to wake them.
+        if (state_.compare_exchange_weak(seen, own() | kAwaited, std::memory_order_acquire)) return;
+        continue;
+      }
+      const std::uint32_t awaited = seen | kAwaited;
+      if (seen != awaited &&
+          !state_.compare_exchange_weak(seen, awaited, std::memory_order_relaxed)) {
+        continue;
+      }
+      base::raw_syscall(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAIT_PRIVATE, awaited);
+      seen = state_.load(std::memory_order_relaxed);
     }
   }
   void unlock() {
-    if (state_.exchange(kFree, std::memory_order_release) == kAwaited) {
+    if ((state_.exchange(kFree, std::memory_order_release) & kAwaited) != 0) {
       base::raw_syscall(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAKE_PRIVATE, 1);
     }
+  }
+  /// Whether the caller holds it: what it interrupted does.
+  [[nodiscard]] bool is_own() const {
+    return (state_.load(std::memory_order_relaxed) & ~kAwaited) == own();
   }
   /// In the child of fork, whose only thread holds it.
   void reset() { state_.store(kFree, std::memory_order_relaxed); }
 
  private:
-  enum : int { kFree, kHeld, kAwaited };
-  std::atomic<int> state_{kFree};
+  static constexpr std::uint32_t kFree = 0, kAwaited = 1U << 31;
+
+  /// Of the calling thread: its thread pointer in units of 16 bytes, without what lies above 32
+  /// GiB; not 0.
+  static std::uint32_t own() {
+    const auto pointer = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+    return (static_cast<std::uint32_t>(pointer >> 4) & ~kAwaited) | 1;
+  }
+
+  std::atomic<std::uint32_t> state_{kFree};
 };
 
 class Locked {

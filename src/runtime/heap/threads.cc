@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+#include <iterator>
 #include <new>
 
 #include "runtime/heap/draws.h"
@@ -39,6 +41,7 @@ struct Pool {
   std::atomic<std::uint64_t> forks;
   std::uint64_t children;  ///< Forks of this process.
   std::atomic<bool> is_prepared;
+  bool took_for_fork[3];  ///< Which locks the fork under way took. By the thread that forks.
   std::atomic<bool> has_key;
   pthread_key_t key;
 };
@@ -118,24 +121,32 @@ void end_thread(void* value) {
   put_idle(*heap);
 }
 
+/// In the order in which they are taken.
+Lock* const kLocks[] = {&pool.lock, &samples_lock, &segments.lock};
+
+/// A handler may fork in the middle of what holds one: it stays held, and its holder goes on.
 void before_fork() {
-  pool.lock.lock();
-  samples_lock.lock();
-  segments.lock.lock();
+  bool took[std::size(kLocks)];
+  for (std::size_t i = 0; i < std::size(kLocks); ++i) {
+    took[i] = !kLocks[i]->is_own();
+    if (took[i]) kLocks[i]->lock();
+  }
+  // Only now: another thread may have been between its own fork and these until here.
+  std::copy(std::begin(took), std::end(took), pool.took_for_fork);
   ++pool.children;
 }
 
 void after_fork_in_parent() {
-  segments.lock.unlock();
-  samples_lock.unlock();
-  pool.lock.unlock();
+  bool took[std::size(kLocks)];
+  std::copy(std::begin(pool.took_for_fork), std::end(pool.took_for_fork), took);
+  for (std::size_t i = std::size(kLocks); i-- > 0;) {
+    if (took[i]) kLocks[i]->unlock();
+  }
 }
 
 /// All heaps but the caller's are in the pool then, except torn ones.
 void after_fork_in_child() {
-  segments.lock.reset();
-  samples_lock.reset();
-  pool.lock.reset();
+  for (Lock* const lock : kLocks) lock->reset();
   pool.forks.fetch_add(1, std::memory_order_relaxed);
   reseed_child(pool.children);
   pool.children = 0;
