@@ -51,13 +51,13 @@ class Lock {
   void reset() { state_.store(kFree, std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint32_t kFree = 0, kAwaited = 1U << 31;
+  static constexpr std::uint32_t kFree = 0, kAwaited = 1;
 
-  /// Of the calling thread: its thread pointer in units of 16 bytes, without what lies above 32
-  /// GiB; not 0.
+  /// Of the calling thread: the low half of its thread pointer, which is a multiple of 64 and not
+  /// 0, as it lies behind a thread's block. Two threads that have it in common matter to a fork
+  /// only.
   static std::uint32_t own() {
-    const auto pointer = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
-    return (static_cast<std::uint32_t>(pointer >> 4) & ~kAwaited) | 1;
+    return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer()));
   }
 
   std::atomic<std::uint32_t> state_{kFree};
