@@ -18,12 +18,6 @@ namespace {
 
 constexpr double kT = 65536;
 
-NodeSums certain(Bytes bytes) {
-  NodeSums sums;
-  sums.add_certain(bytes);
-  return sums;
-}
-
 // One site alone: the classical t-test where the runs vary more than the sampling.
 TEST(CompareRuns, IsStudentsTestForOneSite) {
   const SiteRuns site{{certain(100), certain(110), certain(120)},

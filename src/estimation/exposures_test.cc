@@ -17,12 +17,6 @@ namespace {
 
 constexpr double kT = 65536;
 
-NodeSums certain(Bytes bytes) {
-  NodeSums sums;
-  sums.add_certain(bytes);
-  return sums;
-}
-
 TEST(Exposures, OfOneEachChangeNothing) {
   const std::vector<NodeSums> sums{tiny(3, kT), certain(100), tiny(17, kT)};
   const std::vector<double> ones(3, 1.0);

@@ -18,4 +18,11 @@ inline NodeSums tiny(std::uint64_t samples, double interval) {
   return sums;
 }
 
+/// One object that was recorded with certainty.
+inline NodeSums certain(Bytes bytes) {
+  NodeSums sums;
+  sums.add_certain(bytes);
+  return sums;
+}
+
 }  // namespace geiger::estimation

@@ -12,7 +12,7 @@ namespace geiger::ingest {
 [[nodiscard]] std::string zstd_frame_of(std::string_view bytes, int level);
 
 /// Unpacks one frame of exactly `size` bytes, block by block, so that a false size costs no
-/// memory. Nothing where it is no such frame.
+/// memory. Empty if `frame` is damaged or of another size.
 [[nodiscard]] std::optional<std::string> from_zstd_frame(std::string_view frame,
                                                          std::uint64_t size);
 

@@ -207,7 +207,7 @@ TEST(GeigerHeap, TheSitesAnswerForAllThatIsFreeBesideThem) {
   double sum = 0;
   for (const double site : answer.stranded) sum += site;
   EXPECT_GT(sum, 1e6);
-  // A page without live blocks that is kept for the next refill is nobody's.
+  // A page kept for the next refill has no live blocks, so no site answers for its free bytes.
   EXPECT_LE(sum, answer.free + 1);
   EXPECT_GT(sum, .98 * answer.free);
 }

@@ -9,6 +9,7 @@
 
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
+#include "cli/options/origin_options.h"
 #include "cli/options/parsed_option.h"
 #include "fleet/push/sink.h"
 #include "query/dates.h"
@@ -27,10 +28,8 @@ void add_part_options(CLI::App& verb, FleetOptions& options) {
   verb.add_option("--service", options.service, "Service (default: the only one)")
       ->type_name("NAME");
   verb.add_option("--host", options.host, "Only this host")->type_name("NAME");
-  verb.add_option("--label", options.labels,
-                  "Only windows with this label, such as zone=b; repeatable")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_label_option(verb, options.labels,
+                   "Only windows with this label, such as zone=b; repeatable");
   verb.add_option("--from", options.from,
                   fmt::format("Only windows that begin then or later:\n{}", query::kDateForms))
       ->type_name("WHEN");
@@ -65,13 +64,9 @@ base::Outcome<fleet::Filter> filter_of(const FleetOptions& options, fleet::Store
     filter.service = std::move(only.value());
   }
   if (!options.host.empty()) filter.host = options.host;
-  for (const std::string& label : options.labels) {
-    const std::size_t equals = label.find('=');
-    if (equals == 0 || equals == std::string::npos) {
-      return usage_failure(fmt::format("'{}' is no label (example: zone=b)", label));
-    }
-    filter.labels[label.substr(0, equals)] = label.substr(equals + 1);
-  }
+  auto labels = labels_of(options.labels);
+  if (!labels.has_value()) return labels.failure();
+  filter.labels = std::move(labels.value());
   const auto now = static_cast<std::int64_t>(std::time(nullptr));
   for (const auto& [text, time] :
        {std::pair(&options.from, &filter.from), {&options.to, &filter.to}}) {

@@ -35,7 +35,7 @@ base::Outcome<compare::Gates> gates_of(const GateOptions& options);
 [[nodiscard]] std::vector<compare::Pattern> patterns_of(const compare::Gates& gates);
 
 /// Answers the gates and prints the answers; the exit code says the worst of them.
-/// `not_compared`: limits that were skipped because there is no baseline.
+/// `not_compared`: limits that were skipped for lack of a baseline.
 base::Outcome<int> print_gates(const GateOptions& options, profile::Kind kind,
                                const compare::Gates& gates, const compare::Collected& collected,
                                std::vector<compare::GateSpec> not_compared = {});

@@ -2,16 +2,15 @@
 #include "fleet/push/agent.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/options/origin_options.h"
 #include "cli/verbs/commands.h"
 #include "fleet/document/limits.h"
 #include "terminal/interrupts.h"
@@ -27,12 +26,6 @@ struct AgentArguments {
   std::uint64_t grid = 600, spool_bytes = fleet::Spool::kMostBytes;
   bool is_once = false;
 };
-
-std::string agent_host() {
-  std::array<char, 256> name{};
-  const bool is_known = gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0';
-  return is_known ? name.data() : "localhost";
-}
 
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -50,20 +43,16 @@ std::string default_spool() {
 
 base::Outcome<void> complete(AgentArguments& options) {
   fleet::AgentOptions& agent = options.agent;
-  if (agent.names.host.empty()) agent.names.host = agent_host();
+  if (agent.names.host.empty()) agent.names.host = this_host();
   for (const auto& [option, name] : {std::pair("--service", &agent.names.given.service),
                                      {"--version", &agent.names.given.version},
                                      {"--host", &agent.names.host}}) {
     const auto problem = name->empty() ? std::nullopt : fleet::problem_with_name(*name);
     if (problem) return usage_failure(fmt::format("{} '{}': {}", option, *name, *problem));
   }
-  for (const std::string& label : options.labels) {
-    const std::size_t equals = label.find('=');
-    if (equals == 0 || equals == std::string::npos) {
-      return usage_failure(fmt::format("'{}' is no label (example: zone=b)", label));
-    }
-    agent.names.labels[label.substr(0, equals)] = label.substr(equals + 1);
-  }
+  auto labels = labels_of(options.labels);
+  if (!labels.has_value()) return labels.failure();
+  agent.names.labels = std::move(labels.value());
   constexpr std::uint64_t kHour = 3600;
   if (kHour % options.grid != 0)
     return usage_failure("--grid: a part of an hour is expected, such as 10m");
@@ -124,8 +113,7 @@ void register_agent(CLI::App& app, Work& work) {
       ->type_name("NAME");
   verb->add_option("--host", options->agent.names.host, "Host (default: the name of this one)")
       ->type_name("NAME");
-  verb->add_option("--label", options->labels, "A label of all windows, such as zone=b; repeatable")
-      ->type_name("NAME=VALUE");
+  add_label_option(*verb, options->labels, "A label of all windows, such as zone=b; repeatable");
   verb->add_option("--token-file", options->token_file,
                    "File with the token for the collector (default: GEIGER_TOKEN_FILE)")
       ->type_name("FILE");

@@ -111,7 +111,7 @@ void register_check(CLI::App& app, Work& work) {
       "1 - level.\n");
   add_gate_options(*verb, options->gates);
   verb->add_flag("--allow-missing-baseline", options->gates.allows_missing_baseline,
-                 "If there is no baseline, skip limits on growth and check only\n"
+                 "Without a baseline, skip limits on growth and check only\n"
                  "the others, as in a project's first pipeline");
   add_report_options(*verb, options->gates.check.level, options->gates.is_json);
   add_names_option(*verb);

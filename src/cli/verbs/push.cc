@@ -1,9 +1,7 @@
 // `geiger push`: sends runs to the store of a fleet.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -15,6 +13,7 @@
 #include "cli/options/foreign.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
+#include "cli/options/origin_options.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/commands.h"
 #include "fleet/document/cut.h"
@@ -32,12 +31,6 @@ struct PushArguments {
   std::vector<std::string> labels;
 };
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  const bool is_known = gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0';
-  return is_known ? name.data() : "localhost";
-}
-
 /// The first bytes of a build id tell builds apart.
 constexpr std::size_t kVersionDigits = 12;
 
@@ -47,7 +40,7 @@ base::Outcome<fleet::Origin> origin_of(const PushArguments& options,
   fleet::Origin origin{options.service, options.version, options.host, {}};
   const std::string& executable = recording.processes.front().executable;
   if (origin.service.empty()) origin.service = std::filesystem::path(executable).filename();
-  if (origin.host.empty()) origin.host = host_name();
+  if (origin.host.empty()) origin.host = this_host();
   for (const profile::Module& module : recording.modules) {
     if (origin.version.empty() && module.path == executable) {
       origin.version = module.build_id.substr(0, kVersionDigits);
@@ -56,13 +49,9 @@ base::Outcome<fleet::Origin> origin_of(const PushArguments& options,
   if (origin.version.empty()) {
     return usage_failure(executable + " has no build id: name its version with --version");
   }
-  for (const std::string& label : options.labels) {
-    const std::size_t equals = label.find('=');
-    if (equals == 0 || equals == std::string::npos) {
-      return usage_failure(fmt::format("'{}' is no label (example: zone=b)", label));
-    }
-    origin.labels[label.substr(0, equals)] = label.substr(equals + 1);
-  }
+  auto labels = labels_of(options.labels);
+  if (!labels.has_value()) return labels.failure();
+  origin.labels = std::move(labels.value());
   return origin;
 }
 
@@ -121,9 +110,7 @@ void register_push(CLI::App& app, Work& work) {
       ->type_name("NAME");
   verb->add_option("--host", options->host, "Host (default: the name of this one)")
       ->type_name("NAME");
-  verb->add_option("--label", options->labels, "A label of all windows, such as zone=b; repeatable")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_label_option(*verb, options->labels, "A label of all windows, such as zone=b; repeatable");
   add_terminal_options(*verb);
   verb->footer(
       "\nWhat was sent before counts once, however often it is sent.\n"
