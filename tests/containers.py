@@ -222,7 +222,7 @@ class PidNamespaces(attach.AttachTest):
     def test_run_of_a_program_that_makes_one(self):
         done = self.geiger("run", "-o", "r.geiger", "--interval", "4096", "--", "unshare", "-p", "-f",
                            "--mount-proc", sys.executable, "-c",
-                           "import time; kept = [bytes(10000) for _ in range(1000)]; time.sleep(.5)")
+                           "import time; kept = [bytes(10000) for _ in range(1000)]; time.sleep(3)")
         self.assertEqual(done.returncode, 0, done.stderr)
         summary = json.loads(self.geiger("summary", "--json", "r.geiger").stdout)
         (inside,) = [process for process in summary["processes"] if "inner_pid" in process]
