@@ -248,16 +248,17 @@ void raise_known(std::uint32_t count) {
   }
 }
 
-std::uint32_t find_alike(const Entry& entry) {
-  for (std::uint32_t id = modules_known(); id != 0; --id) {
+std::uint32_t find_alike(const Entry& entry, std::uint32_t known) {
+  for (std::uint32_t id = known; id != 0; --id) {
     if (is_alike(entry_of(id), entry)) return id;
   }
   return 0;
 }
 
-/// Publishes a filled slot, or finds that another thread just did the same.
-std::uint32_t publish(Entry& entry, std::uint16_t slot_number) {
-  for (std::uint32_t place = modules_known(); place < kMaxModules; ++place) {
+/// Publishes a filled slot, or finds that another thread just did the same. Nothing like it is
+/// among the first `known`: every later place is looked at here, or a module got two ids.
+std::uint32_t publish(Entry& entry, std::uint16_t slot_number, std::uint32_t known) {
+  for (std::uint32_t place = known; place < kMaxModules; ++place) {
     std::uint16_t other = 0;
     entry.module.id = place + 1;
     if (g_order[place].compare_exchange_strong(other, slot_number, std::memory_order_acq_rel)) {
@@ -274,12 +275,13 @@ std::uint32_t add(const Object& object, bool is_permanent) {
   Entry draft{};
   describe(object, draft);
   draft.is_permanent = is_permanent;
-  if (const std::uint32_t id = find_alike(draft)) return id;
+  const std::uint32_t known = modules_known();
+  if (const std::uint32_t id = find_alike(draft, known)) return id;
   if (g_slots_taken.load(std::memory_order_relaxed) >= kSlotCount) return 0;
   const std::uint32_t slot = g_slots_taken.fetch_add(1, std::memory_order_relaxed);
   if (slot >= kSlotCount) return 0;
   g_slots[slot] = draft;
-  return publish(g_slots[slot], static_cast<std::uint16_t>(slot + 1));
+  return publish(g_slots[slot], static_cast<std::uint16_t>(slot + 1), known);
 }
 
 FoundModule found_in(const Entry& entry) {
