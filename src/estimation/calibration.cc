@@ -7,6 +7,7 @@
 #include "estimation/distributions/gamma.h"
 #include "estimation/distributions/normal.h"
 #include "estimation/distributions/quiet.h"
+#include "estimation/root_of_squares.h"
 
 namespace geiger::estimation {
 namespace {
@@ -55,7 +56,7 @@ double share_quantile(const Gamma& a, const Gamma& b, double p) {
 
 /// The law of the bytes behind some samples; with `event`, one more may be coming.
 Gamma law_of(const NodeSums& sums, double event) {
-  return {sums.weighted_bytes + event, std::hypot(std::sqrt(sums.bytes_variance), event)};
+  return {sums.weighted_bytes + event, root_of_squares(std::sqrt(sums.bytes_variance), event)};
 }
 
 /// What is uncertain of the part is a share of `total`, between these bounds.

@@ -6,6 +6,7 @@
 
 #include "estimation/distributions/gamma_ratio.h"
 #include "estimation/distributions/normal.h"
+#include "estimation/root_of_squares.h"
 
 namespace geiger::estimation {
 namespace {
@@ -66,9 +67,9 @@ Tested tested(const Side& side) {
 // shifted to what was seen, as in the interval, and as skew as it should be.
 Order order_with_event(const Tested& few, const Tested& many) {
   const double common = std::min(few.known, many.known + many.seen);
-  return order_of(
-      {few.mean + (few.known - common), few.deviation},
-      {many.mean + many.event + (many.known - common), std::hypot(many.deviation, many.event)});
+  return order_of({few.mean + (few.known - common), few.deviation},
+                  {many.mean + many.event + (many.known - common),
+                   root_of_squares(many.deviation, many.event)});
 }
 
 struct PValues {
@@ -97,8 +98,9 @@ PValues p_values(const Pair& sides) {
 Interval mover(const Estimate& before, const Estimate& after) {
   const double value = after.value - before.value;
   const double down =
-      std::hypot(after.value - after.interval.lo, before.interval.hi - before.value);
-  const double up = std::hypot(after.interval.hi - after.value, before.value - before.interval.lo);
+      root_of_squares(after.value - after.interval.lo, before.interval.hi - before.value);
+  const double up =
+      root_of_squares(after.interval.hi - after.value, before.value - before.interval.lo);
   return {value - down, value + up};
 }
 

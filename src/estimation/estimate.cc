@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "estimation/distributions/gamma.h"
+#include "estimation/root_of_squares.h"
 
 namespace geiger::estimation {
 namespace {
@@ -21,7 +22,7 @@ struct Uncertain {
   [[nodiscard]] Gamma lower_law() const { return {weighted, deviation}; }
   // Shifted to what was seen, one event added: mean Y - B + E, variance V + E^2.
   [[nodiscard]] Gamma upper_law() const {
-    return {std::max(weighted - seen, 0.0) + event, std::hypot(deviation, event)};
+    return {std::max(weighted - seen, 0.0) + event, root_of_squares(deviation, event)};
   }
 };
 

@@ -8,7 +8,9 @@
 
 #include "estimation/distributions/gamma.h"
 #include "estimation/distributions/normal.h"
+#include "estimation/distributions/quiet.h"
 #include "estimation/exposures.h"
+#include "estimation/root_of_squares.h"
 
 namespace geiger::estimation {
 namespace {
@@ -50,7 +52,7 @@ Scaled scaled(std::span<const NodeSums> hosts, std::span<const double> exposures
 double widened(double tail, double degrees) {
   constexpr double kLikeNormal = 1e9;
   if (!(degrees < kLikeNormal)) return tail;
-  const boost::math::students_t law(degrees);
+  const boost::math::students_t_distribution<double, Quiet> law(degrees);
   return std::max(normal_below(-boost::math::quantile(complement(law, tail))), 1e-300);
 }
 
@@ -60,7 +62,7 @@ Interval interval_of(const Scaled& part, double level) {
   const double unknown = part.value - part.known;
   const Gamma lower{unknown, part.deviation};
   const Gamma upper{std::max(unknown - part.seen, 0.0) + part.event,
-                    std::hypot(part.deviation, part.event)};
+                    root_of_squares(part.deviation, part.event)};
   const Interval interval{part.known + std::max(part.seen, lower.lower_quantile(tail)),
                           part.known + part.seen + upper.upper_quantile(tail)};
   return {std::min(interval.lo, part.value), std::max(interval.hi, part.value)};

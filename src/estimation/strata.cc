@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "estimation/distributions/normal.h"
+#include "estimation/root_of_squares.h"
 
 namespace geiger::estimation {
 namespace {
@@ -43,11 +44,11 @@ StratifiedDifference combined(std::span<const Stratum> strata) {
     if (weight == 0) continue;
     const RunDifference& own = stratum.difference;
     out.value += weight * own.value;
-    down = std::hypot(down, weight * (own.value - own.interval.lo));
-    up = std::hypot(up, weight * (own.interval.hi - own.value));
+    down = root_of_squares(down, weight * (own.value - own.interval.lo));
+    up = root_of_squares(up, weight * (own.interval.hi - own.value));
     const double reach = weight * (own.interval.hi - own.interval.lo);
     deviate += reach * deviate_of(own);
-    width = std::hypot(width, reach);
+    width = root_of_squares(width, reach);
   }
   out.interval = {out.value - down, out.value + up};
   const bool is_known = width == 0;  // Nothing could vary: any difference is one.

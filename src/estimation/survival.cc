@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "estimation/distributions/gamma.h"
+#include "estimation/root_of_squares.h"
 
 namespace geiger::estimation {
 namespace {
@@ -155,7 +156,7 @@ Interval SurvivalCurve::band_of(const Point& point) const {
   Interval band{0, std::clamp(hi, point.alive, 1.0)};
   if (!(point.later > 0)) return band;
   const double event = std::min(next_ / point.later, kLargestSum);
-  const Gamma more{sum + event, std::hypot(deviation, event)};
+  const Gamma more{sum + event, root_of_squares(deviation, event)};
   band.lo = std::min(std::exp(-more.upper_quantile(alpha_ / 2)), point.alive);
   return band;
 }

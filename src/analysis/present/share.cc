@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "estimation/estimate.h"
+#include "estimation/root_of_squares.h"
 
 namespace geiger::present {
 
@@ -16,10 +17,10 @@ Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
   const double sum = mine.value + rest.value;
   if (!(sum > 0)) return {};
   const double share = mine.value / sum;
-  const double below = std::hypot((1 - share) * (mine.value - mine.interval.lo),
-                                  share * (rest.interval.hi - rest.value));
-  const double above = std::hypot((1 - share) * (mine.interval.hi - mine.value),
-                                  share * (rest.value - rest.interval.lo));
+  const double below = estimation::root_of_squares((1 - share) * (mine.value - mine.interval.lo),
+                                                   share * (rest.interval.hi - rest.value));
+  const double above = estimation::root_of_squares((1 - share) * (mine.interval.hi - mine.value),
+                                                   share * (rest.value - rest.interval.lo));
   return {share, {std::max(0.0, share - below / sum), std::min(1.0, share + above / sum)}};
 }
 

@@ -8,6 +8,7 @@
 #include "analysis/profile/hash.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/weighted_hits.h"
+#include "estimation/distributions/binomial.h"
 #include "estimation/distributions/normal.h"
 #include "estimation/sums.h"
 
@@ -65,10 +66,6 @@ std::vector<DrawnThread> drawn_threads(const Recording& recording) {
   return threads;
 }
 
-double log10_choose(double n, double k) {
-  return (std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1)) / std::log(10.0);
-}
-
 /// Walks the tree of common beginnings of the sorted threads.
 class CommonBeginnings {
  public:
@@ -120,8 +117,8 @@ class CommonBeginnings {
     const auto all = static_cast<double>(threads_.size());
     const auto alike = static_cast<double>(last - first);
     // Union bound over which threads, how many, and how many draws.
-    const double log10_p = (alike - 1) * log10_each + log10_choose(all, alike) + std::log10(all) +
-                           std::log10(kMostDraws);
+    const double log10_p = (alike - 1) * log10_each + estimation::log10_choose(all, alike) +
+                           std::log10(all) + std::log10(kMostDraws);
     if (log10_p > kOneInAMillion) return std::nullopt;
     SharedDraws group;
     group.threads = last - first;

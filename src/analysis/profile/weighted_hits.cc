@@ -63,13 +63,13 @@ double WeightedHits::p_value() const {
   };
   double low = -40;  // Powers of two.
   double high = 0;
-  if (!reaches(std::exp2(low))) return std::exp2(low);
+  if (!reaches(std::pow(2.0, low))) return std::pow(2.0, low);
   constexpr int kHalvings = 30;
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = (low + high) / 2;
-    (reaches(std::exp2(middle)) ? low : high) = middle;
+    (reaches(std::pow(2.0, middle)) ? low : high) = middle;
   }
-  return std::exp2(high);
+  return std::pow(2.0, high);
 }
 
 double WeightedHits::expected() const {

@@ -1,6 +1,7 @@
 #include "estimation/distributions/gamma.h"
 
 #include <algorithm>
+#include <boost/math/special_functions/cbrt.hpp>
 #include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 #include <limits>
@@ -20,7 +21,7 @@ double cube_of_normal(double shape, double z) {
 }
 
 double normal_of_cube(double shape, double x) {
-  return 3 * std::sqrt(shape) * (std::cbrt(x / shape) - 1 + 1 / (9 * shape));
+  return 3 * std::sqrt(shape) * (boost::math::cbrt(x / shape, Quiet()) - 1 + 1 / (9 * shape));
 }
 
 double gamma_upper_quantile(double shape, double p) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
+#include <boost/math/special_functions/cbrt.hpp>
 #include <cmath>
 
 #include "estimation/distributions/normal.h"
@@ -45,7 +46,7 @@ struct Normal {
 };
 
 Normal cube_root_of(double mean, double shape) {
-  const double root = std::cbrt(mean);
+  const double root = boost::math::cbrt(mean, Quiet());
   return {root * (1 - 1 / (9 * shape)), root * root / (9 * shape)};
 }
 

@@ -14,6 +14,6 @@ double upper_normal_quantile(double p) {
   return std::sqrt(2.0) * boost::math::erfc_inv(2 * inside, Quiet());
 }
 
-double normal_below(double z) { return std::erfc(-z / std::sqrt(2.0)) / 2; }
+double normal_below(double z) { return boost::math::erfc(-z / std::sqrt(2.0), Quiet()) / 2; }
 
 }  // namespace geiger::estimation

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 
+#include "estimation/distributions/quiet.h"
 #include "estimation/sums.h"
 
 namespace geiger::estimation {
@@ -73,7 +74,7 @@ Verdict test_chi_square(std::span<const double> positions, unsigned bins) {
   const double expected = static_cast<double>(positions.size()) / bins;
   double statistic = 0;
   for (const double count : counts) statistic += (count - expected) * (count - expected) / expected;
-  return {statistic, boost::math::gamma_q((bins - 1) / 2.0, statistic / 2)};
+  return {statistic, boost::math::gamma_q((bins - 1) / 2.0, statistic / 2, Quiet())};
 }
 
 }  // namespace

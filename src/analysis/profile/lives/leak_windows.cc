@@ -1,7 +1,8 @@
 #include "analysis/profile/lives/leak_windows.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "estimation/distributions/binomial.h"
 
 namespace geiger::profile {
 namespace {
@@ -10,19 +11,6 @@ constexpr std::size_t kThird = kLeakWindows / 3;
 /// Of the first third's speed: what the last third keeps of it to be lasting.
 constexpr double kLasting = 0.5;
 constexpr double kSlowingError = 0.05;
-
-/// P(X <= k) of a binomial.
-double binomial_tail(std::uint64_t n, std::uint64_t k, double p) {
-  const double log_p = std::log(p), log_q = std::log1p(-p);
-  const auto count = static_cast<double>(n);
-  double sum = 0;
-  for (std::uint64_t i = 0; i <= k; ++i) {
-    const auto x = static_cast<double>(i);
-    sum += std::exp(std::lgamma(count + 1) - std::lgamma(x + 1) - std::lgamma(count - x + 1) +
-                    x * log_p + (count - x) * log_q);
-  }
-  return sum;
-}
 
 }  // namespace
 
@@ -88,7 +76,7 @@ bool LeakWindows::is_slowing(const std::array<std::uint64_t, kLeakWindows>& arri
     last_length += length_of(kLeakWindows - 1 - i);
   }
   const double half_speed = kLasting * last_length / (first_length + kLasting * last_length);
-  return binomial_tail(first + last, last, half_speed) <= kSlowingError;
+  return estimation::binomial_below(first + last, last, half_speed) <= kSlowingError;
 }
 
 }  // namespace geiger::profile

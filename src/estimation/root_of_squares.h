@@ -1,0 +1,19 @@
+// Deviations of independent errors added up.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+namespace geiger::estimation {
+
+/// sqrt(a^2 + b^2) without overflow, to 2 units in the last place. The same bits on every processor,
+/// which std::hypot is not: it multiplies and adds in one step where a processor can.
+[[nodiscard]] inline double root_of_squares(double a, double b) {
+  const double large = std::max(std::abs(a), std::abs(b));
+  const double small = std::min(std::abs(a), std::abs(b));
+  if (!(large > 0) || std::isinf(large)) return large;
+  const double ratio = small / large;
+  return large * std::sqrt(1 + ratio * ratio);
+}
+
+}  // namespace geiger::estimation
