@@ -90,8 +90,8 @@ def run(*command, **options):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **options)
 
 
-def prepare():
-    """Fetches and builds. Returns why it cannot, if so."""
+def prepare(*targets):
+    """Fetches, and builds `targets`. Returns why it cannot, if so."""
     missing = [name for name in ("qemu-aarch64", "cmake", "ninja") if not shutil.which(name)]
     if missing:
         return f"not installed: {', '.join(missing)}"
@@ -102,8 +102,7 @@ def prepare():
     configured = run("cmake", "--preset", "arm64", *launcher, cwd=SOURCE)
     if configured.returncode != 0:
         sys.exit(configured.stdout)
-    built = run("cmake", "--build", BUILD, "--target", "geiger_preload", "geiger_shared",
-                "geiger_unwind_compare", *UNITS)
+    built = run("cmake", "--build", BUILD, "--target", *targets)
     if built.returncode != 0:
         sys.exit(built.stdout[-5000:])
     return None
@@ -234,7 +233,7 @@ class FastPaths(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    REASON = prepare()
+    REASON = prepare("geiger_preload", "geiger_shared", "geiger_unwind_compare", *UNITS)
     if REASON:
         print(f"skipped: {REASON}")
         sys.exit(SKIPPED)
