@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <string_view>
 
+#include "base/check.h"
 #include "cli/help/help_formatter.h"
 
 namespace geiger::cli {
@@ -25,6 +26,8 @@ OptionFacts facts_of(const CLI::Option& option) {
   } else {
     for (const auto& name : option.get_snames()) facts.names.push_back("-" + name);
     for (const auto& name : option.get_lnames()) facts.names.push_back("--" + name);
+    // Else `--debug-dir DIR RUN` took the run for a second folder.
+    GEIGER_CHECK(!option.get_allow_extra_args());
   }
   facts.takes_value = option.get_items_expected_max() > 0;
   if (facts.takes_value) read_type(option.get_type_name(), facts);

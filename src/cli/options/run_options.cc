@@ -247,7 +247,8 @@ void add_watch_options(CLI::App& verb, control::WatchOptions& watch) {
                                                        help)
         ->type_name("WHEN")
         ->expected(1)
-        ->take_all();
+        ->take_all()
+        ->allow_extra_args(false);
   };
   add("--mark-on", watch.mark_on,
       "Set a mark at rss>2GiB, rss+=256MiB (each step), cgroup>80%,\n"

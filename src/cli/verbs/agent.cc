@@ -102,7 +102,8 @@ void register_agent(CLI::App& app, Work& work) {
   verb->add_option("--watch", options->agent.watched,
                    "Directory in which traces appear, at most two levels down; repeatable\n"
                    "(default: GEIGER_DIR)")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->allow_extra_args(false);
   verb->add_option("--service", options->agent.names.given.service,
                    "Service (default: OTEL_SERVICE_NAME of the program, else the name of\n"
                    "its executable)")

@@ -106,7 +106,8 @@ void register_symbolize(CLI::App& app, Work& work) {
                    "the file that ran does as well (may be repeated)")
       ->type_name("DIR")
       ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   verb->callback([options, &work] { work = [options] { return store_names(*options); }; });
 }
 
