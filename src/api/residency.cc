@@ -11,10 +11,14 @@
 namespace geiger::api {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::size_t kStretch = 512;
 constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
 constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
+
+std::uint64_t page_bytes() {
+  static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
 
 }  // namespace
 
@@ -22,7 +26,7 @@ Residency::Residency() : pagemap_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXE
 
 Residency::Found Residency::look(Address address, Bytes bytes) {
   Found found;
-  base::for_each_page(address, bytes, kPage, [&](std::uint64_t page, Bytes on_it) {
+  base::for_each_page(address, bytes, page_bytes(), [&](std::uint64_t page, Bytes on_it) {
     const State state = state_of(page);
     if (state == State::kResident) found.resident += on_it;
     if (state == State::kSwapped) found.swapped += on_it;
@@ -61,8 +65,8 @@ bool Residency::load_from_pagemap() {
 void Residency::load_by_mincore() {
   for (std::size_t i = 0; i < kStretch; ++i) {
     unsigned char state = 0;
-    auto* address = reinterpret_cast<void*>((first_ + i) * kPage);
-    const bool is_resident = mincore(address, kPage, &state) == 0 && (state & 1) != 0;
+    auto* address = reinterpret_cast<void*>((first_ + i) * page_bytes());
+    const bool is_resident = mincore(address, page_bytes(), &state) == 0 && (state & 1) != 0;
     states_[i] = is_resident ? State::kResident : State::kUnknown;
   }
 }

@@ -1,7 +1,6 @@
 #include "control/control_page.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -10,21 +9,6 @@
 #include <utility>
 
 namespace geiger::control {
-namespace {
-
-bool has_both_pages(int fd) {
-  struct stat status {};
-  return fstat(fd, &status) == 0 && static_cast<Bytes>(status.st_size) >= trace::kRecordsOffset;
-}
-
-}  // namespace
-
-void* map_trace_page(int fd, int protection, Bytes offset) {
-  void* page =
-      mmap(nullptr, trace::kControlOffset, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
-  return page == MAP_FAILED ? nullptr : page;
-}
-
 base::UniqueFd open_to_control(int directory, const std::string& path) {
   constexpr int kFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   base::UniqueFd file(openat(directory, path.c_str(), O_RDWR | kFlags));
@@ -44,40 +28,25 @@ base::Outcome<LiveTrace> LiveTrace::open(base::UniqueFd file, std::string path) 
   LiveTrace trace;
   trace.file_ = std::move(file);
   trace.path_ = std::move(path);
-  if (!trace.file_.is_open() || !has_both_pages(trace.fd())) {
+  if (!trace.file_.is_open() || !size_of_trace(trace.fd())) {
     return base::Failure{trace.path_ + " is not a trace"};
   }
-  trace.header_ =
-      static_cast<trace::FileHeader*>(map_trace_page(trace.fd(), PROT_READ | PROT_WRITE, 0));
-  trace.control_ = static_cast<trace::ControlPage*>(
-      map_trace_page(trace.fd(), PROT_READ | PROT_WRITE, trace::kControlOffset));
-  if (trace.header_ == nullptr || trace.control_ == nullptr ||
-      std::memcmp(trace.header_->magic, trace::kMagic, sizeof trace::kMagic) != 0 ||
-      trace.header_->version != trace::kVersion) {
+  if (auto front = TraceFront::map(trace.fd())) trace.front_ = std::move(*front);
+  if (!trace.front_.is_mapped() ||
+      std::memcmp(trace.header().magic, trace::kMagic, sizeof trace::kMagic) != 0 ||
+      trace.header().version != trace::kVersion) {
     return base::Failure{trace.path_ + " is not a trace of this version"};
   }
   return trace;
 }
 
-LiveTrace::~LiveTrace() {
-  if (header_ != nullptr) munmap(header_, trace::kControlOffset);
-  if (control_ != nullptr) munmap(control_, trace::kControlOffset);
-}
-
-void LiveTrace::swap(LiveTrace& other) noexcept {
-  std::swap(file_, other.file_);
-  std::swap(path_, other.path_);
-  std::swap(header_, other.header_);
-  std::swap(control_, other.control_);
-}
-
 bool LiveTrace::is_open() const {
-  const trace::State state = header_->state.load(std::memory_order_acquire);
+  const trace::State state = header().state.load(std::memory_order_acquire);
   return state == trace::State::kStarting || state == trace::State::kSampling;
 }
 
 Bytes LiveTrace::size() const {
-  return std::min(header_->tail.load(std::memory_order_relaxed), header_->capacity);
+  return std::min(header().tail.load(std::memory_order_relaxed), header().capacity);
 }
 
 // The header word last: until then the space is reserved, and readers skip it.
@@ -96,16 +65,17 @@ bool LiveTrace::write_mark(Nanoseconds time, std::string_view name) {
                           .cpu = trace::kUnknownCpu,
                           .thread = 0}
           .pack();
-  const Bytes begin = header_->tail.fetch_add(bytes.size(), std::memory_order_seq_cst);
+  trace::FileHeader& own = front_.header();
+  const Bytes begin = own.tail.fetch_add(bytes.size(), std::memory_order_seq_cst);
   const Bytes end = begin + bytes.size();
   const auto write = [&](const void* from, std::size_t size, Bytes at) {
     return pwrite(fd(), from, size, static_cast<off_t>(at)) == static_cast<ssize_t>(size);
   };
   const std::size_t body = bytes.size() - sizeof header;
-  const bool is_written = end <= header_->capacity &&
+  const bool is_written = end <= own.capacity &&
                           write(bytes.data() + sizeof header, body, begin + sizeof header) &&
                           write(&header, sizeof header, begin);
-  return is_written && end <= header_->capacity;  // It may have been cut to size meanwhile.
+  return is_written && end <= own.capacity;  // It may have been cut to size meanwhile.
 }
 
 }  // namespace geiger::control

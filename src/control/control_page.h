@@ -8,6 +8,7 @@
 #include "base/outcome.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "control/trace_front.h"
 #include "trace/format.h"
 
 namespace geiger::control {
@@ -18,26 +19,14 @@ inline constexpr std::size_t kMostMarkBytes = 108;
 /// Opens a trace of `directory` to change its control page, guarded or not.
 [[nodiscard]] base::UniqueFd open_to_control(int directory, const std::string& path);
 
-/// Maps a page of a trace, shared with its writer. Null on failure.
-[[nodiscard]] void* map_trace_page(int fd, int protection, Bytes offset);
-
 /// A trace that a process writes.
 class LiveTrace {
  public:
   /// Takes the file of `path`. Fails on anything that is not a trace of this format.
   [[nodiscard]] static base::Outcome<LiveTrace> open(base::UniqueFd file, std::string path);
 
-  LiveTrace(LiveTrace&& other) noexcept { swap(other); }
-  LiveTrace& operator=(LiveTrace&& other) noexcept {
-    swap(other);
-    return *this;
-  }
-  LiveTrace(const LiveTrace&) = delete;
-  LiveTrace& operator=(const LiveTrace&) = delete;
-  ~LiveTrace();
-
-  [[nodiscard]] const trace::FileHeader& header() const { return *header_; }
-  [[nodiscard]] trace::ControlPage& control() const { return *control_; }
+  [[nodiscard]] const trace::FileHeader& header() const { return front_.header(); }
+  [[nodiscard]] trace::ControlPage& control() const { return front_.control(); }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int fd() const { return file_.get(); }
   /// Whether its process may add to it still.
@@ -51,12 +40,10 @@ class LiveTrace {
 
  private:
   LiveTrace() = default;
-  void swap(LiveTrace& other) noexcept;
 
   base::UniqueFd file_;
   std::string path_;
-  trace::FileHeader* header_ = nullptr;
-  trace::ControlPage* control_ = nullptr;
+  TraceFront front_;
 };
 
 }  // namespace geiger::control

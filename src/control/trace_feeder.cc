@@ -97,13 +97,6 @@ FileId file_at(const std::string& path) {
   return stat(path.c_str(), &status) == 0 ? FileId{status.st_dev, status.st_ino} : FileId{};
 }
 
-bool holds_both_pages(int fd, Bytes* size) {
-  struct stat status {};
-  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  *size = static_cast<Bytes>(status.st_size);
-  return *size >= trace::kRecordsOffset;
-}
-
 }  // namespace
 
 WatchedTrace::Opened WatchedTrace::open(int directory_fd, const std::string& name,
@@ -111,22 +104,20 @@ WatchedTrace::Opened WatchedTrace::open(int directory_fd, const std::string& nam
   trace.name_ = name;
   trace.fd_ = open_to_control(directory_fd, name);
   if (!trace.fd_.is_open()) return errno == ENFILE ? Opened::kNotYet : Opened::kForeign;
-  Bytes size = 0;
-  if (!holds_both_pages(trace.fd_.get(), &size)) return Opened::kNotYet;
-  const void* header = map_trace_page(trace.fd_.get(), PROT_READ, 0);
-  void* control = map_trace_page(trace.fd_.get(), PROT_READ | PROT_WRITE, trace::kControlOffset);
-  trace.header_ = static_cast<const trace::FileHeader*>(header);
-  trace.control_ = static_cast<trace::ControlPage*>(control);
-  if (header == nullptr || control == nullptr) return Opened::kForeign;
-  const std::uint64_t magic = acquire_magic(*trace.header_);
+  const auto size = size_of_trace(trace.fd_.get());
+  if (!size) return Opened::kNotYet;
+  auto front = TraceFront::map(trace.fd_.get());
+  if (!front) return Opened::kForeign;
+  const trace::FileHeader& header = std::as_const(*front).header();
+  const std::uint64_t magic = acquire_magic(header);
   if (magic == 0) return Opened::kNotYet;
-  if (magic != std::bit_cast<std::uint64_t>(trace::kMagic) ||
-      trace.header_->version != trace::kVersion) {
+  if (magic != std::bit_cast<std::uint64_t>(trace::kMagic) || header.version != trace::kVersion) {
     return Opened::kForeign;
   }
-  trace.capacity_ = std::min({trace.header_->capacity, size, trace::kMaxCapacity});
-  trace.pid_ = static_cast<pid_t>(trace.header_->pid);
-  trace.control_->supervised.store(1, std::memory_order_release);
+  trace.front_ = std::move(*front);
+  trace.capacity_ = std::min({trace.header().capacity, *size, trace::kMaxCapacity});
+  trace.pid_ = static_cast<pid_t>(trace.header().pid);
+  trace.front_.control().supervised.store(1, std::memory_order_release);
   fchmod(trace.fd_.get(), trace::kGuardedFileMode);
   return Opened::kYes;
 }
@@ -138,49 +129,40 @@ FileId WatchedTrace::file() const {
 }
 
 WatchedTrace::~WatchedTrace() {
-  Bytes size = 0;
-  if (control_ != nullptr) {
-    fchmod(fd_.get(), trace::kFileMode);
-    if (holds_both_pages(fd_.get(), &size)) {
-      control_->supervised.store(0, std::memory_order_release);
-    }
-    munmap(control_, trace::kControlOffset);
-  }
-  if (header_ != nullptr) {
-    munmap(const_cast<trace::FileHeader*>(header_), trace::kControlOffset);
-  }
+  if (!front_.is_mapped()) return;
+  fchmod(fd_.get(), trace::kFileMode);
+  if (size_of_trace(fd_.get())) front_.control().supervised.store(0, std::memory_order_release);
 }
 
 void WatchedTrace::swap(WatchedTrace& other) noexcept {
   std::swap(name_, other.name_);
   std::swap(fd_, other.fd_);
   std::swap(pid_, other.pid_);
-  std::swap(header_, other.header_);
-  std::swap(control_, other.control_);
+  std::swap(front_, other.front_);
   std::swap(capacity_, other.capacity_);
   std::swap(last_tail_, other.last_tail_);
   std::swap(growth_, other.growth_);
   std::swap(refused_, other.refused_);
 }
 
-trace::State WatchedTrace::state() const { return header_->state.load(std::memory_order_acquire); }
+trace::State WatchedTrace::state() const { return header().state.load(std::memory_order_acquire); }
 
 void WatchedTrace::find_outer_pid() {
-  pid_ = outer_pid_of(header_->pid, fd_.get());
+  pid_ = outer_pid_of(header().pid, fd_.get());
   const auto found = static_cast<std::uint32_t>(pid_);
-  if (found != 0 && found != header_->pid) record_outer_pid(fd_.get(), found);
+  if (found != 0 && found != header().pid) record_outer_pid(fd_.get(), found);
 }
 
 void WatchedTrace::set_paused(bool is_paused) {
-  control_->paused.store(is_paused ? 1 : 0, std::memory_order_release);
+  front_.control().paused.store(is_paused ? 1 : 0, std::memory_order_release);
 }
 
 void WatchedTrace::ask_utilization() {
-  control_->wanted_utilization.fetch_add(1, std::memory_order_relaxed);
+  front_.control().wanted_utilization.fetch_add(1, std::memory_order_relaxed);
 }
 
 void WatchedTrace::ask_residency() {
-  control_->wanted_residency.fetch_add(1, std::memory_order_relaxed);
+  front_.control().wanted_residency.fetch_add(1, std::memory_order_relaxed);
 }
 
 Bytes WatchedTrace::bytes_ahead(Bytes tail) const {
@@ -191,18 +173,17 @@ Bytes WatchedTrace::bytes_ahead(Bytes tail) const {
 // The watermark only grows, and only over what was allocated: a page above it
 // that nothing backs would end the program with SIGBUS on a full disk.
 void WatchedTrace::allocate(Bytes from, Bytes to) {
-  Bytes size = 0;
-  if (!holds_both_pages(fd_.get(), &size)) return;
+  if (!size_of_trace(fd_.get())) return;
   refused_ = allocate_range(fd_.get(), from, to);
-  if (refused_ == 0) control_->watermark.store(to, std::memory_order_release);
+  if (refused_ == 0) front_.control().watermark.store(to, std::memory_order_release);
 }
 
 bool WatchedTrace::feed() {
   // A writer that finds the trace full has already added to the tail.
-  const Bytes tail = std::min(header_->tail.load(std::memory_order_relaxed), capacity_);
+  const Bytes tail = std::min(header().tail.load(std::memory_order_relaxed), capacity_);
   growth_ = std::max(growth_ / 2, std::min(tail - std::min(tail, last_tail_), kLargestStep));
   last_tail_ = tail;
-  const Bytes watermark = control_->watermark.load(std::memory_order_relaxed);
+  const Bytes watermark = front_.control().watermark.load(std::memory_order_relaxed);
   const bool is_busy = growth_ > (watermark - std::min(tail, watermark)) / kBusyShare;
   const Bytes ahead = bytes_ahead(tail);
   // Half of it may be used up before it is worth a system call.

@@ -14,6 +14,7 @@
 #include "analysis/observe/observer.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "control/trace_front.h"
 #include "trace/format.h"
 
 namespace geiger::control {
@@ -46,12 +47,12 @@ class WatchedTrace {
   /// As we know the process; 0 if it is in another pid namespace and cannot be found there.
   [[nodiscard]] pid_t pid() const { return pid_; }
   /// Whether its process is the first of a pid namespace, so that its id is not ours.
-  [[nodiscard]] bool begins_namespace() const { return header_->parent_pid == 0; }
+  [[nodiscard]] bool begins_namespace() const { return header().parent_pid == 0; }
   /// Finds out pid() by way of the processes that map the trace, and records it.
   void find_outer_pid();
-  [[nodiscard]] Nanoseconds start() const { return header_->start_monotonic; }
+  [[nodiscard]] Nanoseconds start() const { return header().start_monotonic; }
   [[nodiscard]] Nanoseconds image_start() const {
-    return header_->image_start != 0 ? header_->image_start : start();
+    return header().image_start != 0 ? header().image_start : start();
   }
   [[nodiscard]] trace::State state() const;
   /// The errno of the last refused allocation, 0 if none was refused.
@@ -68,14 +69,14 @@ class WatchedTrace {
 
  private:
   void swap(WatchedTrace& other) noexcept;
+  [[nodiscard]] const trace::FileHeader& header() const { return front_.header(); }
   [[nodiscard]] Bytes bytes_ahead(Bytes tail) const;
   void allocate(Bytes from, Bytes to);
 
   std::string name_;
   base::UniqueFd fd_;
   pid_t pid_ = 0;
-  const trace::FileHeader* header_ = nullptr;
-  trace::ControlPage* control_ = nullptr;
+  TraceFront front_;
   Bytes capacity_ = 0;
   Bytes last_tail_ = 0;
   Bytes growth_ = 0;  // largest recent step, halved at every call
