@@ -81,7 +81,8 @@ Draft::Draft(const Recording& recording, const PageOptions& options)
       smaller_ones_(names_.intern(kSmallerOnes)),
       others_(names_.intern("[others]")) {
   add_header(fixed_, recording, options);
-  const std::vector<Kind> kinds = kinds_in_order(options.is_followed);
+  const std::vector<Kind> kinds =
+      options.only ? std::vector{*options.only} : kinds_in_order(options.is_followed);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (options.progress) options.progress(i, kKinds.size() + 1);
     add_kind(kinds[i]);

@@ -260,7 +260,7 @@ std::string to_text(const DiffReport& report, const present::Style& style) {
   } else {
     out += rows_text(report, style);
   }
-  return out + footer(report, style);
+  return out + footer(report, style) + text_of(report.options.scope.fleet, style);
 }
 
 }  // namespace geiger::report

@@ -33,19 +33,19 @@ base::Outcome<int> check_fleet(FleetCheckArguments& options) {
                              : "fleet check: name one version to check");
   }
   const Versions versions{needs_before ? options.versions[0] : "", options.versions.back(),
-                          options.per};
+                          options.per, ""};
   Shown shown;
-  const auto collected = collect_versions(
-      options.fleet, versions,
-      compare::Collector(options.fleet.kind, options.gates.grouping, patterns_of(gates.value())),
-      shown);
+  std::vector<compare::Collector> one;
+  one.emplace_back(options.fleet.kind, options.gates.grouping, patterns_of(gates.value()));
+  const auto collected = collect_versions(options.fleet, versions, std::move(one), shown);
   if (!collected.has_value()) return collected.failure();
   options.gates.check.before = std::move(shown.before);
   options.gates.check.after = std::move(shown.after);
   options.gates.check.per = std::move(shown.per);
+  options.gates.check.scope.fleet = std::move(shown.fleet);
   options.gates.check.level = options.fleet.level;
   options.gates.is_json = options.fleet.is_json;
-  return print_gates(options.gates, options.fleet.kind, gates.value(), collected.value());
+  return print_gates(options.gates, options.fleet.kind, gates.value(), collected->front());
 }
 
 }  // namespace

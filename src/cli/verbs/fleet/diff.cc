@@ -26,19 +26,14 @@ struct FleetDiffArguments {
 
 base::Outcome<int> print_fleet_diff(FleetDiffArguments& options) {
   Shown shown;
-  auto collected =
-      collect_versions(options.fleet, options.versions,
-                       compare::Collector(options.fleet.kind, options.grouping), shown);
-  if (!collected.has_value()) return collected.failure();
+  auto comparison = compare_versions(options.fleet, options.versions, options.grouping, shown);
+  if (!comparison.has_value()) return comparison.failure();
   options.diff.before = std::move(shown.before);
   options.diff.after = std::move(shown.after);
   options.diff.run = "host";
   options.diff.per = std::move(shown.per);
-  if (const auto error = compare::problem_with(collected.value(), options.fleet.level)) {
-    return base::Failure{std::string(compare::text_of(*error))};
-  }
-  const auto report = report::diff_report(
-      compare::compare(std::move(collected.value()), options.fleet.level), options.diff);
+  options.diff.scope.fleet = std::move(shown.fleet);
+  const auto report = report::diff_report(std::move(comparison.value()), options.diff);
   return print(report, options.fleet.level, options.fleet.is_json) ? kExitOk : kExitFailed;
 }
 
@@ -54,6 +49,10 @@ void add_fleet_diff(CLI::App& fleet, Work& work) {
   add_part_options(*verb, options->fleet);
   add_fleet_kind_option(*verb, options->fleet);
   add_per_option(*verb, options->versions.per);
+  verb->add_option("--match", options->versions.match,
+                   "Compare hosts only with those that have the same value of\n"
+                   "this label, such as zone")
+      ->type_name("LABEL");
   add_grouping_options(*verb, options->grouping, true);
   verb->add_option("--top", options->diff.top, "Rows to show (default 30; 0: all)")->type_name("N");
   verb->add_flag("--all", options->diff.shows_all,

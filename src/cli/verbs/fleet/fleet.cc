@@ -12,6 +12,10 @@ void register_fleet(CLI::App& app, Work& work) {
   add_fleet_top(*verb, work);
   add_fleet_diff(*verb, work);
   add_fleet_check(*verb, work);
+  add_fleet_report(*verb, work);
+  add_fleet_series(*verb, work);
+  add_fleet_cost(*verb, work);
+  add_fleet_symbolize(*verb, work);
   add_fleet_doctor(*verb, work);
 }
 

@@ -34,11 +34,13 @@ base::Outcome<int> print_top(TopArguments& options) {
   if (!filter.has_value()) return filter.failure();
   if (!options.version.empty()) filter->version = options.version;
   const bool has_hosts = options.table.by == GroupBy::kProcess;
-  const auto unit = has_hosts ? fleet::Unit::kHost : fleet::Unit::kFleet;
+  const auto unit = has_hosts ? fleet::Unit::kHost : fleet::Unit::kHostIfMissing;
   const auto fleet = ask_named(*store.value(), filter.value(), options.fleet, unit);
   if (!fleet.has_value()) return fleet.failure();
   options.table.level = options.fleet.level;
   options.table.scope = scope_of(filter.value(), fleet.value(), options.fleet.kind);
+  options.table.scope.fleet = {
+      coverage_of(filter.value(), fleet.value(), options.fleet.kind, options.fleet.level)};
   const auto report = report::table_report(
       fleet->recording, select_in(fleet->recording, options.fleet.kind, fleet->longest_ms()),
       options.table);
