@@ -32,6 +32,11 @@ std::string minute_of(const SeriesPoint& point) {
   return point.from.substr(0, kMinuteOfDate) + "Z";
 }
 
+/// "05-01 14:00", for the ends of an axis.
+std::string short_time(const SeriesPoint& point) {
+  return point.from.substr(5, 5) + " " + point.from.substr(11, 5);
+}
+
 /// A series with its limits as further curves.
 present::Chart chart_of(const SeriesReport& report, OfPoint value, const char* title) {
   present::Chart chart;
@@ -49,7 +54,7 @@ present::Chart chart_of(const SeriesReport& report, OfPoint value, const char* t
   const SeriesPoint& first = report.points.front();
   const SeriesPoint& last = report.points.back();
   chart.x = {"", static_cast<double>(first.started), static_cast<double>(last.started), false, {}};
-  chart.x.ticks = {{chart.x.least, minute_of(first)}, {chart.x.most, minute_of(last)}};
+  chart.x.ticks = {{chart.x.least, short_time(first)}, {chart.x.most, short_time(last)}};
   chart.y = {"", 0, std::max(largest, 1.0), false, {{0, "0"}}};
   chart.y.ticks.push_back({chart.y.most, present::bound_bytes(chart.y.most)});
   chart.curves = {std::move(curve), std::move(least), std::move(most)};
@@ -115,12 +120,13 @@ std::string steps_table(const SeriesReport& report, const present::Style& style)
 }
 
 /// Values as marks of different heights: of several steps in one mark the largest.
-std::string marks_of(const std::vector<Estimate>& points, bool has_unicode) {
+std::string marks_of(const std::vector<Estimate>& points, std::size_t most_marks,
+                     bool has_unicode) {
   static constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   static constexpr const char* kSigns[] = {" ", ".", ":", "-", "=", "+", "*", "%", "#"};
   double most = 0;
   for (const Estimate& point : points) most = std::max(most, point.value);
-  const std::size_t marks = std::min(points.size(), kMostMarks);
+  const std::size_t marks = std::min(points.size(), most_marks);
   std::string text;
   for (std::size_t mark = 0; mark < marks; ++mark) {
     double value = 0;
@@ -137,30 +143,52 @@ const Estimate& largest_of(const SeriesSite& site) {
   return *std::ranges::max_element(site.points, {}, &Estimate::value);
 }
 
-std::string sites_table(const SeriesReport& report, const present::Style& style) {
+/// What of a site's row there is room for.
+struct SiteColumns {
+  bool has_largest = true;
+  std::size_t marks = kMostMarks;
+};
+
+present::Grid sites_grid(const SeriesReport& report, const SiteColumns& shown,
+                         const present::Style& style) {
   std::vector<present::Column> columns;
-  present::append_figure_columns(columns, "largest");
+  if (shown.has_largest) present::append_figure_columns(columns, "largest");
   present::append_figure_columns(columns, "last");
   columns.push_back({"over time", present::Align::kLeft});
   columns.push_back({"function", present::Align::kLeft, false, true});
   present::Grid grid(std::move(columns));
+  const auto figure = [](const Estimate& bytes) {
+    return present::figure(bytes, present::Quantity::kBytes);
+  };
   for (const SeriesSite& site : report.sites) {
     std::vector<std::string> cells;
-    present::append_figure(cells, present::figure(largest_of(site), present::Quantity::kBytes));
-    present::append_figure(cells, present::figure(site.points.back(), present::Quantity::kBytes));
-    cells.push_back(marks_of(site.points, style.has_unicode));
+    if (shown.has_largest) present::append_figure(cells, figure(largest_of(site)));
+    present::append_figure(cells, figure(site.points.back()));
+    cells.push_back(marks_of(site.points, shown.marks, style.has_unicode));
     cells.push_back(present::printable(site.name));
     present::add_row(grid, std::move(cells), site.name, site.detail, profile::GroupBy::kFunction,
                      style, false, site.where);
   }
-  std::string text = grid.text(style) + "\n";
-  text += fmt::format("From {} to {}, each row drawn to its own largest step.\n",
-                      minute_of(report.points.front()), minute_of(report.points.back()));
+  return grid;
+}
+
+std::string sites_table(const SeriesReport& report, const present::Style& style) {
+  constexpr std::size_t kRoomForSeriesName = 20;
+  constexpr SiteColumns kChoices[] = {{}, {false}, {false, kMostMarks / 2}};
+  std::string text;
+  for (const SiteColumns& shown : kChoices) {
+    const present::Grid grid = sites_grid(report, shown, style);
+    text = grid.text(style) + "\n";
+    if (grid.room_for_cut(style.width) >= kRoomForSeriesName) break;
+  }
+  std::string notes =
+      fmt::format("From {} to {}, each row drawn to its own largest step.\n",
+                  minute_of(report.points.front()), minute_of(report.points.back()));
   if (report.site_count > report.sites.size()) {
     text += fmt::format("{}; --top 0 shows them.\n",
                         present::plural(report.site_count - report.sites.size(), "more function"));
   }
-  return text;
+  return text + present::wrap_lines(notes, style.width);
 }
 
 }  // namespace
@@ -178,6 +206,7 @@ std::string to_text(const SeriesReport& report, const present::Style& style) {
       present::paint(style, present::Role::kHeading, present::wrap(title, 0, style.width)) + "\n\n";
   out += report.has_sites ? sites_table(report, style)
                           : pictures(report, style) + steps_table(report, style);
+  out += "\n";
   return out + text_of(report.scope.fleet, style);
 }
 

@@ -87,7 +87,7 @@ base::Outcome<int> print_cost(CostArguments& options) {
   report.options = options.cost;
   report.options.level = options.fleet.level;
   report.bill = rss_byte_hours(all.value());
-  const auto present = coverage_of(filter.value(), reach.value());
+  const auto coverage = coverage_of(filter.value(), reach.value());
   filter->with_rss = true;
   const auto known = store.value()->hosts(filter.value());
   if (!known.has_value()) return known.failure();
@@ -103,7 +103,7 @@ base::Outcome<int> print_cost(CostArguments& options) {
   report.unknown_hours = std::max(recorded_hours(all.value()) - report.known_hours, 0.0);
   report.unrecorded = std::max(report.bill - rss_byte_hours(fleet->hosts), 0.0);
   report.options.scope = scope_of(filter.value(), fleet.value(), options.fleet.kind);
-  report.options.scope.fleet = {present};
+  report.options.scope.fleet = {coverage};
   add_objects(report, fleet.value());
   report::settle(report);
   return print(report, options.fleet.level, options.fleet.is_json) ? kExitOk : kExitFailed;

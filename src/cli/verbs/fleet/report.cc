@@ -1,6 +1,7 @@
 // `geiger fleet report`: a page of all hosts, for a browser.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,10 +62,13 @@ base::Outcome<std::string> fleet_document(const FleetReportArguments& options) {
       coverage_of(filter.value(), fleet.value(), options.fleet.kind, options.fleet.level)};
   page.only = options.fleet.kind;
   page.preset = preset_of(options.fleet.frames);
-  if (options.versions.size() < 2) return page::page_data(fleet->recording, page);
-  const auto compared = compare_pages(options);
-  if (!compared.has_value()) return compared.failure();
-  page.compared = &compared.value();
+  std::optional<page::ComparedRuns> compared;
+  if (options.versions.size() == 2) {
+    auto pages = compare_pages(options);
+    if (!pages.has_value()) return pages.failure();
+    compared = std::move(pages.value());
+    page.compared = &*compared;
+  }
   terminal::Progress progress("making the page");
   page.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
   return page::page_data(fleet->recording, page);

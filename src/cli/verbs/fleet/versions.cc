@@ -146,9 +146,12 @@ base::Outcome<std::optional<fleet::Fleet>> ask_side(fleet::Store& store,
   return std::optional(std::move(fleet.value()));
 }
 
-/// All sides of all strata, and what a report calls the versions.
-base::Outcome<std::vector<Side>> ask_sides(fleet::Store& store, const FleetOptions& options,
-                                           const Versions& versions, Shown& shown) {
+/// All sides of all strata with what they were exposed to, and what a report calls them.
+base::Outcome<std::vector<Side>> ask_sides(const FleetOptions& options, const Versions& versions,
+                                           Shown& shown) {
+  const auto opened = open_store(options);
+  if (!opened.has_value()) return opened.failure();
+  fleet::Store& store = *opened.value();
   auto filter = filter_of(options, store);
   if (!filter.has_value()) return filter.failure();
   const auto strata = strata_of(store, filter.value(), versions);
@@ -170,6 +173,8 @@ base::Outcome<std::vector<Side>> ask_sides(fleet::Store& store, const FleetOptio
       if (fleet.value()) sides.push_back({which, i, std::move(*fleet.value()), {}});
     }
   }
+  shown.per = normalise(sides, options.kind, versions.per.value_or(usual_per(sides, options.kind)));
+  if (!versions.match.empty()) shown.per += " of the same " + versions.match;
   return sides;
 }
 
@@ -179,12 +184,8 @@ base::Outcome<std::vector<compare::Collected>> collect_versions(
     const FleetOptions& options, const Versions& versions,
     std::vector<compare::Collector> collectors, Shown& shown) {
   GEIGER_CHECK(versions.match.empty());
-  auto store = open_store(options);
-  if (!store.has_value()) return store.failure();
-  auto sides = ask_sides(*store.value(), options, versions, shown);
+  auto sides = ask_sides(options, versions, shown);
   if (!sides.has_value()) return sides.failure();
-  shown.per = normalise(sides.value(), options.kind,
-                        versions.per.value_or(usual_per(sides.value(), options.kind)));
   std::vector<compare::Collector*> all;
   for (compare::Collector& collector : collectors) all.push_back(&collector);
   for (Side& side : sides.value()) {
@@ -200,13 +201,8 @@ base::Outcome<compare::Comparison> compare_versions(const FleetOptions& options,
                                                     const Versions& versions,
                                                     const compare::Grouping& grouping,
                                                     Shown& shown) {
-  auto store = open_store(options);
-  if (!store.has_value()) return store.failure();
-  auto sides = ask_sides(*store.value(), options, versions, shown);
+  auto sides = ask_sides(options, versions, shown);
   if (!sides.has_value()) return sides.failure();
-  shown.per = normalise(sides.value(), options.kind,
-                        versions.per.value_or(usual_per(sides.value(), options.kind)));
-  if (!versions.match.empty()) shown.per += " of the same " + versions.match;
   std::map<std::size_t, std::size_t> count;
   for (const Side& side : sides.value()) ++count[side.stratum];
   compare::Collector all(options.kind, grouping);
