@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,13 @@ STUDY_SCHEMA["$defs"] = {**SCHEMA["$defs"], **STUDY_SCHEMA["$defs"]}
 FAULTY = str(pathlib.Path(GEIGER).parent.parent / "hosts" / "faulty")
 PROGRAM = ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 300) for 1..20000; fork and wait; %h = ()']
 OPEN = {"measure"}  # Definitions that others extend.
+OF_A_FLEET = [
+    (["list"], "fleet-list"), (["doctor"], "fleet-doctor"), (["symbolize"], "fleet-symbolize"),
+    (["top"], "table"), (["top", "1", "--label", "zone=2", "--by", "host"], "table"),
+    (["diff", "1", "2"], "diff"), (["diff", "1", "2", "--match", "zone", "--all"], "diff"),
+    (["check", "2", "--max-bytes", "1TiB"], "check"), (["series"], "fleet-series"),
+    (["series", "2", "--by", "function", "--kind", "live"], "fleet-series"),
+    (["cost"], "fleet-cost"), (["cost", "--price", "0.005"], "fleet-cost")]
 # Not one document but lines, and the data of a page: the tests of these verbs check them.
 OTHERS = {"live", "report"}
 
@@ -148,6 +156,20 @@ class JsonSchema(unittest.TestCase):
     def test_reports_of_no_run(self):
         for words in OF_NONE:
             self.assertEqual(self.check(*words), words[0])
+
+    def test_reports_of_a_fleet(self):
+        for run, version in (("a.geiger", "1"), ("b.geiger", "2")):
+            for host in ("web-1", "web-2"):
+                subprocess.run([GEIGER, "push", "--service", "shop", "--version", version, "--host", host,
+                                "--label", f"zone={host[-1]}", run, "fleet.db"], check=True,
+                               cwd=self.here, timeout=120, capture_output=True)
+        with sqlite3.connect(os.path.join(self.here, "fleet.db")) as store:  # One ran unrecorded.
+            store.execute("UPDATE windows SET recorded_ms = 0, exact_bytes = NULL WHERE window_id = 1")
+        for words, report in OF_A_FLEET:
+            self.assertEqual(self.check("fleet", *words, "--store", "fleet.db"), report)
+        help_text = subprocess.run([GEIGER, "fleet", "--help"], capture_output=True, text=True, check=True)
+        verbs = set(re.findall(r"(?m)^  ([a-z-]+)", help_text.stdout.split("Subcommands:\n")[1]))
+        self.assertEqual(verbs - {"report"}, {words[0] for words, _ in OF_A_FLEET})
 
     def test_a_fault_is_seen(self):
         document = self.document("table", "a.geiger")

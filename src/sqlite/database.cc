@@ -1,5 +1,7 @@
 #include "sqlite/database.h"
 
+#include <utility>
+
 #include "modules/module.h"
 
 namespace geiger::sqlite {
@@ -93,6 +95,16 @@ void Database::execute(const std::string& statements) {
 std::int64_t Database::integer_of(std::string_view query) {
   Statement statement = prepare(query);
   return statement.next() ? statement.integer(0) : 0;
+}
+
+void Database::watch(std::function<void()> tick) {
+  constexpr int kInstructions = 200'000;  // Some milliseconds.
+  tick_ = std::move(tick);
+  const auto call = [](void* context) {
+    static_cast<Database*>(context)->tick_();
+    return 0;
+  };
+  functions_.progress_handler(handle_.get(), kInstructions, tick_ ? +call : nullptr, this);
 }
 
 std::string Database::serialized() {

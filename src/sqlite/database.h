@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -65,11 +66,15 @@ class Database {
     return {functions_, handle_.get(), text};
   }
   [[nodiscard]] std::int64_t integer_of(std::string_view query);
+  /// Calls `tick`, which must not throw, some hundred times a second while statements run; an empty
+  /// one ends that.
+  void watch(std::function<void()> tick);
   /// As a file would have it.
   [[nodiscard]] std::string serialized();
 
  private:
   const Functions& functions_;
+  std::function<void()> tick_;  ///< Outlives the handle, which calls it.
   std::unique_ptr<sqlite3, decltype(Functions::close)> handle_;
 };
 

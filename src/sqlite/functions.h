@@ -23,6 +23,7 @@ struct Functions {
   decltype(&sqlite3_column_int64) column_int64;
   decltype(&sqlite3_column_text) column_text;
   decltype(&sqlite3_column_bytes) column_bytes;
+  decltype(&sqlite3_progress_handler) progress_handler;
   decltype(&sqlite3_serialize) serialize;
   decltype(&sqlite3_free) free;
 };

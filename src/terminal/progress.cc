@@ -79,11 +79,26 @@ Progress::~Progress() {
 }
 
 void Progress::update(std::size_t done, std::size_t total) {
-  if (!is_shown_ || total == 0 || Clock::now() < next_) return;
-  next_ = Clock::now() + kRedraw;
-  is_drawn_ = true;
+  if (total == 0 || !is_due()) return;
   const std::chrono::duration<double> elapsed = Clock::now() - start_;
-  fmt::print(stderr, "\r{}\x1b[K", progress_line(style_, done, total, elapsed.count()));
+  draw(progress_line(style_, done, total, elapsed.count()));
+}
+
+void Progress::update() {
+  if (!is_due()) return;
+  const auto elapsed = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start_);
+  draw(fmt::format("{}, {} s", style_.what, elapsed.count()));
+}
+
+bool Progress::is_due() {
+  if (!is_shown_ || Clock::now() < next_) return false;
+  next_ = Clock::now() + kRedraw;
+  return true;
+}
+
+void Progress::draw(const std::string& line) {
+  is_drawn_ = true;
+  fmt::print(stderr, "\r{}\x1b[K", line);
 }
 
 }  // namespace geiger::terminal

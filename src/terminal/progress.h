@@ -29,8 +29,13 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void update(std::size_t done, std::size_t total);
+  /// That it goes on, where how much is left is not known: "WHAT, 12 s".
+  void update();
 
  private:
+  void draw(const std::string& line);
+  [[nodiscard]] bool is_due();
+
   using Clock = std::chrono::steady_clock;
 
   ProgressStyle style_;

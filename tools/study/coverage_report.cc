@@ -6,7 +6,7 @@
 
 #include "analysis/present/format.h"
 #include "analysis/present/json.h"
-#include "analysis/present/svg.h"
+#include "analysis/present/charts/svg.h"
 #include "analysis/present/text.h"
 
 namespace geiger::study {

@@ -77,6 +77,9 @@ struct Comparison {
   std::uint64_t tested = 0;  ///< Sites whose samples could have shown a difference.
   /// Smallest bytes per run at which a site that was not there before is found.
   double detectable_new = 0;
+  /// Compared within strata: in how many, and the share of both sides' exposure that is in them.
+  std::uint64_t strata = 0;
+  double matched = 1;
 };
 
 /// Why what was collected cannot be compared at `level`, if it cannot.
@@ -88,5 +91,12 @@ struct Comparison {
 /// Compares the two sides. A site is said to have changed where its q-value is at most
 /// 1 - level. Requires that there is no problem with it.
 [[nodiscard]] Comparison compare(Collected collected, double level);
+
+/// Compares the sides within strata, which share no runs: each change is the mean of those in the
+/// strata (estimation/strata.h), and `before` and `after` are weighted alike. `all` has the runs of
+/// all strata that both sides have, and says what sites there are; `strata` may have some with one
+/// side, which only lower `matched`. Requires a stratum with both sides, that there is no problem
+/// with it nor with `all`, and one grouping.
+[[nodiscard]] Comparison compare_within(Collected all, std::vector<Collected> strata, double level);
 
 }  // namespace geiger::compare

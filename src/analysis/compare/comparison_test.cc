@@ -56,6 +56,41 @@ TEST(Comparison, PutsChangesFirstAndTheLargestOnTop) {
   EXPECT_THAT(names, testing::ElementsAre("large", "small", "noisy"));
 }
 
+TEST(Comparison, WithinStrataIsTheMeanOfTheStrata) {
+  const auto small = run_with({{"same", 400}, {"grew", 100}});
+  const auto small_grown = run_with({{"same", 400}, {"grew", 300}});
+  const auto large = run_with({{"same", 4000}, {"only here", 500}});
+  std::vector<Collected> strata;
+  strata.push_back(collect_runs({small, small}, {small_grown, small_grown}));
+  strata.push_back(collect_runs({large, large}, {large, large}));
+  strata.push_back(collect_runs({large, large, large, large}, {}));  // Of one side.
+  const Comparison within = compare_within(
+      collect_runs({small, small, large, large}, {small_grown, small_grown, large, large}),
+      std::move(strata), 0.95);
+  EXPECT_EQ(within.strata, 2U);
+  EXPECT_DOUBLE_EQ(within.matched, 8.0 / 12);
+  EXPECT_EQ(row(within, "grew").verdict, Verdict::kGrew);
+  EXPECT_NE(row(within, "same").verdict, Verdict::kGrew);
+  const double grown = row(within, "grew").change.value;
+  EXPECT_NEAR(grown, 100 * kInterval, 0.02 * 100 * kInterval) << "200 samples in one of two strata";
+  EXPECT_NEAR(row(within, "grew").after.value - row(within, "grew").before.value, grown, 1e-6);
+  EXPECT_NEAR(within.total.change.value, grown, 1e-6);
+  EXPECT_EQ(row(within, "only here").change.value, 0);
+}
+
+TEST(Comparison, StrataKeepApartWhatReleasesMix) {
+  const auto small = run_with({{"site", 100}});
+  const auto large = run_with({{"site", 1000}});
+  const std::vector before{small, small, small, large}, after{small, large, large, large};
+  EXPECT_GT(compared(before, after).total.change.value, 400 * kInterval);
+  std::vector<Collected> strata;
+  strata.push_back(collect_runs({small, small, small}, {small}));
+  strata.push_back(collect_runs({large}, {large, large, large}));
+  const Comparison within = compare_within(collect_runs(before, after), std::move(strata), 0.95);
+  EXPECT_NEAR(within.total.change.value, 0, 1e-6);
+  EXPECT_FALSE(is_change(row(within, "site").verdict));
+}
+
 TEST(Comparison, NewSitesAreBounded) {
   const Comparison comparison =
       compared({run_with({{"main", 50}})}, {run_with({{"main", 50}, {"new", 20}})});

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
 
 #include "analysis/page/names.h"
 #include "analysis/profile/totals.h"
@@ -33,8 +36,32 @@ std::string scope_text(const present::Scope& scope) {
   return only.empty() ? scope.when : scope.when + "; " + only;
 }
 
+/// Whether a fact means something where processes stand for hosts.
+bool is_of_hosts(const SummaryFact& fact) {
+  constexpr std::array<std::string_view, 7> kNames{
+      "interval", "samples", "allocated", "exact total", "detection limit", "stacks", "dropped"};
+  return std::ranges::find(kNames, fact.name) != kNames.end();
+}
+
+/// How much of a fleet was recorded, in a line.
+std::string hosts_text(const PageOptions& options) {
+  constexpr std::string_view kBegin = "Recorded: ";
+  present::Style line;
+  line.width = std::numeric_limits<std::size_t>::max();
+  line.level = options.level;
+  std::string text = text_of(options.scope.fleet, line);
+  if (text.starts_with(kBegin)) text.erase(0, kBegin.size());
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
 void add_program(std::vector<SummaryFact>& facts, const Recording& recording,
                  const PageOptions& options) {
+  if (options.only) {
+    facts.push_back({"hosts", hosts_text(options)});
+    facts.push_back({"only", scope_text(options.scope)});
+    return;
+  }
   facts.push_back({"program", report::program_text(recording), report::what_ran(recording)});
   if (!recording.processes.empty()) facts.push_back({"started", started_text(recording)});
   if (!options.scope.is_part()) return;
@@ -72,7 +99,7 @@ void add_header(PageData& data, const Recording& recording, const PageOptions& o
                          kMostTextBytes);
   add_program(data.facts, recording, options);
   for (SummaryFact& fact : report::summary_facts(report, recording)) {
-    data.facts.push_back(std::move(fact));
+    if (!options.only || is_of_hosts(fact)) data.facts.push_back(std::move(fact));
   }
   for (SummaryFact& fact : data.facts) fact.value = shortened(fact.value, kMostTextBytes);
   data.warnings = report::summary_warnings(report, recording);

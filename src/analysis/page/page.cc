@@ -81,7 +81,8 @@ Draft::Draft(const Recording& recording, const PageOptions& options)
       smaller_ones_(names_.intern(kSmallerOnes)),
       others_(names_.intern("[others]")) {
   add_header(fixed_, recording, options);
-  const std::vector<Kind> kinds = kinds_in_order(options.is_followed);
+  const std::vector<Kind> kinds =
+      options.only ? std::vector{*options.only} : kinds_in_order(options.is_followed);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (options.progress) options.progress(i, kKinds.size() + 1);
     add_kind(kinds[i]);
@@ -122,7 +123,7 @@ PageFinding Draft::finding_of(const Profile& profile) {
     out.sites.push_back({.node = gathering_.node_of(site.stack),
                          .function = names_.intern(site.function),
                          .place = text_of(site.where),
-                         .process = site.process,
+                         .process = options_.only ? "" : site.process,
                          .share = site.share.value,
                          .limits = site.share.interval,
                          .parts = {}});
@@ -240,7 +241,7 @@ std::optional<PageData> Draft::at(const Coarseness& coarseness) const {
     }
   }
   if (compared_) data.diff->nodes = compared_->nodes(pruned, names);
-  add_timeline(data, buckets);
+  if (!options_.only) add_timeline(data, buckets);
   std::uint64_t cut = 0;
   data.names = names.texts(coarseness.name_bytes, cut);
   data.short_names = short_names_.of(names, coarseness.name_bytes);
@@ -267,7 +268,7 @@ void Draft::add_timeline(PageData& data, const Buckets& buckets) const {
 void Draft::say_what_is_left_out(PageData& data, const Coarseness& coarseness, const Pruned& pruned,
                                  std::uint64_t cut) {
   std::vector<std::string>& lines = data.left_out;
-  if (coarseness.buckets < kSteps.front().buckets) {
+  if (data.timeline && coarseness.buckets < kSteps.front().buckets) {
     lines.push_back(fmt::format("times are rounded to {}",
                                 present::plural(data.timeline->edges.size() - 1, "step")));
   }

@@ -38,6 +38,9 @@ struct PageOptions {
   std::string title = {};                   ///< Empty: the program's name.
   std::optional<Nanoseconds> refresh = {};  ///< Until the page is to ask again.
   Preset preset = {};                       ///< What the page begins with.
+  /// The recording is of hosts, not of processes, and has this kind alone: nothing is known of
+  /// instants, threads and lives. Nothing: it has all that it can tell.
+  std::optional<profile::Kind> only = {};
   /// The recording is a picture that follows a run: its end is now, and what such a picture
   /// cannot tell (the peak, where objects lie) is left out. What is live comes first.
   bool is_followed = false;

@@ -22,6 +22,7 @@ std::string only_text(const Scope& scope) {
 void write_field(JsonWriter& json, const Scope& scope) {
   write_field(json, scope.asked);
   write_field(json, scope.read);
+  write_field(json, scope.fleet);
   if (!scope.is_part()) return;
   json.key("selection").begin_object().field("when", scope.when);
   if (scope.from) json.field("from_ns", *scope.from);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/present/asked_inside.h"
+#include "analysis/present/coverage.h"
 #include "analysis/present/json.h"
 #include "analysis/present/read_at.h"
 #include "analysis/profile/profile.h"
@@ -26,6 +27,7 @@ struct Scope {
   std::vector<std::pair<std::string, std::string>> only;
   std::optional<AskedInside> asked;  ///< Of resident bytes that could not be read from outside.
   std::optional<ReadAt> read;        ///< Of what was read from outside.
+  std::vector<Coverage> fleet;       ///< Of each side of it; empty: no fleet.
 
   [[nodiscard]] bool is_part() const { return !when.empty() || !only.empty(); }
 };
@@ -37,7 +39,7 @@ struct Scope {
 [[nodiscard]] std::string only_text(const Scope& scope);
 
 /// The field "selection", where there is one: instants in ns after the start, and filters; and
-/// those of `asked` and `read`.
+/// those of `asked`, `read` and `fleet`.
 void write_field(JsonWriter& json, const Scope& scope);
 
 }  // namespace geiger::present

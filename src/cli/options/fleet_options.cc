@@ -13,6 +13,7 @@
 #include "cli/options/parsed_option.h"
 #include "fleet/push/sink.h"
 #include "query/dates.h"
+#include "terminal/progress.h"
 
 namespace geiger::cli {
 
@@ -52,7 +53,13 @@ base::Outcome<std::unique_ptr<fleet::Store>> open_store(const FleetOptions& opti
   if (url.empty()) return usage_failure("no store given: use --store FILE, or set GEIGER_STORE");
   const auto path = fleet::path_of_url(url);
   if (!path) return usage_failure(url + ": only files are stores (a path, or file://PATH)");
-  return fleet::open_sqlite(*path, false);
+  auto store = fleet::open_sqlite(*path, false);
+  if (!store.has_value()) return store;
+  store.value()->watch([] {
+    const auto progress = std::make_shared<terminal::Progress>("asking the store");
+    return [progress] { progress->update(); };
+  });
+  return store;
 }
 
 base::Outcome<fleet::Filter> filter_of(const FleetOptions& options, fleet::Store& store) {

@@ -1,81 +1,11 @@
-"""push and fleet: what a store answers is what the traces answer.
-
-Four hosts run each version of the host `changes`; everything is sent twice. Seeds are fixed, so the
-samples are the same every time.
-"""
+"""push and fleet: what a store answers is what the traces answer."""
 import json
-import os
-import shutil
-import sqlite3
-import subprocess
-import sys
-import tempfile
 import unittest
 
-GEIGER = os.path.abspath(sys.argv.pop(1))
-CHANGES = os.path.abspath(sys.argv.pop(1))
-HOSTS = 4
-# Sums are formed in another order than from the traces.
-CLOSE = 1e-9
+from fleet_store import HOSTS, FleetStore
 
 
-def geiger(*words, cwd, **environment):
-    env = {**os.environ, "LC_ALL": "C.UTF-8", **environment}
-    return subprocess.run([GEIGER, *words], cwd=cwd, env=env, capture_output=True, timeout=300)
-
-
-class FleetVerbs(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.here = tempfile.mkdtemp(prefix="geiger-fleet-")
-        for number, version in enumerate(("plain", "reserve", "again", "leak")):
-            program = "plain" if version == "again" else version
-            for host in range(HOSTS):
-                run = f"{version}{host}.geiger"
-                done = geiger("run", "-q", "--interval", "4KiB", "--seed", str(100 * number + host + 1),
-                              "-o", run, "--", CHANGES, program, cwd=cls.here)
-                assert done.returncode == 0, done
-                for _ in range(2):
-                    done = geiger("push", "--service", "shop", "--version", version, "--host",
-                                  f"web-{host}", "--label", f"zone={host % 2}", run, "fleet.db",
-                                  cwd=cls.here)
-                    assert done.returncode == 0 and done.stdout == b"", done
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.here)
-
-    def geiger(self, *words, code=0):
-        done = geiger(*words, cwd=self.here, GEIGER_STORE="fleet.db")
-        self.assertEqual(done.returncode, code, done)
-        return done.stdout.decode()
-
-    def refused(self, *words, code, **environment):
-        done = geiger(*words, cwd=self.here, **environment)
-        self.assertEqual((done.returncode, done.stdout), (code, b""), done)
-        return done.stderr.decode()
-
-    def json(self, *words, code=0):
-        return json.loads(self.geiger(*words, "--json", code=code))
-
-    def runs(self, version):
-        return [f"{version}{host}.geiger" for host in range(HOSTS)]
-
-    def assert_alike(self, one, other, path=""):
-        """Numbers to CLOSE, all else exactly."""
-        if isinstance(one, float) or isinstance(other, float):
-            self.assertAlmostEqual(one, other, delta=CLOSE * max(1, abs(one)), msg=path)
-        elif isinstance(one, dict):
-            self.assertEqual(one.keys(), other.keys(), path)
-            for key in one:
-                self.assert_alike(one[key], other[key], f"{path}.{key}")
-        elif isinstance(one, list):
-            self.assertEqual(len(one), len(other), path)
-            for number, (a, b) in enumerate(zip(one, other)):
-                self.assert_alike(a, b, f"{path}[{number}]")
-        else:
-            self.assertEqual(one, other, path)
-
+class FleetVerbs(FleetStore):
     def test_top_is_the_table_of_the_traces(self):
         for by in ("function", "line", "stack", "module", "size"):
             fleet = self.json("fleet", "top", "plain", "--by", by, "--top", "0")
@@ -133,18 +63,13 @@ class FleetVerbs(unittest.TestCase):
         self.assertEqual(self.geiger("fleet", "doctor").splitlines()[0], "The store is healthy.")
 
     def test_what_is_missing_is_found(self):
-        broken = os.path.join(self.here, "broken.db")
-        shutil.copy(os.path.join(self.here, "fleet.db"), broken)
-        with sqlite3.connect(broken) as database:
-            database.execute("DELETE FROM window_counts WHERE window_id = 2")
-            database.execute("UPDATE windows SET seed = 5 WHERE window_id < 3")
+        self.copy("broken.db", "DELETE FROM window_counts WHERE window_id = 2",
+                  "UPDATE windows SET seed = 5 WHERE window_id < 3")
         doctor = self.json("fleet", "doctor", "--store", "broken.db", code=1)
         self.assertEqual((doctor["incomplete_windows"], doctor["shared_seeds"]), (1, 1))
 
     def test_other_contents_under_a_key_are_refused(self):
-        with sqlite3.connect(os.path.join(self.here, "other.db")) as database:
-            sqlite3.connect(os.path.join(self.here, "fleet.db")).backup(database)
-            database.execute("UPDATE windows SET content = content + 1")
+        self.copy("other.db", "UPDATE windows SET content = content + 1")
         why = self.refused("push", "--service", "shop", "--version", "plain", "--host", "web-0",
                            "plain0.geiger", "other.db", code=1)
         self.assertIn("its window is there with other contents", why)

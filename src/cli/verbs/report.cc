@@ -1,7 +1,5 @@
 // `geiger report`: everything that a run tells, as one HTML file.
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -13,18 +11,16 @@
 #include <vector>
 
 #include "analysis/compare/comparison.h"
-#include "analysis/page/html.h"
 #include "analysis/page/page.h"
-#include "analysis/present/format.h"
 #include "analysis/report/overview/summary_facts.h"
 #include "cli/help/choice.h"
 #include "cli/options/input.h"
-#include "cli/options/output.h"
 #include "cli/options/page_preset.h"
 #include "cli/options/selection_options.h"
 #include "cli/options/sides.h"
 #include "cli/verbs/commands.h"
-#include "live/template_file.h"
+#include "cli/verbs/page_file.h"
+#include "cli/verbs/report_tables.h"
 #include "query/text_file.h"
 #include "terminal/progress.h"
 #include "terminal/terminal.h"
@@ -32,29 +28,13 @@
 namespace geiger::cli {
 namespace {
 
-constexpr const char* kReportTemplate = "report.html";
-
 struct ReportArguments {
   ReadOptions read;
   query::SelectionOptions selection;
-  std::string output;  ///< Empty: named after the program.
-  bool replaces = false;
-  bool opens = false;
+  PageFile file;
   bool has_source = false;
   std::vector<std::string> before;  ///< Runs to compare with; none: nothing is compared.
 };
-
-/// "geiger-redis-server.html": of a program's name what can stand in a file's name.
-std::string default_output(const profile::Recording& recording) {
-  constexpr std::size_t kMostBytes = 100;
-  std::string name;
-  for (const char c : report::program_text(recording).substr(0, kMostBytes)) {
-    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' ||
-                          c == '_' || c == '-' || c == '+';
-    name += is_plain ? c : '_';
-  }
-  return fmt::format("geiger-{}.html", name.empty() ? "report" : name);
-}
 
 base::Outcome<page::PageOptions> page_options(const ReportArguments& options,
                                               const profile::Recording& recording) {
@@ -74,15 +54,8 @@ base::Outcome<page::PageOptions> page_options(const ReportArguments& options,
 /// The comparison that --diff asks for.
 base::Outcome<page::ComparedRuns> compare_runs(const ReportArguments& options, const Input& input,
                                                bool& is_damaged) {
-  using compare::Grouping;
-  using profile::GroupBy;
-  const Grouping groupings[] = {{GroupBy::kStack, false, true},
-                                {GroupBy::kFunction, false, false},
-                                {GroupBy::kFunction, true, false},
-                                {GroupBy::kStack, false, false},
-                                {GroupBy::kModule, false, false}};
   std::vector<compare::Collector> collectors;
-  for (const Grouping& grouping : groupings) {
+  for (const compare::Grouping& grouping : kPageGroupings) {
     collectors.emplace_back(query::kind_of(options.selection), grouping);
   }
   const std::vector<std::string> newest{input.shown};
@@ -92,30 +65,7 @@ base::Outcome<page::ComparedRuns> compare_runs(const ReportArguments& options, c
   auto all = collect_all(sides, std::move(collectors), selection);
   if (!all.has_value()) return all.failure();
   is_damaged = all->is_damaged;
-  page::ComparedRuns runs{sides.before, sides.after, {}, {}};
-  for (compare::Collected& collected : all->collected) {
-    if (const auto error = compare::problem_with(collected, options.read.level)) {
-      return base::Failure{std::string(compare::text_of(*error))};
-    }
-    runs.tables.push_back(compare::compare(std::move(collected), options.read.level));
-  }
-  runs.tree = std::move(runs.tables.front());
-  runs.tables.erase(runs.tables.begin());
-  return runs;
-}
-
-/// Runs xdg-open, which starts the browser and ends.
-bool open_page(const std::string& path) {
-  const std::string absolute = std::filesystem::absolute(path).string();
-  const pid_t child = fork();
-  if (child == 0) {
-    execlp("xdg-open", "xdg-open", absolute.c_str(), nullptr);
-    _exit(kExitFailed);
-  }
-  int status = 0;
-  if (child > 0 && waitpid(child, &status, 0) == child && status == 0) return true;
-  terminal::complain(fmt::format("xdg-open could not open it; in a browser: file://{}", absolute));
-  return false;
+  return compared_runs(sides.before, sides.after, std::move(all->collected), options.read.level);
 }
 
 /// A source file as it is on this machine now. Regular files only: a trace may name anything, a
@@ -144,43 +94,13 @@ base::Outcome<std::string> document_of(const ReportArguments& options, const Inp
   return page::page_data(input.recording(), page.value());
 }
 
-/// The template with the document in it.
-base::Outcome<std::string> html_of(const std::string& document) {
-  const auto html = live::read_template(kReportTemplate);
-  if (!html.has_value()) return html;
-  auto whole = page::with_data(html.value(), document);
-  if (whole) return std::move(*whole);
-  return base::Failure{
-      fmt::format("share/geiger/{} is not a template of this version", kReportTemplate)};
-}
-
-/// What to do next, after `path` was written.
-int finish(const ReportArguments& options, const std::string& path, std::size_t bytes,
-           int exit_code) {
-  if (path == "-") return exit_code;
-  terminal::complain(
-      fmt::format("wrote {}, {}; {}", path, present::exact_bytes(bytes),
-                  options.opens ? "opening it" : "open it in a browser (or use --open)"));
-  return options.opens && !open_page(path) ? kExitFailed : exit_code;
-}
-
 base::Outcome<int> write_page(const ReportArguments& options, const Input& input) {
-  const std::string path =
-      options.output.empty() ? default_output(input.recording()) : options.output;
-  if (options.opens && path == "-") {
-    return usage_failure("--open: a browser cannot open standard output; name a file");
-  }
-  Output output(path, options.replaces);  // Before the work: it may not be writable.
-  if (!output.outcome().has_value()) return output.outcome().failure();
   bool is_damaged = false;
-  const auto document = document_of(options, input, is_damaged);
-  if (!document.has_value()) return document.failure();
-  const auto html = html_of(document.value());
-  if (!html.has_value()) return html.failure();
-  output.write(html.value());
-  const auto written = output.commit();
-  if (!written.has_value()) return written.failure();
-  return finish(options, path, html->size(), is_damaged ? kExitFailed : input.exit_code());
+  const auto written =
+      write_page_file(options.file, page_name(report::program_text(input.recording())),
+                      [&] { return document_of(options, input, is_damaged); });
+  if (!written.has_value() || written.value() != kExitOk) return written;
+  return is_damaged ? kExitFailed : input.exit_code();
 }
 
 base::Outcome<int> print_document(const ReportArguments& options, const Input& input) {
@@ -192,8 +112,8 @@ base::Outcome<int> print_document(const ReportArguments& options, const Input& i
 
 base::Outcome<int> make_report(ReportArguments& options) {
   if (!options.read.is_json) {
-    const auto html = live::read_template(kReportTemplate);
-    if (!html.has_value()) return html.failure();
+    const auto can_write = check_page_template();
+    if (!can_write.has_value()) return can_write.failure();
   }
   options.read.observes_running = true;
   const auto input = read_input(options.read);
@@ -208,11 +128,7 @@ void register_report(CLI::App& app, Work& work) {
   auto options = std::make_shared<ReportArguments>();
   CLI::App* verb = app.add_subcommand("report", "One HTML file with everything, for a browser");
   add_read_options(*verb, options->read);
-  verb->add_option("-o,--output", options->output,
-                   "File to write (default: geiger-PROGRAM.html here); - for standard output")
-      ->type_name("FILE");
-  verb->add_flag("-f,--force", options->replaces, "Replace the file if it exists");
-  verb->add_flag("--open", options->opens, "Open it in the browser");
+  add_page_file_options(*verb, options->file, "geiger-PROGRAM.html here");
   verb->add_flag("--source", options->has_source,
                  "Embed the source lines that appear, as they are on this machine");
   verb->add_option("--diff", options->before,

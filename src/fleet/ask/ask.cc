@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
@@ -38,19 +40,89 @@ base::Failure nothing_selected(Store& store, const Filter& filter) {
   return {"no window of that time, host and labels in the store"};
 }
 
-/// Both lists are in order of hosts; a host may have no rows.
+/// Adds hosts, each before its rows, which come in the same order. A host may have no rows.
+class InTurn {
+ public:
+  InTurn(const std::vector<HostSums>& hosts, Recall& recall) : hosts_(hosts), recall_(recall) {
+    for (std::size_t i = 0; i < hosts.size(); ++i) places_[hosts[i].host] = i;
+  }
+
+  void add(const std::string& host, const SummedRow& row) {
+    const auto place = places_.find(host);
+    if (place == places_.end()) return;  // It came after the hosts were asked for.
+    add_hosts_until(place->second + 1);
+    recall_.add(row);
+  }
+  /// Those without rows behind the last that has some.
+  void finish() { add_hosts_until(hosts_.size()); }
+
+ private:
+  void add_hosts_until(std::size_t end) {
+    while (next_ < end) recall_.add_host(hosts_[next_++]);
+  }
+
+  const std::vector<HostSums>& hosts_;
+  Recall& recall_;
+  std::unordered_map<std::string, std::size_t> places_;
+  std::size_t next_ = 0;
+};
+
 base::Outcome<void> recall_hosts(Store& store, const Filter& filter,
                                  const std::vector<HostSums>& hosts, Recall& recall) {
-  std::size_t next = 0;
-  const auto rows = store.rows_by_host(filter, [&](const std::string& host, const SummedRow& row) {
-    while (next == 0 || hosts[next - 1].host != host) {
-      if (next == hosts.size()) return;  // It came after the hosts were asked for.
-      recall.add_host(hosts[next++]);
-    }
-    recall.add(row);
-  });
-  while (next < hosts.size()) recall.add_host(hosts[next++]);
+  InTurn in_turn(hosts, recall);
+  const auto rows = store.rows_by_host(
+      filter, [&](const std::string& host, const SummedRow& row) { in_turn.add(host, row); });
+  in_turn.finish();
   return rows;
+}
+
+/// Adds what of a host's time was lost to gaps, which are in order of hosts and time.
+void add_gaps(const std::vector<GapRow>& gaps, std::map<std::string, std::uint64_t>& expected,
+              Reach& reach) {
+  const std::string* host = nullptr;
+  std::int64_t end = 0;
+  for (const GapRow& gap : gaps) {
+    if (host == nullptr || *host != gap.host) end = gap.first;
+    host = &gap.host;
+    const std::int64_t first = std::max(end, gap.first);
+    const auto lost = static_cast<std::uint64_t>(std::max<std::int64_t>(gap.last - first, 0));
+    reach.gap_ms += lost * 1000;
+    expected[gap.host] += lost * 1000;
+    end = std::max(end, gap.last);
+    ++reach.gaps;
+  }
+}
+
+Reach reach_of(const std::vector<HostSums>& hosts, const std::vector<GapRow>& gaps) {
+  Reach reach;
+  std::map<std::string, std::uint64_t> expected;
+  for (const HostSums& host : hosts) {
+    ++reach.hosts;
+    reach.recorded_hosts += host.recorded_ms > 0 ? 1 : 0;
+    expected[host.host] = host.alive_ms;
+    reach.recorded_ms += host.recorded_ms;
+  }
+  add_gaps(gaps, expected, reach);
+  for (const auto& [host, milliseconds] : expected) {
+    reach.expected_ms += milliseconds;
+    reach.longest_ms = std::max(reach.longest_ms, milliseconds);
+  }
+  return reach;
+}
+
+/// The hosts that were recorded, and how much of all that is.
+base::Outcome<Reach> find_hosts(Store& store, const Filter& filter, std::vector<HostSums>& hosts) {
+  auto all = store.hosts(filter);
+  if (!all.has_value()) return all.failure();
+  if (all->empty()) return nothing_selected(store, filter);
+  const auto gaps = store.gaps(filter);
+  if (!gaps.has_value()) return gaps.failure();
+  const Reach reach = reach_of(all.value(), gaps.value());
+  hosts = std::move(all.value());
+  std::erase_if(hosts, [](const HostSums& host) { return host.recorded_ms == 0; });
+  if (!hosts.empty()) return reach;
+  return base::Failure{fmt::format("it ran on {} host{}, and nothing of it was recorded",
+                                   reach.hosts, reach.hosts == 1 ? "" : "s")};
 }
 
 base::Outcome<void> recall_fleet(Store& store, const Filter& filter,
@@ -70,17 +142,77 @@ std::uint64_t Fleet::shortest_ms() const {
   return std::ranges::min_element(hosts, {}, &HostSums::recorded_ms)->recorded_ms;
 }
 
+base::Outcome<Reach> reach_of(Store& store, const Filter& filter) {
+  std::vector<HostSums> hosts;
+  return find_hosts(store, filter, hosts);
+}
+
 base::Outcome<Fleet> ask(Store& store, const Filter& filter, profile::Kind kind, Unit unit) {
-  auto hosts = store.hosts(filter);
-  if (!hosts.has_value()) return hosts.failure();
-  if (hosts->empty()) return nothing_selected(store, filter);
+  Fleet fleet;
+  const auto reach = find_hosts(store, filter, fleet.hosts);
+  if (!reach.has_value()) return reach.failure();
+  fleet.reach = reach.value();
+  const bool is_apart = unit == Unit::kHostIfMissing ? !reach->is_whole() : unit == Unit::kHost;
+  fleet.unit = is_apart ? Unit::kHost : Unit::kFleet;
   Recall recall(kind);
-  const auto rows = unit == Unit::kHost ? recall_hosts(store, filter, hosts.value(), recall)
-                                        : recall_fleet(store, filter, hosts.value(), recall);
+  const auto rows = is_apart ? recall_hosts(store, filter, fleet.hosts, recall)
+                             : recall_fleet(store, filter, fleet.hosts, recall);
   if (!rows.has_value()) return rows.failure();
   const auto stacks = store.load_stacks(recall.missing_stacks(), recall);
   if (!stacks.has_value()) return stacks.failure();
-  return Fleet{recall.finish(), std::move(hosts.value()), unit};
+  fleet.recording = recall.finish();
+  return fleet;
+}
+
+base::Outcome<Series> ask_series(Store& store, const Filter& filter, profile::Kind kind,
+                                 std::int64_t length, bool has_stacks) {
+  Series series;
+  std::vector<HostSums> hosts;
+  const auto reach = find_hosts(store, filter, hosts);
+  if (!reach.has_value()) return reach.failure();
+  auto steps = store.steps(filter, length);
+  if (!steps.has_value()) return steps.failure();
+  series.fleet.reach = reach.value();
+  series.fleet.unit = Unit::kHost;
+  series.steps = std::move(steps.value());
+  std::erase_if(series.steps, [](const StepSums& step) { return step.recorded_ms == 0; });
+  for (StepSums& step : series.steps) {
+    step.sums.host = std::to_string(step.started);
+    series.fleet.hosts.push_back(step.sums);
+  }
+  Recall recall(kind);
+  InTurn in_turn(series.fleet.hosts, recall);
+  const auto rows =
+      store.rows_by_time(filter, length, [&](std::int64_t started, const SummedRow& row) {
+        SummedRow own = row;
+        if (!has_stacks) own.stack = 0;
+        in_turn.add(std::to_string(started), own);
+      });
+  if (!rows.has_value()) return rows.failure();
+  in_turn.finish();
+  if (has_stacks) {
+    const auto stacks = store.load_stacks(recall.missing_stacks(), recall);
+    if (!stacks.has_value()) return stacks.failure();
+  }
+  series.fleet.recording = recall.finish();
+  return series;
+}
+
+std::vector<estimation::NodeSums> sums_of_hosts(const Fleet& fleet,
+                                                const profile::Profile& profile) {
+  GEIGER_CHECK(fleet.unit == Unit::kHost);
+  std::vector<std::size_t> host_of;
+  for (const profile::Process& process : fleet.recording.processes) {
+    std::size_t host = host_of.empty() ? 0 : host_of.back();
+    while (fleet.hosts[host].host != process.started_as) ++host;
+    host_of.push_back(host);
+  }
+  std::vector<estimation::NodeSums> sums(fleet.hosts.size());
+  for (estimation::NodeSums& host : sums) host.could_have_sampled(profile.largest_interval);
+  for (const profile::Entry& entry : profile.entries) {
+    profile::accumulate(sums[host_of[entry.process]], entry, fleet.recording, profile);
+  }
+  return sums;
 }
 
 base::Outcome<void> for_each_host(Fleet fleet, const VisitHost& visit) {

@@ -74,11 +74,34 @@ class Cutter {
       const bool is_last = to == end_;
       if (!is_last) allocated.to = live.at = monotonic(*end);
     }
+    window.rss_byte_seconds = resident_between(from, to);
     Rows rows;
     add_rows(rows, recording_, stacks_, allocated, 0);
     add_rows(rows, recording_, stacks_, live, process_.thinning);
     add_counts(document, std::move(rows), stacks_);
     return document;
+  }
+
+  /// Resident memory times time, each reading until the next one; 0 without readings.
+  [[nodiscard]] std::uint64_t resident_between(std::int64_t from, std::int64_t to) const {
+    const auto own =
+        std::ranges::find(recording_.observations, number_, &profile::Observations::process);
+    if (own == recording_.observations.end() || own->series.empty()) return 0;
+    const auto since = [&](std::int64_t time) {
+      return process_.start + static_cast<Nanoseconds>(std::max<std::int64_t>(time - start_, 0));
+    };
+    const Nanoseconds begin = since(from), end = since(to);
+    double sum = 0;
+    for (std::size_t i = 0; i < own->series.size(); ++i) {
+      // The first one holds from the start on, the last one until the end.
+      const Nanoseconds first = i == 0 ? begin : std::max(own->series[i].time, begin);
+      const Nanoseconds last =
+          i + 1 == own->series.size() ? end : std::min(own->series[i + 1].time, end);
+      if (last <= first) continue;
+      const auto resident = static_cast<double>(own->series[i].counts.resident);
+      sum += resident * static_cast<double>(last - first);
+    }
+    return static_cast<std::uint64_t>(sum / static_cast<double>(kNanoseconds));
   }
 
   void add_totals(Window& window, bool is_whole) const {

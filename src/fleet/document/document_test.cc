@@ -169,6 +169,22 @@ TEST(Recall, IsTheRecordingToEveryEstimate) {
             total(same, select(same, Kind::kAllocated)));
 }
 
+TEST(Cut, ResidentMemoryIsAddedUpOverWindows) {
+  profile::Recording recording = random_recording(11);
+  EXPECT_EQ(documents_of(recording)[1].window.rss_byte_seconds, 0U) << "not observed";
+  profile::Observations& observations = recording.observations.emplace_back();
+  const Nanoseconds start = recording.processes[0].start;
+  for (const auto& [after, resident] : {std::pair(100, 1000), {800, 3000}}) {
+    profile::SeriesPoint& point = observations.series.emplace_back();
+    point.time = start + static_cast<Nanoseconds>(after) * kSecond;
+    point.counts.resident = static_cast<Bytes>(resident);
+  }
+  const std::vector<Document> documents = documents_of(recording);
+  EXPECT_EQ(documents[0].window.rss_byte_seconds, 500U * 1000);
+  EXPECT_EQ(documents[1].window.rss_byte_seconds, 300U * 1000 + 300U * 3000);
+  EXPECT_EQ(documents[2].window.rss_byte_seconds, 400U * 3000);
+}
+
 TEST(Recall, LiveIsWeightedByTheLengthOfItsWindow) {
   const profile::Recording recording = random_recording(10);
   const std::vector<Document> documents = documents_of(recording);

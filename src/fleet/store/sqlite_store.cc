@@ -11,6 +11,7 @@
 #include "fleet/document/encoding.h"
 #include "fleet/document/ids.h"
 #include "fleet/store/schema_text.h"
+#include "fleet/store/sqlite_sums.h"
 #include "fleet/store/store.h"
 #include "sqlite/database.h"
 
@@ -20,43 +21,6 @@ namespace {
 constexpr std::int64_t kSchemaVersion = 1;
 /// "geig": which program a file of SQLite belongs to.
 constexpr std::int64_t kApplicationId = 0x67656967;
-
-/// A condition on `windows`, and its parameters.
-struct Condition {
-  std::string text;
-  std::vector<std::string> texts;
-  std::vector<std::int64_t> numbers;
-};
-
-Condition condition_of(const Filter& filter) {
-  Condition condition{"service = ?", {filter.service}, {}};
-  const auto add = [&](const char* clause, const std::optional<std::string>& text) {
-    if (!text) return;
-    condition.text += clause;
-    condition.texts.push_back(*text);
-  };
-  add(" AND version = ?", filter.version);
-  add(" AND host = ?", filter.host);
-  for (const auto& [name, value] : filter.labels) {
-    condition.text +=
-        " AND EXISTS (SELECT 1 FROM window_labels AS l WHERE l.window_id = windows.window_id "
-        "AND l.name = ? AND l.value = ?)";
-    condition.texts.insert(condition.texts.end(), {name, value});
-  }
-  const auto add_time = [&](const char* clause, const std::optional<std::int64_t>& time) {
-    if (!time) return;
-    condition.text += clause;
-    condition.numbers.push_back(*time);
-  };
-  add_time(" AND started >= ?", filter.from);
-  add_time(" AND started < ?", filter.to);
-  return condition;
-}
-
-void bind(sqlite::Statement& statement, const Condition& condition) {
-  for (const std::string& text : condition.texts) statement.bind(text);
-  for (const std::int64_t number : condition.numbers) statement.bind(number);
-}
 
 /// The statements that run for each document, or for each row of one.
 struct Prepared {
@@ -92,6 +56,24 @@ struct Prepared {
   sqlite::Statement find_window, put_window, put_label, put_count, find_cell, put_cell;
   sqlite::Statement find_stack, get_stack, put_stack, put_stack_location;
   sqlite::Statement get_location, put_location, get_frames, put_frame;
+};
+
+/// Has a database call `tick` as long as it is there.
+class Watched {
+ public:
+  Watched(sqlite::Database& database, std::function<void()> tick)
+      : database_(database), is_watched_(static_cast<bool>(tick)) {
+    if (is_watched_) database_.watch(std::move(tick));
+  }
+  ~Watched() {
+    if (is_watched_) database_.watch({});
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+ private:
+  sqlite::Database& database_;
+  bool is_watched_;
 };
 
 class SqliteStore final : public Store {
@@ -174,15 +156,47 @@ class SqliteStore final : public Store {
   }
 
   base::Outcome<std::vector<HostSums>> hosts(const Filter& filter) override {
-    return guarded([&] { return sum_hosts(filter); });
+    return guarded([&] { return sum_hosts(database_, filter); });
   }
 
   base::Outcome<void> rows_by_host(const Filter& filter, const TakeRow& take) override {
-    return done([&] { sum_rows(filter, "host", "host, cell_id", "ORDER BY host", take); });
+    return done([&] { sum_rows_by_host(database_, filter, take); });
   }
 
   base::Outcome<void> rows(const Filter& filter, const TakeRow& take) override {
-    return done([&] { sum_rows(filter, "''", "cell_id", "", take); });
+    return done([&] { sum_rows(database_, filter, take); });
+  }
+
+  base::Outcome<std::vector<StepSums>> steps(const Filter& filter, std::int64_t length) override {
+    return guarded([&] { return sum_steps(database_, filter, length); });
+  }
+
+  base::Outcome<void> rows_by_time(const Filter& filter, std::int64_t length,
+                                   const TakeTimedRow& take) override {
+    return done([&] { sum_rows_by_time(database_, filter, length, take); });
+  }
+
+  base::Outcome<std::vector<GapRow>> gaps(const Filter& filter) override {
+    return guarded([&] { return find_gaps(database_, filter); });
+  }
+
+  base::Outcome<std::vector<std::string>> label_values(const Filter& filter,
+                                                       const std::string& name) override {
+    return guarded([&] { return find_label_values(database_, filter, name); });
+  }
+
+  base::Outcome<std::vector<Location>> unnamed() override {
+    return guarded([&] { return find_unnamed(database_); });
+  }
+
+  base::Outcome<void> put_names(const std::vector<Location>& named) override {
+    return done([&] {
+      sqlite::Transaction transaction(database_);
+      for (const Location& location : named) {
+        if (!has_frames(location.id)) put_frames(location);
+      }
+      transaction.commit();
+    });
   }
 
   base::Outcome<void> load_stacks(const std::vector<StackId>& stacks, Recall& into) override {
@@ -199,6 +213,7 @@ class SqliteStore final : public Store {
   /// What `work` returns, or why the database could not do it.
   template <typename Work>
   auto guarded(const Work& work) -> base::Outcome<decltype(work())> {
+    const Watched watched(database_, begin());
     try {
       return work();
     } catch (const sqlite::Error& error) {
@@ -207,6 +222,7 @@ class SqliteStore final : public Store {
   }
   template <typename Work>
   base::Outcome<void> done(const Work& work) {
+    const Watched watched(database_, begin());
     try {
       work();
       return {};
@@ -341,6 +357,17 @@ class SqliteStore final : public Store {
         .bind(location.module)
         .bind(location.address)
         .run();
+    put_frames(location);
+  }
+
+  bool has_frames(LocationId id) {
+    sqlite::Statement& frames = prepared_->get_frames.reset().bind(id);
+    const bool has_some = frames.next();
+    frames.reset();
+    return has_some;
+  }
+
+  void put_frames(const Location& location) {
     std::int64_t position = 0;
     for (const profile::Frame& frame : location.frames) {
       prepared_->put_frame.reset()
@@ -351,64 +378,6 @@ class SqliteStore final : public Store {
           .bind(frame.file)
           .bind(frame.line)
           .run();
-    }
-  }
-
-  std::vector<HostSums> sum_hosts(const Filter& filter) {
-    const Condition condition = condition_of(filter);
-    std::vector<HostSums> all;
-    // Processes that ran side by side share the time of their window.
-    sqlite::Statement query = database_.prepare(
-        "SELECT host, MAX(executable), SUM(windows), SUM(recorded), SUM(alive), SUM(without), "
-        "SUM(exact), SUM(unsettled), MAX(step), MAX(thinning), SUM(dropped), SUM(rss), MAX(pure), "
-        "MIN(from_start) FROM (SELECT host, MAX(executable) AS executable, COUNT(*) AS windows, "
-        "MAX(recorded_ms) AS recorded, MAX(alive_ms) AS alive, SUM(exact_bytes IS NULL) AS "
-        "without, "
-        "SUM(exact_bytes) AS exact, SUM(unsettled_bytes) AS unsettled, MAX(step) AS step, "
-        "MAX(thinning) AS thinning, SUM(dropped) AS dropped, SUM(rss_byte_seconds) AS rss, "
-        "MAX(is_pure) AS pure, MIN(from_start) AS from_start FROM windows WHERE " +
-        condition.text + " GROUP BY host, started) GROUP BY host ORDER BY host");
-    bind(query, condition);
-    while (query.next()) {
-      HostSums& host = all.emplace_back();
-      host.host = query.text(0);
-      host.executable = query.text(1);
-      host.windows = query.number(2);
-      host.recorded_ms = query.number(3);
-      host.alive_ms = query.number(4);
-      host.without_total = query.number(5);
-      host.exact_bytes = query.number(6);
-      host.unsettled_bytes = query.number(7);
-      host.interval = query.number(8);
-      host.thinning = static_cast<std::uint32_t>(query.number(9));
-      host.dropped = query.number(10);
-      host.rss_byte_seconds = query.number(11);
-      host.has_pure = query.integer(12) != 0;
-      host.is_from_start = query.integer(13) != 0;
-    }
-    return all;
-  }
-
-  void sum_rows(const Filter& filter, const std::string& host, const std::string& grouping,
-                const std::string& order, const TakeRow& take) {
-    const Condition condition = condition_of(filter);
-    sqlite::Statement query = database_.prepare(
-        "SELECT host, stack_id, size, step, thinning, certain, allocated, live_ms FROM (SELECT " +
-        host +
-        " AS host, cell_id, SUM(allocated) AS allocated, SUM(live * recorded_ms) AS live_ms "
-        "FROM windows JOIN window_counts USING (window_id) WHERE " +
-        condition.text + " GROUP BY " + grouping + ") JOIN cells USING (cell_id) " + order);
-    bind(query, condition);
-    SummedRow row;
-    while (query.next()) {
-      row.stack = query.number(1);
-      row.size = query.number(2);
-      row.interval = query.number(3);
-      row.thinning = static_cast<std::uint32_t>(query.number(4));
-      row.is_certain = query.integer(5) != 0;
-      row.allocated = query.number(6);
-      row.live_ms = query.number(7);
-      take(query.text(0), row);
     }
   }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/profile/kind_rules.h"
@@ -23,7 +24,9 @@ struct Filter {
   std::optional<std::string> version;
   std::optional<std::string> host;
   std::optional<std::int64_t> from, to;       ///< Unix seconds; windows that begin in [from, to).
-  std::map<std::string, std::string> labels;  ///< All of them.
+  std::map<std::string, std::string> labels;  ///< All of them; "": windows without it too.
+  /// Only windows that were recorded and whose resident memory is known.
+  bool with_rss = false;
 };
 
 /// What became of a document that was offered.
@@ -62,6 +65,15 @@ struct GapRow {
   std::string reason;
 };
 
+/// The windows of all hosts in one step of time, added up.
+struct StepSums {
+  std::int64_t started = 0;  ///< Unix seconds, a multiple of the step's length.
+  std::uint64_t hosts = 0, recorded_hosts = 0;
+  std::uint64_t alive_ms = 0, recorded_ms = 0;  ///< Of all hosts; of each as in HostSums.
+  /// As if all of them were one host that was recorded for as long as the one that was for longest.
+  HostSums sums;
+};
+
 /// Each function fails with a clause if the database does. Not for several threads at once.
 class Store {
  public:
@@ -69,6 +81,11 @@ class Store {
   virtual ~Store() = default;
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
+
+  /// Whenever something is asked, begin() is called, and what it returns now and then until there
+  /// is an answer.
+  using Begin = std::function<std::function<void()>()>;
+  void watch(Begin begin) { begin_ = std::move(begin); }
 
   /// Keeps a document, whole or not at all; it survives a crash once this has returned.
   [[nodiscard]] virtual base::Outcome<Receipt> put(const Document& document) = 0;
@@ -91,10 +108,36 @@ class Store {
                                                          const TakeRow& take) = 0;
   /// The counts added up over all windows, and hosts; `host` is empty.
   [[nodiscard]] virtual base::Outcome<void> rows(const Filter& filter, const TakeRow& take) = 0;
+  /// The windows of each step of `length` seconds, a multiple of the grid; in order of time.
+  [[nodiscard]] virtual base::Outcome<std::vector<StepSums>> steps(const Filter& filter,
+                                                                   std::int64_t length) = 0;
+  /// The counts of each such step, added up over hosts, in order of time.
+  using TakeTimedRow = std::function<void(std::int64_t started, const SummedRow& row)>;
+  [[nodiscard]] virtual base::Outcome<void> rows_by_time(const Filter& filter, std::int64_t length,
+                                                         const TakeTimedRow& take) = 0;
+  /// The gaps of processes that have windows of the service and version, on its hosts and with its
+  /// labels, as far as they are in its time; in order of hosts and time.
+  [[nodiscard]] virtual base::Outcome<std::vector<GapRow>> gaps(const Filter& filter) = 0;
+  /// The values that a label has in the windows; those without it have "". Ascending.
+  [[nodiscard]] virtual base::Outcome<std::vector<std::string>> label_values(
+      const Filter& filter, const std::string& name) = 0;
+  /// Locations without frames.
+  [[nodiscard]] virtual base::Outcome<std::vector<Location>> unnamed() = 0;
+  /// Adds frames to locations that have none; all or nothing.
+  [[nodiscard]] virtual base::Outcome<void> put_names(const std::vector<Location>& named) = 0;
   /// Hands over the stacks that are known, each after its locations.
   [[nodiscard]] virtual base::Outcome<void> load_stacks(const std::vector<StackId>& stacks,
                                                         Recall& into) = 0;
   [[nodiscard]] virtual base::Outcome<Health> health() = 0;
+
+ protected:
+  /// For what is asked next; may be empty.
+  [[nodiscard]] std::function<void()> begin() const {
+    return begin_ ? begin_() : std::function<void()>();
+  }
+
+ private:
+  Begin begin_;
 };
 
 /// Opens a store in a file, `path`; makes one if there is none and `creates`.

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "analysis/profile/profile.h"
 #include "fleet/document/test_documents.h"
@@ -142,6 +144,80 @@ TEST_F(StoreTest, RowsByHostAddUpToThoseOfAll) {
   EXPECT_EQ(all, 5U * 2000);
   EXPECT_EQ(all, each);
   EXPECT_EQ(live, live_each);
+}
+
+TEST_F(StoreTest, StepsAddUpToTheHosts) {
+  for (const char* host : {"web-1", "web-2"}) {
+    Origin origin = kOrigin;
+    origin.host = host;
+    for (const Document& document : documents_of(random_recording(6), origin)) put(document);
+  }
+  const auto steps = store_->steps(of_version("1.0"), kGrid);
+  ASSERT_EQ(steps->size(), 3U);
+  EXPECT_EQ(steps->front().started, kMidnight);
+  EXPECT_EQ(steps->front().hosts, 2U);
+  EXPECT_EQ(steps->front().recorded_ms, 1'000'000U);
+  EXPECT_EQ(steps->front().sums.recorded_ms, 500'000U) << "as one host";
+  std::map<std::int64_t, std::uint64_t> allocated;
+  EXPECT_TRUE(store_
+                  ->rows_by_time(of_version("1.0"), kGrid,
+                                 [&](std::int64_t started, const SummedRow& row) {
+                                   allocated[started] += row.allocated;
+                                 })
+                  .has_value());
+  EXPECT_EQ(allocated.size(), 3U);
+  EXPECT_EQ(allocated[kMidnight] + allocated[kMidnight + kGrid] + allocated[kMidnight + 2 * kGrid],
+            2U * 2000);
+  EXPECT_EQ(store_->steps(of_version("1.0"), 24 * 3600)->size(), 1U);
+}
+
+TEST_F(StoreTest, GapsBelongToWhatTheirProcessesRan) {
+  const std::vector<Document> documents = documents_of(random_recording(7));
+  put(documents[0]);
+  const Key& key = documents[0].window.key;
+  EXPECT_TRUE(store_->put(GapRow{key.host, key.process, 1000, 5000, "spool full"}).has_value());
+  EXPECT_TRUE(store_->put(GapRow{key.host, key.process + 1, 1000, 5000, "another"}).has_value());
+  Filter filter = of_version("1.0");
+  ASSERT_EQ(store_->gaps(filter)->size(), 1U);
+  EXPECT_EQ(store_->gaps(filter)->front().reason, "spool full");
+  filter.from = 2000;
+  filter.to = 4000;
+  EXPECT_EQ(store_->gaps(filter)->front().first, 2000);
+  EXPECT_EQ(store_->gaps(filter)->front().last, 4000);
+  EXPECT_TRUE(store_->gaps(of_version("1.1"))->empty());
+}
+
+TEST_F(StoreTest, LabelsAndTheirLackAreStrata) {
+  for (const char* zone : {"a", "b", ""}) {
+    Origin origin = kOrigin;
+    origin.host = std::string("web-") + zone;
+    origin.labels.clear();
+    if (*zone != '\0') origin.labels["zone"] = zone;
+    for (const Document& document : documents_of(random_recording(8), origin)) put(document);
+  }
+  Filter filter = of_version("1.0");
+  EXPECT_EQ(store_->label_values(filter, "zone").value(), (std::vector<std::string>{"", "a", "b"}));
+  filter.labels["zone"] = "";
+  ASSERT_EQ(store_->hosts(filter)->size(), 1U);
+  EXPECT_EQ(store_->hosts(filter)->front().host, "web-");
+}
+
+TEST_F(StoreTest, NamesAreStoredOnce) {
+  put(documents_of(random_recording(9)).front());
+  auto unnamed = store_->unnamed();
+  ASSERT_FALSE(unnamed->empty());
+  const std::size_t all = unnamed->size();
+  Location named = unnamed->front();
+  named.frames = {{"inlined", "", "a.cc", 3}, {"around", "", "a.cc", 9}};
+  EXPECT_TRUE(store_->put_names({named}).has_value());
+  EXPECT_EQ(store_->unnamed()->size(), all - 1);
+  named.frames = {{"other", "", "", 0}, {"names", "", "", 0}, {"later", "", "", 0}};
+  EXPECT_TRUE(store_->put_names({named}).has_value());
+  const profile::Recording recording = recall(of_version("1.0"));
+  std::vector<std::string> functions;
+  for (const profile::Frame& frame : recording.frames) functions.push_back(frame.function);
+  EXPECT_EQ(std::ranges::count(functions, "around"), 1);
+  EXPECT_EQ(std::ranges::count(functions, "later"), 0);
 }
 
 TEST_F(StoreTest, ProcessesWithOneSeedAreFound) {

@@ -231,6 +231,8 @@ function lineOf({ page, selected, level }: ViewProps): string[] {
   const last = edges.at(-1);
   // "79, the last bytes of 38 of them not counted": all facts have the rest.
   const threads = quoted(data, "threads").replace(/, .*/, "");
+  // "4 hosts, 2 h of their time; nothing is missing."
+  const hosts = quoted(data, "hosts").replace(/[;.].*/, "");
   const samples = quoted(data, "samples");
   const interval = quoted(data, "interval").replace(/ between sampled bytes, on average$/, "");
   const check = quoted(data, "self-check");
@@ -239,6 +241,7 @@ function lineOf({ page, selected, level }: ViewProps): string[] {
   const moment = selected.profile.kind === "peak" ? "at the peak a site" : "a site";
   return [
     last !== undefined ? duration(last) : "",
+    hosts,
     threads && `${threads} ${threads === "1" ? "thread" : "threads"}`,
     samples && `${samples} samples${interval && `, one per ${interval} on average`}`,
     check && `self-check ${check}`,

@@ -180,7 +180,8 @@ std::string to_text(const CheckReport& report, const present::Style& style) {
   if (!results.empty()) out += grid.text(style) + "\n";
   return out + present::wrap_lines(not_compared(report) + to_decide(report), style.width) +
          present::paint(style, present::Role::kFaint,
-                        present::wrap_lines(footer(report, unlisted), style.width));
+                        present::wrap_lines(footer(report, unlisted), style.width)) +
+         text_of(report.options.scope.fleet, style);
 }
 
 }  // namespace geiger::report

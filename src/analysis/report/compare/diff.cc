@@ -127,6 +127,14 @@ std::vector<std::string> caveats(const Comparison& comparison) {
   } else {
     lines.emplace_back("Runs of one side differ by no more than the sampling error.");
   }
+  if (comparison.strata > 0) {
+    lines.push_back(fmt::format(
+        "Compared within {}; {} of what both sides have is in them.",
+        comparison.strata == 1 ? "1 stratum" : fmt::format("{} strata", comparison.strata),
+        present::figure(
+            present::Share{comparison.matched, {comparison.matched, comparison.matched}})
+            .text()));
+  }
   if (collected.before.is_split || collected.after.is_split) {
     std::string note = present::split_note();
     note.pop_back();

@@ -80,6 +80,9 @@ std::string to_json(const DiffReport& report) {
   json.field("detectable_new", comparison.detectable_new).field("tested", comparison.tested);
   json.field("row_count", comparison.rows.size()).field("changes", report.changes);
   json.field("noise", report.noise).field("too_few", report.too_few);
+  if (comparison.strata > 0) {
+    json.field("strata", comparison.strata).field("matched", comparison.matched);
+  }
   json.array("rows", report.lines,
              [&](const std::size_t line) { write_row(json, comparison.rows[line], collected); });
   json.array("caveats", caveats(comparison), [&](const std::string& line) { json.string(line); });

@@ -68,8 +68,12 @@ std::string heading(const DiffReport& report, const present::Style& style) {
       "Change of {}{}, by {}{}", present::bytes_of(report.options.scope, comparison.collected.kind),
       has_several ? " per " + report.options.per : "", site_kind(comparison),
       comparison.collected.grouping.is_inclusive ? ", callees included" : "");
-  return fmt::format("{}: {} intervals\n", present::paint(style, present::Role::kHeading, title),
-                     present::level_text(comparison.level)) +
+  // Wrapped before it is painted: escapes take no columns. A break replaces a blank.
+  const std::string text =
+      present::wrap(fmt::format("{}: {} intervals", title, present::level_text(comparison.level)),
+                    0, style.width);
+  return present::paint(style, present::Role::kHeading, text.substr(0, title.size())) +
+         text.substr(title.size()) + "\n" +
          side_line("before", report.options.before, comparison.collected.before, report.options.run,
                    style) +
          side_line("after ", report.options.after, comparison.collected.after, report.options.run,
@@ -260,7 +264,7 @@ std::string to_text(const DiffReport& report, const present::Style& style) {
   } else {
     out += rows_text(report, style);
   }
-  return out + footer(report, style);
+  return out + footer(report, style) + text_of(report.options.scope.fleet, style);
 }
 
 }  // namespace geiger::report

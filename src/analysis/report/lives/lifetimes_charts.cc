@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "analysis/present/format.h"
-#include "analysis/present/svg.h"
+#include "analysis/present/charts/svg.h"
 
 namespace geiger::report {
 namespace {

@@ -1,7 +1,7 @@
 // The survival curve as a picture.
 #pragma once
 
-#include "analysis/present/chart.h"
+#include "analysis/present/charts/chart.h"
 #include "analysis/report/lives/lifetimes.h"
 
 namespace geiger::report {

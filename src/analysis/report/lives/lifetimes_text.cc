@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/present/dots.h"
+#include "analysis/present/charts/dots.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/grid.h"
 #include "analysis/present/text.h"

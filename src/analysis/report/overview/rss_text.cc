@@ -4,7 +4,7 @@
 #include <cctype>
 #include <cmath>
 
-#include "analysis/present/dots.h"
+#include "analysis/present/charts/dots.h"
 #include "analysis/present/format.h"
 #include "analysis/present/grid.h"
 #include "analysis/present/names.h"

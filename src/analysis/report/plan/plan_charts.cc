@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "analysis/present/format.h"
-#include "analysis/present/svg.h"
+#include "analysis/present/charts/svg.h"
 
 namespace geiger::report {
 namespace {

@@ -1,7 +1,7 @@
 // The pictures of a plan, for the terminal and for SVG: a curve for each interval.
 #pragma once
 
-#include "analysis/present/chart.h"
+#include "analysis/present/charts/chart.h"
 #include "analysis/report/plan/plan.h"
 
 namespace geiger::report {

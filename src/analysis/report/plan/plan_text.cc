@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/present/dots.h"
+#include "analysis/present/charts/dots.h"
 #include "analysis/present/format.h"
 #include "analysis/present/grid.h"
 #include "analysis/present/text.h"

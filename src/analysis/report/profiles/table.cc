@@ -331,9 +331,10 @@ std::string to_text(const TableReport& report, const present::Style& style) {
   const present::Scope& scope = report.options.scope;
   std::string out = present::profile_heading(
       report.kind, fmt::format("by {}", name_of(report.options.by)), report.total, style, scope);
-  if (report.lines.empty()) return out + present::nothing_sampled(report.kind, scope);
+  const std::string fleet = text_of(scope.fleet, style);
+  if (report.lines.empty()) return out + present::nothing_sampled(report.kind, scope) + fleet;
   out += fitting_grid(report, style).text(style);
-  return out + footer(report, style);
+  return out + footer(report, style) + fleet;
 }
 
 void write_fields(present::JsonWriter& json, const TableReport& report,

@@ -1,4 +1,4 @@
-#include "analysis/present/dots.h"
+#include "analysis/present/charts/dots.h"
 
 #include <gmock/gmock.h>
 

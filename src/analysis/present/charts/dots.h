@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/present/chart.h"
+#include "analysis/present/charts/chart.h"
 
 namespace geiger::present {
 

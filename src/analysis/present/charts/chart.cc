@@ -1,4 +1,4 @@
-#include "analysis/present/chart.h"
+#include "analysis/present/charts/chart.h"
 
 #include <algorithm>
 #include <cmath>

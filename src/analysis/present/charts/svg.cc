@@ -1,4 +1,4 @@
-#include "analysis/present/svg.h"
+#include "analysis/present/charts/svg.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,34 @@
+// How much of a fleet a report rests on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/present/json.h"
+#include "analysis/present/style.h"
+#include "estimation/fleet_total.h"
+
+namespace geiger::present {
+
+/// Of what ran, how much was recorded. Times are those of hosts, added up.
+struct Coverage {
+  std::string of;  ///< "shop 1.1"
+  std::uint64_t hosts = 0, recorded_hosts = 0;
+  std::uint64_t expected_ms = 0;  ///< Recorded, missing, and lost in gaps.
+  std::uint64_t recorded_ms = 0;
+  std::uint64_t gaps = 0, gap_ms = 0;
+  /// An estimate for all of them, where something is missing and it can be made.
+  std::optional<estimation::FleetTotal> all;
+
+  [[nodiscard]] bool is_whole() const { return recorded_ms >= expected_ms; }
+};
+
+/// Lines about each, ended by a newline; none for none. Several are told apart by what they are of.
+[[nodiscard]] std::string text_of(const std::vector<Coverage>& parts, const Style& style);
+
+/// The field "fleet", unless there are none.
+void write_field(JsonWriter& json, const std::vector<Coverage>& parts);
+
+}  // namespace geiger::present

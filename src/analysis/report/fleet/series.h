@@ -1,0 +1,49 @@
+// `fleet series`: what all hosts allocated, and what lived in them, step by step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/present/coverage.h"
+#include "analysis/present/scope.h"
+#include "analysis/present/style.h"
+#include "analysis/profile/frames/source_line.h"
+#include "analysis/profile/kind_rules.h"
+#include "estimation/estimate.h"
+
+namespace geiger::report {
+
+/// What hosts had in one step of time.
+struct SeriesPoint {
+  std::int64_t started = 0;  ///< Unix seconds.
+  std::string from;          ///< The same as a date, "2026-05-01T14:00:00Z".
+  present::Coverage coverage;
+  /// Live is the mean over the step, allocated the sum. Of sites only that of the report's kind.
+  std::optional<estimation::Estimate> allocated, live;
+};
+
+/// A function over time.
+struct SeriesSite {
+  std::string name, detail;
+  profile::SourceLine where;
+  std::vector<estimation::Estimate> points;  ///< Parallel to those of the report.
+};
+
+struct SeriesReport {
+  double level = 0.95;
+  std::int64_t step = 3600;  ///< Seconds.
+  std::size_t top = 0;       ///< Steps that the text lists, the latest ones; 0: all.
+  profile::Kind kind = profile::Kind::kAllocated;  ///< Of the sites.
+  bool has_sites = false;
+  present::Scope scope;
+  std::vector<SeriesPoint> points;  ///< In order of time; steps without anything recorded lack.
+  std::vector<SeriesSite> sites;    ///< The largest first.
+  std::uint64_t site_count = 0;     ///< Before those with least were left out.
+};
+
+[[nodiscard]] std::string to_text(const SeriesReport& report, const present::Style& style);
+[[nodiscard]] std::string to_json(const SeriesReport& report);
+
+}  // namespace geiger::report

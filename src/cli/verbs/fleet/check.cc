@@ -1,0 +1,76 @@
+// `geiger fleet check`: limits on a version.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/compare/gates.h"
+#include "cli/options/frame_options.h"
+#include "cli/options/gate_options.h"
+#include "cli/options/terminal_options.h"
+#include "cli/verbs/fleet/fleet_verbs.h"
+#include "cli/verbs/fleet/versions.h"
+
+namespace geiger::cli {
+namespace {
+
+struct FleetCheckArguments {
+  FleetOptions fleet;
+  std::vector<std::string> versions;
+  std::optional<Per> per;
+  GateOptions gates;
+};
+
+base::Outcome<int> check_fleet(FleetCheckArguments& options) {
+  const auto gates = gates_of(options.gates);
+  if (!gates.has_value()) return usage_failure("fleet check: " + gates.reason());
+  const bool needs_before = has_growth_limit(gates.value());
+  if (options.versions.size() != (needs_before ? 2 : 1)) {
+    return usage_failure(needs_before
+                             ? "fleet check: limits on growth need two versions: BEFORE AFTER"
+                             : "fleet check: name one version to check");
+  }
+  const Versions versions{needs_before ? options.versions[0] : "", options.versions.back(),
+                          options.per, ""};
+  Shown shown;
+  std::vector<compare::Collector> one;
+  one.emplace_back(options.fleet.kind, options.gates.grouping, patterns_of(gates.value()));
+  const auto collected = collect_versions(options.fleet, versions, std::move(one), shown);
+  if (!collected.has_value()) return collected.failure();
+  options.gates.check.before = std::move(shown.before);
+  options.gates.check.after = std::move(shown.after);
+  options.gates.check.per = std::move(shown.per);
+  options.gates.check.scope.fleet = std::move(shown.fleet);
+  options.gates.check.level = options.fleet.level;
+  options.gates.is_json = options.fleet.is_json;
+  return print_gates(options.gates, options.fleet.kind, gates.value(), collected->front());
+}
+
+}  // namespace
+
+void add_fleet_check(CLI::App& fleet, Work& work) {
+  auto options = std::make_shared<FleetCheckArguments>();
+  CLI::App* verb =
+      fleet.add_subcommand("check", "Check limits on a version, as a gate of releases");
+  verb->add_option("VERSION", options->versions,
+                   "Version before and version after; without limits on growth\n"
+                   "only the version to check")
+      ->type_name("")
+      ->required();
+  add_per_option(*verb, options->per);
+  add_gate_options(*verb, options->gates);
+  add_store_options(*verb, options->fleet);
+  add_part_options(*verb, options->fleet);
+  add_fleet_kind_option(*verb, options->fleet);
+  add_names_option(*verb);
+  add_frame_options(*verb, options->fleet.frames);
+  verb->footer(
+      "\nLimits are per host. Exit code: 0 all limits are met, 3 a limit is exceeded,\n"
+      "4 undecided (the report says what would decide), 1 the store cannot be read,\n"
+      "2 usage error.\n");
+  verb->callback([options, &work] { work = [options] { return check_fleet(*options); }; });
+}
+
+}  // namespace geiger::cli

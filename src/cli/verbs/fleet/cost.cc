@@ -1,0 +1,132 @@
+// `geiger fleet cost`: what the memory of all hosts costs, and what it is.
+#include "analysis/report/fleet/cost.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/report/profiles/table.h"
+#include "cli/options/fleet_options.h"
+#include "cli/options/frame_options.h"
+#include "cli/options/parsed_option.h"
+#include "cli/options/print.h"
+#include "cli/options/terminal_options.h"
+#include "cli/verbs/fleet/fleet_verbs.h"
+#include "cli/verbs/fleet/part.h"
+#include "estimation/scaled.h"
+
+namespace geiger::cli {
+namespace {
+
+constexpr double kHourMs = 3.6e6;
+constexpr double kHourSeconds = 3600;
+
+struct CostArguments {
+  FleetOptions fleet;
+  std::string version;
+  report::CostOptions cost;
+};
+
+base::Outcome<double> parse_price(const std::string& text) {
+  double price = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price);
+  const bool is_price =
+      error == std::errc() && end == text.data() + text.size() && price > 0 && std::isfinite(price);
+  if (is_price) return price;
+  return base::Failure{fmt::format("'{}' is no price: a number such as 0.005", text)};
+}
+
+double rss_byte_hours(const std::vector<fleet::HostSums>& hosts) {
+  double bytes = 0;
+  for (const fleet::HostSums& host : hosts) bytes += static_cast<double>(host.rss_byte_seconds);
+  return bytes / kHourSeconds;
+}
+
+double recorded_hours(const std::vector<fleet::HostSums>& hosts) {
+  double hours = 0;
+  for (const fleet::HostSums& host : hosts) hours += static_cast<double>(host.recorded_ms);
+  return hours / kHourMs;
+}
+
+/// Live objects, averaged over the time of the host that was recorded for longest: times that time
+/// they are what they held for how long.
+void add_objects(report::CostReport& report, const fleet::Fleet& fleet) {
+  constexpr auto kKind = profile::Kind::kLiveAtEnd;
+  report::TableOptions options;
+  options.level = report.options.level;
+  options.top = report.options.top;
+  const auto table = report::table_report(
+      fleet.recording, select_in(fleet.recording, kKind, fleet.longest_ms()), options);
+  const double hours = static_cast<double>(fleet.longest_ms()) / kHourMs;
+  report.live = estimation::scaled(table.total.bytes, hours);
+  report.others = estimation::scaled(table.others.bytes, hours);
+  report.rows = table.rows - table.callers;
+  for (const report::TableLine& line : table.lines) {
+    report.lines.push_back(
+        {line.name, line.detail, line.where, estimation::scaled(line.self.bytes, hours)});
+  }
+}
+
+base::Outcome<int> print_cost(CostArguments& options) {
+  auto store = open_store(options.fleet);
+  if (!store.has_value()) return store.failure();
+  auto filter = filter_of(options.fleet, *store.value());
+  if (!filter.has_value()) return filter.failure();
+  if (!options.version.empty()) filter->version = options.version;
+  const auto reach = fleet::reach_of(*store.value(), filter.value());
+  if (!reach.has_value()) return reach.failure();
+  const auto all = store.value()->hosts(filter.value());
+  if (!all.has_value()) return all.failure();
+  report::CostReport report;
+  report.options = options.cost;
+  report.options.level = options.fleet.level;
+  report.bill = rss_byte_hours(all.value());
+  const auto coverage = coverage_of(filter.value(), reach.value());
+  filter->with_rss = true;
+  const auto known = store.value()->hosts(filter.value());
+  if (!known.has_value()) return known.failure();
+  if (known->empty()) {
+    return base::Failure{
+        "no window there has resident memory: runs that 'geiger run' observed have it (not with "
+        "--no-observe)"};
+  }
+  options.fleet.kind = profile::Kind::kLiveAtEnd;
+  const auto fleet = ask_named(*store.value(), filter.value(), options.fleet, fleet::Unit::kFleet);
+  if (!fleet.has_value()) return fleet.failure();
+  report.known_hours = recorded_hours(fleet->hosts);
+  report.unknown_hours = std::max(recorded_hours(all.value()) - report.known_hours, 0.0);
+  report.unrecorded = std::max(report.bill - rss_byte_hours(fleet->hosts), 0.0);
+  report.options.scope = scope_of(filter.value(), fleet.value(), options.fleet.kind);
+  report.options.scope.fleet = {coverage};
+  add_objects(report, fleet.value());
+  report::settle(report);
+  return print(report, options.fleet.level, options.fleet.is_json) ? kExitOk : kExitFailed;
+}
+
+}  // namespace
+
+void add_fleet_cost(CLI::App& fleet, Work& work) {
+  auto options = std::make_shared<CostArguments>();
+  CLI::App* verb = fleet.add_subcommand(
+      "cost", "What the memory of all hosts costs, and which objects it holds");
+  verb->add_option("VERSION", options->version, "Version of the service (default: all together)")
+      ->type_name("");
+  add_store_options(*verb, options->fleet);
+  add_part_options(*verb, options->fleet);
+  add_parsed(*verb, "--price", "N",
+             "Price of a GiB for an hour, in any currency (default: no money,\n"
+             "only bytes times hours)",
+             parse_price, [options](double price) { options->cost.price = price; });
+  verb->add_option("--top", options->cost.top, "Rows to show (default 30; 0: all)")->type_name("N");
+  add_names_option(*verb);
+  add_frame_options(*verb, options->fleet.frames);
+  verb->callback([options, &work] { work = [options] { return print_cost(*options); }; });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,84 @@
+// `geiger fleet doctor`: what a store lacks, refused or doubts.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/present/format.h"
+#include "analysis/present/json.h"
+#include "cli/options/fleet_options.h"
+#include "cli/verbs/fleet/fleet_verbs.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+/// What is wrong with a store, a sentence each.
+std::vector<std::string> complaints_about(const fleet::Health& health) {
+  std::vector<std::string> found;
+  const auto add = [&](std::uint64_t count, const char* one, const char* several) {
+    if (count > 0) found.push_back(fmt::format("{} {}", count, count == 1 ? one : several));
+  };
+  add(health.incomplete_windows, "window lacks rows that were sent: send it again",
+      "windows lack rows that were sent: send them again");
+  add(health.shared_seeds, "process sampled with the seed of another one: intervals are too narrow",
+      "processes sampled with the seeds of others: intervals are too narrow");
+  add(health.unknown_stacks, "stack was counted and never sent",
+      "stacks were counted and never sent");
+  add(health.gaps, "stretch of time is known to be missing",
+      "stretches of time are known to be missing");
+  for (const auto& [reason, count] : health.refusals) {
+    found.push_back(fmt::format("{} refused: {}", present::plural(count, "document"), reason));
+  }
+  return found;
+}
+
+std::string health_json(const fleet::Health& health) {
+  present::JsonWriter json("fleet-doctor");
+  json.field("incomplete_windows", health.incomplete_windows);
+  json.field("shared_seeds", health.shared_seeds);
+  json.field("unknown_stacks", health.unknown_stacks);
+  json.field("unnamed_locations", health.unnamed_locations);
+  json.field("gaps", health.gaps);
+  json.array("refusals", health.refusals, [&](const auto& refusal) {
+    json.begin_object()
+        .field("reason", refusal.first)
+        .field("documents", refusal.second)
+        .end_object();
+  });
+  return json.finish();
+}
+
+base::Outcome<int> examine_store(const FleetOptions& options) {
+  auto store = open_store(options);
+  if (!store.has_value()) return store.failure();
+  const auto health = store.value()->health();
+  if (!health.has_value()) return health.failure();
+  const std::vector<std::string> found = complaints_about(health.value());
+  const int exit_code = found.empty() ? kExitOk : kExitFailed;
+  if (options.is_json) {
+    return terminal::print_data(health_json(health.value())) ? exit_code : kExitFailed;
+  }
+  std::string text = found.empty() ? "The store is healthy.\n" : "";
+  for (const std::string& sentence : found) text += sentence + ".\n";
+  if (health->unnamed_locations > 0) {
+    text += fmt::format("{} sent without a name: reports look them up by build id.\n",
+                        present::plural(health->unnamed_locations, "program point"));
+  }
+  return terminal::print_report(text, terminal::output_style(options.level)) ? exit_code
+                                                                             : kExitFailed;
+}
+
+}  // namespace
+
+void add_fleet_doctor(CLI::App& fleet, Work& work) {
+  auto options = std::make_shared<FleetOptions>();
+  CLI::App* verb = fleet.add_subcommand("doctor", "Check the store for missing and doubtful data");
+  add_store_options(*verb, *options);
+  verb->footer("\nExit code: 0 healthy, 1 something is missing or doubtful, 2 usage error.\n");
+  verb->callback([options, &work] { work = [options] { return examine_store(*options); }; });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,22 @@
+// `geiger fleet`: reports on what many hosts sent to a store.
+#include <CLI/CLI.hpp>
+
+#include "cli/verbs/fleet/fleet_verbs.h"
+
+namespace geiger::cli {
+
+void register_fleet(CLI::App& app, Work& work) {
+  CLI::App* verb = app.add_subcommand("fleet", "Report on what many hosts sent to a store");
+  verb->require_subcommand(1);
+  add_fleet_list(*verb, work);
+  add_fleet_top(*verb, work);
+  add_fleet_diff(*verb, work);
+  add_fleet_check(*verb, work);
+  add_fleet_report(*verb, work);
+  add_fleet_series(*verb, work);
+  add_fleet_cost(*verb, work);
+  add_fleet_symbolize(*verb, work);
+  add_fleet_doctor(*verb, work);
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,19 @@
+// The verbs of `geiger fleet`: each adds itself to that of `fleet`, as those of commands.h do to
+// the program.
+#pragma once
+
+#include "cli/verbs/commands.h"
+
+namespace geiger::cli {
+
+void add_fleet_list(CLI::App& fleet, Work& work);
+void add_fleet_top(CLI::App& fleet, Work& work);
+void add_fleet_diff(CLI::App& fleet, Work& work);
+void add_fleet_check(CLI::App& fleet, Work& work);
+void add_fleet_series(CLI::App& fleet, Work& work);
+void add_fleet_cost(CLI::App& fleet, Work& work);
+void add_fleet_report(CLI::App& fleet, Work& work);
+void add_fleet_symbolize(CLI::App& fleet, Work& work);
+void add_fleet_doctor(CLI::App& fleet, Work& work);
+
+}  // namespace geiger::cli

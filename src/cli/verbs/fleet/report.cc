@@ -1,0 +1,109 @@
+// `geiger fleet report`: a page of all hosts, for a browser.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/compare/comparison.h"
+#include "analysis/page/page.h"
+#include "analysis/present/coverage.h"
+#include "cli/options/fleet_options.h"
+#include "cli/options/frame_options.h"
+#include "cli/options/page_preset.h"
+#include "cli/verbs/fleet/fleet_verbs.h"
+#include "cli/verbs/fleet/part.h"
+#include "cli/verbs/fleet/versions.h"
+#include "cli/verbs/page_file.h"
+#include "cli/verbs/report_tables.h"
+#include "terminal/progress.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+struct FleetReportArguments {
+  FleetOptions fleet;
+  PageFile file;
+  std::vector<std::string> versions;
+  std::optional<Per> per;
+};
+
+/// The comparison of two versions, as the page shows it.
+base::Outcome<page::ComparedRuns> compare_pages(const FleetReportArguments& options) {
+  std::vector<compare::Collector> collectors;
+  for (const compare::Grouping& grouping : kPageGroupings) {
+    collectors.emplace_back(options.fleet.kind, grouping);
+  }
+  Shown shown;
+  auto collected =
+      collect_versions(options.fleet, {options.versions[0], options.versions[1], options.per, ""},
+                       std::move(collectors), shown);
+  if (!collected.has_value()) return collected.failure();
+  return compared_runs(std::move(shown.before), std::move(shown.after),
+                       std::move(collected.value()), options.fleet.level);
+}
+
+base::Outcome<std::string> fleet_document(const FleetReportArguments& options) {
+  auto store = open_store(options.fleet);
+  if (!store.has_value()) return store.failure();
+  auto filter = filter_of(options.fleet, *store.value());
+  if (!filter.has_value()) return filter.failure();
+  if (!options.versions.empty()) filter->version = options.versions.back();
+  const auto fleet = ask_named(*store.value(), filter.value(), options.fleet, fleet::Unit::kHost);
+  if (!fleet.has_value()) return fleet.failure();
+  page::PageOptions page;
+  page.level = options.fleet.level;
+  page.version = GEIGER_VERSION;
+  page.title = text_of(filter.value());
+  page.scope = scope_of(filter.value(), fleet.value(), options.fleet.kind);
+  page.scope.fleet = {
+      coverage_of(filter.value(), fleet.value(), options.fleet.kind, options.fleet.level)};
+  page.only = options.fleet.kind;
+  page.preset = preset_of(options.fleet.frames);
+  std::optional<page::ComparedRuns> compared;
+  if (options.versions.size() == 2) {
+    auto pages = compare_pages(options);
+    if (!pages.has_value()) return pages.failure();
+    compared = std::move(pages.value());
+    page.compared = &*compared;
+  }
+  terminal::Progress progress("making the page");
+  page.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
+  return page::page_data(fleet->recording, page);
+}
+
+base::Outcome<int> make_fleet_report(const FleetReportArguments& options) {
+  if (options.versions.size() > 2) {
+    return usage_failure("fleet report: one version, or two to compare: BEFORE AFTER");
+  }
+  if (options.fleet.is_json) {
+    const auto document = fleet_document(options);
+    if (!document.has_value()) return document.failure();
+    return terminal::print_data(document.value()) ? kExitOk : kExitFailed;
+  }
+  const auto can_write = check_page_template();
+  if (!can_write.has_value()) return can_write.failure();
+  const std::string name = options.versions.empty() ? "fleet" : "fleet-" + options.versions.back();
+  return write_page_file(options.file, page_name(name), [&] { return fleet_document(options); });
+}
+
+}  // namespace
+
+void add_fleet_report(CLI::App& fleet, Work& work) {
+  auto options = std::make_shared<FleetReportArguments>();
+  CLI::App* verb = fleet.add_subcommand("report", "One HTML file on all hosts, for a browser");
+  verb->add_option("VERSION", options->versions,
+                   "Version (default: all together), or two: the page of the\n"
+                   "second one also shows what changed since the first")
+      ->type_name("");
+  add_store_options(*verb, options->fleet);
+  add_page_file_options(*verb, options->file, "geiger-fleet-VERSION.html here");
+  add_part_options(*verb, options->fleet);
+  add_per_option(*verb, options->per);
+  add_frame_options(*verb, options->fleet.frames);
+  verb->callback([options, &work] { work = [options] { return make_fleet_report(*options); }; });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,182 @@
+// `geiger fleet series`: memory of all hosts over time.
+#include "analysis/report/fleet/series.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/present/measure.h"
+#include "analysis/profile/groups/view.h"
+#include "cli/options/fleet_options.h"
+#include "cli/options/frame_options.h"
+#include "cli/options/input.h"
+#include "cli/options/parsed_option.h"
+#include "cli/options/print.h"
+#include "cli/options/terminal_options.h"
+#include "cli/verbs/fleet/fleet_verbs.h"
+#include "cli/verbs/fleet/part.h"
+#include "fleet/document/cut.h"
+#include "query/dates.h"
+#include "query/sizes.h"
+
+namespace geiger::cli {
+namespace {
+
+using profile::Kind;
+using report::SeriesPoint;
+using report::SeriesReport;
+
+struct SeriesArguments {
+  FleetOptions fleet;
+  std::string version;
+  std::size_t top = 24;
+  SeriesReport report;
+};
+
+/// A length of steps: whole steps of the grid of windows.
+base::Outcome<std::int64_t> parse_step(const std::string& text) {
+  const auto length = query::parse_duration(text);
+  if (!length.has_value()) return length.failure();
+  constexpr Nanoseconds kGridStep = static_cast<Nanoseconds>(fleet::kGrid) * 1'000'000'000;
+  if (length.value() == 0 || length.value() % kGridStep != 0) {
+    return base::Failure{fmt::format("'{}' is no multiple of {} minutes, the steps of windows",
+                                     text, fleet::kGrid / 60)};
+  }
+  return static_cast<std::int64_t>(length.value() / 1'000'000'000);
+}
+
+/// Totals of each step, into the points.
+base::Outcome<void> add_totals(const fleet::Series& series, Kind kind, double level,
+                               std::vector<SeriesPoint>& points) {
+  std::size_t next = 0;
+  return fleet::for_each_host(
+      fleet::Fleet(series.fleet),
+      [&](const profile::Recording& recording, const fleet::HostSums& step) -> base::Outcome<void> {
+        const auto sums = profile::total(recording, select_in(recording, kind, step.recorded_ms));
+        SeriesPoint& point = points[next++];
+        (kind == Kind::kAllocated ? point.allocated : point.live) =
+            present::measure_total(sums, level).bytes;
+        return {};
+      });
+}
+
+std::vector<SeriesPoint> points_of(const fleet::Series& series) {
+  std::vector<SeriesPoint> points;
+  for (const fleet::StepSums& step : series.steps) {
+    SeriesPoint& point = points.emplace_back();
+    point.started = step.started;
+    point.from = query::date_text(step.started);
+    point.coverage.hosts = step.hosts;
+    point.coverage.recorded_hosts = step.recorded_hosts;
+    point.coverage.expected_ms = step.alive_ms;
+    point.coverage.recorded_ms = step.recorded_ms;
+  }
+  return points;
+}
+
+using SiteKey = std::pair<std::string, std::string>;
+
+/// The sites with most bytes over all steps, without their points.
+std::vector<report::SeriesSite> largest_sites(const fleet::Series& series, Kind kind,
+                                              std::size_t top, std::uint64_t& all) {
+  const profile::Recording& recording = series.fleet.recording;
+  auto rows =
+      profile::table(recording, profile::select(recording, kind), profile::GroupBy::kFunction);
+  std::erase_if(rows, [](const profile::Row& row) { return !present::is_seen(row.self); });
+  std::ranges::stable_sort(rows, std::greater<>(), [](const profile::Row& row) {
+    return present::bytes_for_order(row.self);
+  });
+  all = rows.size();
+  if (top != 0 && rows.size() > top) rows.resize(top);
+  std::vector<report::SeriesSite> sites;
+  for (const profile::Row& row : rows) sites.push_back({row.name, row.detail, row.where, {}});
+  return sites;
+}
+
+base::Outcome<void> add_sites(const fleet::Series& series, Kind kind, double level,
+                              std::vector<report::SeriesSite>& sites) {
+  return fleet::for_each_host(
+      fleet::Fleet(series.fleet),
+      [&](const profile::Recording& recording, const fleet::HostSums& step) -> base::Outcome<void> {
+        const auto profile = select_in(recording, kind, step.recorded_ms);
+        std::map<SiteKey, estimation::NodeSums> seen;
+        for (const profile::Row& row :
+             profile::table(recording, profile, profile::GroupBy::kFunction)) {
+          seen[{row.name, row.detail}].merge(row.self);
+        }
+        for (report::SeriesSite& site : sites) {
+          estimation::NodeSums sums = seen[{site.name, site.detail}];
+          sums.could_have_sampled(profile.largest_interval);
+          site.points.push_back(present::measure_total(sums, level).bytes);
+        }
+        return {};
+      });
+}
+
+base::Outcome<int> print_series(SeriesArguments& options) {
+  auto store = open_store(options.fleet);
+  if (!store.has_value()) return store.failure();
+  auto filter = filter_of(options.fleet, *store.value());
+  if (!filter.has_value()) return filter.failure();
+  if (!options.version.empty()) filter->version = options.version;
+  SeriesReport& report = options.report;
+  report.level = options.fleet.level;
+  report.kind = options.fleet.kind;
+  std::vector<Kind> kinds{Kind::kAllocated, Kind::kLiveAtEnd};
+  if (report.has_sites) kinds = {report.kind};
+  for (const Kind kind : kinds) {
+    auto series =
+        fleet::ask_series(*store.value(), filter.value(), kind, report.step, report.has_sites);
+    if (!series.has_value()) return series.failure();
+    if (report.points.empty()) {
+      report.points = points_of(series.value());
+      report.scope = scope_of(filter.value(), series->fleet, kind);
+      report.scope.when.clear();
+      report.scope.fleet = {coverage_of(filter.value(), series->fleet.reach)};
+    }
+    // What came between two queries is in none of the points.
+    if (series->steps.size() != report.points.size()) {
+      return base::Failure{"the store has grown while it was read: ask again"};
+    }
+    const auto totals = add_totals(series.value(), kind, report.level, report.points);
+    if (!totals.has_value()) return totals.failure();
+    if (!report.has_sites) continue;
+    const auto named = name_frames(series->fleet.recording, options.fleet.frames);
+    if (!named.has_value()) return named.failure();
+    report.sites = largest_sites(series.value(), kind, options.top, report.site_count);
+    const auto sites = add_sites(series.value(), kind, report.level, report.sites);
+    if (!sites.has_value()) return sites.failure();
+  }
+  report.top = options.top;
+  return print(report, options.fleet.level, options.fleet.is_json) ? kExitOk : kExitFailed;
+}
+
+}  // namespace
+
+void add_fleet_series(CLI::App& fleet, Work& work) {
+  auto options = std::make_shared<SeriesArguments>();
+  CLI::App* verb = fleet.add_subcommand("series", "Memory of all hosts over time");
+  verb->add_option("VERSION", options->version, "Version of the service (default: all together)")
+      ->type_name("");
+  add_store_options(*verb, options->fleet);
+  add_part_options(*verb, options->fleet);
+  add_parsed(*verb, "--step", "LENGTH", "Length of a step, of whole ten minutes (default 1h)",
+             parse_step, [options](std::int64_t step) { options->report.step = step; });
+  add_choice(*verb, "--by", "GROUP", "function: the largest functions over time",
+             Choices<bool>{{"function", true}},
+             [options](bool has_sites) { options->report.has_sites = has_sites; });
+  add_fleet_kind_option(*verb, options->fleet);
+  verb->add_option("--top", options->top, "Steps, or functions, to list (default 24; 0: all)")
+      ->type_name("N");
+  add_names_option(*verb);
+  add_frame_options(*verb, options->fleet.frames);
+  verb->callback([options, &work] { work = [options] { return print_series(*options); }; });
+}
+
+}  // namespace geiger::cli

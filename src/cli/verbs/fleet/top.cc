@@ -1,0 +1,70 @@
+// `geiger fleet top`: where the memory of all hosts went.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "analysis/report/profiles/table.h"
+#include "cli/options/fleet_options.h"
+#include "cli/options/frame_options.h"
+#include "cli/options/parsed_option.h"
+#include "cli/options/print.h"
+#include "cli/options/terminal_options.h"
+#include "cli/verbs/fleet/fleet_verbs.h"
+#include "cli/verbs/fleet/part.h"
+
+namespace geiger::cli {
+namespace {
+
+using profile::GroupBy;
+
+struct TopArguments {
+  FleetOptions fleet;
+  std::string version;
+  report::TableOptions table;
+};
+
+const Choices<GroupBy> kFleetGroups{{"function", GroupBy::kFunction}, {"line", GroupBy::kLine},
+                                    {"stack", GroupBy::kStack},       {"module", GroupBy::kModule},
+                                    {"size", GroupBy::kSize},         {"host", GroupBy::kProcess}};
+
+base::Outcome<int> print_top(TopArguments& options) {
+  auto store = open_store(options.fleet);
+  if (!store.has_value()) return store.failure();
+  auto filter = filter_of(options.fleet, *store.value());
+  if (!filter.has_value()) return filter.failure();
+  if (!options.version.empty()) filter->version = options.version;
+  const bool has_hosts = options.table.by == GroupBy::kProcess;
+  const auto unit = has_hosts ? fleet::Unit::kHost : fleet::Unit::kHostIfMissing;
+  const auto fleet = ask_named(*store.value(), filter.value(), options.fleet, unit);
+  if (!fleet.has_value()) return fleet.failure();
+  options.table.level = options.fleet.level;
+  options.table.scope = scope_of(filter.value(), fleet.value(), options.fleet.kind);
+  options.table.scope.fleet = {
+      coverage_of(filter.value(), fleet.value(), options.fleet.kind, options.fleet.level)};
+  const auto report = report::table_report(
+      fleet->recording, select_in(fleet->recording, options.fleet.kind, fleet->longest_ms()),
+      options.table);
+  return print(report, options.fleet.level, options.fleet.is_json, fleet->recording) ? kExitOk
+                                                                                     : kExitFailed;
+}
+
+}  // namespace
+
+void add_fleet_top(CLI::App& fleet, Work& work) {
+  auto options = std::make_shared<TopArguments>();
+  CLI::App* verb = fleet.add_subcommand("top", "Where the memory of all hosts went, row by row");
+  verb->add_option("VERSION", options->version, "Version of the service (default: all together)")
+      ->type_name("");
+  add_store_options(*verb, options->fleet);
+  add_part_options(*verb, options->fleet);
+  add_fleet_kind_option(*verb, options->fleet);
+  add_choice(*verb, "--by", "GROUP", "function (default), line, stack, module, size or host",
+             kFleetGroups, [options](GroupBy by) { options->table.by = by; });
+  verb->add_option("--top", options->table.top, "Rows to show (default 30; 0: all)")
+      ->type_name("N");
+  add_names_option(*verb);
+  add_frame_options(*verb, options->fleet.frames);
+  verb->callback([options, &work] { work = [options] { return print_top(*options); }; });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,49 @@
+// Comparing versions of a service: each host is a run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/compare/collector.h"
+#include "analysis/compare/comparison.h"
+#include "analysis/present/coverage.h"
+#include "base/outcome.h"
+#include "cli/options/fleet_options.h"
+
+namespace geiger::cli {
+
+/// What hosts are compared by.
+enum class Per : std::uint8_t { kHost, kHour, kTotal };
+
+/// Versions before and after; none before where the limits need none.
+struct Versions {
+  std::string before, after;
+  std::optional<Per> per;  ///< As typed.
+  std::string match;       ///< Label whose values are strata; empty: none.
+};
+
+/// --per.
+void add_per_option(CLI::App& verb, std::optional<Per>& per);
+
+/// What the report calls the sides.
+struct Shown {
+  std::vector<std::string> before, after;
+  std::string per;
+  std::vector<present::Coverage> fleet;  ///< Of each side.
+};
+
+/// Collects both, for several groupings, and says what a report calls them. Requires that nothing
+/// is to be matched.
+base::Outcome<std::vector<compare::Collected>> collect_versions(
+    const FleetOptions& options, const Versions& versions,
+    std::vector<compare::Collector> collectors, Shown& shown);
+
+/// Compares both, within strata if that is asked for, and says what a report calls them.
+base::Outcome<compare::Comparison> compare_versions(const FleetOptions& options,
+                                                    const Versions& versions,
+                                                    const compare::Grouping& grouping,
+                                                    Shown& shown);
+
+}  // namespace geiger::cli

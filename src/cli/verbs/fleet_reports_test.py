@@ -1,0 +1,275 @@
+"""fleet series, cost, report and symbolize, hosts that were not recorded, strata, long questions."""
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import unittest
+
+from fleet_store import CHANGES, CLOSE, GEIGER, HOSTS, FleetStore, geiger
+
+# Host web-N in the Nth hour of a day.
+DAY = 1767225600
+IN_TURN = (f"UPDATE windows SET started = {DAY} + 3600 * CAST(substr(host, 5) AS INTEGER) + started - "
+           "(SELECT MIN(started) FROM windows)")
+GIB = 1 << 30
+
+
+def not_recorded(hosts):
+    """The hosts ran, and that is all that is known."""
+    where = f"host IN ({', '.join(repr(host) for host in hosts)})"
+    return (f"DELETE FROM window_counts WHERE window_id IN (SELECT window_id FROM windows WHERE {where})",
+            "UPDATE windows SET recorded_ms = 0, exact_bytes = NULL, unsettled_bytes = 0, row_count = 0, "
+            f"samples = 0 WHERE {where}")
+
+
+class FleetReports(FleetStore):
+    def assert_close(self, one, other):
+        self.assertAlmostEqual(one, other, delta=CLOSE * max(1, abs(one)))
+
+    def bytes_of(self, *words):
+        return self.json("fleet", "top", *words, "--top", "0")["total"]["bytes"]
+
+    # ---------------------------------------------------------------- series ---
+
+    def test_each_step_of_a_series_is_the_total_of_its_time(self):
+        store = ("--store", self.copy("hours.db", IN_TURN))
+        series = self.json("fleet", "series", "leak", *store)
+        self.assertEqual([point["from"][11:16] for point in series["points"]],
+                         ["00:00", "01:00", "02:00", "03:00"])
+        for host, point in enumerate(series["points"]):
+            part = ("leak", "--host", f"web-{host}", *store)
+            self.assert_alike(point["allocated"], self.bytes_of(*part))
+            self.assert_alike(point["live"], self.bytes_of(*part, "--kind", "live"))
+            self.assertEqual((point["hosts"], point["recorded_hosts"]), (1, 1))
+        whole = self.json("fleet", "series", "leak", "--step", "24h", *store)["points"]
+        self.assertEqual(len(whole), 1)
+        self.assert_alike(whole[0]["allocated"], self.bytes_of("leak", *store))
+
+    def test_functions_over_time(self):
+        store = ("--store", self.copy("hours2.db", IN_TURN))
+        for kind in ("allocated", "live"):
+            series = self.json("fleet", "series", "leak", "--by", "function", "--kind", kind,
+                               "--top", "3", *store)
+            top = self.json("fleet", "top", "leak", "--kind", kind, "--top", "3", *store)
+            self.assertEqual([row["name"] for row in series["rows"]],
+                             [row["name"] for row in top["rows"]])
+            for host in range(HOSTS):
+                rows = self.json("fleet", "top", "leak", "--kind", kind, "--top", "0", "--host",
+                                 f"web-{host}", *store)["rows"]
+                alone = {(row["name"], row["detail"]): row["self"]["bytes"] for row in rows}
+                for row in series["rows"]:
+                    own = alone.get((row["name"], row["detail"]), {"value": 0})
+                    point = row["points"][host]
+                    self.assert_close(point["value"], own["value"])
+                    self.assertTrue(point["lo"] <= point["value"] <= point["hi"])
+
+    def test_series_are_drawn(self):
+        store = ("--store", self.copy("hours3.db", IN_TURN))
+        for words in (("fleet", "series", "leak"), ("fleet", "series", "--by", "function")):
+            text = self.geiger(*words, *store)
+            self.assertRegex(text, "[\u2800-\u28ff]" if len(words) == 3 else "[\u2581-\u2588]")
+            done = geiger(*words, *store, cwd=self.here, COLUMNS="80")
+            longest = max(done.stdout.decode().splitlines(), key=len)
+            self.assertLessEqual(len(longest), 80, longest)
+
+    # ------------------------------------------------------------------ cost ---
+
+    def test_the_bill_is_what_was_counted(self):
+        store = ("--store", self.copy("cost.db", IN_TURN,
+                                      f"UPDATE windows SET rss_byte_seconds = {3600 * GIB}"))
+        windows = next(facts["windows"] for facts in self.json("fleet", "list", *store)["versions"]
+                       if facts["version"] == "leak")
+        cost = self.json("fleet", "cost", "leak", "--price", "2", *store)
+        self.assertEqual(cost["bill"], {"byte_hours": windows * GIB, "money": 2 * windows})
+        live = self.bytes_of("leak", "--kind", "live", *store)
+        hours = cost["live"]["byte_hours"]["value"] / live["value"]
+        for end in ("lo", "hi"):
+            self.assert_close(cost["live"]["byte_hours"][end], hours * live[end])
+        self.assert_close(cost["not_live"]["byte_hours"]["value"],
+                          windows * GIB - cost["live"]["byte_hours"]["value"])
+        self.assert_close(cost["not_live"]["byte_hours"]["lo"],
+                          windows * GIB - cost["live"]["byte_hours"]["hi"])
+        parts = [row["byte_hours"]["value"] for row in cost["rows"] + [cost["others"]]]
+        self.assert_close(sum(parts), cost["live"]["byte_hours"]["value"])
+        self.assertNotIn("money", json.dumps(self.json("fleet", "cost", "leak", *store)))
+
+    def test_what_runs_resident_memory_is_known_without_a_word(self):
+        # Runs that geiger observed bring readings; those of a step are held until the next.
+        with sqlite3.connect(os.path.join(self.here, "fleet.db")) as store:
+            seconds, bytes_ = store.execute("SELECT SUM(recorded_ms) / 1000.0, SUM(rss_byte_seconds) "
+                                            "FROM windows").fetchone()
+        self.assertGreater(bytes_ / seconds, 1 << 20)
+        self.assertLess(bytes_ / seconds, 1 << 30)
+        text = self.geiger("fleet", "cost", "leak")
+        self.assertIn("the bill", text)
+        self.assertIn("--price", text)
+
+    def test_a_bill_needs_resident_memory(self):
+        self.copy("unknown.db", "UPDATE windows SET rss_byte_seconds = 0")
+        self.assertIn("resident memory", self.refused("fleet", "cost", "--store", "unknown.db", code=1))
+        self.assertIn("is no price", self.refused("fleet", "cost", "--price", "x", code=2))
+
+    # ------------------------------------------------- hosts not recorded ---
+
+    def test_hosts_that_were_not_recorded_are_counted_in(self):
+        store = ("--store", self.copy("some.db", *not_recorded(("web-2", "web-3"))))
+        top = self.json("fleet", "top", "plain", *store)
+        (part,) = top["fleet"]
+        self.assertEqual((part["hosts"], part["recorded_hosts"], part["gaps"]), (HOSTS, 2, 0))
+        self.assert_close(part["missing_hours"], part["expected_hours"] - part["recorded_hours"])
+        self.assertTrue(part["is_of_few_hosts"])
+        total, everything = top["total"]["bytes"], part["all_hosts"]
+        factor = part["expected_hours"] / part["recorded_hours"]
+        self.assert_close(everything["value"], factor * total["value"])
+        self.assertGreater((everything["hi"] - everything["lo"]) / everything["value"],
+                           (total["hi"] - total["lo"]) / total["value"])
+        text = self.geiger("fleet", "top", "plain", *store)
+        self.assertIn("Recorded: 2 of 4 hosts", text)
+        self.assertIn("Few hosts", text)
+        # They are no runs without bytes.
+        diff = self.json("fleet", "diff", "plain", "again", *store)
+        self.assertEqual((diff["before"]["run_count"], diff["changes"]), (2, 0))
+        self.assertEqual([part["recorded_hosts"] for part in diff["fleet"]], [2, 2])
+        check = self.json("fleet", "check", "plain", "--max-bytes", "1TiB", *store)
+        self.assertEqual(check["fleet"][0]["hosts"], HOSTS)
+
+    def test_one_host_says_nothing_of_the_others(self):
+        store = ("--store", self.copy("one.db", *not_recorded(("web-1", "web-2", "web-3"))))
+        self.assertNotIn("all_hosts", self.json("fleet", "top", "plain", *store)["fleet"][0])
+        self.assertIn("cannot be told from one host", self.geiger("fleet", "top", "plain", *store)
+                      .replace("\n", " "))
+        self.assertIn("nothing of it was recorded",
+                      self.refused("fleet", "top", "plain", "--host", "web-1", *store, code=1))
+
+    def test_gaps_are_missing_hours(self):
+        store = ("--store", self.copy(
+            "gaps.db", "INSERT INTO gaps SELECT host, process, started, started + 7200, 'spool full' "
+            "FROM windows WHERE version = 'plain' AND host = 'web-0' LIMIT 1",
+            "INSERT INTO gaps SELECT host, process, started + 3600, started + 10800, 'refused' "
+            "FROM windows WHERE version = 'plain' AND host = 'web-0' LIMIT 1"))
+        (part,) = self.json("fleet", "top", "plain", *store)["fleet"]
+        self.assertEqual((part["gaps"], part["gap_hours"]), (2, 3))
+        self.assert_close(part["missing_hours"], 3)
+        self.assertEqual(self.json("fleet", "top", "leak", *store)["fleet"][0]["gaps"], 0)
+        self.assertRegex(self.geiger("fleet", "top", "plain", *store), r"in\s+2\s+gaps")
+
+    # ---------------------------------------------------------------- strata ---
+
+    def test_strata_are_compared_each_with_its_like(self):
+        whole = self.json("fleet", "diff", "plain", "reserve", "--match", "zone", "--all", "--top", "0")
+        self.assertEqual((whole["strata"], whole["matched"]), (2, 1))
+        zones = [self.json("fleet", "diff", "plain", "reserve", "--label", f"zone={zone}", "--all",
+                           "--top", "0") for zone in range(2)]
+        mean = sum(zone["total"]["change"]["value"] for zone in zones) / 2
+        self.assert_close(whole["total"]["change"]["value"], mean)
+        self.assertEqual([row["name"] for row in whole["rows"] if row["verdict"] in ("grew", "shrank")],
+                         ["fill_table"])
+        for row in whole["rows"]:
+            change = row["change"]
+            self.assertTrue(change["lo"] <= change["value"] <= change["hi"], row)
+            self.assert_close(row["after"]["value"] - row["before"]["value"], change["value"])
+        self.assertEqual(self.json("fleet", "diff", "plain", "again", "--match", "zone")["changes"], 0)
+        self.assertIn("same zone", self.geiger("fleet", "diff", "plain", "reserve", "--match", "zone"))
+
+    def test_the_new_version_on_large_hosts_first_is_no_growth(self):
+        # Each host of a zone counts ten times in both versions, and one zone has more of the new one.
+        large = "host IN ('web-1', 'web-3')"
+        store = ("--store", self.copy(
+            "large.db", "UPDATE window_counts SET allocated = 10 * allocated WHERE window_id IN "
+            f"(SELECT window_id FROM windows WHERE {large})",
+            "DELETE FROM windows WHERE version = 'again' AND host = 'web-0'",
+            "DELETE FROM windows WHERE version = 'plain' AND host = 'web-1'"))
+        together = self.json("fleet", "diff", "plain", "again", *store)["total"]["change"]["value"]
+        within = self.json("fleet", "diff", "plain", "again", "--match", "zone", *store)["total"]
+        self.assertLess(abs(within["change"]["value"]), abs(together) / 10)
+
+    def test_strata_of_one_version_are_told(self):
+        store = ("--store", self.copy(
+            "zones.db", "DELETE FROM windows WHERE version = 'reserve' AND host IN ('web-1', 'web-3')"))
+        diff = self.json("fleet", "diff", "plain", "reserve", "--match", "zone", *store)
+        self.assertEqual(diff["strata"], 1)
+        self.assert_close(diff["matched"], 4 / 6)
+        self.assertIn("has this label", self.refused(
+            "fleet", "diff", "plain", "reserve", "--match", "rack", "--store", "fleet.db", code=1))
+
+    # ---------------------------------------------------------------- report ---
+
+    def test_the_page_has_the_totals_and_the_comparison_of_the_traces(self):
+        page = self.json("fleet", "report", "plain", "reserve")
+        local = json.loads(self.geiger(
+            "report", *self.runs("reserve"), "--json",
+            *[word for run in self.runs("plain") for word in ("--diff", run)]))
+        self.assert_alike(page["diff"]["total"], local["diff"]["total"])
+        self.assert_alike(page["diff"]["tables"], local["diff"]["tables"])
+        (profile,) = page["profiles"]
+        self.assertEqual(profile["kind"], "allocated")
+        self.assert_alike(profile["bytes"], local["profiles"][0]["bytes"])
+        self.assertEqual(self.json("fleet", "report", "plain").get("diff"), None)
+        self.assertIn("shop", page["title"])
+
+    # ------------------------------------------------------------- symbolize ---
+
+    def test_names_stay_when_the_binary_is_gone(self):
+        folder = os.path.join(self.here, "build")
+        os.mkdir(folder)
+        program = shutil.copy(CHANGES, folder)
+        done = geiger("run", "-q", "--no-symbolize", "--interval", "4KiB", "--seed", "9", "-o",
+                      "bare.geiger", "--", program, "leak", cwd=self.here)
+        self.assertEqual(done.returncode, 0, done)
+        self.geiger("push", "--service", "bare", "--version", "1", "bare.geiger", "bare.db")
+        store = ("--store", "bare.db")
+        with sqlite3.connect(os.path.join(self.here, "bare.db")) as database:
+            (build_id,) = database.execute("SELECT DISTINCT build_id FROM locations WHERE module = ?",
+                                           (program,)).fetchone()
+        kept = os.path.join(self.here, "kept")
+        os.makedirs(os.path.join(kept, ".build-id", build_id[:2]))
+        os.rename(program, os.path.join(kept, ".build-id", build_id[:2], build_id[2:] + ".debug"))
+        first = self.json("fleet", "symbolize", *store)
+        self.assertGreater(first["not_found"], 0)
+        self.assertNotIn("remember", self.geiger("fleet", "top", *store))
+        second = self.json("fleet", "symbolize", *store, "--debug-dir", kept)
+        self.assertGreater(second["named"], 0)
+        shutil.rmtree(kept)
+        self.assertIn("remember", self.geiger("fleet", "top", *store))
+        with sqlite3.connect(os.path.join(self.here, "bare.db")) as database:
+            frames = database.execute("SELECT * FROM frames ORDER BY 1, 2").fetchall()
+        third = self.json("fleet", "symbolize", *store)
+        self.assertEqual(third["named"], 0)
+        with sqlite3.connect(os.path.join(self.here, "bare.db")) as database:
+            self.assertEqual(database.execute("SELECT * FROM frames ORDER BY 1, 2").fetchall(), frames)
+
+    def test_what_was_found_is_said(self):
+        self.assertRegex(self.geiger("fleet", "symbolize", "--store", "fleet.db"),
+                         "Every program point has a name|without a name got one")
+
+    # -------------------------------------------------------- long questions ---
+
+    def test_a_long_question_shows_that_it_goes_on_and_can_be_ended(self):
+        # A store whose cells never end.
+        self.copy("endless.db", "ALTER TABLE cells RENAME TO finite",
+                  "CREATE VIEW cells AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+                  "SELECT finite.cell_id, stack_id, size, step, thinning, certain FROM n, finite "
+                  "WHERE i < 0",
+                  "CREATE TRIGGER no_cells INSTEAD OF INSERT ON cells BEGIN SELECT 1; END")
+        control, terminal = pty.openpty()
+        asked = subprocess.Popen([GEIGER, "fleet", "top", "plain", "--store", "endless.db"],
+                                 cwd=self.here, stdin=terminal, stdout=subprocess.DEVNULL,
+                                 stderr=terminal, start_new_session=True,
+                                 preexec_fn=lambda: __import__("fcntl").ioctl(0, 0x540E, 0),
+                                 env={**os.environ, "TERM": "xterm"})
+        os.close(terminal)
+        seen = b""
+        while b"asking the store, " not in seen:
+            seen += os.read(control, 1000)
+        os.write(control, b"\x03")
+        self.assertEqual(asked.wait(timeout=60), -signal.SIGINT)
+        os.close(control)
+        self.assertNotRegex(seen, rb"terminate")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,17 @@
+// Estimates in other units.
+#pragma once
+
+#include "estimation/estimate.h"
+
+namespace geiger::estimation {
+
+/// In a unit that is `factor` times as small: bytes per run, money. Requires factor > 0.
+[[nodiscard]] constexpr Estimate scaled(Estimate estimate, double factor) {
+  estimate.value *= factor;
+  estimate.variance *= factor * factor;
+  estimate.interval = {estimate.interval.lo * factor, estimate.interval.hi * factor};
+  estimate.exact *= factor;
+  return estimate;
+}
+
+}  // namespace geiger::estimation

@@ -1,0 +1,27 @@
+// What is asked of a store's file, a query each. They throw sqlite::Error.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fleet/store/store.h"
+#include "sqlite/database.h"
+
+namespace geiger::fleet {
+
+// As the functions of Store of these names.
+[[nodiscard]] std::vector<HostSums> sum_hosts(sqlite::Database& database, const Filter& filter);
+void sum_rows_by_host(sqlite::Database& database, const Filter& filter, const Store::TakeRow& take);
+void sum_rows(sqlite::Database& database, const Filter& filter, const Store::TakeRow& take);
+[[nodiscard]] std::vector<StepSums> sum_steps(sqlite::Database& database, const Filter& filter,
+                                              std::int64_t length);
+void sum_rows_by_time(sqlite::Database& database, const Filter& filter, std::int64_t length,
+                      const Store::TakeTimedRow& take);
+[[nodiscard]] std::vector<GapRow> find_gaps(sqlite::Database& database, const Filter& filter);
+[[nodiscard]] std::vector<std::string> find_label_values(sqlite::Database& database,
+                                                         const Filter& filter,
+                                                         const std::string& name);
+[[nodiscard]] std::vector<Location> find_unnamed(sqlite::Database& database);
+
+}  // namespace geiger::fleet
