@@ -298,14 +298,20 @@ class Trace:
         return dict(zip(DROP_CAUSES, self.header.drops))
 
     def z(self):
-        """How far the number of hits is from its expectation, in standard deviations."""
+        """How far the number of hits is from its expectation, in standard deviations.
+
+        A thread that was cut off lacks the trials since its last hit, so it counts from 400 hits
+        on. Freeman and Tukey's deviate, as one hit where .01 is expected is no 10 deviations."""
         interval = self.header.interval
-        trials, hits = self.total("trials"), self.total("hits")
+        threads = [thread for thread in self.threads.values()
+                   if thread.armed == 0 or thread.hits >= 400]
+        trials = sum(thread.trials + thread.pending for thread in threads)
+        hits = sum(thread.hits for thread in threads)
         if interval <= 1 or trials == 0:
             return 0.0
-        lam = -math.log1p(-1 / interval)
-        p, q = -math.expm1(-lam), math.exp(-lam)
-        return (hits - p * trials) / math.sqrt(trials * p * q)
+        expected = trials / interval
+        return ((math.sqrt(hits) + math.sqrt(hits + 1) - math.sqrt(4 * expected + 1)) /
+                math.sqrt(1 - 1 / interval))
 
     def estimated_bytes(self):
         """Horvitz-Thompson: every sample of the process's heap stands for requested / pi bytes."""

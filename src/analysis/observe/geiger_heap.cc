@@ -237,8 +237,12 @@ class Reading {
     };
     const Bytes free = part_of(page.free);
     const Bytes kept = part_of(page.kept);
-    add(HeapPart::kFree, page.block * static_cast<Bytes>(page.free), free);
-    add(HeapPart::kKept, page.block * static_cast<Bytes>(page.kept), kept);
+    // What no live object answers for is counted apart.
+    const bool is_unused = page.used() == 0;
+    add(is_unused ? HeapPart::kUnused : HeapPart::kFree, page.block * static_cast<Bytes>(page.free),
+        free);
+    add(is_unused ? HeapPart::kUnused : HeapPart::kKept, page.block * static_cast<Bytes>(page.kept),
+        kept);
     add(HeapPart::kUsed, page.block * static_cast<Bytes>(page.used()), resident - free - kept);
     add_range(HeapPart::kUncarved, page.start + carved, page.bytes - carved);
     for (Bytes offset = 0; offset < page.bytes; offset += layout::kSlotBytes) {

@@ -23,7 +23,7 @@ void append(Observations& observations, Observations later) {
 std::string_view key_of(HeapPart part) {
   constexpr std::string_view kKeys[kHeapParts] = {"used_blocks", "free_blocks", "kept_blocks",
                                                   "uncarved",    "samples",     "large",
-                                                  "empty",       "headers"};
+                                                  "empty",       "headers",     "unused_blocks"};
   return kKeys[static_cast<std::size_t>(part)];
 }
 

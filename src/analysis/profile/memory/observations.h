@@ -40,15 +40,16 @@ using MapTable = std::array<MapTotals, kMapKinds>;
 /// it has mapped counts for one.
 enum class HeapPart : std::uint8_t {
   kUsed,      ///< Blocks that the program has, with their rounding; also those of samples.
-  kFree,      ///< Free blocks on pages.
-  kKept,      ///< Free blocks that threads keep, or were sent.
+  kFree,      ///< Free blocks on pages that have used ones.
+  kKept,      ///< The same, but threads keep them or were sent them.
   kUncarved,  ///< Of pages, what was never a block.
   kSamples,   ///< Pages to which samples are moved.
   kLarge,     ///< Objects above 64 KiB.
   kEmpty,     ///< Without a page or an object.
   kHeaders,
+  kUnused,  ///< Free blocks, also kept ones, on pages without a used one.
 };
-inline constexpr std::size_t kHeapParts = 8;
+inline constexpr std::size_t kHeapParts = 9;
 
 /// Of a part, its bytes and how many are in memory; of large objects and their mappings only the
 /// former is known. The bytes of all parts are what is mapped.

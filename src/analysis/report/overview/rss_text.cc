@@ -144,8 +144,9 @@ std::string census_lines(const RssReport& report, const present::Style& style) {
   using profile::HeapPart;
   if (!report.census) return "";
   constexpr std::pair<HeapPart, std::string_view> kParts[] = {
-      {HeapPart::kFree, "free blocks"},
-      {HeapPart::kKept, "free blocks kept by threads"},
+      {HeapPart::kFree, "free blocks beside used ones"},
+      {HeapPart::kKept, "those that threads keep"},
+      {HeapPart::kUnused, "blocks of unused pages"},
       {HeapPart::kUncarved, "ends of pages"},
       {HeapPart::kEmpty, "empty pages"},
       {HeapPart::kHeaders, "headers"}};
