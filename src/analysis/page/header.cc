@@ -40,7 +40,7 @@ std::string scope_text(const present::Scope& scope) {
 bool is_of_hosts(const SummaryFact& fact) {
   constexpr std::array<std::string_view, 7> kNames{
       "interval", "samples", "allocated", "exact total", "detection limit", "stacks", "dropped"};
-  return std::ranges::find(kNames, fact.name) != kNames.end();
+  return std::ranges::find(kNames, fact.label) != kNames.end();
 }
 
 /// How much of a fleet was recorded, in a line.

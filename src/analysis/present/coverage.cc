@@ -36,7 +36,10 @@ std::string recorded_text(const Coverage& part) {
 
 std::string all_text(const Coverage& part, double level) {
   if (part.is_whole()) return "";
-  if (!part.all) return " How much all of it is cannot be told from one host.";
+  if (!part.all) {
+    const bool is_one = part.recorded_hosts == 1;
+    return is_one ? " How much all of it is cannot be told from one host." : "";
+  }
   std::string text =
       fmt::format(" All of it: {}, {} interval, if what was not recorded is like the rest.",
                   figure(part.all->bytes, Quantity::kBytes).text(), level_text(level));

@@ -167,7 +167,7 @@ void sum_rows_by_host(sqlite::Database& database, const Filter& filter,
 }
 
 void sum_rows(sqlite::Database& database, const Filter& filter, const Store::TakeRow& take) {
-  sum_counts(database, filter, "''",
+  sum_counts(database, filter, "",
              [&](const sqlite::Statement& /*query*/, const SummedRow& row) { take("", row); });
 }
 
