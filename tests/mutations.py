@@ -227,7 +227,7 @@ MUTATIONS = [
               "largest_interval = std::max(largest_interval, other.largest_interval);\n",
               "largest_interval = smaller(largest_interval, other.largest_interval);\n"),
     estimator("no next event in the upper limit",
-              "return {std::max(weighted - seen, 0.0) + event, std::hypot(deviation, event)};",
+              "return {std::max(weighted - seen, 0.0) + event, root_of_squares(deviation, event)};",
               "return {std::max(weighted - seen, 0.0), deviation};", "estimation/estimate.cc"),
     estimator("lower limit not clipped at what was seen",
               "return {std::max(part.seen, part.lower_law().lower_quantile(alpha / 2)),",

@@ -168,6 +168,7 @@ void record(Position position, StackMemory& stack, Trace& out) {
       recorder.reach_end();
       break;
     }
+    if (static_cast<std::int64_t>(frame) < 0) break;  // As in walk.cc.
     const Registers at{position.at.ip, position.at.sp, position.at[Slot::kFramePointer]};
     std::uint32_t module = 0;
     const Outcome outcome = step(position, stack, module);
