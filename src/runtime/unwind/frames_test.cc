@@ -65,7 +65,10 @@ GEIGER_FRAME(interrupts_all, ".cfi_signal_frame\n" GEIGER_IN_FRAME ".cfi_escape 
 namespace geiger::unwind {
 namespace {
 
+using testing::Contains;
+using testing::Each;
 using testing::ElementsAre;
+using testing::Lt;
 
 std::uint64_t in(const char* function) { return reinterpret_cast<std::uint64_t>(function) + 8; }
 
@@ -227,6 +230,21 @@ void expect_restart(int depth) {
 TEST_F(Frames, AreWalkedFromTheRegistersThatAreGivenWhenTheStartIsNotMet) {
   expect_restart(1);
   expect_restart(100);  // Too far to climb.
+}
+
+// A stack that was copied away has any words. Some processors keep only the bits of an address.
+TEST_F(Frames, HaveNoMarkOfInterpretedOnes) {
+  constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
+  volatile std::uint64_t words[16] = {};
+  const auto low = reinterpret_cast<std::uint64_t>(&words[0]);
+  words[1] = 0x811b'e57c'63ab'cdef;
+  std::uint64_t frames[8];
+  Trace trace{frames, 8};
+  walk({in(by_sp), low, 0}, {low, low + 128}, Mode::kAuto, trace);
+  const std::vector<std::uint64_t> found(frames, frames + trace.count);
+  EXPECT_THAT(found, Each(Lt(kMark)));
+  EXPECT_THAT(found, Contains(in(by_sp)));
+  EXPECT_TRUE(trace.truncated);
 }
 
 TEST_F(Frames, AboveTheOwnStackAreNotClimbedTo) {

@@ -85,7 +85,7 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
     if (follows_tables && after_signal == 0 && !is_sp_bound) walk_plain(at, stack, recorder);
     if (static_cast<std::int64_t>(at.ip) <= 0) [[unlikely]] {
       if (at.ip == 0) break;
-      return Outcome::kRecorded;  // Rubbish, which must not look like an interpreted frame.
+      return Outcome::kRecorded;  // No address has bit 63: it marks interpreted frames.
     }
     const Rule rule = rules.find(at.ip - 1 + after_signal);
     if (!recorder.push(at, at.ip + after_signal, rule.module())) return Outcome::kRecorded;
