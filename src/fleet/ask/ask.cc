@@ -14,7 +14,7 @@
 namespace geiger::fleet {
 namespace {
 
-/// What the store has in place of what was asked for.
+/// What the store has instead of the requested part, as an error.
 base::Failure nothing_selected(Store& store, const Filter& filter) {
   const auto versions = store.versions();
   if (!versions.has_value()) return versions.failure();
@@ -53,7 +53,7 @@ class InTurn {
     add_hosts_until(place->second + 1);
     recall_.add(row);
   }
-  /// Those without rows behind the last that has some.
+  /// Hosts without rows after the last host with rows.
   void finish() { add_hosts_until(hosts_.size()); }
 
  private:
@@ -76,7 +76,7 @@ base::Outcome<void> recall_hosts(Store& store, const Filter& filter,
   return rows;
 }
 
-/// Adds what of a host's time was lost to gaps, which are in order of hosts and time.
+/// Adds the time that hosts lost to gaps, which are in order of hosts and time.
 void add_gaps(const std::vector<GapRow>& gaps, std::map<std::string, std::uint64_t>& expected,
               Reach& reach) {
   const std::string* host = nullptr;
@@ -110,7 +110,7 @@ Reach reach_of(const std::vector<HostSums>& hosts, const std::vector<GapRow>& ga
   return reach;
 }
 
-/// The hosts that were recorded, and how much of all that is.
+/// The recorded hosts, and the share of the fleet's time that they cover.
 base::Outcome<Reach> find_hosts(Store& store, const Filter& filter, std::vector<HostSums>& hosts) {
   auto all = store.hosts(filter);
   if (!all.has_value()) return all.failure();
@@ -121,8 +121,8 @@ base::Outcome<Reach> find_hosts(Store& store, const Filter& filter, std::vector<
   hosts = std::move(all.value());
   std::erase_if(hosts, [](const HostSums& host) { return host.recorded_ms == 0; });
   if (!hosts.empty()) return reach;
-  return base::Failure{fmt::format("it ran on {} host{}, and nothing of it was recorded",
-                                   reach.hosts, reach.hosts == 1 ? "" : "s")};
+  return base::Failure{fmt::format("it ran on {} host{}, but was not recorded there", reach.hosts,
+                                   reach.hosts == 1 ? "" : "s")};
 }
 
 base::Outcome<void> recall_fleet(Store& store, const Filter& filter,
@@ -218,7 +218,7 @@ std::vector<estimation::NodeSums> sums_of_hosts(const Fleet& fleet,
 base::Outcome<void> for_each_host(Fleet fleet, const VisitHost& visit) {
   GEIGER_CHECK(fleet.unit == Unit::kHost);
   profile::Recording& one = fleet.recording;
-  // The stacks stay where they are; what belongs to a host takes turns.
+  // The stacks stay in the recording; the counts of one host after another take their place.
   const auto processes = std::exchange(one.processes, {});
   const auto threads = std::exchange(one.threads, {});
   const auto tallies = std::exchange(one.tallies, {});

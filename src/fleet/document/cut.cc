@@ -51,13 +51,13 @@ class Cutter {
   }
 
  private:
-  /// CLOCK_MONOTONIC of the process, of an instant in Unix seconds.
+  /// CLOCK_MONOTONIC of the process at an instant in Unix seconds.
   [[nodiscard]] Nanoseconds monotonic(std::int64_t seconds) const {
     const std::int64_t since = seconds * kNanoseconds - start_;
     return since > 0 ? process_.start + static_cast<Nanoseconds>(since) : process_.start;
   }
 
-  /// From `started` until `end`; without one, all there is.
+  /// Samples from `started` until `end`; without `end`, all.
   [[nodiscard]] Document window(std::int64_t started, std::optional<std::int64_t> end) const {
     Document document;
     Window& window = document.window = window_of(recording_, number_, origin_);
@@ -93,7 +93,7 @@ class Cutter {
     const Nanoseconds begin = since(from), end = since(to);
     double sum = 0;
     for (std::size_t i = 0; i < own->series.size(); ++i) {
-      // The first one holds from the start on, the last one until the end.
+      // The first reading counts from the start, the last one until the end.
       const Nanoseconds first = i == 0 ? begin : std::max(own->series[i].time, begin);
       const Nanoseconds last =
           i + 1 == own->series.size() ? end : std::min(own->series[i + 1].time, end);
@@ -129,14 +129,14 @@ base::Outcome<std::vector<Document>> cut(const Recording& recording, const Origi
                                    {"version", &origin.version},
                                    {"host", &origin.host}}) {
     if (const auto problem = problem_with_name(*name)) {
-      return base::Failure{std::string("the ") + what + " cannot be named so: " + *problem};
+      return base::Failure{std::string("the ") + what + " has no valid name: " + *problem};
     }
   }
   const SharedStacks stacks(recording);
   std::vector<Document> documents;
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     if (recording.processes[i].is_imported) {
-      return base::Failure{"profiles of other programs were not counted, and cannot be sent"};
+      return base::Failure{"profiles of other programs cannot be sent: they have no exact counts"};
     }
     Cutter(recording, stacks, origin, i).add_to(documents);
   }

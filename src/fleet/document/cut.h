@@ -15,17 +15,17 @@ namespace geiger::fleet {
 /// The step of the grid on which windows begin, in seconds.
 inline constexpr std::int64_t kGrid = 600;
 
-/// What recordings do not say of themselves.
+/// Facts that recordings do not contain.
 struct Origin {
   std::string service, version, host;
   std::map<std::string, std::string> labels;
 };
 
 /// The documents of all processes of a recording whose stacks were not trimmed: one per process and
-/// window of the grid. A process that counted its samples itself knows no instants, and becomes one
-/// document, in the window in which it began. A document with too many rows keeps those with most
-/// bytes; the samples of the others go to the stack kUntoldStacks, so that totals stay as they are.
-/// Fails for profiles that other programs wrote: nothing in them was counted.
+/// window of the grid. An aggregated process has no instants and becomes one document, in the
+/// window in which it began. A document with too many rows keeps those with most bytes; the samples
+/// of the others go to the stack kUntoldStacks, so that totals do not change. Fails for profiles of
+/// other programs, which have no exact counts.
 [[nodiscard]] base::Outcome<std::vector<Document>> cut(const profile::Recording& recording,
                                                        const Origin& origin);
 

@@ -10,19 +10,19 @@
 
 namespace geiger::fleet {
 
-/// The same bytes for the same document. Requires that it keeps the limits of document.h and that
-/// its counts are ascending.
+/// Equal documents become equal bytes. Requires that the document is within the limits of
+/// document.h and that its counts are ascending.
 [[nodiscard]] std::string pack(const Document& document);
 
-/// Reads what pack() wrote. The bytes may be anything: fails, in a clause, where they are no
+/// Reads the result of pack(). The bytes may be anything: fails, with a clause, if they are not a
 /// document or exceed its limits.
 [[nodiscard]] base::Outcome<Document> unpack(std::string_view bytes);
 
-/// Of bytes that unpack() may read: what they say to be their size unpacked, 0 if they do not.
+/// The unpacked size that packed bytes declare; 0 if they declare none.
 [[nodiscard]] std::size_t unpacked_size(std::string_view bytes);
 
-/// Of the window and its counts, which a key names: different ones under the same key are an
-/// error. Which stacks come along does not matter.
+/// A hash of the window and its counts, without the stacks that are sent along: different hashes
+/// under the same key are an error.
 [[nodiscard]] std::uint64_t content_of(const Document& document);
 
 }  // namespace geiger::fleet

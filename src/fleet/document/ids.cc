@@ -16,7 +16,7 @@ class Hash {
  public:
   Hash() { XXH3_64bits_reset(&state_); }
 
-  /// With its length, so that two texts do not hash as one.
+  /// Hashes the length too, so that adjacent texts do not hash as one.
   Hash& add(std::string_view text) {
     add(std::uint64_t{text.size()});
     XXH3_64bits_update(&state_, text.data(), text.size());

@@ -1,6 +1,6 @@
-// Ids of stacks and program points that every host computes alike: 64 bits of XXH3, whose values
-// are the same on every machine. Among 10^8 stacks two share an id with probability 3e-4; stores
-// refuse a stack that comes with other locations under a known id.
+// Ids of stacks and program points that are equal on every host: 64 bits of XXH3, which has the
+// same values on every machine. Among 10^8 stacks two share an id with probability 3e-4; stores
+// refuse a stack with a known id and other locations.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace geiger::fleet {
 
 [[nodiscard]] std::uint64_t hash_of(std::string_view bytes);
 
-/// By build id (else path) and address; lines of interpreted programs by file, function and line;
-/// points outside every module by their name, if they have one.
+/// By build id (else path) and address; for lines of interpreted programs by file, function and
+/// line; for points outside every module by their name, if any.
 [[nodiscard]] LocationId id_of(const Location& location);
-/// By its locations, which have their ids.
+/// By its locations, whose ids are set.
 [[nodiscard]] StackId id_of(const Stack& stack);
-/// Of a process image: by host, pid, start and seed.
+/// Id of a process image, by host, pid, start and seed.
 [[nodiscard]] std::uint64_t id_of(const profile::Process& process, std::string_view host);
 
 }  // namespace geiger::fleet

@@ -7,12 +7,12 @@ namespace geiger::fleet {
 namespace {
 
 constexpr std::size_t kMostName = 200;
-/// No process has or counts as much. Samples times milliseconds stay below 2^60, so that a fleet of
-/// honest hosts never comes near 2^63.
+/// Above the counts of any process. Samples times milliseconds stay below 2^60, so that sums over a
+/// fleet stay below 2^63.
 constexpr std::uint64_t kMostNumber = std::uint64_t{1} << 50;
 constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 28;
 constexpr std::uint64_t kMostMilliseconds = std::uint64_t{1} << 32;
-/// From 2001 to 2286: seconds, and not milliseconds.
+/// From 2001 to 2286: refuses milliseconds.
 constexpr std::int64_t kFirstSecond = 1'000'000'000, kLastSecond = 9'999'999'999;
 
 bool has_key_order(const std::vector<CountRow>& rows) {
@@ -34,15 +34,15 @@ std::optional<std::string> problem_with(const Window& window) {
     if (const auto problem = problem_with_name(*name)) return problem;
   }
   if (window.key.started < kFirstSecond || window.key.started > kLastSecond) {
-    return "its time is not one in seconds since 1970";
+    return "its time is not in seconds since 1970";
   }
-  if (window.labels.size() > kMostLabels) return "it has more labels than any document";
+  if (window.labels.size() > kMostLabels) return "it has too many labels";
   if (window.recorded_ms > window.alive_ms) return "it was recorded for longer than it ran";
-  if (window.alive_ms > kMostMilliseconds) return "it lasts longer than any document";
+  if (window.alive_ms > kMostMilliseconds) return "its window is too long";
   const auto largest = std::max({window.interval, window.exact_bytes.value_or(0),
                                  window.unsettled_bytes, window.rss_byte_seconds, window.trials,
                                  window.hits, window.dropped, window.sequence});
-  if (largest > kMostNumber) return "it has numbers that no process reaches";
+  if (largest > kMostNumber) return "it has numbers out of range";
   return std::nullopt;
 }
 
@@ -59,16 +59,16 @@ std::optional<std::string> problem_with_name(std::string_view text) {
 
 std::optional<std::string> problem_with(const Document& document) {
   if (auto problem = problem_with(document.window)) return problem;
-  if (document.counts.size() > kMostRows) return "it has more rows than any document";
+  if (document.counts.size() > kMostRows) return "it has too many rows";
   std::size_t positions = 0;
   for (const Stack& stack : document.stacks) positions += stack.locations.size();
   const bool has_too_many_stacks = document.stacks.size() > kMostStacks ||
                                    document.locations.size() > kMostLocations ||
                                    positions > kMostPositions;
-  if (has_too_many_stacks) return "it has more stacks than any document";
+  if (has_too_many_stacks) return "it has too many stacks";
   if (!has_key_order(document.counts)) return "its rows are not in order";
   if (!std::ranges::all_of(document.counts, is_possible)) {
-    return "it has numbers that no process reaches";
+    return "it has numbers out of range";
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// What every document keeps to.
+// Limits of every document.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,12 @@
 
 namespace geiger::fleet {
 
-/// Why a text cannot name a service, version or host, if it cannot: a clause.
+/// Why a text is not a valid name of a service, version or host, as a clause; nothing if it is
+/// valid.
 [[nodiscard]] std::optional<std::string> problem_with_name(std::string_view text);
 
-/// What is wrong with a document, if anything: a clause. Its numbers fit into signed 64 bits, and
-/// so do sums of thousands of them.
+/// What is wrong with a document, as a clause; nothing if it is valid: then its numbers and sums of
+/// thousands of them fit into signed 64 bits.
 [[nodiscard]] std::optional<std::string> problem_with(const Document& document);
 
 }  // namespace geiger::fleet

@@ -23,7 +23,7 @@ void Recall::add_host(const HostSums& host) {
   const std::uint32_t process = process_of(0);
   profile::Process& first = recording_.processes[process];
   first.drops[static_cast<std::size_t>(vocabulary::DropCause::kTraceFull)] = host.dropped;
-  // Also an interval that drew nothing could have.
+  // Includes intervals that drew nothing, because they could have.
   interner_.epoch(host.interval, estimation::rate_of_interval(static_cast<double>(host.interval)));
   if (host.thinning > 0) static_cast<void>(process_of(host.thinning));
   profile::Thread total;
@@ -90,7 +90,7 @@ void Recall::add_location(const Location& location) {
     return;
   }
   if (location.module.empty()) {
-    // Points outside every module are told apart by their names, not by their addresses.
+    // Points outside every module are distinguished by their names, not by their addresses.
     place->second = static_cast<std::uint32_t>(recording_.locations.size());
     recording_.locations.push_back({kNone, location.address, 0, {}});
   } else {

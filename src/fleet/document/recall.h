@@ -1,5 +1,5 @@
-// Makes a recording of what a store has added up, so that everything that reads recordings reads
-// a fleet.
+// Makes a recording of the sums of a store, so that all reports on recordings also work for a
+// fleet.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,15 @@ struct SummedRow {
   std::uint64_t live_ms = 0;  ///< Live samples times the milliseconds of their windows.
 };
 
-/// The windows of a host, added up.
+/// Sums over the windows of a host.
 struct HostSums {
   std::string host;
   std::string executable;
   std::uint64_t windows = 0;
   std::uint64_t processes = 0;
-  std::uint64_t recorded_ms = 0;  ///< Of each step of the grid the longest window, added up.
+  std::uint64_t recorded_ms = 0;  ///< Sum over the steps of the grid of their longest window.
   std::uint64_t alive_ms = 0;
-  std::uint64_t without_total = 0;  ///< Windows whose exact bytes are not known.
+  std::uint64_t without_total = 0;  ///< Windows without known exact bytes.
   Bytes exact_bytes = 0, unsettled_bytes = 0;
   Bytes interval = 0;  ///< Largest.
   std::uint32_t thinning = 0;
@@ -44,26 +44,26 @@ struct HostSums {
   bool is_from_start = true;
 };
 
-/// Builds one recording: each host is a process of it. Of live memory its tallies count samples
+/// Builds one recording, in which each host is a process. Tallies of live memory count samples
 /// times milliseconds; divide by the milliseconds of the range (Profile::averaged_over).
 class Recall {
  public:
-  /// Rows are counted as of this kind: allocated, or live at the end.
+  /// The kind that rows are counted for: allocated, or live at the end.
   explicit Recall(profile::Kind kind);
 
-  /// Hosts come before their rows.
+  /// Call it before the rows of the host.
   void add_host(const HostSums& host);
-  /// Of the host that was added last.
+  /// A row of the host that was added last.
   void add(const SummedRow& row);
 
-  /// Stacks that rows refer to and that were not given yet.
+  /// Stacks that rows refer to and that were not added yet.
   [[nodiscard]] std::vector<StackId> missing_stacks() const;
   [[nodiscard]] bool has_location(LocationId id) const { return locations_.contains(id); }
   void add_location(const Location& location);
-  /// Its locations were added before.
+  /// Its locations must have been added.
   void add_stack(const Stack& stack);
 
-  /// Ends it. Stacks that stay unknown have one frame that says so.
+  /// Finishes the recording. Stacks that remain unknown get one frame with a text to that effect.
   [[nodiscard]] profile::Recording finish();
 
  private:
@@ -74,7 +74,7 @@ class Recall {
   profile::Recording recording_;
   ingest::Interner interner_;
   HostSums host_;
-  std::map<std::uint32_t, std::uint32_t> processes_;  ///< Of the host, by thinning.
+  std::map<std::uint32_t, std::uint32_t> processes_;  ///< Processes of the host, by thinning.
   std::unordered_map<LocationId, std::uint32_t> locations_;
   std::vector<StackId> ids_;  ///< In order of the tallies' references, until finish().
   std::unordered_map<StackId, std::uint32_t> references_;

@@ -32,8 +32,8 @@ std::vector<CountRow> listed(const Rows& rows) {
   return list;
 }
 
-/// Moves the rows with fewest bytes to the stack that stands for all that is not told apart.
-/// Stacks are moved as a whole, so that the others stay right.
+/// Moves the rows with fewest bytes to the stack kUntoldStacks. Whole stacks are moved, so that the
+/// others stay exact.
 std::vector<CountRow> bounded(Rows rows, StackId untold) {
   if (rows.size() <= kMostRows) return listed(rows);
   struct Size {
@@ -53,7 +53,7 @@ std::vector<CountRow> bounded(Rows rows, StackId untold) {
   std::ranges::sort(least_first, {}, [](const auto& each) { return each.second.bytes; });
   std::set<StackId> moved;
   std::size_t left = rows.size();
-  // What is moved becomes rows of other sizes again, at most as many as there are sizes.
+  // Moved rows are merged by size, at most one row per size.
   for (const auto& [stack, size] : least_first) {
     if (left <= kMostRows / 2) break;
     moved.insert(stack);
@@ -112,7 +112,7 @@ void SharedStacks::add_to(Document& document) const {
     locations.insert(stack.locations.begin(), stack.locations.end());
   }
   for (const LocationId id : locations) document.locations.push_back(locations_[places_.at(id)]);
-  // Neighbours in a module differ by little, which packs well.
+  // Neighbours in a module differ little, so deltas pack well.
   std::ranges::sort(document.locations, [](const Location& a, const Location& b) {
     return std::tie(a.module, a.address, a.id) < std::tie(b.module, b.address, b.id);
   });

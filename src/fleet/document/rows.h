@@ -1,5 +1,5 @@
-// What is common to the ways of making documents: stacks with their ids, rows of counts, the facts
-// of a window.
+// Shared by the ways of making documents: stacks with their ids, rows of counts, the facts of a
+// window.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace geiger::fleet {
 /// The stacks of a recording with the ids that they have on every host.
 class SharedStacks {
  public:
-  /// The recording must outlive it, and not change.
+  /// The recording must outlive this object and not change.
   explicit SharedStacks(const profile::Recording& recording);
 
   [[nodiscard]] StackId id(std::uint32_t stack) const {
@@ -36,24 +36,25 @@ class SharedStacks {
   std::map<LocationId, std::uint32_t> places_;
 };
 
-/// Of a row, without its numbers: stack, size, interval, thinning, whether it is certain.
+/// The key of a row: stack, size, interval, thinning, certainty.
 using RowKey = std::tuple<StackId, Bytes, Bytes, std::uint32_t, bool>;
 struct RowNumbers {
   std::uint64_t allocated = 0, live = 0;
 };
 using Rows = std::map<RowKey, RowNumbers>;
 
-/// Adds what was allocated and what lived, of selections of these kinds in one process.
+/// Adds the allocated and the live samples of two selections of one process.
 void add_rows(Rows& rows, const profile::Recording& recording, const SharedStacks& stacks,
               const profile::Selection& selection, std::uint32_t thinning);
 /// All samples of a process's own heap, of one kind.
 [[nodiscard]] profile::Selection all_of(std::uint32_t process, profile::Kind kind);
 
-/// Gives a document rows and the stacks that they have. Rows with fewest bytes move to the stack
-/// that stands for all that is not told apart, if there are too many.
+/// Sets the rows of a document and their stacks. If there are too many rows, those with fewest
+/// bytes move to kUntoldStacks.
 void add_counts(Document& document, Rows rows, const SharedStacks& stacks);
 
-/// What a window has of its process, whenever it is: all but its times, totals and sequence.
+/// The facts of a window that depend on its process only: everything but its times, totals and
+/// sequence.
 [[nodiscard]] Window window_of(const profile::Recording& recording, std::uint32_t process,
                                const Origin& origin);
 

@@ -1,0 +1,52 @@
+// The message that a document becomes: its fields, and the frame around it. Shared by encoding.cc
+// and decoding.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "fleet/document/document.h"
+
+namespace geiger::fleet {
+
+using Numbers = std::vector<std::uint64_t>;
+
+// Field numbers. A number is never used again for another field.
+namespace in_document {
+inline constexpr int kMeasured = 1, kModule = 2, kLocationModules = 3, kAddresses = 4, kNames = 5,
+                     kDepths = 6, kTruncated = 7, kLocations = 8;
+}
+namespace in_measured {
+inline constexpr int kService = 1, kVersion = 2, kHost = 3, kProcess = 4, kStarted = 5,
+                     kNumbers = 6, kSeed = 7, kExact = 8, kSkew = 9, kExecutable = 10,
+                     kLabelName = 11, kLabelValue = 12, kStackIds = 13, kRowsOfStack = 14,
+                     kSizes = 15, kIntervals = 16, kSorts = 17, kAllocated = 18, kLive = 19;
+}
+namespace in_module {
+inline constexpr int kBuildId = 1, kPath = 2, kKind = 3;
+}
+namespace in_names {
+inline constexpr int kLocation = 1, kFunction = 2, kSystemName = 3, kFile = 4, kLine = 5;
+}
+
+/// The plain numbers of Window, in the order of the message.
+template <typename Its>
+auto plain_numbers(Its& window) {
+  return std::tie(window.recorded_ms, window.alive_ms, window.interval, window.unsettled_bytes,
+                  window.rss_byte_seconds, window.trials, window.hits, window.dropped,
+                  window.sequence);
+}
+inline constexpr std::size_t kPlainNumbers =
+    std::tuple_size_v<decltype(plain_numbers(std::declval<Window&>()))>;
+
+inline constexpr std::string_view kMagic = "geigdoc1";
+// After the magic: the unpacked size, and a hash of the frame, so that a damaged bit never changes
+// a count.
+inline constexpr std::size_t kSizeBytes = 4, kHashBytes = 8;
+inline constexpr std::size_t kHeaderBytes = kMagic.size() + kSizeBytes + kHashBytes;
+
+}  // namespace geiger::fleet
