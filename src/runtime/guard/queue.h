@@ -1,10 +1,11 @@
-// The free slots, first in, first out: a ring in which each place counts its turns.
+// A queue of free slots, first in, first out: a ring whose places count their turns.
 //
 //   place i of turn t:   turn == 2 t        empty, to be filled by the t-th push that comes here
 //                        turn == 2 t + 1    full, to be emptied by the t-th pop
 //
-// Threads / Signals: lock-free; a place whose thread never comes back stops the queue, which then
-// seems empty, and full. Fork: the child keeps its copy. Allocates: never.
+// Threads / Signals: lock-free. If a thread never returns from the middle of a push or pop, the
+// queue stops at its place and looks empty, or full. Fork: the child keeps its copy. Allocates:
+// never.
 #pragma once
 
 #include <atomic>

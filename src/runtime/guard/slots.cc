@@ -18,8 +18,8 @@ namespace {
 
 using base::raw_syscall;
 
-/// Not 0, which a program most often writes behind the end of a string. Where the C library's own
-/// free takes it for the size of a block, it finds one that it must refuse.
+/// Not 0, the byte that programs most often write after the end of a string. If the C library's own
+/// free takes it for the size of a block, it refuses the block.
 constexpr unsigned char kFilling = 0xc6;
 
 constexpr std::size_t kPages = 2 * kSlots + 1;
@@ -31,9 +31,8 @@ constinit std::size_t page_bytes = 0;
 constinit Slot* slots = nullptr;
 constinit Queue<kSlots> free_slots{};
 
-/// A new mapping in the place of the old one: of the calls that make pages inaccessible and give
-/// them back, the one that any allocator makes too, so that programs that restrict their calls
-/// allow it.
+/// Replaces the mapping instead of calling mprotect and madvise: every allocator calls mmap, so
+/// programs that restrict their system calls allow it.
 bool remap(void* at, std::size_t bytes, int protection) {
   return !base::is_error(
       raw_syscall(SYS_mmap, reinterpret_cast<long>(at), static_cast<long>(bytes), protection,
@@ -63,7 +62,7 @@ bool protect(const Slot& slot, int protection) {
   return remap(reinterpret_cast<void*>(page_of(slot)), page_bytes, protection);
 }
 
-/// Whether [begin, end) is as it was filled: each byte is like the one behind it, and the first is.
+/// Whether [begin, end) is still filled: the first byte is kFilling, and each byte equals the next.
 bool is_filled(const unsigned char* begin, const unsigned char* end) {
   if (begin == end) return true;
   return *begin == kFilling &&
