@@ -102,6 +102,7 @@ bool resize_in_place(Page& page, std::byte* start, std::size_t bytes) {
 }  // namespace
 
 LargeBlock allocate_large(std::size_t size, std::size_t alignment) {
+  GEIGER_ASSERT(size > kLargestMedium || alignment > kLargestMedium);
   if (size > kTooMuch || alignment > kTooMuch) return {nullptr, false};
   if (size > kLargestRun || alignment > kLargestRun) return allocate_huge(size, alignment);
   return allocate_run(size, alignment);

@@ -149,6 +149,7 @@ void drain_for(Heap& heap, unsigned size_class) {
 }  // namespace
 
 bool refill(Heap& heap, unsigned size_class) {
+  GEIGER_ASSERT(heap.is_busy.load(std::memory_order_relaxed));
   drain_for(heap, size_class);
   if (++heap.refills % kSpareRefills == 0) give_spares(heap, false);
   Bin& bin = heap.bins[size_class];
@@ -182,6 +183,7 @@ void page_event(Page* page) {
 }
 
 void free_local(Page& page, Block* block) {
+  GEIGER_ASSERT(page.heap != nullptr);
   block->next = page.local_free;
   page.local_free = block;
   if (--page.needed == 0) page_event(&page);

@@ -82,6 +82,7 @@ Page* Segments::take_slots(unsigned count, std::size_t alignment, bool* is_zero)
 }
 
 void Segments::give_slots(Page& first) {
+  GEIGER_ASSERT(first.slots != 0);
   const Locked locked(lock);
   Segment& segment = segment_of(first);
   for (Page* page = &first; page < &first + first.slots; ++page) {

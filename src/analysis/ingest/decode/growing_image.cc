@@ -5,6 +5,7 @@
 #include <span>
 
 #include "analysis/ingest/input_file.h"
+#include "base/check.h"
 
 namespace geiger::ingest {
 namespace {
@@ -19,6 +20,7 @@ constexpr Nanoseconds kPatience = 1'000'000'000;
 GrowingImage::GrowingImage(int fd) : fd_(fd), windows_(fd, 0, kGrowingWindowBytes) {}
 
 const trace::FileHeader& GrowingImage::header() const {
+  GEIGER_ASSERT(!accepted_.empty());
   return trace::header_of(std::as_bytes(std::span(accepted_)));
 }
 
