@@ -1,4 +1,4 @@
-// Bytes as text: build ids.
+// Bytes as hexadecimal digits.
 #pragma once
 
 #include <string>

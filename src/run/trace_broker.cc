@@ -1,7 +1,6 @@
 #include "run/trace_broker.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -15,6 +14,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/hex.h"
 #include "trace/format.h"
 
 namespace geiger::run {
@@ -30,9 +30,7 @@ std::string random_digits(std::size_t count) {
   std::string bytes(count / 2, '\0');
   const auto size = static_cast<ssize_t>(bytes.size());
   if (getrandom(bytes.data(), bytes.size(), 0) != size) return {};
-  std::string digits;
-  for (const char byte : bytes) digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return digits;
+  return base::hex_of(bytes);
 }
 
 void limit_wait(int connection) {

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+
+#include "base/hex.h"
 
 namespace geiger::serve {
 namespace {
@@ -16,13 +17,7 @@ constexpr std::size_t kShortestToken = 8, kLongestToken = 128;
 std::string random_token() {
   std::array<unsigned char, 16> bytes{};
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
-  std::string token;
-  for (const unsigned char byte : bytes) {
-    std::array<char, 3> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", byte);
-    token += digits.data();
-  }
-  return token;
+  return base::hex_of(bytes);
 }
 
 bool is_token(const std::string& text) {

@@ -23,7 +23,6 @@ struct ByteRange {
 /// Pointer encodings of .eh_frame (LSB, "DWARF Exception Header Encoding").
 inline constexpr std::uint8_t kEncodingOmit = 0xff;
 inline constexpr std::uint8_t kEncodingFormat = 0x0f;
-inline constexpr std::uint8_t kEncodingBase = 0x70;
 inline constexpr std::uint8_t kBaseNone = 0x00;
 inline constexpr std::uint8_t kBasePc = 0x10;
 
