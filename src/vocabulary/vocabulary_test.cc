@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "vocabulary/entry_point.h"
+#include "vocabulary/fault.h"
 #include "vocabulary/interpreter.h"
 #include "vocabulary/losses.h"
 
@@ -71,6 +72,18 @@ TEST(Vocabulary, HasWordsForEveryDropCause) {
 TEST(Vocabulary, HasWordsForEveryStopReason) {
   expect_words<StopReason>(5, 0, [](StopReason reason) { return words_of(reason).key; });
   expect_words<StopReason>(5, 0, [](StopReason reason) { return words_of(reason).text; });
+}
+
+TEST(Vocabulary, HasWordsForFaults) {
+  expect_words<FaultKind>(6, kLargestTried, [](FaultKind kind) { return words_of(kind).key; });
+  expect_words<FaultKind>(6, kLargestTried, [](FaultKind kind) { return words_of(kind).text; });
+  expect_words<Access>(5, kLargestTried, [](Access access) { return words_of(access).key; });
+  expect_words<Access>(5, kLargestTried, [](Access access) { return words_of(access).text; });
+}
+
+TEST(Vocabulary, HasWordsForEveryObstacleOfGuardMode) {
+  expect_words<GuardObstacle>(6, 0, [](GuardObstacle obstacle) { return words_of(obstacle).key; });
+  expect_words<GuardObstacle>(6, 0, [](GuardObstacle obstacle) { return words_of(obstacle).text; });
 }
 
 TEST(Vocabulary, HasWordsForWhatIsRecordedOfAnInterpreter) {
