@@ -118,7 +118,8 @@ class Cleaners(unittest.TestCase):
         clean, _ = self.rotate("create")
         said = self.run_while(clean)
         self.assertRegex(said, "2 traces were deleted or moved while the program ran: ")
-        self.assertRegex(said, "2 are still there under another name: 'geiger symbolize .*geiger.1'")
+        self.assertRegex(said, "2 traces were renamed while the program ran: "
+                         "'geiger symbolize .*geiger.1'")
         rotated = list(self.directory.glob("*/*.geiger.1"))
         self.assertEqual(len(rotated), 2)
         for trace in rotated:

@@ -198,7 +198,7 @@ class Services(harness.ProcessTest):
         self.wait_for_end_of(worker)
         (run,) = pathlib.Path(self.directory).glob("geiger-*")
         for verb in ("summary", "doctor"):
-            self.assertIn("no next segment could be made (Permission denied)",
+            self.assertIn("no further segment could be created (Permission denied)",
                           " ".join(self.geiger(verb, run).split()))
 
     def while_allocating(self, *words):

@@ -23,7 +23,7 @@ base::Outcome<std::int64_t> parse_date(std::string_view text, std::int64_t now) 
   }
   const auto ago = parse_duration(text);
   if (ago.has_value()) return now - static_cast<std::int64_t>(ago.value() / 1'000'000'000);
-  return base::Failure{fmt::format("'{}' is no date ({})", text, kDateForms)};
+  return base::Failure{fmt::format("invalid date '{}' ({})", text, kDateForms)};
 }
 
 std::string date_text(std::int64_t seconds) {

@@ -191,9 +191,10 @@ void say_what_is_missing(const Afterwards& run) {
   }
   if (!losses.renamed.empty()) {
     terminal::complain(fmt::format(
-        "{} still there under another name: 'geiger symbolize {}/{}' completes it",
-        losses.renamed.size() == 1 ? "it is" : fmt::format("{} are", losses.renamed.size()),
-        run.directory, losses.renamed.front()));
+        "{} renamed while the program ran: 'geiger symbolize {}/{}' completes {}",
+        losses.renamed.size() == 1 ? "1 trace was"
+                                   : fmt::format("{} traces were", losses.renamed.size()),
+        run.directory, losses.renamed.front(), losses.renamed.size() == 1 ? "it" : "the first"));
   }
 }
 

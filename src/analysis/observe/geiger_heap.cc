@@ -24,7 +24,7 @@ constexpr std::size_t kMostHeaps = 1U << 16;
 constexpr std::size_t kMostSent = 1U << 20;
 constexpr Bytes kPage = 4096;
 
-const char* const kChanged = "the allocator's headers make no sense (it may have changed them)";
+const char* const kChanged = "the allocator's headers are inconsistent (it may have changed them)";
 
 /// Of which every free block has a place: a small or a medium page.
 struct BlockPage {

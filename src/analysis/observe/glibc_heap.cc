@@ -107,7 +107,7 @@ class Chain {
         !(flags_ & kHasOwnMapping)) {
       return true;
     }
-    fault_ = "a heap makes no sense (its program may have changed it meanwhile)";
+    fault_ = "a heap is inconsistent (the program may have changed it meanwhile)";
     return false;
   }
 

@@ -76,7 +76,7 @@ ProcessObserver::ProcessObserver(pid_t pid, const std::string& trace, bool wants
     found_.fault = opened.reason();
   } else if (!writes_trace()) {
     // The process is in another pid namespace, of another user, or gone already.
-    found_.fault = "no process that may be read has this number and writes this trace";
+    found_.fault = "no readable process has this id and writes this trace";
   }
   next_ = started_;
   next_question_ = started_ + kPace.least_rest;

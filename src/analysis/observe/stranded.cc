@@ -31,7 +31,7 @@ base::Outcome<void> check_allocator(std::string_view allocator) {
   if (allocator.starts_with("libc.so") || allocator.starts_with("libc-2")) return {};
   if (allocator.starts_with("libjemalloc")) {
     return base::Failure{
-        "jemalloc answers when the program allocates next, which it has not since"};
+        "jemalloc answers at the program's next allocation, and there has been none since"};
   }
   if (allocator.starts_with("libmimalloc")) {
     return base::Failure{
@@ -43,7 +43,7 @@ base::Outcome<void> check_allocator(std::string_view allocator) {
         "tcmalloc exports neither its spans nor the free lists of its caches, only totals "
         "(glibc's malloc and jemalloc can be read)"};
   }
-  return base::Failure{std::string(allocator) + " does not tell from outside"};
+  return base::Failure{std::string(allocator) + " cannot be read from outside"};
 }
 
 /// Python allocates small blocks from its own arenas; malloc's heap has no chunks for them.

@@ -5,12 +5,11 @@
 #include <algorithm>
 
 #include "analysis/present/format.h"
+#include "analysis/present/hours.h"
 #include "analysis/present/text.h"
 
 namespace geiger::present {
 namespace {
-
-constexpr double kHourOfMs = 3.6e6;
 
 std::string hours_text(std::uint64_t milliseconds) { return duration(milliseconds * 1'000'000); }
 
@@ -38,14 +37,14 @@ std::string all_text(const Coverage& part, double level) {
   if (part.is_whole()) return "";
   if (!part.all) {
     const bool is_one = part.recorded_hosts == 1;
-    return is_one ? " How much all of it is cannot be told from one host." : "";
+    return is_one ? " One host is not enough to estimate the total." : "";
   }
-  std::string text =
-      fmt::format(" All of it: {}, {} interval, if what was not recorded is like the rest.",
-                  figure(part.all->bytes, Quantity::kBytes).text(), level_text(level));
+  std::string text = fmt::format(
+      " Estimated total: {}, {} interval, assuming that unrecorded time is like the rest.",
+      figure(part.all->bytes, Quantity::kBytes).text(), level_text(level));
   if (part.all->is_of_few) {
     text += fmt::format(
-        " Few hosts (below {}): where hosts differ much, such intervals miss too often.",
+        " Few hosts (fewer than {}): if they differ a lot, such intervals miss too often.",
         estimation::kFewHosts);
   }
   return text;
@@ -65,15 +64,12 @@ std::string text_of(const std::vector<Coverage>& parts, const Style& style) {
 void write_field(JsonWriter& json, const std::vector<Coverage>& parts) {
   if (parts.empty()) return;
   json.objects("fleet", parts, [&](const Coverage& part) {
-    const auto hours = [](std::uint64_t milliseconds) {
-      return static_cast<double>(milliseconds) / kHourOfMs;
-    };
     json.field("of", part.of).field("hosts", part.hosts);
     json.field("recorded_hosts", part.recorded_hosts);
-    json.field("expected_hours", hours(part.expected_ms));
-    json.field("recorded_hours", hours(part.recorded_ms));
-    json.field("missing_hours", hours(missing_ms(part)));
-    json.field("gaps", part.gaps).field("gap_hours", hours(part.gap_ms));
+    json.field("expected_hours", hours_of(part.expected_ms));
+    json.field("recorded_hours", hours_of(part.recorded_ms));
+    json.field("missing_hours", hours_of(missing_ms(part)));
+    json.field("gaps", part.gaps).field("gap_hours", hours_of(part.gap_ms));
     if (!part.all) return;
     json.field("all_hosts", part.all->bytes).field("is_of_few_hosts", part.all->is_of_few);
   });

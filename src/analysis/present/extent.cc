@@ -113,14 +113,15 @@ std::vector<std::string> refused_lines(const Recording& recording) {
   }
   if (children != 0) {
     lines.push_back(fmt::format(
-        "{} not recorded: no trace could be made ({})",
+        "{} not recorded: no trace could be created ({})",
         children == 1 ? "1 child process was" : exact_count(children) + " child processes were",
         message(reason)));
   }
   for (const Process& process : recording.processes) {
     if (process.refused.segment_errno == 0) continue;
-    lines.push_back(fmt::format("pid {}: no next segment could be made ({}), so one grew on",
-                                process.pid, message(process.refused.segment_errno)));
+    lines.push_back(fmt::format(
+        "pid {}: no further segment could be created ({}), so the last one kept growing",
+        process.pid, message(process.refused.segment_errno)));
   }
   return lines;
 }

@@ -39,8 +39,7 @@ void add_part_options(CLI::App& verb, FleetOptions& options) {
 
 void add_fleet_kind_option(CLI::App& verb, FleetOptions& options) {
   add_choice(verb, "--kind", "KIND",
-             "allocated (default), or live: memory that lives, on average over\nthe time that was "
-             "recorded",
+             "allocated (default), or live: live memory, averaged over the\nrecorded time",
              Choices<profile::Kind>{{"allocated", profile::Kind::kAllocated},
                                     {"live", profile::Kind::kLiveAtEnd}},
              [&options](profile::Kind kind) { options.kind = kind; });

@@ -63,8 +63,8 @@ base::Outcome<void> check_first_word(std::string_view text) {
   const std::size_t end = text.find_first_of(kBlank);
   const std::string word(text.substr(0, end));
   if (end == std::string_view::npos || word == "label") return {};
-  if (word == "function") return base::Failure{"a function is named without the word 'function'"};
-  if (word == "module") return base::Failure{"a module is named as '* in MODULE'"};
+  if (word == "function") return base::Failure{"name a function without the word 'function'"};
+  if (word == "module") return base::Failure{"name a module as '* in MODULE'"};
   const bool is_word =
       word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ:") ==
       std::string::npos;

@@ -61,9 +61,9 @@ TEST(Budget, RefusalsNameTheLine) {
             "dir/budget:1: unknown word 'lable'; did you mean 'label'?");
   EXPECT_EQ(refusal("*\nmax-bytes 1MiB x"), "dir/budget:1: a limit needs a value and a function");
   EXPECT_EQ(refusal("max-bytes 1MiB function parse"),
-            "dir/budget:1: a function is named without the word 'function'");
+            "dir/budget:1: name a function without the word 'function'");
   EXPECT_EQ(refusal("max-bytes 1MiB module libz.so"),
-            "dir/budget:1: a module is named as '* in MODULE'");
+            "dir/budget:1: name a module as '* in MODULE'");
   EXPECT_EQ(refusal("max-bytes 1MiB void parse<int>(char const*)"), "");
   EXPECT_EQ(refusal("max-bytes 1MiB operator new(unsigned long)"), "");
   EXPECT_EQ(refusal("# nothing\n"), "dir/budget: contains no limits");

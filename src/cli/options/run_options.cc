@@ -305,9 +305,9 @@ CLI::App* add_run_options(CLI::App& app, run::RunOptions& options) {
   run->add_flag("--lttng", options.tells_lttng,
                 "Also send events to LTTng-UST sessions (docs/events.md)");
   run->add_option("--malloc", options.allocator,
-                  "Give the program, and those that it starts, another allocator:\n"
-                  "mimalloc, jemalloc or tcmalloc, if installed, geiger's own,\n"
-                  "geiger, or the path of a library; see geiger compare-malloc")
+                  "Use another allocator in the program and its children:\n"
+                  "mimalloc, jemalloc or tcmalloc (if installed), geiger (its own),\n"
+                  "or the path of a library; see geiger compare-malloc")
       ->type_name("NAME|PATH")
       ->check([](const std::string& name) -> std::string {
         return name.empty() ? "no allocator given" : "";

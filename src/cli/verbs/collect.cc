@@ -43,8 +43,7 @@ base::Outcome<int> parse_listen(const std::string& text) {
     if (error != std::errc() || stop != end) port = -1;
   }
   if (port >= 0 && port <= kLastPort) return port;
-  return base::Failure{
-      "127.0.0.1:PORT is expected; for other hosts put a proxy with TLS before it"};
+  return base::Failure{"expected 127.0.0.1:PORT; for other hosts put a TLS proxy in front of it"};
 }
 
 int status_of(fleet::Verdict::What what) {
@@ -89,17 +88,17 @@ serve::Receiver receiver_of(fleet::Collector& collector, fleet::Tokens& tokens, 
     }
     if (!posting.is_post) return line(200, "geiger collects here: POST documents");
     if (posting.bytes > fleet::kMostPackedBytes) {
-      return refuse(413, "too large", "it is larger than any document");
+      return refuse(413, "too large", "it is too large for a document");
     }
     if (!collector.reserve(posting.bytes)) {
-      return refuse(429, "too many at once", "too many documents wait: try again");
+      return refuse(429, "too many at once", "too many documents are waiting; try again");
     }
     return std::nullopt;
   };
   receiver.take = [=, &collector](const serve::Posting& posting, std::optional<std::string> body) {
     if (!body) {
       collector.release(posting.bytes);
-      return refuse(400, "cut off", "the document did not come whole");
+      return refuse(400, "cut off", "the document is incomplete");
     }
     const fleet::Verdict verdict = collector.take(std::move(*body));
     collector.release(posting.bytes);
@@ -143,15 +142,15 @@ base::Outcome<int> collect(const CollectArguments& options) {
 
 void register_collect(CLI::App& app, Work& work) {
   auto options = std::make_shared<CollectArguments>();
-  CLI::App* verb = app.add_subcommand("collect", "Take what agents send into a fleet's store");
-  verb->add_option("--store", options->store, "Store, which is made if there is none")
+  CLI::App* verb = app.add_subcommand("collect", "Receive documents of agents into a store");
+  verb->add_option("--store", options->store, "Store; created if missing")
       ->type_name("FILE")
       ->required();
   add_parsed(*verb, "--listen", "127.0.0.1:PORT",
              "Address to listen on (default 127.0.0.1:8437; port 0: a free one)", parse_listen,
              [options](int port) { options->port = port; });
   verb->add_option("--token-file", options->token_file,
-                   "File with the tokens that agents send, one a line; read again when it\n"
+                   "File with the tokens that agents send, one per line; read again when it\n"
                    "changes (default: none, and only this host can send)")
       ->type_name("FILE");
   verb->add_option("--keep-days", options->keep_days,
@@ -159,8 +158,8 @@ void register_collect(CLI::App& app, Work& work) {
       ->check(CLI::Range(1, 3650))
       ->type_name("N");
   verb->footer(
-      "\nFor agents on other hosts a proxy that does TLS stands before it\n"
-      "(docs/fleet-agent.md). A document that was answered with 200 survives a crash.\n"
+      "\nAgents on other hosts need a TLS proxy in front of it (docs/fleet-agent.md). A\n"
+      "document that was answered with 200 survives a crash.\n"
       "\nExit code: 0 ended by ^C or SIGTERM, 1 failure (port in use, store cannot be\n"
       "opened), 2 usage error.\n"
       "\nExamples:\n"

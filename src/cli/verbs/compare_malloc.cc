@@ -203,7 +203,7 @@ void register_compare_malloc(CLI::App& app, Work& work) {
   verb->formatter(std::make_shared<UsageFormatter>(
       "geiger compare-malloc [options] [--] PROGRAM [ARGUMENTS...]\n"));
   verb->add_option("--allocators", options->wanted,
-                   "Those to compare with the program's own (default: all\n"
+                   "Allocators to compare with the program's own (default: all\n"
                    "of mimalloc, jemalloc and tcmalloc that are installed)")
       ->type_name("NAME|PATH,...")
       ->delimiter(',')
@@ -218,8 +218,8 @@ void register_compare_malloc(CLI::App& app, Work& work) {
   add_program_words(*verb, options->program)->required();
   verb->footer(
       "\nRuns PROGRAM without geiger under each allocator in turn, and compares\n"
-      "processor time and peak memory; one more run under each is recorded, for the\n"
-      "memory that the allocator keeps. The program has to end by itself\n"
+      "processor time and peak memory; one more run under each is recorded, to measure\n"
+      "the memory that the allocator keeps. The program must end by itself\n"
       "(docs/allocators.md).\n"
       "\nExamples:\n"
       "  geiger compare-malloc -- ./bench --small\n"

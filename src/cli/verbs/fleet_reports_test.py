@@ -111,7 +111,7 @@ class FleetReports(FleetStore):
     def test_a_bill_needs_resident_memory(self):
         self.copy("unknown.db", "UPDATE windows SET rss_byte_seconds = 0")
         self.assertIn("resident memory", self.refused("fleet", "cost", "--store", "unknown.db", code=1))
-        self.assertIn("is no price", self.refused("fleet", "cost", "--price", "x", code=2))
+        self.assertIn("invalid price 'x'", self.refused("fleet", "cost", "--price", "x", code=2))
 
     # ------------------------------------------------- hosts not recorded ---
 
@@ -140,9 +140,9 @@ class FleetReports(FleetStore):
     def test_one_host_says_nothing_of_the_others(self):
         store = ("--store", self.copy("one.db", *not_recorded(("web-1", "web-2", "web-3"))))
         self.assertNotIn("all_hosts", self.json("fleet", "top", "plain", *store)["fleet"][0])
-        self.assertIn("cannot be told from one host", self.geiger("fleet", "top", "plain", *store)
+        self.assertIn("One host is not enough", self.geiger("fleet", "top", "plain", *store)
                       .replace("\n", " "))
-        self.assertIn("nothing of it was recorded",
+        self.assertIn("but was not recorded there",
                       self.refused("fleet", "top", "plain", "--host", "web-1", *store, code=1))
 
     def test_gaps_are_missing_hours(self):

@@ -83,7 +83,7 @@ class FleetVerbs(FleetStore):
                 (("fleet", "top", "--store", "ftp://x/y"), 2, "only files are stores"),
                 (("fleet", "top", "9.9", *store), 1, "no version '9.9' of shop in the store; it has "),
                 (("fleet", "top", "--service", "inn", *store), 1, "no service 'inn' in the store; it has shop"),
-                (("fleet", "top", "--from", "someday", *store), 2, "'someday' is no date"),
+                (("fleet", "top", "--from", "someday", *store), 2, "invalid date 'someday'"),
                 (("fleet", "top", "--to", "2001-01-01", *store), 1, "no window of that time"),
                 (("fleet", "check", "plain", "--max-growth", "5%", *store), 2, "need two versions"),
                 (("push", "plain0.geiger"), 1, "plain0.geiger: "),

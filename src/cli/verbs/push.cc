@@ -62,7 +62,7 @@ base::Outcome<void> send(const std::vector<fleet::Document>& documents, fleet::S
   for (const fleet::Document& document : documents) {
     const fleet::Delivery delivery = sink.send(fleet::pack(document));
     if (delivery.what != fleet::Delivery::What::kTaken) {
-      return base::Failure{fmt::format("{} of {} windows sent; the next one was not taken: {}",
+      return base::Failure{fmt::format("{} of {} windows sent; the next one was not accepted: {}",
                                        sent, documents.size(), delivery.why)};
     }
     progress.update(++sent, documents.size());
@@ -71,7 +71,7 @@ base::Outcome<void> send(const std::vector<fleet::Document>& documents, fleet::S
 }
 
 base::Outcome<int> push(PushArguments& options) {
-  if (options.words.empty()) return usage_failure("push: no store given to send to");
+  if (options.words.empty()) return usage_failure("push: no store given");
   const std::string to = std::move(options.words.back());
   options.words.pop_back();
   ReadOptions read;
@@ -113,7 +113,7 @@ void register_push(CLI::App& app, Work& work) {
   add_label_option(*verb, options->labels, "A label of all windows, such as zone=b; repeatable");
   add_terminal_options(*verb);
   verb->footer(
-      "\nWhat was sent before counts once, however often it is sent.\n"
+      "\nWindows that were sent before are not counted again.\n"
       "\nExamples:\n"
       "  geiger push fleet.db                          the newest run here\n"
       "  geiger push --service shop --version 1.1 a.geiger fleet.db\n"

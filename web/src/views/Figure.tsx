@@ -18,7 +18,7 @@ export function intervalText(estimate: Estimate, quantity: Quantity, level: numb
   const { samples, open = 0 } = estimate;
   const unknown =
     open > 0
-      ? `; of ${exactCount(open)} more it is not known how much counts: the upper limit takes all`
+      ? `; the bytes of ${exactCount(open)} more are unknown: the upper limit includes all of them`
       : "";
   return (
     `${levelText(level)} interval: ${limitsText(estimate, quantity)}, ` +

@@ -61,13 +61,14 @@ std::string finding(const AllocatorsReport& report) {
   };
   if (report.rounds < kLeastRounds) {
     return fmt::format(
-        "{} too few to tell whether an allocator takes less: --rounds {} or more.",
+        "{} too few to say whether an allocator takes less: --rounds {} or more.",
         report.rounds == 1 ? "1 round is" : fmt::format("{} rounds are", report.rounds),
         kLeastRounds);
   }
   if (fast == nullptr && small == nullptr) {
     return fmt::format(
-        "In {} no allocator surely took less processor time or memory than the program's own.",
+        "In {} no allocator took significantly less processor time or memory than the program's "
+        "own.",
         present::plural(report.rounds, "round"));
   }
   std::string out = both(fast != nullptr ? *fast : *small);
@@ -140,7 +141,7 @@ std::string to_text(const AllocatorsReport& report, const present::Style& style)
   out += "\n";
   for (const AllocatorLine& line : report.lines) {
     if (line.runs.is_own_too) {
-      out += present::wrap(fmt::format("{} is what the program uses anyway: it was compared with "
+      out += present::wrap(fmt::format("{} is the program's own allocator: it was compared with "
                                        "itself.",
                                        name_of(line.runs)),
                            0, style.width) +
@@ -154,7 +155,7 @@ std::string to_text(const AllocatorsReport& report, const present::Style& style)
   return out +
          present::wrap(
              "Kept: overhead, caches and free memory at the largest RSS; stranded: free "
-             "memory that live objects keep from being returned. Both are of one recorded "
+             "memory that live objects keep from being returned. Both come from one recorded "
              "run.",
              0, style.width) +
          "\n";

@@ -118,7 +118,7 @@ void fill(CostTable& table, const CostReport& report, const present::Style& styl
               present::plural(report.rows - report.lines.size(), "further function"));
   }
   table.add(report.rest, "not live objects");
-  if (report.unrecorded > 0) table.add(exactly(report.unrecorded), "ran and was not recorded");
+  if (report.unrecorded > 0) table.add(exactly(report.unrecorded), "not recorded");
   table.add(exactly(report.bill), "the bill");
 }
 
@@ -142,16 +142,16 @@ std::string notes(const CostReport& report) {
   std::string text;
   if (report.live.value > report.bill - report.unrecorded) {
     text +=
-        "Live objects hold more than was resident: part of them was never touched, or swapped "
-        "out.\n";
+        "Live objects are larger than resident memory: parts of them were never touched, or are "
+        "swapped out.\n";
   }
   if (report.unknown_hours > 0) {
     text += fmt::format(
-        "Of {} that were recorded resident memory is not known; they are in no figure here.\n",
+        "Resident memory is unknown for {} of the recorded time, which no figure includes.\n",
         present::duration(static_cast<Nanoseconds>(report.unknown_hours * 3.6e12)));
   }
   if (!report.options.price) {
-    text += "With --price, the price of a GiB for an hour, amounts are money too.\n";
+    text += "--price N (per GiB and hour) adds amounts of money.\n";
   }
   return text;
 }

@@ -1,4 +1,5 @@
 #include "analysis/present/function_names.h"
+#include "analysis/present/hours.h"
 #include "analysis/present/json.h"
 #include "analysis/present/stack_json.h"
 #include "analysis/report/fleet/series.h"
@@ -6,14 +7,12 @@
 namespace geiger::report {
 namespace {
 
-constexpr double kHourInMs = 3.6e6;
-
 void write_point(present::JsonWriter& json, const SeriesPoint& point) {
   const present::Coverage& coverage = point.coverage;
   json.field("from", point.from).field("hosts", coverage.hosts);
   json.field("recorded_hosts", coverage.recorded_hosts);
-  json.field("expected_hours", static_cast<double>(coverage.expected_ms) / kHourInMs);
-  json.field("recorded_hours", static_cast<double>(coverage.recorded_ms) / kHourInMs);
+  json.field("expected_hours", present::hours_of(coverage.expected_ms));
+  json.field("recorded_hours", present::hours_of(coverage.recorded_ms));
   if (point.allocated) json.field("allocated", *point.allocated);
   if (point.live) json.field("live", *point.live);
 }

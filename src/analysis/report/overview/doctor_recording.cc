@@ -115,7 +115,7 @@ Diagnosis check_ending(const Patient& patient) {
 Diagnosis check_traces(const Patient& patient) {
   const std::vector<std::string> lines = present::refused_lines(patient.recording);
   if (lines.empty()) {
-    return {Severity::kGood, "traces", "Every process and segment got its trace.", "", ""};
+    return {Severity::kGood, "traces", "Every process and segment has its trace.", "", ""};
   }
   const auto lost_children = [](const profile::Process& process) {
     return process.refused.children != 0;
@@ -123,7 +123,7 @@ Diagnosis check_traces(const Patient& patient) {
   const bool is_lost = std::ranges::any_of(patient.recording.processes, lost_children);
   return {is_lost ? Severity::kDefect : Severity::kNote, "traces",
           fmt::format("{}.", fmt::join(lines, "; ")),
-          is_lost ? "What those processes allocated is in no figure."
+          is_lost ? "Their allocations are in no figure."
                   : "All samples are there, but --segments and --keep did not limit the trace.",
           "Record with geiger run as root, or in a directory that the processes can write to "
           "(docs/production.md)."};

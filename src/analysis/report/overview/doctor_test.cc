@@ -45,7 +45,7 @@ TEST(Doctor, ReadsLikeThis) {
 
   good    The traces are undamaged.
   good    Recorded to the end of every process.
-  good    Every process and segment got its trace.
+  good    Every process and segment has its trace.
   good    Hits are as expected: 252 hits, 249 expected (z = 0.2, p = 0.87).
   good    Offsets of sampled bytes are as expected: 252 offsets, p = 1.
   good    No two threads drew the same numbers.
@@ -224,13 +224,14 @@ TEST(Doctor, SaysWhichTracesCouldNotBeMade) {
   const Diagnosis segment = diagnosis(recording, "traces");
   EXPECT_EQ(segment.severity, Severity::kNote);
   EXPECT_EQ(segment.what,
-            "pid 100: no next segment could be made (Permission denied), so one grew on.");
+            "pid 100: no further segment could be created (Permission denied), so the last one "
+            "kept growing.");
   recording.processes[0].refused = {.children = 2, .children_errno = ENOSPC};
   const Diagnosis children = diagnosis(recording, "traces");
   EXPECT_EQ(children.severity, Severity::kDefect);
   EXPECT_EQ(
       children.what,
-      "2 child processes were not recorded: no trace could be made (No space left on device).");
+      "2 child processes were not recorded: no trace could be created (No space left on device).");
 }
 
 TEST(Doctor, AsksForASmallerIntervalWhereSamplesAreFew) {

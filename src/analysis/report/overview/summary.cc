@@ -173,7 +173,7 @@ void add_leak(SummaryReport& report, const Recording& recording,
                         report.options.origin.empty();
   if (!can_tell || profile::duration_of(recording) < kLeastToSearch) return;
   if (report.samples > kMostToSearch) {
-    report.leak_note = fmt::format("leaks were not looked for among so many samples ({})",
+    report.leak_note = fmt::format("too many samples to look for leaks here ({})",
                                    present::exact_count(report.samples));
     return;
   }

@@ -240,7 +240,7 @@ Facts summary_facts(const SummaryReport& report, const Recording& recording) {
   facts.push_back({"stacks", present::exact_count(report.stacks),
                    report.truncated == 0 ? "none truncated"
                                          : present::exact_share(report.truncated, report.samples) +
-                                               " of the samples have truncated ones"});
+                                               " of the samples have a truncated stack"});
   std::string label = "interpreters";
   for (const std::string& line : present::interpreter_lines(recording)) {
     facts.push_back({std::exchange(label, ""), line});

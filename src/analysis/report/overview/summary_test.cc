@@ -120,7 +120,7 @@ TEST(Summary, SaysHowScriptsGetNames) {
 
 TEST(Summary, SaysWhoseFiguresThoseOfSeveralProcessesAre) {
   EXPECT_THAT(summary_text_of(two_servers()),
-              HasSubstr("Figures are of all 2 processes together.\n"));
+              HasSubstr("Figures cover all 2 processes together.\n"));
   EXPECT_THAT(summary_text_of(small_server()), Not(HasSubstr("processes together")));
 }
 

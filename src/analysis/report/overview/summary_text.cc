@@ -160,7 +160,7 @@ std::string process_list(const SummaryReport& report, const Recording& recording
 std::string whose_lines(const SummaryReport& report, const Recording& recording,
                         const present::Style& style) {
   if (report.processes.size() < 2 || report.is_part() || is_foreign(report)) return "";
-  std::string out = fmt::format("Figures are of all {} processes together",
+  std::string out = fmt::format("Figures cover all {} processes together",
                                 present::exact_count(report.processes.size()));
   if (report.rss) {
     const Process& process = recording.processes[report.rss->process];

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "analysis/present/hours.h"
 #include "analysis/report/profiles/table.h"
 #include "cli/options/fleet_options.h"
 #include "cli/options/frame_options.h"
@@ -24,7 +26,6 @@
 namespace geiger::cli {
 namespace {
 
-constexpr double kHourMs = 3.6e6;
 constexpr double kHourSeconds = 3600;
 
 struct CostArguments {
@@ -39,7 +40,7 @@ base::Outcome<double> parse_price(const std::string& text) {
   const bool is_price =
       error == std::errc() && end == text.data() + text.size() && price > 0 && std::isfinite(price);
   if (is_price) return price;
-  return base::Failure{fmt::format("'{}' is no price: a number such as 0.005", text)};
+  return base::Failure{fmt::format("invalid price '{}' (example: 0.005)", text)};
 }
 
 double rss_byte_hours(const std::vector<fleet::HostSums>& hosts) {
@@ -49,9 +50,9 @@ double rss_byte_hours(const std::vector<fleet::HostSums>& hosts) {
 }
 
 double recorded_hours(const std::vector<fleet::HostSums>& hosts) {
-  double hours = 0;
-  for (const fleet::HostSums& host : hosts) hours += static_cast<double>(host.recorded_ms);
-  return hours / kHourMs;
+  std::uint64_t milliseconds = 0;
+  for (const fleet::HostSums& host : hosts) milliseconds += host.recorded_ms;
+  return present::hours_of(milliseconds);
 }
 
 /// Live objects, averaged over the time of the host that was recorded for longest: times that time
@@ -63,7 +64,7 @@ void add_objects(report::CostReport& report, const fleet::Fleet& fleet) {
   options.top = report.options.top;
   const auto table = report::table_report(
       fleet.recording, select_in(fleet.recording, kKind, fleet.longest_ms()), options);
-  const double hours = static_cast<double>(fleet.longest_ms()) / kHourMs;
+  const double hours = present::hours_of(fleet.longest_ms());
   report.live = estimation::scaled(table.total.bytes, hours);
   report.others = estimation::scaled(table.others.bytes, hours);
   report.rows = table.rows - table.callers;
@@ -93,8 +94,8 @@ base::Outcome<int> print_cost(CostArguments& options) {
   if (!known.has_value()) return known.failure();
   if (known->empty()) {
     return base::Failure{
-        "no window there has resident memory: runs that 'geiger run' observed have it (not with "
-        "--no-observe)"};
+        "no selected window has resident memory: 'geiger run' records it unless --no-observe is "
+        "given"};
   }
   options.fleet.kind = profile::Kind::kLiveAtEnd;
   const auto fleet = ask_named(*store.value(), filter.value(), options.fleet, fleet::Unit::kFleet);
@@ -120,8 +121,8 @@ void add_fleet_cost(CLI::App& fleet, Work& work) {
   add_store_options(*verb, options->fleet);
   add_part_options(*verb, options->fleet);
   add_parsed(*verb, "--price", "N",
-             "Price of a GiB for an hour, in any currency (default: no money,\n"
-             "only bytes times hours)",
+             "Price of one GiB for one hour, in any currency (default: show only\n"
+             "bytes times hours)",
              parse_price, [options](double price) { options->cost.price = price; });
   verb->add_option("--top", options->cost.top, "Rows to show (default 30; 0: all)")->type_name("N");
   add_names_option(*verb);

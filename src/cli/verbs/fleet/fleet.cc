@@ -6,7 +6,7 @@
 namespace geiger::cli {
 
 void register_fleet(CLI::App& app, Work& work) {
-  CLI::App* verb = app.add_subcommand("fleet", "Report on what many hosts sent to a store");
+  CLI::App* verb = app.add_subcommand("fleet", "Report on the memory of many hosts");
   verb->require_subcommand(1);
   add_fleet_list(*verb, work);
   add_fleet_top(*verb, work);

@@ -45,7 +45,7 @@ base::Outcome<std::int64_t> parse_step(const std::string& text) {
   if (!length.has_value()) return length.failure();
   constexpr Nanoseconds kGridStep = static_cast<Nanoseconds>(fleet::kGrid) * 1'000'000'000;
   if (length.value() == 0 || length.value() % kGridStep != 0) {
-    return base::Failure{fmt::format("'{}' is no multiple of {} minutes, the steps of windows",
+    return base::Failure{fmt::format("'{}' is not a multiple of {} minutes, the length of a window",
                                      text, fleet::kGrid / 60)};
   }
   return static_cast<std::int64_t>(length.value() / 1'000'000'000);
@@ -142,7 +142,7 @@ base::Outcome<int> print_series(SeriesArguments& options) {
     }
     // What came between two queries is in none of the points.
     if (series->steps.size() != report.points.size()) {
-      return base::Failure{"the store has grown while it was read: ask again"};
+      return base::Failure{"the store changed while it was read: run the command again"};
     }
     const auto totals = add_totals(series.value(), kind, report.level, report.points);
     if (!totals.has_value()) return totals.failure();
@@ -166,7 +166,7 @@ void add_fleet_series(CLI::App& fleet, Work& work) {
       ->type_name("");
   add_store_options(*verb, options->fleet);
   add_part_options(*verb, options->fleet);
-  add_parsed(*verb, "--step", "LENGTH", "Length of a step, of whole ten minutes (default 1h)",
+  add_parsed(*verb, "--step", "LENGTH", "Length of a step, a multiple of 10 minutes (default 1h)",
              parse_step, [options](std::int64_t step) { options->report.step = step; });
   add_choice(*verb, "--by", "GROUP", "function: the largest functions over time",
              Choices<bool>{{"function", true}},

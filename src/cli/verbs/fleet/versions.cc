@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/present/format.h"
+#include "analysis/present/hours.h"
 #include "base/check.h"
 #include "cli/options/parsed_option.h"
 #include "cli/verbs/fleet/part.h"
@@ -34,13 +35,12 @@ std::vector<double> exposures_of(const fleet::Fleet& fleet, profile::Kind kind, 
   std::vector<double> exposures;
   const auto add = [&](const profile::Recording& recording,
                        const fleet::HostSums& host) -> base::Outcome<void> {
-    constexpr double kHourMs = 3.6e6;
     switch (per) {
       case Per::kHost:
         exposures.push_back(1);
         break;
       case Per::kHour:
-        exposures.push_back(static_cast<double>(host.recorded_ms) / kHourMs);
+        exposures.push_back(present::hours_of(host.recorded_ms));
         break;
       case Per::kTotal:
         exposures.push_back(bytes_of(recording, kind, host.recorded_ms));
@@ -219,8 +219,8 @@ base::Outcome<compare::Comparison> compare_versions(const FleetOptions& options,
   }
   compare::Collected collected = all.finish();
   if (collected.before.runs.empty()) {
-    return base::Failure{
-        fmt::format("--match {}: no value of it is in both versions", versions.match)};
+    return base::Failure{fmt::format(
+        "--match {}: the versions have no value of this label in common", versions.match)};
   }
   if (const auto error = compare::problem_with(collected, options.level)) {
     return base::Failure{std::string(compare::text_of(*error))};
@@ -240,8 +240,9 @@ base::Outcome<compare::Comparison> compare_versions(const FleetOptions& options,
 
 void add_per_option(CLI::App& verb, std::optional<Per>& per) {
   add_choice(verb, "--per", "UNIT",
-             "host, hour (of a host; default if hosts ran for long, and for\n"
-             "different times), or total: of what each host has in all",
+             "Unit of comparison: host, hour (of a host; default if hosts\n"
+             "ran long and for different times), or total (shares of what\n"
+             "each host has)",
              Choices<Per>{{"host", Per::kHost}, {"hour", Per::kHour}, {"total", Per::kTotal}},
              [&per](Per unit) { per = unit; });
 }
