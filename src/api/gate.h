@@ -47,7 +47,7 @@ geiger_status guarded(const Call& call) {
   }
 }
 
-/// The same under the lock.
+/// As guarded(), under the lock.
 template <typename Call>
 geiger_status guarded_by_gate(const Call& call) {
   return guarded([&] {

@@ -14,7 +14,7 @@ namespace geiger::base {
 /// nothing. An indirect function's resolver is called. Bounded by the hash table.
 [[nodiscard]] void* find_symbol(const link_map* module, const char* name);
 
-/// The same for a variable.
+/// The address of a variable, found likewise.
 [[nodiscard]] void* find_variable(const link_map* module, const char* name);
 
 /// Where a function's code lies, without parts that the compiler put elsewhere; 0 and 0 if `module`

@@ -39,7 +39,7 @@ class WatchedTrace {
   }
   WatchedTrace(const WatchedTrace&) = delete;
   WatchedTrace& operator=(const WatchedTrace&) = delete;
-  /// Tells the runtime that it must allocate its own storage from here on.
+  /// Makes the runtime allocate its own storage from here on.
   ~WatchedTrace();
 
   [[nodiscard]] const std::string& name() const { return name_; }

@@ -18,7 +18,7 @@
 namespace geiger::control {
 namespace {
 
-/// The same directory, seen through the process's root.
+/// The directory as seen through the process's root.
 bool is_seen_by(pid_t pid, const std::string& directory) {
   struct stat here {};
   struct stat there {};

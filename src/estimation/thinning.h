@@ -24,7 +24,7 @@ struct Parts {
 
 /// Splits one process of rate `lambda` into two independent ones of the rates share * lambda and (1
 /// - share) * lambda: each holds exactly the samples that a recording of its own at that rate would
-/// hold, and neither tells anything about the other. (A plain coin per sample does not: an object
+/// hold, and neither has information about the other. (A plain coin per sample does not: an object
 /// in one part is then never in the other, so that the first part says something about the second.)
 ///
 /// `offset` is that of the drawn byte, `share` in (0, 1), `random` 64 uniform bits. At

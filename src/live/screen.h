@@ -26,7 +26,7 @@ struct LiveView {
   report::LiveOptions options;
   std::string filter;
   Pane pane = Pane::kTable;
-  std::size_t cursor = 0;  ///< Row, of those that the filter leaves.
+  std::size_t cursor = 0;  ///< Row, among those that pass the filter.
   std::size_t scroll = 0;  ///< First row on the screen.
   bool is_paused = false;
   bool has_ended = false;

@@ -30,7 +30,7 @@ class LiveSelection {
   std::shared_ptr<const profile::FrameRules> rules_;
 };
 
-/// The same options with what was typed for "focus", "ignore" or "hide"; empty takes it back.
+/// The options with the text typed for "focus", "ignore" or "hide"; an empty text removes it.
 [[nodiscard]] query::SelectionOptions with_expression(query::SelectionOptions options,
                                                       const std::string& which,
                                                       const std::string& expression);

@@ -55,7 +55,7 @@ std::string page_rows(const report::LiveReport& live) {
   return rows;
 }
 
-/// The policy in the head of a template, which tells its script and style by their hashes.
+/// The policy in the head of a template, which names its script and style by their hashes.
 std::string policy_in(std::string_view html) {
   constexpr std::string_view kBefore = "<meta http-equiv=\"Content-Security-Policy\" content=\"";
   const std::size_t begin = html.find(kBefore);

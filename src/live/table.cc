@@ -226,7 +226,7 @@ struct Behind {
 
 Behind behind(const TableLine& row, GroupBy by, std::size_t room, const present::Style& style) {
   std::string where = present::printable(text_of(row.where));
-  // Of rows by line it is what tells them apart.
+  // It distinguishes rows by line.
   const bool has_room = present::columns_of(where) + kLeastName + 2 <= room;
   if (!has_room && by != GroupBy::kLine) where.clear();
   if (by == GroupBy::kStack) return {std::move(where), callers_text(row.detail, style)};

@@ -10,7 +10,7 @@
 namespace geiger::query {
 
 /// The forms of a date, for help texts.
-inline constexpr const char* kDateForms = "2026-05-01, 2026-05-01T14:30 (UTC), or 24h: so long ago";
+inline constexpr const char* kDateForms = "2026-05-01, 2026-05-01T14:30 (UTC), or 24h (before now)";
 
 /// Unix seconds; `now` is what durations are taken from.
 base::Outcome<std::int64_t> parse_date(std::string_view text, std::int64_t now);

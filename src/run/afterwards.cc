@@ -65,7 +65,7 @@ void say_nothing_recorded(const Afterwards& run) {
   }
 }
 
-// What cannot be read has its warning already and cannot be sealed either.
+// Unreadable traces have been reported already and cannot be sealed.
 void seal_all(const ingest::Ingested& ingested, const Traces& traces) {
   for (const auto& place : ingested.places) {
     if (!traces.has_ended(place.path)) continue;

@@ -179,7 +179,7 @@ base::Outcome<AllocatorLibrary> given_file(const std::string& wanted) {
   return AllocatorLibrary{fs::path(path).filename(), path, version_of_file(path)};
 }
 
-/// Only one of this version tells the runtime its samples.
+/// Only a library of this version reports its samples to the runtime.
 base::Outcome<AllocatorLibrary> own_allocator() {
   const std::string path = PreloadPath::allocator();
   if (const auto usable = check_file(path); !usable.has_value()) {

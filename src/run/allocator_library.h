@@ -11,7 +11,7 @@ namespace geiger::run {
 struct AllocatorLibrary {
   std::string name;     ///< "mimalloc"; of a file that was given: its base name.
   std::string path;     ///< Absolute.
-  std::string version;  ///< What it says itself, "2.0.9"; empty: it does not say.
+  std::string version;  ///< By its own report, "2.0.9"; empty: unknown.
 
   /// "mimalloc 2.0.9 (/usr/lib/x86_64-linux-gnu/libmimalloc.so.2.0)".
   [[nodiscard]] std::string text() const;

@@ -12,7 +12,7 @@ namespace geiger::run {
 namespace {
 
 constexpr std::string_view kNodeOptions = "NODE_OPTIONS=";
-/// Of its kinds of maps this one has functions only, and leaves no log in the working directory.
+/// This kind of map has functions only, and leaves no log in the working directory.
 constexpr std::string_view kNodeMap = "--perf-basic-prof-only-functions";
 constexpr std::string_view kAnyNodeMap = "--perf-basic-prof";
 constexpr std::string_view kNodeFrames = "--interpreted-frames-native-stack";

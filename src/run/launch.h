@@ -1,4 +1,4 @@
-// Starts the program so that it finds everything as if geiger were not there.
+// Starts the program in the same state as without geiger.
 #pragma once
 
 #include <signal.h>

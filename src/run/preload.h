@@ -24,7 +24,7 @@ class PreloadPath {
   /// Where geiger's own allocator is, or would be.
   [[nodiscard]] static std::string allocator();
 
-  /// Adds the library that tells LTTng. False: geiger was built without it.
+  /// Adds the library that sends events to LTTng. False: geiger was built without it.
   [[nodiscard]] bool add_lttng();
 
   PreloadPath(PreloadPath&& other) noexcept;

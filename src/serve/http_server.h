@@ -6,7 +6,7 @@
 // read.
 //
 // A server of the second kind takes what is posted to it, in bounded bodies, for a handler that
-// tells by the request's bearer token whether the body is to be read at all.
+// decides by the request's bearer token whether the body is read at all.
 //
 // It is in a module of its own that `geiger serve` loads: loading the libraries that it needs would
 // take longer, at each start of geiger, than loading all of the others.

@@ -106,7 +106,7 @@ ImageExtent extent_of(const FileHeader& header, std::uint64_t available) {
   extent.promised_end = std::clamp(tail, kRecordsOffset, header.capacity);
   extent.records_end = std::min(extent.promised_end, available & ~(kWord - 1));
   if (extent.is_sealed) extent.records_end = std::min(extent.records_end, header.sealed_end);
-  // A cut trace that was sealed later still tells: its tail lies behind the seal.
+  // A cut trace that was sealed later is still detected: its tail is after the seal.
   extent.is_cut = extent.records_end < extent.promised_end;
   extent.size = available;
   if (header.image_bytes != 0) extent.size = std::min(available, header.image_bytes);

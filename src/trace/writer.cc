@@ -146,7 +146,7 @@ int Writer::open(const char* path, Bytes capacity, const Identity& identity) {
 int Writer::adopt(long fd, Bytes capacity, const Identity& identity) {
   Prepared file{capacity, 0, 0, nullptr};
   const int error = prepare(fd, file);
-  // An empty file tells the reader that there was no room even for a header.
+  // An empty file means to the reader that there was no room even for a header.
   if (error != 0) raw_syscall(SYS_ftruncate, fd, 0);
   raw_syscall(SYS_close, fd);
   if (error != 0) {

@@ -119,7 +119,7 @@ Change Follower::change_since(const Baseline& baseline) const {
     const std::uint64_t stayed = count_of(tally, profile::Kind::kLiveAtEnd) - change.came[i];
     const std::uint64_t before = i < baseline.live.size() ? baseline.live[i] : 0;
     change.went[i] = before - std::min(stayed, before);
-    // Older than the trace that is read tells: it may have lived before.
+    // Older than the trace that is read: it may have been live before.
     if (!is_allocation_seen(tally.alike)) change.came[i] = 0;
   }
   return change;

@@ -67,8 +67,8 @@ class Follower {
   /// All that was read so far, with the names known by now and without the frames of allocators.
   /// Ends and totals are of now. Starts looking for missing names.
   [[nodiscard]] profile::Recording picture();
-  /// The same as it was recorded: no names are looked for, stacks have the frames of allocators.
-  /// Valid until the next call of anything here.
+  /// The picture as it was recorded: without names, with the frames of allocators. Valid until the
+  /// next call of anything here.
   [[nodiscard]] const profile::Recording& recorded();
   /// Waits until all names were looked for, and at most so long; whether they were. The next
   /// picture has them.
@@ -80,7 +80,7 @@ class Follower {
 
   [[nodiscard]] Baseline baseline() const;
   /// Of samples since then: allocated, and of these not freed by now. Not of aggregated traces,
-  /// whose samples cannot be told apart.
+  /// whose samples cannot be distinguished.
   [[nodiscard]] profile::Recording picture_since(const Baseline& baseline);
   /// Whether it is known what became of each sample that lived then: not of aggregated traces,
   /// and no longer once samples were thinned out.

@@ -21,7 +21,7 @@
 
 namespace geiger::follow {
 
-/// An opened trace, with what tells to which image it belongs.
+/// An opened trace, with the facts that identify its image.
 struct TraceSegment {
   std::string shown;  ///< Its path for people.
   std::unique_ptr<ingest::InputFile> file;

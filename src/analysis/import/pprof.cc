@@ -174,7 +174,7 @@ class PprofReader {
     note_kinds();
   }
 
-  /// Whether every kind that the file tells comes with the sums of its samples.
+  /// Whether every kind in the file has the sums of its samples.
   [[nodiscard]] bool has_sums() const {
     return std::ranges::all_of(std::array{&allocated_, &live_}, [](const Columns* columns) {
       return columns->bytes == kNoColumn || columns->has_sums();
@@ -215,8 +215,8 @@ class PprofReader {
     return true;
   }
 
-  /// geiger records what is as large as its interval with certainty, and tells the samples: then
-  /// there is one for each object.
+  /// geiger records objects as large as its interval with certainty, and writes the numbers of
+  /// samples: then there is one for each object.
   [[nodiscard]] bool is_certain(const Value& value, const Columns& columns, double size) const {
     return columns.samples != kNoColumn && size >= period_ &&
            value.samples == static_cast<std::uint64_t>(value.objects);
@@ -224,7 +224,7 @@ class PprofReader {
 
   [[nodiscard]] double probability(double size) const { return -std::expm1(-size / period_); }
 
-  /// A positive number that a label of the sample tells.
+  /// A positive number in a label of the sample.
   static std::optional<double> number_of(const PprofSample& sample, std::string_view key) {
     for (const PprofLabel& label : sample.labels) {
       if (label.key == key && label.text.empty() && label.number > 0) {
@@ -234,7 +234,7 @@ class PprofReader {
     return std::nullopt;
   }
 
-  /// Of one object: as the sample's label tells, else the average.
+  /// Size of one object: by the sample's label, else the average.
   static double size_of(const PprofSample& sample, const Value& value) {
     if (const auto size = number_of(sample, pprof::kSizeLabel)) return *size;
     const double objects = static_cast<double>(std::max<std::int64_t>(value.objects, 1));

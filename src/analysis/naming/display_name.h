@@ -35,8 +35,8 @@ struct Named {
   std::uint32_t line = 0;        ///< Where in its source file it is; 0: not known.
 };
 
-/// Display names, one for each, fitted. Two that differ in name or module do not look
-/// the same: they get back what tells them apart, the lines of lambdas first ("main::{lambda:24}")
+/// Display names, one for each, fitted. Two that differ in name or module do not look the same:
+/// they get back the parts that distinguish them, the lines of lambdas first ("main::{lambda:24}")
 /// or else their numbers, then parameters, template arguments, namespaces, and the module.
 [[nodiscard]] std::vector<std::string> distinct_names(std::span<const Named> functions);
 

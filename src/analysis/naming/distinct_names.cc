@@ -17,7 +17,7 @@ namespace {
 
 using Indexes = std::vector<std::size_t>;
 
-/// What is brought back, the first that tells them apart.
+/// The parts that are brought back: the first that distinguish the names.
 enum class Form : std::uint8_t {
   kLine,    ///< Of a lambda.
   kNumber,  ///< Of a lambda, also among the template arguments.
@@ -123,7 +123,7 @@ std::string joined(const std::vector<std::string>& list, const std::vector<bool>
   return out;
 }
 
-/// Leaves in the lists of `names` only what tells them apart.
+/// Leaves in the lists of `names` only the parts that distinguish them.
 void leave_out_common(std::vector<std::string>& names) {
   std::vector<Lists> all;
   for (const std::string& name : names) all.push_back(lists_of(name));

@@ -193,7 +193,7 @@ auto key_of(const Cell& cell) {
                   cell.born, cell.died);
 }
 
-/// Sorts by all that tells cells apart, and adds up those that nothing does.
+/// Sorts by everything that distinguishes cells, and adds up equal ones.
 void merge_alike(std::vector<Cell>& cells) {
   std::ranges::sort(cells, [](const Cell& a, const Cell& b) { return key_of(a) < key_of(b); });
   std::size_t kept = 0;

@@ -1,4 +1,4 @@
-// How finely a page tells things apart, and what it may grow to.
+// How finely a page distinguishes samples, and its maximum size.
 //
 // Whatever the length of a run and the number of its samples, a page stays below a size limit: a
 // page above it is made again, coarser, in the order of kSteps. Sums of a whole profile are

@@ -19,8 +19,7 @@ inline constexpr std::array kKinds{
     profile::Kind::kMapped,    profile::Kind::kMappedAtPeak, profile::Kind::kMappedTotal,
     profile::Kind::kReserved,  profile::Kind::kMappedFiles};
 
-/// What a kind is called, and what it tells, in a sentence. `is_followed`: the end is now
-/// (PageOptions).
+/// The name of a kind, and its meaning in a sentence. `is_followed`: the end is now (PageOptions).
 [[nodiscard]] std::string title_of(profile::Kind kind, bool is_followed);
 [[nodiscard]] std::string_view about(profile::Kind kind, bool is_followed);
 /// kKinds as a page has them.

@@ -16,7 +16,7 @@
 
 namespace geiger::page {
 
-/// The text of a source file by its path; nothing if there is none to be had.
+/// The text of a source file by its path; nothing if it cannot be read.
 using ReadSource = std::function<std::optional<std::string>(const std::string& path)>;
 
 /// Two sides of runs, compared.
@@ -53,8 +53,8 @@ struct PageOptions {
   static constexpr std::size_t kMostBytes = (4096 - 512) * 1024UL / 4 * 3;
 };
 
-/// The page of a recording. It must have its names (symbolize), and its stacks be trimmed.
-/// The same recording gives the same bytes.
+/// The page of a recording. It must have its names (symbolize), and its stacks be trimmed. Equal
+/// recordings give equal bytes.
 [[nodiscard]] PageData page_of(const profile::Recording& recording, const PageOptions& options);
 
 /// The page as the JSON document that pages read; compressed it has at most `most_bytes`.

@@ -25,7 +25,7 @@ struct Coverage {
   [[nodiscard]] bool is_whole() const { return recorded_ms >= expected_ms; }
 };
 
-/// Lines about each, ended by a newline; none for none. Several are told apart by what they are of.
+/// A line for each part, ended by a newline. Several lines are distinguished by `of`.
 [[nodiscard]] std::string text_of(const std::vector<Coverage>& parts, const Style& style);
 
 /// The field "fleet", unless there are none.

@@ -18,8 +18,8 @@ namespace geiger::present {
 [[nodiscard]] std::string function_text(std::string_view function, std::size_t columns,
                                         const Style& style);
 
-/// Columns for a name that is told apart from others with its last component whole; very long ones
-/// need no more than others.
+/// Columns for a distinct name with its last component whole; very long ones need no more than
+/// others.
 [[nodiscard]] std::size_t columns_needed(std::string_view function);
 
 /// "a < b < c", each shown like a function.

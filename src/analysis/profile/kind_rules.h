@@ -35,7 +35,7 @@ enum class Kind : std::uint8_t {
 /// The events or objects that a kind adds up.
 enum class About : std::uint8_t {
   kObjects,    ///< Sizes of objects.
-  kBlocks,     ///< What the allocator gave for them, which every sample tells.
+  kBlocks,     ///< The allocator's block sizes, which every sample has.
   kSnapshots,  ///< A part of each object, read from a snapshot of the process.
   kMappings,   ///< What the program mapped past its allocator.
 };

@@ -47,8 +47,8 @@ class Labels {
   void collect(const Recording& recording, std::uint32_t stack,
                std::vector<std::uint32_t>& out) const;
 
-  /// The same places as frames of the recording, which know files and lines: kNone where
-  /// there is no frame.
+  /// These places as frames of the recording, which have files and lines: kNone where there is no
+  /// frame.
   void collect_frames(const Recording& recording, std::uint32_t stack,
                       std::vector<std::uint32_t>& out) const;
 

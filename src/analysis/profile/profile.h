@@ -31,7 +31,7 @@ struct Entry {
   Bytes value = estimation::kWholeSize;  ///< Bytes it stands for, if not `requested`.
   std::uint32_t label = kNone;
   std::uint32_t type = kNone;
-  LifetimeClass lifetime = 0;       ///< If the selection tells lifetimes.
+  LifetimeClass lifetime = 0;       ///< If the selection has lifetimes.
   std::uint8_t log2_alignment = 0;  ///< 0: none was asked for.
 };
 
@@ -69,8 +69,8 @@ struct Selection {
   }
 };
 
-/// The same part of another kind. Of a window what is live is what was at its end, and the
-/// peak is the one within it.
+/// The selection of the same part for another kind. Live memory of a window is that at its end, and
+/// the peak is the one within it.
 [[nodiscard]] Selection of_kind(Selection selection, Kind kind);
 
 /// The samples that a selection chooses: what a profile counts, one by one.

@@ -244,7 +244,7 @@ enum class Ending : std::uint8_t {
 struct Segment {
   std::uint32_t number = 0;        ///< From 0.
   Nanoseconds start = 0, end = 0;  ///< CLOCK_MONOTONIC.
-  bool is_complete = true;         ///< It tells all samples that lived at its start.
+  bool is_complete = true;         ///< It contains all samples that were live at its start.
   std::uint64_t lost = 0;          ///< Samples live at its start that found no room.
 };
 

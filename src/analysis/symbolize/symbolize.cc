@@ -53,7 +53,7 @@ bool is_pending(const Recording& recording, const Location& location, const Opti
 
 /// Where the file of a module is; empty: the vdso and its like have none. A program that opened
 /// "./plugin.so" did so in its own directory, which is not known: ours may be the same, and the
-/// build id tells.
+/// build id is known.
 std::string file_of(const profile::Module& module) {
   if (module.path.starts_with('/')) return module.path;
   const bool is_relative = module.path.find('/') != std::string::npos && !module.build_id.empty();

@@ -31,7 +31,7 @@ std::optional<std::string> find_unknown_option(const CLI::App& verb,
   return std::nullopt;
 }
 
-/// Whether it looks like an option, of the verb or of one of its formats, and is none of them.
+/// Whether a word looks like an option but is not one of the verb or of its formats.
 bool is_unknown_to_all(const CLI::App& verb, const std::string& word) {
   const auto has_it = [&](const CLI::App* app) {
     return app->get_option_no_throw(name_of(word)) != nullptr;

@@ -1,4 +1,4 @@
-// `geiger collect`: takes what agents send into a store.
+// `geiger collect`: receives documents of agents into a store.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -122,8 +122,8 @@ base::Outcome<void> Comparison::choose_sides() {
   return {};
 }
 
-/// One run under each, beginning with another one each round: what comes first may find caches
-/// cold.
+/// One run under each, beginning with another one each round, because the first run may find cold
+/// caches.
 base::Outcome<void> Comparison::try_all(std::size_t round) {
   for (std::size_t i = 0; i < sides_.size(); ++i) {
     // In the first round the program's own is first: the others have to end as it does.
@@ -148,7 +148,7 @@ base::Outcome<void> Comparison::try_all(std::size_t round) {
   return {};
 }
 
-/// Records one run, for what the kernel does not say; without it that is not known.
+/// Records one run, for the facts that the kernel does not have; if it fails they are unknown.
 void Comparison::record(Side& side) {
   const Scratch scratch;
   if (scratch.path().empty()) return;

@@ -1,4 +1,4 @@
-// `geiger report`: everything that a run tells, as one HTML file.
+// `geiger report`: all profiles of a run, as one HTML file.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

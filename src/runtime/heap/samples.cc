@@ -292,11 +292,7 @@ void* end_moved(void* pointer) {
   return proxy;
 }
 
-void* proxy_of(const void* pointer) {
-  const Entry* const entry = entry_of(leaf_of(pointer), pointer);
-  GEIGER_ASSERT(entry != nullptr);
-  return entry->proxy;
-}
+void* proxy_of(const void* pointer) { return entry_of(leaf_of(pointer), pointer)->proxy; }
 
 std::size_t moved_usable_size(const void* pointer) { return leaf_of(pointer).block_bytes; }
 

@@ -1,4 +1,4 @@
-// geiger's own malloc behind us: it draws the samples and tells us (runtime/heap/listener.h,
+// geiger's own malloc behind us: it draws the samples and reports them (runtime/heap/listener.h,
 // capture/sample/drawn.h).
 //
 // It knows neither the entry points that end in another one of its own, as operator new does, nor

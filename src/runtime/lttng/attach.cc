@@ -94,7 +94,7 @@ bool is_wanted(void* /*context*/) {
 
 constexpr capture::Listener kListener{sampled, freed, nullptr, is_wanted};
 
-/// Another build's records may differ: then nothing is told.
+/// Records of another build may differ: then no events are sent.
 bool is_our_build() { return strcmp(geiger_capture_v1.version, GEIGER_VERSION) == 0; }
 
 [[gnu::constructor]] void attach() {

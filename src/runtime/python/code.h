@@ -1,8 +1,8 @@
 // Code objects: which function of the program a frame runs, and what a reader needs to find its
 // lines.
 //
-// Code objects die and their addresses come back, so one is known by its address and a print over
-// what it refers to.
+// Code objects are freed and their addresses are used again, so one is identified by its address
+// and a fingerprint of the objects that it refers to.
 //
 // Threads, signals: as memory.h. Allocates: never.
 #pragma once
@@ -21,7 +21,7 @@ struct Code {
   std::int32_t first_line;
   Address file, name, lines;  ///< Strings, and the bytes of the line table.
 
-  /// Differs for different code, also where it lies at the address of one that is gone.
+  /// Differs for different code, also at the address of a freed code object.
   [[nodiscard]] std::uint64_t key() const;
 };
 
@@ -35,8 +35,7 @@ struct Code {
          memory.read_member(address, layout.lines, code.lines);
 }
 
-/// Whether the code that was read from an address is still what lies there: of an address that may
-/// be read directly.
+/// Whether the code at an address, which may be read directly, is still the one that was read.
 [[nodiscard]] inline bool is_still_there(const Layout& layout, const Code& code) {
   const auto has = [&](std::uint16_t offset, auto value) {
     decltype(value) now{};
@@ -47,11 +46,11 @@ struct Code {
 }
 
 /// Writes a string object as UTF-8 and returns its length in bytes; what does not fit is cut at a
-/// character, and `is_cut` set. 0 for what is no string.
+/// character, and `is_cut` set. 0 if it is not a string.
 [[nodiscard]] std::size_t copy_text(const Layout& layout, const Memory& memory, Address object,
                                     char* to, std::size_t room, bool& is_cut);
 
-/// Where the contents of a bytes object are; 0 and 0 for what cannot be read.
+/// Address and size of the contents of a bytes object; 0 and 0 if it cannot be read.
 struct Contents {
   Address start;
   std::size_t bytes;

@@ -26,7 +26,7 @@ Address find_variable(const link_map* map, const char* name) {
   return reinterpret_cast<Address>(base::find_variable(map, name));
 }
 
-/// A number of at most three digits; `text` then stands behind it.
+/// Reads a number of at most three digits; `text` is then after it.
 std::uint32_t number(const char*& text) {
   std::uint32_t value = 0;
   for (int i = 0; i < 3 && *text >= '0' && *text <= '9'; ++i) {
@@ -35,8 +35,8 @@ std::uint32_t number(const char*& text) {
   return value;
 }
 
-/// "3.8.18 (default, ...", as Py_Version has it from 3.11 on; what follows the third number is not
-/// told.
+/// "3.8.18 (default, ...", as Py_Version has it from 3.11 on; the rest after the third number is
+/// ignored.
 std::uint32_t version_of(const char* text) {
   const std::uint32_t major = number(text);
   if (*text++ != '.') return 0;
@@ -102,7 +102,7 @@ GEIGER_SLOW_PATH void look_slow(std::uint32_t from, std::uint32_t to) {
   unwind::FoundModule found;
   for (std::uint32_t id = from + 1; id <= to; ++id) {
     const unwind::Module& module = unwind::module(id);
-    // One that was unloaded since has no tables to look into.
+    // A module that has been unloaded has no tables to search.
     if (unwind::find_module(module.start, found) && found.id == id) look_at(module);
   }
 }
@@ -129,8 +129,8 @@ OwnState own_state(const Interpreter& interpreter) {
   auto own = reinterpret_cast<Address>(interpreter.own_state());
   const auto attached = reinterpret_cast<Address>(interpreter.attached_state());
   if (own == attached) return {own, Trust::kDirect};
-  // Before 3.12 the attached state is that of whoever holds the lock, and a thread under a
-  // subinterpreter has another than its own.
+  // Before 3.12 the attached state belongs to the thread that holds the lock, and differs from the
+  // own state of a thread under a subinterpreter.
   constexpr std::uint32_t kAlwaysOwn = 0x030c;
   std::uint64_t thread = 0;
   if (minor_of(interpreter.version) < kAlwaysOwn && attached != 0 &&

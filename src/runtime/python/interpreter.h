@@ -42,7 +42,7 @@ struct Interpreter {
 /// none.
 void look_at_modules();
 
-/// Null while none was found. Never changes to another one: of two in one process the first found.
+/// Null until one is found. Never changes to another one: of two in a process the first is used.
 [[nodiscard]] Interpreter* interpreter();
 
 /// Whether its module is still loaded where it was found.

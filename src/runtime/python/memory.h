@@ -16,7 +16,7 @@
 namespace geiger::python {
 
 enum class Trust : std::uint8_t {
-  kDirect,   ///< What is read is this thread's, and whole.
+  kDirect,   ///< The memory is this thread's own, and consistent.
   kChecked,  ///< The kernel reads.
 };
 
@@ -34,7 +34,7 @@ class Memory {
     return address - kFirst < kLast - kFirst;
   }
 
-  /// False: no address of an object, or not mapped.
+  /// False: not an address of an object, or not mapped.
   template <typename Value>
   [[gnu::always_inline]] bool read(Address address, Value& value) const {
     return is_plausible(address) && read_member(address, 0, value);

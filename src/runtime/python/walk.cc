@@ -5,8 +5,8 @@
 namespace geiger::python {
 namespace {
 
-/// Shims of a chain, and frames without code: more is a chain that goes in a circle. One of frames
-/// with code ends where there is no room for more.
+/// Limit of shims and frames without code: a longer chain is a circle. A chain of frames with code
+/// ends when there is no room for more.
 constexpr std::size_t kLongestChain = 4096;
 constexpr Address kTypeOfObject = 8;
 constexpr Address kTagBits = 7;
@@ -103,14 +103,14 @@ class Chain {
     } else {
       Address at = 0;
       if (!member(layout_.instruction, at)) return false;
-      // What lies before the first one is far behind the last one.
+      // An address before the first one is far after the last one.
       const Address unit = (at - (code + layout_.bytecode)) / 2;
       offset = unit < kNotBegun ? static_cast<std::uint32_t>(unit) : kNotBegun;
     }
     return true;
   }
 
-  /// Goes on in the next run where this frame ends one.
+  /// Continues in the next run if this frame ends one.
   bool end_frame(Address previous) {
     if constexpr (kRuns == Runs::kShim) return true;
     std::uint8_t is_entry = 1;

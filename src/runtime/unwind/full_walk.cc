@@ -135,7 +135,7 @@ std::uint64_t frame_of(const Position& position) {
   return position.at.ip + (position.is_exact ? 1 : 0);
 }
 
-/// One frame up; tells the module of the frame it leaves.
+/// One frame up; reports the module of the frame that it leaves.
 Outcome step(Position& position, StackMemory& stack, std::uint32_t& module) {
   FoundRow found;
   const std::uint64_t pc = position.at.ip - (position.is_exact ? 0 : 1);

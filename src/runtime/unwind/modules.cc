@@ -187,8 +187,8 @@ bool read_build_id(const Object& object, const ElfW(Phdr) & segment, Entry& entr
   return false;
 }
 
-// The ELF header tells file layouts apart, the build id contents. Both lie in
-// the first page, which is mapped as long as the loader finds the object.
+// The ELF header distinguishes file layouts, the build id contents. Both lie in the first page,
+// which is mapped as long as the loader finds the object.
 std::uint64_t fingerprint(const Object& object, std::uint64_t build_id_at) {
   if (object.start % kFirstPage != 0) return 0;
   std::uint64_t words[sizeof(ElfW(Ehdr)) / 8];

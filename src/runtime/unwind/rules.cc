@@ -11,7 +11,7 @@ namespace geiger::unwind {
 namespace {
 
 // Code at an entry point has no caller. Compilers' start files say so in their tables; the
-// loader's, which runs constructors, has none.
+// loader's, which runs constructors, does not.
 constexpr std::uint64_t kEntryCodeBytes = 64;
 
 bool is_entry_code(const FoundModule& module, std::uint64_t pc) {

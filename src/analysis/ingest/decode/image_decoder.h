@@ -37,9 +37,8 @@ class ImageDecoder : public SegmentSink<ImageDecoder, SamplePlace> {
   void on(const trace::Record& record, const trace::ResidencyRecord& layout);
   void on(const trace::Record& record, const trace::FaultRecord& layout);
 
-  /// Resolves what only the whole image tells, hands on what the next segment needs,
-  /// and adds a warning for each kind of record that made no sense. `is_open`: the process
-  /// still writes.
+  /// Resolves references that need the whole image, hands on what the next segment needs, and adds
+  /// a warning for each kind of record that made no sense. `is_open`: the process still writes.
   void finish(const trace::RecordReader& reader, bool is_open);
 
   [[nodiscard]] std::uint32_t process() const { return process_; }

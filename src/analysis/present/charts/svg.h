@@ -1,6 +1,6 @@
-// Charts as SVG: lines over axes, for a browser, a document or a printer. Colours are told apart by
-// people who see few of them (Okabe and Ito's), and each curve has its own marker and dashes, so
-// that charts can be read without colours.
+// Charts as SVG: lines over axes, for a browser, a document or a printer. Colours are
+// distinguishable by people who see few of them (Okabe and Ito's), and each curve has its own
+// marker and dashes, so that charts can be read without colours.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@
 namespace geiger::profile {
 namespace {
 
-/// Writes into samples which type their stack tells: the frames that do are often left out.
+/// Writes the types that stacks contain into the samples, because those frames are often left out.
 void keep_types(Recording& recording) {
   const Types types(recording);
   std::vector<std::uint32_t> names(types.size(), kNone);

@@ -27,7 +27,7 @@ enum class GroupBy : std::uint8_t {
   kProcess,    ///< A process image.
   kSize,       ///< Requested bytes by powers of two.
   kAlignment,  ///< The alignment that was asked for.
-  kType,       ///< What the objects are, as far as anything tells (types.h).
+  kType,       ///< The types of the objects, as far as they are known (types.h).
   kLabel,      ///< A label within those around it: "request / tenant=acme".
   kLifetime,   ///< Decades (lifetime_class.h); of profiles that tell lifetimes.
   kHeap,       ///< The heap that the profile is of: one row.

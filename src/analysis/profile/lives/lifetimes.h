@@ -30,7 +30,7 @@ namespace geiger::profile {
 enum class LifetimeGrouping : std::uint8_t {
   kWhole,      ///< All in one.
   kFunction,   ///< The function to blame (frame_roles.h).
-  kStack,      ///< The call stack as views show it: what they leave out tells no groups apart.
+  kStack,      ///< The call stack as views show it: hidden frames do not make groups.
   kFreeStack,  ///< The call stack that freed; only samples for which that is known.
   kThread,     ///< The thread that allocated.
   kSize,       ///< Requested bytes, by powers of two.

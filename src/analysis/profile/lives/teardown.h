@@ -26,7 +26,7 @@ struct Teardown {
   double live = 0;       ///< Estimated bytes live just before `from`; kNotFound: at the end.
   double freed = 0;      ///< Of them, freed from then on.
 
-  /// Whether the heap at `from` tells more than that at the end.
+  /// Whether the heap at `from` is more informative than the heap at the end.
   [[nodiscard]] bool is_found() const { return kind == Kind::kBurst || kind == Kind::kExitFrees; }
 };
 

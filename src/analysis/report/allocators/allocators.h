@@ -1,8 +1,8 @@
 // `compare-malloc`: one program under several allocators, side by side.
 //
-// Processor time and peak memory are the kernel's figures of runs without geiger, one under each
-// allocator in turn, so that what disturbs a round disturbs all. What an allocator keeps beside the
-// live heap comes from one recorded run under each.
+// Processor time and peak memory are the kernel's figures for runs without geiger, one under each
+// allocator in turn, so that a disturbance of a round affects all of them. The memory that an
+// allocator keeps beside the live heap comes from one recorded run under each.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace geiger::report {
 
-/// With fewer runs under each, nothing is called less than the program's own: how much runs differ
-/// would rest on a single difference.
+/// With fewer runs under each, no allocator is called better: run-to-run variation would be
+/// estimated from a single difference.
 inline constexpr std::size_t kLeastRounds = 3;
 
 /// One run, as the kernel counts it.
@@ -26,7 +26,7 @@ struct AllocatorTrial {
   Bytes peak = 0;  ///< The largest RSS of any of its processes.
 };
 
-/// Of a recorded run; nothing where the recording does not say.
+/// From a recorded run; nothing if unknown.
 struct AllocatorMemory {
   std::optional<estimation::Estimate> kept;      ///< Overhead, caches, free; at the largest RSS.
   std::optional<estimation::Estimate> stranded;  ///< Free, but held by live objects of its page.
@@ -36,7 +36,7 @@ struct AllocatorRuns {
   std::string name;         ///< "mimalloc"; of the program's own: its library, empty if not known.
   std::string version;      ///< Empty: not known.
   std::string path;         ///< Empty: the program's own.
-  bool is_own_too = false;  ///< The library that the program uses anyway.
+  bool is_own_too = false;  ///< It is the program's own allocator.
   std::vector<AllocatorTrial> trials;
   AllocatorMemory memory;
   /// Why it is left out: "ended with exit code 1 under it"; then there are no trials.
@@ -47,8 +47,8 @@ struct AllocatorLine {
   AllocatorRuns runs;
   estimation::Estimate cpu, peak;              ///< Means.
   estimation::Estimate cpu_ratio, peak_ratio;  ///< To the program's own.
-  /// Surely takes less than the program's own: of all that are compared, in either figure, one
-  /// seems to by chance with probability 1 - level at most.
+  /// Takes significantly less than the program's own: the probability that any of all comparisons,
+  /// of either figure, is wrong is at most 1 - level.
   bool takes_less_cpu = false, takes_less_memory = false;
 };
 
@@ -63,7 +63,7 @@ struct AllocatorsReport {
 /// `runs`: the program's own first, with at least one trial.
 [[nodiscard]] AllocatorsReport allocators_report(std::vector<AllocatorRuns> runs, double level);
 
-/// What allocators keep, as a recording says; `level` in (0, 1).
+/// The memory that the allocator keeps, by a recording; `level` in (0, 1).
 [[nodiscard]] AllocatorMemory allocator_memory(const profile::Recording& recording, double level);
 
 [[nodiscard]] std::string to_text(const AllocatorsReport& report, const present::Style& style);

@@ -16,7 +16,7 @@ using estimation::Estimate;
 
 std::string seconds(double value) { return present::duration(present::whole_number(value * 1e9)); }
 
-/// "0.55 [0.53, 0.57]"; "0.55, of one run" where nothing is known of its error.
+/// "0.55 [0.53, 0.57]"; "0.55, one run" if its error is unknown.
 std::string ratio_text(const Estimate& ratio) {
   if (!std::isfinite(ratio.interval.hi)) return fmt::format("{:.2f}, one run", ratio.value);
   return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.value, ratio.interval.lo, ratio.interval.hi);
@@ -39,7 +39,7 @@ bool is_compared(const AllocatorLine& line) {
   return line.runs.fault.empty() && !line.runs.path.empty();
 }
 
-/// The allocator that surely takes less of something than the program's own, and least.
+/// The allocator that takes least of something, if it is significantly less than the program's own.
 const AllocatorLine* best_of(const AllocatorsReport& report, bool AllocatorLine::*takes_less,
                              Estimate AllocatorLine::*ratio) {
   const AllocatorLine* best = nullptr;

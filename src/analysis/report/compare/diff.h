@@ -17,7 +17,7 @@ enum class DiffSort : std::uint8_t { kChange, kBefore, kAfter, kName };
 struct DiffOptions {
   std::vector<std::string> before, after;  ///< The runs as the user named them.
   DiffSort sort = DiffSort::kChange;
-  std::size_t top = 30;     ///< Rows; 0 = all of those that are to be shown.
+  std::size_t top = 30;     ///< Rows to show; 0: all.
   bool shows_all = false;   ///< Also rows whose difference may be chance.
   present::Scope scope;     ///< What part of every run is compared, as typed.
   std::string run = "run";  ///< What the runs of a side are: hosts of a fleet.

@@ -22,7 +22,7 @@ struct FaultFrame {
   profile::SourceLine where;
 };
 
-/// Something that was done to an object, with the shown frames of its stack, leaf first.
+/// An event of an object, with the shown frames of its stack, leaf first.
 struct FaultStack {
   std::string what;        ///< "read", "freed", "allocated".
   Nanoseconds before = 0;  ///< The fault.
@@ -57,7 +57,7 @@ struct FaultsReport {
 [[nodiscard]] FaultsReport faults_report(const profile::Recording& recording,
                                          const FaultsOptions& options);
 
-/// What the first line of a run's report says, "" where guard mode was off.
+/// The first line of a run's report, "" if guard mode was off.
 [[nodiscard]] std::string clause(const FaultsReport& report);
 
 [[nodiscard]] std::string to_text(const FaultsReport& report, const profile::Recording& recording,

@@ -11,7 +11,7 @@
 namespace geiger::report {
 namespace {
 
-/// "freed 12 us before"; of another thread also by which.
+/// "freed 12 us before", with the thread if it was another one.
 std::string heading_of(const FaultStack& stack, const FaultStack& fault) {
   std::string text = stack.what;
   if (&stack != &fault) text += fmt::format(" {} before", present::duration(stack.before));
@@ -48,7 +48,7 @@ std::string fault_text(const FaultLine& line, const profile::Recording& recordin
          "\n" + stacks_text(line, style) + "\n";
 }
 
-/// What was guarded, and so what the report is about.
+/// The guarded objects, to which the report is limited.
 std::string extent(const FaultsReport& report) {
   const GuardedObjects& guarding = report.guarding;
   const std::string rate = guarding.rate == 1

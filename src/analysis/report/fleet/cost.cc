@@ -27,7 +27,7 @@ Estimate money_of(const Estimate& byte_hours, double price) {
   return estimation::scaled(byte_hours, price / kGiB);
 }
 
-/// Amounts of one bill have as many decimals as tell a thousandth of it.
+/// Amounts of one bill have enough decimals to show a thousandth of it.
 int decimals_of(double bill) {
   if (!(bill > 0)) return 2;
   return std::clamp(3 - static_cast<int>(std::floor(std::log10(bill))), 0, 12);
@@ -63,7 +63,7 @@ present::Figure share_of_bill(const Estimate& byte_hours, double bill) {
       byte_hours.value / bill, {byte_hours.interval.lo / bill, byte_hours.interval.hi / bill}});
 }
 
-/// Columns of figures: amounts, money if there is a price, shares where there is room.
+/// Columns of figures: amounts, money if there is a price, shares if there is room.
 class CostTable {
  public:
   CostTable(const CostReport& report, bool has_shares)

@@ -1,7 +1,7 @@
-// `fleet cost`: what the memory of all hosts costs, and who is to pay for it.
+// `fleet cost`: the cost of the memory of all hosts, by function.
 //
-// The bill is resident memory times time, as it was read from the kernel. Live objects are an
-// estimate; what they do not account for is the rest of the same bill, with the same error.
+// The bill is resident memory times time, as read from the kernel. Live objects are an estimate;
+// the rest of the bill has the same error.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct CostOptions {
   present::Scope scope;
 };
 
-/// What objects of a function took, in bytes times hours.
+/// The objects of a function, in bytes times hours.
 struct CostLine {
   std::string name, detail;
   profile::SourceLine where;
@@ -33,17 +33,17 @@ struct CostLine {
 struct CostReport {
   CostOptions options;
   double bill = 0;            ///< Byte-hours of resident memory, read from the kernel.
-  double unrecorded = 0;      ///< Part of it: of what ran and was not recorded.
-  double known_hours = 0;     ///< Recorded hours of hosts of which resident memory is known.
-  double unknown_hours = 0;   ///< Other recorded hours: they are in no figure here.
-  estimation::Estimate live;  ///< Of objects, in the known hours.
-  estimation::Estimate rest;  ///< What is resident and no live object, in the known hours.
+  double unrecorded = 0;      ///< Part of it: processes that were not recorded.
+  double known_hours = 0;     ///< Recorded hours of hosts with known resident memory.
+  double unknown_hours = 0;   ///< Other recorded hours, which are in no figure.
+  estimation::Estimate live;  ///< Live objects, in the known hours.
+  estimation::Estimate rest;  ///< Resident memory other than live objects, in the known hours.
   std::vector<CostLine> lines;
   estimation::Estimate others;  ///< Rows left out.
   std::uint64_t rows = 0;       ///< Before `top`.
 };
 
-/// Fills `rest`: of the bill, what `live` leaves. Objects may hold more than is resident.
+/// Fills `rest`: the bill without `live`. Objects may be larger than resident memory.
 void settle(CostReport& report);
 
 [[nodiscard]] std::string to_text(const CostReport& report, const present::Style& style);

@@ -61,7 +61,7 @@ present::Chart chart_of(const SeriesReport& report, OfPoint value, const char* t
   return chart;
 }
 
-/// Both, beside each other where there is room.
+/// Both, side by side if there is room.
 std::string pictures(const SeriesReport& report, const present::Style& style) {
   if (report.points.size() < 3) return "";
   const std::string limits = present::level_text(report.level);
@@ -143,7 +143,7 @@ const Estimate& largest_of(const SeriesSite& site) {
   return *std::ranges::max_element(site.points, {}, &Estimate::value);
 }
 
-/// What of a site's row there is room for.
+/// The columns of a site's row that fit.
 struct SiteColumns {
   bool has_largest = true;
   std::size_t marks = kMostMarks;

@@ -1,4 +1,4 @@
-// `fleet series`: what all hosts allocated, and what lived in them, step by step.
+// `fleet series`: allocated and live memory of all hosts, step by step.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace geiger::report {
 
-/// What hosts had in one step of time.
+/// Memory of hosts in one step of time.
 struct SeriesPoint {
   std::int64_t started = 0;  ///< Unix seconds.
   std::string from;          ///< The same as a date, "2026-05-01T14:00:00Z".
   present::Coverage coverage;
-  /// Live is the mean over the step, allocated the sum. Of sites only that of the report's kind.
+  /// Live is the mean over the step, allocated the sum. Sites have the report's kind only.
   std::optional<estimation::Estimate> allocated, live;
 };
 
@@ -38,7 +38,7 @@ struct SeriesReport {
   profile::Kind kind = profile::Kind::kAllocated;  ///< Of the sites.
   bool has_sites = false;
   present::Scope scope;
-  std::vector<SeriesPoint> points;  ///< In order of time; steps without anything recorded lack.
+  std::vector<SeriesPoint> points;  ///< In order of time, without unrecorded steps.
   std::vector<SeriesSite> sites;    ///< The largest first.
   std::uint64_t site_count = 0;     ///< Before those with least were left out.
 };

@@ -347,7 +347,7 @@ std::size_t columns_for_name(const LeakLine& line, std::size_t room) {
   return present::columns_needed(line.site.group.name) + where <= room ? room - where : room;
 }
 
-/// `lines` with the names that the text shows, told apart and fitted.
+/// `lines` with the names that the text shows, made distinct and fitted.
 void name_lines(std::vector<LeakLine>& lines, profile::GroupBy by, const present::Style& style) {
   const bool is_stack = by == profile::GroupBy::kStack;
   const std::size_t room = style.width - lead_of(lines.size());

@@ -126,7 +126,7 @@ bool has_two_measures(const TableReport& report) {
          by == GroupBy::kLabel;
 }
 
-/// Whether debug information tells the line of any row.
+/// Whether debug information has the line of any row.
 bool has_lines(const TableReport& report) {
   return std::ranges::any_of(report.lines,
                              [](const TableLine& line) { return !line.where.file.empty(); });

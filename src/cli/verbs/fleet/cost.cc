@@ -1,4 +1,4 @@
-// `geiger fleet cost`: what the memory of all hosts costs, and what it is.
+// `geiger fleet cost`: the cost of the memory of all hosts, and the objects in it.
 #include "analysis/report/fleet/cost.h"
 
 #include <fmt/format.h>
@@ -55,8 +55,8 @@ double recorded_hours(const std::vector<fleet::HostSums>& hosts) {
   return present::hours_of(milliseconds);
 }
 
-/// Live objects, averaged over the time of the host that was recorded for longest: times that time
-/// they are what they held for how long.
+/// Live objects are averaged over the time of the host that was recorded for longest; multiplied by
+/// that time they are bytes times hours.
 void add_objects(report::CostReport& report, const fleet::Fleet& fleet) {
   constexpr auto kKind = profile::Kind::kLiveAtEnd;
   report::TableOptions options;

@@ -1,4 +1,4 @@
-// `geiger fleet`: reports on what many hosts sent to a store.
+// `geiger fleet`: reports on the documents of many hosts in a store.
 #include <CLI/CLI.hpp>
 
 #include "cli/verbs/fleet/fleet_verbs.h"

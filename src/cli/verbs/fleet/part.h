@@ -15,10 +15,10 @@ namespace geiger::cli {
 [[nodiscard]] present::Scope scope_of(const fleet::Filter& filter, const fleet::Fleet& fleet,
                                       profile::Kind kind);
 
-/// How much of what a filter selects was recorded.
+/// How much of a filter's selection was recorded.
 [[nodiscard]] present::Coverage coverage_of(const fleet::Filter& filter, const fleet::Reach& reach);
-/// With an estimate of what all of it has, where something was not recorded. Requires then that
-/// hosts were asked for apart.
+/// With an estimate for all hosts, if something was not recorded. Requires Unit::kHost in that
+/// case.
 [[nodiscard]] present::Coverage coverage_of(const fleet::Filter& filter, const fleet::Fleet& fleet,
                                             profile::Kind kind, double level);
 

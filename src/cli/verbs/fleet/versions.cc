@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "analysis/present/format.h"
-#include "analysis/present/hours.h"
 #include "base/check.h"
 #include "cli/options/parsed_option.h"
 #include "cli/verbs/fleet/part.h"
@@ -35,12 +34,13 @@ std::vector<double> exposures_of(const fleet::Fleet& fleet, profile::Kind kind, 
   std::vector<double> exposures;
   const auto add = [&](const profile::Recording& recording,
                        const fleet::HostSums& host) -> base::Outcome<void> {
+    constexpr double kHourMs = 3.6e6;
     switch (per) {
       case Per::kHost:
         exposures.push_back(1);
         break;
       case Per::kHour:
-        exposures.push_back(present::hours_of(host.recorded_ms));
+        exposures.push_back(static_cast<double>(host.recorded_ms) / kHourMs);
         break;
       case Per::kTotal:
         exposures.push_back(bytes_of(recording, kind, host.recorded_ms));

@@ -39,7 +39,8 @@ struct Wish {
 };
 Wish accept_request();
 
-/// Tells the waiting controller the result of its request: the errno that refused it, else 0.
+/// Answers the waiting controller with the result of its request: the errno that refused it, else
+/// 0.
 void answer_request(trace::Presence presence, int error);
 
 /// In fork's child: the rendezvous is the parent's.

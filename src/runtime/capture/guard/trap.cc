@@ -73,13 +73,13 @@ unwind::Registers registers_of(const ucontext_t& context) {
   return {context.uc_mcontext.pc + 1, context.uc_mcontext.sp,
           context.uc_mcontext.regs[kFramePointer]};
 }
-/// The kernel tells it in a record that emulators leave out.
+/// The kernel reports it in a record that emulators leave out.
 vocabulary::Access access_of(const ucontext_t& /*context*/) { return vocabulary::Access::kUnknown; }
 #else
 #error "where does the kernel put the registers here?"
 #endif
 
-/// Sends a signal that nobody's instruction caused once more: it comes when the handler returns.
+/// Sends a signal that no instruction caused again: it arrives when the handler returns.
 void send_again(int signal, const siginfo_t& info) {
   const long pid = base::raw_syscall(SYS_getpid);
   const long tid = base::raw_syscall(SYS_gettid);

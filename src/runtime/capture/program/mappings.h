@@ -25,7 +25,7 @@ namespace geiger::capture {
 /// Calls from this module (a link_map) are its own affair. For the allocator and for
 /// libraries of tools; a few. By one thread.
 void leave_out(const void* module);
-/// The same for calls from code that lies there.
+/// Leaves out calls from code in that range.
 void leave_out(const unwind::AddressRange& callers);
 
 /// mmap gave [address, address + bytes).

@@ -20,7 +20,8 @@ trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Regi
                                           const unwind::AddressRange& runtime,
                                           const unwind::AddressRange& allocator);
 
-/// Likewise, without the frames of an interpreter: for calls that may just have unmapped them.
+/// Records the stack without the frames of an interpreter: for calls that may just have unmapped
+/// them.
 trace::Ref record_native_stack(Segment& segment, ThreadState& state,
                                const unwind::Registers& caller);
 
