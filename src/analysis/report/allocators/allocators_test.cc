@@ -55,7 +55,7 @@ TEST(CompareMalloc, NamesNoneWhereNoneSurelyDoes) {
   // One run says nothing of its error.
   const auto once =
       report_of({runs_of("libc.so.6", 1, kMiB, 1), runs_of("mimalloc", 0.1, kMiB, 1)});
-  EXPECT_THAT(to_text(once, {}), HasSubstr("1 round is too few to tell"));
+  EXPECT_THAT(to_text(once, {}), HasSubstr("1 round is too few to say"));
 }
 
 TEST(CompareMalloc, ClaimsNothingFromTwoRounds) {
