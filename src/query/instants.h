@@ -17,7 +17,8 @@ struct Instant {
 };
 
 /// The forms of WHEN, for help texts.
-inline constexpr const char* kWhenForms = "12.5s, 300ms, 50%, start, end, peak, cleanup,\na mark's name";
+inline constexpr const char* kWhenForms =
+    "12.5s, 300ms, 50%, start, end, peak, cleanup,\na mark's name";
 
 /// The instant that `when` names:
 ///   12.5s  300ms  2m   after the start of the recording (the first of its processes)
