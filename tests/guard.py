@@ -105,13 +105,18 @@ class Guard(harness.ProcessTest):
         guarded = harness.record([FAULTY, "frees_twice"], 1, env={"GEIGER_GUARD": "1"})
         self.assertEqual(bare, guarded.outcome)
 
-    def test_run_names_the_fault_first(self):
+    def test_run_summary_and_page_open_with_the_fault(self):
         command = [GEIGER, "run", "-o", self.run_file, "--guard=1", "--interval", "1", "--",
                    FAULTY, "reads_freed"]
         said = harness.run_bare(command).stderr.decode().splitlines()
         line = 1 + next(i for i, text in enumerate(SOURCE) if "= opaque(object)[offset]" in text)
         self.assertRegex(said[0], rf"use after free: read_from \(faulty.cc:{line}\) reads offset 8")
         self.assertTrue(any("next: geiger faults" in text for text in said), said)
+        sentence = f"Use after free: read_from (faulty.cc:{line}) reads offset 8"
+        summary = harness.run_bare([GEIGER, "summary", self.run_file]).stdout.decode()
+        self.assertTrue(summary.startswith(sentence), summary)
+        page = harness.run_bare([GEIGER, "report", "--json", self.run_file]).stdout
+        self.assertTrue(json.loads(page)["fault"].startswith(sentence))
 
     def test_nothing_is_found_where_nothing_is_wrong(self):
         self.assertEqual(self.record("behaves", "--guard=1", "--interval", "1"), 0)

@@ -113,9 +113,10 @@ void describe(CLI::App& app, bool& wants_python_path) {
       "  geiger table                         where its memory went\n"
       "\nSizes: 512KiB is 2^19 bytes, 512kB is 512,000. Every number is an estimate with\n"
       "its 95 % interval unless marked exact.\n"
-      "\nExit codes: 0 success, 1 failure or damaged input, 2 usage error; for 'check'\n"
-      "and 'leaks --fail' also 3 limit exceeded, 4 undecided. 'run' returns the\n"
-      "program's own exit code; 125, 126 and 127 mean that the program was not started.");
+      "\nExit codes: 0 success, 1 failure or damaged input, 2 usage error; for 'check',\n"
+      "'leaks --fail' and 'faults --fail' also 3 limit exceeded, suspects or faults, and\n"
+      "4 undecided. 'run' returns the program's own exit code; 125, 126 and 127 mean that\n"
+      "the program was not started.");
 }
 
 int run(int argc, char** argv) {

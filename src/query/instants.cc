@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/present/format.h"
+#include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/marks.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/totals.h"
@@ -67,6 +68,15 @@ InstantResult time_after_start(const std::string& text, const Recording& recordi
   }
   return Instant{Instant::Kind::kGiven, profile::start_of(recording) + time.value(),
                  present::duration(time.value())};
+}
+
+InstantResult cleanup(const Recording& recording) {
+  const std::vector<profile::Teardown> teardowns = profile::find_teardowns(recording);
+  const profile::Teardown* largest = profile::largest_of(teardowns);
+  if (largest == nullptr || !largest->is_found()) return edge(recording, false);
+  const Nanoseconds before = largest->from - 1;
+  return Instant{Instant::Kind::kGiven, before,
+                 fmt::format("the start of the cleanup ({})", after_start(recording, before))};
 }
 
 /// "NAME#2": the number behind the last #; nothing if there is none.
@@ -154,6 +164,7 @@ InstantResult instant_of(const std::string& when, const Recording& recording, st
     return Instant{Instant::Kind::kPeak, time,
                    fmt::format("the peak ({})", after_start(recording, time))};
   }
+  if (when == "cleanup") return cleanup(recording);
   if (when.ends_with('%')) return percentage(when, recording);
   if (starts_like_number(when)) return time_after_start(when, recording);
   return Marks(recording).named(when);

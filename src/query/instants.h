@@ -17,12 +17,14 @@ struct Instant {
 };
 
 /// The forms of WHEN, for help texts.
-inline constexpr const char* kWhenForms = "12.5s, 300ms, 50%, start, end, peak, a mark's name";
+inline constexpr const char* kWhenForms =
+    "12.5s, 300ms, 50%, start, end, peak, cleanup,\na mark's name";
 
 /// The instant that `when` names:
 ///   12.5s  300ms  2m   after the start of the recording (the first of its processes)
 ///   50%                of its duration
 ///   start  end  peak   the peak being the largest of those of its processes, in `heap`
+///   cleanup            before the process that held most freed its heap at exit; else the end
 ///   mark:NAME  NAME    a mark; mark:NAME#2 the second of that name
 /// Fails on what is outside the recording, on unknown marks, and on names that several marks have;
 /// the reason lists the marks.

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/present/format.h"
 #include "analysis/present/heading.h"
+#include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/totals.h"
@@ -152,6 +154,21 @@ base::Outcome<void> check_tallies(const profile::Recording& recording,
       fmt::format("{} is not available: {}", profile::name_of(selection.kind), told.reason())};
 }
 
+/// What was live at the end says little of a program that freed its heap before it exited.
+void remark_on_cleanup(const SelectionOptions& options, const profile::Recording& recording,
+                       Subject& subject) {
+  const bool is_at_end = subject.selection.kind == Kind::kLiveAtEnd && options.at.empty() &&
+                         !subject.selection.to && !is_aggregated(recording);
+  if (!is_at_end) return;
+  const std::vector<profile::Teardown> teardowns = profile::find_teardowns(recording);
+  const profile::Teardown* largest = profile::largest_of(teardowns);
+  if (largest == nullptr || !largest->is_found()) return;
+  subject.remarks.push_back(
+      fmt::format("most of the heap was freed in the last {}; --at cleanup selects what was live "
+                  "before that",
+                  present::duration(largest->end - largest->from)));
+}
+
 }  // namespace
 
 bool is_aggregated(const profile::Recording& recording) {
@@ -175,6 +192,7 @@ base::Outcome<Subject> subject_of(const SelectionOptions& options,
   if (const auto told = check_tallies(recording, subject.selection); !told.has_value()) {
     return told.failure();
   }
+  remark_on_cleanup(options, recording, subject);
   auto filter = filter_of(options, recording, subject.remarks);
   if (!filter.has_value()) return filter.failure();
   subject.selection.keeps = std::move(filter.value());

@@ -242,6 +242,8 @@ export interface Leaks {
   beforeEnd: number;
   /** Nanoseconds since the start, from when on most was freed, too long to be tidying up. */
   slowFreesFrom?: number;
+  /** Why samples are missing: "3 samples were dropped". */
+  missing?: string;
   live: Estimate;
   liveAtEnd: Estimate;
   suspects: number;
@@ -326,6 +328,8 @@ export interface PageData {
   level: number;
   /** The header card, in order: what ran, interval, samples, exact and estimated, drops, detection limit. */
   facts: Fact[];
+  /** The first wrong use of memory that guard mode saw, a sentence. */
+  fault?: string;
   warnings: string[];
   names: string[];
   /** For people, parallel to `names`; a number: so many characters of the name; "" or 0: all of it. */

@@ -14,7 +14,7 @@ import {
   stackGroups,
 } from "../src/model/groups";
 import type { Stacks } from "../src/model/filter";
-import { countsText, openText, sitesOf } from "../src/model/leaks";
+import { countsText, hiddenText, openText, sitesOf } from "../src/model/leaks";
 import { linesOf } from "../src/model/lines";
 import { rowBytes, totalBytes } from "../src/model/measure";
 import { printable } from "../src/model/names";
@@ -481,6 +481,13 @@ describe("leaks", () => {
   it("are counted as geiger leaks counts them", () => {
     expect(countsText(leaks)).toBe("1 of 9 sites suspect, 2 undecided.");
     expect(countsText({ ...leaks, undecided: 0 })).toBe("1 of 9 sites suspect.");
+  });
+  it("are not cleared where samples are missing", () => {
+    const none = { ...leaks, finding: "undecided" as const, suspects: 0, undecided: 0, sites: [] };
+    expect(hiddenText({ ...none, missing: "3 samples were dropped" })).toBe(
+      "Samples are missing (3 samples were dropped), and a leak may be among them.",
+    );
+    expect(hiddenText(none)).toMatch(/^No verdict: a site needs 6 samples/);
   });
   it("list undecided sites, with the reason", () => {
     const open = sitesOf(leaks, "undecided", undefined);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "analysis/page/names.h"
+#include "analysis/present/sentence.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/lives/lifetimes.h"
 #include "analysis/report/overview/rss.h"
@@ -102,6 +103,7 @@ void add_header(PageData& data, const Recording& recording, const PageOptions& o
     if (!options.only || is_of_hosts(fact)) data.facts.push_back(std::move(fact));
   }
   for (SummaryFact& fact : data.facts) fact.value = shortened(fact.value, kMostTextBytes);
+  data.fault = shortened(present::as_sentence(report.fault), kMostTextBytes);
   data.warnings = report::summary_warnings(report, recording);
   if (data.warnings.size() > kMostWarnings) {
     data.left_out.push_back(

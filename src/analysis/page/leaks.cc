@@ -46,6 +46,7 @@ std::optional<Leaks> leaks_of(const profile::Recording& recording, const PageOpt
   out.after_start = report.judged.after_start;
   out.before_end = report.judged.before_end;
   out.slow_frees_from = report.judged.slow_frees_from;
+  out.missing = report.missing;
   out.live = report.live.bytes;
   out.live_at_end = report.live_at_end.bytes;
   out.suspects = report.suspects;

@@ -166,6 +166,7 @@ struct Leaks {
   std::string why;      ///< Why that heap was judged: "end", "before_teardown".
   Nanoseconds after_start = 0, before_end = 0;
   std::optional<Nanoseconds> slow_frees_from;
+  std::string missing;  ///< Why samples are missing; empty: none are known to be.
   estimation::Estimate live, live_at_end;
   std::vector<LeakSite> sites;
   std::uint64_t suspects = 0, undecided = 0, tested = 0, samples_needed = 0;
@@ -223,6 +224,7 @@ struct PageData {
   std::string version;
   double level = 0.95;
   std::vector<report::SummaryFact> facts;
+  std::string fault;  ///< The first that guard mode saw, a sentence; empty: none.
   std::vector<std::string> warnings;
   std::vector<std::string> names;
   std::vector<std::string> short_names;  ///< Parallel to names; empty: the same.

@@ -219,6 +219,7 @@ void write_leaks(JsonWriter& json, const Leaks& leaks) {
   json.key("leaks").begin_object().field("finding", leaks.finding).field("why", leaks.why);
   json.field("afterStart", leaks.after_start).field("beforeEnd", leaks.before_end);
   if (leaks.slow_frees_from) json.field("slowFreesFrom", *leaks.slow_frees_from);
+  if (!leaks.missing.empty()) json.field("missing", leaks.missing);
   json.field("live", leaks.live).field("liveAtEnd", leaks.live_at_end);
   json.field("suspects", leaks.suspects).field("undecided", leaks.undecided);
   json.field("tested", leaks.tested).field("samplesNeeded", leaks.samples_needed);
@@ -290,6 +291,7 @@ std::string to_json(const PageData& data) {
   json.begin_object().field("schema", kPageSchema).field("title", data.title);
   json.field("version", data.version).field("level", data.level);
   write_facts(json, data.facts);
+  if (!data.fault.empty()) json.field("fault", data.fault);
   write_strings(json, "warnings", data.warnings);
   write_strings(json, "names", data.names);
   write_short_names(json, data);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/present/sentence.h"
+
 namespace geiger::present {
 namespace {
 
@@ -33,6 +35,12 @@ TEST(Columns, CountsWhatATerminalShows) {
   EXPECT_EQ(columns_of("größe"), 5U);
   EXPECT_EQ(columns_of("日本"), 4U);
   EXPECT_EQ(columns_of("e\xcc\x81"), 1U);
+}
+
+TEST(Text, AClauseBecomesASentence) {
+  EXPECT_EQ(as_sentence("nothing was seen"), "Nothing was seen.");
+  EXPECT_EQ(as_sentence("5 were."), "5 were.");
+  EXPECT_EQ(as_sentence(""), "");
 }
 
 TEST(Elide, KeepsBothEnds) {

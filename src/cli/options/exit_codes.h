@@ -7,8 +7,9 @@ namespace geiger::cli {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;  ///< Something failed or the input was damaged.
 inline constexpr int kExitUsage = 2;
-/// Of `check`: a limit is exceeded; of `leaks`: suspects.
+/// Of `check`: a limit is exceeded; of `leaks --fail`: suspects; of `faults --fail`: faults.
 inline constexpr int kExitOverLimit = 3;
-inline constexpr int kExitUndecided = 4;  ///< Of `check`: too few samples to say.
+/// Of `check` and `leaks --fail`: the samples do not support an answer.
+inline constexpr int kExitUndecided = 4;
 
 }  // namespace geiger::cli

@@ -1,6 +1,6 @@
 // What `geiger leaks` says of its sites, in the same figures.
 import type { LeakSite, Leaks } from "../data";
-import { plural, probabilityOf } from "../numbers/format";
+import { duration, plural, probabilityOf } from "../numbers/format";
 import type { Stacks } from "./filter";
 
 type Verdict = LeakSite["verdict"];
@@ -27,4 +27,17 @@ export function openText({ open, kept, p, q }: LeakSite, { samplesNeeded, tested
     default:
       return "";
   }
+}
+
+/** What may be hidden, or why no site is a suspect. */
+export function hiddenText(leaks: Leaks): string {
+  if (leaks.slowFreesFrom !== undefined) {
+    return `From ${duration(leaks.slowFreesFrom)} on the program freed most of its heap; earlier leaks may be hidden. geiger leaks --until TIME judges an earlier heap.`;
+  }
+  if (leaks.missing !== undefined) {
+    return `Samples are missing (${leaks.missing}), and a leak may be among them.`;
+  }
+  if (leaks.finding !== "undecided") return "";
+  if (leaks.undecided > 0) return "A longer run or a smaller --interval decides.";
+  return `No verdict: a site needs ${leaks.samplesNeeded} samples. A longer run or a smaller --interval decides.`;
 }

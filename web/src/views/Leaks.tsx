@@ -1,7 +1,7 @@
 // Sites that kept growing, with the evidence: what `geiger leaks` says.
 import type { LeakSite, Leaks as Data } from "../data";
 import { callAt } from "../model/call";
-import { countsText, openText, sitesOf } from "../model/leaks";
+import { countsText, hiddenText, openText, sitesOf } from "../model/leaks";
 import { elided } from "../model/names";
 import {
   changeFigure,
@@ -82,16 +82,6 @@ function judgedText(leaks: Data): string {
     `The program freed most of its heap in its last ${duration(leaks.beforeEnd)}, so ${end} was live ` +
     `at the end. Judged before that, at ${duration(leaks.afterStart)}, with ${live} live:`
   );
-}
-
-/** What may be hidden, or why no site is a suspect. */
-function hiddenText(leaks: Data): string {
-  if (leaks.slowFreesFrom !== undefined) {
-    return `From ${duration(leaks.slowFreesFrom)} on the program freed most of its heap; earlier leaks may be hidden. geiger leaks --until TIME judges an earlier heap.`;
-  }
-  if (leaks.finding !== "undecided") return "";
-  if (leaks.undecided > 0) return "A longer run or a smaller --interval decides.";
-  return `No verdict: a site needs ${leaks.samplesNeeded} samples. A longer run or a smaller --interval decides.`;
 }
 
 export function Leaks(props: ViewProps) {

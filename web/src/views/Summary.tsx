@@ -20,9 +20,10 @@ import { intervalText } from "./Figure";
 import { Busy } from "./Kept";
 import { useSteps } from "./slices";
 
-function warningsOf({ facts, warnings }: PageData): string[] {
+function warningsOf({ fault, facts, warnings }: PageData): string[] {
   const loud = facts.filter((fact) => fact.tone === "warning");
   return [
+    ...(fault === undefined ? [] : [fault]),
     ...loud.map(({ name, value, remark }) =>
       [name && `${name}:`, value, remark && `(${remark})`].filter(Boolean).join(" "),
     ),

@@ -182,4 +182,9 @@ std::vector<Teardown> find_teardowns(const Recording& recording, std::uint32_t o
   return teardowns;
 }
 
+const Teardown* largest_of(const std::vector<Teardown>& teardowns) {
+  const auto largest = std::ranges::max_element(teardowns, {}, &Teardown::live);
+  return largest == teardowns.end() ? nullptr : &*largest;
+}
+
 }  // namespace geiger::profile

@@ -57,12 +57,16 @@ class Finder {
   }
 
   void add_segments() {
-    const std::uint64_t parts = processes_if([](const Process& process) {
-      return process.misses_beginning() || process.has_gap() ||
-             process.ending == Ending::kContinued;
-    });
-    add_if(Lacks::kAll, parts, "process lacks segments of its recording",
+    const auto lacks_later = [](const Process& process) {
+      return process.has_gap() || process.ending == Ending::kContinued;
+    };
+    add_if(Lacks::kAll, processes_if(lacks_later), "process lacks segments of its recording",
            "processes lack segments of their recordings");
+    const std::uint64_t beginnings = processes_if([&](const Process& process) {
+      return process.misses_beginning() && !lacks_later(process);
+    });
+    add_if(Lacks::kBeginning, beginnings, "process lacks the first segments of its recording",
+           "processes lack the first segments of their recordings");
   }
 
   void add_losses() {
@@ -95,7 +99,7 @@ class Finder {
 }  // namespace
 
 bool Gap::concerns(Kind kind, bool is_counted) const {
-  if (lacks == Lacks::kAll) return true;
+  if (lacks == Lacks::kAll || lacks == Lacks::kBeginning) return true;
   if (is_counted || is_of_mappings(kind)) return false;
   if (lacks == Lacks::kSamples) return true;
   Selection selection;

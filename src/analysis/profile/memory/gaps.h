@@ -15,15 +15,20 @@ namespace geiger::profile {
 
 struct Gap {
   enum class Lacks : std::uint8_t {
-    kAll,      ///< Samples, and bytes that were counted.
-    kSamples,  ///< Samples only: what is counted is whole.
-    kFates,    ///< How long some objects lived, or objects from before the recording.
+    kBeginning,  ///< All of its first part; what followed is whole.
+    kAll,        ///< Samples, and bytes that were counted.
+    kSamples,    ///< Samples only: what is counted is whole.
+    kFates,      ///< How long some objects lived, or objects from before the recording.
   };
   Lacks lacks = Lacks::kAll;
   std::string why;  ///< A clause: "3 samples were dropped".
 
   /// Whether figures of a kind suffer; `is_counted`: they are counted, not estimated.
   [[nodiscard]] bool concerns(Kind kind, bool is_counted) const;
+  /// Whether growth between the first sample and the last may have left no samples.
+  [[nodiscard]] bool hides_growth() const {
+    return lacks == Lacks::kAll || lacks == Lacks::kSamples;
+  }
 };
 
 /// Everything known to be missing, the gravest first; of each cause once.

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "analysis/present/format.h"
 #include "analysis/present/grid.h"
+#include "analysis/present/sentence.h"
 #include "analysis/present/text.h"
 #include "analysis/report/faults/faults.h"
 
@@ -37,8 +37,7 @@ std::string stacks_text(const FaultLine& line, const present::Style& style) {
 
 std::string fault_text(const FaultLine& line, const profile::Recording& recording,
                        const present::Style& style) {
-  std::string sentence = present::printable(line.sentence) + ".";
-  sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
+  std::string sentence = present::as_sentence(present::printable(line.sentence));
   if (line.times > 1) sentence += fmt::format(" {} times.", present::exact_count(line.times));
   if (recording.processes.size() > 1) {
     const profile::Process& process = recording.processes[recording.faults[line.index].process];

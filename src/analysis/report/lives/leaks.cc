@@ -8,6 +8,7 @@
 #include "analysis/profile/cut.h"
 #include "analysis/profile/frames/shown_path.h"
 #include "analysis/profile/lives/teardown.h"
+#include "analysis/profile/memory/gaps.h"
 #include "analysis/profile/totals.h"
 
 namespace geiger::report {
@@ -105,12 +106,11 @@ Judged judged_at(const Recording& recording, const GivenInstant& given) {
 Judged judged_before_teardown(const Recording& recording, const std::vector<Teardown>& teardowns) {
   Judged judged;
   const Nanoseconds start = profile::start_of(recording);
-  const Teardown* largest = nullptr;
   for (const Teardown& teardown : teardowns) {
     judged.until.push_back(teardown.is_found() ? teardown.from : kNever);
     judged.instant.processes += teardown.is_found();
-    if (largest == nullptr || teardown.live > largest->live) largest = &teardown;
   }
+  const Teardown* largest = profile::largest_of(teardowns);
   judged.instant.after_start = profile::duration_of(recording);
   if (largest == nullptr) return judged;
   for (const Teardown& teardown : teardowns) {
@@ -157,12 +157,20 @@ void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recordin
   if (is_growing) report.small = lines.line_of(*std::move(leaks.small));
 }
 
+std::string missing_samples(const Recording& recording) {
+  for (const profile::Gap& gap : profile::gaps_of(recording)) {
+    if (gap.hides_growth()) return gap.why;
+  }
+  return "";
+}
+
 LeaksReport report_of(const Recording& recording, const LeaksOptions& options,
                       const JudgedInstant& judged) {
   LeaksReport report;
   report.options = options;
   report.judged = judged;
   report.live = all_live(recording, options.search);
+  report.missing = missing_samples(recording);
   list(report, profile::find_leaks(recording, options.search), recording);
   return report;
 }
@@ -171,7 +179,8 @@ LeaksReport report_of(const Recording& recording, const LeaksOptions& options,
 
 LeakFinding LeaksReport::finding() const {
   if (suspects > 0) return LeakFinding::kSuspects;
-  const bool is_hidden = small.has_value() || judged.slow_frees_from.has_value();
+  const bool is_hidden =
+      small.has_value() || judged.slow_frees_from.has_value() || !missing.empty();
   if (undecided > 0 || tested == 0 || is_hidden) return LeakFinding::kUndecided;
   return LeakFinding::kClear;
 }

@@ -93,9 +93,11 @@ struct LeaksReport {
   std::vector<SuppressedLine> suppressed;
   /// Sites with fewer samples than that, as one, if they grow together.
   std::optional<LeakLine> small;
+  /// Why samples are missing, a clause: "3 samples were dropped"; empty: none are known to be.
+  std::string missing;
 
   /// Never kClear where a leak may be hidden: with undecided sites, sites that only grow
-  /// together, nothing tested, or a heap that was freed slowly.
+  /// together, nothing tested, missing samples, or a heap that was freed slowly.
   [[nodiscard]] LeakFinding finding() const;
 };
 

@@ -76,6 +76,7 @@ std::string to_json(const LeaksReport& report, const Recording& recording) {
   json.field("may_grow", report.may_grow);
   json.field("samples_needed", report.samples_needed);
   json.field("finding", name_of(report.finding()));
+  if (!report.missing.empty()) json.field("missing", report.missing);
   write_judged(json, report);
   json.key("sites").begin_array();
   for (const LeakLine& line : report.lines)

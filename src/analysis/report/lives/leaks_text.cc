@@ -302,6 +302,10 @@ std::string open_questions(const LeaksReport& report) {
         "--interval decides.\n",
         report.samples_needed);
   }
+  if (!report.missing.empty()) {
+    out += fmt::format("Undecided: samples are missing ({}), and a leak may be among them.\n",
+                       report.missing);
+  }
   if (report.judged.slow_frees_from) {
     const std::string from = present::duration(*report.judged.slow_frees_from);
     out += fmt::format(

@@ -227,6 +227,33 @@ TEST(LeaksReport, SlowFinalFreesLeaveItUndecided) {
   EXPECT_THAT(to_text(report, {}), HasSubstr("--until TIME judges an earlier heap"));
 }
 
+TEST(LeaksReport, MissingSamplesLeaveItUndecided) {
+  Recording recording = leaking_server();
+  for (profile::Sample& sample : recording.samples) sample.free_time = sample.time + 1;
+  EXPECT_EQ(leaks_report(recording, {}).finding(), LeakFinding::kClear);
+  const auto drop = [&](vocabulary::DropCause cause) {
+    recording.processes[0].drops[static_cast<std::size_t>(cause)] = 3;
+    return leaks_report(recording, {});
+  };
+  EXPECT_EQ(drop(vocabulary::DropCause::kUnseenFree).finding(), LeakFinding::kClear)
+      << "a missing free makes a suspect rather than hiding one";
+  const LeaksReport report = drop(vocabulary::DropCause::kTraceFull);
+  EXPECT_EQ(report.finding(), LeakFinding::kUndecided);
+  EXPECT_THAT(to_text(report, {}),
+              HasSubstr("Undecided: samples are missing (3 samples were dropped)"));
+  const auto json = nlohmann::json::parse(to_json(report, recording));
+  EXPECT_EQ(json["missing"], "3 samples were dropped");
+}
+
+TEST(LeaksReport, ADeletedBeginningHidesNoGrowth) {
+  Recording recording = leaking_server();
+  for (profile::Sample& sample : recording.samples) sample.free_time = sample.time + 1;
+  recording.processes[0].segments = {{.number = 3}, {.number = 4}};
+  EXPECT_EQ(leaks_report(recording, {}).finding(), LeakFinding::kClear);
+  recording.processes[0].segments[1].number = 5;
+  EXPECT_EQ(leaks_report(recording, {}).finding(), LeakFinding::kUndecided);
+}
+
 TEST(LeaksReport, ManySmallSitesThatGrowTogetherAreUndecided) {
   RecordingBuilder builder;
   const auto process = builder.process("/usr/bin/server", 1);

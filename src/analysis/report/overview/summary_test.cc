@@ -15,6 +15,7 @@ using profile::example::RecordingBuilder;
 using profile::example::small_server;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 std::string summary_text_of(const Recording& recording, const present::Style& style = {}) {
   SummaryOptions options;
@@ -191,6 +192,13 @@ TEST(Summary, SaysWhatWasLost) {
   EXPECT_THAT(text, HasSubstr("144 MiB + at most 1 MiB"));
   EXPECT_THAT(text, HasSubstr("2, the last bytes of 1 of them not counted"));
   EXPECT_THAT(text, HasSubstr("warning: a.geiger: offset 8192: \\x1b[31mbad"));
+}
+
+TEST(Summary, OpensWithWhatIsMissing) {
+  Recording recording = small_server();
+  recording.is_damaged = true;
+  EXPECT_THAT(summary_text_of(recording),
+              StartsWith("Incomplete (a file is damaged or truncated): "));
 }
 
 TEST(Summary, IsLoudOnlyAboutASelfCheckThatFails) {

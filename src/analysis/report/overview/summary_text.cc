@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <span>
 
 #include "analysis/present/extent.h"
@@ -9,6 +8,7 @@
 #include "analysis/present/grid.h"
 #include "analysis/present/heading.h"
 #include "analysis/present/names.h"
+#include "analysis/present/sentence.h"
 #include "analysis/present/text.h"
 #include "analysis/present/unnamed.h"
 #include "analysis/profile/labels.h"
@@ -229,15 +229,19 @@ std::string finding_lines(const SummaryReport& report, const present::Style& sty
                           present::wrap(sentence(finding), 0, style.width)) +
            "\n";
   };
-  if (!report.fault.empty()) out += warning_sentence(report.fault, style);
+  const auto gap = std::ranges::find(report.gaps, profile::Gap::Lacks::kAll, &profile::Gap::lacks);
+  if (gap != report.gaps.end()) {
+    out += warning_sentence(
+        fmt::format("Incomplete ({}): figures cover only the samples at hand.", gap->why), style);
+  }
+  if (!report.fault.empty()) out += warning_sentence(present::as_sentence(report.fault), style);
   if (report.mapped_finding) add(*report.mapped_finding);
   const bool says_something = report.finding.verdict != FindingVerdict::kNothing;
   if (says_something || !report.mapped_finding) add(report.finding);
   if (!report.leak.empty()) out += warning_sentence(report.leak, style);
   if (!report.leak_note.empty()) {
-    std::string note = present::printable(report.leak_note);
-    note[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(note[0])));
-    out += present::wrap(note.ends_with('.') ? note : note + ".", 0, style.width) + "\n";
+    const std::string note = present::as_sentence(present::printable(report.leak_note));
+    out += present::wrap(note, 0, style.width) + "\n";
   }
   return out + "\n";
 }
