@@ -1,10 +1,14 @@
 # Debian packages, by CPack: `cmake --workflow --preset deb`.
 #   geiger         the command, its manual, completion, guide, page template
 #   libgeiger0     what lives in programs: the preloaded runtime, the API
+#   geiger-malloc  geiger's own allocator, to be preloaded or linked
 #   libgeiger-dev  headers, find_package, pkg-config
 #   geiger-lttng   the LTTng-UST provider, which alone needs LTTng
 include(GNUInstallDirs)
 set(packages geiger libgeiger0 libgeiger-dev)
+if(TARGET geiger_malloc)
+  list(APPEND packages geiger-malloc)
+endif()
 if(TARGET geiger_lttng)
   list(APPEND packages geiger-lttng)
 endif()
@@ -66,16 +70,20 @@ foreach(package IN LISTS packages)
 endforeach()
 set(CPACK_DEBIAN_LIBGEIGER0_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBGEIGER-DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_GEIGER-MALLOC_PACKAGE_SECTION libs)
 # CPack puts the summary in front.
 set(CPACK_DEBIAN_GEIGER_DESCRIPTION "${what}")
 set(CPACK_DEBIAN_LIBGEIGER0_DESCRIPTION "${what}\n.\nThis is what is preloaded into programs, and the \
 library of those\nthat use the API. Without settings it sleeps until it is called.")
 set(CPACK_DEBIAN_LIBGEIGER-DEV_DESCRIPTION
     "${what}\n.\nThese are the headers, and the files for CMake and pkg-config.")
+set(CPACK_DEBIAN_GEIGER-MALLOC_DESCRIPTION
+    "${what}\n.\nThis is an experimental allocator that draws the samples itself:\n\
+geiger run --malloc=geiger, or linked as libgeiger-malloc.a.")
 set(CPACK_DEBIAN_GEIGER-LTTNG_DESCRIPTION
     "${what}\n.\nThis tells samples to LTTng sessions: geiger run --lttng.")
 set(CPACK_DEBIAN_GEIGER_PACKAGE_DEPENDS "libgeiger0 ${same_version}")
-set(CPACK_DEBIAN_GEIGER_PACKAGE_SUGGESTS "geiger-lttng, libgeiger-dev")
+set(CPACK_DEBIAN_GEIGER_PACKAGE_SUGGESTS "geiger-lttng, geiger-malloc, libgeiger-dev")
 set(CPACK_DEBIAN_LIBGEIGER-DEV_PACKAGE_DEPENDS "libgeiger0 ${same_version}")
 set(CPACK_DEBIAN_GEIGER-LTTNG_PACKAGE_DEPENDS "libgeiger0 ${same_version}")
 # The loader finds libgeiger.so.0 from now on.

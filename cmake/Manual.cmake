@@ -31,7 +31,7 @@ else()
     list(APPEND pages ${made}/man/geiger-${verb}.1.gz)
   endforeach()
   file(GLOB prose CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.scd)
-  set(further ${made}/man/geiger.5.gz ${made}/man/geiger.7.gz)
+  set(further ${made}/man/geiger.5.gz ${made}/man/geiger.7.gz ${made}/man/geiger-malloc.7.gz)
   add_custom_command(OUTPUT ${pages} ${further}
     COMMAND ${CMAKE_COMMAND} -D GEIGER=$<TARGET_FILE:geiger> "-DVERBS=${verbs}" -D SCDOC=${GEIGER_SCDOC}
             -D SOURCE=${PROJECT_SOURCE_DIR} -D VERSION=${PROJECT_VERSION} -D OUTPUT=${made}/man
@@ -42,5 +42,9 @@ else()
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES ${made}/man/geiger.5.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
   install(FILES ${made}/man/geiger.7.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
+  if(TARGET geiger_malloc)
+    install(FILES ${made}/man/geiger-malloc.7.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man7
+            COMPONENT geiger-malloc)
+  endif()
 endif()
 add_custom_target(geiger_manual ALL DEPENDS ${made_files})

@@ -20,7 +20,8 @@ set(GEIGER_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/geiger)
 install(EXPORT geiger_targets NAMESPACE geiger:: DESTINATION ${GEIGER_PACKAGE_DIR}
         COMPONENT libgeiger-dev)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/geiger-config.cmake.in
-  ${PROJECT_BINARY_DIR}/package/geiger-config.cmake INSTALL_DESTINATION ${GEIGER_PACKAGE_DIR})
+  ${PROJECT_BINARY_DIR}/package/geiger-config.cmake INSTALL_DESTINATION ${GEIGER_PACKAGE_DIR}
+  PATH_VARS CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/geiger-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/package/geiger-config.cmake

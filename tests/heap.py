@@ -132,6 +132,17 @@ class Programs(harness.ProcessTest):
         self.assertIn(b"libgeiger-malloc", summary.stdout)
 
 
+STATISTICS = """#include <malloc.h>
+#include <stdlib.h>
+int main(void) {
+  static void* kept[5000];
+  for (int i = 0; i < 5000; ++i) kept[i] = malloc(7000);
+  for (int i = 1000; i < 5000; ++i) free(kept[i]);
+  malloc_stats();
+  return 0;
+}"""
+
+
 class Promises(harness.ProcessTest):
     def numbers(self, scenario, preloads=(ALLOCATOR,), **env):
         """What a scenario of hosts/heap.cc says, by its words."""
@@ -157,6 +168,23 @@ class Promises(harness.ProcessTest):
 
     def test_children_of_a_fork_use_what_they_inherit(self):
         self.assertEqual(self.numbers("forks", HEAP_FORKS=str(FORKS)), {"children that failed": 0})
+
+    def test_statistics_are_exact(self):
+        """What malloc_stats() says, preloaded and linked, of a program's 5,000 calls."""
+        harness.require("cc")
+        archive = harness.BUILD / "lib" / "libgeiger-malloc.a"
+        for libraries, preloads in (([], [ALLOCATOR]), ([archive], [])):
+            with self.subTest(libraries=libraries), tempfile.TemporaryDirectory() as cwd:
+                built = harness.run_bare(["cc", "-x", "c", "-", "-x", "none", "-o", "program",
+                                          *libraries], data=STATISTICS.encode(), cwd=cwd)
+                self.assertEqual(built.status, 0, built.stderr[-500:])
+                ran = harness.run_bare([pathlib.Path(cwd, "program")], preloads, cwd=cwd)
+                self.assertEqual(ran.status, 0)
+                said = ran.stderr.decode()
+                self.assertIn("7168 bytes: 5000 blocks handed out, 1000 live\n", said)
+                census = re.search(r"(?m)^geiger-malloc: (\d+) bytes mapped:(.*)$", said)
+                mapped, uses = census.groups()
+                self.assertEqual(int(mapped), sum(map(int, re.findall(r"\d+", uses))))
 
     def test_a_second_free_of_a_large_block(self):
         code = ("import ctypes; c = ctypes.CDLL(None); c.malloc.restype = ctypes.c_void_p;"

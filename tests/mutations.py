@@ -44,7 +44,7 @@ def sampler(name, text, replacement, file="geiger/sampling/counter_sampler.inl",
 
 
 def skip_law(name, text, replacement):
-    return sampler(name, text, replacement, "geiger/sampling/skip_count.inl")
+    return sampler(name, text, replacement, "geiger/sampling/series.h")
 
 
 def bernoulli(name, text, replacement):
@@ -92,10 +92,10 @@ MUTATIONS = [
     skip_law("skips one too small (TCMalloc's floor - 1)",
              "return static_cast<std::uint64_t>(quotient);",
              "return quotient < 1 ? 0 : static_cast<std::uint64_t>(quotient) - 1;"),
-    skip_law("mean T instead of -1/log1p(-1/T)", "-natural_log(u) / lambda;",
-             "-natural_log(u) * (lambda > 1e300 ? 0 : 1 / -__builtin_expm1(-lambda));"),
+    skip_law("mean T instead of -1/log1p(-1/T)", "-log_reduced(reduce(u)) / lambda;",
+             "-log_reduced(reduce(u)) * (lambda > 1e300 ? 0 : 1 / -__builtin_expm1(-lambda));"),
     skip_law("T off by one per cent",
-             "-natural_log(u) / lambda;", "-natural_log(u) / lambda * 1.01;"),
+             "-log_reduced(reduce(u)) / lambda;", "-log_reduced(reduce(u)) / lambda * 1.01;"),
     skip_law("u may be 0", "((random_bits >> 11) + 1) * 0x1p-53;", "(random_bits >> 11) * 0x1p-53;"),
     skip_law("26 bits of randomness", "((random_bits >> 11) + 1) * 0x1p-53;",
              "((random_bits >> 38) + 1) * 0x1p-26;"),

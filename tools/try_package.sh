@@ -43,7 +43,8 @@ step "installed by apt, with nothing but what the packages ask for"
 # Nothing is fetched over the network but Debian's own packages; documents are kept.
 inside 'export DEBIAN_FRONTEND=noninteractive
   apt-get update -q >/dev/null
-  apt-get install -qy --no-install-recommends /packages/geiger_*.deb /packages/libgeiger0_*.deb >/dev/null 2>&1
+  apt-get install -qy --no-install-recommends /packages/geiger_*.deb /packages/libgeiger0_*.deb \
+    /packages/geiger-malloc_*.deb >/dev/null 2>&1
   dpkg -s geiger | grep "^Status: install ok installed"'
 
 step "a first profile"
@@ -52,6 +53,10 @@ inside 'cd /root && geiger summary perl.geiger'
 inside 'cd /root && geiger table perl.geiger --kind peak --top 3 --json' >"$work/table.json"
 grep -q '"report":"table"' "$work/table.json"
 inside 'cd /root && geiger doctor perl.geiger >/dev/null && geiger export pprof perl.geiger -o p.pb.gz && test -s p.pb.gz'
+
+step "its own allocator"
+inside 'cd /root && geiger run --malloc=geiger -o own.geiger -- perl -e "print 1"
+  zcat /usr/share/man/man7/geiger-malloc.7.gz | grep -q "^.TH" && test -s /usr/lib/*/libgeiger-malloc.a'
 
 step "manual and completion"
 inside 'for page in geiger.1 geiger-run.1 geiger-table.1 geiger-completion.1; do
@@ -67,6 +72,6 @@ inside 'export DEBIAN_FRONTEND=noninteractive
     && /root/api'
 
 step "gone without a trace"
-inside 'apt-get purge -qy geiger libgeiger0 libgeiger-dev >/dev/null 2>&1
+inside 'apt-get purge -qy geiger libgeiger0 geiger-malloc libgeiger-dev >/dev/null 2>&1
   left=$(find /usr /etc -path "*geiger*" -not -path "/usr/share/doc/*" | head); test -z "$left" || { echo "$left"; exit 1; }'
 echo "try_package: all well"

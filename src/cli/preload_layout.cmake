@@ -15,13 +15,14 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
     COMMENT "Linking the empty 32-bit library")
   # Debian calls the 32-bit directory lib32 on amd64 and lib/i386-linux-gnu on i386.
-  set(empty_in_libgeiger0 libgeiger-preload.so libgeiger-malloc.so)
+  set(empty_in_libgeiger0 libgeiger-preload.so)
+  set(empty_in_geiger-malloc libgeiger-malloc.so)
   set(empty_in_geiger-lttng)
   if(TARGET geiger_lttng)
     set(empty_in_geiger-lttng libgeiger-lttng.so)
   endif()
   foreach(token lib32 lib/i386-linux-gnu)
-    foreach(package libgeiger0 geiger-lttng)
+    foreach(package libgeiger0 geiger-malloc geiger-lttng)
       foreach(library IN LISTS empty_in_${package})
         set(placed ${GEIGER_PRELOAD_ROOT}/${token}/${library})
         add_custom_command(OUTPUT ${placed}
@@ -53,7 +54,10 @@ if(TARGET geiger_malloc)
   set_target_properties(geiger_malloc PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR})
   add_dependencies(geiger geiger_malloc)
   install(TARGETS geiger_malloc LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN}
-          COMPONENT libgeiger0)
+          COMPONENT geiger-malloc)
+  # Not among the exported targets: geiger-config.cmake works without this package.
+  install(TARGETS geiger_malloc_archive ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          COMPONENT geiger-malloc)
 endif()
 if(TARGET geiger_lttng)
   set_target_properties(geiger_lttng PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR})

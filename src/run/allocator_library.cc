@@ -183,7 +183,7 @@ base::Outcome<AllocatorLibrary> given_file(const std::string& wanted) {
 base::Outcome<AllocatorLibrary> own_allocator() {
   const std::string path = PreloadPath::allocator();
   if (const auto usable = check_file(path); !usable.has_value()) {
-    return base::Failure{usable.reason() + ": install geiger's libraries again"};
+    return base::Failure{usable.reason() + ": install it (Debian: geiger-malloc)"};
   }
   if (read_elf_facts(path, {kListen}).defined.empty()) {
     return base::Failure{path + " is of another version of geiger: install both from one"};

@@ -15,6 +15,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+
+/// Time stands still for the allocator, which gives memory back after a while: how much of it a run
+/// under callgrind does would depend on the machine's load.
+extern "C" int clock_gettime(clockid_t, timespec* time) noexcept {
+  *time = {1000, 0};
+  return 0;
+}
 
 namespace {
 

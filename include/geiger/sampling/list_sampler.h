@@ -67,7 +67,7 @@ struct SampledList {
   [[nodiscard]] constexpr std::uint64_t listed() const noexcept { return reserve + undecided(); }
 
   /// No block is on the list: the slow path must install() some before it decides.
-  [[nodiscard]] constexpr bool is_used_up() const noexcept { return listed() == 0; }
+  [[nodiscard]] constexpr bool is_used_up() const noexcept { return reserve == 0 && left <= 0; }
 
   /// K. Does not wrap: the product was taken off a K.
   [[nodiscard]] constexpr std::uint64_t skip_count() const noexcept {

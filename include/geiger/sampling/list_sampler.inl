@@ -6,9 +6,16 @@
 #include <type_traits>
 
 #include "geiger/sampling/list_sampler.h"
+#include "geiger/sampling/series.h"
 
 #ifndef GEIGER_SAMPLING_ASSERT
 #define GEIGER_SAMPLING_ASSERT(condition) static_cast<void>(0)
+#endif
+
+#if defined(__GNUC__)
+#define GEIGER_SAMPLING_FLATTEN [[gnu::flatten]]
+#else
+#define GEIGER_SAMPLING_FLATTEN
 #endif
 
 namespace geiger::sampling {
@@ -47,6 +54,8 @@ GEIGER_SAMPLING_INLINE void ListSampler::withdraw(SampledList& list,
   cut(list, list.skip_count(), present - leaving);
 }
 
+// All of it in one function: a third of what a sample costs inside of the allocator.
+GEIGER_SAMPLING_FLATTEN
 GEIGER_SAMPLING_INLINE Verdict ListSampler::decide(SampledList& list, std::uint64_t size) noexcept {
   GEIGER_SAMPLING_ASSERT(size <= list.block_size || list.block_size == 0);
   const std::uint64_t blocks = list.listed();
@@ -82,7 +91,7 @@ GEIGER_SAMPLING_INLINE void ListSampler::reseed(SampledList* lists, std::size_t 
 // The largest count for "never": lists are not cut before 2^64 bytes of a class.
 GEIGER_SAMPLING_INLINE std::uint64_t ListSampler::draw() noexcept {
   if (interval_ == 0) return std::numeric_limits<std::uint64_t>::max();
-  return skip_count_of(generator_.next(), lambda_);
+  return logarithm::skip_count(generator_.next(), lambda_);
 }
 
 GEIGER_SAMPLING_INLINE void ListSampler::redraw(SampledList* lists, std::size_t count) noexcept {

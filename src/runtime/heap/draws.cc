@@ -65,10 +65,8 @@ void reseed_child(std::uint64_t number_of_child) {
   wanted.seed.store(seed_of(~number_of_child) | 1, std::memory_order_relaxed);
 }
 
-Draw decide_directly(Heap& heap, std::size_t size) {
-  const std::uint64_t interval = heap.sampler.interval();
-  if (interval == 0) return {{}, 0};
-  return {heap.direct.decide(size), interval};
+sampling::Verdict decide_directly(Heap& heap, std::size_t size) {
+  return heap.sampler.interval() != 0 ? heap.direct.decide(size) : sampling::Verdict{};
 }
 
 void listen(const Listener* listener, std::uint64_t interval, std::uint64_t seed) {

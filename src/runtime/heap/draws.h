@@ -3,7 +3,7 @@
 
 #include "runtime/heap/heap.h"
 #include "runtime/heap/listener.h"
-#include "runtime/heap/samples.h"
+#include "sampling/counter_sampler.h"
 
 namespace geiger::heap {
 
@@ -36,14 +36,8 @@ void draw_afresh(Heap& heap);
 /// At the fork, by its only thread: another seed for all heaps.
 void reseed_child(std::uint64_t number_of_child);
 
-/// Hands out the next block of a list, which is not used up, and decides about it.
-inline Draw decide(Heap& heap, List& list, std::size_t size) {
-  const std::uint64_t interval = heap.sampler.interval();
-  return {heap.sampler.decide(list, size), interval};
-}
-
 /// Decides about an object that is not taken from a list.
-Draw decide_directly(Heap& heap, std::size_t size);
+sampling::Verdict decide_directly(Heap& heap, std::size_t size);
 
 /// Null: draws are dropped.
 inline const Listener* current_listener() {

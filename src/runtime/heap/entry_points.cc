@@ -8,6 +8,7 @@
 #include "base/attributes.h"
 #include "runtime/heap/fast_paths.h"
 #include "runtime/heap/listener.h"
+#include "runtime/heap/statistics.h"
 #include "runtime/heap/threads.h"
 
 #define GEIGER_EXPORT extern "C" [[gnu::visibility("default")]]
@@ -94,6 +95,9 @@ GEIGER_EXPORT std::size_t malloc_usable_size(void* pointer) {
 
 /// All free memory goes back, whatever is asked to stay.
 GEIGER_EXPORT int malloc_trim(std::size_t) { return trim() ? 1 : 0; }
+
+/// Glibc's prints its arenas; these are exact counts by block size.
+GEIGER_EXPORT void malloc_stats() { write_statistics(); }
 
 /// listener.h, for other libraries, which ask for it by its name.
 GEIGER_EXPORT void geiger_heap_listen_v1(const Listener* listener, std::uint64_t interval,

@@ -29,6 +29,11 @@ inline constexpr auto kListOffsets = [] {
   return offsets;
 }();
 
+/// Where in a heap the list for a small request is.
+GEIGER_FAST_PATH std::size_t list_offset(std::size_t size) {
+  return kListOffsets[(size + kSmallestBlock - 1) / kSmallestBlock];
+}
+
 GEIGER_FAST_PATH void* pop(List& list) {
   auto* const block = static_cast<Block*>(list.head);
   list.head = block->next;
@@ -38,7 +43,7 @@ GEIGER_FAST_PATH void* pop(List& list) {
 GEIGER_FAST_PATH void* allocate(std::size_t size) {
   if (size > kLargestSmall) [[unlikely]]
     return allocate_slow(size);
-  List& list = this_heap->list_at(kListOffsets[(size + kSmallestBlock - 1) / kSmallestBlock]);
+  List& list = this_heap->list_at(list_offset(size));
   if (!list.take()) [[unlikely]]
     return allocate_slow(size);
   return pop(list);

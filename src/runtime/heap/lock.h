@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/attributes.h"
 #include "base/raw_syscall.h"
 
 namespace geiger::heap {
@@ -21,27 +22,12 @@ class Lock {
  public:
   void lock() {
     std::uint32_t seen = kFree;
-    if (state_.compare_exchange_strong(seen, own(), std::memory_order_acquire)) [[likely]]
-      return;
-    for (;;) {
-      if (seen == kFree) {
-        // Others may wait too: whoever frees it next has to wake them.
-        if (state_.compare_exchange_weak(seen, own() | kAwaited, std::memory_order_acquire)) return;
-        continue;
-      }
-      const std::uint32_t awaited = seen | kAwaited;
-      if (seen != awaited &&
-          !state_.compare_exchange_weak(seen, awaited, std::memory_order_relaxed)) {
-        continue;
-      }
-      base::raw_syscall(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAIT_PRIVATE, awaited);
-      seen = state_.load(std::memory_order_relaxed);
-    }
+    if (!state_.compare_exchange_strong(seen, own(), std::memory_order_acquire)) [[unlikely]]
+      lock_slow(seen);
   }
   void unlock() {
-    if ((state_.exchange(kFree, std::memory_order_release) & kAwaited) != 0) {
-      base::raw_syscall(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAKE_PRIVATE, 1);
-    }
+    if ((state_.exchange(kFree, std::memory_order_release) & kAwaited) != 0) [[unlikely]]
+      wake_one();
   }
   /// Whether the caller holds it: what it interrupted does.
   [[nodiscard]] bool is_own() const {
@@ -58,6 +44,26 @@ class Lock {
   /// only.
   static std::uint32_t own() {
     return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer()));
+  }
+
+  GEIGER_SLOW_PATH void lock_slow(std::uint32_t seen) {
+    for (;;) {
+      if (seen == kFree) {
+        // Others may wait too: whoever frees it next has to wake them.
+        if (state_.compare_exchange_weak(seen, own() | kAwaited, std::memory_order_acquire)) return;
+        continue;
+      }
+      const std::uint32_t awaited = seen | kAwaited;
+      if (seen != awaited &&
+          !state_.compare_exchange_weak(seen, awaited, std::memory_order_relaxed)) {
+        continue;
+      }
+      base::raw_syscall(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAIT_PRIVATE, awaited);
+      seen = state_.load(std::memory_order_relaxed);
+    }
+  }
+  GEIGER_SLOW_PATH void wake_one() {
+    base::raw_syscall(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAKE_PRIVATE, 1);
   }
 
   std::atomic<std::uint32_t> state_{kFree};

@@ -3,10 +3,13 @@
 #include <bit>
 #include <cstddef>
 #include <new>
+#include <utility>
 
 #include "base/check.h"
 #include "runtime/heap/draws.h"
+#include "runtime/heap/fast_paths.h"
 #include "runtime/heap/segments.h"
+#include "runtime/heap/system.h"
 #include "vocabulary/heap_layout.h"
 
 namespace geiger::heap {
@@ -133,7 +136,10 @@ std::byte* take_leaf_memory(unsigned size_class) {
   return page != nullptr ? slot_of(page) : nullptr;
 }
 
-void give_leaf_memory(Leaf& leaf) {
+/// Of a leaf without samples.
+GEIGER_SLOW_PATH void give_leaf(Leaf& leaf) {
+  remove(leaves.with_room[leaf.size_class], leaf);
+  leaf.block_bytes = 0;
   Page& page = *page_of(&leaf.entries);
   const auto offset = reinterpret_cast<std::byte*>(&leaf) - slot_of(&page);
   if (page.bytes_of_leaf == kSystemPage) {
@@ -146,7 +152,7 @@ void give_leaf_memory(Leaf& leaf) {
   segments.give_slots(page);
 }
 
-Leaf* new_leaf(unsigned size_class) {
+GEIGER_SLOW_PATH Leaf* new_leaf(unsigned size_class) {
   std::byte* const memory = take_leaf_memory(size_class);
   if (memory == nullptr) return nullptr;
   auto* const leaf = new (memory) Leaf{};
@@ -161,19 +167,20 @@ Leaf* new_leaf(unsigned size_class) {
   return leaf;
 }
 
-Leaf& leaf_of(const void* pointer) {
+Leaf& leaf_of(const Page& page, const void* pointer) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  return *reinterpret_cast<Leaf*>(address & ~(page_of(pointer)->bytes_of_leaf - 1));  // NOLINT
+  return *reinterpret_cast<Leaf*>(address & ~(page.bytes_of_leaf - 1));  // NOLINT
 }
 
 /// The entry of the block at `pointer`; null if none begins there, or if it is free.
 Entry* entry_of(Leaf& leaf, const void* pointer) {
-  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(pointer) -
-                                               reinterpret_cast<std::byte*>(&leaf));
+  const auto offset = static_cast<std::uint32_t>(static_cast<const std::byte*>(pointer) -
+                                                 reinterpret_cast<std::byte*>(&leaf));
   if (leaf.block_bytes == 0 || offset < leaf.first_block) return nullptr;
-  const std::size_t index = (offset - leaf.first_block) / leaf.block_bytes;
-  Entry& entry = leaf.entries[index];
-  return leaf.block(index) == pointer && entry.proxy != nullptr ? &entry : nullptr;
+  const std::uint32_t of_blocks = offset - leaf.first_block;
+  if (of_blocks % leaf.block_bytes != 0) return nullptr;
+  Entry& entry = leaf.entries[of_blocks / leaf.block_bytes];
+  return entry.proxy != nullptr ? &entry : nullptr;
 }
 
 struct Taken {
@@ -195,22 +202,14 @@ Taken take_block(unsigned size_class, void* proxy) {
   return {leaf->block(index), &entry};
 }
 
-Taken take_moved(unsigned size_class, void* proxy) {
-  const AmongSamples among;
-  return take_block(size_class, proxy);
-}
-
 /// Under the lock.
-void give_block(Leaf& leaf, Entry& entry) {
+inline void give_block(Leaf& leaf, Entry& entry) {
   Leaf*& first = leaves.with_room[leaf.size_class];
   if (leaf.first_free == Leaf::kNone) push(first, leaf);
   entry = {nullptr, leaf.first_free};
   leaf.first_free = static_cast<std::uint32_t>(&entry - leaf.entries);
   // The only leaf of its class with room stays: the next sample would need it.
-  if (--leaf.used != 0 || (first == &leaf && leaf.next == nullptr)) return;
-  remove(first, leaf);
-  leaf.block_bytes = 0;
-  give_leaf_memory(leaf);
+  if (--leaf.used == 0 && (first != &leaf || leaf.next != nullptr)) give_leaf(leaf);
 }
 
 // --- samples in place ---
@@ -238,53 +237,44 @@ SampleInPlace* attach(Page& page, const void* pointer, std::uint64_t number) {
   return sample;
 }
 
-bool should_move(const Page& page, std::uint64_t interval) {
-  const std::uintptr_t owner = page.owner.load(std::memory_order_relaxed);
-  if (page.heap == nullptr || owner == kMedium) return false;
-  return 16 * block_size(page.size_class) <= interval;
+/// Where the number of a sample is kept that the listener gives it; null: no memory.
+[[gnu::noinline]] std::uint64_t* keep_in_place(Page& page, Sample& sample) {
+  SampleInPlace* const record = attach(page, sample.address, 0);
+  return record != nullptr ? &record->number : nullptr;
 }
 
-std::uint64_t tell(const Listener& listener, void* address, std::size_t usable, std::size_t size,
-                   std::size_t alignment, const Draw& draw) {
-  const Sample sample{address,
-                      size,
-                      usable,
-                      alignment,
-                      draw.interval,
-                      draw.verdict.offset,
-                      draw.verdict.kind == sampling::Verdict::Kind::kCertain};
-  return listener.sampled(&sample);
+/// As keep_in_place(), with a new address.
+std::uint64_t* move(const Page& page, Sample& sample) {
+  const AmongSamples among;
+  const Taken taken = take_block(page.size_class, sample.address);
+  if (taken.block == nullptr) return nullptr;
+  sample.address = taken.block;
+  return &taken.entry->number;
 }
 
 }  // namespace
 
-void* place(void* block, std::size_t size, std::size_t alignment, const Draw& draw) {
+void* place(Sample& sample) {
   const Listener* const listener = current_listener();
-  if (listener == nullptr) return block;
-  if (is_among_samples) {
+  if (listener == nullptr) return sample.address;
+  std::uint64_t* number = nullptr;
+  if (!is_among_samples) [[likely]] {
+    const bool moves = sample.usable <= kLargestSmall && 16 * sample.usable <= sample.interval;
+    Page& page = *page_of(sample.address);
+    number = moves ? move(page, sample) : keep_in_place(*first_slot(&page), sample);
+  }
+  if (number != nullptr) {
+    *number = listener->sampled(&sample);
+  } else {
     lost.fetch_add(1, std::memory_order_relaxed);
-    return block;
   }
-  Page& page = *first_slot(page_of(block));
-  const std::size_t usable = page.heap != nullptr ? block_size(page.size_class) : page.bytes;
-  if (should_move(page, draw.interval)) {
-    const Taken taken = take_moved(page.size_class, block);
-    if (taken.block != nullptr) {
-      taken.entry->number = tell(*listener, taken.block, usable, size, alignment, draw);
-      return taken.block;
-    }
-  } else if (SampleInPlace* const sample = attach(page, block, 0)) {
-    sample->number = tell(*listener, block, usable, size, alignment, draw);
-    return block;
-  }
-  lost.fetch_add(1, std::memory_order_relaxed);
-  return block;
+  return sample.address;
 }
 
-void* end_moved(void* pointer) {
-  Leaf& leaf = leaf_of(pointer);
+void* end_moved(const Page& page, void* pointer) {
+  Leaf& leaf = leaf_of(page, pointer);
   Entry* const entry = entry_of(leaf, pointer);
-  if (entry == nullptr) return nullptr;
+  if (entry == nullptr) system::refuse("free()", pointer);
   tell_end({true, entry->number}, pointer);
   void* const proxy = entry->proxy;
   const AmongSamples among;
@@ -292,9 +282,18 @@ void* end_moved(void* pointer) {
   return proxy;
 }
 
-void* proxy_of(const void* pointer) { return entry_of(leaf_of(pointer), pointer)->proxy; }
+void release_moved(const Page& page, void* pointer) {
+  release(end_moved(page, pointer));
+  release_what_came_later();
+}
 
-std::size_t moved_usable_size(const void* pointer) { return leaf_of(pointer).block_bytes; }
+void* proxy_of(const Page& page, const void* pointer) {
+  return entry_of(leaf_of(page, pointer), pointer)->proxy;
+}
+
+std::size_t moved_usable_size(const Page& page, const void* pointer) {
+  return leaf_of(page, pointer).block_bytes;
+}
 
 Detached detach(Page& page, const void* pointer) {
   const AmongSamples among;
@@ -308,7 +307,7 @@ Detached detach(Page& page, const void* pointer) {
       page.sampled.store(sample->next, std::memory_order_relaxed);
     }
     const Detached result{true, sample->number};
-    Leaf& leaf = leaf_of(sample);
+    Leaf& leaf = leaf_of(*page_of(sample), sample);
     give_block(leaf, *entry_of(leaf, sample));
     mark(page);
     return result;
@@ -333,6 +332,11 @@ void free_later(void* pointer) {
   while (!freed_later.compare_exchange_weak(block->next, block, std::memory_order_release,
                                             std::memory_order_relaxed)) {
   }
+}
+
+void release_what_came_later_slow() {
+  Block* block = freed_later.exchange(nullptr, std::memory_order_acquire);
+  while (block != nullptr) release(std::exchange(block, block->next));
 }
 
 std::uint64_t lost_samples() { return lost.load(std::memory_order_relaxed); }

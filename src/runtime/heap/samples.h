@@ -14,9 +14,9 @@
 #include <cstdint>
 
 #include "runtime/heap/heap.h"
+#include "runtime/heap/listener.h"
 #include "runtime/heap/lock.h"
 #include "runtime/heap/page.h"
-#include "sampling/counter_sampler.h"
 
 namespace geiger::heap {
 
@@ -27,26 +27,19 @@ struct SampleInPlace {
   std::uint64_t number;  ///< The listener's.
 };
 
-/// What a heap decided about a request, with T of the draw.
-struct Draw {
-  sampling::Verdict verdict;
-  std::uint64_t interval;
+/// Makes the object at sample.address a sample, if there is a listener, and returns where the
+/// program gets it, which becomes the address. Its contents stay where they were. Requires that no
+/// lock is held and the heap is consistent.
+void* place(Sample& sample);
 
-  [[nodiscard]] bool is_sample() const {
-    return verdict.kind != sampling::Verdict::Kind::kNotSampled;
-  }
-};
-
-/// Makes the object at `block` a sample, if there is a listener, and returns where the program
-/// gets it. Its contents stay at `block`. Requires that no lock is held and the heap is consistent.
-void* place(void* block, std::size_t size, std::size_t alignment, const Draw& draw);
-
-/// For an object on a page of samples: tells the listener that it ends, and returns its proxy,
-/// which the caller frees. Null if there is no live object.
-void* end_moved(void* pointer);
+/// For an object on a page of samples: tells the listener that it ends, and returns its proxy.
+/// Refuses an address where none is live.
+void* end_moved(const Page& page, void* pointer);
+/// Frees such an object, and its proxy.
+void release_moved(const Page& page, void* pointer);
 /// Requires a live object on a page of samples.
-void* proxy_of(const void* pointer);
-std::size_t moved_usable_size(const void* pointer);
+void* proxy_of(const Page& page, const void* pointer);
+std::size_t moved_usable_size(const Page& page, const void* pointer);
 
 /// An in-place sample that was taken from its page, perhaps for a while.
 struct Detached {
@@ -96,11 +89,10 @@ class AmongSamples {
 /// Keeps a block that a handler may not free now.
 void free_later(void* pointer);
 extern constinit std::atomic<Block*> freed_later;
-/// What was kept so far, a list; null: nothing.
-inline Block* take_freed_later() {
-  if (freed_later.load(std::memory_order_relaxed) == nullptr) [[likely]]
-    return nullptr;
-  return freed_later.exchange(nullptr, std::memory_order_acquire);
+GEIGER_SLOW_PATH void release_what_came_later_slow();
+inline void release_what_came_later() {
+  if (freed_later.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    release_what_came_later_slow();
 }
 
 }  // namespace geiger::heap

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "base/check.h"
 #include "runtime/heap/census.h"
@@ -43,22 +42,34 @@ bool should_borrow(Heap& heap, unsigned size_class) {
 
 void* allocate_from(Heap& heap, unsigned size_class, std::size_t size, std::size_t alignment);
 
-bool refill_or_trim(Heap& heap, unsigned size_class) {
-  return refill(heap, size_class) || (trim() && refill(heap, size_class));
+inline bool refill_list(Heap& heap, unsigned size_class) {
+  const Busy busy(heap);
+  if (!refill(heap, size_class) && !(trim() && refill(heap, size_class))) return false;
+  keep_up(heap);  // Before a decision, but no draw decides when a list is used up.
+  return true;
+}
+
+/// As a sample, if `verdict` says so; else where it is.
+inline void* place_if_drawn(Sample sample, sampling::Verdict verdict) {
+  if (verdict.kind == sampling::Verdict::Kind::kNotSampled) return sample.address;
+  sample.offset = verdict.offset;
+  sample.is_certain = verdict.kind == sampling::Verdict::Kind::kCertain;
+  return place(sample);
 }
 
 /// The next block of a list, which the sampler has something to say about.
 [[gnu::noinline]] void* allocate_decided(Heap& heap, List& list, std::size_t size,
                                          std::size_t alignment) {
-  Draw draw{};
+  const std::uint64_t interval = heap.sampler.interval();
+  sampling::Verdict verdict;
   void* block = nullptr;
   {
     const Busy busy(heap);
-    draw = decide(heap, list, size);
+    verdict = heap.sampler.decide(list, size);
     block = pop(list);
     keep_up(heap);
   }
-  return draw.is_sample() ? place(block, size, alignment, draw) : block;
+  return place_if_drawn({block, size, list.block_size, alignment, interval, 0, false}, verdict);
 }
 
 /// Opens the list of a class, or serves the request from another one.
@@ -72,26 +83,40 @@ bool refill_or_trim(Heap& heap, unsigned size_class) {
 }
 
 /// From the list of the class, whatever it contains.
-void* allocate_from(Heap& heap, unsigned size_class, std::size_t size, std::size_t alignment) {
+inline void* allocate_from(Heap& heap, unsigned size_class, std::size_t size,
+                           std::size_t alignment) {
   List& list = heap.lists[size_class];
   if (list.block_size == 0) [[unlikely]]
     return allocate_first(heap, size_class, size, alignment);
-  if (list.is_used_up()) {
-    const Busy busy(heap);
-    if (!refill_or_trim(heap, size_class)) return out_of_memory();
-    keep_up(heap);  // Before a decision, but no draw decides when a list is used up.
-  }
+  if (list.is_used_up() && !refill_list(heap, size_class)) return out_of_memory();
   if (list.take()) return pop(list);
   return allocate_decided(heap, list, size, alignment);
+}
+
+bool is_large(const Page& page) {
+  const std::uintptr_t owner = page.owner.load(std::memory_order_relaxed);
+  return owner == kLarge || owner == kHuge;
+}
+
+bool is_of_samples(const Page& page) {
+  return page.owner.load(std::memory_order_relaxed) == kSamplesOnly;
+}
+
+std::size_t usable_in(Page& page, const void* pointer) {
+  if (is_large(page)) return large_bytes(page);
+  if (is_of_samples(page)) return moved_usable_size(page, pointer);
+  return block_size(first_slot(&page)->size_class);
 }
 
 /// Tries an object that is not from a list. What it contains stays where it was.
 void* try_directly(void* block, std::size_t size, std::size_t alignment) {
   Heap* const heap = own_heap();
   if (heap == nullptr) return block;
-  const Draw draw = decide_directly(*heap, size);
+  const std::uint64_t interval = heap->sampler.interval();
+  const sampling::Verdict verdict = decide_directly(*heap, size);
   keep_up(*heap);
-  return draw.is_sample() ? place(block, size, alignment, draw) : block;
+  const std::size_t usable = usable_in(*page_of(block), block);
+  return place_if_drawn({block, size, usable, alignment, interval, 0, false}, verdict);
 }
 
 LargeBlock large_or_error(std::size_t size, std::size_t alignment) {
@@ -108,26 +133,11 @@ void* large_block(std::size_t size, std::size_t alignment) {
 }
 
 /// The page of a live block; refuses addresses that are not one, as far as that can be seen.
-Page& live_page(const void* pointer, const char* function) {
+inline Page& live_page(const void* pointer, const char* function) {
   if (!segments.has_header(pointer)) system::refuse(function, pointer);
   Page* const page = page_of(pointer);
   if (page->owner.load(std::memory_order_relaxed) == kNobody) system::refuse(function, pointer);
   return *page;
-}
-
-bool is_large(const Page& page) {
-  const std::uintptr_t owner = page.owner.load(std::memory_order_relaxed);
-  return owner == kLarge || owner == kHuge;
-}
-
-bool is_of_samples(const Page& page) {
-  return page.owner.load(std::memory_order_relaxed) == kSamplesOnly;
-}
-
-std::size_t usable_in(Page& page, const void* pointer) {
-  if (is_large(page)) return large_bytes(page);
-  if (is_of_samples(page)) return moved_usable_size(pointer);
-  return block_size(first_slot(&page)->size_class);
 }
 
 /// Whether a block of a page starts there.
@@ -139,14 +149,8 @@ bool is_block(Page& page, const void* pointer) {
   return offset % size == 0 && offset / size < page.capacity;
 }
 
-/// Of an object that the fast path does not free.
-void release_now(void* pointer) {
-  Page& page = live_page(pointer, "free()");
-  if (is_of_samples(page)) {
-    void* const proxy = end_moved(pointer);
-    if (proxy == nullptr) system::refuse("free()", pointer);
-    return release(proxy);
-  }
+/// Of an object that the fast path does not free, on a page without moved samples.
+void release_at(Page& page, void* pointer) {
   Page& first = *first_slot(&page);
   if (!is_large(first) && !is_block(first, pointer)) system::refuse("free()", pointer);
   end_in_place(first, pointer);
@@ -160,10 +164,19 @@ void release_now(void* pointer) {
 
 void* allocate_slow(std::size_t size) {
   check_heap();
-  if (size > kLargestMedium) return large_block(size, 0);
+  unsigned size_class = 0;
+  if (size <= kLargestSmall) {
+    const std::size_t offset = list_offset(size);
+    List& list = this_heap->list_at(offset);
+    if (list.reserve != 0) return allocate_decided(*this_heap, list, size, 0);
+    size_class = static_cast<unsigned>(offset / sizeof(List));
+  } else {
+    if (size > kLargestMedium) return large_block(size, 0);
+    size_class = class_of(size);
+  }
   Heap* const heap = own_heap();
   if (heap == nullptr) return out_of_memory();
-  return allocate_from(*heap, class_of(size), size, 0);
+  return allocate_from(*heap, size_class, size, 0);
 }
 
 void* allocate_aligned(std::size_t size, std::size_t alignment) {
@@ -194,11 +207,12 @@ std::size_t usable_size(void* pointer) {
 void release_slow(void* pointer) {
   check_heap();
   if (is_among_samples) return free_later(pointer);
-  release_now(pointer);
-  for (Block* block = take_freed_later(); block != nullptr;) {
-    release_now(std::exchange(block, block->next));
-  }
+  Page& page = live_page(pointer, "free()");
+  if (is_of_samples(page)) return release_moved(page, pointer);
+  release_at(page, pointer);
+  release_what_came_later();
 }
+
 namespace {
 
 /// Where the object is, or with the pages of a huge one moved. A sample goes back to its proxy,
@@ -207,8 +221,8 @@ void* resize(Page& page, void* pointer, std::size_t size, std::size_t usable) {
   if (is_large(page)) return resize_large(page, pointer, size);
   if (size > usable || size <= usable / 2) return nullptr;
   if (!is_of_samples(page)) return pointer;
-  void* const proxy = memcpy(proxy_of(pointer), pointer, usable);
-  end_moved(pointer);
+  void* const proxy = memcpy(proxy_of(page, pointer), pointer, usable);
+  end_moved(page, pointer);
   return proxy;
 }
 
