@@ -54,8 +54,7 @@ class HttpSink final : public Sink {
 base::Outcome<void> check_url(const std::string& url) {
   const bool is_http = url.starts_with("https://") || url.starts_with("http://");
   if (!is_http) {
-    return base::Failure{url + ": https://HOST/PATH of a collector, or a store is expected (" +
-                         kStoreForms + ")"};
+    return base::Failure{url + ": a store (" + kStoreForms + ") or https://HOST/PATH is expected"};
   }
   const auto parsed = http::parse_url(url);
   if (!parsed.has_value()) return parsed.failure();
