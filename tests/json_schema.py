@@ -33,6 +33,7 @@ PROGRAM = ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 300) for 1..20000; fork an
 OPEN = {"measure"}  # Definitions that others extend.
 OF_A_FLEET = [
     (["list"], "fleet-list"), (["doctor"], "fleet-doctor"), (["symbolize"], "fleet-symbolize"),
+    (["maintain"], "fleet-maintain"),
     (["top"], "table"), (["top", "1", "--label", "zone=2", "--by", "host"], "table"),
     (["diff", "1", "2"], "diff"), (["diff", "1", "2", "--match", "zone", "--all"], "diff"),
     (["check", "2", "--max-bytes", "1TiB"], "check"), (["series"], "fleet-series"),

@@ -17,7 +17,7 @@ build='g++ cmake ninja-build binutils pkg-config libcli11-dev libfmt-dev libboos
   liblttng-ust-dev scdoc libzydis-dev libcurl4-openssl-dev'
 test='python3 python3-jsonschema libgtest-dev libgmock-dev nlohmann-json3-dev procps util-linux
   gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler strace valgrind gdb clang
-  git perl golang-go sqlite3 postgresql redis-server redis-tools nginx-light libjemalloc2 libjemalloc-dev
+  git perl golang-go sqlite3 postgresql redis-server redis-tools nginx-light clickhouse-server libjemalloc2 libjemalloc-dev
   libtcmalloc-minimal4 libgoogle-perftools-dev google-perftools libmimalloc2.0 heaptrack
   libeatmydata1 faketime bpftrace linux-perf lttng-tools babeltrace2 tmux mandoc zsh fish nodejs
   npm chromium qemu-user libbenchmark-dev python3-prometheus-client debootstrap

@@ -11,17 +11,25 @@
 #include "cli/options/input.h"
 #include "cli/options/origin_options.h"
 #include "cli/options/parsed_option.h"
-#include "fleet/push/sink.h"
+#include "fleet/store/open_store.h"
 #include "query/dates.h"
 #include "terminal/progress.h"
 
 namespace geiger::cli {
 
-void add_store_options(CLI::App& verb, FleetOptions& options) {
+void add_store_location(CLI::App& verb, FleetOptions& options) {
   verb.add_option(
           "--store", options.store,
-          "Store: a file, as a path or file://PATH\n(default: the environment's GEIGER_STORE)")
+          fmt::format("Store: {}\n(default: the environment's GEIGER_STORE)", fleet::kStoreForms))
       ->type_name("URL");
+  verb.add_option("--token-file", options.token_file,
+                  "File with the password of the database's user\n"
+                  "(default: the environment's GEIGER_TOKEN_FILE)")
+      ->type_name("FILE");
+}
+
+void add_store_options(CLI::App& verb, FleetOptions& options) {
+  add_store_location(verb, options);
   add_report_options(verb, options.level, options.is_json);
 }
 
@@ -45,14 +53,18 @@ void add_fleet_kind_option(CLI::App& verb, FleetOptions& options) {
              [&options](profile::Kind kind) { options.kind = kind; });
 }
 
-base::Outcome<std::unique_ptr<fleet::Store>> open_store(const FleetOptions& options) {
+base::Outcome<std::string> store_url(const FleetOptions& options) {
   std::string url = options.store;
   const char* const from_environment = std::getenv("GEIGER_STORE");
   if (url.empty() && from_environment != nullptr) url = from_environment;
-  if (url.empty()) return usage_failure("no store given: use --store FILE, or set GEIGER_STORE");
-  const auto path = fleet::path_of_url(url);
-  if (!path) return usage_failure(url + ": only files are stores (a path, or file://PATH)");
-  auto store = fleet::open_sqlite(*path, false);
+  if (url.empty()) return usage_failure("no store given: use --store URL, or set GEIGER_STORE");
+  return url;
+}
+
+base::Outcome<std::unique_ptr<fleet::Store>> open_store(const FleetOptions& options) {
+  const auto url = store_url(options);
+  if (!url.has_value()) return url.failure();
+  auto store = fleet::open_store(url.value(), {options.token_file});
   if (!store.has_value()) return store;
   store.value()->watch([] {
     const auto progress = std::make_shared<terminal::Progress>("asking the store");

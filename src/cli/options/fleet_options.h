@@ -20,7 +20,7 @@ namespace geiger::cli {
 
 /// As typed; empty: not given.
 struct FleetOptions {
-  std::string store;
+  std::string store, token_file;
   std::string service, host, from, to;
   std::vector<std::string> labels;  ///< "zone=b"
   profile::Kind kind = profile::Kind::kAllocated;
@@ -29,14 +29,18 @@ struct FleetOptions {
   query::FrameOptions frames;
 };
 
-/// --store, --ci, --json.
+/// --store, --token-file.
+void add_store_location(CLI::App& verb, FleetOptions& options);
+/// These, --ci and --json.
 void add_store_options(CLI::App& verb, FleetOptions& options);
 /// The options that choose windows: --service, --host, --label, --from, --to.
 void add_part_options(CLI::App& verb, FleetOptions& options);
 /// --kind allocated|live.
 void add_fleet_kind_option(CLI::App& verb, FleetOptions& options);
 
-/// The store that is named, or that GEIGER_STORE names.
+/// What names the store: --store, else GEIGER_STORE.
+base::Outcome<std::string> store_url(const FleetOptions& options);
+/// That store.
 base::Outcome<std::unique_ptr<fleet::Store>> open_store(const FleetOptions& options);
 
 /// The part that the options choose, of any version.

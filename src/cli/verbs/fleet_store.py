@@ -25,7 +25,8 @@ def geiger(*words, cwd, **environment):
 
 
 class FleetStore(unittest.TestCase):
-    """The store is fleet.db in the folder `here`, beside the runs."""
+    """The store is fleet.db in the folder `here`, beside the runs, unless a class has another one."""
+    store = "fleet.db"
 
     @classmethod
     def setUpClass(cls):
@@ -39,7 +40,7 @@ class FleetStore(unittest.TestCase):
                 assert done.returncode == 0, done
                 for _ in range(2):
                     done = geiger("push", "--service", "shop", "--version", version, "--host",
-                                  f"web-{host}", "--label", f"zone={host % 2}", run, "fleet.db",
+                                  f"web-{host}", "--label", f"zone={host % 2}", run, cls.store,
                                   cwd=cls.here)
                     assert done.returncode == 0 and done.stdout == b"", done
 
@@ -48,7 +49,7 @@ class FleetStore(unittest.TestCase):
         shutil.rmtree(cls.here)
 
     def geiger(self, *words, code=0):
-        done = geiger(*words, cwd=self.here, GEIGER_STORE="fleet.db")
+        done = geiger(*words, cwd=self.here, GEIGER_STORE=self.store)
         self.assertEqual(done.returncode, code, done)
         return done.stdout.decode()
 

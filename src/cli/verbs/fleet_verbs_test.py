@@ -80,7 +80,7 @@ class FleetVerbs(FleetStore):
                 (("fleet", "top"), 2, "no store given"),
                 (("fleet", "top", "--store", "nowhere.db"), 1, "nowhere.db: no such file"),
                 (("fleet", "top", "--store", "plain0.geiger"), 1, "plain0.geiger: "),
-                (("fleet", "top", "--store", "ftp://x/y"), 2, "only files are stores"),
+                (("fleet", "top", "--store", "ftp://x/y"), 2, "not a store (a path, file://PATH or clickhouse+https://"),
                 (("fleet", "top", "9.9", *store), 1, "no version '9.9' of shop in the store; it has "),
                 (("fleet", "top", "--service", "inn", *store), 1, "no service 'inn' in the store; it has shop"),
                 (("fleet", "top", "--from", "someday", *store), 2, "invalid date 'someday'"),

@@ -20,6 +20,7 @@
 #include "fleet/document/cut.h"
 #include "fleet/document/encoding.h"
 #include "fleet/push/sink.h"
+#include "fleet/store/open_store.h"
 #include "terminal/progress.h"
 #include "terminal/terminal.h"
 
@@ -28,7 +29,7 @@ namespace {
 
 struct PushArguments {
   std::vector<std::string> words;  ///< RUN... and where to.
-  std::string service, version, host;
+  std::string service, version, host, token_file;
   std::vector<std::string> labels;
 };
 
@@ -83,8 +84,7 @@ base::Outcome<int> push(PushArguments& options) {
   if (!origin.has_value()) return origin.failure();
   const auto documents = fleet::cut(input->recording(), origin.value());
   if (!documents.has_value()) return documents.failure();
-  fleet::SinkOptions sink_options;
-  auto sink = fleet::open_sink(to, sink_options);
+  auto sink = fleet::open_sink(to, {options.token_file, {}});
   if (!sink.has_value()) return sink.failure();
   const auto sent = send(documents.value(), *sink.value());
   if (!sent.has_value()) return base::Failure{to + ": " + sent.reason()};
@@ -100,9 +100,11 @@ base::Outcome<int> push(PushArguments& options) {
 void register_push(CLI::App& app, Work& work) {
   auto options = std::make_shared<PushArguments>();
   CLI::App* verb = app.add_subcommand("push", "Send runs to the store of a fleet");
-  verb->add_option("RUN", options->words,
-                   "Run directories or trace files (default: the newest here), then the\n"
-                   "store to send them to: a file, as a path or file://PATH")
+  verb->add_option(
+          "RUN", options->words,
+          fmt::format("Run directories or trace files (default: the newest here), then\n"
+                      "where to send them: https://HOST/PATH of a collector, or a store:\n{}",
+                      fleet::kStoreForms))
       ->type_name("");
   verb->add_option("--service", options->service, "Service (default: the name of the executable)")
       ->type_name("NAME");
@@ -111,6 +113,10 @@ void register_push(CLI::App& app, Work& work) {
       ->type_name("NAME");
   verb->add_option("--host", options->host, "Host (default: the name of this one)")
       ->type_name("NAME");
+  verb->add_option("--token-file", options->token_file,
+                   "File with the token of a collector, or the password of a database's user\n"
+                   "(default: the environment's GEIGER_TOKEN_FILE)")
+      ->type_name("FILE");
   add_label_option(*verb, options->labels, "A label of all windows, such as zone=b; repeatable");
   add_terminal_options(*verb);
   verb->footer(

@@ -2,75 +2,71 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "fleet/push/tokens.h"
-#include "modules/module.h"
+#include "fleet/store/open_store.h"
+#include "http/token_file.h"
+#include "http/url.h"
 
 namespace geiger::fleet {
 namespace {
 
-constexpr long kOk = 200, kRedirect = 300, kBadRequest = 400, kUnauthorized = 401, kForbidden = 403,
-               kTimeout = 408, kTooMany = 429, kServerError = 500;
+constexpr long kBadRequest = 400, kUnauthorized = 401, kForbidden = 403, kTimeout = 408,
+               kTooMany = 429, kServerError = 500;
 
 class HttpSink final : public Sink {
  public:
-  HttpSink(std::unique_ptr<HttpClient> client, std::string token_file)
+  HttpSink(std::unique_ptr<http::Client> client, std::string token_file)
       : client_(std::move(client)), token_file_(std::move(token_file)) {}
 
   Delivery send(std::string_view packed) override {
     const auto token = this->token();
     if (!token.has_value()) return {Delivery::What::kLater, token.reason(), {}, {}};
-    return delivery_of(client_->request(token.value(), packed));
+    return delivery_of(client_->send({.headers = headers(token.value()), .body = packed}));
   }
 
   std::optional<std::int64_t> time() override {
     const auto token = this->token();
     if (!token.has_value()) return std::nullopt;
-    return client_->request(token.value(), std::nullopt).date;
+    return client_->send({.headers = headers(token.value())}).date;
   }
 
  private:
   [[nodiscard]] base::Outcome<std::string> token() const {
     return token_file_.empty() ? base::Outcome<std::string>(std::string())
-                               : read_token(token_file_);
+                               : http::read_token(token_file_);
   }
 
-  std::unique_ptr<HttpClient> client_;
+  static std::vector<std::string> headers(const std::string& token) {
+    std::vector<std::string> headers{"Content-Type: application/octet-stream"};
+    if (!token.empty()) headers.push_back("Authorization: Bearer " + token);
+    return headers;
+  }
+
+  std::unique_ptr<http::Client> client_;
   std::string token_file_;
 };
 
 }  // namespace
 
 base::Outcome<void> check_url(const std::string& url) {
-  const std::size_t scheme_end = url.find("://");
-  const std::string_view scheme = std::string_view(url).substr(0, scheme_end);
-  if (scheme != "https" && scheme != "http") {
-    return base::Failure{url + ": a path, file://PATH or https://HOST/PATH is expected"};
+  const bool is_http = url.starts_with("https://") || url.starts_with("http://");
+  if (!is_http) {
+    return base::Failure{url + ": a store (" + kStoreForms + ") or https://HOST/PATH is expected"};
   }
-  std::string_view host = std::string_view(url).substr(scheme_end + 3);
-  host = host.substr(0, host.find_first_of("/?#"));
-  if (host.find('@') != std::string_view::npos) {
-    return base::Failure{"a URL does not carry secrets: name the file of a token by --token-file"};
-  }
-  const std::string_view name =
-      host.starts_with('[') ? host.substr(0, host.find(']') + 1) : host.substr(0, host.find(':'));
-  if (name.empty()) return base::Failure{url + ": it names no host"};
-  const bool is_here = name == "127.0.0.1" || name == "localhost" || name == "[::1]";
-  if (scheme == "http" && !is_here) {
-    return base::Failure{url + ": http:// is for this host only (127.0.0.1); use https://"};
-  }
-  return {};
+  const auto parsed = http::parse_url(url);
+  if (!parsed.has_value()) return parsed.failure();
+  if (parsed->user.empty()) return {};
+  return base::Failure{"a URL does not carry secrets: name the file of a token by --token-file"};
 }
 
-Delivery delivery_of(const HttpAnswer& answer) {
+Delivery delivery_of(const http::Answer& answer) {
   using What = Delivery::What;
   Delivery delivery;
   delivery.sink_time = answer.date;
-  if (answer.status >= kOk && answer.status < kRedirect) return delivery;
+  if (answer.is_ok()) return delivery;
   const bool is_refused = answer.status >= kBadRequest && answer.status < kServerError &&
                           answer.status != kTimeout && answer.status != kTooMany &&
                           answer.status != kUnauthorized && answer.status != kForbidden;
@@ -83,22 +79,15 @@ Delivery delivery_of(const HttpAnswer& answer) {
 
 base::Outcome<std::unique_ptr<Sink>> open_http_sink(const std::string& url,
                                                     const SinkOptions& options) {
-  std::string token_file = options.token_file;
-  if (const char* named = std::getenv("GEIGER_TOKEN_FILE");
-      token_file.empty() && named != nullptr) {
-    token_file = named;
-  }
+  std::string token_file = token_file_of(options.token_file);
   if (!token_file.empty()) {
-    const auto token = read_token(token_file);
+    const auto token = http::read_token(token_file);
     if (!token.has_value()) return token.failure();
   }
-  std::function<bool()> stops = options.stops;
-  const auto made = modules::call<decltype(geiger_make_http_client)>(kClientModule, kMakeHttpClient,
-                                                                     &url, &stops);
-  if (!made.has_value()) return base::Failure{"cannot send over HTTP: " + made.reason()};
-  std::unique_ptr<HttpClient> client(made.value());
+  auto client = http::make_client(url, options.stops);
+  if (!client.has_value()) return client.failure();
   return std::unique_ptr<Sink>(
-      std::make_unique<HttpSink>(std::move(client), std::move(token_file)));
+      std::make_unique<HttpSink>(std::move(client.value()), std::move(token_file)));
 }
 
 }  // namespace geiger::fleet

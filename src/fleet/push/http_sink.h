@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/outcome.h"
-#include "fleet/push/http_client.h"
 #include "fleet/push/sink.h"
+#include "http/client.h"
 
 namespace geiger::fleet {
 
@@ -15,7 +15,7 @@ namespace geiger::fleet {
 [[nodiscard]] base::Outcome<void> check_url(const std::string& url);
 
 /// What an answer means to a document.
-[[nodiscard]] Delivery delivery_of(const HttpAnswer& answer);
+[[nodiscard]] Delivery delivery_of(const http::Answer& answer);
 
 /// Requires a URL that passed the check. The token is read again when it changes: for each
 /// document.

@@ -4,14 +4,15 @@
 
 #include "fleet/push/http_sink.h"
 #include "fleet/push/parcel.h"
+#include "fleet/store/open_store.h"
 #include "fleet/store/store.h"
 
 namespace geiger::fleet {
 namespace {
 
-class FileSink final : public Sink {
+class StoreSink final : public Sink {
  public:
-  explicit FileSink(std::unique_ptr<Store> store) : store_(std::move(store)) {}
+  explicit StoreSink(std::unique_ptr<Store> store) : store_(std::move(store)) {}
 
   Delivery send(std::string_view packed) override {
     using What = Delivery::What;
@@ -29,29 +30,23 @@ class FileSink final : public Sink {
     return {What::kRefused, std::string(text_of(receipt.value())), {}, {}};
   }
 
+  std::optional<std::int64_t> time() override { return store_->time(); }
+
  private:
   std::unique_ptr<Store> store_;
 };
 
 }  // namespace
 
-std::optional<std::string> path_of_url(const std::string& url) {
-  constexpr std::string_view kFile = "file://";
-  if (url.starts_with(kFile)) return url.substr(kFile.size());
-  if (url.find("://") != std::string::npos) return std::nullopt;
-  return url;
-}
-
 base::Outcome<std::unique_ptr<Sink>> open_sink(const std::string& url, const SinkOptions& options) {
-  const auto path = path_of_url(url);
-  if (!path) {
+  if (!is_store(url)) {
     const auto checked = check_url(url);
     return checked.has_value() ? open_http_sink(url, options)
                                : base::Outcome<std::unique_ptr<Sink>>(checked.failure());
   }
-  auto store = open_sqlite(*path, true);
+  auto store = open_store_to_fill(url, {options.token_file, options.stops});
   if (!store.has_value()) return store.failure();
-  return std::unique_ptr<Sink>(std::make_unique<FileSink>(std::move(store.value())));
+  return std::unique_ptr<Sink>(std::make_unique<StoreSink>(std::move(store.value())));
 }
 
 }  // namespace geiger::fleet

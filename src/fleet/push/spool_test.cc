@@ -152,7 +152,7 @@ TEST(HttpSink, AnswersMeanTakenLaterOrRefused) {
                                      {422L, What::kRefused},
                                      {429L, What::kLater},
                                      {500L, What::kLater}}) {
-    HttpAnswer answer;
+    http::Answer answer;
     answer.status = status;
     EXPECT_EQ(delivery_of(answer).what, what) << status;
   }

@@ -1,6 +1,7 @@
-// The text of schema.sql.
+// The texts of schema.sql and clickhouse_schema.sql.
 #pragma once
 
 namespace geiger::fleet {
-extern const char* const kSchema;
+extern const char* const kSqliteSchema;
+extern const char* const kClickHouseSchema;
 }  // namespace geiger::fleet

@@ -1,5 +1,6 @@
 // The store of a laptop, or of some hundred hosts: one file.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,15 +11,16 @@
 
 #include "fleet/document/encoding.h"
 #include "fleet/document/ids.h"
+#include "fleet/store/schema_sections.h"
 #include "fleet/store/schema_text.h"
 #include "fleet/store/sqlite_sums.h"
 #include "fleet/store/store.h"
+#include "fleet/store/sum_queries.h"
 #include "sqlite/database.h"
 
 namespace geiger::fleet {
 namespace {
 
-constexpr std::int64_t kSchemaVersion = 1;
 /// "geig": which program a file of SQLite belongs to.
 constexpr std::int64_t kApplicationId = 0x67656967;
 
@@ -82,15 +84,12 @@ class SqliteStore final : public Store {
       : database_(path, SQLITE_OPEN_READWRITE | (creates ? SQLITE_OPEN_CREATE : 0)) {
     // A document that was acknowledged survives a power cut.
     database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
-    if (creates && database_.integer_of("SELECT COUNT(*) FROM sqlite_master") == 0) make_tables();
+    const bool is_new = creates && database_.integer_of("SELECT COUNT(*) FROM sqlite_master") == 0;
+    if (is_new) database_.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
     if (database_.integer_of("PRAGMA application_id") != kApplicationId) {
       throw sqlite::Error("it is a database of another program");
     }
-    const std::int64_t version = database_.integer_of("PRAGMA user_version");
-    if (version > kSchemaVersion) {
-      throw sqlite::Error(fmt::format("a newer geiger made it (schema {}, known up to {})", version,
-                                      kSchemaVersion));
-    }
+    make_tables();
     prepared_.emplace(database_);
   }
 
@@ -143,14 +142,8 @@ class SqliteStore final : public Store {
   base::Outcome<std::vector<VersionFacts>> versions() override {
     return guarded([&] {
       std::vector<VersionFacts> all;
-      sqlite::Statement query = database_.prepare(
-          "SELECT service, version, COUNT(DISTINCT host), COUNT(DISTINCT process), COUNT(*), "
-          "MIN(started), MAX(started), SUM(samples) FROM windows GROUP BY service, version "
-          "ORDER BY service, MIN(started), version");
-      while (query.next()) {
-        all.push_back({query.text(0), query.text(1), query.number(2), query.number(3),
-                       query.number(4), query.integer(5), query.integer(6), query.number(7)});
-      }
+      sqlite::Statement query = database_.prepare(versions_query("windows"));
+      while (query.next()) all.push_back(read_version(query));
       return all;
     });
   }
@@ -199,6 +192,35 @@ class SqliteStore final : public Store {
     });
   }
 
+  base::Outcome<std::vector<StackId>> stacks_without_sites() override {
+    return guarded([&] {
+      std::vector<StackId> ids;
+      sqlite::Statement query = database_.prepare(
+          "SELECT stack_id FROM stacks WHERE stack_id NOT IN (SELECT stack_id FROM sites WHERE "
+          "has_names = 1) ORDER BY stack_id");
+      while (query.next()) ids.push_back(query.number(0));
+      std::ranges::sort(ids);  // SQLite's numbers are signed.
+      return ids;
+    });
+  }
+
+  base::Outcome<void> put_sites(const std::vector<SiteRow>& sites) override {
+    return done([&] {
+      sqlite::Transaction transaction(database_);
+      sqlite::Statement put =
+          database_.prepare("INSERT OR REPLACE INTO sites VALUES (?, ?, ?, ?, ?)");
+      for (const SiteRow& site : sites) {
+        put.reset().bind(site.stack).bind(site.function).bind(site.module);
+        put.bind(fmt::format("{}", fmt::join(site.path, "\n"))).bind(site.has_names).run();
+      }
+      transaction.commit();
+    });
+  }
+
+  base::Outcome<Upkeep> maintain(const Retention& retention) override {
+    return guarded([&] { return drop_old(retention.first_day); });
+  }
+
   base::Outcome<void> load_stacks(const std::vector<StackId>& stacks, Recall& into) override {
     return done([&] {
       for (const StackId id : stacks) load_stack(id, into);
@@ -231,11 +253,23 @@ class SqliteStore final : public Store {
     }
   }
 
+  /// Those that are missing, in a file that is new or of an earlier version.
   void make_tables() {
+    const auto sections = sections_of(kSqliteSchema);
+    const std::int64_t latest = sections.back().version;
+    const auto known = [&] { return database_.integer_of("PRAGMA user_version"); };
+    if (known() == latest) return;
     sqlite::Transaction transaction(database_);
-    database_.execute(kSchema);
-    database_.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
-                                  kApplicationId, kSchemaVersion));
+    const std::int64_t version = known();  // Another process may have been here first.
+    if (version > latest) {
+      throw sqlite::Error(
+          fmt::format("a newer geiger made it (schema {}, known up to {})", version, latest));
+    }
+    for (const SchemaSection& section : sections) {
+      if (section.version <= version) continue;
+      for (const std::string& statement : section.statements) database_.execute(statement);
+    }
+    database_.execute(fmt::format("PRAGMA user_version = {}", latest));
     transaction.commit();
   }
 
@@ -413,6 +447,24 @@ class SqliteStore final : public Store {
     return location;
   }
 
+  /// A file keeps windows as they are, until they are dropped.
+  Upkeep drop_old(std::int64_t first_day) {
+    constexpr std::int64_t kDaySeconds = 86'400;
+    const std::string old =
+        fmt::format("(SELECT window_id FROM windows WHERE started < {})", first_day * kDaySeconds);
+    Upkeep upkeep;
+    sqlite::Transaction transaction(database_);
+    upkeep.dropped_days = static_cast<std::uint64_t>(database_.integer_of(
+        fmt::format("SELECT COUNT(DISTINCT started / {}) FROM windows WHERE started < {}",
+                    kDaySeconds, first_day * kDaySeconds)));
+    for (const char* table : {"window_counts", "window_labels", "windows"}) {
+      database_.execute(fmt::format("DELETE FROM {} WHERE window_id IN {}", table, old));
+    }
+    database_.execute("DELETE FROM cells WHERE cell_id NOT IN (SELECT cell_id FROM window_counts)");
+    transaction.commit();
+    return upkeep;
+  }
+
   Health ask_health() {
     const auto count = [&](std::string_view query) {
       return static_cast<std::uint64_t>(database_.integer_of(query));
@@ -423,9 +475,7 @@ class SqliteStore final : public Store {
         "AS a "
         "FROM window_counts GROUP BY window_id) USING (window_id) "
         "WHERE row_count <> COALESCE(n, 0) OR samples <> COALESCE(a, 0)");
-    health.shared_seeds = count(
-        "SELECT COALESCE(SUM(n - 1), 0) FROM (SELECT COUNT(DISTINCT process) AS n FROM windows "
-        "WHERE recorded_ms > 0 GROUP BY seed HAVING n > 1)");
+    health.shared_seeds = count(shared_seeds_query("windows"));
     health.unknown_stacks = count(
         "SELECT COUNT(DISTINCT stack_id) FROM cells WHERE stack_id NOT IN (SELECT stack_id FROM "
         "stacks)");
@@ -442,20 +492,6 @@ class SqliteStore final : public Store {
 };
 
 }  // namespace
-
-std::string_view text_of(Receipt receipt) {
-  switch (receipt) {
-    case Receipt::kStored:
-      return "stored";
-    case Receipt::kKnown:
-      return "known";
-    case Receipt::kOtherContents:
-      return "its window is there with other contents";
-    case Receipt::kOtherStack:
-      return "one of its stacks is there with other locations";
-  }
-  return {};
-}
 
 base::Outcome<std::unique_ptr<Store>> open_sqlite(const std::string& path, bool creates) {
   std::error_code error;

@@ -35,9 +35,13 @@ enum class Receipt : std::uint8_t {
   kKnown,          ///< It is there already, the same to the bit.
   kOtherContents,  ///< Another one has its key. Nothing was stored.
   kOtherStack,     ///< A stack's id belongs to other locations. Nothing was stored.
+  kTooOld,         ///< The store drops what is as old. Nothing was stored.
 };
 /// "stored", "known", "its window is there with other contents", ...
 [[nodiscard]] std::string_view text_of(Receipt receipt);
+
+/// Counts by window are kept for so long at least; servers refuse what comes later than that.
+inline constexpr std::int64_t kKeptDays = 7;
 
 /// A service's version as the store has it.
 struct VersionFacts {
@@ -52,9 +56,32 @@ struct Health {
   std::uint64_t incomplete_windows = 0;  ///< With fewer rows or samples than were sent.
   std::uint64_t shared_seeds = 0;        ///< Processes that drew with another one's seed.
   std::uint64_t unknown_stacks = 0;      ///< Counted, and never sent.
+  std::uint64_t ambiguous_stacks = 0;    ///< Ids that stand for several lists of locations.
   std::uint64_t unnamed_locations = 0;
   std::uint64_t gaps = 0;
   std::map<std::string, std::uint64_t> refusals;  ///< Documents, by reason.
+};
+
+/// What the allocations of a stack are called, for readers that only have SQL.
+struct SiteRow {
+  StackId stack = 0;
+  std::string function, module;   ///< To blame.
+  std::vector<std::string> path;  ///< It and its callers, as reports show them.
+  bool has_names = true;          ///< Of all points; else some are only addresses.
+};
+
+/// Days since 1970.
+struct Retention {
+  std::int64_t today = 0;         ///< Days before it are over.
+  std::int64_t first_counts = 0;  ///< First whose counts are kept by window.
+  std::int64_t first_day = 0;     ///< First of which anything is kept.
+};
+
+/// What maintain() did, in days.
+struct Upkeep {
+  std::uint64_t rolled_days = 0;   ///< Added up, or added up anew.
+  std::uint64_t short_days = 0;    ///< Left as they were, because windows of them are incomplete.
+  std::uint64_t dropped_days = 0;  ///< Now kept by day, or not at all.
 };
 
 /// A stretch of time that is known to be missing.
@@ -86,6 +113,9 @@ class Store {
   /// is an answer.
   using Begin = std::function<std::function<void()>()>;
   void watch(Begin begin) { begin_ = std::move(begin); }
+
+  /// Unix seconds on the store's clock, where it has one of its own and answers.
+  [[nodiscard]] virtual std::optional<std::int64_t> time() { return std::nullopt; }
 
   /// Keeps a document, whole or not at all; it survives a crash once this has returned.
   [[nodiscard]] virtual base::Outcome<Receipt> put(const Document& document) = 0;
@@ -125,6 +155,12 @@ class Store {
   [[nodiscard]] virtual base::Outcome<std::vector<Location>> unnamed() = 0;
   /// Adds frames to locations that have none; all or nothing.
   [[nodiscard]] virtual base::Outcome<void> put_names(const std::vector<Location>& named) = 0;
+  /// Stacks without sites, or with some that lack names. Ascending.
+  [[nodiscard]] virtual base::Outcome<std::vector<StackId>> stacks_without_sites() = 0;
+  /// Replaces those of the same stacks.
+  [[nodiscard]] virtual base::Outcome<void> put_sites(const std::vector<SiteRow>& sites) = 0;
+  /// Adds up past days where the store does that, and drops what is too old.
+  [[nodiscard]] virtual base::Outcome<Upkeep> maintain(const Retention& retention) = 0;
   /// Hands over the stacks that are known, each after its locations.
   [[nodiscard]] virtual base::Outcome<void> load_stacks(const std::vector<StackId>& stacks,
                                                         Recall& into) = 0;

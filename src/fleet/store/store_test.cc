@@ -1,25 +1,35 @@
 #include "fleet/store/store.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 
 #include "analysis/profile/profile.h"
 #include "fleet/document/test_documents.h"
+#include "fleet/store/clickhouse_schema.h"
+#include "fleet/store/open_store.h"
+#include "fleet/store/schema_sections.h"
+#include "fleet/store/tab_rows.h"
 
 namespace geiger::fleet {
 namespace {
 
 using profile::Kind;
 
+/// A file, or a database of the server that GEIGER_CLICKHOUSE names
+/// ("clickhouse+http://HOST:PORT/"), each test another one.
 class StoreTest : public testing::Test {
  protected:
   StoreTest() {
     std::filesystem::remove_all(directory_);
     std::filesystem::create_directory(directory_);
+    const auto prepared = prepare_store(url(), {});
+    EXPECT_TRUE(prepared.has_value()) << prepared.reason();
     open();
   }
   ~StoreTest() override {
@@ -29,9 +39,14 @@ class StoreTest : public testing::Test {
 
   void open() {
     store_.reset();
-    auto opened = open_sqlite(path(), true);
+    auto opened = open_store(url(), {});
     ASSERT_TRUE(opened.has_value()) << opened.reason();
     store_ = std::move(opened.value());
+  }
+  [[nodiscard]] std::string url() const {
+    const char* const server = std::getenv("GEIGER_CLICKHOUSE");
+    if (server == nullptr) return path();
+    return std::string(server) + testing::UnitTest::GetInstance()->current_test_info()->name();
   }
   [[nodiscard]] std::string path() const { return directory_ / "fleet.db"; }
 
@@ -85,6 +100,19 @@ TEST_F(StoreTest, OneKeyWithTwoContentsIsRefused) {
   ++document.counts.front().allocated;
   EXPECT_EQ(put(document), Receipt::kOtherContents);
   EXPECT_EQ(store_->health()->incomplete_windows, 0U);
+}
+
+TEST_F(StoreTest, HostsThatWereNotRecordedCountAsTheirTime) {
+  Document document = documents_of(random_recording(10)).front();
+  put(document);
+  document.window.key.host = "web-2";
+  document.window.recorded_ms = 0;
+  document.counts.clear();
+  put(document);
+  const auto hosts = store_->hosts(of_version("1.0"));
+  ASSERT_EQ(hosts->size(), 2U);
+  EXPECT_EQ(hosts->back().recorded_ms, 0U);
+  EXPECT_EQ(hosts->back().alive_ms, hosts->front().alive_ms);
 }
 
 TEST_F(StoreTest, AStackIdWithOtherLocationsIsRefusedAsAWhole) {
@@ -227,6 +255,104 @@ TEST_F(StoreTest, ProcessesWithOneSeedAreFound) {
   recording.processes[0].pid += 1;
   put(documents_of(recording).front());
   EXPECT_EQ(store_->health()->shared_seeds, 1U);
+}
+
+/// What the store answers about all hosts and about each, in one list.
+std::vector<std::string> answers(Store& store) {
+  std::vector<std::string> all;
+  const auto add = [&](const std::string& host, const SummedRow& row) {
+    all.push_back(fmt::format("{} {} {} {} {} {} {} {}", host, row.stack, row.size, row.interval,
+                              row.thinning, row.is_certain, row.allocated, row.live_ms));
+  };
+  EXPECT_TRUE(store.rows(of_version("1.0"), add).has_value());
+  EXPECT_TRUE(store.rows_by_host(of_version("1.0"), add).has_value());
+  const auto hosts = store.hosts(of_version("1.0"));
+  for (const HostSums& host : hosts.value()) {
+    all.push_back(fmt::format("{} {} {}", host.host, host.recorded_ms, host.exact_bytes));
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+TEST_F(StoreTest, DaysThatAreAddedUpAnswerAsBefore) {
+  const std::int64_t day = kMidnight / 86'400;
+  const std::vector<Document> documents = documents_of(random_recording(11));
+  Origin origin = kOrigin;
+  origin.host = "web-2";
+  const std::vector<Document> late = documents_of(random_recording(12), origin);
+  for (const Document& document : documents) put(document);
+  const auto before = answers(*store_);
+  EXPECT_TRUE(store_->maintain({day + 2, 0, 0}).has_value());
+  EXPECT_EQ(answers(*store_), before);
+  for (const Document& document : late) put(document);
+  const auto with_late = answers(*store_);
+  EXPECT_GT(with_late.size(), before.size());
+  for (int i = 0; i < 2; ++i) {
+    const auto again = store_->maintain({day + 2, 0, 0});
+    ASSERT_TRUE(again.has_value()) << again.reason();
+    EXPECT_EQ(again->short_days, 0U);
+    if (i == 1) {
+      EXPECT_EQ(again->rolled_days, 0U);
+    }
+    EXPECT_EQ(answers(*store_), with_late);
+  }
+}
+
+TEST_F(StoreTest, OldDaysAreDropped) {
+  const std::int64_t day = kMidnight / 86'400;
+  for (const Document& document : documents_of(random_recording(13))) put(document);
+  const auto before = answers(*store_);
+  EXPECT_TRUE(store_->maintain({day + 9, day + 2, day}).has_value());
+  EXPECT_EQ(answers(*store_), before) << "by day, if not by window";
+  EXPECT_EQ(store_->maintain({day + 9, day + 2, day})->dropped_days, 0U);
+  EXPECT_TRUE(store_->maintain({day + 99, day + 92, day + 2}).has_value());
+  EXPECT_TRUE(store_->hosts(of_version("1.0"))->empty());
+  EXPECT_TRUE(answers(*store_).empty());
+}
+
+TEST_F(StoreTest, SitesAreWrittenOnceTheirNamesAreKnown) {
+  const std::vector<Document> documents = documents_of(random_recording(14));
+  put(documents.front());
+  const auto stacks = store_->stacks_without_sites();
+  ASSERT_EQ(stacks->size(), documents.front().stacks.size());
+  EXPECT_TRUE(std::ranges::is_sorted(stacks.value()));
+  SiteRow named{stacks->front(), "work", "app", {"work", "main"}, true};
+  SiteRow unnamed{stacks->back(), "app+0x10", "app", {"app+0x10"}, false};
+  EXPECT_TRUE(store_->put_sites({named, unnamed}).has_value());
+  EXPECT_EQ(store_->stacks_without_sites()->size(), stacks->size() - 1);
+  unnamed.has_names = true;
+  EXPECT_TRUE(store_->put_sites({unnamed}).has_value());
+  EXPECT_EQ(store_->stacks_without_sites()->size(), stacks->size() - 2);
+}
+
+TEST(SchemaSections, AreStatementsByVersion) {
+  const auto sections = sections_of(
+      "-- about it\n-- version 1\nCREATE a (  -- why; and how\n  b);\nCREATE c;\n-- version "
+      "2\nALTER;");
+  ASSERT_EQ(sections.size(), 2U);
+  EXPECT_EQ(sections[0].statements, (std::vector<std::string>{"CREATE a (\n  b)\n", "CREATE c\n"}));
+  EXPECT_EQ(sections[1].version, 2);
+}
+
+TEST(ClickHouseSchema, OldServersGetWhatTheyKnow) {
+  EXPECT_EQ(
+      for_old_servers("a LowCardinality(String) CODEC(Delta, ZSTD(3)), b UInt8\n) ENGINE = x\n"
+                      "TTL day + 1 SETTINGS y = 1\n"),
+      "a String, b UInt8\n) ENGINE = x\n\n");
+}
+
+TEST(TabRows, ComeInPieces) {
+  std::vector<std::string> seen;
+  TabRows rows([&](const TabRow& row) {
+    seen.push_back(row.text(0) + "|" + std::to_string(row.number(1)) + "|" + row.text(2));
+  });
+  for (const char* piece : {"a\\tb\t1", "8446744073709551615\t\n", "c\\\\\t-", "2\tx"}) {
+    rows.add(piece);
+  }
+  EXPECT_FALSE(rows.is_whole());
+  rows.add("\n");
+  EXPECT_TRUE(rows.is_whole());
+  EXPECT_EQ(seen, (std::vector<std::string>{"a\tb|18446744073709551615|", "c\\|0|x"}));
 }
 
 TEST_F(StoreTest, OtherFilesAreRefused) {

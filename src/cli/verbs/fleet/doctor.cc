@@ -27,6 +27,7 @@ std::vector<std::string> complaints_about(const fleet::Health& health) {
       "processes sampled with the seeds of others: intervals are too narrow");
   add(health.unknown_stacks, "stack was counted and never sent",
       "stacks were counted and never sent");
+  add(health.ambiguous_stacks, "id stands for several stacks", "ids stand for several stacks");
   add(health.gaps, "stretch of time is known to be missing",
       "stretches of time are known to be missing");
   for (const auto& [reason, count] : health.refusals) {
@@ -40,6 +41,7 @@ std::string health_json(const fleet::Health& health) {
   json.field("incomplete_windows", health.incomplete_windows);
   json.field("shared_seeds", health.shared_seeds);
   json.field("unknown_stacks", health.unknown_stacks);
+  json.field("ambiguous_stacks", health.ambiguous_stacks);
   json.field("unnamed_locations", health.unnamed_locations);
   json.field("gaps", health.gaps);
   json.array("refusals", health.refusals, [&](const auto& refusal) {

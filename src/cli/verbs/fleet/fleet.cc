@@ -8,6 +8,7 @@ namespace geiger::cli {
 void register_fleet(CLI::App& app, Work& work) {
   CLI::App* verb = app.add_subcommand("fleet", "Report on the memory of many hosts");
   verb->require_subcommand(1);
+  add_fleet_init(*verb, work);
   add_fleet_list(*verb, work);
   add_fleet_top(*verb, work);
   add_fleet_diff(*verb, work);
@@ -16,6 +17,7 @@ void register_fleet(CLI::App& app, Work& work) {
   add_fleet_series(*verb, work);
   add_fleet_cost(*verb, work);
   add_fleet_symbolize(*verb, work);
+  add_fleet_maintain(*verb, work);
   add_fleet_doctor(*verb, work);
 }
 

@@ -6,6 +6,7 @@
 
 namespace geiger::cli {
 
+void add_fleet_init(CLI::App& fleet, Work& work);
 void add_fleet_list(CLI::App& fleet, Work& work);
 void add_fleet_top(CLI::App& fleet, Work& work);
 void add_fleet_diff(CLI::App& fleet, Work& work);
@@ -14,6 +15,7 @@ void add_fleet_series(CLI::App& fleet, Work& work);
 void add_fleet_cost(CLI::App& fleet, Work& work);
 void add_fleet_report(CLI::App& fleet, Work& work);
 void add_fleet_symbolize(CLI::App& fleet, Work& work);
+void add_fleet_maintain(CLI::App& fleet, Work& work);
 void add_fleet_doctor(CLI::App& fleet, Work& work);
 
 }  // namespace geiger::cli

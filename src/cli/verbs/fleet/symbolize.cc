@@ -15,6 +15,7 @@
 #include "cli/options/fleet_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
 #include "cli/verbs/symbol_options.h"
+#include "fleet/ask/sites.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
@@ -79,30 +80,36 @@ std::vector<fleet::Location> named_in(Unnamed unnamed) {
 /// What came of it.
 struct NamingResult {
   std::uint64_t named = 0, not_found = 0, without_build_id = 0, without_module = 0;
+  std::uint64_t sites = 0;  ///< Stacks whose names for SQL were written.
   [[nodiscard]] std::uint64_t all() const {
     return named + not_found + without_build_id + without_module;
   }
 };
 
 std::string result_text(const NamingResult& result) {
-  if (result.all() == 0) return "Every program point has a name.\n";
-  std::string text =
+  std::string text;
+  if (result.sites > 0) {
+    text = fmt::format("The names of {} are in the table sites.\n",
+                       present::plural(result.sites, "stack"));
+  }
+  if (result.all() == 0) return "Every program point has a name.\n" + text;
+  std::string names =
       fmt::format("{} of {} without a name got one", present::exact_count(result.named),
                   present::plural(result.all(), "program point"));
   const auto add = [&](std::uint64_t count, const char* why) {
-    if (count > 0) text += fmt::format("; {} {}", present::exact_count(count), why);
+    if (count > 0) names += fmt::format("; {} {}", present::exact_count(count), why);
   };
   add(result.not_found, "are in files that are not here, or not in their symbols");
   add(result.without_build_id, "are in files without a build id, which may have changed");
   add(result.without_module, "are in code made at run time");
-  return text + ".\n";
+  return names + ".\n" + text;
 }
 
 std::string result_json(const NamingResult& result) {
   present::JsonWriter json("fleet-symbolize");
   json.field("named", result.named).field("not_found", result.not_found);
   json.field("without_build_id", result.without_build_id);
-  json.field("without_module", result.without_module);
+  json.field("without_module", result.without_module).field("sites", result.sites);
   return json.finish();
 }
 
@@ -125,6 +132,9 @@ base::Outcome<int> name_store(const FleetSymbolizeArguments& options) {
     result.named = named.size();
     result.not_found = all - named.size();
   }
+  const auto sites = fleet::write_sites(*store.value());
+  if (!sites.has_value()) return sites.failure();
+  result.sites = sites.value();
   if (options.fleet.is_json) {
     return terminal::print_data(result_json(result)) ? kExitOk : kExitFailed;
   }
@@ -144,7 +154,8 @@ void add_fleet_symbolize(CLI::App& fleet, Work& work) {
   add_symbol_options(*verb, options->symbols);
   verb->footer(
       "\nNames are looked up by build id, on a machine that has the files, and stored:\n"
-      "reports need no files then. What has a name keeps it.\n");
+      "reports need no files then. What has a name keeps it. The table sites then has, for\n"
+      "readers that only have SQL, which function of each stack reports blame.\n");
   verb->callback([options, &work] { work = [options] { return name_store(*options); }; });
 }
 

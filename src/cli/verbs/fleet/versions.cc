@@ -34,13 +34,13 @@ std::vector<double> exposures_of(const fleet::Fleet& fleet, profile::Kind kind, 
   std::vector<double> exposures;
   const auto add = [&](const profile::Recording& recording,
                        const fleet::HostSums& host) -> base::Outcome<void> {
-    constexpr double kHourMs = 3.6e6;
+    constexpr double kMsPerHour = 3.6e6;
     switch (per) {
       case Per::kHost:
         exposures.push_back(1);
         break;
       case Per::kHour:
-        exposures.push_back(static_cast<double>(host.recorded_ms) / kHourMs);
+        exposures.push_back(static_cast<double>(host.recorded_ms) / kMsPerHour);
         break;
       case Per::kTotal:
         exposures.push_back(bytes_of(recording, kind, host.recorded_ms));

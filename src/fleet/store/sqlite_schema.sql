@@ -1,4 +1,6 @@
 -- The counts of a fleet in SQLite. Integers only: estimates are computed when they are read.
+
+-- version 1
 CREATE TABLE windows (            -- a process image in one step of the grid
   window_id INTEGER PRIMARY KEY,
   service TEXT NOT NULL, version TEXT NOT NULL, host TEXT NOT NULL,
@@ -52,3 +54,10 @@ CREATE TABLE gaps (               -- what is known to be missing
   reason TEXT NOT NULL, PRIMARY KEY (host, process, first)) WITHOUT ROWID;
 CREATE TABLE refusals (           -- documents that were not taken, by why
   reason TEXT PRIMARY KEY, documents INTEGER NOT NULL, last INTEGER NOT NULL) WITHOUT ROWID;
+
+-- version 2
+CREATE TABLE sites (              -- for readers that only have SQL; 'geiger fleet symbolize' fills it
+  stack_id INTEGER PRIMARY KEY,
+  function TEXT NOT NULL, module TEXT NOT NULL,  -- that is to blame for what the stack allocates
+  path TEXT NOT NULL,             -- it and its callers as reports show them, a line each
+  has_names INTEGER NOT NULL);    -- 0: of some of them only the address is known

@@ -1,0 +1,83 @@
+// `geiger fleet maintain`: adds up past days of a store and drops old ones.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <ctime>
+#include <memory>
+#include <string>
+
+#include "analysis/present/format.h"
+#include "analysis/present/json.h"
+#include "analysis/present/text.h"
+#include "cli/options/fleet_options.h"
+#include "cli/verbs/fleet/fleet_verbs.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+constexpr std::int64_t kDaySeconds = 86'400;
+/// What the tables of a server drop by themselves (clickhouse_schema.sql).
+constexpr std::int64_t kMostCountDays = 30, kMostDays = 400;
+
+struct MaintainArguments {
+  FleetOptions fleet;
+  std::int64_t keep_days = fleet::kKeptDays, keep_daily_days = 90;
+};
+
+std::string upkeep_text(const fleet::Upkeep& upkeep) {
+  const auto days = [](std::uint64_t count) { return present::plural(count, "day"); };
+  std::string text = fmt::format("{} added up, {} dropped.\n", days(upkeep.rolled_days),
+                                 days(upkeep.dropped_days));
+  if (upkeep.short_days > 0) {
+    text += fmt::format(
+        "{} left as before: windows lack rows that were sent ('geiger fleet doctor').\n",
+        days(upkeep.short_days));
+  }
+  return text;
+}
+
+std::string upkeep_json(const fleet::Upkeep& upkeep) {
+  present::JsonWriter json("fleet-maintain");
+  json.field("rolled", upkeep.rolled_days).field("short", upkeep.short_days);
+  json.field("dropped", upkeep.dropped_days);
+  return json.finish();
+}
+
+base::Outcome<int> maintain(const MaintainArguments& options) {
+  auto store = open_store(options.fleet);
+  if (!store.has_value()) return store.failure();
+  const std::int64_t today = static_cast<std::int64_t>(std::time(nullptr)) / kDaySeconds;
+  const auto upkeep =
+      store.value()->maintain({today, today - options.keep_days, today - options.keep_daily_days});
+  if (!upkeep.has_value()) return upkeep.failure();
+  if (options.fleet.is_json) {
+    return terminal::print_data(upkeep_json(upkeep.value())) ? kExitOk : kExitFailed;
+  }
+  return terminal::print_report(upkeep_text(upkeep.value()),
+                                terminal::output_style(options.fleet.level))
+             ? kExitOk
+             : kExitFailed;
+}
+
+}  // namespace
+
+void add_fleet_maintain(CLI::App& fleet, Work& work) {
+  auto options = std::make_shared<MaintainArguments>();
+  CLI::App* verb = fleet.add_subcommand("maintain", "Add up past days and drop old ones; daily");
+  add_store_options(*verb, options->fleet);
+  verb->add_option("--keep", options->keep_days,
+                   "Days whose counts are kept by window, then by day (default 7)")
+      ->type_name("DAYS")
+      ->check(CLI::Range(fleet::kKeptDays, kMostCountDays));
+  verb->add_option("--keep-daily", options->keep_daily_days,
+                   "Days of which anything is kept (default 90)")
+      ->type_name("DAYS")
+      ->check(CLI::Range(fleet::kKeptDays, kMostDays));
+  verb->footer(
+      "\nA day is dropped once it has been added up. What comes late for a day that is kept by\n"
+      "window adds it up anew. A file keeps all days by window (--keep-daily).\n");
+  verb->callback([options, &work] { work = [options] { return maintain(*options); }; });
+}
+
+}  // namespace geiger::cli

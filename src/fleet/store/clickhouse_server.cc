@@ -1,0 +1,167 @@
+#include "fleet/store/clickhouse_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "http/token_file.h"
+#include "http/url.h"
+
+namespace geiger::fleet {
+namespace {
+
+constexpr std::string_view kPlainPort = "8123", kTlsPort = "8443";
+constexpr int kUnknownTable = 60, kUnknownDatabase = 81, kReadonly = 164, kAccessDenied = 497;
+constexpr long kUnauthorized = 401, kForbidden = 403;
+
+std::string escaped_in_url(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                          (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '-';
+    out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+bool is_identifier(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  });
+}
+
+/// "Code: 60, e.displayText() = DB::Exception: Table a.b doesn't exist., e.what() = DB::Exception"
+ServerError error_of(const http::Answer& answer) {
+  if (answer.status == 0) return ServerError(answer.problem);
+  std::string_view text = answer.line;
+  int code = 0;
+  constexpr std::string_view kCode = "Code: ", kException = "DB::Exception: ", kEnd = ", e.what()";
+  if (text.starts_with(kCode)) {
+    std::from_chars(text.data() + kCode.size(), text.data() + text.size(), code);
+  }
+  if (const auto at = text.find(kException); at != std::string_view::npos) {
+    text.remove_prefix(at + kException.size());
+  }
+  text = text.substr(0, text.find(kEnd));
+  using Cause = ServerError::Cause;
+  Cause cause = Cause::kOther;
+  if (code == kUnknownTable || code == kUnknownDatabase) cause = Cause::kMissing;
+  const bool is_forbidden = answer.status == kForbidden || answer.status == kUnauthorized ||
+                            code == kReadonly || code == kAccessDenied;
+  if (is_forbidden) cause = Cause::kForbidden;
+  return ServerError(code != 0 ? std::string(text) : fmt::format("{} {}", answer.status, text),
+                     cause);
+}
+
+}  // namespace
+
+std::string quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    if (c == '\0') {
+      out += "\\0";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+base::Outcome<std::unique_ptr<ClickHouseServer>> ClickHouseServer::open(
+    const std::string& text, std::string token_file, std::function<bool()> stops) {
+  const auto url = http::parse_url(text.substr(kClickHouseScheme.size()));
+  if (!url.has_value()) return base::Failure{std::string(kClickHouseScheme) + url.reason()};
+  std::string database = url->path.empty() ? "" : url->path.substr(1);
+  if (!is_identifier(database)) {
+    return base::Failure{text + ": it names no database (clickhouse+https://HOST/DATABASE)"};
+  }
+  if (!token_file.empty()) {
+    const auto token = http::read_token(token_file);
+    if (!token.has_value()) return token.failure();
+  }
+  const std::string_view usual = url->scheme == "http" ? kPlainPort : kTlsPort;
+  auto client =
+      http::make_client(fmt::format("{}://{}:{}/", url->scheme, url->host,
+                                    url->port.empty() ? usual : std::string_view(url->port)),
+                        std::move(stops));
+  if (!client.has_value()) return client.failure();
+  return std::unique_ptr<ClickHouseServer>(new ClickHouseServer(
+      std::move(client.value()), url->user, std::move(database), std::move(token_file)));
+}
+
+std::string ClickHouseServer::target(std::string_view parameters) const {
+  return fmt::format("?database={}{}", database_, parameters);
+}
+
+http::Answer ClickHouseServer::send(http::Request request) {
+  if (!user_.empty()) request.headers.push_back("X-ClickHouse-User: " + user_);
+  if (!token_file_.empty()) {
+    // Read each time: it may be replaced.
+    const auto token = http::read_token(token_file_);
+    if (!token.has_value()) throw ServerError(token.reason());
+    request.headers.push_back("X-ClickHouse-Key: " + token.value());
+  }
+  http::Answer answer = client_->send(request);
+  if (!answer.is_ok()) throw error_of(answer);
+  return answer;
+}
+
+void ClickHouseServer::ask(const std::string& query, const TabRows::Take& take) {
+  TabRows rows(take);
+  // The server answers once it has all: an error then has a status of its own, and does not come
+  // amid the rows.
+  send({.target = target("&wait_end_of_query=1"),
+        .body = query,
+        .take = [&](std::string_view piece) { rows.add(piece); },
+        .is_question = true});
+  if (!rows.is_whole()) throw ServerError("its answer was cut off");
+}
+
+std::uint64_t ClickHouseServer::number_of(const std::string& query) {
+  std::optional<std::uint64_t> first;
+  ask(query, [&](const TabRow& row) {
+    if (!first) first = row.number(0);
+  });
+  return first.value_or(0);
+}
+
+void ClickHouseServer::execute(const std::string& statement) {
+  ask(statement, [](const TabRow& /*row*/) {});
+}
+
+void ClickHouseServer::without_database(const std::string& statement) {
+  send({.target = "?wait_end_of_query=1", .body = statement, .is_question = true});
+}
+
+bool ClickHouseServer::has_setting(const std::string& name) {
+  try {
+    return number_of("SELECT COUNT(*) FROM system.settings WHERE name = " + quoted(name)) > 0;
+  } catch (const ServerError& error) {
+    if (error.is_forbidden()) return false;
+    throw;
+  }
+}
+
+void ClickHouseServer::insert(const std::string& table, const std::string& columns,
+                              std::string_view row_binary) {
+  if (row_binary.empty()) return;
+  if (!has_async_insert_) has_async_insert_ = has_setting("async_insert");
+  const std::string query = fmt::format("INSERT INTO {} ({}) FORMAT RowBinary", table, columns);
+  // With many hosts the server gathers small inserts; it answers once they are on its disk.
+  send({.target = target(fmt::format(
+            "{}&query={}", *has_async_insert_ ? "&async_insert=1&wait_for_async_insert=1" : "",
+            escaped_in_url(query))),
+        .headers = {"Content-Type: application/octet-stream"},
+        .body = row_binary});
+}
+
+std::optional<std::int64_t> ClickHouseServer::time() {
+  return client_->send({.target = "ping"}).date;
+}
+
+}  // namespace geiger::fleet

@@ -1,0 +1,238 @@
+#include "fleet/store/clickhouse_sums.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "fleet/store/clickhouse_windows.h"
+#include "fleet/store/sum_queries.h"
+
+namespace geiger::fleet {
+namespace {
+
+std::string label_of_row(const std::string& name) {
+  return fmt::format("label_values[indexOf(label_names, {})]", quoted(name));
+}
+
+std::string clause_of(const Filter& filter) {
+  if (filter.service.empty()) return "1";
+  return condition_of(filter,
+                      {[](const std::string& value) { return quoted(value); }, label_of_row});
+}
+
+/// What counts have a column for, at any time.
+Filter without_labels(const Filter& filter) {
+  Filter plain = at_any_time(filter);
+  plain.labels.clear();
+  return plain;
+}
+
+template <typename Read>
+auto all_rows_of(ClickHouseServer& server, const std::string& query, const Read& read) {
+  std::vector<decltype(read(std::declval<const TabRow&>()))> all;
+  server.ask(query, [&](const TabRow& row) { all.push_back(read(row)); });
+  return all;
+}
+
+}  // namespace
+
+ClickHouseSums::DayTotals ClickHouseSums::totals(const std::string& query) {
+  DayTotals totals;
+  server_.ask(query, [&](const TabRow& row) {
+    totals[row.integer(0)] = {row.number(1), row.number(2)};
+  });
+  return totals;
+}
+
+const std::vector<ClickHouseSums::Stretch>& ClickHouseSums::stretches(const Filter& filter,
+                                                                      May may) {
+  Filter asked = without_labels(filter);
+  asked.host.reset();
+  asked.from = filter.from;
+  asked.to = filter.to;
+  const bool needs_counts = may == May::kNeedCounts || !filter.labels.empty() || filter.with_rss;
+  may = needs_counts ? May::kNeedCounts : May::kUseDaily;
+  const auto [place, is_new] =
+      known_.try_emplace(fmt::format("{} {}", clause_of(asked), needs_counts));
+  if (is_new) place->second = find_stretches(asked, may);
+  return place->second;
+}
+
+std::vector<ClickHouseSums::Stretch> ClickHouseSums::find_stretches(const Filter& filter, May may) {
+  const std::string clause = clause_of(filter);
+  const auto sums = [&](const char* day, const char* columns, const char* table,
+                        const std::string& where) {
+    return totals(fmt::format("SELECT {} AS d, {} FROM {} WHERE {} GROUP BY d ORDER BY d", day,
+                              columns, table, where));
+  };
+  constexpr const char* kSaid = "SUM(row_count), SUM(samples)";
+  const DayTotals said = sums(kDayOfStart, kSaid, "windows FINAL", clause);
+  const DayTotals rolled =
+      sums("toUInt16(day)", kSaid, "rolled_up FINAL", clause_of(without_labels(filter)));
+  const std::int64_t from = filter.from.value_or(0);
+  const std::int64_t to = filter.to.value_or(std::numeric_limits<std::uint32_t>::max());
+  const auto is_rolled = [&](std::int64_t day) {
+    const auto found = rolled.find(day);
+    return found != rolled.end() && found->second == said.at(day) && day * kDay >= from &&
+           (day + 1) * kDay <= to;
+  };
+  std::vector<Stretch> found;
+  for (const auto& [day, total] : said) {
+    const bool is_daily = may == May::kUseDaily && is_rolled(day);
+    found.push_back({is_daily ? Source::kDaily : Source::kCounts, std::max(from, day * kDay),
+                     std::min(to, (day + 1) * kDay)});
+  }
+  const auto is_counted = [](const Stretch& stretch) { return stretch.source == Source::kCounts; };
+  const auto first = std::ranges::find_if(found, is_counted);
+  if (first == found.end()) return found;
+  const DayTotals there = sums(kDayOfStart, "COUNT(*), SUM(allocated)", "counts",
+                               fmt::format("{} AND started >= {}", clause, first->from));
+  for (Stretch& stretch : found) {
+    if (!is_counted(stretch)) continue;
+    const std::int64_t day = stretch.from / kDay;
+    const auto counted = there.find(day);
+    const bool is_gone = counted == there.end() && said.at(day).first > 0 && rolled.contains(day);
+    if (is_gone) {
+      throw ServerError(
+          "days that were rolled up are kept without labels and times: choose later ones with "
+          "--from, or whole days");
+    }
+    const auto has =
+        counted == there.end() ? std::pair<std::uint64_t, std::uint64_t>() : counted->second;
+    if (has != said.at(day)) stretch.source = Source::kDistinct;
+  }
+  return found;
+}
+
+std::string ClickHouseSums::windows_of(const Filter& filter, May may) {
+  std::string condition = clause_of(filter);
+  const std::string plain = clause_of(without_labels(filter));
+  for (const Stretch& stretch : stretches(filter, may)) {
+    if (stretch.source != Source::kDistinct) continue;
+    const std::string time = clause_of_time(stretch.from, stretch.to);
+    condition += fmt::format(" AND (NOT ({}) OR ({}) IN ({}))", time, kWindowKey,
+                             complete_windows(plain + " AND " + time));
+  }
+  return windows_where(condition);
+}
+
+std::string ClickHouseSums::counts_in(const Stretch& stretch, const Filter& filter,
+                                      const std::string& part, const std::string& part_of_day) {
+  const std::string plain = clause_of(without_labels(filter));
+  if (stretch.source == Source::kDaily) {
+    return fmt::format(
+        "SELECT {0} AS part, {1}, SUM(allocated) AS a, SUM(live_ms) AS l FROM daily WHERE {2} AND "
+        "day >= toDate({3}) AND day < toDate({4}) GROUP BY part, {1}",
+        part_of_day, kCell, plain, stretch.from / kDay, (stretch.to + kDay - 1) / kDay);
+  }
+  const std::string time = clause_of_time(stretch.from, stretch.to);
+  std::string condition = plain + " AND " + time;
+  const bool is_distinct = stretch.source == Source::kDistinct;
+  const std::string all = condition;
+  if (is_distinct) {
+    condition += fmt::format(" AND ({}) IN ({})", kWindowKey, complete_windows(all));
+  }
+  if (!filter.labels.empty() || filter.with_rss) {
+    condition += fmt::format(" AND ({0}) IN (SELECT {0} FROM windows FINAL WHERE {1} AND {2})",
+                             kWindowKey, clause_of(filter), time);
+  }
+  return fmt::format(
+      "SELECT {0} AS part, {1}, SUM(allocated) AS a, SUM(live * recorded_ms) AS l FROM counts{2} "
+      "WHERE {3} GROUP BY part, {1}",
+      part, kCell, is_distinct ? " FINAL" : "", condition);
+}
+
+void ClickHouseSums::sum_counts(const Filter& filter, May may, const std::string& part,
+                                const std::string& part_of_day, const TabRows::Take& take) {
+  // Days of one source that follow each other are one stretch. Between others there may be counts
+  // without windows.
+  std::vector<Stretch> merged;
+  for (const Stretch& stretch : stretches(filter, may)) {
+    const bool goes_on = !merged.empty() && merged.back().source == stretch.source &&
+                         merged.back().to == stretch.from;
+    if (goes_on) {
+      merged.back().to = stretch.to;
+    } else {
+      merged.push_back(stretch);
+    }
+  }
+  if (merged.empty()) return;
+  std::string all;
+  for (const Stretch& stretch : merged) {
+    all += all.empty() ? "" : " UNION ALL ";
+    all += counts_in(stretch, filter, part, part_of_day);
+  }
+  server_.ask(fmt::format("SELECT part, {0}, SUM(a), SUM(l) FROM ({1}) GROUP BY part, {0} ORDER BY "
+                          "part",
+                          kCell, all),
+              take);
+}
+
+std::vector<VersionFacts> ClickHouseSums::versions() {
+  return all_rows_of(server_, versions_query(windows_where("1")), read_version<TabRow>);
+}
+
+std::vector<HostSums> ClickHouseSums::hosts(const Filter& filter) {
+  return all_rows_of(server_, hosts_query(windows_of(filter, May::kUseDaily)), read_host<TabRow>);
+}
+
+std::vector<StepSums> ClickHouseSums::steps(const Filter& filter, std::int64_t length) {
+  const May may = length % kDay == 0 ? May::kUseDaily : May::kNeedCounts;
+  return all_rows_of(server_, steps_query(windows_of(filter, may), length), read_step<TabRow>);
+}
+
+void ClickHouseSums::rows(const Filter& filter, const Store::TakeRow& take) {
+  sum_counts(filter, May::kUseDaily, "''", "''",
+             [&](const TabRow& row) { take("", read_counts(row)); });
+}
+
+void ClickHouseSums::rows_by_host(const Filter& filter, const Store::TakeRow& take) {
+  sum_counts(filter, May::kUseDaily, "host", "host",
+             [&](const TabRow& row) { take(row.text(0), read_counts(row)); });
+}
+
+void ClickHouseSums::rows_by_time(const Filter& filter, std::int64_t length,
+                                  const Store::TakeTimedRow& take) {
+  const auto start_of_step = [&](const char* time) {
+    return fmt::format("toInt64({0}) - toInt64({0}) % {1}", time, length);
+  };
+  sum_counts(filter, length % kDay == 0 ? May::kUseDaily : May::kNeedCounts,
+             start_of_step("toUInt32(started)"), start_of_step("toUInt16(day) * 86400"),
+             [&](const TabRow& row) { take(row.integer(0), read_counts(row)); });
+}
+
+std::vector<GapRow> ClickHouseSums::gaps(const Filter& filter) {
+  const std::string gaps =
+      "(SELECT host, process, toInt64(f) AS first, toInt64(l) AS last, reason FROM (SELECT host, "
+      "process, first AS f, last AS l, reason FROM gaps FINAL))";
+  return all_rows_of(server_,
+                     gaps_query(gaps, windows_where(clause_of(at_any_time(filter))), filter),
+                     [&](const TabRow& row) { return read_gap(row, filter); });
+}
+
+std::vector<std::string> ClickHouseSums::label_values(const Filter& filter,
+                                                      const std::string& name) {
+  return all_rows_of(server_,
+                     label_values_query(windows_where(clause_of(filter)), label_of_row(name)),
+                     [](const TabRow& row) { return row.text(0); });
+}
+
+std::uint64_t ClickHouseSums::incomplete_windows() {
+  std::uint64_t count = 0;
+  for (const Stretch& stretch : stretches({}, May::kUseDaily)) {
+    if (stretch.source != Source::kDistinct) continue;
+    const std::string time = clause_of_time(stretch.from, stretch.to);
+    count += server_.number_of(
+        fmt::format("SELECT COUNT(*) FROM windows FINAL WHERE {0} AND ({1}) NOT IN ({2})", time,
+                    kWindowKey, complete_windows(time)));
+  }
+  return count;
+}
+
+std::uint64_t ClickHouseSums::shared_seeds() {
+  return server_.number_of(shared_seeds_query(windows_where("1")));
+}
+
+}  // namespace geiger::fleet

@@ -1,0 +1,65 @@
+// What is asked of ClickHouse's tables. The functions throw ServerError.
+//
+// Rows may be there twice until the server merges them, and counts without the window that commits
+// them. A day whose counts add up to what its windows say has neither, and is read as it is; only
+// of others rows are made distinct, which takes several times as long, and windows that are short
+// of rows are left out. Days that were rolled up are read from `daily`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fleet/store/clickhouse_server.h"
+#include "fleet/store/store.h"
+
+namespace geiger::fleet {
+
+class ClickHouseSums {
+ public:
+  explicit ClickHouseSums(ClickHouseServer& server) : server_(server) {}
+
+  // As the functions of Store of these names.
+  [[nodiscard]] std::vector<VersionFacts> versions();
+  [[nodiscard]] std::vector<HostSums> hosts(const Filter& filter);
+  void rows_by_host(const Filter& filter, const Store::TakeRow& take);
+  void rows(const Filter& filter, const Store::TakeRow& take);
+  [[nodiscard]] std::vector<StepSums> steps(const Filter& filter, std::int64_t length);
+  void rows_by_time(const Filter& filter, std::int64_t length, const Store::TakeTimedRow& take);
+  [[nodiscard]] std::vector<GapRow> gaps(const Filter& filter);
+  [[nodiscard]] std::vector<std::string> label_values(const Filter& filter,
+                                                      const std::string& name);
+
+  /// Windows with fewer rows or samples than they say.
+  [[nodiscard]] std::uint64_t incomplete_windows();
+  [[nodiscard]] std::uint64_t shared_seeds();
+
+  /// Something was inserted.
+  void forget() { known_.clear(); }
+
+ private:
+  enum class Source : std::uint8_t { kCounts, kDistinct, kDaily };
+  /// Where the counts of [from, to) are; whole days, but for the ends of what is asked for.
+  struct Stretch {
+    Source source;
+    std::int64_t from, to;
+  };
+  /// By day since 1970: rows and samples.
+  using DayTotals = std::map<std::int64_t, std::pair<std::uint64_t, std::uint64_t>>;
+  enum class May : std::uint8_t { kUseDaily, kNeedCounts };
+
+  [[nodiscard]] DayTotals totals(const std::string& query);
+  [[nodiscard]] const std::vector<Stretch>& stretches(const Filter& filter, May may);
+  [[nodiscard]] std::vector<Stretch> find_stretches(const Filter& filter, May may);
+  [[nodiscard]] std::string windows_of(const Filter& filter, May may);
+  [[nodiscard]] std::string counts_in(const Stretch& stretch, const Filter& filter,
+                                      const std::string& part, const std::string& part_of_day);
+  void sum_counts(const Filter& filter, May may, const std::string& part,
+                  const std::string& part_of_day, const TabRows::Take& take);
+
+  ClickHouseServer& server_;
+  std::map<std::string, std::vector<Stretch>> known_;  ///< By what was asked for.
+};
+
+}  // namespace geiger::fleet

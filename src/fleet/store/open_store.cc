@@ -1,0 +1,63 @@
+#include "fleet/store/open_store.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "fleet/store/clickhouse_server.h"
+#include "fleet/store/clickhouse_store.h"
+
+namespace geiger::fleet {
+namespace {
+
+/// A path names itself. Nothing for URLs of other kinds.
+std::optional<std::string> path_of_url(const std::string& url) {
+  constexpr std::string_view kFile = "file://";
+  if (url.starts_with(kFile)) return url.substr(kFile.size());
+  if (url.find("://") != std::string::npos) return std::nullopt;
+  return url;
+}
+
+bool is_clickhouse(const std::string& url) { return url.starts_with(kClickHouseScheme); }
+
+base::Failure unknown(const std::string& url) {
+  return {url + ": not a store (" + kStoreForms + ")", base::Fault::kUsage};
+}
+
+StoreOptions with_token(StoreOptions options) {
+  options.token_file = token_file_of(options.token_file);
+  return options;
+}
+
+}  // namespace
+
+std::string token_file_of(const std::string& option) {
+  const char* named = std::getenv("GEIGER_TOKEN_FILE");
+  return option.empty() && named != nullptr ? named : option;
+}
+
+bool is_store(const std::string& url) { return path_of_url(url) || is_clickhouse(url); }
+
+base::Outcome<std::unique_ptr<Store>> open_store(const std::string& url,
+                                                 const StoreOptions& options) {
+  if (const auto path = path_of_url(url)) return open_sqlite(*path, false);
+  if (is_clickhouse(url)) return open_clickhouse(url, with_token(options));
+  return unknown(url);
+}
+
+base::Outcome<std::unique_ptr<Store>> open_store_to_fill(const std::string& url,
+                                                         const StoreOptions& options) {
+  if (const auto path = path_of_url(url)) return open_sqlite(*path, true);
+  if (is_clickhouse(url)) return open_clickhouse_sink(url, with_token(options));
+  return unknown(url);
+}
+
+base::Outcome<void> prepare_store(const std::string& url, const StoreOptions& options) {
+  if (const auto path = path_of_url(url)) {
+    const auto store = open_sqlite(*path, true);
+    return store.has_value() ? base::Outcome<void>() : store.failure();
+  }
+  if (is_clickhouse(url)) return prepare_clickhouse(url, with_token(options));
+  return unknown(url);
+}
+
+}  // namespace geiger::fleet

@@ -1,0 +1,40 @@
+// Stores by their URLs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/outcome.h"
+#include "fleet/store/store.h"
+
+namespace geiger::fleet {
+
+struct StoreOptions {
+  std::string token_file =
+      {};  ///< With the password of a server's user; empty: $GEIGER_TOKEN_FILE.
+  std::function<bool()> stops = {};  ///< Asked while waiting for a server: give up.
+};
+
+/// How a store can be named, for help and complaints.
+inline constexpr const char* kStoreForms =
+    "a path, file://PATH or clickhouse+https://[USER@]HOST[:PORT]/DATABASE";
+
+/// Whether a URL names a store, rather than something that passes documents on.
+[[nodiscard]] bool is_store(const std::string& url);
+
+/// To be asked. Fails where there is none.
+[[nodiscard]] base::Outcome<std::unique_ptr<Store>> open_store(const std::string& url,
+                                                               const StoreOptions& options);
+/// To be sent to. A file is made if there is none.
+[[nodiscard]] base::Outcome<std::unique_ptr<Store>> open_store_to_fill(const std::string& url,
+                                                                       const StoreOptions& options);
+/// Makes what is missing of a store: the file, the database, its tables.
+[[nodiscard]] base::Outcome<void> prepare_store(const std::string& url,
+                                                const StoreOptions& options);
+
+/// The file of a token that options or else the environment name; empty: none.
+[[nodiscard]] std::string token_file_of(const std::string& option);
+
+}  // namespace geiger::fleet

@@ -1,0 +1,110 @@
+// The questions that both dialects of SQL ask in the same words, and how their answers are read.
+//
+// `windows` and `gaps` are what stands behind FROM: relations with the columns of the tables of
+// these names, times in seconds, with each row once.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "fleet/store/store.h"
+
+namespace geiger::fleet {
+
+/// What is written differently.
+struct Dialect {
+  std::function<std::string(const std::string&)> text;   ///< A value.
+  std::function<std::string(const std::string&)> label;  ///< The value of a label of a window.
+};
+
+/// A condition on windows.
+[[nodiscard]] std::string condition_of(const Filter& filter, const Dialect& dialect);
+
+/// The start of the step that a window is in.
+[[nodiscard]] std::string step_of(std::int64_t length);
+
+[[nodiscard]] std::string hosts_query(const std::string& windows);
+[[nodiscard]] std::string steps_query(const std::string& windows, std::int64_t length);
+[[nodiscard]] std::string versions_query(const std::string& windows);
+[[nodiscard]] std::string label_values_query(const std::string& windows, const std::string& label);
+/// `windows` are those of `filter` at any time.
+[[nodiscard]] std::string gaps_query(const std::string& gaps, const std::string& windows,
+                                     const Filter& filter);
+
+/// How many processes drew with the seed of another one.
+[[nodiscard]] std::string shared_seeds_query(const std::string& windows);
+
+/// Of a filter, what gaps belong to: without times.
+[[nodiscard]] Filter at_any_time(Filter filter);
+
+/// Reads the columns that all sums of windows have, from `column` on.
+template <typename Row>
+HostSums read_sums(const Row& row, int column) {
+  HostSums sums;
+  sums.executable = row.text(column++);
+  sums.windows = row.number(column++);
+  sums.recorded_ms = row.number(column++);
+  sums.alive_ms = row.number(column++);
+  sums.without_total = row.number(column++);
+  sums.exact_bytes = row.number(column++);
+  sums.unsettled_bytes = row.number(column++);
+  sums.interval = row.number(column++);
+  sums.thinning = static_cast<std::uint32_t>(row.number(column++));
+  sums.dropped = row.number(column++);
+  sums.rss_byte_seconds = row.number(column++);
+  sums.has_pure = row.integer(column++) != 0;
+  sums.is_from_start = row.integer(column) != 0;
+  return sums;
+}
+
+template <typename Row>
+HostSums read_host(const Row& row) {
+  HostSums sums = read_sums(row, 1);
+  sums.host = row.text(0);
+  return sums;
+}
+
+template <typename Row>
+StepSums read_step(const Row& row) {
+  StepSums step;
+  step.started = row.integer(0);
+  step.hosts = row.number(1);
+  step.recorded_hosts = row.number(2);
+  step.sums = read_sums(row, 4);
+  step.alive_ms = step.sums.alive_ms;
+  step.recorded_ms = step.sums.recorded_ms;
+  step.sums.recorded_ms = row.number(3);
+  return step;
+}
+
+template <typename Row>
+VersionFacts read_version(const Row& row) {
+  return {row.text(0),   row.text(1),    row.number(2),  row.number(3),
+          row.number(4), row.integer(5), row.integer(6), row.number(7)};
+}
+
+/// Cut to the time of the filter.
+template <typename Row>
+GapRow read_gap(const Row& row, const Filter& filter) {
+  GapRow gap{row.text(0), row.number(1), row.integer(2), row.integer(3), row.text(4)};
+  if (filter.from) gap.first = std::max(gap.first, *filter.from);
+  if (filter.to) gap.last = std::min(gap.last, *filter.to);
+  return gap;
+}
+
+/// stack_id, size, step, thinning, certain, allocated, live_ms: from column 1 on.
+template <typename Row>
+SummedRow read_counts(const Row& row) {
+  SummedRow sums;
+  sums.stack = row.number(1);
+  sums.size = row.number(2);
+  sums.interval = row.number(3);
+  sums.thinning = static_cast<std::uint32_t>(row.number(4));
+  sums.is_certain = row.integer(5) != 0;
+  sums.allocated = row.number(6);
+  sums.live_ms = row.number(7);
+  return sums;
+}
+
+}  // namespace geiger::fleet
