@@ -77,6 +77,8 @@ PROGRAMS = {
     "perl": (8, ["program.pl"]),
     "sqlite3": (2, [":memory:", ".read program.sql"]),
     "git": (3, ["diff", "--no-index", "--word-diff", "--stat", "-p", "one", "two"]),
+    # Of C++, over operator new.
+    "ninja": (4, ["-n", "-v", "-f", "program.ninja"]),
 }
 
 
@@ -129,6 +131,9 @@ def write_inputs(folder):
     (folder / "program.py").write_text(PYTHON_PROGRAM)
     (folder / "program.pl").write_text(PERL_PROGRAM)
     (folder / "program.sql").write_text(SQL_PROGRAM)
+    # No chain is longer than 20: walks end at 255 frames.
+    edges = (f"build o{i}: copy {f'o{i + 1}' if i % 20 else 'program.py'}\n" for i in range(2000))
+    (folder / "program.ninja").write_text("rule copy\n  command = cp $in $out\n" + "".join(edges))
     for name, step in (("one", 3), ("two", 5)):
         (folder / name).mkdir()
         for i in range(100):

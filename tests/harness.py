@@ -19,13 +19,14 @@ import trace_reader
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("GEIGER_BUILD_DIR", ROOT / "build")).resolve()
-LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
+TRIPLET = f"{os.uname().machine}-linux-gnu"
+LIBRARIES = pathlib.Path("/usr/lib") / TRIPLET
 
 
 def runtime_file(name):
     """A library that goes into programs, as this machine's loader would find it."""
     folder = BUILD / "lib" / "geiger"
-    paths = [folder / token / name for token in ("lib/x86_64-linux-gnu", "lib64", "lib")]
+    paths = [folder / token / name for token in (f"lib/{TRIPLET}", "lib64", "lib")]
     return next((path for path in paths if path.exists()), folder / name)
 
 

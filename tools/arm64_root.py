@@ -5,21 +5,25 @@ Usage: tools/arm64_root.py FOLDER [GROUP...]
 
 Debian packages are fetched by apt with a state of its own inside FOLDER and unpacked there: neither
 the host's packages nor its list of architectures change, and root is not needed. (Installing
-Debian's cross compiler would remove gcc-multilib, which other tests need.) Groups, all by default:
+Debian's cross compiler would remove gcc-multilib, which other tests need.) Groups, all but the last by default:
 
   compiler   FOLDER/compiler    g++ 12 and binutils for arm64, to run on this machine (amd64)
   build      FOLDER/bookworm    the sysroot: libraries and headers of Debian 12
   programs   FOLDER/bookworm    programs of Debian 12, for the comparison of walks
   signed     FOLDER/trixie      the same of Debian 13, built with pointer authentication
+  kernels    FOLDER/kernels     Debian's, with pages of 4 KiB (4k) and of 16 KiB (16k), for qemu-system
 
 A group that is there already is left as it is. Exit code 3: the network, apt or the right machine
 is missing.
 """
+import io
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 
 MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -33,7 +37,10 @@ BUILD = ["libc6-dev", "libstdc++-12-dev", "libgtest-dev", "libgmock-dev", "libbo
          "libfmt-dev", "liblttng-ust-dev", "libncurses-dev", "libprotozero-dev", "libsimdjson-dev",
          "libsqlite3-dev", "libxxhash-dev", "libzstd-dev", "libzydis-dev", "llvm-14-dev",
          "nlohmann-json3-dev", "robin-map-dev", "systemtap-sdt-dev", "zlib1g-dev"]
-PROGRAMS = ["git", "perl", "python3-minimal", "libpython3-stdlib", "sqlite3"]
+PROGRAMS = ["busybox-static", "git", "libpython3-stdlib", "ninja-build", "perl", "python3-minimal",
+            "sqlite3"]
+# File: (suite, the package that depends on the one with the image)
+KERNELS = {"4k": ("bookworm", "linux-image-arm64"), "16k": ("trixie", "linux-image-arm64-16k")}
 
 # Group: (where, suite, architecture, packages, whether what they depend on comes along)
 GROUPS = {
@@ -75,16 +82,20 @@ class Apt:
                        "Debug::NoLocking=true", "Acquire::Languages=none"):
             self.options += ["-o", option]
 
-    def run(self, *arguments):
-        done = subprocess.run(["apt-get", "-q", *self.options, *arguments], text=True,
+    def run(self, *arguments, tool="apt-get"):
+        done = subprocess.run([tool, "-q", *self.options, *arguments], text=True,
                               capture_output=True, cwd=self.archives, check=False)
         if done.returncode != 0:
-            raise Unavailable(f"apt-get {arguments[0]} fails: {done.stderr.strip()[-300:]}")
+            raise Unavailable(f"{tool} {arguments[0]} fails: {done.stderr.strip()[-300:]}")
+        return done.stdout
+
+    def update(self):
+        if not any((self.state / "lists").glob("*_Packages*")):
+            self.run("update")
 
     def fetch(self, packages, with_dependencies):
         """The .deb files, those of dependencies too."""
-        if not any((self.state / "lists").glob("*_Packages*")):
-            self.run("update")
+        self.update()
         if with_dependencies:
             self.run("install", "--download-only", "--yes", *packages)
         else:
@@ -134,6 +145,27 @@ def wrap_compiler(folder):
         (programs / name).chmod(0o755)
 
 
+def provide_kernel(folder, name):
+    """The image alone, of the package that another one of a lasting name depends on."""
+    target = folder / "kernels" / name
+    if target.exists():
+        return
+    suite, package = KERNELS[name]
+    apt = Apt(folder, suite, "arm64", "kernels")
+    apt.update()
+    depends = apt.run("depends", package, tool="apt-cache")
+    image = re.search(r"Depends: (linux-image-\S+)", depends)[1]
+    (archive,) = apt.fetch([image], False)
+    contents = subprocess.run(["dpkg-deb", "--fsys-tarfile", str(archive)], check=True,
+                              capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(contents)) as files:
+        member = next(file for file in files if file.name.startswith("./boot/vmlinuz-"))
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(files.extractfile(member).read())
+    shutil.rmtree(apt.archives)
+    print(f"{image}: {target}")
+
+
 def provide(folder, group):
     where, suite, architecture, packages, with_dependencies = GROUPS[group]
     stamp = folder / f"{group}.unpacked"
@@ -159,7 +191,10 @@ def main(folder, groups):
         if missing or os.uname().machine != "x86_64":
             raise Unavailable(f"{missing or os.uname().machine}: needs Debian's tools on x86-64")
         for group in groups:
-            provide(folder, group)
+            for name in KERNELS if group == "kernels" else ():
+                provide_kernel(folder, name)
+            if group in GROUPS:
+                provide(folder, group)
     except Unavailable as reason:
         print(f"arm64_root.py: {reason}", file=sys.stderr)
         return UNAVAILABLE
@@ -167,6 +202,6 @@ def main(folder, groups):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(GROUPS):
+    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= {*GROUPS, "kernels"}:
         sys.exit(__doc__)
     sys.exit(main(sys.argv[1], sys.argv[2:] or list(GROUPS)))

@@ -24,7 +24,7 @@ test='python3 python3-jsonschema libgtest-dev libgmock-dev nlohmann-json3-dev pr
   python3-seccomp golang-github-containers-common logrotate python3-gevent python3-numpy python3-pytest'
 
 suites='libpython3.11-testsuite redis-server redis-tools tcl tcl-tls dpkg-dev stress-ng default-jdk-headless
-  clang rustc golang-go ruby lua5.4 perl gdb sqlite3 xz-utils git postgresql nginx-light lintian dpkg-dev'
+  clang rustc golang-go ruby lua5.4 perl gdb sqlite3 xz-utils git postgresql nginx-light lintian qemu-system-arm'
 coverage='gcovr'
 web='nodejs npm'
 

@@ -45,6 +45,16 @@ std::uint64_t status_mask(pid_t pid, pid_t tid, const std::string& key) {
   return 0;
 }
 
+/// Where it runs, it waits in none.
+WaitingCall waiting_call(pid_t pid, pid_t tid) {
+  std::ifstream in(fmt::format("/proc/{}/task/{}/syscall", pid, tid));
+  WaitingCall call;
+  if (!(in >> call.number) || call.number < 0) return {};
+  in >> std::hex;
+  for (std::uint64_t& argument : call.arguments) in >> argument;
+  return in >> call.sp >> call.pc ? call : WaitingCall{};
+}
+
 }  // namespace
 
 // Blocked, it wakes sigtimedwait though it is ignored by default.
@@ -77,6 +87,7 @@ int BorrowedThread::seize() {
     return errno;
   }
   is_seized_ = true;
+  before_ = waiting_call(pid_, tid_);
   if (ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) != 0) {
     is_lost_ = true;
     return errno;
@@ -304,15 +315,17 @@ std::optional<Address> BorrowedThread::place_text(const std::string& text) {
   return text_at_;
 }
 
-// epoll_wait ends with EINTR by any stop. Without a timeout it can be made again, unless a
-// signal waits, which is what the program wants to know by EINTR.
-void BorrowedThread::repeat_uninterruptible() {
-  if (!machine::has_ended_wait(saved_)) return;
+// Some calls do not go on by themselves once the thread was led elsewhere. epoll_wait ends with
+// EINTR by any stop: without a timeout it can be made again, unless a signal waits, which is what
+// the program wants to know by EINTR.
+void BorrowedThread::go_on_waiting() {
+  if (is_borrowed_ && machine::has_rest(saved_, before_)) machine::wait_for_rest(saved_);
+  if (!machine::has_ended_wait(saved_, before_)) return;
   const std::uint64_t waiting =
       status_mask(pid_, tid_, "SigPnd") | status_mask(pid_, tid_, "ShdPnd");
   const std::uint64_t blocked = is_borrowed_ ? mask_ : status_mask(pid_, tid_, "SigBlk");
   if ((waiting & ~blocked) != 0) return;
-  machine::repeat_wait(saved_);
+  machine::repeat_wait(saved_, before_);
 }
 
 void BorrowedThread::restore_registers() {
@@ -321,7 +334,7 @@ void BorrowedThread::restore_registers() {
     ptrace(PTRACE_SETREGSET, tid_, reinterpret_cast<void*>(extended_kind_), &area);
     ptrace(PTRACE_SETSIGMASK, tid_, reinterpret_cast<void*>(sizeof mask_), &mask_);
   }
-  repeat_uninterruptible();
+  go_on_waiting();
   static_cast<void>(set_registers(saved_));
 }
 

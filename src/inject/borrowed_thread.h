@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "inject/machine.h"
 #include "inject/remote_memory.h"
 
 namespace geiger::inject {
@@ -87,7 +88,7 @@ class BorrowedThread {
                                                  std::initializer_list<Address> arguments) const;
   void save_fault_action();
   void restore_registers();
-  void repeat_uninterruptible();
+  void go_on_waiting();
 
   pid_t pid_, tid_;
   RemoteMemory memory_;
@@ -95,6 +96,7 @@ class BorrowedThread {
   bool is_seized_ = false, is_borrowed_ = false, is_lost_ = false, is_abandoned_ = false;
   bool keeps_stack_ = false;
   user_regs_struct saved_{};
+  WaitingCall before_;  ///< What it waited in before it was stopped.
   std::vector<char> extended_;
   int extended_kind_ = 0;
   std::uint64_t mask_ = 0;

@@ -236,7 +236,12 @@ Injection::Taken Injection::try_thread(const SafePoints& safe, pid_t tid,
     outcome_.reason = refusal_text(pid_, error);
     return Taken::kRefused;
   }
-  const bool is_safe = machine::is_64_bit(thread.registers()) && !thread.is_in_sequence() &&
+  // An instruction that the kernel has gone back to is no place for calls: it would take them for
+  // the one that it interrupted.
+  const std::uint64_t pc = machine::pc(thread.registers());
+  const bool is_at_place = pc == places_.syscall_instruction || pc == places_.syscall_and_return;
+  const bool is_safe = machine::is_64_bit(thread.registers()) && !is_at_place &&
+                       !thread.is_in_sequence() &&
                        safe.check(tid, thread.registers()) == Safety::kSafe;
   if (!is_safe) return Taken::kTryAgain;
   std::string failure = thread.borrow(places_, kept_stack_);

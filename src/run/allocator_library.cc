@@ -181,6 +181,11 @@ base::Outcome<AllocatorLibrary> given_file(const std::string& wanted) {
 
 /// Only a library of this version reports its samples to the runtime.
 base::Outcome<AllocatorLibrary> own_allocator() {
+  constexpr long kPage = 4096;  // That runtime/heap is made for.
+  if (const long page = sysconf(_SC_PAGESIZE); page != kPage) {
+    return base::Failure{fmt::format(
+        "geiger's allocator needs pages of 4 KiB; this kernel's have {} KiB", page >> 10)};
+  }
   const std::string path = PreloadPath::allocator();
   if (const auto usable = check_file(path); !usable.has_value()) {
     return base::Failure{usable.reason() + ": install it (Debian: geiger-malloc)"};

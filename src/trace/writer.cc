@@ -44,6 +44,9 @@ constexpr Bytes kOldKernelCapacity = 64 * kMiB;
 /// Address space is the program's: take at most a sixteenth of a limited one.
 constexpr Bytes kLimitShare = 16;
 
+/// Sizes of files and mappings are multiples of the page, which is up to this long.
+constexpr Bytes kLargestPage = 64 * kKiB;
+
 constexpr Bytes round_up(Bytes value, Bytes unit) { return (value + unit - 1) / unit * unit; }
 
 Bytes soft_limit(int resource) {
@@ -63,7 +66,7 @@ Bytes clamp_to_limits(Bytes capacity) {
   if (space_limit != ~Bytes{0} && capacity > space_limit / kLimitShare) {
     capacity = space_limit / kLimitShare;
   }
-  return capacity / 4096 * 4096;
+  return capacity / kLargestPage * kLargestPage;
 }
 
 /// Allocates [0, bytes) of the file where the kernel cannot populate. File systems without
@@ -377,7 +380,7 @@ long Writer::populate(Bytes end) {
   char* base = mappings_[current].load(std::memory_order_relaxed);
   const Bytes begin = std::max(allocated_.load(std::memory_order_relaxed),
                                control_->watermark.load(std::memory_order_acquire)) /
-                      4096 * 4096;
+                      header_->page_size * header_->page_size;
   const Bytes extent = std::clamp(begin, kFirstExtent, kLargestExtent);
   const Bytes wanted = std::min({round_up(end, extent), capacity_, first_mapping_ << current});
   const long result = begin < wanted ? allocate_pages(base + begin, wanted - begin) : 0;

@@ -160,6 +160,31 @@ TEST_F(WriterTest, ReservesDisjointSpaceForThreads) {
   for (int t = 1; t <= 4; ++t) EXPECT_EQ(counts[t], 10'000);
 }
 
+// The order of tests/memory_order, on this processor.
+TEST_F(WriterTest, ShowsNoRecordBeforeItIsFilled) {
+  constexpr std::uint64_t kRecords = 200'000;
+  Writer writer;
+  ASSERT_EQ(writer.open(path("a").c_str(), 8 * kMiB, kIdentity), 0);
+  std::thread thread([&writer] {
+    for (std::uint64_t i = 1; i <= kRecords; ++i) {
+      const Slot slot = writer.reserve(kFree);
+      slot.words[1] = slot.words[2] = i;
+      Writer::commit(slot, kFree);
+    }
+  });
+  auto* words = reinterpret_cast<std::uint64_t*>(writer.header());
+  std::uint64_t wrong = 0;
+  for (std::uint64_t i = 1; i <= kRecords; ++i) {
+    std::uint64_t* record = words + kRecordsOffset / 8 + (i - 1) * 3;
+    while (std::atomic_ref(record[0]).load(std::memory_order_acquire) != kFree.pack()) {
+      std::this_thread::yield();
+    }
+    wrong += record[1] != i || record[2] != i;
+  }
+  thread.join();
+  EXPECT_EQ(wrong, 0U);
+}
+
 // SIGXFSZ would end the child.
 TEST_F(WriterTest, StaysBelowTheFileSizeLimit) {
   const std::string file = path("a");

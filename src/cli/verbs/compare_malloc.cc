@@ -1,6 +1,5 @@
 // `geiger compare-malloc`: which allocator suits a program.
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "cli/options/input.h"
 #include "cli/options/print.h"
 #include "cli/options/run_options.h"
+#include "cli/options/scratch.h"
 #include "cli/verbs/commands.h"
 #include "run/allocator_library.h"
 #include "run/environment.h"
@@ -39,26 +39,6 @@ struct CompareArguments {
   double level = 0.95;
   bool is_json = false;
   bool shows_output = false;
-};
-
-/// A folder that goes with everything in it.
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern = fs::temp_directory_path() / "geiger-compare-XXXXXX";
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~Scratch() {
-    std::error_code error;
-    if (!path_.empty()) fs::remove_all(path_, error);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
 };
 
 std::string ending_text(int status) {

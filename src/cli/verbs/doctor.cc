@@ -3,16 +3,26 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
 
+#include "cli/machine/load.h"
 #include "cli/options/foreign.h"
 #include "cli/options/input.h"
 #include "cli/options/print.h"
 #include "cli/verbs/commands.h"
+#include "cli/verbs/machine_report.h"
 
 namespace geiger::cli {
 namespace {
 
-base::Outcome<int> examine(const ReadOptions& options) {
+struct DoctorArguments : ReadOptions {
+  bool examines_machine = false;
+  std::string load;  ///< Of this process, which a report of the machine records.
+};
+
+base::Outcome<int> examine(const DoctorArguments& options) {
+  if (!options.load.empty()) return carry_load(options.load);
+  if (options.examines_machine) return report_machine();
   const auto input = only_own(read_input(options), "doctor");
   if (!input.has_value()) return input.failure();
   report::DoctorOptions doctor;
@@ -27,9 +37,13 @@ base::Outcome<int> examine(const ReadOptions& options) {
 }  // namespace
 
 void register_doctor(CLI::App& app, Work& work) {
-  auto options = std::make_shared<ReadOptions>();
+  auto options = std::make_shared<DoctorArguments>();
   CLI::App* verb = app.add_subcommand("doctor", "Check a recording for defects and missing data");
   add_read_options(*verb, *options);
+  verb->add_flag("--machine", options->examines_machine,
+                 "Examine this machine instead: record loads of geiger's own,\n"
+                 "and print a report to send with questions (a minute)");
+  verb->add_option("--machine-load", options->load)->group("");
   verb->footer(
       "\nTests the sampler against its own counts (hits against trials, positions of\n"
       "sampled bytes, agreement of threads) and the samples against the exact totals.\n"
@@ -37,7 +51,8 @@ void register_doctor(CLI::App& app, Work& work) {
       "\nExit code: 0 healthy, 1 defect found or damaged input, 2 usage error.\n"
       "\nExamples:\n"
       "  geiger doctor                    the newest run here\n"
-      "  geiger doctor a.geiger b.geiger  can these two be merged?");
+      "  geiger doctor a.geiger b.geiger  can these two be merged?\n"
+      "  geiger doctor --machine          does geiger work on this machine?");
   verb->callback([options, &work] { work = [options] { return examine(*options); }; });
 }
 

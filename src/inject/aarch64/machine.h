@@ -4,14 +4,18 @@
 
 #include <elf.h>
 #include <elfutils/libdwfl.h>
+#include <linux/futex.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <iterator>
 #include <string_view>
 
@@ -77,10 +81,36 @@ inline void prepare_call(Registers& registers, std::uint64_t function, std::uint
   registers.pstate &= ~kKindOfBranch;
 }
 
-/// The first argument is gone with the result in its place: the wait is not made again, and the
-/// program sees EINTR.
-inline bool has_ended_wait(const Registers& /*registers*/) { return false; }
-inline void repeat_wait(Registers& /*registers*/) {}
+/// Whether a stop found the thread in this call: it has the call's number still, and its stack.
+inline bool is_in(const Registers& registers, const WaitingCall& call) {
+  return call.number == interrupted_call(registers) && call.sp == registers.sp;
+}
+
+/// The first argument is gone, with the result in its place.
+inline bool has_ended_wait(const Registers& registers, const WaitingCall& before) {
+  const auto timeout = static_cast<std::int32_t>(before.arguments[3]);
+  return is_in(registers, before) && before.number == SYS_epoll_pwait && timeout < 0 &&
+         registers.pc == before.pc && static_cast<long>(registers.regs[0]) == -EINTR;
+}
+inline void repeat_wait(Registers& registers, const WaitingCall& before) {
+  registers.regs[0] = before.arguments[0];
+  registers.pc -= kInstructionBytes;
+}
+
+/// The kernel has gone back to the instruction, and would have asked for the rest, had the thread
+/// not been led elsewhere.
+inline bool has_rest(const Registers& registers, const WaitingCall& before) {
+  constexpr std::uint64_t kOperation = 0x7f;
+  const auto& arguments = before.arguments;
+  const bool is_relative =
+      before.number == SYS_nanosleep ||
+      (before.number == SYS_clock_nanosleep && (arguments[1] & TIMER_ABSTIME) == 0) ||
+      (before.number == SYS_futex && (arguments[1] & kOperation) == FUTEX_WAIT &&
+       arguments[3] != 0);
+  return is_relative && is_in(registers, before) && registers.pc + kInstructionBytes == before.pc &&
+         registers.regs[0] == arguments[0];
+}
+inline void wait_for_rest(Registers& registers) { registers.regs[kNumber] = SYS_restart_syscall; }
 
 /// Calls that any stop ends by EINTR, beside those of every processor.
 inline bool notices_stops(long /*call*/) { return false; }

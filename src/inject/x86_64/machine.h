@@ -76,18 +76,24 @@ inline void prepare_call(Registers& registers, std::uint64_t function, std::uint
 }
 
 /// Whether the stop ended an epoll_wait() without a timeout, by EINTR.
-inline bool has_ended_wait(const Registers& registers) {
+inline bool has_ended_wait(const Registers& registers, const WaitingCall& /*before*/) {
   const auto timeout = static_cast<std::int32_t>(registers.r10);
   const long call = interrupted_call(registers);
   return (call == SYS_epoll_wait || call == SYS_epoll_pwait) && timeout < 0 &&
          static_cast<long>(registers.rax) == -EINTR;
 }
-inline void repeat_wait(Registers& registers) {
+inline void repeat_wait(Registers& registers, const WaitingCall& /*before*/) {
   constexpr std::uint64_t kSystemCallBytes = 2;
   registers.rax = registers.orig_rax;
   forget_call(registers);
   registers.rip -= kSystemCallBytes;
 }
+
+/// The kernel knows from orig_rax and rax what is to be done.
+inline bool has_rest(const Registers& /*registers*/, const WaitingCall& /*before*/) {
+  return false;
+}
+inline void wait_for_rest(Registers& /*registers*/) {}
 
 /// Calls that any stop ends by EINTR, beside those of every processor.
 inline bool notices_stops(long call) { return call == SYS_epoll_wait; }

@@ -106,7 +106,8 @@ bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t v
       std::uint64_t empty = 0;
       if (bucket.addresses[i].load(std::memory_order_relaxed) == 0 &&
           bucket.addresses[i].compare_exchange_strong(empty, address, std::memory_order_relaxed)) {
-        bucket.values[i].store(value, std::memory_order_relaxed);
+        // With the acquires in entry_at() and take_slot(): who sees the value sees its address.
+        bucket.values[i].store(value, std::memory_order_release);
         return true;
       }
     }
@@ -131,6 +132,18 @@ bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t v
   return kSlots;
 }
 
+/// What stands in a slot that may change hands meanwhile: of an insertion the value comes last, of
+/// a removal first, so a value that is there before and after its address was read belongs to it.
+/// (Entries share values where recordings are aggregated: then between the two the slot may have
+/// had another value, and has this one again.)
+LiveTable::Entry LiveTable::entry_at(const Bucket& bucket, std::size_t slot) {
+  const std::uint64_t value = bucket.values[slot].load(std::memory_order_acquire);
+  const std::uint64_t address = bucket.addresses[slot].load(std::memory_order_acquire);
+  const bool is_own = value != 0 && value != kLeaving &&
+                      bucket.values[slot].load(std::memory_order_relaxed) == value;
+  return {address, is_own ? value : 0};
+}
+
 /// 0: it is about to be removed, or has been.
 std::uint64_t LiveTable::take_slot(Bucket& bucket, std::size_t slot, std::uint64_t address) {
   std::uint64_t value = bucket.values[slot].load(std::memory_order_acquire);
@@ -138,7 +151,7 @@ std::uint64_t LiveTable::take_slot(Bucket& bucket, std::size_t slot, std::uint64
   // have become another address's since.
   const bool is_there = value != 0 && value != kLeaving &&
                         bucket.addresses[slot].load(std::memory_order_relaxed) == address;
-  // 0 before the slot is free: for_each() never sees it under the next address.
+  // 0 before the slot is free: entry_at() never sees it under the next address.
   if (!is_there ||
       !bucket.values[slot].compare_exchange_strong(value, 0, std::memory_order_relaxed)) {
     return 0;
@@ -179,11 +192,14 @@ bool LiveTable::remove_entry(Table& table, std::size_t bucket, std::size_t slot,
   std::atomic<std::uint64_t>& addresses = table.buckets[bucket].addresses[slot];
   if (!values.compare_exchange_strong(value, kLeaving, std::memory_order_relaxed)) return false;
   std::uint64_t seen = address;
-  // With the acquire in for_each(): who sees the next address here does not see the last value.
+  // With the acquire in entry_at(): who sees the next address here does not see the last value.
   // The exchange that puts it there passes this release on.
-  addresses.compare_exchange_strong(seen, 0, std::memory_order_release, std::memory_order_relaxed);
+  const bool is_ours = addresses.compare_exchange_strong(seen, 0, std::memory_order_release,
+                                                         std::memory_order_relaxed);
   std::uint64_t leaving = kLeaving;
-  values.compare_exchange_strong(leaving, 0, std::memory_order_relaxed);
+  // Not ours: the slot has changed hands, and the next entry has the same value.
+  values.compare_exchange_strong(leaving, is_ours ? 0 : value, std::memory_order_relaxed);
+  if (!is_ours) return false;
   leave(table, bucket, address);
   size_.fetch_sub(1, std::memory_order_relaxed);
   return true;

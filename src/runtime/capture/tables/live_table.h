@@ -62,11 +62,8 @@ class LiveTable {
       if (is_empty(*table)) continue;
       for (std::size_t i = 0; i <= table->mask; ++i) {
         for (std::size_t slot = 0; slot < kSlots; ++slot) {
-          const Bucket& bucket = table->buckets[i];
-          const std::uint64_t address = bucket.addresses[slot].load(std::memory_order_acquire);
-          const std::uint64_t value = bucket.values[slot].load(std::memory_order_relaxed);
-          if (address == 0 || value == 0 || value == kLeaving || !is_to_go(address, value))
-            continue;
+          const auto [address, value] = entry_at(table->buckets[i], slot);
+          if (address == 0 || value == 0 || !is_to_go(address, value)) continue;
           if (remove_entry(*table, i, slot, address, value)) forget(address, value);
         }
       }
@@ -83,7 +80,7 @@ class LiveTable {
   /// Calls visit(address, value) with what is in the table: each whose insert() ended
   /// before this began (both touch the count sequentially consistently), unless taken
   /// meanwhile, and perhaps later ones. The value is 0 while an insertion of another
-  /// thread is under way, else the address's own.
+  /// thread or a removal is under way, else the address's own.
   template <typename Visit>
   void for_each(const Visit& visit) const {
     if (size_.load(std::memory_order_seq_cst) == 0) return;
@@ -91,10 +88,9 @@ class LiveTable {
          table = table->older) {
       if (is_empty(*table)) continue;
       for (std::size_t i = 0; i <= table->mask; ++i) {
-        const Bucket& bucket = table->buckets[i];
         for (std::size_t slot = 0; slot < kSlots; ++slot) {
-          const std::uint64_t address = bucket.addresses[slot].load(std::memory_order_acquire);
-          if (address != 0) visit(address, bucket.values[slot].load(std::memory_order_relaxed));
+          const auto [address, value] = entry_at(table->buckets[i], slot);
+          if (address != 0) visit(address, value);
         }
       }
     }
@@ -109,6 +105,9 @@ class LiveTable {
     std::atomic<std::uint64_t> addresses[kSlots];
     std::atomic<std::uint64_t> values[kSlots];
     std::uint64_t unused;
+  };
+  struct Entry {
+    std::uint64_t address, value;
   };
   struct Table {
     Table* older;
@@ -136,6 +135,7 @@ class LiveTable {
                     std::uint64_t value);
   static void leave(Table& table, std::size_t bucket, std::uint64_t address);
   static std::size_t slot_of(const Bucket& bucket, std::uint64_t address);
+  static Entry entry_at(const Bucket& bucket, std::size_t slot);
   static std::uint64_t take_slot(Bucket& bucket, std::size_t slot, std::uint64_t address);
   static std::uint64_t take_from(Table& table, std::uint64_t address);
 

@@ -263,6 +263,76 @@ TEST(LiveTable, FindsWhatAnotherThreadInserted) {
   EXPECT_EQ(missing, 0);
 }
 
+/// Few addresses in one bucket after the other, so that slots change hands all the time.
+constexpr std::uint64_t kChurned = 64;
+constexpr std::uint64_t churned(unsigned thread, std::uint64_t i) {
+  return (i % kChurned * 4 + thread + 1) << 4;
+}
+/// Of each insertion another one, from which its address can be told.
+constexpr std::uint64_t value_of(std::uint64_t address, std::uint64_t i) {
+  return i << 32 | address;
+}
+
+// Orders of memory, on processors that have weak ones: tests/memory_order checks them in every
+// order.
+TEST(LiveTable, VisitsNoAddressWithTheValueOfAnother) {
+  static constinit LiveTable table;
+  std::atomic<int> working{3};
+  const int failures = failures_in_threads([&working](unsigned thread) {
+    int wrong = 0;
+    if (thread == 3) {
+      do {
+        table.for_each([&wrong](std::uint64_t address, std::uint64_t value) {
+          wrong += value != 0 && (value & 0xffffffff) != address;
+        });
+      } while (working.load(std::memory_order_relaxed) != 0);
+      return wrong;
+    }
+    for (std::uint64_t i = 1; i <= 100'000; ++i) {
+      const std::uint64_t address = churned(thread, i);
+      if (!table.insert(address, value_of(address, i))) ++wrong;
+      wrong += table.take(address) != value_of(address, i);
+    }
+    --working;
+    return wrong;
+  });
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(table.size(), 0U);
+}
+
+TEST(LiveTable, EndsEachEntryOnceWhileOthersAreRemoved) {
+  static constinit LiveTable table;
+  std::atomic<int> working{3};
+  std::atomic<std::uint64_t> ended{0};
+  constexpr std::uint64_t kEach = 100'000;
+  const int failures = failures_in_threads([&](unsigned thread) {
+    int wrong = 0;
+    if (thread == 3) {
+      do {
+        table.remove_if([](std::uint64_t, std::uint64_t value) { return value >> 32 & 1; },
+                        [&](std::uint64_t address, std::uint64_t value) {
+                          wrong += (value & 0xffffffff) != address;
+                          ++ended;
+                        });
+      } while (working.load(std::memory_order_relaxed) != 0);
+      return wrong;
+    }
+    for (std::uint64_t i = 1; i <= kEach; ++i) {
+      // None comes back: remove_if() may lose one that does while it is removed.
+      const std::uint64_t address = (i * 4 + thread + 1) << 4;
+      if (!table.insert(address, value_of(address, i))) ++wrong;
+      const std::uint64_t value = table.take(address);
+      wrong += value != 0 && value != value_of(address, i);
+      ended += value != 0;
+    }
+    --working;
+    return wrong;
+  });
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(ended.load(), 3 * kEach);
+  EXPECT_EQ(table.size(), 0U);
+}
+
 TEST(NumberTable, RemembersThroughGrowth) {
   static constinit NumberTable table{256};
   std::mt19937_64 random(3);

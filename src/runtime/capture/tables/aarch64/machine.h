@@ -9,11 +9,9 @@
 namespace geiger::capture::machine {
 
 /// A load, a subtraction and a store: a signal may fall in between, and if its handler allocates,
-/// the store takes back what that took off. What the handler allocated is then neither trialled nor
-/// counted. If a slow path armed the countdown meanwhile, the next one settles up to all of what it
-/// was armed with: the error is at most the distance that was drawn, for each such signal. An
-/// exclusive load and store, which a signal breaks up, would be exact, and cost every allocation
-/// two instructions and the loop; what that costs is to be measured on hardware.
+/// the store takes back what that took off. Each such signal changes the total by at most two
+/// sampling intervals (docs/estimators.md, section 2.3). An exclusive load and store, which a signal
+/// breaks up, would be exact, and cost every allocation two instructions and the loop.
 GEIGER_FAST_PATH bool exhausts(std::uint64_t& counter, std::uint64_t size) {
   std::uint64_t left = 0;
   bool is_used_up = false;

@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""The first process of the system that tests/arm64_system.py boots: runs tests, then powers off.
+
+It prints what each verb says first, to be read by people, then a line per file of tests:
+"guest: FILE: exit code N". The last line is "guest: over".
+"""
+import ctypes
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path("/geiger")
+BUILD = HERE / "build"
+GEIGER = str(BUILD / "bin" / "geiger")
+ENVIRONMENT = {"PATH": "/usr/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "TERM": "dumb",
+               "GEIGER_BUILD_DIR": str(BUILD), "PYTHONDONTWRITEBYTECODE": "1",
+               "XDG_RUNTIME_DIR": "/run/geiger"}
+MOUNTS = (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("devpts", "/dev/pts"),
+          ("tmpfs", "/tmp"), ("tmpfs", "/run"))
+# What runs here without programs that only a whole system has.
+TESTS = {
+    "attach.py": ["Hosts", "Programs.test_python", "Refusals.test_orders_at_the_wrong_time",
+                  "Refusals.test_static", "Refusals.test_traced"],
+    "control.py": ["Windows", "Requests.test_of_a_life", "Requests.test_marks_of_an_idle_program",
+                   "Requests.test_of_a_program_under_run", "Children"],
+    "rss.py": ["Rss.test_everything_adds_up", "Rss.test_a_running_process_is_read_on_the_spot"],
+    "run_behaviour.py": ["Codes.test_exit_codes", "Codes.test_deaths_by_signal",
+                         "Signals.test_signals_to_geiger_alone_are_passed_on",
+                         "Signals.test_stop_and_continue"],
+}
+
+
+def show(*command):
+    """Runs `command` as a person would type it."""
+    print("$", *command, flush=True)
+    done = subprocess.run([GEIGER if word == "geiger" else word for word in command],
+                          env=ENVIRONMENT, cwd="/tmp", stdin=subprocess.DEVNULL, timeout=300,
+                          stderr=subprocess.STDOUT, check=False)
+    if done.returncode != 0:
+        print(f"guest: exit code {done.returncode}", flush=True)
+
+
+def show_verbs():
+    show("geiger", "doctor", "--machine")
+    loops = str(BUILD / "hosts" / "loops")
+    show("geiger", "run", "--interval", "16KiB", "-o", "loops.geiger", "--", loops, "malloc+free",
+         "200000", "2")
+    show("geiger", "doctor", "loops.geiger")
+    show("geiger", "table", "loops.geiger")
+    attached = subprocess.Popen([str(BUILD / "hosts" / "attached"), "loops", "2"], env=ENVIRONMENT,
+                                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    time.sleep(1)
+    pid = str(attached.pid)
+    show("geiger", "attach", "--duration", "1s", "-o", "attached.geiger", pid)
+    show("geiger", "doctor", "attached.geiger")
+    show("geiger", "rss", pid)
+    attached.stdin.close()
+    attached.wait()
+    asleep = subprocess.Popen(
+        [str(BUILD / "hosts" / "asleep")], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        env=ENVIRONMENT | {"LD_PRELOAD": str(BUILD / "lib/geiger/$LIB/libgeiger-preload.so"),
+                           "GEIGER_MODE": "dormant", "GEIGER_INTERVAL": "4096"}, text=True)
+    asleep.stdin.write("a 1000000 1000\n")
+    asleep.stdin.flush()
+    time.sleep(1)
+    pid = str(asleep.pid)
+    show("geiger", "ctl", pid, "start")
+    asleep.stdin.write("a 20000000 1000\n")
+    asleep.stdin.flush()
+    time.sleep(2)
+    show("geiger", "ctl", pid, "mark", "here")
+    show("geiger", "ctl", pid, "stop")
+    asleep.stdin.close()
+    asleep.wait()
+
+
+def run_tests():
+    for file, names in TESTS.items():
+        done = subprocess.run([sys.executable, HERE / "tests" / file, *names], env=ENVIRONMENT,
+                              cwd="/tmp", stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT,
+                              timeout=1500, check=False)
+        print(f"guest: {file}: exit code {done.returncode}", flush=True)
+
+
+def work():
+    print(f"guest: Linux {os.uname().release}, pages of {os.sysconf('SC_PAGESIZE')} bytes", flush=True)
+    show_verbs()
+    run_tests()
+
+
+def main():
+    for kind, place in MOUNTS:
+        os.makedirs(place, exist_ok=True)
+        subprocess.run(["/usr/bin/mount", "-t", kind, kind, place], check=True)
+    os.makedirs("/run/geiger", 0o700)
+    worker = os.fork()
+    if worker == 0:
+        os.setsid()
+        try:
+            work()
+        finally:
+            os._exit(0)
+    while os.wait()[0] != worker:  # Orphans are the first process's to reap.
+        pass
+    print("guest: over", flush=True)
+    ctypes.CDLL(None).reboot(0x4321fedc)
+
+
+if __name__ == "__main__":
+    main()
