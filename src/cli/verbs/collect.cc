@@ -17,6 +17,7 @@
 #include "cli/verbs/commands.h"
 #include "fleet/push/collector.h"
 #include "fleet/push/tokens.h"
+#include "http/token_file.h"
 #include "serve/http_server.h"
 #include "terminal/interrupts.h"
 
@@ -111,7 +112,7 @@ serve::Receiver receiver_of(fleet::Collector& collector, fleet::Tokens& tokens, 
 base::Outcome<int> collect(const CollectArguments& options) {
   const bool has_tokens = !options.token_file.empty();
   if (has_tokens) {
-    const auto known = fleet::Tokens::read(options.token_file);
+    const auto known = http::read_tokens(options.token_file);
     if (!known.has_value()) return known.failure();
   }
   auto store = fleet::open_sqlite(options.store, true);

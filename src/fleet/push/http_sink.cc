@@ -2,75 +2,53 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
-#include "fleet/push/tokens.h"
-#include "modules/module.h"
+#include "http/token_file.h"
+#include "http/url.h"
 
 namespace geiger::fleet {
 namespace {
 
-constexpr long kOk = 200, kRedirect = 300, kBadRequest = 400, kUnauthorized = 401, kForbidden = 403,
-               kTimeout = 408, kTooMany = 429, kServerError = 500;
+constexpr long kBadRequest = 400, kUnauthorized = 401, kForbidden = 403, kTimeout = 408,
+               kTooMany = 429, kServerError = 500;
 
 class HttpSink final : public Sink {
  public:
-  HttpSink(std::unique_ptr<HttpClient> client, std::string token_file)
-      : client_(std::move(client)), token_file_(std::move(token_file)) {}
+  explicit HttpSink(AuthorizedClient client) : client_(std::move(client)) {}
 
   Delivery send(std::string_view packed) override {
-    const auto token = this->token();
-    if (!token.has_value()) return {Delivery::What::kLater, token.reason(), {}, {}};
-    return delivery_of(client_->request(token.value(), packed));
+    return client_.post({.headers = {"Content-Type: application/octet-stream"}, .body = packed});
   }
 
-  std::optional<std::int64_t> time() override {
-    const auto token = this->token();
-    if (!token.has_value()) return std::nullopt;
-    return client_->request(token.value(), std::nullopt).date;
-  }
+  std::optional<std::int64_t> time() override { return client_.time(); }
 
  private:
-  [[nodiscard]] base::Outcome<std::string> token() const {
-    return token_file_.empty() ? base::Outcome<std::string>(std::string())
-                               : read_token(token_file_);
-  }
-
-  std::unique_ptr<HttpClient> client_;
-  std::string token_file_;
+  AuthorizedClient client_;
 };
+
+/// The file of a token that an option or else the environment names; empty: none.
+std::string named_token_file(const std::string& option) {
+  const char* named = std::getenv("GEIGER_TOKEN_FILE");
+  return option.empty() && named != nullptr ? named : option;
+}
 
 }  // namespace
 
 base::Outcome<void> check_url(const std::string& url) {
-  const std::size_t scheme_end = url.find("://");
-  const std::string_view scheme = std::string_view(url).substr(0, scheme_end);
-  if (scheme != "https" && scheme != "http") {
-    return base::Failure{url + ": a path, file://PATH or https://HOST/PATH is expected"};
-  }
-  std::string_view host = std::string_view(url).substr(scheme_end + 3);
-  host = host.substr(0, host.find_first_of("/?#"));
-  if (host.find('@') != std::string_view::npos) {
-    return base::Failure{"a URL does not carry secrets: name the file of a token by --token-file"};
-  }
-  const std::string_view name =
-      host.starts_with('[') ? host.substr(0, host.find(']') + 1) : host.substr(0, host.find(':'));
-  if (name.empty()) return base::Failure{url + ": it names no host"};
-  const bool is_here = name == "127.0.0.1" || name == "localhost" || name == "[::1]";
-  if (scheme == "http" && !is_here) {
-    return base::Failure{url + ": http:// is for this host only (127.0.0.1); use https://"};
-  }
-  return {};
+  const auto parsed = http::parse_url(url);
+  if (!parsed.has_value()) return parsed.failure();
+  if (parsed->user.empty()) return {};
+  return base::Failure{"a URL does not carry secrets: name the file of a token by --token-file"};
 }
 
-Delivery delivery_of(const HttpAnswer& answer) {
+Delivery delivery_of(const http::Answer& answer) {
   using What = Delivery::What;
   Delivery delivery;
   delivery.sink_time = answer.date;
-  if (answer.status >= kOk && answer.status < kRedirect) return delivery;
+  if (answer.is_ok()) return delivery;
   const bool is_refused = answer.status >= kBadRequest && answer.status < kServerError &&
                           answer.status != kTimeout && answer.status != kTooMany &&
                           answer.status != kUnauthorized && answer.status != kForbidden;
@@ -81,24 +59,44 @@ Delivery delivery_of(const HttpAnswer& answer) {
   return delivery;
 }
 
-base::Outcome<std::unique_ptr<Sink>> open_http_sink(const std::string& url,
-                                                    const SinkOptions& options) {
-  std::string token_file = options.token_file;
-  if (const char* named = std::getenv("GEIGER_TOKEN_FILE");
-      token_file.empty() && named != nullptr) {
-    token_file = named;
-  }
+base::Outcome<AuthorizedClient> AuthorizedClient::open(const std::string& url,
+                                                       const SinkOptions& options) {
+  const auto checked = check_url(url);
+  if (!checked.has_value()) return checked.failure();
+  std::string token_file = named_token_file(options.token_file);
   if (!token_file.empty()) {
-    const auto token = read_token(token_file);
+    const auto token = http::read_token(token_file);
     if (!token.has_value()) return token.failure();
   }
-  std::function<bool()> stops = options.stops;
-  const auto made = modules::call<decltype(geiger_make_http_client)>(kClientModule, kMakeHttpClient,
-                                                                     &url, &stops);
-  if (!made.has_value()) return base::Failure{"cannot send over HTTP: " + made.reason()};
-  std::unique_ptr<HttpClient> client(made.value());
-  return std::unique_ptr<Sink>(
-      std::make_unique<HttpSink>(std::move(client), std::move(token_file)));
+  auto client = http::make_client(url, options.stops);
+  if (!client.has_value()) return client.failure();
+  return AuthorizedClient(std::move(client.value()), std::move(token_file));
+}
+
+base::Outcome<void> AuthorizedClient::authorize(http::Request& request) const {
+  if (token_file_.empty()) return {};
+  const auto token = http::read_token(token_file_);
+  if (!token.has_value()) return token.failure();
+  request.headers.push_back("Authorization: Bearer " + token.value());
+  return {};
+}
+
+Delivery AuthorizedClient::post(http::Request request) {
+  const auto authorized = authorize(request);
+  if (!authorized.has_value()) return {Delivery::What::kLater, authorized.reason(), {}, {}};
+  return delivery_of(client_->send(request));
+}
+
+std::optional<std::int64_t> AuthorizedClient::time() {
+  http::Request request;
+  return authorize(request).has_value() ? client_->send(request).date : std::nullopt;
+}
+
+base::Outcome<std::unique_ptr<Sink>> open_http_sink(const std::string& url,
+                                                    const SinkOptions& options) {
+  auto client = AuthorizedClient::open(url, options);
+  if (!client.has_value()) return client.failure();
+  return std::unique_ptr<Sink>(std::make_unique<HttpSink>(std::move(client.value())));
 }
 
 }  // namespace geiger::fleet

@@ -43,12 +43,12 @@ class Sink {
 
 /// What sinks on other hosts need.
 struct SinkOptions {
-  std::string token_file;        ///< Empty: $GEIGER_TOKEN_FILE, else no token is sent.
-  std::function<bool()> stops;   ///< Asked while waiting: give up what is under way.
+  std::string token_file;       ///< Empty: $GEIGER_TOKEN_FILE, else no token is sent.
+  std::function<bool()> stops;  ///< Asked while waiting: give up what is under way.
 };
 
-/// A file (a path, or file://PATH), which is made if there is none; https://HOST/PATH, a collector;
-/// http:// for one on this host only. Tokens are never in a URL.
+/// A path, or a URL of one of the schemes that take documents (schemes.h). Tokens are never in a
+/// URL.
 [[nodiscard]] base::Outcome<std::unique_ptr<Sink>> open_sink(const std::string& url,
                                                              const SinkOptions& options = {});
 

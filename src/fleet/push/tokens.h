@@ -7,19 +7,10 @@
 #include <tuple>
 #include <vector>
 
-#include "base/outcome.h"
-
 namespace geiger::fleet {
-
-/// The token in a file: its first line. Fails if it is not one of 16 to 512 printable characters,
-/// or if other users may read the file.
-[[nodiscard]] base::Outcome<std::string> read_token(const std::string& path);
 
 class Tokens {
  public:
-  /// Empty lines and those that begin with '#' are none. Fails if there is no token in it.
-  [[nodiscard]] static base::Outcome<std::vector<std::string>> read(const std::string& path);
-
   /// Of a file that was read without failure.
   explicit Tokens(std::string path) : path_(std::move(path)) {}
   Tokens(const Tokens&) = delete;

@@ -1,8 +1,7 @@
-#include "fleet/push/sink.h"
+#include "fleet/push/file_sink.h"
 
 #include <utility>
 
-#include "fleet/push/http_sink.h"
 #include "fleet/push/parcel.h"
 #include "fleet/store/store.h"
 
@@ -42,14 +41,9 @@ std::optional<std::string> path_of_url(const std::string& url) {
   return url;
 }
 
-base::Outcome<std::unique_ptr<Sink>> open_sink(const std::string& url, const SinkOptions& options) {
-  const auto path = path_of_url(url);
-  if (!path) {
-    const auto checked = check_url(url);
-    return checked.has_value() ? open_http_sink(url, options)
-                               : base::Outcome<std::unique_ptr<Sink>>(checked.failure());
-  }
-  auto store = open_sqlite(*path, true);
+base::Outcome<std::unique_ptr<Sink>> open_file_sink(const std::string& path,
+                                                    const SinkOptions& /*options*/) {
+  auto store = open_sqlite(path, true);
   if (!store.has_value()) return store.failure();
   return std::unique_ptr<Sink>(std::make_unique<FileSink>(std::move(store.value())));
 }

@@ -1,4 +1,4 @@
-// The module libgeiger-push.so: all of geiger that needs libcurl.
+// The module libgeiger-http-client.so: all of geiger that needs libcurl.
 #include <curl/curl.h>
 
 #include <algorithm>
@@ -6,9 +6,9 @@
 #include <memory>
 #include <utility>
 
-#include "fleet/push/http_client.h"
+#include "http/client.h"
 
-namespace geiger::fleet {
+namespace geiger::http {
 namespace {
 
 constexpr long kConnectSeconds = 10;
@@ -23,10 +23,24 @@ struct CleanUp {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 
-std::size_t keep_line(const char* data, std::size_t size, std::size_t count, void* line) {
-  std::string& kept = *static_cast<std::string*>(line);
-  kept.append(data, std::min(size * count, kMostLine - std::min(kMostLine, kept.size())));
-  return size * count;
+/// Where the body of an answer goes.
+struct Body {
+  CURL* handle;
+  const Request& request;
+  std::string& line;
+};
+
+std::size_t take_body(const char* data, std::size_t size, std::size_t count, void* into) {
+  const Body& body = *static_cast<Body*>(into);
+  const std::string_view piece(data, size * count);
+  long status = 0;
+  curl_easy_getinfo(body.handle, CURLINFO_RESPONSE_CODE, &status);
+  if (body.request.take && status < kNotOk) {
+    body.request.take(piece);
+  } else {
+    body.line.append(piece.substr(0, kMostLine - std::min(kMostLine, body.line.size())));
+  }
+  return piece.size();
 }
 
 int ask_whether_it_stops(void* stops, curl_off_t /*to_receive*/, curl_off_t /*received*/,
@@ -35,20 +49,22 @@ int ask_whether_it_stops(void* stops, curl_off_t /*to_receive*/, curl_off_t /*re
   return ask && ask() ? 1 : 0;
 }
 
-class CurlClient final : public HttpClient {
+class CurlClient final : public Client {
  public:
   CurlClient(std::string url, std::function<bool()> stops)
       : url_(std::move(url)), stops_(std::move(stops)), handle_(curl_easy_init()) {}
 
-  HttpAnswer request(const std::string& token, std::optional<std::string_view> body) override {
-    HttpAnswer answer;
+  Answer send(const Request& request) override {
+    Answer answer;
     if (handle_ == nullptr) {
       answer.problem = "libcurl cannot be set up";
       return answer;
     }
     curl_easy_reset(handle_.get());
-    const auto headers = headers_of(token);
-    set_up(headers.get(), body, answer.line);
+    const auto headers = headers_of(request);
+    const std::string url = url_ + request.target;
+    Body body{handle_.get(), request, answer.line};
+    set_up(url, headers.get(), request, body);
     std::array<char, CURL_ERROR_SIZE> problem{};
     curl_easy_setopt(handle_.get(), CURLOPT_ERRORBUFFER, problem.data());
     const CURLcode code = curl_easy_perform(handle_.get());
@@ -64,19 +80,18 @@ class CurlClient final : public HttpClient {
  private:
   using Headers = std::unique_ptr<curl_slist, CleanUp>;
 
-  static Headers headers_of(const std::string& token) {
+  static Headers headers_of(const Request& request) {
     // Without a question whether the body is wanted: it is small, and the answer costs a journey.
     Headers headers(curl_slist_append(nullptr, "Expect:"));
-    curl_slist_append(headers.get(), "Content-Type: application/octet-stream");
-    if (!token.empty()) {
-      curl_slist_append(headers.get(), ("Authorization: Bearer " + token).c_str());
+    for (const std::string& header : request.headers) {
+      curl_slist_append(headers.get(), header.c_str());
     }
     return headers;
   }
 
-  void set_up(curl_slist* headers, std::optional<std::string_view> body, std::string& line) {
+  void set_up(const std::string& url, curl_slist* headers, const Request& request, Body& body) {
     CURL* const handle = handle_.get();
-    curl_easy_setopt(handle, CURLOPT_URL, url_.c_str());
+    curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
     curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(handle, CURLOPT_USERAGENT, "geiger/" GEIGER_VERSION);
@@ -85,21 +100,24 @@ class CurlClient final : public HttpClient {
     curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 2L);
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-    curl_easy_setopt(handle, CURLOPT_TIMEOUT, kWholeSeconds);
-    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, kLeastBytesPerSecond);
-    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
-    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &keep_line);
-    curl_easy_setopt(handle, CURLOPT_WRITEDATA, &line);
+    if (!request.is_question) {
+      curl_easy_setopt(handle, CURLOPT_TIMEOUT, kWholeSeconds);
+      curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, kLeastBytesPerSecond);
+      curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
+    }
+    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &take_body);
+    curl_easy_setopt(handle, CURLOPT_WRITEDATA, &body);
     curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &ask_whether_it_stops);
     curl_easy_setopt(handle, CURLOPT_XFERINFODATA, &stops_);
-    if (!body) return;
+    if (!request.body) return;
     curl_easy_setopt(handle, CURLOPT_POST, 1L);
-    curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body->data());
-    curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));
+    curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request.body->data());
+    curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE,
+                     static_cast<curl_off_t>(request.body->size()));
   }
 
-  void read_answer(HttpAnswer& answer) {
+  void read_answer(Answer& answer) {
     curl_easy_getinfo(handle_.get(), CURLINFO_RESPONSE_CODE, &answer.status);
     if (const auto end = answer.line.find_first_of("\r\n"); end != std::string::npos) {
       answer.line.resize(end);
@@ -121,11 +139,11 @@ class CurlClient final : public HttpClient {
 };
 
 }  // namespace
-}  // namespace geiger::fleet
+}  // namespace geiger::http
 
-geiger::fleet::HttpClient* geiger_make_http_client(const std::string* url,
-                                                   std::function<bool()>* stops) {
+geiger::http::Client* geiger_make_http_client(const std::string* url,
+                                              std::function<bool()>* stops) {
   static const CURLcode is_set_up = curl_global_init(CURL_GLOBAL_DEFAULT);
   static_cast<void>(is_set_up);
-  return new geiger::fleet::CurlClient(*url, std::move(*stops));
+  return new geiger::http::CurlClient(*url, std::move(*stops));
 }

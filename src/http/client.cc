@@ -1,0 +1,17 @@
+#include "http/client.h"
+
+#include <utility>
+
+#include "modules/module.h"
+
+namespace geiger::http {
+
+base::Outcome<std::unique_ptr<Client>> make_client(const std::string& url,
+                                                   std::function<bool()> stops) {
+  const auto made = modules::call<decltype(geiger_make_http_client)>(
+      "libgeiger-http-client.so", "geiger_make_http_client", &url, &stops);
+  if (!made.has_value()) return base::Failure{"cannot send over HTTP: " + made.reason()};
+  return std::unique_ptr<Client>(made.value());
+}
+
+}  // namespace geiger::http

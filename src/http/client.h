@@ -1,0 +1,60 @@
+// Sends requests over HTTP. The code that does it is in a module of its own, which is loaded when
+// it is needed: libcurl and what it loads are more than all else that geiger links.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/outcome.h"
+
+namespace geiger::http {
+
+/// Of statuses, the first that is not a success.
+inline constexpr long kNotOk = 300;
+
+struct Request {
+  std::string target = {};                  ///< Behind the client's URL, such as "?query=...".
+  std::vector<std::string> headers = {};     ///< "Name: value".
+  std::optional<std::string_view> body = {}; ///< Posted; without one it is a GET.
+  /// Gets the body of a successful answer, piece by piece.
+  std::function<void(std::string_view)> take = {};
+  bool is_question = false;  ///< The answer may take as long as it takes.
+};
+
+/// An answer, or why there is none.
+struct Answer {
+  long status = 0;                          ///< 0: there was none.
+  std::string problem;                      ///< Of status 0: a clause.
+  std::string line;                         ///< The first line of the body, cut to some 200 bytes.
+  std::optional<std::int64_t> date;         ///< Unix seconds.
+  std::optional<std::int64_t> retry_after;  ///< Seconds.
+
+  [[nodiscard]] bool is_ok() const { return status >= 200 && status < kNotOk; }
+};
+
+class Client {
+ public:
+  Client() = default;
+  virtual ~Client() = default;
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  /// Redirects are not followed: they could lead a token elsewhere.
+  [[nodiscard]] virtual Answer send(const Request& request) = 0;
+};
+
+/// A client for a URL. `stops`, which may be empty, is asked while it waits: whether to give up.
+/// Fails where the module is missing.
+[[nodiscard]] base::Outcome<std::unique_ptr<Client>> make_client(const std::string& url,
+                                                                 std::function<bool()> stops);
+
+}  // namespace geiger::http
+
+/// The function of the module. The caller owns the client. Moves from `stops`.
+extern "C" geiger::http::Client* geiger_make_http_client(const std::string* url,
+                                                         std::function<bool()>* stops);
