@@ -5,7 +5,7 @@ usage: fleet_simulation.py GEIGER GEIGER_FLEET_STUDY [--by-hand [OPTION...]]
 
 With --by-hand it takes options of geiger-fleet-study and prints figures in place of checking them:
 those in docs/fleet.md are of
-    fleet_simulation.py GEIGER GEIGER_FLEET_STUDY --by-hand --hosts 10000 --share 0.05 --groups 8
+    fleet_simulation.py GEIGER GEIGER_FLEET_STUDY --by-hand --hosts 2400 --hours 8 --share 0.25 --groups 4
 """
 import json
 import math
