@@ -38,11 +38,11 @@ for line in sys.stdin:
 class Program:
     """A program that allocates when it is told to, recorded into a directory."""
 
-    def __init__(self, traces):
+    def __init__(self, traces, **variables):
         environment = harness.environment([], {
             "LD_PRELOAD": str(harness.preload_entry()), "GEIGER_DIR": traces,
             "GEIGER_INTERVAL": "16384", "OTEL_SERVICE_NAME": "shop",
-            "OTEL_RESOURCE_ATTRIBUTES": "a=b,service.version=1%2C1"})
+            "OTEL_RESOURCE_ATTRIBUTES": "a=b,service.version=1%2C1", **variables})
         self.process = subprocess.Popen(["/usr/bin/python3", "-c", DEMO], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, env=environment)
         self.allocate(100)
@@ -73,20 +73,22 @@ class FleetPush(unittest.TestCase):
         pathlib.Path(self.tokens).write_text("# hosts\n" + "".join(f"{token}\n" for token in tokens))
         os.chmod(self.tokens, 0o600)
 
-    def program(self):
-        program = Program(self.traces)
+    def program(self, **variables):
+        program = Program(self.traces, **variables)
         self.addCleanup(program.process.kill)
         return program
+
+    def shifted(self, shift):
+        """The environment in which clocks are off by this."""
+        library = harness.LIBRARIES / "faketime" / "libfaketimeMT.so.1"
+        if not library.exists():
+            self.skipTest("faketime is not installed")
+        return {"LD_PRELOAD": str(library), "FAKETIME": shift}
 
     @contextlib.contextmanager
     def collector(self, *options, shift=None):
         """Its URL. `shift`: of its clock."""
-        environment = dict(os.environ)
-        if shift:
-            library = harness.LIBRARIES / "faketime" / "libfaketimeMT.so.1"
-            if not library.exists():
-                self.skipTest("faketime is not installed")
-            environment.update(LD_PRELOAD=str(library), FAKETIME=shift)
+        environment = {**os.environ, **(self.shifted(shift) if shift else {})}
         process = subprocess.Popen(
             [GEIGER, "collect", "--store", self.store, "--listen", "127.0.0.1:0",
              "--token-file", self.tokens, *options], stdout=subprocess.PIPE, text=True,
@@ -102,10 +104,10 @@ class FleetPush(unittest.TestCase):
         return [GEIGER, "agent", "--to", to, "--watch", self.traces, "--spool", self.path(spool),
                 "--grid", grid, "--host", "web-1", *options]
 
-    def agent(self, to, *options, prefix=(), **where):
+    def agent(self, to, *options, prefix=(), shift=None, **where):
         return subprocess.run([*prefix, *self.agent_command(to, "--once", *options, **where)],
                               capture_output=True, text=True, timeout=PATIENCE,
-                              env=self.environment())
+                              env={**self.environment(), **(self.shifted(shift) if shift else {})})
 
     def environment(self):
         return {**os.environ, "GEIGER_TOKEN_FILE": self.tokens}
@@ -169,6 +171,64 @@ class FleetPush(unittest.TestCase):
             self.assertEqual(self.agent(url).returncode, 0)
         self.assert_all_there()
         self.assertGreater(len(self.rows("SELECT 1 FROM windows")), 4)
+        # What runs has resident memory: an interpreter's, and not more than this one could take.
+        (least, most), = self.rows("SELECT MIN(rss_byte_seconds * 1000.0 / recorded_ms), "
+                                   "MAX(rss_byte_seconds * 1000.0 / recorded_ms) FROM windows "
+                                   "WHERE rss_byte_seconds > 0")
+        self.assertGreater(least, 4 << 20)
+        self.assertLess(most, 256 << 20)
+
+    def test_aggregated_programs(self):
+        """Their traces have tallies in place of samples; windows are differences of those."""
+        program = self.program(GEIGER_MODE="aggregate")
+        for _ in range(3):
+            program.allocate(20000)
+            self.assertEqual(self.agent(self.store).returncode, 0)
+            time.sleep(1)  # The program writes its counts about as often.
+        program.end()
+        self.assertEqual(self.agent(self.store).returncode, 0)
+        self.assert_all_there()
+        self.assertGreater(len(self.rows("SELECT 1 FROM windows WHERE samples > 0")), 1)
+
+    def test_a_spool_sent_twice(self):
+        """By a copy of the host, say, and long after: the store keeps each window once."""
+        program = self.program()
+        for _ in range(3):
+            program.allocate()
+            self.agent("http://127.0.0.1:9/")
+        shutil.copytree(self.path("spool"), self.path("copy"))
+        program.end()
+        with self.collector() as url:
+            self.assertEqual(self.agent(url).returncode, 0)
+            traces, self.traces = self.traces, self.path("none")
+            self.assertEqual(self.agent(url, spool="copy").returncode, 0)
+            self.traces = traces
+        self.assertEqual(os.listdir(self.path("copy/waiting")), [])
+        self.assert_all_there()
+
+    def test_what_comes_too_late_is_a_gap(self):
+        program = self.program()
+        program.allocate()
+        self.agent("http://127.0.0.1:9/")
+        program.end()
+        self.agent("http://127.0.0.1:9/")
+        waiting = len(os.listdir(self.path("spool/waiting")))
+        # The store was down for so long that it keeps these days no more.
+        with self.collector(shift="+100d") as url:
+            self.assertIn("was refused: 422", self.agent(url).stderr)
+            self.assertEqual(self.agent(url).returncode, 0)
+        self.assertEqual(len(os.listdir(self.path("spool/refused"))), waiting)
+        self.assertEqual(self.rows("SELECT COUNT(*) FROM windows"), [(0,)])
+        ((reason,),) = self.rows("SELECT DISTINCT reason FROM gaps")
+        self.assertIn("refused: 422", reason)
+
+    def test_an_agent_that_comes_too_late_tells_a_gap(self):
+        program = self.program()
+        program.end()
+        done = self.agent(self.store, shift="+8d")
+        self.assertIn("too old", done.stderr)
+        self.assertEqual(self.rows("SELECT COUNT(*) FROM windows"), [(0,)])
+        self.assertEqual(self.rows("SELECT reason FROM gaps"), [("too old",)])
 
     def test_store_is_down_and_back(self):
         program = self.program()
@@ -395,7 +455,7 @@ class FleetPush(unittest.TestCase):
     def test_urls_and_files_of_tokens(self):
         for to, why in (("http://collector.example/", "http:// is for this host only"),
                         ("https://me:secret@collector.example/", "a URL does not carry secrets"),
-                        ("ftp://collector.example/", "https://HOST/PATH is expected")):
+                        ("ftp://collector.example/", "choose from PATH, file://PATH, https://HOST/PATH")):
             done = self.agent(to)
             self.assertEqual(done.returncode, 1)
             self.assertIn(why, done.stderr)

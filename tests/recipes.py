@@ -99,6 +99,94 @@ class Recipes(harness.ProcessTest):
             self.assertNotIn("geiger.service", verified.stderr)
             self.assertEqual(verified.returncode, 0, verified.stderr)
 
+    def test_units_of_the_agent(self):
+        """Alone, and with the drop-in for turns, as systemd reads them."""
+        text = (RECIPES / "geiger-agent.service").read_text()
+        turns = (RECIPES / "geiger-agent-turns.conf").read_text()
+        for line in re.findall(r"(?m)^ExecStart=/opt/geiger/bin/geiger (.+)$", text + turns):
+            self.assert_agent_takes(line.replace("%%", "%").split()[1:])
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("systemd-analyze is not installed")
+        units = pathlib.Path(self.directory, "units")
+        (units / "geiger-agent.service.d").mkdir(parents=True)
+        unit = units / "geiger-agent.service"
+        # The program is the only thing that is not there.
+        for drop_in in (False, True):
+            unit.write_text(text.replace("/opt/geiger/bin/geiger", GEIGER))
+            if drop_in:
+                (units / "geiger-agent.service.d/turns.conf").write_text(
+                    turns.replace("/opt/geiger/bin/geiger", GEIGER))
+            verified = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True,
+                                      text=True)
+            self.assertNotIn("geiger-agent", verified.stderr)
+            self.assertEqual(verified.returncode, 0, verified.stderr)
+
+    def assert_agent_takes(self, words):
+        """These are options of the agent, as far as it looks at them before it connects."""
+        words = [re.sub("^(--watch=|--spool=)?/.*", rf"\g<1>{self.directory}", word)
+                 for word in words]
+        words = [re.sub("https://.*", "http://127.0.0.1:9/", word) for word in words]
+        done = subprocess.run([GEIGER, "agent", *words, "--once", "--spool", self.directory],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def assert_is_agent(self, container, labels=()):
+        """A container runs the agent's image, with what the image and the agent need."""
+        image = (RECIPES / "agent.Dockerfile").read_text()
+        self.assertIn(f"docker build -t {container['image']} -f recipes/agent.Dockerfile recipes",
+                      image)
+        self.assertIn('ENTRYPOINT ["geiger", "agent"]', image)
+        mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+        self.assertIn(re.search(r"STATE_DIRECTORY=(\S+)", image)[1], mounts)
+        variables = {each["name"]: each for each in container["env"]}
+        token = variables["GEIGER_TOKEN_FILE"]["value"]
+        self.assertIn(os.path.dirname(token), mounts)
+        for word in container["args"]:
+            for name in re.findall(r"\$\((\w+)\)", word):
+                path = variables[name]["valueFrom"]["fieldRef"]["fieldPath"]
+                label = re.fullmatch(r"metadata\.labels\['(.+)'\]", path)
+                self.assertTrue(label and label[1] in labels or
+                                path in ("spec.nodeName", "metadata.name"), path)
+            if word.startswith("--watch="):
+                self.assertIn(word.removeprefix("--watch="), mounts)
+        self.assert_agent_takes([re.sub(r"\$\(\w+\)", "name", word) for word in container["args"]])
+        self.assertTrue(container["securityContext"]["readOnlyRootFilesystem"])
+        self.assertEqual(container["resources"]["limits"]["memory"], "128Mi")
+
+    def test_daemonset(self):
+        whole = yaml_of("daemonset.yaml")
+        self.assertEqual((whole["apiVersion"], whole["kind"]), ("apps/v1", "DaemonSet"))
+        template = whole["spec"]["template"]
+        self.assertLessEqual(whole["spec"]["selector"]["matchLabels"].items(),
+                             template["metadata"]["labels"].items())
+        (agent,) = template["spec"]["containers"]
+        self.assert_is_agent(agent, template["metadata"]["labels"])
+        volumes = {volume["name"]: volume for volume in template["spec"]["volumes"]}
+        for mount in agent["volumeMounts"]:
+            host = volumes[mount["name"]].get("hostPath")
+            if "--watch=" + mount["mountPath"] in agent["args"]:
+                self.assertEqual(host["path"], mount["mountPath"])  # As programs name it.
+                self.assertTrue(mount["readOnly"])
+
+    def test_sidecar(self):
+        whole = yaml_of("sidecar.yaml")
+        self.assertEqual((whole["apiVersion"], whole["kind"]), ("apps/v1", "Deployment"))
+        template = whole["spec"]["template"]
+        self.assertLessEqual(whole["spec"]["selector"]["matchLabels"].items(),
+                             template["metadata"]["labels"].items())
+        pod = template["spec"]
+        program, agent = pod["containers"]
+        self.assert_is_agent(agent, template["metadata"]["labels"])
+        self.assertTrue(pod["shareProcessNamespace"])
+        # Both see the traces and the page of sleeping programs, under the paths of the image.
+        shared = [{mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+                  for container in (program, agent)]
+        self.assertLessEqual(shared[0].items(), shared[1].items())
+        image = self.image_variables()
+        self.assertIn(image["GEIGER_DIR"], shared[0].values())
+        self.assertIn(image["XDG_RUNTIME_DIR"], shared[0].values())
+        self.assertIn({"name": "XDG_RUNTIME_DIR", "value": image["XDG_RUNTIME_DIR"]}, agent["env"])
+
     def image_variables(self):
         """Of the Dockerfile's image."""
         text = (RECIPES / "Dockerfile").read_text().replace("\\\n", " ")
@@ -114,14 +202,15 @@ class Recipes(harness.ProcessTest):
         release = pathlib.Path("/etc/os-release")
         if not release.exists() or "bookworm" not in release.read_text():
             self.skipTest("not Debian 12")
-        text = (RECIPES / "Dockerfile").read_text()
-        listed = set(re.findall(r"\blib[\w.+-]+", re.search(
-            r"apt-get install -y --no-install-recommends \\\n(.*?)\n &&", text, re.S)[1]))
         root = harness.BUILD
         needed = packages_of([root / "bin" / "geiger", *root.glob("lib/geiger/libgeiger-*.so")])
         self.assertLess({"libfmt9", "libssl3"}, needed)
-        self.assertEqual(needed - dependencies_of(listed), set(), "not in recipes/Dockerfile")
-        self.assertEqual(listed - needed, set(), "in recipes/Dockerfile, but not needed")
+        for recipe in ("Dockerfile", "agent.Dockerfile"):
+            listed = set(re.findall(r"\blib[\w.+-]+", re.search(
+                r"apt-get install -y --no-install-recommends \\\n(.*?)\n &&",
+                (RECIPES / recipe).read_text(), re.S)[1]))
+            self.assertEqual(needed - dependencies_of(listed), set(), f"not in {recipe}")
+            self.assertEqual(listed - needed, set(), f"in {recipe}, but not needed")
 
     def test_pod(self):
         pod = yaml_of("pod.yaml")

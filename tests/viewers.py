@@ -19,6 +19,8 @@ import sys
 import tempfile
 import unittest
 
+import profile_stores
+
 GEIGER = os.path.abspath(sys.argv.pop(1))
 FOLDER = pathlib.Path(sys.argv.pop(1)).resolve()
 HOSTILE = pathlib.Path(sys.argv.pop(1)).resolve() / "hostile_names"
@@ -125,6 +127,57 @@ class Exported(unittest.TestCase):
                         self.assertAlmostEqual(total, truth, delta=2 + truth / 2048,
                                                msg=(tool, words, option, what))
                         self.assertIn("Perl_", text)
+
+    def test_decoders_of_profile_stores(self):
+        """What `geiger push` sends, by Parca's own client and by a decoder of pprof."""
+        if not HAS_VIEWERS:
+            self.skipTest("no decoders from npm")
+        server = profile_stores.Server()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        for scheme in ("parca", "pyroscope"):
+            self.run_tool(GEIGER, "push", "--service", "shop", "--version", "1.1", "--host", "web-1",
+                          "a.geiger", f"{scheme}+{server.url}")
+        call, (_, parts, _) = server.taken
+        for name, body in (("call", call), ("form", parts["profile"])):
+            pathlib.Path(self.here, name).write_bytes(body)
+        shutil.copy(VIEWERS / "read_profiles.mjs", FOLDER)
+        read = json.loads(self.run_tool("node", "read_profiles.mjs", os.path.join(self.here, "call"),
+                                        os.path.join(self.here, "form"), cwd=FOLDER))
+        self.assertEqual(read["labels"], {"__name__": "geiger", "job": "shop", "version": "1.1",
+                                          "instance": "web-1"})
+        for store in ("parca", "pyroscope"):
+            sums = dict(zip(read[store]["types"], read[store]["sums"]))
+            self.assertEqual(sums["alloc_space/bytes"], self.value("allocated"))
+            self.assertEqual(sums["inuse_space/bytes"], self.value("live_at_end"))
+            self.assertTrue(any(name.startswith("Perl_") for name in read[store]["functions"]))
+        self.assertLess(read["pyroscope"]["samples"], read["parca"]["samples"])
+
+    def test_recipes_by_the_types_of_kubernetes(self):
+        """Fields and values are those of its API: a compiler checks them."""
+        compiler = FOLDER / "node_modules" / ".bin" / "tsc"
+        if not HAS_VIEWERS or not compiler.exists():
+            self.skipTest("no types from npm")
+        try:
+            import yaml
+        except ImportError:
+            self.skipTest("no YAML parser")
+        recipes = pathlib.Path(__file__).resolve().parent.parent / "recipes"
+        sources = []
+        for name, module in (("daemonset", "apps/v1"), ("sidecar", "apps/v1"), ("pod", "core/v1")):
+            whole = yaml.safe_load((recipes / f"{name}.yaml").read_text())
+            sources.append(FOLDER / f"{name}.ts")
+            sources[-1].write_text(f'import type {{ {whole["kind"]} }} from "kubernetes-types/{module}";\n'
+                                   f'export const recipe: {whole["kind"]} = {json.dumps(whole)};\n')
+
+        def checked():
+            return subprocess.run([compiler, "--noEmit", "--strict", "--skipLibCheck", "--module",
+                                   "commonjs", "--moduleResolution", "node10", *sources],
+                                  cwd=FOLDER, capture_output=True, text=True, timeout=180)
+
+        self.assertEqual(checked().stdout, "")
+        sources[0].write_text(sources[0].read_text().replace('"volumeMounts"', '"volumeMount"'))
+        self.assertIn("'\"volumeMount\"' does not exist in type 'Container'", checked().stdout)
 
     def test_dhat_view(self):
         if not os.path.exists(DHAT_VIEW):

@@ -43,8 +43,10 @@ class PprofExport {
     writer_.write_shown_type(is_of_live ? "inuse_space" : "alloc_space");
   }
 
-  void write_samples(const profile::Profile& allocated, const profile::Profile& live) {
-    const PprofTable table = pprof_table(recording_, types_, allocated, live);
+  void write_samples(const profile::Profile& allocated, const profile::Profile& live,
+                     const PprofExtent& extent) {
+    const PprofTable table = pprof_table(recording_, types_, allocated, live, extent);
+    has_sizes_ = !extent.has_stacks_only;
     for (const profile::Thread& thread : recording_.threads) {
       thread_names_.push_back(
           writer_.intern(thread.name.empty() ? "tid " + std::to_string(thread.tid) : thread.name));
@@ -102,6 +104,14 @@ class PprofExport {
     return location_ids_[location];
   }
 
+  std::uint64_t others_id() {
+    if (others_id_ == 0) {
+      locations_.push_back(profile::kNone);
+      others_id_ = locations_.size();
+    }
+    return others_id_;
+  }
+
   struct Symbols {
     bool functions = false, files = false, lines = false, inlined = false;
   };
@@ -125,6 +135,8 @@ class PprofExport {
       for (const std::uint32_t location : recording_.stacks[row.stack].locations) {
         ids_.push_back(location_id(location));
       }
+    } else if (row.stack == kOtherStacks) {
+      ids_.push_back(others_id());
     }
     std::array<std::int64_t, pprof::kSampleTypes.size()> values{};
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = table.columns[i][index];
@@ -134,7 +146,11 @@ class PprofExport {
     if (row.thread < thread_names_.size()) out.thread = thread_names_[row.thread];
     if (row.type != profile::Types::kUnknown) out.type = writer_.intern(types_[row.type]);
     out.tags = own_tags_of(row.label);
-    rows_.write(out, ids_, values);
+    if (has_sizes_) {
+      rows_.write(out, ids_, values);
+    } else {
+      writer_.write(pprof::Sample{ids_, values, {}});
+    }
   }
 
   std::span<const pprof::InternedTag> own_tags_of(std::uint32_t innermost) {
@@ -156,6 +172,7 @@ class PprofExport {
   }
 
   void write_location(std::uint32_t index) {
+    if (index == profile::kNone) return write_others();
     const profile::Location& location = recording_.locations[index];
     const bool is_source = recording_.is_source(location);
     const bool has_module = location.module < recording_.modules.size() && !is_source;
@@ -168,6 +185,12 @@ class PprofExport {
     writer_.write(pprof::Location{location_ids_[index],
                                   has_module ? mapping_ids_[location.module] : 0,
                                   is_source ? 0 : location.vaddr + bias - 1, lines_});
+  }
+
+  void write_others() {
+    const std::string name(profile::kUntoldStacks);
+    lines_.assign(1, {writer_.function(name, name, ""), 0});
+    writer_.write(pprof::Location{others_id_, 0, 0, lines_});
   }
 
   std::uint64_t function_id(std::uint32_t index) {
@@ -190,6 +213,8 @@ class PprofExport {
   std::vector<Symbols> has_;                // By module.
   std::vector<std::uint32_t> locations_;    // In the order of their ids.
   std::vector<std::uint64_t> location_ids_;
+  std::uint64_t others_id_ = 0;  // Of the location of kOtherStacks.
+  bool has_sizes_ = true;
   std::vector<std::uint64_t> function_of_frame_;
   std::vector<std::vector<pprof::InternedTag>> own_tags_;  // By label; those that were met.
   std::vector<std::uint64_t> ids_;                         // Of the row that is written.
@@ -202,7 +227,7 @@ void write_pprof(const Recording& recording, const profile::Profile& allocated,
                  const profile::Profile& live, const PprofOptions& options, const Sink& sink) {
   PprofExport writer(recording, sink);
   writer.write_sample_types(!live.entries.empty() && !options.is_of_allocated);
-  writer.write_samples(allocated, live);
+  writer.write_samples(allocated, live, options.extent);
   writer.write_header(options);
   writer.finish();
 }

@@ -8,6 +8,7 @@
 // so the variance that pprof shows at any node is that node's.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,19 @@
 
 namespace geiger::exports {
 
+/// How much of a profile is told apart.
+struct PprofExtent {
+  bool has_stacks_only = false;  ///< Rows of a stack are one, without labels.
+  /// The stacks with fewest bytes become one row; 0: no limit. Of stacks only.
+  std::size_t most_rows = 0;
+};
+
 struct PprofOptions {
   /// Shown by pprof above every report: totals with their intervals.
   std::vector<std::string> comments;
   /// default_sample_type is alloc_space whatever is live.
   bool is_of_allocated = false;
+  PprofExtent extent;
 };
 
 /// Writes one gzipped profile. `allocated` and `live` (at the end, an instant, the peak)

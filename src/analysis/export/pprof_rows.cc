@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "estimation/rounding.h"
 
@@ -17,7 +21,8 @@ using profile::Types;
 Bytes effective_interval(const Entry& entry, const Recording& recording, const Profile& profile) {
   const estimation::Count count = count_of(entry, recording, profile);
   const Bytes interval = recording.epochs[entry.epoch].interval;
-  if (is_certain(count) || (count.lambda == recording.epochs[entry.epoch].lambda && count.keep >= 1))
+  if (is_certain(count) ||
+      (count.lambda == recording.epochs[entry.epoch].lambda && count.keep >= 1))
     return interval;
   const double lambda =
       -std::log1p(-inclusion_probability(count)) / static_cast<double>(entry.requested);
@@ -25,28 +30,64 @@ Bytes effective_interval(const Entry& entry, const Recording& recording, const P
   return static_cast<Bytes>(std::llround(std::clamp(-1 / std::expm1(-lambda), 1.0, kMost)));
 }
 
+/// Finds the row of an entry.
+class Rows {
+ public:
+  Rows(const Recording& recording, const Types& types, const PprofExtent& extent)
+      : recording_(recording), types_(types), extent_(extent) {}
+
+  [[nodiscard]] PprofRow of(const Entry& entry, const Profile& profile) const;
+  /// The rows of all entries, sorted, each once.
+  [[nodiscard]] std::vector<PprofRow> of_all(std::initializer_list<const Profile*> profiles);
+
+ private:
+  void leave_out_smallest(std::initializer_list<const Profile*> profiles);
+
+  const Recording& recording_;
+  const Types& types_;
+  PprofExtent extent_;
+  std::set<std::uint32_t> others_;  ///< Stacks that have no row of their own.
+};
+
 PprofRow row_of(const Entry& entry, const Recording& recording, const Profile& profile,
                 const Types& types) {
-  return {entry.stack,
-          entry.thread,
-          entry.requested,
-          effective_interval(entry, recording, profile),
-          entry.label,
-          types.of(entry.type, entry.stack)};
+  return {entry.stack,     entry.thread,
+          entry.requested, effective_interval(entry, recording, profile),
+          entry.label,     types.of(entry.type, entry.stack)};
 }
 
-std::vector<PprofRow> rows_of(const Recording& recording, const Types& types,
-                              const Profile& allocated, const Profile& live) {
+PprofRow Rows::of(const Entry& entry, const Profile& profile) const {
+  if (!extent_.has_stacks_only) return row_of(entry, recording_, profile, types_);
+  return {.stack = others_.contains(entry.stack) ? kOtherStacks : entry.stack};
+}
+
+std::vector<PprofRow> Rows::of_all(std::initializer_list<const Profile*> profiles) {
+  if (extent_.has_stacks_only && extent_.most_rows != 0) leave_out_smallest(profiles);
   std::vector<PprofRow> rows;
-  rows.reserve(allocated.entries.size());
-  for (const Profile* profile : {&allocated, &live}) {
-    for (const Entry& entry : profile->entries) {
-      rows.push_back(row_of(entry, recording, *profile, types));
-    }
+  for (const Profile* profile : profiles) {
+    for (const Entry& entry : profile->entries) rows.push_back(of(entry, *profile));
   }
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;
+}
+
+void Rows::leave_out_smallest(std::initializer_list<const Profile*> profiles) {
+  std::map<std::uint32_t, double> bytes;
+  for (const Profile* profile : profiles) {
+    for (const Entry& entry : profile->entries) {
+      estimation::NodeSums sums;
+      accumulate(sums, entry, recording_, *profile);
+      bytes[entry.stack] += sums.weighted_bytes + sums.certain_bytes;
+    }
+  }
+  if (bytes.size() <= extent_.most_rows) return;
+  std::vector<std::pair<double, std::uint32_t>> smallest_first;
+  for (const auto& [stack, size] : bytes) smallest_first.emplace_back(size, stack);
+  std::sort(smallest_first.begin(), smallest_first.end());
+  // One row is that of the others.
+  smallest_first.resize(bytes.size() - extent_.most_rows + 1);
+  for (const auto& [size, stack] : smallest_first) others_.insert(stack);
 }
 
 /// The five columns that one profile fills, as real numbers.
@@ -66,13 +107,13 @@ struct Columns {
   std::vector<double> objects, bytes, objects_variance, bytes_variance, samples;
 };
 
-Columns columns_of(const Recording& recording, const Types& types, const Profile& profile,
+Columns columns_of(const Recording& recording, const Rows& finder, const Profile& profile,
                    const std::vector<PprofRow>& rows) {
   Columns columns(rows.size());
   for (const Entry& entry : profile.entries) {
     estimation::NodeSums sums;
     accumulate(sums, entry, recording, profile);
-    const PprofRow row = row_of(entry, recording, profile, types);
+    const PprofRow row = finder.of(entry, profile);
     const auto at = std::lower_bound(rows.begin(), rows.end(), row);
     columns.add(static_cast<std::size_t>(at - rows.begin()), sums);
   }
@@ -82,10 +123,11 @@ Columns columns_of(const Recording& recording, const Types& types, const Profile
 }  // namespace
 
 PprofTable pprof_table(const Recording& recording, const Types& types, const Profile& allocated,
-                       const Profile& live) {
-  PprofTable table{rows_of(recording, types, allocated, live), {}};
+                       const Profile& live, const PprofExtent& extent) {
+  Rows rows(recording, types, extent);
+  PprofTable table{rows.of_all({&allocated, &live}), {}};
   const auto fill = [&](const Profile& profile, std::size_t objects, std::size_t samples) {
-    const Columns columns = columns_of(recording, types, profile, table.rows);
+    const Columns columns = columns_of(recording, rows, profile, table.rows);
     table.columns[objects] = estimation::round_to_total(columns.objects);
     table.columns[objects + 1] = estimation::round_to_total(columns.bytes);
     table.columns[objects + 4] = estimation::round_to_total(columns.objects_variance);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/export/pprof.h"
 #include "analysis/profile/frames/types.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
@@ -24,6 +25,9 @@ struct PprofRow {
   auto operator<=>(const PprofRow&) const = default;
 };
 
+/// Stands for the stacks that do not fit into a table (PprofExtent::most_rows).
+inline constexpr std::uint32_t kOtherStacks = profile::kNone - 1;
+
 struct PprofTable {
   std::vector<PprofRow> rows;  ///< Sorted and unique.
   /// One column per sample type, one value per row.
@@ -32,6 +36,6 @@ struct PprofTable {
 
 [[nodiscard]] PprofTable pprof_table(const profile::Recording& recording,
                                      const profile::Types& types, const profile::Profile& allocated,
-                                     const profile::Profile& live);
+                                     const profile::Profile& live, const PprofExtent& extent);
 
 }  // namespace geiger::exports

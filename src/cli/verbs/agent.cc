@@ -5,14 +5,19 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/options/origin_options.h"
+#include "cli/options/parsed_option.h"
 #include "cli/verbs/commands.h"
 #include "fleet/document/limits.h"
+#include "fleet/turns/schedule.h"
+#include "fleet/turns/turn_keeper.h"
 #include "terminal/interrupts.h"
 #include "terminal/terminal.h"
 
@@ -24,6 +29,10 @@ struct AgentArguments {
   fleet::AgentOptions agent;
   std::vector<std::string> labels;
   std::uint64_t grid = 600, spool_bytes = fleet::Spool::kMostBytes;
+  std::optional<fleet::Schedule> turns;
+  double share = 1;
+  std::string salt;
+  bool has_share = false;
   bool is_once = false;
 };
 
@@ -64,7 +73,28 @@ base::Outcome<void> complete(AgentArguments& options) {
   if (agent.watched.empty()) {
     return usage_failure("name the directories of the traces with --watch, or by GEIGER_DIR");
   }
+  if (!options.turns && (options.has_share || !options.salt.empty())) {
+    return usage_failure("--share and --salt are for --record");
+  }
   return {};
+}
+
+/// Makes what records in turns; null where programs are only followed.
+base::Outcome<std::unique_ptr<fleet::Duty>> duty_of(AgentArguments& options, fleet::Spool& spool,
+                                                    const fleet::Spool::Log& log) {
+  if (!options.turns) return std::unique_ptr<fleet::Duty>();
+  fleet::AgentOptions& agent = options.agent;
+  // Programs get this path, and traces are known by the paths under which they are watched.
+  std::error_code error;
+  std::string& watched = agent.watched.front();
+  watched = std::filesystem::absolute(watched, error).lexically_normal();
+  agent.fleeting = watched + (watched.ends_with('/') ? "turns" : "/turns");
+  const auto made = fleet::TurnKeeper::prepare(agent.fleeting);
+  if (!made.has_value()) return made.failure();
+  options.turns->share = options.share;
+  options.turns->salt = options.salt;
+  return std::unique_ptr<fleet::Duty>(
+      std::make_unique<fleet::TurnKeeper>(*options.turns, agent.fleeting, agent.names, spool, log));
 }
 
 base::Outcome<int> run_agent(AgentArguments options) {
@@ -78,6 +108,9 @@ base::Outcome<int> run_agent(AgentArguments options) {
   sink_options.token_file = options.token_file;
   auto sink = fleet::open_sink(options.to, sink_options);
   if (!sink.has_value()) return sink.failure();
+  const auto duty = duty_of(options, spool.value(), log);
+  if (!duty.has_value()) return duty.failure();
+  options.agent.duty = duty.value().get();
   fleet::Agent agent(std::move(options.agent), spool.value(), *sink.value(), log);
   if (options.is_once) {
     const auto done = agent.run_once([] { return terminal::was_interrupted(); });
@@ -131,6 +164,20 @@ void register_agent(CLI::App& app, Work& work) {
           std::map<std::string, std::uint64_t>{{"s", 1}, {"m", 60}, {"h", 3600}}))
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{3600}))
       ->type_name("TIME");
+  add_parsed(*verb, "--record", "TIME/PERIOD",
+             "Wake sleeping programs and record them for TIME in every PERIOD, such as\n"
+             "2m/1h (default: only follow what is recorded anyway)",
+             fleet::parse_schedule,
+             [options](const fleet::Schedule& turns) { options->turns = turns; });
+  add_parsed(*verb, "--share", "SHARE",
+             "Hosts that record in a period, chosen by hash (default 100%)",
+             fleet::parse_host_share, [options](double share) {
+               options->share = share;
+               options->has_share = true;
+             });
+  verb->add_option("--salt", options->salt,
+                   "Makes the choice of hosts independent of other agents'")
+      ->type_name("TEXT");
   verb->add_flag("--once", options->is_once, "Send what there is now, and end");
   verb->footer(
       "\nEnded by SIGTERM or ^C it keeps the last window in its spool and tries to send\n"
@@ -140,6 +187,7 @@ void register_agent(CLI::App& app, Work& work) {
       "all was sent with --once, 2 usage error.\n"
       "\nExamples:\n"
       "  geiger agent --to https://collector.example/ --watch /var/lib/geiger\n"
+      "  geiger agent --to URL --watch /var/lib/geiger --record 2m/1h --share 5%\n"
       "  geiger agent --once --to fleet.db --watch traces");
   verb->callback([options, &work] { work = [options] { return run_agent(*options); }; });
 }

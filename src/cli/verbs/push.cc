@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -9,8 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/export/pprof.h"
+#include "analysis/export/pprof_comments.h"
 #include "analysis/present/format.h"
 #include "analysis/present/text.h"
+#include "analysis/profile/profile.h"
 #include "cli/options/foreign.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
@@ -19,6 +24,8 @@
 #include "cli/verbs/commands.h"
 #include "fleet/document/cut.h"
 #include "fleet/document/encoding.h"
+#include "fleet/push/profile_sink.h"
+#include "fleet/push/schemes.h"
 #include "fleet/push/sink.h"
 #include "fleet/store/open_store.h"
 #include "terminal/progress.h"
@@ -35,6 +42,8 @@ struct PushArguments {
 
 /// The first bytes of a build id tell builds apart.
 constexpr std::size_t kVersionDigits = 12;
+/// Of the intervals in a profile's comments.
+constexpr double kLevel = 0.95;
 
 /// What options leave open: the first process says it.
 base::Outcome<fleet::Origin> origin_of(const PushArguments& options,
@@ -72,12 +81,81 @@ base::Outcome<void> send(const std::vector<fleet::Document>& documents, fleet::S
   return {};
 }
 
+/// Bytes that a gzip stream, shorter than 4 GiB, unpacks to.
+std::size_t unpacked_size(std::string_view gzip) {
+  constexpr std::size_t kLength = 4;
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < kLength && gzip.size() >= kLength; ++i) {
+    size = size << 8 | static_cast<unsigned char>(gzip[gzip.size() - 1 - i]);
+  }
+  return size;
+}
+
+/// The run as a profile that keeps to the limits of a store.
+std::string pprof_within(const profile::Recording& recording, const fleet::ProfileLimits& limits) {
+  const profile::Profile allocated = profile::select(recording, {});
+  profile::Selection selection;
+  selection.kind = profile::Kind::kLiveAtEnd;
+  const profile::Profile live = profile::select(recording, selection);
+  exports::PprofOptions options;
+  options.comments = exports::pprof_comments(recording, &allocated, live, kLevel, "");
+  options.extent = {.has_stacks_only = limits.rows != 0, .most_rows = limits.rows};
+  constexpr std::size_t kFewest = 16;
+  while (true) {
+    std::string bytes;
+    exports::write_pprof(recording, allocated, live, options,
+                         [&bytes](std::string_view piece) { bytes += piece; });
+    const bool fits = limits.bytes == 0 || unpacked_size(bytes) <= limits.bytes;
+    if (fits || options.extent.most_rows <= kFewest) return bytes;
+    options.extent.most_rows /= 2;
+  }
+}
+
+/// Seconds since 1970.
+void set_extent(fleet::PushedProfile& profile, const profile::Recording& recording) {
+  constexpr std::int64_t kPerSecond = 1'000'000'000;
+  profile.begin = INT64_MAX;
+  for (const profile::Process& process : recording.processes) {
+    const auto begin = static_cast<std::int64_t>(process.start_realtime);
+    const auto lasted = static_cast<std::int64_t>(process.end - process.start);
+    profile.begin = std::min(profile.begin, begin / kPerSecond);
+    profile.end = std::max(profile.end, (begin + lasted) / kPerSecond + 1);
+  }
+}
+
+/// To a store of another project: the whole run as one profile, with names.
+base::Outcome<int> push_profile(const PushArguments& options, const ReadOptions& read,
+                                const fleet::Scheme& scheme, const std::string& to) {
+  const auto input = only_own(read_input(read), "push");
+  if (!input.has_value()) return input.failure();
+  auto origin = origin_of(options, input->recording());
+  if (!origin.has_value()) return origin.failure();
+  auto sink = fleet::open_profile_sink(scheme, to, {options.token_file, {}});
+  if (!sink.has_value()) return sink.failure();
+  fleet::PushedProfile profile{
+      origin->service, origin->version, origin->host, origin->labels, 0, 0, {}};
+  set_extent(profile, input->recording());
+  profile.pprof = pprof_within(input->recording(), sink.value()->limits());
+  const fleet::Delivery delivery = sink.value()->send(profile);
+  if (delivery.what != fleet::Delivery::What::kTaken) {
+    return base::Failure{to + ": not taken: " + delivery.why};
+  }
+  terminal::complain(fmt::format("a profile of {} {} on {} sent to {}", origin->service,
+                                 origin->version, origin->host, to));
+  return input->exit_code();
+}
+
 base::Outcome<int> push(PushArguments& options) {
   if (options.words.empty()) return usage_failure("push: no store given");
   const std::string to = std::move(options.words.back());
   options.words.pop_back();
   ReadOptions read;
   read.runs = std::move(options.words);
+  const auto scheme = fleet::scheme_of(to);
+  if (!scheme.has_value()) return scheme.failure();
+  if (scheme.value() != nullptr && scheme.value()->open_profiles != nullptr) {
+    return push_profile(options, read, *scheme.value(), to);
+  }
   const auto input = only_own(read_traces(read), "push");
   if (!input.has_value()) return input.failure();
   const auto origin = origin_of(options, input->recording());
@@ -103,7 +181,9 @@ void register_push(CLI::App& app, Work& work) {
   verb->add_option(
           "RUN", options->words,
           fmt::format("Run directories or trace files (default: the newest here), then\n"
-                      "where to send them: https://HOST/PATH of a collector, or a store:\n{}",
+                      "where to send them: https://HOST/PATH of a collector, or a store:\n{};\n"
+                      "pyroscope+https:// or parca+https://HOST/PATH get one profile in\n"
+                      "pprof's format",
                       fleet::kStoreForms))
       ->type_name("");
   verb->add_option("--service", options->service, "Service (default: the name of the executable)")
@@ -124,6 +204,7 @@ void register_push(CLI::App& app, Work& work) {
       "\nExamples:\n"
       "  geiger push fleet.db                          the newest run here\n"
       "  geiger push --service shop --version 1.1 a.geiger fleet.db\n"
+      "  geiger push --service shop a.geiger pyroscope+http://127.0.0.1:4040\n"
       "\nThen: geiger fleet top --store fleet.db (docs/fleet.md)");
   verb->callback([options, &work] { work = [options] { return push(*options); }; });
 }

@@ -10,6 +10,8 @@
 
 #include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/input_file.h"
+#include "analysis/observe/proc_text.h"
+#include "analysis/observe/process_files.h"
 #include "base/clock.h"
 #include "fleet/document/ids.h"
 
@@ -24,6 +26,7 @@ constexpr std::int64_t kSkewThatCounts = 60'000;
 /// How long the last sending may take when the agent is to end.
 constexpr std::chrono::seconds kFarewell{10};
 constexpr Nanoseconds kLongestSleep = 1'000'000'000;
+constexpr std::int64_t kNever = INT64_MAX / 2;
 
 std::string state_name(const ingest::Image& image) {
   const trace::FileHeader& header = image.header();
@@ -47,7 +50,8 @@ struct Agent::Image {
 
   FollowedProcess process;
   std::unique_ptr<Trace> latest;
-  std::set<std::string> paths;  ///< That are there.
+  std::optional<observe::ProcessFiles> files;  ///< Of the process, while it writes.
+  std::set<std::string> paths;                 ///< That are there.
 };
 
 Agent::Agent(AgentOptions options, Spool& spool, Sink& sink, Spool::Log log)
@@ -115,16 +119,36 @@ void Agent::take_trace(const std::string& path) {
 void Agent::forget_ended() {
   std::erase_if(images_, [&](const auto& each) {
     Image& image = *each.second;
+    if (image.process.is_all_sent()) remove_fleeting(image);
     if (!image.process.is_finished()) return false;
     image.latest.reset();
+    image.files.reset();
     if (!image.paths.empty()) return false;
     unlink((spool_.state_directory() + "/" + each.first + ".state").c_str());
     return true;
   });
 }
 
+/// What is left of the image is forgotten when its traces are seen to be gone.
+void Agent::remove_fleeting(const Image& image) const {
+  if (options_.fleeting.empty()) return;
+  for (const std::string& path : image.paths) {
+    if (path.starts_with(options_.fleeting + "/")) unlink(path.c_str());
+  }
+}
+
 void Agent::look() {
-  for (const auto& [name, image] : images_) image->process.look(base::monotonic_now());
+  for (const auto& [name, image] : images_) {
+    image->process.look(base::monotonic_now());
+    if (!image->latest || image->process.is_finished()) continue;
+    const bool is_new = !image->files;
+    if (is_new && ingest::is_being_written(image->latest->file, image->latest->image)) {
+      image->files.emplace(static_cast<pid_t>(image->latest->image.pid()));
+    }
+    const auto text = image->files ? image->files->read("status") : std::nullopt;
+    const auto status = text ? observe::parse_status(*text) : std::nullopt;
+    if (status) image->process.note_resident(base::monotonic_now(), status->counts.resident);
+  }
 }
 
 Now Agent::now() const {
@@ -165,6 +189,7 @@ base::Outcome<void> Agent::run(const std::function<bool()>& stops) {
   const auto sending_step = [&] { return (now().realtime / kSecond - offset) / grid; };
   std::int64_t sent_step = -1;
   while (!stops()) {
+    const std::int64_t next_duty = options_.duty != nullptr ? options_.duty->look(now()) : kNever;
     find_traces();
     look();
     cut(false);
@@ -173,8 +198,9 @@ base::Outcome<void> Agent::run(const std::function<bool()>& stops) {
       sent_step = sending_step();
       send(stops);
     }
-    wait_until((sent_step + 1) * grid + offset, stops);
+    wait_until(std::min(((sent_step + 1) * grid + offset) * kSecond, next_duty), stops);
   }
+  if (options_.duty != nullptr) options_.duty->end();
   find_traces();
   look();
   cut(true);
@@ -192,12 +218,13 @@ base::Outcome<bool> Agent::run_once(const std::function<bool()>& stops) {
   return sender_.send(Sender::Clock::now(), stops);
 }
 
-/// Until something is to be done: a look, a step of the grid, sending.
-void Agent::wait_until(std::int64_t next_send, const std::function<bool()>& stops) const {
+/// Until something is to be done: a look, a step of the grid, or the next event, in Unix
+/// nanoseconds.
+void Agent::wait_until(std::int64_t next_event, const std::function<bool()>& stops) const {
   const std::int64_t realtime = now().realtime;
   const std::int64_t next_step = (realtime / kSecond / options_.grid + 1) * options_.grid;
   std::int64_t wait = kLookEvery * kSecond;
-  wait = std::min({wait, next_step * kSecond - realtime, next_send * kSecond - realtime});
+  wait = std::min({wait, next_step * kSecond - realtime, next_event - realtime});
   if (const auto again = sender_.put_off_to()) {
     const auto left = *again - Sender::Clock::now();
     wait = std::min<std::int64_t>(wait, std::chrono::nanoseconds(left).count());

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "fleet/push/duty.h"
 #include "fleet/push/followed_process.h"
 #include "fleet/push/sender.h"
 
@@ -20,6 +21,10 @@ struct AgentOptions {
   std::vector<std::string> watched;  ///< Directories, which need not be there yet.
   FollowedProcess::Names names;
   std::int64_t grid = 600;  ///< Seconds.
+  /// Traces in this directory, one of those below `watched`, are removed once all that they count
+  /// is in the spool; may be empty.
+  std::string fleeting;
+  Duty* duty = nullptr;  ///< May be null.
 };
 
 /// Nothing is sent but what is in the spool, and what leads to the next document is in the spool's
@@ -45,11 +50,12 @@ class Agent {
   void find_traces();
   void take_trace(const std::string& path);
   void forget_ended();
+  void remove_fleeting(const Image& image) const;
   void look();
   void cut(bool is_last);
   void send(const std::function<bool()>& stops);
   [[nodiscard]] Now now() const;
-  void wait_until(std::int64_t next_send, const std::function<bool()>& stops) const;
+  void wait_until(std::int64_t next_event, const std::function<bool()>& stops) const;
 
   AgentOptions options_;
   Spool& spool_;

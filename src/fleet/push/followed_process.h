@@ -1,15 +1,4 @@
 // One process image that an agent follows: what it has counted since the last document.
-//
-// A document is the difference of two cumulative pictures. The earlier one is a file that is
-// renamed into place once the document is in the spool, so that a crash at any point neither loses
-// a window nor counts one twice:
-//
-//   1. PROCESS.next: what will have been sent, and the document's key
-//   2. the document, into the spool
-//   3. PROCESS.next becomes PROCESS.state
-//
-// After a crash a .next counts if its document is in the spool, and is removed if it is not.
-// Nothing is sent between 2 and 3.
 #pragma once
 
 #include <cstdint>
@@ -22,27 +11,11 @@
 #include "base/outcome.h"
 #include "fleet/document/rows.h"
 #include "fleet/push/process_names.h"
+#include "fleet/push/resident_mean.h"
+#include "fleet/push/sent.h"
 #include "fleet/push/spool.h"
 
 namespace geiger::fleet {
-
-/// What was put into the spool so far.
-struct Sent {
-  Key key;                     ///< Of the latest document; `started` 0: no document yet.
-  Nanoseconds end = 0;         ///< CLOCK_MONOTONIC: where its window ends; 0: nothing was sent.
-  std::uint64_t sequence = 0;  ///< Of the next document.
-  std::uint64_t first_segment = 0, missing_segments = 0;
-  bool is_finished = false;  ///< The process has ended, and all of it was sent.
-  bool is_document = false;  ///< The latest step put a document, not only a gap.
-  std::uint64_t exact_bytes = 0, trials = 0, hits = 0, dropped = 0;
-  std::map<RowKey, std::uint64_t> allocated;
-};
-
-[[nodiscard]] std::string encode(const Sent& sent);
-[[nodiscard]] base::Outcome<Sent> decode_sent(std::string_view bytes);
-
-/// Decides what a crash left of all processes. Before anything is sent.
-[[nodiscard]] base::Outcome<void> recover(const Spool& spool);
 
 /// The instant at which windows are cut.
 struct Now {
@@ -67,11 +40,15 @@ class FollowedProcess {
   /// Reads what was sent before.
   [[nodiscard]] base::Outcome<void> load();
   [[nodiscard]] bool is_finished() const { return sent_.is_finished || is_given_up_; }
+  /// Nothing is left to send, and the process is gone.
+  [[nodiscard]] bool is_all_sent() const { return sent_.is_finished || is_exhausted_; }
   /// Nothing more is sent of it.
   void give_up() { is_given_up_ = true; }
 
   void add(const std::string& path) { follower_->add(path, path); }
   void look(Nanoseconds now) { follower_->update(now); }
+  /// The process has so much memory from now on.
+  void note_resident(Nanoseconds now, Bytes bytes) { resident_.add(now, bytes); }
   /// Puts what was counted since the last document into the spool, if a step of the grid is over,
   /// the process has ended, or `is_last`. Where it fails the next document has it.
   [[nodiscard]] base::Outcome<void> cut(const Now& now, bool is_last, bool is_written);
@@ -100,7 +77,10 @@ class FollowedProcess {
   Spool::Log log_;
   std::unique_ptr<follow::Follower> follower_;
   Sent sent_;
+  ResidentMean resident_;      ///< Since the last document.
+  std::int64_t next_due_ = 0;  ///< Unix nanoseconds: before, no picture need be made.
   bool is_given_up_ = false;
+  bool is_exhausted_ = false;
 };
 
 }  // namespace geiger::fleet

@@ -4,7 +4,6 @@
 
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "fleet/store/open_store.h"
 #include "http/token_file.h"
@@ -18,44 +17,21 @@ constexpr long kBadRequest = 400, kUnauthorized = 401, kForbidden = 403, kTimeou
 
 class HttpSink final : public Sink {
  public:
-  HttpSink(std::unique_ptr<http::Client> client, std::string token_file)
-      : client_(std::move(client)), token_file_(std::move(token_file)) {}
+  explicit HttpSink(AuthorizedClient client) : client_(std::move(client)) {}
 
   Delivery send(std::string_view packed) override {
-    const auto token = this->token();
-    if (!token.has_value()) return {Delivery::What::kLater, token.reason(), {}, {}};
-    return delivery_of(client_->send({.headers = headers(token.value()), .body = packed}));
+    return client_.post({.headers = {"Content-Type: application/octet-stream"}, .body = packed});
   }
 
-  std::optional<std::int64_t> time() override {
-    const auto token = this->token();
-    if (!token.has_value()) return std::nullopt;
-    return client_->send({.headers = headers(token.value())}).date;
-  }
+  std::optional<std::int64_t> time() override { return client_.time(); }
 
  private:
-  [[nodiscard]] base::Outcome<std::string> token() const {
-    return token_file_.empty() ? base::Outcome<std::string>(std::string())
-                               : http::read_token(token_file_);
-  }
-
-  static std::vector<std::string> headers(const std::string& token) {
-    std::vector<std::string> headers{"Content-Type: application/octet-stream"};
-    if (!token.empty()) headers.push_back("Authorization: Bearer " + token);
-    return headers;
-  }
-
-  std::unique_ptr<http::Client> client_;
-  std::string token_file_;
+  AuthorizedClient client_;
 };
 
 }  // namespace
 
 base::Outcome<void> check_url(const std::string& url) {
-  const bool is_http = url.starts_with("https://") || url.starts_with("http://");
-  if (!is_http) {
-    return base::Failure{url + ": a store (" + kStoreForms + ") or https://HOST/PATH is expected"};
-  }
   const auto parsed = http::parse_url(url);
   if (!parsed.has_value()) return parsed.failure();
   if (parsed->user.empty()) return {};
@@ -77,8 +53,10 @@ Delivery delivery_of(const http::Answer& answer) {
   return delivery;
 }
 
-base::Outcome<std::unique_ptr<Sink>> open_http_sink(const std::string& url,
-                                                    const SinkOptions& options) {
+base::Outcome<AuthorizedClient> AuthorizedClient::open(const std::string& url,
+                                                       const SinkOptions& options) {
+  const auto checked = check_url(url);
+  if (!checked.has_value()) return checked.failure();
   std::string token_file = token_file_of(options.token_file);
   if (!token_file.empty()) {
     const auto token = http::read_token(token_file);
@@ -86,8 +64,33 @@ base::Outcome<std::unique_ptr<Sink>> open_http_sink(const std::string& url,
   }
   auto client = http::make_client(url, options.stops);
   if (!client.has_value()) return client.failure();
-  return std::unique_ptr<Sink>(
-      std::make_unique<HttpSink>(std::move(client.value()), std::move(token_file)));
+  return AuthorizedClient(std::move(client.value()), std::move(token_file));
+}
+
+base::Outcome<void> AuthorizedClient::authorize(http::Request& request) const {
+  if (token_file_.empty()) return {};
+  const auto token = http::read_token(token_file_);
+  if (!token.has_value()) return token.failure();
+  request.headers.push_back("Authorization: Bearer " + token.value());
+  return {};
+}
+
+Delivery AuthorizedClient::post(http::Request request) {
+  const auto authorized = authorize(request);
+  if (!authorized.has_value()) return {Delivery::What::kLater, authorized.reason(), {}, {}};
+  return delivery_of(client_->send(request));
+}
+
+std::optional<std::int64_t> AuthorizedClient::time() {
+  http::Request request;
+  return authorize(request).has_value() ? client_->send(request).date : std::nullopt;
+}
+
+base::Outcome<std::unique_ptr<Sink>> open_http_sink(const std::string& url,
+                                                    const SinkOptions& options) {
+  auto client = AuthorizedClient::open(url, options);
+  if (!client.has_value()) return client.failure();
+  return std::unique_ptr<Sink>(std::make_unique<HttpSink>(std::move(client.value())));
 }
 
 }  // namespace geiger::fleet

@@ -1,8 +1,11 @@
 // A collector as a sink.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/outcome.h"
 #include "fleet/push/sink.h"
@@ -17,8 +20,25 @@ namespace geiger::fleet {
 /// What an answer means to a document.
 [[nodiscard]] Delivery delivery_of(const http::Answer& answer);
 
-/// Requires a URL that passed the check. The token is read again when it changes: for each
-/// document.
+/// A client that sends the token of its file, if it has one, which is read again for each request.
+class AuthorizedClient {
+ public:
+  /// Fails for a URL that does not pass the check, and if there is no token in the file.
+  [[nodiscard]] static base::Outcome<AuthorizedClient> open(const std::string& url,
+                                                            const SinkOptions& options);
+  [[nodiscard]] Delivery post(http::Request request);
+  /// The server's clock; see Sink::time().
+  [[nodiscard]] std::optional<std::int64_t> time();
+
+ private:
+  AuthorizedClient(std::unique_ptr<http::Client> client, std::string token_file)
+      : client_(std::move(client)), token_file_(std::move(token_file)) {}
+  [[nodiscard]] base::Outcome<void> authorize(http::Request& request) const;
+
+  std::unique_ptr<http::Client> client_;
+  std::string token_file_;
+};
+
 [[nodiscard]] base::Outcome<std::unique_ptr<Sink>> open_http_sink(const std::string& url,
                                                                   const SinkOptions& options);
 

@@ -43,11 +43,11 @@ std::string attribute(std::string_view attributes, std::string_view name) {
 }
 
 /// Of a process id that may be another process's by now: the executable must be the same.
-std::string environment_of(const profile::Process& process) {
-  const std::string directory = "/proc/" + std::to_string(process.pid);
+std::string environment_of(const RunningProgram& program) {
+  const std::string directory = "/proc/" + std::to_string(program.pid);
   std::error_code error;
   const auto executable = std::filesystem::read_symlink(directory + "/exe", error);
-  if (error || executable != process.executable) return {};
+  if (error || executable != program.executable) return {};
   std::ifstream stream(directory + "/environ", std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(stream), {});
   if (text.size() > kMostEnvironment) text.resize(kMostEnvironment);
@@ -81,19 +81,22 @@ ProcessNames names_in_environment(std::string_view environment) {
   return names;
 }
 
-ProcessNames names_of(const profile::Recording& recording, const profile::Process& process,
-                      const ProcessNames& given) {
+ProcessNames names_of(const RunningProgram& program, const ProcessNames& given) {
   ProcessNames said;
   if (given.service.empty() || given.version.empty()) {
-    said = names_in_environment(environment_of(process));
+    said = names_in_environment(environment_of(program));
   }
-  std::string build;
-  for (const profile::Module& module : recording.modules) {
-    if (module.path == process.executable) build = module.build_id.substr(0, kBuildDigits);
-  }
-  const std::string file = std::filesystem::path(process.executable).filename();
+  const std::string file = std::filesystem::path(program.executable).filename();
   return {first_valid({given.service, said.service, file}),
-          first_valid({given.version, said.version, build})};
+          first_valid({given.version, said.version, program.build_id.substr(0, kBuildDigits)})};
+}
+
+RunningProgram program_of(const profile::Recording& recording, const profile::Process& process) {
+  RunningProgram program{process.pid, process.executable, {}};
+  for (const profile::Module& module : recording.modules) {
+    if (module.path == process.executable) program.build_id = module.build_id;
+  }
+  return program;
 }
 
 }  // namespace geiger::fleet

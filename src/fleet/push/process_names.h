@@ -18,9 +18,17 @@ struct ProcessNames {
 /// where they do not say it.
 [[nodiscard]] ProcessNames names_in_environment(std::string_view environment);
 
+/// A process and what runs in it.
+struct RunningProgram {
+  std::uint32_t pid = 0;
+  std::string executable, build_id;
+};
+
 /// By the environment of the process, if it still runs here; else by its executable and the first
 /// digits of its build id. What is given stays.
-[[nodiscard]] ProcessNames names_of(const profile::Recording& recording,
-                                    const profile::Process& process, const ProcessNames& given);
+[[nodiscard]] ProcessNames names_of(const RunningProgram& program, const ProcessNames& given);
+/// The program of a process that was recorded.
+[[nodiscard]] RunningProgram program_of(const profile::Recording& recording,
+                                        const profile::Process& process);
 
 }  // namespace geiger::fleet

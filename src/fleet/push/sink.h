@@ -47,8 +47,8 @@ struct SinkOptions {
   std::function<bool()> stops = {};  ///< Asked while waiting: give up what is under way.
 };
 
-/// A store (open_store.h); https://HOST/PATH, a collector; http:// for one on this host only.
-/// Secrets are never in a URL.
+/// A path, or a URL of one of the schemes that take documents (schemes.h). Tokens are never in a
+/// URL.
 [[nodiscard]] base::Outcome<std::unique_ptr<Sink>> open_sink(const std::string& url,
                                                              const SinkOptions& options = {});
 

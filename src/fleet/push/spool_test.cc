@@ -15,6 +15,9 @@
 #include "fleet/push/backoff.h"
 #include "fleet/push/followed_process.h"
 #include "fleet/push/http_sink.h"
+#include "fleet/push/process_names.h"
+#include "fleet/push/resident_mean.h"
+#include "fleet/push/schemes.h"
 
 namespace geiger::fleet {
 namespace {
@@ -159,9 +162,34 @@ TEST(HttpSink, AnswersMeanTakenLaterOrRefused) {
   EXPECT_TRUE(check_url("https://collector.example/a").has_value());
   EXPECT_TRUE(check_url("http://127.0.0.1:80/").has_value());
   for (const char* url :
-       {"http://127.0.0.1.example/", "http://[::1", "https:///", "https://a:b@c/", "ftp://a/"}) {
+       {"http://127.0.0.1.example/", "http://[::1", "https:///", "https://a:b@c/"}) {
     EXPECT_FALSE(check_url(url).has_value()) << url;
   }
+}
+
+TEST(Schemes, AreNamedWhereOneIsNotKnown) {
+  EXPECT_EQ(scheme_of("a/path").value(), nullptr);
+  EXPECT_EQ(scheme_of("pyroscope+https://a/").value()->cut, "pyroscope+");
+  const auto unknown = scheme_of("ftp://a/");
+  ASSERT_FALSE(unknown.has_value());
+  for (const Scheme& scheme : schemes()) {
+    EXPECT_NE(unknown.reason().find(scheme.name), std::string::npos) << scheme.name;
+    EXPECT_NE(scheme.open == nullptr, scheme.open_profiles == nullptr) << scheme.name;
+  }
+}
+
+TEST(ResidentMeans, HoldEachReadingUntilTheNext) {
+  constexpr Nanoseconds kSecond = 1'000'000'000;
+  ResidentMean mean;
+  EXPECT_EQ(mean.byte_seconds(10 * kSecond, 10 * kSecond), 0U) << "no reading";
+  mean.add(10 * kSecond, 100);
+  EXPECT_EQ(mean.byte_seconds(10 * kSecond, 5 * kSecond), 500U);
+  mean.add(20 * kSecond, 300);
+  EXPECT_EQ(mean.byte_seconds(30 * kSecond, 20 * kSecond), 10U * 100 + 10U * 300);
+  EXPECT_EQ(mean.byte_seconds(30 * kSecond, 40 * kSecond), 40U * 200)
+      << "the beginning as the rest";
+  mean.begin_anew(30 * kSecond);
+  EXPECT_EQ(mean.byte_seconds(40 * kSecond, 10 * kSecond), 10U * 300);
 }
 
 TEST(ProcessNames, AreThoseOfOpenTelemetry) {

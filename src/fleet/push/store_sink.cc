@@ -1,8 +1,7 @@
-#include "fleet/push/sink.h"
+#include "fleet/push/store_sink.h"
 
 #include <utility>
 
-#include "fleet/push/http_sink.h"
 #include "fleet/push/parcel.h"
 #include "fleet/store/open_store.h"
 #include "fleet/store/store.h"
@@ -38,12 +37,8 @@ class StoreSink final : public Sink {
 
 }  // namespace
 
-base::Outcome<std::unique_ptr<Sink>> open_sink(const std::string& url, const SinkOptions& options) {
-  if (!is_store(url)) {
-    const auto checked = check_url(url);
-    return checked.has_value() ? open_http_sink(url, options)
-                               : base::Outcome<std::unique_ptr<Sink>>(checked.failure());
-  }
+base::Outcome<std::unique_ptr<Sink>> open_store_sink(const std::string& url,
+                                                     const SinkOptions& options) {
   auto store = open_store_to_fill(url, {options.token_file, options.stops});
   if (!store.has_value()) return store.failure();
   return std::unique_ptr<Sink>(std::make_unique<StoreSink>(std::move(store.value())));

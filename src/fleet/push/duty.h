@@ -1,0 +1,23 @@
+// What an agent does for programs besides following their traces (fleet/turns).
+#pragma once
+
+#include <cstdint>
+
+#include "fleet/push/followed_process.h"
+
+namespace geiger::fleet {
+
+class Duty {
+ public:
+  Duty() = default;
+  virtual ~Duty() = default;
+  Duty(const Duty&) = delete;
+  Duty& operator=(const Duty&) = delete;
+
+  /// Called at every look. When to look again, in Unix nanoseconds.
+  virtual std::int64_t look(const Now& now) = 0;
+  /// Once, when the agent ends, before its last look at the traces.
+  virtual void end() = 0;
+};
+
+}  // namespace geiger::fleet

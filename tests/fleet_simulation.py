@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""A fleet whose truth is known (tools/fleet_study), and what `geiger fleet` says of it.
+
+usage: fleet_simulation.py GEIGER GEIGER_FLEET_STUDY [--by-hand [OPTION...]]
+
+With --by-hand it takes options of geiger-fleet-study and prints figures in place of checking them:
+those in docs/fleet.md are of
+    fleet_simulation.py GEIGER GEIGER_FLEET_STUDY --by-hand --hosts 2400 --hours 8 --share 0.25 --groups 4
+"""
+import json
+import math
+import os
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+GEIGER, STUDY = (os.path.abspath(path) for path in sys.argv[1:3])
+OPTIONS = sys.argv[4:] if sys.argv[3:4] == ["--by-hand"] else None
+del sys.argv[1:]
+# 210 hosts, each a third of them; what is found, and what covers, is always the same.
+SMALL = ["--hosts", "210", "--hours", "6", "--share", "0.6", "--samples", "400", "--sites", "60",
+         "--change", "1.4", "--changed-share", "0.03"]
+PROGRAMS = {
+    "python": ["/usr/bin/python3", "-c",
+               "import ast, json, decimal, email, unittest\n"
+               "trees = [ast.parse(open(m.__file__).read()) for m in (json, decimal, email, unittest)]\n"
+               "text = json.dumps([{'a': i, 'b': [str(i)] * (i % 9)} for i in range(20000)])\n"
+               "kept = json.loads(text)"],
+    "perl": ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 700) for 1..60000; delete $h{$_} for 1..9000;'],
+}
+NORMAL = statistics.NormalDist()
+
+
+class Fleet:
+    """A store, its truth, and questions to it."""
+
+    def __init__(self, options):
+        self.here = tempfile.mkdtemp(prefix="fleet-simulation-")
+        self.store = os.path.join(self.here, "fleet.db")
+        traces = []
+        for seed, (name, words) in enumerate(PROGRAMS.items()):
+            traces.append(os.path.join(self.here, name + ".geiger"))
+            subprocess.run([GEIGER, "run", "-q", "--interval", "512", "--seed", str(seed + 1), "-o",
+                            traces[-1], "--", *words], check=True, timeout=120,
+                           stdout=subprocess.DEVNULL)
+        begun = time.monotonic()
+        self.truth = json.loads(subprocess.run([STUDY, self.store, *traces, *options], check=True,
+                                               stdout=subprocess.PIPE).stdout)
+        self.seconds = time.monotonic() - begun
+        self.parts = {(part["version"], part["group"]): {site["name"]: site for site in part["sites"]}
+                      for part in self.truth["parts"]}
+        self.groups = 1 + max(group for _, group in self.parts)
+
+    def close(self):
+        shutil.rmtree(self.here)
+
+    def ask(self, *words, code=0):
+        done = subprocess.run([GEIGER, "fleet", *words, "--store", self.store, "--json"],
+                              capture_output=True, check=False)
+        assert done.returncode == code, done.stderr
+        return json.loads(done.stdout)
+
+    def top(self, version, group):
+        return self.ask("top", version, "--label", f"group={group}", "--top", "0")
+
+    def found(self, before, after, group):
+        """Names of the functions that changed."""
+        diff = self.ask("diff", before, after, "--label", f"group={group}", "--per", "total",
+                        "--top", "0")
+        return [row["name"] for row in diff["rows"] if row["verdict"] in ("grew", "shrank")]
+
+    def totals(self):
+        """(samples, rows, recorded bytes) in the store."""
+        with sqlite3.connect(self.store) as database:
+            return database.execute("SELECT SUM(samples), SUM(row_count), SUM(exact_bytes) "
+                                    "FROM windows").fetchone()
+
+    def covered(self):
+        """Of intervals of functions, of what was recorded, and of all hosts: (held, all)."""
+        counts = {"functions": [0, 0], "recorded": [0, 0], "all hosts": [0, 0]}
+
+        def count(what, interval, truth):
+            counts[what][0] += interval["lo"] <= truth * (1 + 1e-9) and truth <= interval["hi"] * (1 + 1e-9)
+            counts[what][1] += 1
+
+        for (version, group), sites in self.parts.items():
+            top = self.top(version, group)
+            count("recorded", top["total"]["bytes"], sites[""]["recorded"])
+            (part,) = top["fleet"]
+            if "all_hosts" in part:
+                count("all hosts", part["all_hosts"], sites[""]["all"])
+            for row in top["rows"]:
+                count("functions", row["self"]["bytes"], sites[row["name"]]["recorded"])
+        return counts
+
+    def predicted_power(self, group, change, spread):
+        """That the changed site is found, of hosts as runs compared by their totals: two sides of n
+        hosts, whose shares vary by the spread and by the samples; Benjamini-Hochberg with one true
+        change lets through what Bonferroni does."""
+        top = self.top("before", group)
+        rows = {row["name"]: row["self"] for row in top["rows"]}
+        hosts = top["fleet"][0]["recorded_hosts"]
+        samples = rows[self.truth["changed_site"]]["samples"] / hosts
+        error = math.sqrt(2 * (spread ** 2 + 1 / samples) / hosts)
+        return NORMAL.cdf(abs(math.log(change)) / error - NORMAL.inv_cdf(1 - 0.025 / len(rows)))
+
+
+class Simulation(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.fleet = Fleet(SMALL)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.fleet.close()
+
+    def test_totals_are_those_of_the_truth(self):
+        samples, rows, exact = self.fleet.totals()
+        self.assertEqual((samples, rows), (self.fleet.truth["samples"], self.fleet.truth["rows"]))
+        self.assertEqual(exact, sum(sites[""]["recorded"] for sites in self.fleet.parts.values()))
+        self.assertGreater(samples, 100_000)
+
+    def test_intervals_cover(self):
+        """At 95 %, less four standard errors of a binomial: 3e-5 for the draw of the seed."""
+        for what, (held, all_of_them) in self.fleet.covered().items():
+            least = 0.95 - 4 * math.sqrt(0.95 * 0.05 / all_of_them)
+            self.assertGreaterEqual(held / all_of_them, least, what)
+
+    def test_the_changed_site_is_found_and_no_other(self):
+        self.assertEqual(self.fleet.found("before", "changed", 0), [self.fleet.truth["changed_site"]])
+
+    def test_nothing_is_found_where_nothing_changed(self):
+        self.assertEqual(self.fleet.found("before", "again", 0), [])
+
+
+def by_hand(options):
+    """The figures of a large fleet."""
+    fleet = Fleet(options)
+    value = {words[0].lstrip("-"): float(words[1]) for words in zip(options[::2], options[1::2])}
+    change, spread = value.get("change", 1.1), value.get("site-spread", 0.2)
+    samples, rows, exact = fleet.totals()
+    truth = fleet.truth
+    print(f"{truth['documents']} documents, {rows} rows, {samples} samples, "
+          f"{truth['packed_bytes'] / max(rows, 1):.1f} bytes a row packed, "
+          f"{os.path.getsize(fleet.store) / max(rows, 1):.1f} stored; {fleet.seconds:.0f} s")
+    print("totals equal:", (samples, rows) == (truth["samples"], truth["rows"]),
+          exact == sum(sites[""]["recorded"] for sites in fleet.parts.values()))
+    for what, (held, all_of_them) in fleet.covered().items():
+        print(f"{what}: {held} of {all_of_them} intervals hold")
+    false = [fleet.found("before", "again", group) for group in range(fleet.groups)]
+    print(f"A/A: something found in {sum(map(bool, false))} of {fleet.groups}: {false}")
+    found = [fleet.found("before", "changed", group) for group in range(fleet.groups)]
+    power = statistics.mean(fleet.predicted_power(group, change, spread) for group in range(fleet.groups))
+    hits = sum(truth["changed_site"] in names for names in found)
+    print(f"change by {change} at {truth['changed_share']:.4f} of the bytes: found in {hits} of "
+          f"{fleet.groups}, predicted {power:.2f}; others: "
+          f"{[name for names in found for name in names if name != truth['changed_site']]}")
+    begun = time.monotonic()
+    fleet.ask("diff", "before", "changed")
+    print(f"diff of two thirds: {time.monotonic() - begun:.1f} s")
+    fleet.close()
+
+
+if __name__ == "__main__":
+    if OPTIONS is None:
+        unittest.main()
+    else:
+        by_hand(OPTIONS)
