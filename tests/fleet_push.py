@@ -291,7 +291,7 @@ class FleetPush(unittest.TestCase):
             program.allocate(20000)
             done = self.agent("http://127.0.0.1:9/", "--spool-bytes", "60kB")
             sent += 1
-        self.assertIn("goes before it was sent: the spool is full", done.stderr)
+        self.assertIn("dropped before it was sent: the spool is full", done.stderr)
         size = sum(file.stat().st_size for file in pathlib.Path(self.path("spool/waiting")).iterdir())
         self.assertLessEqual(size, 61_000)
         program.end()
@@ -354,7 +354,7 @@ class FleetPush(unittest.TestCase):
             program.allocate(1000)
             done = self.agent(url, spool="two", grid="1h")
             program.end()
-        self.assertIn("was refused: 409 its window is there with other contents", done.stderr)
+        self.assertIn("was refused: 409 its window is stored with different contents", done.stderr)
         self.assertEqual(len(os.listdir(self.path("two/refused"))), 1)
         self.assertEqual(self.rows("SELECT reason, documents FROM refusals"), [("conflict", 1)])
         self.assertEqual(len(self.rows("SELECT * FROM gaps WHERE reason LIKE 'refused: 409%'")), 0)
@@ -454,7 +454,7 @@ class FleetPush(unittest.TestCase):
 
     def test_urls_and_files_of_tokens(self):
         for to, why in (("http://collector.example/", "http:// is for this host only"),
-                        ("https://me:secret@collector.example/", "a URL does not carry secrets"),
+                        ("https://me:secret@collector.example/", "a URL must not contain secrets"),
                         ("ftp://collector.example/", "choose from PATH, file://PATH, https://HOST/PATH")):
             done = self.agent(to)
             self.assertEqual(done.returncode, 1)

@@ -133,7 +133,7 @@ class PushProfiles(unittest.TestCase):
     def test_urls(self):
         for url, why in (("nosuch+https://a/", "pyroscope+https://HOST/PATH"),
                          ("pyroscope+http://a.example/", "http:// is for this host only"),
-                         ("parca+https://me:secret@a.example/", "does not carry secrets")):
+                         ("parca+https://me:secret@a.example/", "must not contain secrets")):
             done = subprocess.run([GEIGER, "push", self.run_, url], capture_output=True, text=True,
                                   timeout=PATIENCE)
             self.assertEqual(done.returncode, 1, done.stderr)

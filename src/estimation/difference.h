@@ -31,7 +31,7 @@ struct Side {
 struct Difference {
   double value = 0;
   Interval interval;  ///< MOVER of the two FF-SG intervals; contains `value`.
-  /// The change of what both sides recorded with certainty: a fact, not an estimate.
+  /// The change bytes that both sides recorded with certainty: a fact, not an estimate.
   double certain = 0;
   /// Two-sided, of "all else is the same per run" (what was put to trial on at least
   /// one side); a change of `certain` needs no test. In [0, 1]; 1 where nothing was

@@ -20,7 +20,7 @@ base::Outcome<Url> parse_url(const std::string& text) {
     url.user = authority.substr(0, at);
     authority.remove_prefix(at + 1);
     if (url.user.empty() || url.user.find(':') != std::string::npos) {
-      return base::Failure{"a URL does not carry secrets: name the file of one by --token-file"};
+      return base::Failure{"a URL must not contain secrets: use --token-file"};
     }
   }
   url.host = authority.starts_with('[') ? authority.substr(0, authority.find(']') + 1)
@@ -28,7 +28,7 @@ base::Outcome<Url> parse_url(const std::string& text) {
   authority.remove_prefix(url.host.size());
   if (authority.starts_with(':')) url.port = authority.substr(1);
   const bool is_number = std::ranges::all_of(url.port, [](char c) { return c >= '0' && c <= '9'; });
-  if (url.host.empty()) return base::Failure{text + ": it names no host"};
+  if (url.host.empty()) return base::Failure{text + ": it has no host"};
   if (!is_number || (!authority.empty() && url.port.empty())) {
     return base::Failure{text + ": its port is not a number"};
   }

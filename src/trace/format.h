@@ -137,7 +137,7 @@ struct FileHeader {
   std::atomic<std::int32_t> segment_errno;
   /// Stacks that lack an interpreter's frames, as they could not be read safely at that instant.
   std::atomic<std::uint32_t> unread_stacks;
-  /// Guard mode: one in so many samples is chosen to be guarded, 0 = none is.
+  /// Guard mode: N: one in N samples is chosen to be guarded, 0 = none is.
   std::uint32_t guard_rate;
   std::atomic<vocabulary::GuardObstacle> guard_obstacle;
   std::atomic<std::uint64_t> guard_chosen;

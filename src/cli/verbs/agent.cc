@@ -63,8 +63,7 @@ base::Outcome<void> complete(AgentArguments& options) {
   if (!labels.has_value()) return labels.failure();
   agent.names.labels = std::move(labels.value());
   constexpr std::uint64_t kHour = 3600;
-  if (kHour % options.grid != 0)
-    return usage_failure("--grid: a part of an hour is expected, such as 10m");
+  if (kHour % options.grid != 0) return usage_failure("--grid: must divide an hour, such as 10m");
   agent.grid = static_cast<std::int64_t>(options.grid);
   if (options.spool.empty()) options.spool = default_spool();
   if (agent.watched.empty() && !variable("GEIGER_DIR").empty()) {
@@ -126,10 +125,11 @@ base::Outcome<int> run_agent(AgentArguments options) {
 
 void register_agent(CLI::App& app, Work& work) {
   auto options = std::make_shared<AgentArguments>();
-  CLI::App* verb = app.add_subcommand("agent", "Send what a host's programs allocate to a fleet");
+  CLI::App* verb =
+      app.add_subcommand("agent", "Send allocation counts of a host's programs to a fleet");
   verb->add_option("--to", options->to,
-                   "Store to send to: https://HOST/PATH of a collector, http:// on this\n"
-                   "host, or a FILE")
+                   "Where to send: https://HOST/PATH of a collector (http:// on this host),\n"
+                   "a FILE, or clickhouse+https://[USER@]HOST[:PORT]/DATABASE")
       ->type_name("URL")
       ->required();
   verb->add_option("--watch", options->agent.watched,
@@ -152,14 +152,15 @@ void register_agent(CLI::App& app, Work& work) {
                    "File with the token for the collector (default: GEIGER_TOKEN_FILE)")
       ->type_name("FILE");
   verb->add_option("--spool", options->spool,
-                   "Directory for what waits to be sent (default: STATE_DIRECTORY, else\n"
-                   "geiger-agent in the user's directory for state)")
+                   "Directory for unsent documents (default: STATE_DIRECTORY, else\n"
+                   "geiger-agent in the user's state directory)")
       ->type_name("DIR");
-  verb->add_option("--spool-bytes", options->spool_bytes,
-                   "The most that may wait there; the oldest go (default 64MiB)")
+  verb->add_option(
+          "--spool-bytes", options->spool_bytes,
+          "Maximum size of the spool; beyond it the oldest documents are dropped\n(default 64MiB)")
       ->transform(CLI::AsSizeValue(false))
       ->type_name("SIZE");
-  verb->add_option("--grid", options->grid, "Length of a window, a part of an hour (default 10m)")
+  verb->add_option("--grid", options->grid, "Length of a window; must divide an hour (default 10m)")
       ->transform(CLI::AsNumberWithUnit(
           std::map<std::string, std::uint64_t>{{"s", 1}, {"m", 60}, {"h", 3600}}))
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{3600}))
@@ -178,11 +179,12 @@ void register_agent(CLI::App& app, Work& work) {
   verb->add_option("--salt", options->salt,
                    "Makes the choice of hosts independent of other agents'")
       ->type_name("TEXT");
-  verb->add_flag("--once", options->is_once, "Send what there is now, and end");
+  verb->add_flag("--once", options->is_once, "Send everything once, then exit");
   verb->footer(
-      "\nEnded by SIGTERM or ^C it keeps the last window in its spool and tries to send\n"
-      "it. Killed at any point it goes on where it was: nothing is counted twice, and\n"
-      "what is lost is told as a gap. It looks up no names (docs/fleet-agent.md).\n"
+      "\nOn SIGTERM or ^C the agent spools the last window and tries to send it. It may\n"
+      "be killed at any point, and continues when it is started again: nothing is\n"
+      "counted twice, and losses are reported as gaps. It does not look up names\n"
+      "(docs/fleet-agent.md).\n"
       "\nExit code: 0 ended by a signal, or all was sent with --once, 1 failure, or not\n"
       "all was sent with --once, 2 usage error.\n"
       "\nExamples:\n"

@@ -95,7 +95,7 @@ class ClickHouseVerbs(FleetVerbs):
         self.server.ask(f"INSERT INTO windows ({columns}) SELECT "
                         f"{columns.replace('content', 'content + 1')} FROM altered", "other")
         self.server.ask("OPTIMIZE TABLE windows FINAL", "other")
-        self.assertIn("its window is there with other contents", self.push(url, code=1))
+        self.assertIn("its window is stored with different contents", self.push(url, code=1))
 
     def test_doubled_and_uncommitted_rows_do_not_count(self):
         url = self.database("doubled")
@@ -225,7 +225,7 @@ class ClickHouseVerbs(FleetVerbs):
         if not os.path.exists(faketime):
             self.skipTest("faketime is not installed")
         why = self.push(url, code=1, LD_PRELOAD=faketime, FAKETIME="+9d")
-        self.assertIn("older than what the store keeps", why)
+        self.assertIn("older than the store keeps documents", why)
         self.assertEqual(self.server.ask("SELECT COUNT(*) FROM counts", "old"), [("0",)])
 
     def test_maintenance(self):

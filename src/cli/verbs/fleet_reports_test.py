@@ -244,7 +244,7 @@ class FleetReports(FleetStore):
 
     def test_what_was_found_is_said(self):
         self.assertRegex(self.geiger("fleet", "symbolize", "--store", "fleet.db"),
-                         "Every program point has a name|without a name got one")
+                         "Every program point has a name|without a name are named now")
 
     # -------------------------------------------------------- long questions ---
 

@@ -72,7 +72,7 @@ class FleetVerbs(FleetStore):
         self.copy("other.db", "UPDATE windows SET content = content + 1")
         why = self.refused("push", "--service", "shop", "--version", "plain", "--host", "web-0",
                            "plain0.geiger", "other.db", code=1)
-        self.assertIn("its window is there with other contents", why)
+        self.assertIn("its window is stored with different contents", why)
 
     def test_bad_requests_are_refused_in_a_line(self):
         store = ("--store", "fleet.db")

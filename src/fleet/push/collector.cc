@@ -125,11 +125,11 @@ Verdict Collector::check(const Parcel& parcel) const {
   const std::int64_t now = limits_.now();
   const std::int64_t start = start_of(parcel);
   if (start > now + limits_.ahead_seconds) {
-    return {Verdict::What::kTooNew, "it is of a time more than a day ahead"};
+    return {Verdict::What::kTooNew, "its time is more than a day ahead"};
   }
   const bool is_old =
       std::holds_alternative<Document>(parcel) && start < now - limits_.keep_seconds;
-  if (is_old) return {Verdict::What::kTooOld, "it is older than what the store keeps"};
+  if (is_old) return {Verdict::What::kTooOld, "it is older than the store keeps documents"};
   return {};
 }
 

@@ -25,7 +25,7 @@ struct Verdict {
     kTaken,      ///< It survives a crash from here on.
     kLater,      ///< The store fails: try again.
     kMalformed,  ///< It is no document.
-    kTooOld,     ///< It is older than what the store keeps.
+    kTooOld,     ///< It is older than the store keeps documents.
     kTooNew,     ///< It is of a time that has not come.
     kConflict,   ///< Its key, or a stack's id, stands for something else already.
   };

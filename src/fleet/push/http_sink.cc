@@ -35,7 +35,7 @@ base::Outcome<void> check_url(const std::string& url) {
   const auto parsed = http::parse_url(url);
   if (!parsed.has_value()) return parsed.failure();
   if (parsed->user.empty()) return {};
-  return base::Failure{"a URL does not carry secrets: name the file of a token by --token-file"};
+  return base::Failure{"a URL must not contain secrets: use --token-file"};
 }
 
 Delivery delivery_of(const http::Answer& answer) {

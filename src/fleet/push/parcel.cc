@@ -37,7 +37,7 @@ base::Outcome<Parcel> read_gap(std::string_view message) {
     if (const auto problem = problem_with_name(*text)) return base::Failure{*problem};
   }
   if (gap.first < 0 || gap.last < gap.first || gap.last > kLatestSecond) {
-    return base::Failure{"its times are none in seconds since 1970"};
+    return base::Failure{"its times are not in seconds since 1970"};
   }
   return Parcel(std::move(gap));
 }
@@ -62,7 +62,7 @@ base::Outcome<Parcel> open_parcel(std::string_view bytes) {
     if (!document.has_value()) return document.failure();
     return Parcel(std::move(document.value()));
   }
-  if (bytes.size() > kMostGapBytes) return base::Failure{"it is larger than any gap"};
+  if (bytes.size() > kMostGapBytes) return base::Failure{"it is too large for a gap"};
   try {
     return read_gap(bytes.substr(kGapMagic.size()));
   } catch (const protozero::exception&) {

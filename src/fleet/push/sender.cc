@@ -33,7 +33,7 @@ bool Sender::send(Clock::time_point now, const std::function<bool()>& stops) {
     if (delivery.what == Delivery::What::kLater) {
       const auto wait = backoff_.next(delivery.retry_after);
       put_off_to_ = now + wait;
-      log_(fmt::format("not sent: {}; again in {} s, {} waiting", delivery.why,
+      log_(fmt::format("not sent: {}; next attempt in {} s, {} waiting", delivery.why,
                        (wait.count() + 999) / 1000, spool_.waiting()));
       return false;
     }

@@ -76,7 +76,7 @@ base::Outcome<void> Spool::put(const Key& key, std::string_view packed) {
     const auto known = read(name);
     if (!known.has_value()) return known.failure();
     if (known.value() == packed) return {};
-    return base::Failure{waiting_path() + "/" + name + ": it is there with other contents"};
+    return base::Failure{waiting_path() + "/" + name + ": it exists with different contents"};
   }
   const auto room = make_room(packed.size());
   if (!room.has_value()) return room.failure();
@@ -170,14 +170,14 @@ base::Outcome<void> Spool::make_room(Bytes bytes) {
 base::Outcome<void> Spool::give_up_oldest() {
   if (!refused_.empty()) {
     const std::string name = refused_.begin()->first;
-    log_(name + " was refused before and goes: the spool is full");
+    log_(name + " refused earlier and now dropped: the spool is full");
     erase(refused_path(), refused_, name);
     return {};
   }
   const auto oldest =
       std::ranges::find_if(waiting_, [](const auto& file) { return !is_gap(file.first); });
   const std::string name = oldest != waiting_.end() ? oldest->first : waiting_.begin()->first;
-  log_(name + " goes before it was sent: the spool is full");
+  log_(name + " dropped before it was sent: the spool is full");
   const auto told = tell_gap(name, "spool full");
   if (!told.has_value()) return told.failure();
   remove(name);

@@ -9,11 +9,11 @@ std::string_view text_of(Receipt receipt) {
     case Receipt::kKnown:
       return "known";
     case Receipt::kOtherContents:
-      return "its window is there with other contents";
+      return "its window is stored with different contents";
     case Receipt::kOtherStack:
-      return "one of its stacks is there with other locations";
+      return "one of its stacks is stored with different locations";
     case Receipt::kTooOld:
-      return "it is older than what the store keeps";
+      return "it is older than the store keeps documents";
   }
   return {};
 }

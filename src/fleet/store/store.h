@@ -37,7 +37,7 @@ enum class Receipt : std::uint8_t {
   kOtherStack,     ///< A stack's id belongs to other locations. Nothing was stored.
   kTooOld,         ///< The store drops what is as old. Nothing was stored.
 };
-/// "stored", "known", "its window is there with other contents", ...
+/// "stored", "known", "its window is stored with different contents", ...
 [[nodiscard]] std::string_view text_of(Receipt receipt);
 
 /// Counts by window are kept for so long at least; servers refuse what comes later than that.

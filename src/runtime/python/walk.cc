@@ -61,7 +61,7 @@ class Chain {
     return true;
   }
 
-  /// A shim ends its run, and lies in the native frame that ran it.
+  /// A shim ends its run, and lies in the native frame hosts that ran it.
   bool pass_shim() {
     end_run(frame_);
     return ++shims_ < kLongestChain && member(layout_.previous, frame_) && reaches(frame_);

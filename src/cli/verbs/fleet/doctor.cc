@@ -25,11 +25,11 @@ std::vector<std::string> complaints_about(const fleet::Health& health) {
       "windows lack rows that were sent: send them again");
   add(health.shared_seeds, "process sampled with the seed of another one: intervals are too narrow",
       "processes sampled with the seeds of others: intervals are too narrow");
-  add(health.unknown_stacks, "stack was counted and never sent",
-      "stacks were counted and never sent");
+  add(health.unknown_stacks, "stack was counted but never sent",
+      "stacks were counted but never sent");
   add(health.ambiguous_stacks, "id stands for several stacks", "ids stand for several stacks");
-  add(health.gaps, "stretch of time is known to be missing",
-      "stretches of time are known to be missing");
+  add(health.gaps, "gap in the recorded time: its samples were lost",
+      "gaps in the recorded time: their samples were lost");
   for (const auto& [reason, count] : health.refusals) {
     found.push_back(fmt::format("{} refused: {}", present::plural(count, "document"), reason));
   }

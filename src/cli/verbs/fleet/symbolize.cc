@@ -94,12 +94,12 @@ std::string result_text(const NamingResult& result) {
   }
   if (result.all() == 0) return "Every program point has a name.\n" + text;
   std::string names =
-      fmt::format("{} of {} without a name got one", present::exact_count(result.named),
+      fmt::format("{} of {} without a name are named now", present::exact_count(result.named),
                   present::plural(result.all(), "program point"));
   const auto add = [&](std::uint64_t count, const char* why) {
     if (count > 0) names += fmt::format("; {} {}", present::exact_count(count), why);
   };
-  add(result.not_found, "are in files that are not here, or not in their symbols");
+  add(result.not_found, "are not named: their files are not here, or lack the symbols");
   add(result.without_build_id, "are in files without a build id, which may have changed");
   add(result.without_module, "are in code made at run time");
   return names + ".\n" + text;
@@ -148,8 +148,7 @@ base::Outcome<int> name_store(const FleetSymbolizeArguments& options) {
 
 void add_fleet_symbolize(CLI::App& fleet, Work& work) {
   auto options = std::make_shared<FleetSymbolizeArguments>();
-  CLI::App* verb =
-      fleet.add_subcommand("symbolize", "Look up names of what was sent without, and store them");
+  CLI::App* verb = fleet.add_subcommand("symbolize", "Look up missing names and store them");
   add_store_options(*verb, options->fleet);
   add_symbol_options(*verb, options->symbols);
   verb->footer(
