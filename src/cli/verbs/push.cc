@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/present/format.h"
 #include "analysis/present/text.h"
 #include "cli/options/foreign.h"
 #include "cli/options/input.h"
