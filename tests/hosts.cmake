@@ -136,6 +136,10 @@ if(TARGET geiger_preload AND TARGET geiger)
   endforeach()
   geiger_process_test(python_attach e2e python_attach.py)
   geiger_process_test(package e2e package.py)
+  add_test(NAME tarball CONFIGURATIONS Suites
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tarball.py)
+  set_tests_properties(tarball PROPERTIES LABELS suites TIMEOUT 1200
+                       ENVIRONMENT "GEIGER_BUILD_DIR=${PROJECT_BINARY_DIR}")
   geiger_process_test(control e2e control.py)
   geiger_process_test(services e2e services.py)
   geiger_process_test(production e2e production.py)
