@@ -33,6 +33,8 @@ foreach(package libcli11-dev libprotozero-dev robin-map-dev libboost1.74-dev lib
 endforeach()
 
 # Each package has a copyright and a changelog of its own.
+include(${CMAKE_CURRENT_LIST_DIR}/SourceDate.cmake)
+geiger_set_source_date(${PROJECT_SOURCE_DIR})
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 configure_file(${debian}/changelog.in ${made}/changelog @ONLY)
 execute_process(COMMAND gzip -9nkf ${made}/changelog)

@@ -30,6 +30,14 @@ install(FILES ${PROJECT_BINARY_DIR}/package/geiger-config.cmake
 
 # The prefix is found from where the file lies, so that the installed tree can be moved.
 file(RELATIVE_PATH GEIGER_PREFIX_FROM_PC /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/geiger.pc.in ${PROJECT_BINARY_DIR}/package/geiger.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/package/geiger.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
-        COMPONENT libgeiger-dev)
+set(GEIGER_PC_FILES geiger)
+if(TARGET geiger_static)
+  list(APPEND GEIGER_PC_FILES geiger-static)
+  get_target_property(options geiger_static INTERFACE_LINK_OPTIONS)
+  list(JOIN options " " GEIGER_STATIC_WORDS)
+endif()
+foreach(name IN LISTS GEIGER_PC_FILES)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${PROJECT_BINARY_DIR}/package/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/package/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+          COMPONENT libgeiger-dev)
+endforeach()

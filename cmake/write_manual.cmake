@@ -2,15 +2,8 @@
 # A page is what `geiger help --scdoc` says, what docs/man says beyond it, and where to read on.
 cmake_minimum_required(VERSION 3.25)
 
-# The date of a page is that of the sources, so that two builds are alike.
-if(NOT DEFINED ENV{SOURCE_DATE_EPOCH})
-  execute_process(COMMAND git -C ${SOURCE} log -1 --format=%ct OUTPUT_VARIABLE date
-                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
-  if(failed OR date STREQUAL "")
-    file(TIMESTAMP ${SOURCE}/CHANGELOG.md date "%s" UTC)
-  endif()
-  set(ENV{SOURCE_DATE_EPOCH} ${date})
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/SourceDate.cmake)
+geiger_set_source_date(${SOURCE})
 
 function(write_page name text)
   file(WRITE ${OUTPUT}/source/${name}.scd "${text}")

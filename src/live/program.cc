@@ -15,6 +15,7 @@
 
 #include "base/unique_fd.h"
 #include "control/run_directory.h"
+#include "modules/module.h"
 
 namespace geiger::live {
 namespace {
@@ -64,6 +65,7 @@ base::Outcome<LiveProgram> LiveProgram::start(const Orders& orders) {
   words.insert(words.end(), orders.options.begin(), orders.options.end());
   words.emplace_back("--");
   words.insert(words.end(), orders.program.begin(), orders.program.end());
+  const std::string own = modules::own_program();
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -74,7 +76,7 @@ base::Outcome<LiveProgram> LiveProgram::start(const Orders& orders) {
     setpgid(0, 0);
     signal(SIGPIPE, SIG_DFL);
     replace_streams(replaces_input, output.get());
-    execv("/proc/self/exe", argv.data());
+    execv(own.c_str(), argv.data());
     _exit(kCannotExecute);
   }
   started.find_program();

@@ -20,6 +20,8 @@ fs::path own_executable() {
 
 }  // namespace
 
+fs::path own_program() { return install_root() / "bin" / "geiger"; }
+
 fs::path install_root() { return own_executable().parent_path().parent_path(); }
 
 base::Outcome<void*> find_function(const char* module, const char* function) {

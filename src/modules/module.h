@@ -17,6 +17,10 @@ namespace geiger::modules {
 /// share.
 [[nodiscard]] std::filesystem::path install_root();
 
+/// This executable, to be started again. /proc/self/exe would be the loader, where geiger came with
+/// one of its own (cmake/tarball).
+[[nodiscard]] std::filesystem::path own_program();
+
 /// Loads a module by the name of its file. Fails where it is missing or cannot be loaded, or has no
 /// such function.
 [[nodiscard]] base::Outcome<void*> find_function(const char* module, const char* function);

@@ -52,13 +52,30 @@ bool is_name_at(const std::string& table, std::size_t offset, const std::string&
   return table.compare(offset, name.size() + 1, name.c_str(), name.size() + 1) == 0;
 }
 
-void read_interpreter(int fd, const Elf64_Ehdr& header, ElfFacts& facts) {
+/// Whether a note of ours is among these: header, name and description, each padded to a word.
+bool has_own_note(std::string_view notes) {
+  constexpr std::string_view kName("geiger", sizeof "geiger");
+  Elf64_Nhdr note{};
+  while (notes.size() >= sizeof note) {
+    std::memcpy(&note, notes.data(), sizeof note);
+    const auto padded = [](Bytes size) { return (size + 3) & ~Bytes{3}; };
+    notes.remove_prefix(sizeof note);
+    if (notes.substr(0, note.n_namesz) == kName) return true;
+    notes.remove_prefix(std::min(notes.size(), padded(note.n_namesz) + padded(note.n_descsz)));
+  }
+  return false;
+}
+
+void read_segments(int fd, const Elf64_Ehdr& header, ElfFacts& facts) {
   if (header.e_phentsize != sizeof(Elf64_Phdr)) return;
   const auto size = Bytes{header.e_phnum} * sizeof(Elf64_Phdr);
   for (const auto& segment : read_table<Elf64_Phdr>(fd, header.e_phoff, size)) {
-    if (segment.p_type != PT_INTERP || segment.p_filesz > 4096) continue;
+    if (segment.p_filesz > 4096) continue;
+    if (segment.p_type != PT_INTERP && segment.p_type != PT_NOTE) continue;
     const auto text = read_range(fd, segment.p_offset, segment.p_filesz);
-    if (text) facts.interpreter = string_at(*text, 0);
+    if (!text) continue;
+    if (segment.p_type == PT_INTERP) facts.interpreter = string_at(*text, 0);
+    if (segment.p_type == PT_NOTE && has_own_note(*text)) facts.has_runtime = true;
   }
 }
 
@@ -121,7 +138,7 @@ ElfFacts read_elf_facts(const std::string& path, const std::vector<std::string>&
               sizeof facts.machine);
   const auto headers = read_table<Elf64_Ehdr>(fd.get(), 0, sizeof(Elf64_Ehdr));
   if (!facts.is_64_bit || headers.empty() || (*start)[EI_DATA] != ELFDATA2LSB) return facts;
-  read_interpreter(fd.get(), headers[0], facts);
+  read_segments(fd.get(), headers[0], facts);
   read_dynamic_sections(fd.get(), headers[0], wanted, facts);
   return facts;
 }

@@ -28,6 +28,7 @@ struct ElfFacts {
   std::string interpreter;           ///< Empty: static, or not an ELF program.
   std::vector<std::string> needed;   ///< DT_NEEDED names.
   std::vector<std::string> defined;  ///< The symbols of `wanted` that the file defines.
+  bool has_runtime = false;          ///< It was linked with libgeiger-static.a.
 };
 
 /// Reads the facts of `path`; symbols other than `wanted` are not reported. A

@@ -137,7 +137,9 @@ Obstacle obstacle_of_image(const ElfFacts& facts, const std::string& path, std::
     detail = *sanitizer;
     return Obstacle::kSanitizer;
   }
-  if (facts.interpreter.empty() && !is_loader(path)) return Obstacle::kStatic;
+  if (facts.interpreter.empty() && !is_loader(path)) {
+    return facts.has_runtime ? Obstacle::kNone : Obstacle::kStatic;
+  }
   if (defines_malloc(facts)) return Obstacle::kOwnMalloc;
   return Obstacle::kNone;
 }
@@ -157,7 +159,7 @@ std::string TargetCheck::sentence() const {
     case Obstacle::kNotExecutable:
       return fmt::format("cannot run '{}': {}", path, detail);
     case Obstacle::kStatic:
-      return fmt::format("{} is statically linked: it cannot be profiled", file);
+      return fmt::format("{} is statically linked, without the runtime: it runs unprofiled", file);
     case Obstacle::kPrivileged:
       return fmt::format("{} gains privileges ({}): the loader ignores LD_PRELOAD", file, detail);
     case Obstacle::kOwnMalloc:
@@ -171,6 +173,16 @@ std::string TargetCheck::sentence() const {
       return fmt::format("{} is built for another processor: it runs unprofiled", file);
   }
   return {};
+}
+
+std::vector<std::string> TargetCheck::advice() const {
+  if (obstacle != Obstacle::kStatic) return {};
+  return {
+      "to record it, add two lines to its CMakeLists.txt, or link it with what "
+      "`pkg-config --libs geiger-static` prints:",
+      "  find_package(geiger REQUIRED)",
+      fmt::format("  target_link_libraries({} PRIVATE geiger::static)",
+                  base::file_name_of(examined))};
 }
 
 TargetCheck check_target(const std::string& program) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace geiger::run {
 
@@ -10,7 +11,7 @@ enum class Obstacle {
   kNone,
   kNotFound,       ///< No such file, here or on PATH: it cannot run at all.
   kNotExecutable,  ///< Found, but execution is not permitted.
-  kStatic,         ///< Statically linked: nothing is preloaded.
+  kStatic,         ///< Statically linked, without the runtime: nothing is preloaded.
   kPrivileged,     ///< setuid, setgid or capabilities: LD_PRELOAD is ignored.
   kOwnMalloc,      ///< The executable defines malloc itself.
   kSanitizer,      ///< Built with a sanitizer that replaces malloc.
@@ -31,6 +32,8 @@ struct TargetCheck {
   [[nodiscard]] bool must_stay_bare() const { return obstacle == Obstacle::kSanitizer; }
   /// One sentence for the user without "geiger: "; empty for kNone.
   [[nodiscard]] std::string sentence() const;
+  /// What the user can do about it, in lines; none where there is nothing to do.
+  [[nodiscard]] std::vector<std::string> advice() const;
 };
 
 /// Looks at `program` (argv[0] of the command) and, for scripts, one level of

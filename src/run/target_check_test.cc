@@ -72,6 +72,23 @@ TEST_F(CheckTarget, SeesStaticPrograms) {
   if (compile("cc -static-pie", "static-pie")) {
     EXPECT_EQ(of("static-pie"), Obstacle::kStatic);
   }
+  const auto advice = check_target(root_ / "static").advice();
+  ASSERT_EQ(advice.size(), 3U);
+  EXPECT_THAT(advice[2], HasSubstr("target_link_libraries(static PRIVATE geiger::static)"));
+}
+
+TEST_F(CheckTarget, SeesTheRuntimeInStaticPrograms) {
+  const auto compile_with_note_of = [&](const std::string& name) {
+    return compile("cc -static", name,
+                   R"(__asm__(".section .note.x, \"a\", @note\n .long 7, 6, 1\n .asciz \")" + name +
+                       R"(\"\n .balign 4\n .asciz \"0.1.0\"\n .balign 4\n .previous");)"
+                       "\nint main(void) { return 0; }\n");
+  };
+  ASSERT_TRUE(compile_with_note_of("geiger"));
+  EXPECT_EQ(of("geiger"), Obstacle::kNone);
+  EXPECT_TRUE(check_target(root_ / "geiger").advice().empty());
+  ASSERT_TRUE(compile_with_note_of("teiger"));
+  EXPECT_EQ(of("teiger"), Obstacle::kStatic);
 }
 
 TEST_F(CheckTarget, SeesAnOwnMalloc) {

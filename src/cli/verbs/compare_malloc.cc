@@ -20,6 +20,7 @@
 #include "cli/options/run_options.h"
 #include "cli/options/scratch.h"
 #include "cli/verbs/commands.h"
+#include "modules/module.h"
 #include "run/allocator_library.h"
 #include "run/environment.h"
 #include "run/target_check.h"
@@ -133,8 +134,8 @@ void Comparison::record(Side& side) {
   const Scratch scratch;
   if (scratch.path().empty()) return;
   const std::string file = scratch.path() / "run.geiger";
-  std::vector<std::string> words{"/proc/self/exe",  "run", "-q", "--no-symbolize",
-                                 "--fragmentation", "-o",  file};
+  std::vector<std::string> words{modules::own_program(), "run", "-q", "--no-symbolize",
+                                 "--fragmentation",      "-o",  file};
   if (!side.runs.path.empty()) words.push_back("--malloc=" + side.runs.path);
   words.emplace_back("--");
   words.insert(words.end(), options_.program.begin(), options_.program.end());

@@ -131,6 +131,7 @@ base::Outcome<int> Run::perform() {
     removes_maps_ = asked.value();
   }
   say(target_.sentence());
+  for (const std::string& line : target_.advice()) say(line);
   const run::SignalState signals = run::take_over_signals();
   auto launch = run::Launch::fork_waiting(program_, signals);
   if (!launch.has_value()) {

@@ -87,7 +87,7 @@ GEIGER_SHADOWED(GEIGER_DECLARE)
 namespace geiger::interpose {
 namespace {
 
-#define GEIGER_SHADOW(name) {#name, reinterpret_cast<void*>(geiger_entry_##name), nullptr},
+#define GEIGER_SHADOW(name) {#name, geiger_entry_##name, nullptr},
 constinit Shadow shadows[] = {GEIGER_SHADOWED(GEIGER_SHADOW)};
 #undef GEIGER_SHADOW
 

@@ -176,7 +176,8 @@ class Turner {
     for (std::size_t i = 0; i < shadows_.count; ++i) {
       const Shadow& shadow = shadows_.begin[i];
       if (shadow.original == nullptr || strcmp(shadow.name, name) != 0) continue;
-      return is_unbound || shadow.original == value ? shadow.entry : nullptr;
+      const bool leads_there = is_unbound || shadow.original == value;
+      return leads_there ? reinterpret_cast<void*>(shadow.entry) : nullptr;
     }
     return nullptr;
   }
@@ -192,7 +193,8 @@ class Turner {
 
   [[nodiscard]] void* original_for(const void* value) const {
     for (std::size_t i = 0; i < shadows_.count; ++i) {
-      if (shadows_.begin[i].entry == value) return shadows_.begin[i].original;
+      if (reinterpret_cast<void*>(shadows_.begin[i].entry) == value)
+        return shadows_.begin[i].original;
     }
     return nullptr;
   }

@@ -19,7 +19,7 @@ namespace geiger::interpose {
 /// One function that we shadow. A null original is left alone.
 struct Shadow {
   const char* name;
-  void* entry;
+  void (*entry)();  ///< Of its own type no more than `original`, but a constant.
   void* original;
 };
 

@@ -110,7 +110,8 @@ ProgramHeaders headers_of(const link_map& map) {
   if (is_executable(&map)) {
     const ProgramHeaders told = {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)),
                                  getauxval(AT_PHNUM)};
-    if (belong_to(told, map)) return told;
+    // A static program has no other module, and may have no dynamic section.
+    if (map.l_ld == nullptr || belong_to(told, map)) return told;
   }
   return headers_at(map.l_addr);
 }

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""The runtime and the rooms that are pure arithmetic under another compiler or standard than the
+build's, with the build's own flags, where warnings are errors.
+
+usage: compilers.py COMPILER STANDARD [FLAG...], for example compilers.py clang++ c++20
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+
+import harness
+
+SKIPPED = 77
+ROOMS = ("runtime", "base", "vocabulary", "sampling", "trace", "estimation")
+
+
+def is_wanted(source):
+    """What lives in programs, once, and what is compiled for analysis alone."""
+    parts = source.relative_to(harness.ROOT).parts
+    return parts[0] == "src" and parts[1] in ROOMS and not source.stem.endswith("_test")
+
+
+def commands():
+    """Source -> the words of its command; that of the runtime where there are two."""
+    chosen = {}
+    for entry in json.loads((harness.BUILD / "compile_commands.json").read_text()):
+        source = pathlib.Path(entry["file"])
+        is_checked = "GEIGER_EXPENSIVE_ASSERTIONS" in entry["command"]
+        if source.suffix != ".cc" or not is_wanted(source) or is_checked:
+            continue
+        if source not in chosen or "GEIGER_IN_RUNTIME" in entry["command"]:
+            chosen[source] = (entry["directory"], shlex.split(entry["command"]))
+    return chosen
+
+
+def flags_of(words):
+    """Without the launcher, the compiler, the standard, the debug information and the output."""
+    kept, words = [], iter(words)
+    for word in words:
+        if word == "-o":
+            next(words)
+        elif word == "-isystem":
+            kept += [word, next(words)]
+        elif word.startswith("-") and not word.startswith(("-std=", "-g", "-c")):
+            kept.append(word)
+    return kept
+
+
+def complaint(compiler, standard, more, source, directory, words):
+    done = subprocess.run([compiler, f"-std={standard}", *flags_of(words), "-O1", *more, "-Werror", "-c", "-o",
+                           os.devnull, source], cwd=directory, capture_output=True, text=True)
+    return "" if done.returncode == 0 else f"{source}:\n{done.stderr}"
+
+
+def main():
+    compiler, standard, *more = sys.argv[1:]
+    if not shutil.which(compiler):
+        print(f"compilers: skipped, {compiler} is not installed")
+        return SKIPPED
+    chosen = commands()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        complaints = list(pool.map(lambda each: complaint(compiler, standard, more, each[0], *each[1]),
+                                   chosen.items()))
+    failed = [text for text in complaints if text]
+    print("\n".join(failed))
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{compiler} -std={standard}: {len(chosen)} sources, {len(failed)} refused, "
+          f"{spent.ru_utime + spent.ru_stime:.0f} s of processor time")
+    return 1 if failed or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
