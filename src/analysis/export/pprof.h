@@ -30,7 +30,7 @@ struct PprofOptions {
   std::vector<std::string> comments;
   /// default_sample_type is alloc_space whatever is live.
   bool is_of_allocated = false;
-  PprofExtent extent;
+  PprofExtent extent = {};
 };
 
 /// Writes one gzipped profile. `allocated` and `live` (at the end, an instant, the peak)

@@ -51,8 +51,8 @@ base::Outcome<std::unique_ptr<Sink>> open_sink(const std::string& url, const Sin
   return base::Failure{url + ": takes profiles and not windows: use 'geiger push'"};
 }
 
-OpenedProfileSink open_prostore_sink(const Scheme& scheme, const std::string& url,
-                                     const SinkOptions& options) {
+OpenedProfileSink open_profile_sink(const Scheme& scheme, const std::string& url,
+                                    const SinkOptions& options) {
   return scheme.open_profiles(url.substr(scheme.cut.size()), options);
 }
 
