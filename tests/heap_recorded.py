@@ -146,8 +146,8 @@ class Launched(WithGeiger):
         return done.stderr
 
     def test_it_is_missing(self):
-        self.assertRegex(self.refused(None), "^geiger: --malloc: cannot read /.*: install geiger's "
-                                             "libraries again$")
+        self.assertRegex(self.refused(None), "^geiger: --malloc: cannot read /.*: install it "
+                                             r"\(Debian: geiger-malloc\)$")
 
     def test_it_is_of_another_version(self):
         source = self.here / "other.c"

@@ -129,7 +129,7 @@ void register_agent(CLI::App& app, Work& work) {
       app.add_subcommand("agent", "Send allocation counts of a host's programs to a fleet");
   verb->add_option("--to", options->to,
                    "Where to send: https://HOST/PATH of a collector (http:// on this host),\n"
-                   "a FILE, or clickhouse+https://[USER@]HOST[:PORT]/DATABASE")
+                   "a FILE, or clickhouse+https://HOST/DB (docs/clickhouse.md)")
       ->type_name("URL")
       ->required();
   verb->add_option("--watch", options->agent.watched,

@@ -196,7 +196,7 @@ class ClickHouseVerbs(FleetVerbs):
         with_token["SSL_CERT_FILE"] = f"{data}/cert.pem"
         for _ in range(3):
             self.push(url, **with_token)
-        self.assertIn("not taken", self.push(url, code=1, SSL_CERT_FILE=with_token["SSL_CERT_FILE"]))
+        self.assertIn("not accepted", self.push(url, code=1, SSL_CERT_FILE=with_token["SSL_CERT_FILE"]))
         self.assertIn("403", self.refused("fleet", "top", "--store", url, code=1, **with_token))
         local = json.loads(self.geiger("table", "plain0.geiger", "--top", "0", "--json"))
         self.assert_alike(self.total(server.url("tls"))["rows"], local["rows"])

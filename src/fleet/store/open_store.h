@@ -17,9 +17,9 @@ struct StoreOptions {
   std::function<bool()> stops = {};  ///< Asked while waiting for a server: give up.
 };
 
-/// How a store can be named, for help and complaints.
+/// How a store can be named, for help and complaints; docs/clickhouse.md has the whole form.
 inline constexpr const char* kStoreForms =
-    "a path, file://PATH or clickhouse+https://[USER@]HOST[:PORT]/DATABASE";
+    "a path, file://PATH or clickhouse+https://HOST/DB";
 
 /// Whether a URL names a store, rather than something that passes documents on.
 [[nodiscard]] bool is_store(const std::string& url);
