@@ -86,18 +86,19 @@ class StaticPrograms(harness.ProcessTest):
         asked = [tuple(map(int, line.split()[1:])) for line in sorted(bare.stdout.splitlines())]
         return asked, sorted(recorded.traces, key=lambda trace: trace.total("bytes"))
 
-    def assert_exact_and_whole(self, program, ends_where_go_begins=False):
+    def assert_exact_and_whole(self, program):
         (asked, traces), (more_asked, more_traces) = self.record(program, 100), self.record(program, 250)
         self.assertEqual(len(traces), len(asked))
         for few, many, trace, more in zip(asked, more_asked, traces, more_traces):
             more.check()
             self.assertEqual(more.total("bytes") - trace.total("bytes"), many[0] - few[0])
             self.assertEqual(len(more.samples) - len(trace.samples), many[1] - few[1])
-            used = [more.stacks[sample.stack] for sample in more.samples]
-            if not ends_where_go_begins:
-                self.assertEqual(sum(stack.truncated for stack in used), 0)
-            deep = sum(len(stack.frames) > DEPTH for stack in used)
-            self.assertGreaterEqual(deep, many[1])
+            self.assertEqual(sum(more.stacks[sample.stack].truncated for sample in more.samples), 0)
+            self.assertGreaterEqual(len(self.deep_samples(more)), many[1])
+
+    @staticmethod
+    def deep_samples(trace):
+        return [s for s in trace.samples if len(trace.stacks[s.stack].frames) > DEPTH]
 
     def assert_named(self, program, function, *options):
         trace = self.here / "run.geiger"
@@ -134,7 +135,13 @@ class StaticPrograms(harness.ProcessTest):
         self.assert_named(self.here / "rust", "ask_once")
 
     def test_go(self):
-        self.assert_exact_and_whole(self.build_go(), ends_where_go_begins=True)
+        # Go starts threads as it likes, and the C library allocates for each; stacks end where Go begins.
+        [asked], [trace] = self.record(self.build_go(), 250)
+        trace.check()
+        largest = 2 * (20 + 49)
+        own = [sample for sample in self.deep_samples(trace) if sample.requested <= largest]
+        self.assertEqual((sum(sample.requested for sample in own), len(own)), asked)
+        self.assertEqual(sum(sample.requested for sample in trace.samples), trace.total("bytes"))
         self.assert_named(self.here / "go", "ask_once")
 
     def test_samples_agree_with_totals(self):
