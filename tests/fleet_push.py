@@ -455,7 +455,7 @@ class FleetPush(unittest.TestCase):
     def test_urls_and_files_of_tokens(self):
         for to, why in (("http://collector.example/", "http:// is for this host only"),
                         ("https://me:secret@collector.example/", "a URL must not contain secrets"),
-                        ("ftp://collector.example/", "choose from PATH, file://PATH, https://HOST/PATH")):
+                        ("ftp://collector.example/", "choose from PATH, file://PATH, clickhouse+https://")):
             done = self.agent(to)
             self.assertEqual(done.returncode, 1)
             self.assertIn(why, done.stderr)

@@ -170,7 +170,6 @@ LeaksReport report_of(const Recording& recording, const LeaksOptions& options,
   report.options = options;
   report.judged = judged;
   report.live = all_live(recording, options.search);
-  report.missing = missing_samples(recording);
   list(report, profile::find_leaks(recording, options.search), recording);
   return report;
 }
@@ -205,6 +204,8 @@ LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options
     report = report_of(recording, judging, judged.instant);
     report.live_at_end = report.live;
   }
+  // Of the whole: what a cut left out is not missing.
+  report.missing = missing_samples(recording);
   return report;
 }
 

@@ -245,6 +245,17 @@ TEST(LeaksReport, MissingSamplesLeaveItUndecided) {
   EXPECT_EQ(json["missing"], "3 samples were dropped");
 }
 
+TEST(LeaksReport, SamplesAfterTheJudgedInstantAreNotMissing) {
+  Recording recording = leaking_server();
+  for (profile::Sample& sample : recording.samples) sample.free_time = sample.time + 1;
+  recording.threads[0].hits = recording.samples.size();
+  LeaksOptions options;
+  options.until = {.time = recording.processes[0].start + 50, .text = "an early time"};
+  EXPECT_EQ(leaks_report(recording, options).missing, "");
+  recording.threads[0].hits *= 2;
+  EXPECT_NE(leaks_report(recording, options).missing, "");
+}
+
 TEST(LeaksReport, ADeletedBeginningHidesNoGrowth) {
   Recording recording = leaking_server();
   for (profile::Sample& sample : recording.samples) sample.free_time = sample.time + 1;
