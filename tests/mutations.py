@@ -282,11 +282,14 @@ class Workshop:
     def program(self, mutation):
         """The tests of a mutation, with it."""
         tree = self.mutated_sources(mutation)
-        is_header = mutation.file.endswith(".h") or mutation.file.startswith("geiger/arena")
+        # What only the library of samplers includes is compiled there alone.
+        is_of_samplers = mutation.file.endswith((".inl", "/series.h"))
+        is_header = mutation.file.startswith("geiger/arena") or (
+            mutation.file.endswith(".h") and not is_of_samplers)
         if is_header:
             rebuilt = (*SAMPLING, *mutation.tests)
         else:
-            rebuilt = SAMPLING if mutation.file.endswith(".inl") else (mutation.file,)
+            rebuilt = SAMPLING if is_of_samplers else (mutation.file,)
         objects = {} if is_header else {
             name: self.objects[name] for name in {*SAMPLING, *ESTIMATION, *mutation.tests}}
         for name in rebuilt:
