@@ -23,7 +23,7 @@ namespace geiger::fleet {
 /// A client that sends the token of its file, if it has one, which is read again for each request.
 class AuthorizedClient {
  public:
-  /// Fails for a URL that does not pass the check, and if there is no token in the file.
+  /// Fails if the URL does not pass the check, or if the file has no token.
   [[nodiscard]] static base::Outcome<AuthorizedClient> open(const std::string& url,
                                                             const SinkOptions& options);
   [[nodiscard]] Delivery post(http::Request request);

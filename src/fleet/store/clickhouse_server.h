@@ -21,7 +21,7 @@ class ServerError : public std::runtime_error {
   enum class Cause : std::uint8_t {
     kOther,
     kForbidden,  ///< The user may not do this.
-    kMissing,    ///< There is no such database or table.
+    kMissing,    ///< The database or table does not exist.
   };
   explicit ServerError(const std::string& what, Cause cause = Cause::kOther)
       : std::runtime_error(what), cause_(cause) {}
@@ -43,7 +43,7 @@ class ClickHouseServer {
   // These throw ServerError.
 
   void ask(const std::string& query, const TabRows::Take& take);
-  /// The first column of the first row; 0 if there is none.
+  /// The first column of the first row; 0 without rows.
   [[nodiscard]] std::uint64_t number_of(const std::string& query);
   void execute(const std::string& statement);
   /// The same rows once more change nothing. `columns`: "a, b".
