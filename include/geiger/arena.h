@@ -1,7 +1,7 @@
 // Bump allocation with sampling that costs nothing: one limit stands for the end of the
 // memory at hand and for the next drawn byte.
 //
-// Objects are laid one after the other and freed all at once. Every byte is put to trial
+// Objects are laid one after the other and freed all at once. Every byte is tried
 // with probability 1/T, as in sampling/counter_sampler.h. As `next` grows by exactly the
 // bytes that the skip count K shrinks by, the address next + K does not move, and one
 // comparison asks both questions:
@@ -68,7 +68,7 @@ struct ArenaOptions {
   std::pmr::memory_resource* upstream = nullptr;
   /// T in bytes; 0: no sampling. Not used if the sink has an interval().
   std::uint64_t interval = std::uint64_t{512} << 10;
-  /// Also objects of T bytes and more are put to trial instead of being certain.
+  /// Also objects of T bytes and more are tried instead of being certain.
   bool is_pure = false;
   /// Drops the pending trials at each refill, as the .NET runtime does. Changes no
   /// probability (docs/arena.md); costs a random number per chunk.
@@ -81,7 +81,7 @@ struct ArenaOptions {
 /// What an arena did since it was made; exact.
 struct ArenaTotals {
   std::uint64_t bytes = 0;    ///< Bytes handed out, padding between objects included.
-  std::uint64_t trials = 0;   ///< Bytes of these that were put to trial.
+  std::uint64_t trials = 0;   ///< Bytes of these that were tried.
   std::uint64_t hits = 0;     ///< Trials that succeeded, in objects and in padding.
   std::uint64_t samples = 0;  ///< Sampled objects, certain ones included.
   std::uint64_t certain = 0;  ///< Samples recorded with probability 1.

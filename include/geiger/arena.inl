@@ -117,7 +117,7 @@ inline Arena::~Arena() {
 }
 
 // Where an object lies follows from sizes alone, never from a trial: the layout is the same
-// whatever the samples are, and so it may decide what is put to trial.
+// whatever the samples are, and so it may decide what is tried.
 inline std::uintptr_t Arena::place(std::size_t size, std::size_t alignment) {
   std::uintptr_t begin = arena::round_up(next_, alignment);
   if (begin > chunk_end_ || size > chunk_end_ - begin) {

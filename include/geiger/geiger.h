@@ -231,7 +231,7 @@ GEIGER_API geiger_status geiger_define_heap(const char* name, geiger_heap* heap)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(name) GEIGER_CLEAR(heap))
 
     /* Reports an allocation; call it after each that succeeded, before any thread can free it. The
-     * bytes are put to trial as malloc's are, at the same interval. If it is not drawn, the call
+     * bytes are tried as malloc's are, at the same interval. If it is not drawn, the call
      * costs a subtraction and a branch. `address` in [1, 2^48), unique among the live ones of its
      * heap, need not be readable; `size` up to 2^47. */
     GEIGER_API geiger_status
@@ -250,7 +250,7 @@ GEIGER_API geiger_status geiger_report_allocation_of(geiger_heap heap,
                                                      const geiger_allocation* allocation)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(allocation))
 
-    /* For allocators that put their bytes to trial themselves (geiger/arena.h): reports an
+    /* For allocators that try their bytes themselves (geiger/arena.h): reports an
      * allocation that they drew, with a probability of 1/interval per byte, at the byte `offset`
      * from 0, or with certainty. Does not change the totals below. */
     typedef struct geiger_drawn {
@@ -276,7 +276,7 @@ GEIGER_API geiger_status geiger_report_drawn(geiger_heap heap, const geiger_draw
      * (less than one interval each); and the check of the sampler on itself. */
     typedef struct geiger_heap_totals {
   uint64_t bytes;         /* Requested, of all reports that succeeded. */
-  uint64_t trials;        /* Bytes put to trial. */
+  uint64_t trials;        /* Bytes tried. */
   uint64_t hits;          /* Trials that succeeded. */
   uint64_t certain_bytes; /* In objects recorded with certainty. */
   uint64_t certain_objects;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "api/connection.h"
-#include "api/custom_heaps.h"
+#include "api/heaps/custom_heaps.h"
 
 namespace geiger::api {
 

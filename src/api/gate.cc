@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "api/connection.h"
-#include "api/custom_heaps.h"
+#include "api/heaps/custom_heaps.h"
 #include "api/listeners.h"
 #include "api/session.h"
 

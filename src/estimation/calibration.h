@@ -19,7 +19,7 @@ namespace geiger::estimation {
 ///
 /// `exact` of the result is the part's certain bytes, `variance` V_s V_r/V.
 ///
-/// The interval has its coverage if only objects below T are put to trial. In pure recordings its
+/// The interval has its coverage if only objects below T are tried. In pure recordings its
 /// coverage falls to .92 among objects of several T.
 ///
 /// kLevel: `level` outside (0, 1). kPart: `part` has more than `whole` somewhere, or `exact_bytes`

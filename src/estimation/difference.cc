@@ -19,7 +19,7 @@ double uneven_bytes_of(const Side& side) {
   return std::min(clean(side.uneven_bytes), clean(side.sums.certain_bytes));
 }
 
-// What was put to trial, without the certain part.
+// What was tried, without the certain part.
 Estimate sampled_part(const Side& side, double level) {
   NodeSums sums = side.sums;
   sums.certain_bytes = 0;
@@ -30,7 +30,7 @@ Estimate sampled_part(const Side& side, double level) {
 // rounding.
 constexpr double kHeaviestBelowInterval = 1.5819767068693265 * (1 + 1e-9);
 
-// Whether large objects were put to trial (pure mode).
+// Whether large objects were tried (pure mode).
 bool holds_large_trials(const NodeSums& sums) {
   return clean(sums.largest_weight) > kHeaviestBelowInterval * clean(sums.largest_interval);
 }

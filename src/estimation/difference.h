@@ -33,9 +33,9 @@ struct Difference {
   Interval interval;  ///< MOVER of the two FF-SG intervals; contains `value`.
   /// The change bytes that both sides recorded with certainty: a fact, not an estimate.
   double certain = 0;
-  /// Two-sided, of "all else is the same per run" (what was put to trial on at least
+  /// Two-sided, of "all else is the same per run" (what was tried on at least
   /// one side); a change of `certain` needs no test. In [0, 1]; 1 where nothing was
-  /// put to trial. The mid-p version keeps its level on average over neighbouring
+  /// tried. The mid-p version keeps its level on average over neighbouring
   /// sizes and is what to report and to adjust; the exact one takes its place where
   /// uneven bytes leave one side without randomness.
   double p_value = 1;
@@ -47,7 +47,7 @@ struct Difference {
   double detectable = 0;
 };
 
-/// Sets E of two sides to what their comparison needs. Large objects that were put to trial (pure
+/// Sets E of two sides to what their comparison needs. Large objects that were tried (pure
 /// mode) come and go in steps wider than E: the next event must then be as large as the largest
 /// weight on either, on each that can miss anything. A weight that is large only beside the other
 /// side's smaller interval is not evidence of large objects. Doing it twice changes nothing more.

@@ -34,7 +34,7 @@ struct Objects {
 
 /// What a recording with one interval will hold of a node.
 struct Expected {
-  double samples = 0;         ///< Put to trial and drawn.
+  double samples = 0;         ///< Tried and drawn.
   double certain = 0;         ///< Recorded with certainty.
   double chance = 0;          ///< Of at least one of either.
   double relative_error = 0;  ///< Standard deviation of the estimated bytes over the bytes.

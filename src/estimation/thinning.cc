@@ -25,7 +25,7 @@ Parts chosen(double first_alone, double second_alone, std::uint64_t random) {
 // With a and b for the rates of the parts and t = size - offset for the bytes from the drawn one
 // on: at the drawn byte, where one of the parts succeeded, the first alone does so with probability
 // (1 - e^-a) e^-b / (1 - e^-lambda). That the second also stays away from the t - 1 bytes that were
-// never put to trial has probability e^(-b (t - 1)).
+// never tried has probability e^(-b (t - 1)).
 Parts parts_of(Bytes size, std::uint64_t offset, double lambda, double share,
                std::uint64_t random) {
   const double tail = offset < size ? static_cast<double>(size - offset) : 1;

@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -28,6 +27,7 @@
 #include "inject/remote_modules.h"
 #include "inject/safe_point.h"
 #include "inject/target.h"
+#include "inject/thread_order.h"
 
 namespace geiger::inject {
 namespace {
@@ -37,41 +37,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kPatience{10};
 constexpr int kTriesPerLook = 50;
-
-std::vector<pid_t> threads_of(pid_t pid) {
-  std::vector<pid_t> threads;
-  std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), error)) {
-    threads.push_back(std::atoi(entry.path().filename().c_str()));
-  }
-  return threads;
-}
-
-/// Threads whose system call is restarted come first, those that would see EINTR last.
-int rank_of(pid_t pid, pid_t tid) {
-  std::ifstream in(fmt::format("/proc/{}/task/{}/syscall", pid, tid));
-  std::string word;
-  in >> word;
-  if (word.empty() || word == "running" || word == "-1") return 1;
-  const int number = std::atoi(word.c_str());
-  const bool sees_it = machine::notices_stops(number) || number == SYS_epoll_pwait ||
-                       number == SYS_semop || number == SYS_semtimedop || number == SYS_msgrcv ||
-                       number == SYS_msgsnd || number == SYS_rt_sigtimedwait ||
-                       number == SYS_io_getevents;
-  return sees_it ? 2 : 0;
-}
-
-/// Each rank is read once: threads go on, and sorting by an order that changes meanwhile is
-/// undefined.
-std::vector<pid_t> threads_by_rank(pid_t pid) {
-  std::vector<std::pair<int, pid_t>> ranked;
-  for (const pid_t tid : threads_of(pid)) ranked.emplace_back(rank_of(pid, tid), tid);
-  std::ranges::stable_sort(ranked, {}, &std::pair<int, pid_t>::first);
-  std::vector<pid_t> threads;
-  for (const auto& [rank, tid] : ranked) threads.push_back(tid);
-  return threads;
-}
 
 /// The library's bytes up to the end of what is loaded: no debug information travels.
 std::string loadable_part(const std::string& path) {

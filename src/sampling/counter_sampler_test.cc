@@ -62,7 +62,7 @@ TEST(CounterSampler, OneByteMoreThanSkipIsASampleAtOffsetSkip) {
   }
 }
 
-// Catches a tail that is put to trial: what follows the drawn byte in its
+// Catches a tail that is tried: what follows the drawn byte in its
 // allocation must not touch the fresh skip count.
 TEST(CounterSampler, BytesBehindTheHitAreNotTested) {
   CounterSampler one_more = started(9, 64, true);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "trace/format.h"
+#include "trace/records.h"
 
 namespace geiger::trace {
 

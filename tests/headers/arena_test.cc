@@ -1,5 +1,5 @@
 // What an arena hands out and which objects it samples, against the naive form: every
-// object put to trial by itself.
+// object tried by itself.
 #include "geiger/arena.h"
 
 #include <gmock/gmock.h>

@@ -2,7 +2,7 @@
 //
 // A site is what one program point of the recordings allocates, with its sizes and how often. Each
 // host varies by a factor, each site on a host by another one, and each hour by a third. What is
-// put to trial is a whole number of objects; the samples are drawn by the law of the sampler.
+// tried is a whole number of objects; the samples are drawn by the law of the sampler.
 #pragma once
 
 #include <cstddef>

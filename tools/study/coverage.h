@@ -21,7 +21,7 @@ struct SizeGroup {
 struct Site {
   std::vector<SizeGroup> objects;
   Bytes interval = 1;    ///< T >= 1.
-  bool is_pure = false;  ///< Objects of at least T bytes are put to trial too.
+  bool is_pure = false;  ///< Objects of at least T bytes are tried too.
 };
 
 /// Shares of runs, over the randomness of the sampler alone. With Form::kListed
@@ -35,7 +35,7 @@ struct Coverage {
   double standard_error = 0;  ///< Of `covered`; 0 when computed exactly.
 };
 
-/// Exact where the objects put to trial have one size (enumerates s ~ Bin(n, pi));
+/// Exact where the objects tried have one size (enumerates s ~ Bin(n, pi));
 /// else simulated by 20,000 runs from a fixed seed.
 [[nodiscard]] Coverage predicted_coverage(const Site& site, double level, estimation::Form form);
 

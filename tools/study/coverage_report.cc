@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "analysis/present/charts/svg.h"
 #include "analysis/present/format.h"
 #include "analysis/present/json.h"
-#include "analysis/present/charts/svg.h"
 #include "analysis/present/text.h"
 
 namespace geiger::study {
@@ -127,7 +127,7 @@ std::string setting_text(const CoverageReport& report) {
   std::string text = fmt::format(
       "{}, seed {}", present::plural(report.settings.replicates, "replicate") + " a cell",
       report.settings.seed);
-  // Schemes of patterns put other bytes to trial, or none.
+  // Schemes of patterns try other bytes, or none.
   return report.mixes.empty() ? text : text + ", " + process_text(report);
 }
 

@@ -16,7 +16,7 @@ namespace geiger::study {
 /// A sampled object as its trials left it.
 class Drawn {
  public:
-  /// `tried` k in [1, 2^62] bytes were put to trial, `offset` < k of them failed before the
+  /// `tried` k in [1, 2^62] bytes were tried, `offset` < k of them failed before the
   /// drawn one; `interval` T >= 1. For our samples k is the requested size. (A
   /// counter as TCMalloc's runs over the requested size plus one; k is that then.)
   [[nodiscard]] static estimation::Checked<Drawn> make(Bytes tried, std::uint64_t offset,

@@ -12,7 +12,7 @@ struct TableSettings {
   std::uint64_t seed = 1;
   std::uint64_t replicates = 2000;  ///< Of each cell, at least 1.
   /// Objects of at least T bytes are certain, as recordings have them, instead of
-  /// put to trial, as other designs do and `pure` does.
+  /// tried, as other designs do and `pure` does.
   bool has_certain = false;
 };
 

@@ -14,7 +14,7 @@
 
 namespace geiger::study {
 
-/// A site taken apart into what is certain and what is put to trial. One run costs
+/// A site taken apart into what is certain and what is tried. One run costs
 /// one step per sample, however many objects there are.
 class SiteSampler {
  public:
@@ -25,7 +25,7 @@ class SiteSampler {
   [[nodiscard]] double truth() const { return truth_; }
   /// The certain objects, with E set: where every run starts.
   [[nodiscard]] const estimation::NodeSums& certain() const { return certain_; }
-  /// Objects put to trial, by size.
+  /// Objects tried, by size.
   [[nodiscard]] const std::vector<SizeGroup>& tried() const { return tried_; }
   [[nodiscard]] double lambda() const { return lambda_; }
 

@@ -11,7 +11,7 @@
 // contains no trial and is not a sample by itself (decide()).
 //
 // Certain objects. Unless `pure`, an allocation of at least T bytes is recorded
-// with probability 1 and is not put to trial at all: it leaves K as it is. As K
+// with probability 1 and is not tried at all: it leaves K as it is. As K
 // may be larger than T, the fast path's counter is armed with min(K, T - 1), so
 // that every certain object overruns it and is seen.
 //
@@ -49,7 +49,7 @@ struct Verdict {
 class CounterSampler {
  public:
   /// Starts with a fresh skip count. `interval` = T >= 1 in bytes, `lambda` =
-  /// rate_of(T). `pure`: every allocation is put to trial, none is certain.
+  /// rate_of(T). `pure`: every allocation is tried, none is certain.
   void start(std::uint64_t seed, std::uint64_t interval, double lambda, bool pure);
 
   /// Goes on with another T. The pending skip count is replaced without looking at it: a rule that
@@ -73,13 +73,13 @@ class CounterSampler {
   /// Decides one allocation, after settle(). Any size; 0 is never a sample.
   Verdict trial(std::uint64_t size);
 
-  /// Puts any number of bytes to trial, after settle(); none are certain, whatever their number. A
+  /// Tries any number of bytes, after settle(); none are certain, whatever their number. A
   /// caller may drop the verdict on bytes that belong to no allocation; as the outcome does not
   /// decide that, later bytes keep their law. Requires is_started().
   Verdict try_bytes(std::uint64_t bytes);
 
   /// As trial(), for heaps in which allocations of 0 bytes are objects too: such an object is a
-  /// sample if the next byte put to trial is a drawn one. That has the probability of one byte,
+  /// sample if the next byte tried is a drawn one. That has the probability of one byte,
   /// makes no trial and changes nothing, so what comes before that byte shares the answer.
   Verdict decide(std::uint64_t size);
 

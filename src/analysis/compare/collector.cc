@@ -48,7 +48,7 @@ void note_intervals(SideFacts& side, const Recording& recording) {
   }
 }
 
-/// Objects that one side may have put to trial although the other recorded them
+/// Objects that one side may have tried although the other recorded them
 /// with certainty are smaller than this.
 double certain_everywhere(const Collected& collected) {
   const SideFacts& before = collected.before;

@@ -51,7 +51,7 @@ using CertainSizes = std::map<Bytes, double>;
 struct SiteSide {
   estimation::NodeSums sums;     ///< Added over runs; E of all runs, whether they saw it or not.
   std::vector<RunValue> values;  ///< Runs that saw it, ascending; the others saw nothing.
-  /// Certain bytes in objects that the other side may have put to trial (estimation::Side).
+  /// Certain bytes in objects that the other side may have tried (estimation::Side).
   double uneven_bytes = 0;
   CertainSizes certain_sizes;  ///< While collecting; empty in what finish() returns.
 };
@@ -82,7 +82,7 @@ struct SideFacts {
   std::vector<RunFacts> runs;
   SiteSide total;
   double smallest_interval = 0, largest_interval = 0;  ///< In force, over all runs.
-  bool has_pure = false;  ///< Some process put objects of every size to trial.
+  bool has_pure = false;  ///< Some process tried objects of every size.
   bool is_split = false;  ///< A quarter of the samples chose the peak (profile/peak.h).
 
   /// Of all runs: what sums over them are divided by.

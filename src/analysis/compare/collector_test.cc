@@ -289,7 +289,7 @@ TEST(Collector, KnowsWhichCertainObjectsTheOtherSidePutToTrial) {
   EXPECT_EQ(uneven(200, 200, true), 500);
 }
 
-/// E of both sides of a site with one sample each that was put to trial.
+/// E of both sides of a site with one sample each that was tried.
 std::pair<double, double> next_events(Bytes before_interval, Bytes before_size,
                                       Bytes after_interval, Bytes after_size) {
   const auto run_with = [](Bytes interval, Bytes size) {

@@ -74,19 +74,19 @@ ProcessObserver::ProcessObserver(pid_t pid, const std::string& trace, bool wants
     found_.fault = "the process ended before it was observed";
   } else if (const auto opened = follower_.open(trace); !opened.has_value()) {
     found_.fault = opened.reason();
-  } else if (!writes_trace()) {
-    // The process is in another pid namespace, of another user, or gone already.
-    found_.fault = "no readable process has this id and writes this trace";
+  } else if (const auto maps = files_.read("maps"); !maps && is_refusal(errno)) {
+    found_.fault = std::string("maps: ") + std::strerror(errno);
+  } else if (!maps || !writes_trace(*maps)) {
+    // The process is in another pid namespace, or gone already.
+    found_.fault = "no process has this id and writes this trace";
   }
   next_ = started_;
   next_question_ = started_ + kPace.least_rest;
 }
 
-bool ProcessObserver::writes_trace() const {
-  const auto text = files_.read("maps");
-  const auto mappings = text ? parse_smaps(*text) : std::vector<Mapping>{};
+bool ProcessObserver::writes_trace(const std::string& maps) const {
   const MapFacts facts{trace_name_, follower_.inode(), &follower_.live(), {}, {}};
-  return std::ranges::any_of(mappings,
+  return std::ranges::any_of(parse_smaps(maps),
                              [&](const Mapping& mapping) { return is_trace(mapping, facts); });
 }
 

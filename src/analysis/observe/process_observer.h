@@ -50,7 +50,7 @@ class ProcessObserver {
   [[nodiscard]] profile::Observations take();
 
  private:
-  [[nodiscard]] bool writes_trace() const;
+  [[nodiscard]] bool writes_trace(const std::string& maps) const;
   [[nodiscard]] bool read_counts(Nanoseconds now);
   [[nodiscard]] bool is_snapshot_due(Nanoseconds now) const;
   void take_snapshot(Nanoseconds now);

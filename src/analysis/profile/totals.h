@@ -18,7 +18,7 @@ struct ProcessTotals {
   Bytes exact_bytes = 0;  ///< Allocated, settled: exact up to the unsettled rest.
   Bytes certain_bytes = 0;
   std::uint64_t certain_count = 0;
-  Bytes trials = 0;  ///< Bytes put to trial; without tails and certain objects.
+  Bytes trials = 0;  ///< Bytes tried; without tails and certain objects.
   std::uint64_t hits = 0;
   Bytes tail_bytes = 0;
   std::uint64_t threads = 0;

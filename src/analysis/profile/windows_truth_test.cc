@@ -69,7 +69,7 @@ std::vector<Allocation> program() {
   return made;
 }
 
-/// What a right sampler records of the program: every byte of a thread's is put to trial,
+/// What a right sampler records of the program: every byte of a thread's is tried,
 /// one after another, up to the first success in an object.
 Recording recorded(const std::vector<Allocation>& made, std::uint64_t seed) {
   Recording recording;

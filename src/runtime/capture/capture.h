@@ -12,7 +12,7 @@
 //
 // A sample goes in one direction, a file for each step:
 //
-//   sample/decide.cc         settle the counter, put the allocation to trial, arm again
+//   sample/decide.cc         settle the counter, try the allocation, arm again
 //    +- image/image.cc         first use: read settings, open the trace; fork's child: anew
 //    +- thread/enrolment.cc    first slow path of a thread: adopt a state, write its record
 //    +- thread/settling.cc     the counter and the thread's totals

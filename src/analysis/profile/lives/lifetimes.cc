@@ -182,7 +182,7 @@ bool knows_cpu(const Sample& sample) {
 }
 
 /// Weight of the next object that might have been sampled. Of bytes that is E, or in pure
-/// mode, where large objects are put to trial, as much as the heaviest sample; objects are
+/// mode, where large objects are tried, as much as the heaviest sample; objects are
 /// assumed no lighter than those seen.
 double next_weight(const Recording& recording, CurveOver over, double heaviest) {
   const double interval = largest_interval_of_fates(recording);

@@ -5,7 +5,7 @@
 //   called             the rendezvous is mapped; its requests are carried out
 //   listened to        samples are taken for the tool alone (sleep.cc)
 //
-// Asleep, a thread's counter is set to T - 1 without a draw: nothing is put to trial, so there
+// Asleep, a thread's counter is set to T - 1 without a draw: nothing is tried, so there
 // is nothing to draw, and a request is met T bytes later at the latest. When a recording
 // begins, each thread draws its first skip count at its next slow path. Where that lies
 // depends on sizes alone, so every byte from there on has the same chance.

@@ -203,7 +203,7 @@ int start_attached(const Settings& settings);
 /// counters then no longer say what was allocated.
 bool is_recording();
 
-/// Bytes are put to trial, but nothing is recorded or counted.
+/// Bytes are tried, but nothing is recorded or counted.
 [[nodiscard]] inline bool is_paused() {
   return image.program.is_held.load(std::memory_order_relaxed) ||
          current_segment().writer.control()->paused.load(std::memory_order_relaxed) != 0;

@@ -5,7 +5,7 @@
 //   munmap        the time, the call, the record/  out before it was given back
 //   mremap        both times: it gives one range back and takes another
 //
-// Left out are the calls that the allocator makes for itself: what it hands on is put to trial byte
+// Left out are the calls that the allocator makes for itself: what it hands on is tried byte
 // by byte. Nothing is recorded while paused; a child by fork has no record of its parent's
 // mappings.
 //

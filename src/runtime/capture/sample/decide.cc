@@ -1,4 +1,4 @@
-// The first step of a sample's way: settle the counter, put the allocation to trial, arm again.
+// The first step of a sample's way: settle the counter, try the allocation, arm again.
 #include "base/attributes.h"
 #include "runtime/capture/capture.h"
 #include "runtime/capture/control/dormancy.h"

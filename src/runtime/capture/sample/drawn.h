@@ -1,5 +1,5 @@
 // The first step of a sample's way where the allocator draws by itself (docs/heap.md): it says
-// which objects are samples, and no allocation of the process's heap is put to trial here.
+// which objects are samples, and no allocation of the process's heap is tried here.
 //
 //   totals    as ever: the countdown counts all bytes, as failed trials. What is told was counted
 //   so

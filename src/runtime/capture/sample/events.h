@@ -2,7 +2,7 @@
 // tools attach to, then one listener.
 //
 // Threads: the listener is called on the thread that allocates or frees, after the record is
-// committed and outside every table operation. Its own allocations are put to trial as ever, but it
+// committed and outside every table operation. Its own allocations are tried as ever, but it
 // is not called for their samples. Signals: may be called in a handler that allocates. It must
 // return: after a jump or an exception out of it, it is not called in that thread any more.
 #pragma once

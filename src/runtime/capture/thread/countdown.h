@@ -1,11 +1,11 @@
 // The protocol between a countdown and the sampler that it stands for. The process's heap has
 // one countdown per thread (settling.h), each custom heap one per thread that reports to it
-// (api/custom_heaps.cc):
+// (api/heaps/heap_counter.cc):
 //
 //   allocate   countdown -= size; below 1?                           fast path: exhausts()
 //   take       the countdown leaves the fast path's hands
 //   settle     what passed since it was armed failed its trials
-//   decide     the allocation that exhausted it is put to trial
+//   decide     the allocation that exhausted it is tried
 //   arm        the countdown is that of the sampler again
 //
 // Invariant, between arm and take: armed - countdown bytes passed, armed <= sampler.countdown(),

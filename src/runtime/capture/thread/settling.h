@@ -4,7 +4,7 @@
 // A reader of both finds them changing between begin_change() and arm() (allocated_bytes.h).
 //
 // Threads: the owner of the state, which is enrolled in the current segment. Signals: what a
-// handler allocates meanwhile is put to trial and counted. Fork: the child enrols anew.
+// handler allocates meanwhile is tried and counted. Fork: the child enrols anew.
 // Allocates: never.
 #pragma once
 

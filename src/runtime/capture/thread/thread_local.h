@@ -59,7 +59,7 @@ static_assert(sizeof(ThreadLocal) <= 64);
 
 using machine::exhausts;
 
-/// Puts `size` bytes to trial: true when the slow path must decide.
+/// Tries `size` bytes: true when the slow path must decide.
 GEIGER_FAST_PATH bool exhausts(std::uint64_t size) { return exhausts(tls.countdown, size); }
 
 /// Swaps the counter; no signal falls in between.

@@ -1,10 +1,6 @@
-// Heaps that the program manages itself: reports put to trial, thread by thread.
+// Heaps that the program manages itself: what it reports is tried, thread by thread.
 //
-// A thread has a counter of its own for every heap it reports to:
-//
-//   countdown -= size; below 1? ->  settle, try, count, arm again     (slow path)
-//
-// with the sampler and the rules of the process's own heap (runtime/capture). Counters
+// A thread has a counter of its own for every heap it reports to (heap_counter.h). Counters
 // are never freed: the next thread goes on with those of one that has ended, and with
 // their skip counts, which nothing that was seen depends on.
 //

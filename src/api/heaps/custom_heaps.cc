@@ -1,4 +1,4 @@
-#include "api/custom_heaps.h"
+#include "api/heaps/custom_heaps.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,10 +7,9 @@
 
 #include "api/connection.h"
 #include "api/gate.h"
+#include "api/heaps/heap_counter.h"
 #include "base/attributes.h"
 #include "runtime/capture/thread/countdown.h"
-#include "sampling/counter_sampler.h"
-#include "sampling/prng.h"
 
 namespace geiger::api {
 
@@ -20,17 +19,6 @@ using capture::Rate;
 using sampling::Verdict;
 using unwind::caller_registers;
 using unwind::Registers;
-
-/// One thread's trials of one heap. The owner writes, totals read.
-struct HeapCounter {
-  std::uint64_t countdown;
-  std::atomic<std::uint64_t> armed;  ///< What the countdown was last set to.
-  sampling::CounterSampler sampler;
-  Rate rate;  ///< The sampler draws with; image 0: nothing was recorded, nothing is tried.
-  std::atomic<std::uint64_t> interval;  ///< Of the rate, for others to read.
-  std::atomic<std::uint64_t> bytes, trials, hits, certain_bytes, certain_objects, interrupted;
-  std::atomic<double> expected, variance;  ///< Of the hits.
-};
 
 /// The counters of one thread, by heap. In the list for ever.
 struct ThreadHeaps {
@@ -44,11 +32,6 @@ namespace {
 
 constexpr std::uint64_t kAddressEnd = std::uint64_t{1} << 48;
 constexpr std::uint64_t kSizeEnd = (std::uint64_t{1} << 47) + 1;
-/// Bytes until a thread asks again whether something records by now.
-constexpr std::uint64_t kAskAgain = 1 << 20;
-/// Apart from the threads' own streams.
-constexpr std::uint64_t kHeapStream = 0x68656170;
-
 constinit std::atomic<ThreadHeaps*> all{nullptr};
 constinit std::atomic<std::uint32_t> threads{0};
 constinit std::atomic<NameId> names[GEIGER_MAX_HEAPS + 1]{};
@@ -95,75 +78,6 @@ HeapCounter* counter_of(ThreadHeaps& heaps, geiger_heap heap) {
   return counter;
 }
 
-/// Trials that failed until `count` of them, or succeeded with the last.
-void count_trials(HeapCounter& counter, std::uint64_t count) {
-  const double p = 1 / static_cast<double>(counter.sampler.interval());
-  const auto trials = static_cast<double>(count);
-  add(counter.trials, count);
-  add(counter.expected, trials * p);
-  add(counter.variance, trials * p * (1 - p));
-}
-
-void start(HeapCounter& counter, const Rate& rate, std::uint64_t stream) {
-  const std::uint64_t seed = connection()->status().header->seed ^ kHeapStream;
-  counter.sampler.start(sampling::thread_seed(seed, stream), rate.interval, rate.lambda,
-                        rate.is_pure);
-  counter.rate = rate;
-}
-
-/// Takes what passed since the counter was armed off the skip count. `rest`: what was
-/// left of it before the allocation at hand.
-void settle(HeapCounter& counter, std::uint64_t rest) {
-  const std::uint64_t armed = counter.armed.load(std::memory_order_relaxed);
-  add(counter.bytes, armed - rest);
-  if (counter.rate.image == 0) return;
-  const std::uint64_t unseen =
-      capture::settle(counter.sampler, armed, rest,
-                      [&counter](std::uint64_t failed) { count_trials(counter, failed); });
-  // A handler reported before this could settle, in part untried.
-  if (unseen != 0) add(counter.interrupted, std::uint64_t{1});
-}
-
-/// A heap's counter, as totals of decided allocations.
-struct HeapTotals {
-  HeapCounter& counter;
-
-  void tried(std::uint64_t bytes) const { count_trials(counter, bytes); }
-  void hit(std::uint64_t) const { add(counter.hits, std::uint64_t{1}); }
-  void certain(std::uint64_t bytes) const {
-    add(counter.certain_bytes, bytes);
-    add(counter.certain_objects, std::uint64_t{1});
-  }
-};
-
-Verdict decide(HeapCounter& counter, std::uint64_t size) {
-  const Verdict verdict = counter.sampler.decide(size);
-  capture::count_decided(HeapTotals{counter}, size, verdict);
-  return verdict;
-}
-
-/// Draws with what is in force from here on; independent of what has just been drawn.
-void follow(HeapCounter& counter, const Rate& rate) {
-  if (rate.process == counter.rate.process && rate.interval != counter.rate.interval) {
-    counter.sampler.change_interval(rate.interval, rate.lambda);
-  }
-  counter.rate = rate;
-  counter.interval.store(rate.interval, std::memory_order_relaxed);
-}
-
-/// While a report is under way the counter holds this: whatever a handler reports meanwhile
-/// comes to the slow path, and is put back.
-constexpr std::uint64_t kReporting = 0;
-
-void arm(HeapCounter& counter) {
-  const std::uint64_t armed = capture::arm_countdown(
-      counter.countdown, kReporting,
-      [&counter] { return counter.rate.image == 0 ? kAskAgain : counter.sampler.countdown(); },
-      // A handler jumped out of its report before it could put its bytes back.
-      [&counter](std::uint64_t) { add(counter.interrupted, std::uint64_t{1}); });
-  counter.armed.store(armed, std::memory_order_relaxed);
-}
-
 struct Reported {
   geiger_heap heap;
   const geiger_allocation& allocation;
@@ -186,30 +100,6 @@ void report(const Reported& reported, const Verdict& verdict, const Rate& rate,
        .rate = rate,
        .is_certain = verdict.kind == Verdict::Kind::kCertain,
        .caller = caller});
-}
-
-/// What became of one allocation, and what it was drawn with.
-struct Outcome {
-  Verdict verdict;
-  Rate rate;
-};
-
-Outcome draw(ThreadHeaps& heaps, HeapCounter& counter, geiger_heap heap, std::uint64_t size) {
-  const std::uint64_t rest = capture::take_countdown(counter.countdown, kReporting, size);
-  const Rate rate = connection()->current_rate();
-  settle(counter, rest);
-  add(counter.bytes, size);
-  Outcome outcome{{}, rate};
-  if (rate.image != 0) {
-    // In another process, and at the first trial, the old skip count means nothing.
-    if (counter.rate.image == 0 || rate.process != counter.rate.process) {
-      start(counter, rate, std::uint64_t{heaps.number} << 16 | heap);
-    }
-    outcome = {decide(counter, size), counter.rate};
-  }
-  follow(counter, rate);
-  arm(counter);
-  return outcome;
 }
 
 /// The thread's counters; those of a thread in its last destructors are lent for one call.
@@ -249,15 +139,15 @@ GEIGER_SLOW_PATH geiger_status report_slow(const Reported& reported, bool is_tak
   tls.is_reporting = true;
   ThreadHeaps* heaps = own_heaps();
   HeapCounter* counter = heaps == nullptr ? nullptr : counter_of(*heaps, reported.heap);
-  Outcome outcome{};
+  Drawn drawn{};
   if (counter != nullptr) {
     if (!is_taken_off) counter->countdown -= size;
-    outcome = draw(*heaps, *counter, reported.heap, size);
+    drawn = draw(*counter, std::uint64_t{heaps->number} << 16 | reported.heap, size);
   }
   return_lent();
   tls.is_reporting = false;
   // Listeners are told in here, and may report.
-  report(reported, outcome.verdict, outcome.rate, caller);
+  report(reported, drawn.verdict, drawn.rate, caller);
   return counter == nullptr ? GEIGER_NO_MEMORY : GEIGER_OK;
 }
 
@@ -277,7 +167,7 @@ bool is_possible(const geiger_allocation& allocation) {
          allocation.usable < kSizeEnd && (alignment & (alignment - 1)) == 0;
 }
 
-/// Puts the bytes to trial. False: nothing in them was drawn, nothing is left to do.
+/// Tries the bytes. False: nothing in them was drawn, nothing is left to do.
 GEIGER_FAST_PATH bool has_drawn(geiger_heap heap, std::uint64_t size, bool& is_taken_off) {
   is_taken_off = false;
   if (tls.heaps == nullptr || heap > GEIGER_MAX_HEAPS) return true;
@@ -306,32 +196,18 @@ geiger_status define_heap(const char* name, std::size_t size, geiger_heap& heap)
   return GEIGER_OK;
 }
 
-/// Includes what the owner has not settled yet: all of it failed.
-void add_totals(const HeapCounter& counter, geiger_heap_totals& totals, double& expected,
-                double& variance) {
-  totals.bytes += counter.bytes.load(std::memory_order_relaxed);
-  totals.trials += counter.trials.load(std::memory_order_relaxed);
-  totals.hits += counter.hits.load(std::memory_order_relaxed);
-  totals.certain_bytes += counter.certain_bytes.load(std::memory_order_relaxed);
-  totals.certain_objects += counter.certain_objects.load(std::memory_order_relaxed);
-  totals.interrupted += counter.interrupted.load(std::memory_order_relaxed);
-  expected += counter.expected.load(std::memory_order_relaxed);
-  variance += counter.variance.load(std::memory_order_relaxed);
-}
-
 geiger_heap_totals totals_of(geiger_heap heap) {
-  geiger_heap_totals totals{};
-  double expected = 0;
-  double variance = 0;
+  HeapSums sums;
   for (const ThreadHeaps* heaps = all.load(std::memory_order_acquire); heaps != nullptr;
        heaps = heaps->next) {
     const HeapCounter* counter = heaps->of[heap].load(std::memory_order_acquire);
-    if (counter != nullptr) add_totals(*counter, totals, expected, variance);
+    if (counter != nullptr) add(sums, *counter);
   }
-  if (variance > 0) {
-    totals.z = (static_cast<double>(totals.hits) - expected) / std::sqrt(variance);
+  if (sums.variance > 0) {
+    sums.totals.z =
+        (static_cast<double>(sums.totals.hits) - sums.expected) / std::sqrt(sums.variance);
   }
-  return totals;
+  return sums.totals;
 }
 
 /// Addresses of one heap among the live samples.
@@ -369,8 +245,7 @@ void restart_heaps_in_child() {
     for (std::atomic<HeapCounter*>& of : heaps->of) {
       HeapCounter* counter = of.load(std::memory_order_relaxed);
       if (counter == nullptr) continue;
-      counter->armed.store(0, std::memory_order_relaxed);
-      counter->countdown = 0;
+      forget_countdown(*counter);
     }
     if (heaps != tls.heaps) give_back(*heaps);
   }

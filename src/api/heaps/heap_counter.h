@@ -1,0 +1,54 @@
+// One thread's trials of one heap of the program's own.
+//
+//   countdown -= size; below 1? ->  settle, try, count, arm again     (slow path)
+//
+// with the sampler and the rules of the process's own heap (runtime/capture).
+//
+// Threads: the owner draws, others read the sums. Signals: a handler may take bytes off the
+// countdown at any time; see draw(). Allocates: never.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "geiger/geiger.h"
+#include "runtime/capture/program/custom_heap.h"
+#include "sampling/counter_sampler.h"
+
+namespace geiger::api {
+
+/// One thread's trials of one heap. The owner writes, totals read.
+struct HeapCounter {
+  std::uint64_t countdown;
+  std::atomic<std::uint64_t> armed;  ///< What the countdown was last set to.
+  sampling::CounterSampler sampler;
+  capture::Rate rate;  ///< The sampler draws with; image 0: nothing was recorded, nothing is tried.
+  std::atomic<std::uint64_t> interval;  ///< Of the rate, for others to read.
+  std::atomic<std::uint64_t> bytes, trials, hits, certain_bytes, certain_objects, interrupted;
+  std::atomic<double> expected, variance;  ///< Of the hits.
+};
+
+/// What became of one allocation, and what it was drawn with.
+struct Drawn {
+  sampling::Verdict verdict;
+  capture::Rate rate;
+};
+
+/// Tries an allocation of `size` bytes that has been taken off the countdown, with what is in
+/// force, and arms the countdown again. What a handler of the same thread reports meanwhile is
+/// counted as interrupted. `stream`: of random numbers, for the first trial in a process.
+Drawn draw(HeapCounter& counter, std::uint64_t stream, std::uint64_t size);
+
+/// In a fork's child: its next allocation meets the new image.
+void forget_countdown(HeapCounter& counter);
+
+/// Sums of counters: `totals` but for z, and the moments of its hits that z compares them with.
+struct HeapSums {
+  geiger_heap_totals totals{};
+  double expected = 0, variance = 0;
+};
+
+/// Adds what the owner has settled; what it has not, failed.
+void add(HeapSums& sums, const HeapCounter& counter);
+
+}  // namespace geiger::api

@@ -1,0 +1,16 @@
+// The threads of a process, in the order in which they are best borrowed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+namespace geiger::inject {
+
+/// None if the process has ended.
+[[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
+
+/// Those whose system call is restarted come first, those that would see EINTR last.
+[[nodiscard]] std::vector<pid_t> threads_by_rank(pid_t pid);
+
+}  // namespace geiger::inject

@@ -1,0 +1,397 @@
+// The records of a trace (format.h): their header word, the structure of each type, and how one is
+// committed.
+//
+// Committing. A writer reserves `words * 8` bytes by adding to `tail`, stores the
+// header word with kReserved, fills the body, then stores the header word again
+// without kReserved (release). So at any instant, also after SIGKILL:
+//   header word == 0            space reserved, nothing written: the body is zero
+//   header word has kReserved   the size is known, the body is not
+//   otherwise                   the record is whole
+// A reader skips zero words one by one and reserved records whole, and loses
+// nothing that was committed.
+//
+// A controller adds marks as a writer of another process: it adds to `tail` as well, and gives up
+// what lies behind `capacity` afterwards.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+#include "vocabulary/entry_point.h"
+#include "vocabulary/fault.h"
+#include "vocabulary/interpreter.h"
+#include "vocabulary/mapping_kind.h"
+
+namespace geiger::trace {
+
+using vocabulary::EntryPoint;
+using vocabulary::FaultKind;
+using vocabulary::MappingKind;
+
+/// Frames kept per stack, innermost first; deeper stacks are flagged. Stacks with frames of an
+/// interpreter have several of its own per frame of the program.
+inline constexpr std::size_t kMaxNativeFrames = 255;
+inline constexpr std::size_t kMaxFrames = 1023;
+
+enum class RecordType : std::uint8_t {
+  kNone = 0,
+  kSample = 1,
+  kFree = 2,
+  kStack = 3,
+  kModule = 4,
+  kThread = 5,
+  kEpoch = 6,
+  kThreadName = 7,
+  kName = 8,
+  kMark = 9,
+  kMapping = 10,
+  kUtilization = 11,
+  kCarried = 12,
+  kCheckpoint = 13,
+  kThinning = 14,
+  kTally = 15,
+  kResidency = 16,
+  kCode = 17,
+  kInterpreter = 18,
+  kFault = 19,
+  kMaxKnown = kFault,
+};
+
+/// Header word: type 8 | flags 8 | words 12 | cpu 12 | thread 24.
+struct RecordHeader {
+  RecordType type;
+  std::uint8_t flags;
+  std::uint16_t words;   ///< Whole record in 8-byte words, this one included.
+  std::uint16_t cpu;     ///< 0xfff = unknown.
+  std::uint32_t thread;  ///< Index of the ThreadRecord, 0 = none.
+
+  static constexpr unsigned kFlagsShift = 8;  ///< Of the flags in the packed word.
+  [[nodiscard]] constexpr std::uint64_t pack() const {
+    return std::uint64_t{static_cast<std::uint8_t>(type)} | std::uint64_t{flags} << kFlagsShift |
+           std::uint64_t{words} << 16 | std::uint64_t{cpu} << 28 | std::uint64_t{thread} << 40;
+  }
+  [[nodiscard]] static constexpr RecordHeader unpack(std::uint64_t word) {
+    return {static_cast<RecordType>(word & 0xff), static_cast<std::uint8_t>(word >> 8),
+            static_cast<std::uint16_t>(word >> 16 & 0xfff),
+            static_cast<std::uint16_t>(word >> 28 & 0xfff), static_cast<std::uint32_t>(word >> 40)};
+  }
+};
+inline constexpr std::uint16_t kUnknownCpu = 0xfff;
+inline constexpr std::size_t kMaxRecordWords = 0xfff;
+inline constexpr std::uint32_t kMaxThread = (1U << 24) - 1;
+
+inline constexpr std::uint8_t kReserved = 0x80;  ///< Any record: not yet whole.
+/// SampleRecord: pi = 1, the size reached the interval; `offset` has no meaning.
+inline constexpr std::uint8_t kFlagCertain = 0x01;
+/// StackRecord: the walk stopped before the end of the stack.
+inline constexpr std::uint8_t kFlagTruncated = 0x01;
+/// FreeRecord: not a free seen by us; the address came back from the allocator.
+inline constexpr std::uint8_t kFlagUnseen = 0x01;
+/// CodeRecord: its name or its line table is longer than a record has room for, and was cut.
+inline constexpr std::uint8_t kFlagCutCode = 0x01;
+/// CarriedRecord: void, what it was to carry has ended.
+inline constexpr std::uint8_t kFlagVoid = 0x40;
+/// TallyRecord: of samples whose frees are not recorded (thinning).
+inline constexpr std::uint8_t kFlagUntracked = 0x04;
+/// ThreadRecord: written by a checkpoint for what it carries, with totals of 0; the thread's
+/// own record comes later, if it still allocates.
+inline constexpr std::uint8_t kFlagCarriedThread = 0x02;
+/// ThreadRecord: no thread start was seen, so its end will not be either.
+inline constexpr std::uint8_t kFlagForeignThread = 0x01;
+
+/// A reference to a record: its offset from the image's start / 8. 0 = none.
+using Ref = std::uint32_t;
+
+/// One sampled allocation, 64 bytes.
+struct SampleRecord {
+  std::uint64_t header;
+  std::uint64_t time;  ///< ns, CLOCK_MONOTONIC.
+  Ref stack;
+  Ref epoch;  ///< The EpochRecord whose lambda drew this sample.
+  std::uint64_t address;
+  std::uint64_t requested_kind;  ///< requested:48 | entry point:8 | log2 alignment:8.
+  std::uint64_t usable_heap;     ///< usable:48 | heap id:16 (0 = the process heap).
+  std::uint64_t offset;          ///< 0-based index of the drawn byte.
+  Ref label;                     ///< The innermost label's NameRecord, 0 = none.
+  Ref type;                      ///< The type's NameRecord, 0 = not told.
+
+  static constexpr std::uint64_t kSizeMask = (std::uint64_t{1} << 48) - 1;
+  [[nodiscard]] constexpr Bytes requested() const { return requested_kind & kSizeMask; }
+  [[nodiscard]] constexpr EntryPoint entry_point() const {
+    return static_cast<EntryPoint>(requested_kind >> 48 & 0xff);
+  }
+  [[nodiscard]] constexpr unsigned log2_alignment() const {
+    return static_cast<unsigned>(requested_kind >> 56);
+  }
+  [[nodiscard]] constexpr Bytes usable() const { return usable_heap & kSizeMask; }
+  [[nodiscard]] constexpr std::uint16_t heap() const {
+    return static_cast<std::uint16_t>(usable_heap >> 48);
+  }
+};
+static_assert(sizeof(SampleRecord) == 64);
+
+/// A sample of an earlier segment that lived when this one began, 80 bytes. References in
+/// `sample` are to records of this segment, frees refer to this record; its header is not
+/// used, its time is that of the allocation.
+struct CarriedRecord {
+  std::uint64_t header;  ///< Flags as of the sample's record.
+  SampleRecord sample;
+  Ref previous;  ///< Its record in the segment before this one, 0 = in an earlier one.
+  std::uint32_t reserved;
+};
+static_assert(sizeof(CarriedRecord) == 80);
+
+/// The checkpoint is whole: every sample that lived at `time` and lives on is above. A sample
+/// of the segment before that was neither freed there nor carried ended in between.
+struct CheckpointRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  std::uint64_t carried;
+  std::uint64_t lost;  ///< Live samples that could not be carried.
+};
+
+/// Chance from 0 to 2^64 - 1 by which samples are thinned: uniform whatever the program does
+/// (splitmix64's mixing of the seed, the time and the address), and the same in every segment.
+[[nodiscard]] constexpr std::uint64_t chance_of(std::uint64_t seed, const SampleRecord& sample) {
+  std::uint64_t z = seed + sample.time * 0x9e3779b97f4a7c15U;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebU;
+  z = (z ^ z >> 31) + sample.address;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebU;
+  return z ^ z >> 31;
+}
+/// Whether a sample outlasts a thinning.
+[[nodiscard]] constexpr bool is_kept(std::uint64_t chance, std::uint32_t level) {
+  return level == 0 || (level < 64 && chance >> (64 - level) == 0);
+}
+
+/// From `time` on the fate of a sample is known only where is_kept(chance, level); the others, also
+/// those to come, count as allocated, and how long they live is not known. Every further one has a
+/// larger level.
+struct ThinningRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  std::uint32_t level;  ///< Kept with probability 2^-level.
+  std::uint32_t reserved;
+};
+
+/// Samples that are alike, counted (kModeAggregated), 80 bytes. Like the thread's record it
+/// changes after its commit.
+struct TallyRecord {
+  std::uint64_t header;  ///< Flags as of a sample's record; thread 0.
+  std::uint64_t first;   ///< ns, when the first of them was allocated.
+  Ref stack;
+  Ref epoch;
+  std::uint64_t requested_kind;  ///< As in SampleRecord.
+  std::uint64_t usable_heap;     ///< As in SampleRecord.
+  Ref label;
+  Ref type;
+  std::atomic<std::uint64_t> allocated;  ///< Samples so far.
+  std::atomic<std::uint64_t> freed;      ///< Of them, freed again.
+  std::atomic<std::uint64_t> last;       ///< ns, when the last was allocated.
+  std::uint64_t reserved;
+};
+static_assert(sizeof(TallyRecord) == 80);
+
+/// The free of a sampled allocation, 24 bytes.
+struct FreeRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  Ref sample;
+  Ref stack;  ///< 0 unless kModeFreeStacks.
+};
+static_assert(sizeof(FreeRecord) == 24);
+
+/// A call stack, leaf first; `count` frames follow the two words: return addresses, and words of
+/// an interpreter's frames (InterpretedFrame). Frame 0 is the return address into the caller of the
+/// entry point. Modules are those recorded before this record (the latest wins where they overlap).
+struct StackRecord {
+  std::uint64_t header;
+  std::uint64_t count;
+  // std::uint64_t frames[count];
+};
+
+/// A module (executable or shared object), recorded before the first stack that
+/// walks through it. `build_id_bytes` bytes, then the NUL-terminated path follow,
+/// padded to a word.
+struct ModuleRecord {
+  std::uint64_t header;
+  std::uint64_t start;  ///< First mapped address.
+  std::uint64_t end;    ///< One past the last.
+  std::uint64_t bias;   ///< Run-time address minus ELF vaddr.
+  std::uint64_t time;
+  std::uint32_t build_id_bytes;
+  std::uint32_t path_bytes;  ///< With the NUL.
+};
+
+/// One thread. The only record that changes after its commit: its thread keeps
+/// the totals up to date at every slow path, so a killed program keeps them too.
+/// All byte counts are requested bytes; `bytes` is exact up to the last settling.
+struct ThreadRecord {
+  std::uint64_t header;  ///< Its `thread` is the index that others name.
+  std::uint64_t start;   ///< ns, first slow path of the thread.
+  std::uint64_t tid;
+  std::atomic<std::uint64_t> end;            ///< ns when it ended, 0 = not seen.
+  std::atomic<std::uint64_t> bytes;          ///< Allocated, settled.
+  std::atomic<std::uint64_t> trials;         ///< Bytes tried (no tails, no certain).
+  std::atomic<std::uint64_t> hits;           ///< Trials that succeeded.
+  std::atomic<std::uint64_t> certain_bytes;  ///< In certain allocations.
+  std::atomic<std::uint64_t> certain_count;
+  std::atomic<std::uint64_t> tail_bytes;  ///< Untested bytes of hit allocations.
+  std::atomic<std::uint64_t> armed;       ///< Bytes that may have been allocated since.
+  /// Bytes allocated since, all of them failed trials, as read when the program
+  /// exited while this thread lived; then `armed` is 0. Add it to bytes and trials.
+  std::atomic<std::uint64_t> pending;
+  std::atomic<std::uint64_t> calls;  ///< Allocations that took the slow path.
+};
+
+/// An interval that samples refer to. Threads begin to draw with it when they see it; one
+/// that a reporter of a custom heap drew with need not have been in force.
+struct EpochRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  std::uint64_t interval;     ///< T, bytes.
+  std::uint64_t lambda_bits;  ///< -log1p(-1/T) as the bits of a double (+inf at T = 1).
+};
+
+/// The latest name of the header's thread: 16 bytes, NUL-padded.
+struct ThreadNameRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  char name[16];
+};
+
+/// The kind of thing that a name is given to.
+enum class NameKind : std::uint32_t { kLabel = 1, kType = 2, kHeap = 3 };
+
+/// A name that samples refer to, written before the first of them. `text_bytes` bytes
+/// without a NUL follow, padded to a word.
+struct NameRecord {
+  std::uint64_t header;
+  NameKind kind;
+  /// kLabel: the NameRecord of the label around it, 0 = none. kHeap: its heap id, 1 and up.
+  std::uint32_t owner;
+  std::uint32_t text_bytes;
+  std::uint32_t reserved;
+};
+
+/// An instant with a name; the text as in NameRecord.
+struct MarkRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  std::uint32_t text_bytes;
+  std::uint32_t reserved;
+};
+
+/// A successful mmap, munmap, mremap, mprotect or move of the program break by the
+/// program itself, 64 bytes. `time` is taken before what gives addresses away (kUnmap)
+/// and behind all else, so that by time no range is used before it was given away.
+struct MappingRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  Ref stack;
+  MappingKind kind;
+  std::uint64_t address;      ///< Where it is now; kBreak: the new break.
+  std::uint64_t bytes;        ///< Length asked for; 0 for kBreak.
+  std::uint64_t old_address;  ///< kRemap: where it was; kBreak: the old break.
+  std::uint64_t old_bytes;    ///< kRemap.
+  std::uint32_t protection;   ///< kMap, kProtect: PROT_*. kRemap: ns that the call took.
+  std::uint32_t flags;        ///< kMap: MAP_*; kRemap: MREMAP_*.
+};
+static_assert(sizeof(MappingRecord) == 64);
+
+/// How full the slab of a live sample is, as its allocator says.
+struct UtilizationRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  Ref sample;
+  std::uint32_t reserved;
+  std::uint64_t slab_bytes;
+  std::uint64_t free_bytes;
+};
+
+/// How much of a live sample is in memory, as mincore says inside the process. The records of
+/// one answer have the same `time`, when it began.
+struct ResidencyRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  Ref sample;
+  std::uint32_t reserved;
+  std::uint64_t resident_bytes;  ///< Of the requested ones, on resident pages.
+};
+static_assert(sizeof(ResidencyRecord) == 32);
+
+/// The frame of a function that an interpreter runs, as a word of a stack: bit 63 | kind 7 | code
+/// 32 | offset 24, from the top. No address has bit 63. It follows the native
+/// frame of the interpreter's loop that runs it, which is nearer to the leaf; frames that one loop
+/// runs follow one another, the callee first.
+struct InterpretedFrame {
+  Ref code;              ///< Its CodeRecord.
+  std::uint32_t offset;  ///< Of its instruction in its code, in units of 2 bytes, or kNotBegun.
+
+  static constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t kPython = std::uint64_t{1} << 56;
+  static constexpr std::uint32_t kNotBegun = 0xffffff;
+
+  [[nodiscard]] static constexpr bool is_one(std::uint64_t word) {
+    return (word & (kMark | 0x7f * kPython)) == (kMark | kPython);
+  }
+  [[nodiscard]] constexpr std::uint64_t pack() const {
+    return kMark | kPython | std::uint64_t{code} << 24 | offset;
+  }
+  [[nodiscard]] static constexpr InterpretedFrame unpack(std::uint64_t word) {
+    return {static_cast<Ref>(word >> 24), static_cast<std::uint32_t>(word & kNotBegun)};
+  }
+};
+
+/// A function of an interpreted program, written before the first stack that names it. Behind it:
+/// name, file and line table, UTF-8 and bytes as the interpreter has them, padded to a word.
+struct CodeRecord {
+  std::uint64_t header;
+  Ref interpreter;  ///< The InterpreterRecord that says how to read the line table.
+  std::int32_t first_line;
+  std::uint32_t name_bytes;   ///< Qualified name, from Python 3.11 on; else the plain one.
+  std::uint32_t file_bytes;   ///< Path as the program gave it.
+  std::uint32_t lines_bytes;  ///< Line table.
+  std::uint32_t reserved;
+};
+static_assert(sizeof(CodeRecord) == 32);
+
+/// An interpreter of the process, written before the first code of it in each segment and again
+/// when `frames` or `small_objects` changes: the latest one of a `start` holds.
+struct InterpreterRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  std::uint64_t start;    ///< Where its module lies.
+  std::uint32_t version;  ///< As Py_Version: 0x030b02f0 is 3.11.2.
+  vocabulary::InterpretedFrames frames;
+  vocabulary::SmallObjects small_objects;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(InterpreterRecord) == 40);
+
+/// A wrong use of a guarded object, 88 bytes. The thread of the header did it, in `stack`, whose
+/// first address of an access is that of its instruction, + 1.
+struct FaultRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  FaultKind kind;
+  vocabulary::Access access;
+  std::uint64_t address;       ///< That was accessed or handed to free.
+  std::uint64_t object;        ///< Where the object begins; 0: there was none.
+  std::uint64_t bytes;         ///< Of it, as requested.
+  std::uint64_t allocated;     ///< ns; 0: not known.
+  std::uint64_t freed;         ///< ns; 0: it was not.
+  std::uint32_t allocated_by;  ///< Id of the thread as the kernel numbers it.
+  std::uint32_t freed_by;
+  Ref stack;
+  Ref allocated_stack;
+  Ref freed_stack;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(FaultRecord) == 88);
+
+}  // namespace geiger::trace
