@@ -7,8 +7,6 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#include <algorithm>
-
 #include "base/attachment.h"
 #include "base/attributes.h"
 #include "base/check.h"
@@ -346,59 +344,6 @@ bool is_recording() {
   return image.phase.load(std::memory_order_acquire) == Phase::kSampling &&
          is_own_process->load(std::memory_order_relaxed) != 0 &&
          !current_segment().writer.is_stopped();
-}
-
-namespace {
-
-/// A burst between two looks of the supervisor that keeps the budget is met here: after every step
-/// of the trace the next one is twice as long in bytes allocated. What is drawn with next depends
-/// on the past only, so estimates stay unbiased.
-GEIGER_SLOW_PATH void double_interval(Segment& segment, std::uint64_t step) {
-  std::uint64_t before = image.intervals.doubled_at.load(std::memory_order_relaxed);
-  const std::uint64_t tail = segment.writer.tail();
-  const std::uint64_t allowed =
-      segment.writer.control()->doubles_at.load(std::memory_order_relaxed);
-  if (tail < std::max(allowed, before + step)) return;
-  if (!image.intervals.doubled_at.compare_exchange_strong(before, tail, std::memory_order_relaxed))
-    return;
-  const std::uint64_t interval = segment.epoch.interval.load(std::memory_order_relaxed);
-  set_interval(std::min(interval * 2, kMostInterval));
-}
-
-}  // namespace
-
-void follow_control(Segment& segment) {
-  const std::uint64_t step =
-      segment.writer.control()->doubling_step.load(std::memory_order_relaxed);
-  if (step != 0) [[unlikely]]
-    double_interval(segment, step);
-  const std::uint64_t wanted =
-      segment.writer.control()->requested_interval.load(std::memory_order_relaxed);
-  std::uint64_t followed = image.intervals.followed.load(std::memory_order_relaxed);
-  // What was followed once may have been changed by the program since.
-  if (wanted == followed || wanted == 0 || wanted > kMostInterval) return;
-  if (image.intervals.followed.compare_exchange_strong(followed, wanted,
-                                                       std::memory_order_relaxed)) {
-    image.intervals.governor.stop();
-    set_interval(wanted);
-  }
-}
-
-bool set_interval(std::uint64_t interval) {
-  if (interval == 0 || interval > kMostInterval || !is_recording()) return false;
-  Segment& segment = current_segment();
-  std::uint64_t current = segment.epoch.interval.load(std::memory_order_relaxed);
-  if (interval == current) return true;
-  // One thread writes the epoch; the others meet it at their next slow path.
-  const bool is_first =
-      segment.epoch.interval.compare_exchange_strong(current, interval, std::memory_order_acq_rel);
-  if (is_first && !write_epoch(segment, interval)) return false;
-  if (is_first) pass_interval_on();
-  return true;
-}
-
-void set_own_interval(std::uint64_t interval) {
-  image.intervals.own.store(interval, std::memory_order_relaxed);
 }
 
 const char* executable_path() { return executable; }
