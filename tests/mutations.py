@@ -303,10 +303,10 @@ class Workshop:
         return program
 
 
-def failures(program):
+def failures(program, *options):
     """Names of the tests that fail; a crash or a hang counts as one."""
-    done = subprocess.run(["prlimit", f"--cpu={HANG_SECONDS}", str(program), "--gtest_brief=1"],
-                          capture_output=True, check=False)
+    done = subprocess.run(["prlimit", f"--cpu={HANG_SECONDS}", str(program), "--gtest_brief=1",
+                           *options], capture_output=True, check=False)
     output = done.stdout.decode(errors="replace")
     failed = re.findall(r"^\[  FAILED  \] (\w+\.\w+) \(", output, re.M)
     if done.returncode != 0 and not failed:
@@ -332,7 +332,7 @@ def main(compiler):
         workshop.build_pristine()
         check_pristine(workshop)
         for mutation in MUTATIONS:
-            failed = failures(workshop.program(mutation))
+            failed = failures(workshop.program(mutation), "--gtest_fail_fast")
             if mutation.is_equal:
                 print(f"{'CAUGHT  ' if failed else 'survived'} {mutation.name} (the same law)")
             else:
