@@ -46,17 +46,17 @@ using base::raw_syscall;
 constexpr std::size_t kPathBytes = 1024;
 
 constinit char executable[kPathBytes]{};
-/// Kept, for a program may write over the original: its children are to have the name too.
+/// A copy, because a program may overwrite the original and its children need the name too.
 constinit char started_name[sizeof trace::FileHeader::started_as]{};
 
-/// Forks prepared by this process, so that with a given seed the children's
-/// seeds differ and can still be repeated.
+/// Forks prepared by this process. With a given seed, they make the children's seeds different but
+/// reproducible.
 constinit std::atomic<std::uint64_t> forks{0};
 
 void prepare_fork() { forks.fetch_add(1, std::memory_order_relaxed); }
 
-/// Sends the child's next allocation to the slow path, where it starts anew.
-/// A fork from inside decide() (a handler) leaves that to decide() itself.
+/// Sends the child's next allocation to the slow path, which starts its image. After a fork from
+/// inside decide() (a handler), decide() itself does so.
 void enter_child() {
   ThreadState* state = own_state();
   if (state == nullptr || state->armed.load(std::memory_order_relaxed) == kTaken) return;
@@ -86,15 +86,15 @@ void find_executable() {
   find_started_name();
 }
 
-/// Enough of a hash to tell programs apart in derived seeds (FNV-1a).
+/// FNV-1a: good enough to give different programs different seeds.
 std::uint64_t hash_text(const char* text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (; *text != '\0'; ++text) hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100000001b3U;
   return hash;
 }
 
-/// Fresh from the kernel, or derived from the given seed: the run's first process
-/// uses it as it is, every other image a number of its own.
+/// Random from the kernel, or derived from the given seed: the run's first process uses that seed
+/// itself, every other image a different number.
 std::uint64_t choose_seed(bool is_child) {
   std::uint64_t seed = 0;
   if (image.settings.has_seed) {
@@ -122,7 +122,8 @@ std::uint64_t choose_seed(bool is_child) {
   return sampling::splitmix64(seed);
 }
 
-/// pthread_atfork() is a function of the program's own in glibc, over one that musl does not have.
+/// In glibc, pthread_atfork() is linked into the program and calls __register_atfork(), which musl
+/// lacks.
 void watch_by_handlers() {
   using Handler = void (*)();
   using Register = int (*)(Handler prepare, Handler parent, Handler child, void* library);
@@ -171,7 +172,8 @@ void Served::start() {
 
 namespace {
 
-/// A mistake of ours: recording ends, a mark says where. Once, as the mark itself may fail.
+/// After a bug of ours: ends the recording with a mark that names the place. Only once, as writing
+/// the mark may fail too.
 GEIGER_SLOW_PATH void stop_for_check(const char* file, int line) {
   static constinit std::atomic<bool> is_told{false};
   if (!is_recording() || is_told.exchange(true, std::memory_order_relaxed)) return;
@@ -218,7 +220,7 @@ bool start_image(bool is_child) {
 
 namespace {
 
-/// What is safe only while no other thread runs is done before going to sleep.
+/// Goes to sleep, after the initialisation that is safe only while no other thread runs.
 bool lie_down() {
   const bool is_ready = is_wanted(false) && watch_forks() && hang_bell();
   if (is_ready) {
@@ -254,7 +256,7 @@ GEIGER_SLOW_PATH bool start_slow() {
   return started;
 }
 
-/// In fork's child that has no trace of its own: a note in the parent's, which it still maps.
+/// In a fork's child without a trace: counts it in the parent's trace, which is still mapped.
 void tell_parent() {
   const Segment* parents = image.segments.current.load(std::memory_order_relaxed);
   if (parents == nullptr || image.segments.open_error == 0 || image.settings.in_memory) return;
@@ -277,7 +279,7 @@ GEIGER_SLOW_PATH bool start_child_slow() {
   return started;
 }
 
-/// What an earlier image of this process left is not the next one's.
+/// Clears the threads and live samples that an earlier image of this process left.
 void forget_image() {
   if (const Segment* last = image.segments.current.load(std::memory_order_relaxed);
       last != nullptr) {
@@ -312,7 +314,7 @@ int start_attached(const Settings& settings) {
   const bool was_asleep = before == Phase::kDormant;
   if (before == Phase::kUninitialised) begin_first_image();
   if (before == Phase::kDetached) forget_image();
-  // A child by fork that has not looked up since.
+  // A child by fork that has not taken a slow path since.
   if (was_asleep && is_own_process->load(std::memory_order_relaxed) == 0) forget_rendezvous();
   image.origin.is_attached = true;
   image.settings = settings;
@@ -350,9 +352,9 @@ bool is_recording() {
 
 namespace {
 
-/// A burst between two looks of the supervisor that keeps the budget is met here: after every step
-/// of the trace the next one is twice as long in bytes allocated. What is drawn with next depends
-/// on the past only, so estimates stay unbiased.
+/// Handles bursts between two checks of the supervisor that keeps the budget: after each step of
+/// the trace's growth, the interval doubles. The next interval depends on the past only, so
+/// estimates stay unbiased.
 GEIGER_SLOW_PATH void double_interval(Segment& segment, std::uint64_t step) {
   std::uint64_t before = image.intervals.doubled_at.load(std::memory_order_relaxed);
   const std::uint64_t tail = segment.writer.tail();
@@ -375,7 +377,7 @@ void follow_control(Segment& segment) {
   const std::uint64_t wanted =
       segment.writer.control()->requested_interval.load(std::memory_order_relaxed);
   std::uint64_t followed = image.intervals.followed.load(std::memory_order_relaxed);
-  // What was followed once may have been changed by the program since.
+  // Adopt a request only once: the program may have changed the interval since.
   if (wanted == followed || wanted == 0 || wanted > kMostInterval) return;
   if (image.intervals.followed.compare_exchange_strong(followed, wanted,
                                                        std::memory_order_relaxed)) {
@@ -389,7 +391,7 @@ bool set_interval(std::uint64_t interval) {
   Segment& segment = current_segment();
   std::uint64_t current = segment.epoch.interval.load(std::memory_order_relaxed);
   if (interval == current) return true;
-  // One thread writes the epoch; the others meet it at their next slow path.
+  // One thread writes the epoch; the others adopt it at their next slow path.
   const bool is_first =
       segment.epoch.interval.compare_exchange_strong(current, interval, std::memory_order_acq_rel);
   if (is_first && !write_epoch(segment, interval)) return false;

@@ -1,4 +1,4 @@
-// Where the governor meets the process: its clock, and the interval in force.
+// Connects the governor to the process: its clock, and the interval in force.
 #include <time.h>
 
 #include "base/attributes.h"
@@ -9,8 +9,8 @@
 namespace geiger::capture {
 namespace {
 
-/// Of all threads. A process that confined itself is not asked for it: the time since its start
-/// is more, for one thread.
+/// Of all threads. In a process that confined itself the call fails; then `now`, which is at least
+/// as much for a single thread.
 Nanoseconds processor_time(Nanoseconds now) {
   timespec used{};
   const long result =
