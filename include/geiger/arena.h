@@ -1,10 +1,9 @@
-// Bump allocation with sampling that costs nothing: one limit stands for the end of the
-// memory at hand and for the next drawn byte.
+// Bump allocation with sampling at no cost: a single limit covers the end of the current chunk and
+// the next drawn byte.
 //
-// Objects are laid one after the other and freed all at once. Every byte is tried
-// with probability 1/T, as in sampling/counter_sampler.h. As `next` grows by exactly the
-// bytes that the skip count K shrinks by, the address next + K does not move, and one
-// comparison asks both questions:
+// Objects are placed one after the other and freed all at once. Every byte is tried with
+// probability 1/T, as in sampling/counter_sampler.h. `next` grows by exactly the bytes by which the
+// skip count K shrinks, so the address next + K does not move, and one comparison makes both tests:
 //
 //   sampling limit   S = next + K
 //   combined limit   C = min(S, end of the chunk);  without sampling C = end of the chunk
@@ -14,8 +13,7 @@
 //   else      ->  next = end
 //
 // An object that ends exactly at C fits, and is not a sample: at size == K all its bytes fail.
-// Whether sampling is on changes the value of C, not one instruction. docs/arena.md has the
-// derivation.
+// Sampling changes only the value of C, not a single instruction. docs/arena.md has the derivation.
 //
 // Header only, C++17, g++ and clang++ on 64-bit Linux.
 #pragma once
@@ -36,19 +34,19 @@ namespace geiger {
 struct ArenaSample {
   void* address = nullptr;
   std::size_t size = 0;        ///< Requested bytes, without the padding in front.
-  std::size_t alignment = 0;   ///< As requested, bytes.
+  std::size_t alignment = 0;   ///< Requested, in bytes.
   std::uint64_t offset = 0;    ///< Of the drawn byte, from 0, below the size; 0 if certain.
   bool is_certain = false;     ///< At least T bytes, recorded with probability 1.
   double lambda = 0;           ///< Rate of its trials: pi = 1 - e^(-lambda size) unless certain.
-  const char* type = nullptr;  ///< Name of what was made, or null. Valid for ever.
+  const char* type = nullptr;  ///< Type of the object, or null. Valid for ever.
 };
 
 /// Receives the samples of an arena. Null functions are not called.
 ///
-/// They run inside the arena's slow path, in the thread that allocates. They may allocate, also
+/// They run inside the arena's slow path, in the thread that allocates. They may allocate, even
 /// from this arena: samples drawn meanwhile are not reported, but counted as dropped. (Inside
-/// freed() that memory goes with the rest.) They must not reset(), release() or destroy the arena;
-/// the first two then throw std::logic_error, which ends the program, as these functions are
+/// freed() that memory is freed with the rest.) They must not reset(), release() or destroy the
+/// arena; the first two then throw std::logic_error, which ends the program, as these functions are
 /// noexcept.
 struct SampleSink {
   void* context = nullptr;
@@ -56,19 +54,19 @@ struct SampleSink {
   /// Once per reported sample, when the arena frees everything.
   void (*freed)(void* context, const ArenaSample& sample) noexcept = nullptr;
   /// Returns the interval T to use from now on, in bytes, 0 for no sampling; replaces
-  /// ArenaOptions::interval. Called when the arena is made and after each object of the slow path:
-  /// a new T applies from the next object on.
+  /// ArenaOptions::interval. Called when the arena is created and after each object of the slow
+  /// path: a new T applies from the next object on.
   std::uint64_t (*interval)(void* context) noexcept = nullptr;
 };
 
 struct ArenaOptions {
   /// Bytes of an ordinary chunk, 256 to 2^40. Objects above a quarter of it get their own.
   std::size_t chunk_size = std::size_t{64} << 10;
-  /// Where chunks come from; null: std::pmr::get_default_resource().
+  /// Source of chunks; null: std::pmr::get_default_resource().
   std::pmr::memory_resource* upstream = nullptr;
   /// T in bytes; 0: no sampling. Not used if the sink has an interval().
   std::uint64_t interval = std::uint64_t{512} << 10;
-  /// Also objects of T bytes and more are tried instead of being certain.
+  /// Objects of T bytes and more are tried too, instead of being certain.
   bool is_pure = false;
   /// Drops the pending trials at each refill, as the .NET runtime does. Changes no
   /// probability (docs/arena.md); costs a random number per chunk.
@@ -78,7 +76,7 @@ struct ArenaOptions {
   SampleSink sink{};
 };
 
-/// What an arena did since it was made; exact.
+/// An arena's totals since it was created; exact.
 struct ArenaTotals {
   std::uint64_t bytes = 0;    ///< Bytes handed out, padding between objects included.
   std::uint64_t trials = 0;   ///< Bytes of these that were tried.
@@ -89,20 +87,19 @@ struct ArenaTotals {
   double expected_hits = 0;   ///< Sum of p over the trials.
   double hits_variance = 0;   ///< Sum of p (1 - p).
 
-  /// The self-check: hits against their expectation, in standard errors. 0 where nothing
-  /// is random.
+  /// The self-check: hits minus their expectation, in standard errors. 0 if nothing is random.
   [[nodiscard]] double z() const;
 };
 
 /// A bump allocator whose allocations are sampled.
 ///
 /// Threads: one at a time; give each its own. Signals: a handler must not allocate from an
-/// arena that it may have interrupted. Fork: the child calls reseed() before it goes on, else
-/// it draws the bytes that its parent draws. Allocates: chunks from upstream, and a node per
-/// live sample from operator new if the sink wants to hear of frees.
+/// arena that it may have interrupted. Fork: the child must call reseed() before it continues, else
+/// it draws the same bytes as its parent. Allocates: chunks from upstream, and a node per live
+/// sample from operator new if the sink has a freed().
 class Arena {
  public:
-  /// Throws std::invalid_argument for a chunk size out of range. Takes no memory yet.
+  /// Throws std::invalid_argument for a chunk size out of range. Does not allocate yet.
   explicit Arena(const ArenaOptions& options = {});
   ~Arena();
   Arena(const Arena&) = delete;
@@ -122,13 +119,13 @@ class Arena {
     return ::new (place) T(std::forward<Arguments>(arguments)...);
   }
 
-  /// Frees all objects and keeps one ordinary chunk for later ones. Pending trials go on.
+  /// Frees all objects and keeps one ordinary chunk for later ones. Pending trials stay.
   void reset();
   /// Frees all objects and gives all chunks back.
   void release();
 
-  /// Changes the interval to T bytes, 0 for no sampling. Pending trials are dropped and drawn anew,
-  /// so the decision to call it must not depend on samples still to come.
+  /// Changes the interval to T bytes, 0 for no sampling. Pending trials are dropped and redrawn, so
+  /// the decision to call it must not depend on samples still to come.
   void set_interval(std::uint64_t interval);
   /// Changes the seed and draws fresh trials, as a child must after fork(). 0: a fresh seed from
   /// the kernel.
@@ -172,20 +169,20 @@ class Arena {
   std::uintptr_t combined_limit_;
   std::uintptr_t chunk_end_;
   std::uintptr_t armed_at_;
-  Chunk* chunk_ = nullptr;   ///< The one that next_ points into.
+  Chunk* chunk_ = nullptr;   ///< Contains next_.
   Chunk* chunks_ = nullptr;  ///< All of them.
   LiveSample* live_ = nullptr;
   bool is_reporting_ = false;
   sampling::CounterSampler sampler_;
   std::uint64_t seed_state_;
-  std::uint64_t epoch_trials_ = 0;  ///< Not in totals_ yet: those since T last changed.
+  std::uint64_t epoch_trials_ = 0;  ///< Since T last changed; not in totals_ yet.
   ArenaTotals totals_;
   ArenaOptions options_;
 };
 
 [[gnu::always_inline]] inline void* Arena::allocate(std::size_t size, std::size_t alignment,
                                                     const char* type) {
-  // Folded away where size and alignment are constants. A size with its top bit set could
+  // Removed by the compiler if size and alignment are constants. A size with its top bit set could
   // wrap `end`, an alignment of 0 would give address 0.
   const bool is_sane = alignment != 0 && (alignment & (alignment - 1)) == 0 &&
                        size <= static_cast<std::size_t>(PTRDIFF_MAX);

@@ -77,7 +77,7 @@ inline Arena::Arena(const ArenaOptions& options) : seed_state_(options.seed), op
     arena::fail<std::invalid_argument>("geiger::Arena: chunk_size must be 256 to 2^40 bytes");
   }
   if (options_.upstream == nullptr) options_.upstream = std::pmr::get_default_resource();
-  // A chunk of no bytes, at an address that no object has and that is not null.
+  // An empty chunk, at an address that is not null and that no object has.
   next_ = chunk_end_ = armed_at_ = reinterpret_cast<std::uintptr_t>(this);
   if (options.seed == 0) seed_state_ = arena::fresh_seed();
   start_epoch(options.interval);
@@ -96,9 +96,9 @@ inline Arena::~Arena() {
   arena::fail<std::invalid_argument>("geiger::Arena: an alignment must be a power of two");
 }
 
-// Settle, place, decide, arm, and only then call the sink, which so finds the arena in order. Not
-// cold: compilers shrink what is, and one call in T bytes is felt where allocating is all that a
-// program does.
+// Settle, place, decide, arm, and only then call the sink, so that the arena is consistent there.
+// Not cold: compilers optimise cold code for size, and one call in T bytes is noticeable in a
+// program that does nothing but allocate.
 [[gnu::noinline]] inline void* Arena::allocate_slow(std::size_t size, std::size_t alignment,
                                                     const char* type) {
   settle();
@@ -116,8 +116,8 @@ inline Arena::~Arena() {
   return address;
 }
 
-// Where an object lies follows from sizes alone, never from a trial: the layout is the same
-// whatever the samples are, and so it may decide what is tried.
+// The place of an object depends only on sizes, never on a trial: the layout is the same for all
+// outcomes, so it may decide which bytes are tried.
 inline std::uintptr_t Arena::place(std::size_t size, std::size_t alignment) {
   std::uintptr_t begin = arena::round_up(next_, alignment);
   if (begin > chunk_end_ || size > chunk_end_ - begin) {
@@ -126,8 +126,8 @@ inline std::uintptr_t Arena::place(std::size_t size, std::size_t alignment) {
     refill();
     begin = next_ = arena::round_up(next_, alignment);
   }
-  // The fast path takes padding off K like everything between `next` and `end`. Here the
-  // same must happen: had it not, K would tell whether the fast path was left because of it.
+  // The fast path subtracts padding from K like everything between `next` and `end`. The same must
+  // happen here: otherwise K would depend on whether the padding caused the slow path.
   const std::uint64_t padding = begin - next_;
   totals_.bytes += padding;
   if (padding != 0 && sampler_.is_started()) {
@@ -139,8 +139,8 @@ inline std::uintptr_t Arena::place(std::size_t size, std::size_t alignment) {
   return begin;
 }
 
-// Big objects leave the current chunk as it is. Their bytes do not move S, so decide() takes them
-// off K, and S is armed anew.
+// Large objects do not change the current chunk. Their bytes do not move S, so decide() subtracts
+// them from K, and S is armed again.
 inline std::uintptr_t Arena::place_alone(std::size_t size, std::size_t alignment) {
   const std::size_t slack = alignment > alignof(Chunk) ? alignment : 0;
   std::size_t bytes = 0;
@@ -248,8 +248,8 @@ inline void Arena::release() {
   arm();
 }
 
-// A change that came with a drawn byte takes effect after it: that byte was drawn at the old T, and
-// its outcome stands.
+// A change during the report of a drawn byte takes effect after it: that byte was drawn at the old
+// T, and its outcome remains.
 inline void Arena::follow_interval() {
   if (options_.sink.interval == nullptr) return;
   const std::uint64_t wanted = options_.sink.interval(options_.sink.context);

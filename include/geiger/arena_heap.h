@@ -1,10 +1,10 @@
-// Reports the samples of arenas to geiger, as those of a custom heap beside malloc's.
+// Reports the samples of arenas to geiger, as a custom heap separate from malloc's.
 //
 //   geiger::Heap heap("requests");
 //   geiger::Arena arena({.sink = geiger::sink_of(heap.id())});
 //
-// The arena draws with the interval in force and follows it. Without geiger in the process
-// it does not sample.
+// The arena draws with the interval in force and adopts changes. Without geiger in the process it
+// does not sample.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ inline geiger_heap heap_in(void* context) {
   return static_cast<geiger_heap>(reinterpret_cast<std::uintptr_t>(context));
 }
 
-/// T from lambda = -ln(1 - 1/T): exact below 2^49, as lambda is good to 3 ulp.
+/// T from lambda = -ln(1 - 1/T): exact below 2^49, as lambda is accurate to 3 ulp.
 inline std::uint64_t interval_of(double lambda) {
   return static_cast<std::uint64_t>(std::llround(-1 / std::expm1(-lambda)));
 }

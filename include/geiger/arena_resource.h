@@ -1,7 +1,7 @@
 // Arenas for containers: as a memory resource, and as an allocator that names its type.
 //
-// Both free nothing by themselves: memory comes back when the arena is reset, and until then
-// every sampled object counts as live, whatever the container thinks.
+// Neither frees single objects: memory is freed when the arena is reset, and until then every
+// sampled object counts as live, even if the container has deallocated it.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@
 namespace geiger {
 
 /// A memory resource for std::pmr containers. Equal to other resources of the same arena. Samples
-/// carry no type, as containers ask a resource for bytes. Threads, signals, fork: as Arena.
+/// have no type, because containers request only bytes from a resource. Threads, signals, fork: as
+/// Arena.
 class ArenaResource final : public std::pmr::memory_resource {
  public:
   /// `arena` must outlive the resource.
@@ -35,7 +36,7 @@ class ArenaResource final : public std::pmr::memory_resource {
   Arena* arena_;
 };
 
-/// An allocator whose samples carry the name of T: of the node type where a container rebinds it.
+/// An allocator whose samples have the type T, or the node type if a container rebinds it.
 /// Threads, signals, fork: as Arena.
 template <class T>
 class ArenaAllocator {
@@ -48,7 +49,7 @@ class ArenaAllocator {
   template <class Other>  // NOLINTNEXTLINE(google-explicit-constructor)
   ArenaAllocator(const ArenaAllocator<Other>& other) noexcept : arena_(&other.arena()) {}
 
-  /// Throws std::bad_array_new_length if `count` objects have no size.
+  /// Throws std::bad_array_new_length if the size of `count` objects overflows.
   [[nodiscard]] T* allocate(std::size_t count) {
     if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
       arena::fail<std::bad_array_new_length>();

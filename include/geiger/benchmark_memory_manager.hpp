@@ -6,14 +6,14 @@
 //   benchmark::RegisterMemoryManager(nullptr);
 //
 // Link with geiger::geiger and benchmark::benchmark. Google Benchmark runs each benchmark once more
-// for its memory, so measuring does not slow the timed runs.
+// to measure memory, so measuring does not slow the timed runs.
 //
 //   total_allocated_bytes   exact, at any interval
-//   num_allocs              exact at an interval of 1 byte, the default, else estimated
+//   num_allocs              exact at an interval of 1 byte (the default), else estimated
 //   max_bytes_used          as num_allocs: most bytes live at once, of allocations since Start()
 //   net_heap_growth         as num_allocs: bytes live at Stop(), of allocations since Start()
 //
-// The last three leave out allocations of 0 bytes and those before Start(). A value that is not
+// The last three exclude allocations of 0 bytes and those before Start(). A value that is not
 // available is benchmark::MemoryManager::TombstoneValue; status() has the reason.
 #pragma once
 
@@ -56,7 +56,7 @@ class BenchmarkMemoryManager : public benchmark::MemoryManager {
     if (status_ == GEIGER_OK) status_ = status;
     if (status_ == GEIGER_OK) read(Profile(stopped), result);
   }
-  /// For Google Benchmark before 1.8; later versions do not have it.
+  /// For Google Benchmark before 1.8; removed in later versions.
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Winconsistent-missing-override"
@@ -66,10 +66,10 @@ class BenchmarkMemoryManager : public benchmark::MemoryManager {
 #pragma clang diagnostic pop
 #endif
 
-  /// The status of the latest benchmark: GEIGER_OVERWRITTEN if it made more allocations than there
-  /// was room for.
+  /// The status of the last benchmark: GEIGER_OVERWRITTEN if there was not enough room for its
+  /// allocations.
   [[nodiscard]] geiger_status status() const { return status_; }
-  /// The number of allocations of the latest benchmark, with its 95 % confidence interval.
+  /// The number of allocations of the last benchmark, with its 95 % confidence interval.
   [[nodiscard]] const geiger_estimate& objects() const { return objects_; }
 
  private:
@@ -97,7 +97,8 @@ class BenchmarkMemoryManager : public benchmark::MemoryManager {
     result.max_bytes_used = std::llround(peak_of(events));
   }
 
-  /// The most bytes live at once. Of a free and an allocation at one instant the free came first.
+  /// The most bytes live at once. If a free and an allocation have the same time, the free came
+  /// first.
   static double peak_of(std::vector<Event>& events) {
     std::sort(events.begin(), events.end(), [](const Event& one, const Event& other) {
       return std::pair(one.time, one.bytes) < std::pair(other.time, other.bytes);

@@ -1,16 +1,16 @@
-// Events sampled independently with one probability, at the price of a subtraction.
+// Samples events independently with one probability, at the cost of a subtraction.
 //
-// Instead of a coin per event, the number K of failures before the next success is drawn, P(K = k)
-// = (1-p)^k p, so that random numbers cost nothing until a success:
+// Instead of tossing a coin per event, it draws the number K of failures before the next success,
+// P(K = k) = (1-p)^k p, so that random numbers are needed only at a success:
 //
 //   a block of n trials has a success  <=>  n > K,   else K becomes K - n
 //
-// At n == K all n trials fail, and the next one succeeds. No trial, n == 0, never succeeds. The
-// trials after a success in its block are not made; by the lack of memory of the law of K the next
-// block starts with a fresh draw.
+// At n == K all n trials fail, and the next one succeeds. A block without trials, n == 0, never
+// succeeds. The trials after a success in its block are not made; as the law of K is memoryless,
+// the next block starts with a new draw.
 //
-// Header only, C++17, no library, no libm, no exceptions. The same seed gives the same
-// answers on every machine.
+// Header only, C++17, no library, no libm, no exceptions. The same seed gives the same results on
+// every machine.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ namespace geiger::sampling {
 /// `next()`, 64 uniform bits; it is copied in.
 ///
 /// Threads: one at a time. Signals: a handler must not use what it may have interrupted.
-/// Fork: a child that goes on with a copy draws what its parent draws, until its
+/// Fork: a child that continues with a copy draws the same as its parent, until its
 /// set_random_state() and redraw(). Allocates: never.
 template <class Generator>
 class BasicBernoulliTrial {
@@ -50,7 +50,7 @@ class BasicBernoulliTrial {
     return reaches_success(count);
   }
 
-  /// Goes on with another probability in [0, 1], and a fresh draw. 0 and 1 use no random numbers.
+  /// Changes the probability, in [0, 1], and redraws. 0 and 1 use no random numbers.
   /// Returns false and changes nothing if `probability` is outside [0, 1] or NaN.
   [[nodiscard]] bool set_probability(double probability) {
     if (!(probability >= 0 && probability <= 1)) return false;
@@ -60,12 +60,11 @@ class BasicBernoulliTrial {
     return true;
   }
 
-  /// Goes on with another generator. Trials that were drawn already stay as they are;
-  /// redraw() drops them.
+  /// Changes the generator. Trials that were already drawn stay; redraw() drops them.
   void set_random_state(Generator generator) { generator_ = generator; }
 
-  /// Drops the pending trials and draws new ones. Changes no probability as long as the
-  /// decision to call it does not depend on answers still to come.
+  /// Drops the pending trials and draws new ones. Changes no probability as long as the decision to
+  /// call it does not depend on results still to come.
   void redraw() { draw(); }
 
   [[nodiscard]] double probability() const { return probability_; }
@@ -88,8 +87,8 @@ class BasicBernoulliTrial {
     return true;
   }
 
-  // 2^64 - 1 stands for itself and all above: that many failures, and then, as the law
-  // has no memory, a fresh draw. p = 0 is the law of which every count is such a one.
+  // 2^64 - 1 represents itself and all larger counts: that many failures and then, as the law is
+  // memoryless, a new draw. With p = 0 every count is such a one.
   void draw() {
     if (probability_ == 0) {
       skip_count_ = kUnbounded;
@@ -117,7 +116,7 @@ class BernoulliTrial : public BasicBernoulliTrial<Xoshiro256pp> {
   BernoulliTrial(double probability, std::uint64_t seed)
       : BasicBernoulliTrial(probability, Xoshiro256pp(seed)) {}
 
-  /// The generator that `seed` stands for. Seeds that differ share no numbers.
+  /// Sets the generator from `seed`. Different seeds give different numbers.
   void set_random_state(std::uint64_t seed) { set_random_state(Xoshiro256pp(seed)); }
 };
 

@@ -1,8 +1,8 @@
 // The C interface (geiger.h) as C++20: scopes that end with their block, typed allocation, handles
 // that free what they hold.
 //
-// Thin: nothing here keeps state of its own, and with GEIGER_ABSENT it compiles to what the program
-// does without it. Constructors do not throw when geiger fails; ask status() of the object.
+// A thin layer without state of its own; with GEIGER_ABSENT it compiles to nothing. Constructors do
+// not throw when geiger fails; check the object's status().
 #pragma once
 
 #include <cstddef>
@@ -32,16 +32,16 @@ namespace geiger {
 ///   const geiger::AllocationMeter meter;
 ///   handle(request);
 ///   log(meter.bytes());
-/// Call bytes() in the thread that made the meter. Costs some 100 instructions at either end.
+/// Call bytes() in the thread that created the meter. Costs about 100 instructions at each end.
 class AllocationMeter {
  public:
   AllocationMeter() : status_(geiger_get_thread_allocated_bytes(&from_)) {}
 
-  /// Bytes requested since the meter was made; 0 where status() is not GEIGER_OK.
+  /// Bytes requested since the meter was created; 0 if status() is not GEIGER_OK.
   [[nodiscard]] std::uint64_t bytes() const {
     std::uint64_t now = 0;
     if (status_ != GEIGER_OK || thread_ != &here_) return 0;
-    // In a fork's child counting starts anew.
+    // In a fork's child counting starts again from 0.
     return geiger_get_thread_allocated_bytes(&now) == GEIGER_OK && now > from_ ? now - from_ : 0;
   }
   [[nodiscard]] geiger_status status() const {
@@ -56,7 +56,7 @@ class AllocationMeter {
   const char* thread_ = &here_;
 };
 
-/// The bytes that the whole process has requested so far. Exact where `missing` is 0.
+/// The bytes that the whole process has requested so far. Exact if `missing` is 0.
 struct ProcessBytes {
   std::uint64_t bytes = 0;
   std::uint64_t missing = 0;
@@ -70,7 +70,7 @@ struct ProcessBytes {
 
 // ------------------------------------------------------------------ labels ---
 
-/// A label to be entered again and again; make it static.
+/// A label to be entered repeatedly; make it static.
 ///   static constinit geiger::Label kParse{"phase=parse"};
 class Label {
  public:
@@ -86,8 +86,8 @@ class Label {
 };
 
 /// Puts a label in force in this thread until the end of the block. A scope must not span the
-/// suspension of a coroutine: it would be left in whatever thread resumes. Take current() along
-/// instead, and open a scope with it around each resumption.
+/// suspension of a coroutine: it would be left in the thread that resumes. Instead, save current()
+/// and open a scope with it around each resumption.
 class LabelScope {
  public:
   explicit LabelScope(Label& label) : status_(geiger_enter_label(label.get(), &scope_)) {}
@@ -139,8 +139,8 @@ concept HasOwnNew = requires {
   T::operator new (std::size_t{1});
 };
 
-/// Allocates as `new T` would, with the type T in force for this allocation alone: what the
-/// constructor allocates is not named T.
+/// Allocates like `new T`, with the type T in force only for this allocation, not for allocations
+/// of the constructor.
 template <class T>
 void* allocate() {
   const TypeScope<T> scope;
@@ -186,8 +186,8 @@ requires(!std::is_array_v<T>)
   return std::unique_ptr<T>(make<T>(std::forward<Arguments>(arguments)...));
 }
 
-/// An allocator for containers that names the type of its allocations; a node container names its
-/// node.
+/// An allocator for containers that names the type of its allocations; in node containers, the node
+/// type.
 ///   std::vector<Order, geiger::Allocator<Order>> orders;
 template <class T, class Base = std::allocator<T>>
 class Allocator : public Base {
@@ -227,7 +227,7 @@ class Allocator : public Base {
 /// A heap that the program manages itself.
 class Heap {
  public:
-  /// The heap of this name; two objects of one name are the same heap.
+  /// The heap of this name; two objects with the same name are the same heap.
   explicit Heap(const char* name) : status_(geiger_define_heap(name, &heap_)) {}
 
   [[nodiscard]] geiger_status status() const { return status_; }
@@ -258,7 +258,7 @@ class Heap {
 
 // ---------------------------------------------------------------- profiles ---
 
-/// A profile that was taken; its destructor frees it.
+/// A profile; the destructor frees it.
 class Profile {
  public:
   Profile() = default;
@@ -276,9 +276,9 @@ class Profile {
     if (profile_.id != 0) (void)geiger_free_profile(profile_);
   }
 
-  /// Takes a profile of what is live now. It has no samples where status() is not GEIGER_OK:
-  /// GEIGER_NOT_RECORDING where nothing records at the moment, GEIGER_NOT_AVAILABLE where the
-  /// capture is not loaded.
+  /// Takes a profile of the live objects. It has no samples if status() is not GEIGER_OK:
+  /// GEIGER_NOT_RECORDING if nothing is being recorded, GEIGER_NOT_AVAILABLE if the capture is not
+  /// loaded.
   [[nodiscard]] static Profile snapshot(geiger_profile_kind kind = GEIGER_LIVE) {
     geiger_profile profile{};
     const geiger_status status = geiger_take_snapshot(kind, &profile);
@@ -296,7 +296,7 @@ class Profile {
   }
 
   /// Calls visit(const geiger_sample&) with each sample. An exception of `visit` ends the visit and
-  /// passes through.
+  /// propagates.
   template <class Visit>
   geiger_status for_each(Visit&& visit) const {
     struct Visitor {
@@ -318,7 +318,7 @@ class Profile {
     return status;
   }
 
-  /// Estimates the total of one heap, with its interval. Zeros where it cannot be estimated.
+  /// Estimates the total of one heap, with its interval. All 0 if it cannot be estimated.
   [[nodiscard]] geiger_estimate total(geiger_measure measure = GEIGER_BYTES, double level = 0.95,
                                       geiger_heap heap = 0) const {
     geiger_estimate estimate;
@@ -326,7 +326,7 @@ class Profile {
     return estimate;
   }
   /// Estimates the total of the samples for which keeps(const geiger_sample&) is true. `keeps` must
-  /// not throw: that ends the estimate with zeros.
+  /// not throw: then the estimate is all 0.
   template <class Keeps>
   [[nodiscard]] geiger_estimate total_where(Keeps&& keeps, geiger_measure measure = GEIGER_BYTES,
                                             double level = 0.95, geiger_heap heap = 0) const {
@@ -344,14 +344,14 @@ class Profile {
   geiger_status write_pprof(const char* path, geiger_heap heap = 0) const {
     return geiger_write_pprof_file(profile_, heap, path);
   }
-  /// Writes the profile as geiger_write_pprof() does. GEIGER_FAILED_IO where the stream fails;
-  /// exceptions of the stream pass through.
+  /// Writes the profile like geiger_write_pprof(). GEIGER_FAILED_IO if the stream fails; exceptions
+  /// of the stream propagate.
   geiger_status write_pprof(std::ostream& out, geiger_heap heap = 0) const {
     return write_pprof_to(heap, [&out](const char* data, std::size_t size) {
       return static_cast<bool>(out.write(data, static_cast<std::streamsize>(size)));
     });
   }
-  /// The profile in pprof's format as a string; empty where it cannot be written.
+  /// The profile in pprof's format as a string; empty if it cannot be written.
   [[nodiscard]] std::string pprof(geiger_heap heap = 0) const {
     std::string file;
     const auto append = [&file](const char* data, std::size_t size) {
@@ -387,7 +387,7 @@ class Profile {
   geiger_status status_ = GEIGER_BAD_HANDLE;
 };
 
-/// A profile that runs from here to stop(), or to the end of the block, which drops it.
+/// A profile that runs from here to stop(), or to the end of the block, which discards it.
 class Token {
  public:
   explicit Token(geiger_profile_kind kind = GEIGER_ALLOCATIONS, std::uint64_t interval = 0)
@@ -412,7 +412,7 @@ class Token {
 
 // ----------------------------------------------------------------- metrics ---
 
-/// OpenMetrics text (geiger_write_openmetrics()); empty where it is not available.
+/// OpenMetrics text (geiger_write_openmetrics()); empty if not available.
 [[nodiscard]] inline std::string openmetrics(double level = 0.95) {
   std::string text;
   const auto append = [](void* context, const void* data, std::size_t size) -> int {
@@ -425,8 +425,8 @@ class Token {
 
 // --------------------------------------------------------------- listeners ---
 
-/// Called with samples and with frees of them, in the threads that allocate and free: see
-/// geiger_add_listener() for what may be done there. Its destructor waits for calls under way.
+/// Called with samples and their frees, in the threads that allocate and free: see
+/// geiger_add_listener() for the restrictions. The destructor waits for running calls.
 class Listener {
  public:
   using Function = std::function<void(const geiger_sample&)>;

@@ -9,7 +9,7 @@
 namespace geiger {
 namespace type_name_detail {
 
-// "... [with T = NAME]" or, with other aliases behind it, "... [with T = NAME; ...]" in g++,
+// "... [with T = NAME]" or, followed by other aliases, "... [with T = NAME; ...]" in g++,
 // "... [T = NAME]" in clang++.
 template <class T>
 constexpr std::string_view spelled() {

@@ -1,4 +1,4 @@
-// What threads and the process have requested, exactly.
+// The exact bytes that threads and the process have requested.
 #include "api/connection.h"
 
 namespace geiger::api {

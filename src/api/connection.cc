@@ -4,7 +4,7 @@
 
 #pragma weak geiger_capture_v1
 
-/// Finding this symbol, the capture records in memory where no directory is set.
+/// If the capture finds this symbol and no directory is set, it records in memory.
 extern "C" {
 // NOLINTBEGIN(readability-identifier-naming): a C name.
 [[gnu::visibility("default")]] extern const char geiger_api_version[];

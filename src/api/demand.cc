@@ -11,13 +11,13 @@ std::uint64_t largest_interval_in_use() {
   return std::max(connection()->largest_interval_in_use(), largest_interval_of_heaps());
 }
 
-/// Only a recording in memory may stop: a file is the wish of the user who started the program.
+/// Only a recording in memory may be paused: the user who started the program asked for a file.
 void Demand::hold(bool is_held) const {
   const capture::Interface* capture = connection();
   if (capture != nullptr && is_in_memory_) capture->hold(is_held);
 }
 
-/// Recording begins: what was in force before and is not in use any more has drawn nothing.
+/// Recording begins: earlier intervals that are no longer in use have not drawn anything.
 void Demand::begin(const capture::Status& status) {
   if (!is_in_memory_ || begun_in_ == status.first_image) return;
   begun_in_ = status.first_image;
@@ -37,7 +37,7 @@ void Demand::remove_user() {
   if (--users_ == 0) hold(true);
 }
 
-/// Reads the interval in force; one that was not set here is the program's own by now.
+/// Reads the interval in force; one that was not set here becomes the program's own.
 std::uint64_t Demand::observe() {
   capture::Status status{};
   if (recorder(status) != GEIGER_OK) return 0;
@@ -67,14 +67,14 @@ void Demand::want_no_more(std::uint64_t interval) {
   if (at == wanted_.end()) return;
   observe();
   wanted_.erase(at);
-  apply();  // Where nothing records any more, nothing needs to change.
+  apply();  // If recording has ended, nothing needs to change.
 }
 
 geiger_status Demand::set_own(std::uint64_t interval) {
   const std::uint64_t current = observe();
   if (current == 0) return GEIGER_NOT_RECORDING;
   own_ = interval;
-  set_ = current;  // What is in force was seen; it is not the program's own any more.
+  set_ = current;  // The interval in force was observed; it is no longer the program's own.
   connection()->set_own_interval(interval);
   return apply();
 }

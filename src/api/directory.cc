@@ -7,7 +7,7 @@
 namespace geiger::api {
 namespace {
 
-/// Traces that are remembered: more than there are at a time.
+/// Traces to remember: more than exist at a time.
 constexpr std::size_t kMostTraces = 16;
 
 std::string text_of(std::span<const std::uint8_t> bytes) {
@@ -38,7 +38,7 @@ void Directory::on(const trace::Record& record, const trace::ThreadNameRecord& l
   thread_at(record.header.thread).name = trace::name_of(layout);
 }
 
-/// Every trace has records of its own of those that are still there.
+/// Every trace has its own records of the modules still loaded.
 void Directory::on(const trace::Record& record, const trace::ModuleRecord& layout) {
   Module module{layout.start, layout.end, layout.bias, std::string(trace::path_of(record)),
                 text_of(trace::build_id_of(record))};

@@ -1,6 +1,5 @@
-// What samples refer to by number and not by reference: threads, and the modules whose code is on
-// their stacks. Each trace is read once, as far as it goes; later traces of the process add to the
-// earlier ones.
+// The threads and modules that samples refer to by number or address, not by reference. Each trace
+// is read once, up to its end; later traces of the process add to the earlier ones.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ class Directory : public trace::RecordSink {
 
   struct Thread {
     std::uint32_t tid = 0;
-    std::string name;  ///< Empty where unknown.
+    std::string name;  ///< Empty if unknown.
   };
   struct Module {
     Address start, end;  ///< Mapped addresses.
@@ -27,17 +26,17 @@ class Directory : public trace::RecordSink {
     bool operator==(const Module&) const = default;
   };
 
-  /// Reads on to the end of the trace; starts anew for another process's, whose first segment
-  /// has this number.
+  /// Continues reading to the end of the trace. Starts again for a trace of another process,
+  /// identified by the number of its first segment.
   void read(const MappedTrace& trace, std::uint32_t first_image);
 
   void on(const trace::Record& record, const trace::ThreadRecord& layout);
   void on(const trace::Record& record, const trace::ThreadNameRecord& layout);
   void on(const trace::Record& record, const trace::ModuleRecord& layout);
 
-  /// By the thread index of a record's header; nothing for one that is not known.
+  /// By the thread index of a record's header; empty if unknown.
   [[nodiscard]] Thread thread(std::uint32_t index) const;
-  /// In the order of their records; of two that overlap the later one counts.
+  /// In the order of their records; if two overlap, the later one counts.
   [[nodiscard]] const std::vector<Module>& modules() const { return modules_; }
 
  private:

@@ -19,7 +19,7 @@ Bytes value_of(const Question& question, const geiger_sample& sample) {
   return question.measure == GEIGER_VALUE ? sample.value : estimation::kWholeSize;
 }
 
-/// Everything that counts, with the E that holds for what was not seen.
+/// Sums of all samples that count, with the E for allocations without samples.
 estimation::NodeSums sums_of(const Profile& profile, const Question& question) {
   estimation::NodeSums sums;
   double largest_ratio = 1;

@@ -24,7 +24,7 @@ std::string contents_of(const char* path) {
   return text;
 }
 
-/// A hexadecimal number and the character behind it.
+/// Takes a hexadecimal number and the character after it.
 bool take_number(std::string_view& line, std::uint64_t& number) {
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number, 16);
   if (error != std::errc() || end == line.data() + line.size()) return false;

@@ -1,5 +1,5 @@
-// Where the code of modules is mapped, from /proc/self/maps. Readers of pprof profiles expect such
-// mappings: they match the file offset with the segments of the file.
+// Mappings of modules' code, from /proc/self/maps. Readers of pprof profiles expect them: they
+// match the file offset with the segments of the file.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ struct ExecutableMap {
   Bytes offset;  ///< In the file.
 };
 
-/// In the order of addresses; empty where they cannot be read.
+/// In the order of addresses; empty if they cannot be read.
 [[nodiscard]] std::vector<ExecutableMap> executable_maps();
 
 }  // namespace geiger::api

@@ -12,12 +12,12 @@
 namespace geiger::api {
 namespace {
 
-/// No thread locks it twice: `tls.is_at_gate` says so before it would. The mutex itself could
-/// not, for its owner is unknown between the instant it is taken and the one it is noted.
-/// Unlocking it in a child that was forked under it is an error, and does nothing.
+/// No thread locks it twice: `tls.is_at_gate` prevents that. The mutex itself could not, because
+/// its owner is unknown between taking it and storing the owner. Unlocking it in a child that was
+/// forked while it was held is an error without effect.
 constinit pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 
-/// Whether the fork handler below took it: not if a signal handler forked under it.
+/// Whether the fork handler below took it: not if a signal handler forked while it was held.
 constinit bool is_held_for_fork = false;
 
 void prepare_fork() { is_held_for_fork = !tls.is_at_gate && pthread_mutex_lock(&mutex) == 0; }
@@ -27,7 +27,7 @@ void go_on_in_parent() {
 }
 
 void go_on_in_child() {
-  // Not unlocked: its owner was a thread of another number.
+  // Not unlocked: its owner has another thread id.
   mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
   tls.is_at_gate = false;
   restart_heaps_in_child();
@@ -35,7 +35,7 @@ void go_on_in_child() {
   restart_session_in_child();
 }
 
-/// At the first use, so that a program that never uses the API has nothing of it.
+/// At the first use, so that programs that never use the API have no such handlers.
 void watch_forks() {
   static const int watched = pthread_atfork(prepare_fork, go_on_in_parent, go_on_in_child);
   (void)watched;
@@ -47,7 +47,8 @@ Gate::Gate() {
   if (tls.listener != nullptr) return;
   status_ = GEIGER_BUSY;
   if (tls.is_at_gate) return;
-  // A handler of this thread sees the flag before the lock, and after it.
+  // Set before the lock is taken and cleared after it is released, so that handlers of this thread
+  // see it.
   tls.is_at_gate = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   status_ = pthread_mutex_lock(&mutex) == 0 ? GEIGER_OK : GEIGER_BUSY;

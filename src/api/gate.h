@@ -1,11 +1,10 @@
-// The API's only lock, for everything that is not done per sample: tokens, profiles, settings,
+// The API's only lock, for everything except per-sample work: tokens, profiles, settings,
 // definitions.
 //
-// It is refused, never waited for, where waiting could not end: in a listener, which
-// may have been called by an allocation under the lock, and in a signal handler that
-// interrupted its own thread under it.
+// It is refused, not waited for, where waiting could deadlock: in a listener, which an allocation
+// under the lock may have called, and in a signal handler that interrupted its own thread under it.
 //
-// Fork: held over it by the thread that forks, so the child finds everything whole.
+// Fork: the forking thread holds it, so the child finds everything consistent.
 #pragma once
 
 #include <cxxabi.h>
@@ -23,18 +22,18 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  /// GEIGER_OK, or why it was refused: GEIGER_IN_LISTENER, GEIGER_BUSY.
+  /// GEIGER_OK, or the reason of the refusal: GEIGER_IN_LISTENER, GEIGER_BUSY.
   [[nodiscard]] geiger_status status() const { return status_; }
 
  private:
   geiger_status status_ = GEIGER_IN_LISTENER;
 };
 
-/// Whether what is being caught is no exception but a thread's end (pthread_cancel,
-/// pthread_exit), which must not be stopped: it has no type.
+/// Whether the current "exception" is a thread's end (pthread_cancel, pthread_exit), which must not
+/// be stopped. It has no type.
 inline bool ends_thread() { return abi::__cxa_current_exception_type() == nullptr; }
 
-/// Runs `call` so that no exception leaves it but a thread's end.
+/// Runs `call` and converts exceptions to status codes, except a thread's end.
 template <typename Call>
 geiger_status guarded(const Call& call) {
   try {
@@ -47,7 +46,7 @@ geiger_status guarded(const Call& call) {
   }
 }
 
-/// As guarded(), under the lock.
+/// Like guarded(), under the lock.
 template <typename Call>
 geiger_status guarded_by_gate(const Call& call) {
   return guarded([&] {

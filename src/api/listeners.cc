@@ -19,7 +19,7 @@ enum State : std::uint32_t { kFree, kTaken, kActive, kFailed, kEnding };
 
 struct Place {
   std::atomic<std::uint32_t> state;
-  std::atomic<std::uint32_t> calls;  ///< Under way, or about to look at `state`.
+  std::atomic<std::uint32_t> calls;  ///< Running, or about to look at `state`.
   std::uint64_t id;
   geiger_on_sample sampled;
   geiger_on_free freed;
@@ -30,7 +30,8 @@ constinit Place places[GEIGER_MAX_LISTENERS]{};
 constinit std::atomic<std::uint32_t> failures{0};
 constinit std::atomic<std::uint32_t> present{0};
 
-/// What the last failed listener threw; written by one thread at a time, read torn at worst.
+/// Text of the exception of the last failed listener; written by one thread at a time, at worst
+/// read half-written.
 constinit std::atomic<char> error_text[sizeof(geiger_recorder::listener_error)]{};
 
 void keep_error(const char* text) {
@@ -47,7 +48,7 @@ void fail(Place& place, const char* error) {
   failures.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// Marks the call and the thread, also if the call ends by an exception.
+/// Marks the call and the thread, until the end of the call, even by an exception.
 class Call {
  public:
   explicit Call(Place& place) : place_(place) {
@@ -91,7 +92,7 @@ void tell(Function Place::*function, const geiger_sample& sample) {
   }
 }
 
-/// Whom the capture told before.
+/// The capture's previous listener.
 constinit const capture::Listener* next_listener = nullptr;
 
 void told_sampled(void*, const capture::TraceView& view, trace::Ref sample,
@@ -113,7 +114,7 @@ void told_freed(void*, const capture::TraceView& view, trace::Ref sample,
   drawn.is_freed = true;
   drawn.until = record.time;
   drawn.free_stack = record.stack;
-  // The number of another thread that allocated it is not at hand here.
+  // If another thread allocated it, its id is not available here.
   const bool is_own =
       trace.header_of(sample).thread == trace::RecordHeader::unpack(record.header).thread;
   tell(&Place::freed, sample_of(trace, drawn, is_own ? own_tid() : 0, own_tid()));
@@ -127,7 +128,7 @@ bool is_wanted(void*) {
 
 constinit const capture::Listener kListener{told_sampled, told_freed, nullptr, is_wanted};
 
-/// Once and for ever: a thread may be about to call it.
+/// Once, and never undone: a thread may be about to call it.
 void connect() {
   static const bool is_connected = [] {
     next_listener = connection()->listener->load(std::memory_order_acquire);
@@ -173,7 +174,7 @@ Place* place_of(geiger_listener handle) {
   return nullptr;
 }
 
-/// Takes the listener out of use; its place becomes free with the last call's end.
+/// Takes the listener out of use; its place becomes free when the last call ends.
 geiger_status end(geiger_listener handle, Place*& ending) {
   ending = place_of(handle);
   if (ending == nullptr) return status_of_unknown(handle.id);
@@ -232,8 +233,8 @@ geiger_status geiger_add_listener(geiger_on_sample sampled, geiger_on_free freed
 geiger_status geiger_remove_listener(geiger_listener listener) {
   Place* ending = nullptr;
   const geiger_status status = guarded_by_gate([&] { return end(listener, ending); });
-  // Outside of the gate: a listener that is waited for may itself wait for the thread that holds
-  // the gate.
+  // Outside of the gate: the listener waited for may itself wait for the thread that holds the
+  // gate.
   if (status == GEIGER_OK) wait_for_calls(*ending);
   return status;
 }

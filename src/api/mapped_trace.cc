@@ -34,7 +34,7 @@ geiger_status HeldTrace::hold_current() {
   if (status.header == nullptr) return recording;
   if ((status.header->mode & trace::kModeAggregated) != 0) return GEIGER_NOT_RECORDING;
   geiger_status held = hold(status.image);
-  // On its way into the next one: of those that are older than the present one it is the newest.
+  // The recording moved to the next trace meanwhile: try the new current one.
   while (held == GEIGER_OVERWRITTEN) {
     status = connection()->status();
     held = hold(status.image);

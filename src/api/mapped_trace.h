@@ -1,7 +1,7 @@
-// The trace of this process, read by itself while threads write it.
+// The trace of this process, read while threads write it.
 //
-// Writers may be in the middle of a record: those are waited for, a little, so that a profile
-// of [begin, end) has all that was reserved in it.
+// Writers may be in the middle of a record. Readers wait briefly for them, so that a profile of
+// [begin, end) contains all records reserved in it.
 #pragma once
 
 #include <compare>
@@ -16,10 +16,10 @@
 
 namespace geiger::api {
 
-/// A view of one trace as it is mapped now.
+/// A view of one mapped trace.
 struct MappedTrace {
   const char* base = nullptr;
-  Bytes end = 0;  ///< Of what has been reserved, as of the question.
+  Bytes end = 0;  ///< End of the reserved records, at the time of the view.
   const trace::FileHeader* header = nullptr;
   std::uint32_t image = 0;  ///< Number of its segment.
 
@@ -27,7 +27,7 @@ struct MappedTrace {
   [[nodiscard]] const Layout& at(trace::Ref ref) const {
     return *reinterpret_cast<const Layout*>(base + Bytes{ref} * 8);
   }
-  /// Of a sample that lived when this trace began, too. Its header is header_of().
+  /// The sample in a SampleRecord or CarriedRecord. For its header use header_of().
   [[nodiscard]] const trace::SampleRecord& sample(trace::Ref ref) const {
     const bool is_carried = header_of(ref).type == trace::RecordType::kCarried;
     return is_carried ? at<trace::CarriedRecord>(ref).sample : at<trace::SampleRecord>(ref);
@@ -43,11 +43,11 @@ struct MappedTrace {
   [[nodiscard]] bool is_pure() const { return (header->mode & trace::kModePure) != 0; }
 };
 
-/// A trace as the capture shows it.
+/// A view of the capture's trace.
 [[nodiscard]] MappedTrace mapped_trace(const capture::TraceView& view);
 
-/// Keeps a trace of this process where it is for as long as it lives: the recording goes on in
-/// the next one meanwhile, and would use its place in the end.
+/// Keeps a trace of this process mapped during its lifetime. Otherwise the recording, which
+/// continues in the next trace, would eventually reuse its place.
 class HeldTrace {
  public:
   HeldTrace() = default;
@@ -55,11 +55,11 @@ class HeldTrace {
   HeldTrace& operator=(const HeldTrace&) = delete;
   ~HeldTrace();
 
-  /// The one that is written. GEIGER_OK also for one that has stopped: what is in it can be
-  /// read. Not for one that counts samples and keeps none.
+  /// Holds the trace being written. GEIGER_OK also for a stopped one, which can still be read, but
+  /// not for an aggregated one, which has no samples.
   [[nodiscard]] geiger_status hold_current();
-  /// The one of this number. GEIGER_OVERWRITTEN: it is gone; GEIGER_OTHER_PROCESS: it was the
-  /// parent's.
+  /// Holds the trace of this number. GEIGER_OVERWRITTEN: it is gone; GEIGER_OTHER_PROCESS: it was
+  /// the parent's.
   [[nodiscard]] geiger_status hold(std::uint32_t number);
 
   /// Number of the first segment of its process.
@@ -72,7 +72,7 @@ class HeldTrace {
   std::uint32_t first_image_ = 0;
 };
 
-/// A place in the one stream of samples, which goes from trace to trace.
+/// A position in the stream of samples, which continues from trace to trace.
 struct Position {
   std::uint32_t image = 0;
   Bytes at = 0;
@@ -80,21 +80,21 @@ struct Position {
   auto operator<=>(const Position&) const = default;
 };
 
-/// Where the stream ends now.
+/// Gets the current end of the stream.
 [[nodiscard]] geiger_status position_now(Position& position);
 
-/// How long to wait for writers in all, before their records count as unfinished: one
-/// may have been killed, or jumped out of its handler.
+/// The total time to wait for writers before their records count as unfinished: a writer may have
+/// been killed, or jumped out of its handler.
 class Patience {
  public:
-  /// Waits a moment. False: enough.
+  /// Waits .1 ms. False: waited long enough.
   [[nodiscard]] bool wait();
 
  private:
   int moments_ = 100;
 };
 
-/// What trace::RecordWalk reads from: the mapped bytes below `end`.
+/// The source for trace::RecordWalk: the mapped bytes below `end`.
 struct MappedWindow {
   const char* base;
   Bytes end;
@@ -105,8 +105,7 @@ struct MappedWindow {
   [[nodiscard]] bool is_zero(std::uint64_t offset, std::uint64_t bytes) const;
 };
 
-/// Hands every committed record in [begin, end) to a sink; returns the number of those that
-/// are not.
+/// Passes every committed record in [begin, end) to a sink; returns the number of uncommitted ones.
 template <class Sink>
 std::uint64_t walk(const MappedTrace& trace, Bytes begin, Bytes end, Sink& sink) {
   trace::ImageExtent extent;

@@ -7,7 +7,7 @@
 namespace geiger::api {
 namespace {
 
-/// A snapshot for the length of a call.
+/// A snapshot that is freed at the end of the call.
 class Snapshot {
  public:
   Snapshot() : status_(geiger_take_snapshot(GEIGER_LIVE, &profile_)) {}
@@ -42,7 +42,7 @@ geiger_status metrics_of(double level, openmetrics::Process& metrics) {
     metrics.allocated = bytes;
   }
   const Snapshot live;
-  if (live.status() == GEIGER_NOT_RECORDING) return GEIGER_OK;  // What lives is not known then.
+  if (live.status() == GEIGER_NOT_RECORDING) return GEIGER_OK;  // Live objects are unknown.
   if (live.status() != GEIGER_OK) return live.status();
   metrics.live_bytes = live.total(GEIGER_BYTES, level);
   metrics.live_objects = live.total(GEIGER_OBJECTS, level);

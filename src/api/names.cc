@@ -3,9 +3,9 @@
 //   thread: label in force ---- entered within it? ---> cached id    a comparison, a store
 //                                        \--- first time: define, remember
 //
-// A scope has the depth at which it was entered. Leaving one that is not the innermost
-// leaves those inside it as well, so that a forgotten leave costs nothing later; leaving
-// one deeper than the thread is now changes nothing.
+// A scope has the depth at which it was entered. Leaving a scope that is not the innermost also
+// leaves those inside it, so that a forgotten leave has no later effect; leaving one deeper than
+// the thread's depth changes nothing.
 #include <atomic>
 #include <cstring>
 
@@ -20,7 +20,7 @@ using trace::NameKind;
 
 std::atomic_ref<std::uint64_t> known_of(std::uint64_t& known) { return std::atomic_ref(known); }
 
-/// Empty (0) and too long (above the limit) are distinguished by the size.
+/// 0 if empty, above the limit if too long.
 std::size_t size_of(const char* text) {
   return text == nullptr ? 0 : strnlen(text, GEIGER_MAX_TEXT + 1);
 }

@@ -12,7 +12,7 @@ namespace {
 
 using estimation::kLocatingShare;
 
-/// Apart from the stream that thins.
+/// Different from the stream of thinning.
 constexpr std::uint64_t kPartsStream = 0x68616c766573;
 
 bool is_sure(const Drawn& drawn) { return drawn.is_certain || std::isinf(drawn.lambda); }
@@ -25,14 +25,14 @@ estimation::Parts parts_of(const MappedTrace& trace, const Drawn& drawn) {
                               random);
 }
 
-/// By a share of the rate.
+/// Weighted bytes at a share of the rate.
 double weighted_bytes(const trace::SampleRecord& record, const Drawn& drawn, double share) {
   const auto size = static_cast<double>(record.requested());
   if (is_sure(drawn)) return size;
   return size / estimation::inclusion_probability(record.requested(), drawn.lambda * share);
 }
 
-/// Of the part that estimates.
+/// Interval of the part that estimates.
 std::uint64_t interval_of_part(std::uint64_t interval) {
   return static_cast<std::uint64_t>(
       std::llround(static_cast<double>(interval) / (1 - kLocatingShare)));
@@ -76,7 +76,7 @@ bool is_live_at(const Profile& profile, const Drawn& drawn, Nanoseconds instant)
   return is_there && (!drawn.is_freed || drawn.until > instant);
 }
 
-/// Leaves what is live at an instant: of the part that estimates, or of all.
+/// Keeps the samples live at an instant: of the part that estimates, or of all.
 void keep_live_at(Profile& profile, Nanoseconds instant, bool is_split) {
   std::erase_if(profile.samples, [&](const Drawn& drawn) {
     const bool is_there = !is_split || parts_of(profile.trace, drawn).in_second;
@@ -113,7 +113,7 @@ void read_peak(Profile& profile) {
                 [&](const Drawn& drawn) { return profile.trace.sample(drawn.ref).heap() != 0; });
   const Nanoseconds instant = locate(events_of(profile), profile.to);
   const Nanoseconds now = profile.to;
-  // Never below what all samples show in the end.
+  // Never below the estimate of all samples at the end.
   const bool is_now = live_bytes_at(profile, now, false) > live_bytes_at(profile, instant, true);
   const bool is_split = !is_now && !std::ranges::all_of(profile.samples, is_sure);
   keep_live_at(profile, is_now ? now : instant, is_split);

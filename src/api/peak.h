@@ -7,7 +7,7 @@
 namespace geiger::api {
 
 /// Fills in samples, from and to of a GEIGER_PEAK profile of the process's own heap, from
-/// its positions. Rates are those of the rest, except where everything was drawn.
+/// its positions. Rates are those of the rest, unless all samples are certain.
 void read_peak(Profile& profile);
 
 }  // namespace geiger::api

@@ -1,5 +1,5 @@
-// pprof's profile.proto as it comes from a running program: addresses, no names, not compressed.
-// Viewers find the names by the build ids of the mappings.
+// Writes pprof's profile.proto from a running program: addresses, no names, not compressed. Viewers
+// find the names by the build ids of the mappings.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -53,7 +53,7 @@ class PprofSnapshot {
     }
   }
 
-  /// What samples refer to. False: the caller's function refused some of it.
+  /// Writes mappings and locations. False: the caller's function reported an error.
   bool finish() {
     for (const Directory::Module* module : mappings_) write_mapping(*module);
     for (const Address address : locations_) write_location(address);
@@ -66,7 +66,7 @@ class PprofSnapshot {
     if (!has_failed_) has_failed_ = write_(context_, bytes.data(), bytes.size()) != 0;
   }
 
-  /// The program comes first: readers take the first mapping for it.
+  /// The program comes first: readers assume that the first mapping is the program.
   void number_mappings() {
     const std::string_view program = profile_.trace.header->executable;
     for (const bool is_program : {true, false}) {
@@ -90,8 +90,7 @@ class PprofSnapshot {
     return at->second;
   }
 
-  /// Of lifetimes: the row of the allocating stack and, where it is known, that of the freeing
-  /// stack.
+  /// For lifetimes: the row of the allocating stack and, if known, that of the freeing stack.
   void write_pair(const PprofRow& row, std::uint64_t pair, std::vector<std::int64_t>& values) {
     const pprof::RowEnd end{pair, std::uint64_t{1} << row.end.log2_age, row.end.is_freed};
     const std::int64_t objects = values[0];
@@ -141,7 +140,7 @@ class PprofSnapshot {
     return trace::text_of(profile_.trace.record(name));
   }
 
-  /// Where the module's code is; all of the module if it has gone since.
+  /// The mapping of the module's code; the whole module if it was unloaded since.
   ExecutableMap code_of(const Directory::Module& module) const {
     for (const ExecutableMap& map : maps_) {
       if (map.start >= module.start && map.end <= (module.end + 4095) / 4096 * 4096) return map;
@@ -155,7 +154,7 @@ class PprofSnapshot {
     writer_.write(pprof::Mapping{code.start, code.end, code.offset, module.path, build_id});
   }
 
-  /// Traces hold return addresses; pprof wants the calling instruction.
+  /// Traces contain return addresses; pprof expects the calling instruction.
   void write_location(Address address) {
     const Address call = address - 1;
     writer_.write(pprof::Location{location_ids_[address], mapping_of(call), call, {}});

@@ -25,7 +25,7 @@ PprofRow row_of(const Profile& profile, const Drawn& drawn) {
       record.requested(), drawn.interval, end_of(profile, drawn)};
 }
 
-/// What a row adds to: objects and measured bytes have sums of their own.
+/// The sums of a row: separate ones for objects and measured bytes.
 struct Sums {
   estimation::NodeSums objects, bytes;
 };

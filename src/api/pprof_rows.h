@@ -12,10 +12,10 @@
 
 namespace geiger::api {
 
-/// How the objects of a row ended. All 0 but in profiles of lifetimes.
+/// How the objects of a row ended. All 0 except in profiles of lifetimes.
 struct PprofEnd {
-  trace::Ref stack;        ///< That freed them; 0 = alive, or not recorded.
-  std::uint32_t thread;    ///< That freed them.
+  trace::Ref stack;        ///< Stack of the free; 0 = alive, or not recorded.
+  std::uint32_t thread;    ///< Thread of the free.
   std::uint32_t log2_age;  ///< Of their lifetime in nanoseconds, rounded down.
   bool is_freed;
   // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
@@ -26,7 +26,7 @@ struct PprofRow {
   trace::Ref stack, label, type;
   std::uint32_t thread;
   Bytes requested;
-  Bytes interval;  ///< That the row's samples are drawn with, or as if with.
+  Bytes interval;  ///< Of the row's samples, or equivalent to it.
   PprofEnd end;
   // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
   auto operator<=>(const PprofRow&) const = default;
@@ -37,7 +37,7 @@ struct PprofTable {
   std::array<std::vector<std::int64_t>, pprof::kSampleTypes.size()> columns;
 };
 
-/// The samples of one heap. The space columns hold what the profile measures.
+/// The rows of one heap's samples. The space columns contain the measure of the profile.
 [[nodiscard]] PprofTable pprof_table(const Profile& profile, geiger_heap heap);
 
 }  // namespace geiger::api

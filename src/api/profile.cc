@@ -13,16 +13,16 @@
 namespace geiger::api {
 namespace {
 
-/// Apart from the stream that splits samples into halves.
+/// Different from the stream that splits samples into parts.
 constexpr std::uint64_t kThinningStream = 0x7468696e6e696e67;
 
-/// In [0, 1), from the sample's place: no coin, so that it falls alike each time.
+/// In [0, 1), a hash of the sample's reference, so that the result is always the same.
 double uniform_of(const MappedTrace& trace, trace::Ref sample) {
   const std::uint64_t hash = sampling::thread_seed(trace.header->seed ^ kThinningStream, sample);
   return static_cast<double>(hash >> 11) * 0x1p-53;
 }
 
-/// The probability to keep a sample with, so that it is as if drawn with `lambda`.
+/// The probability to keep a sample, so that the kept ones are as if drawn with `lambda`.
 double keep_probability(const trace::SampleRecord& record, const Drawn& drawn, double lambda) {
   const Bytes size = record.requested();
   return drawn.is_certain ? estimation::inclusion_probability(size, lambda)

@@ -1,8 +1,8 @@
-// A profile: samples of the one stream that this process records, chosen by position.
+// A profile: a range of the stream of samples that this process records.
 //
-// A token that has stopped keeps its positions only; its samples are read when they are first asked
-// for, if their traces are still there. What was read is copied (record_store.h), and no longer
-// needs its trace. Snapshots are read at once.
+// A stopped token keeps only its positions; its samples are read at the first access, if their
+// traces still exist. Samples that were read are copied (record_store.h) and no longer need their
+// trace. Snapshots are read at once.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace geiger::api {
 
-/// A sample as the profile has it: thinned, perhaps freed.
+/// A sample of the profile: thinned, perhaps freed.
 struct Drawn {
   trace::Ref ref;
   bool is_certain;
   bool is_freed;
-  std::uint64_t interval;  ///< It counts as drawn with this one.
+  std::uint64_t interval;  ///< The sample counts as drawn with this one.
   double lambda;
   Nanoseconds until;  ///< Its end, or that of the profile.
   Bytes value;
@@ -32,18 +32,18 @@ struct Drawn {
 struct Profile {
   geiger_profile_kind kind = GEIGER_ALLOCATIONS;
   Position started, stopped;   ///< Of tokens.
-  MappedTrace trace;           ///< That samples refer to: once it is read, that of `records`.
-  Bytes begin = 0, end = 0;    ///< The part of it that is read.
+  MappedTrace trace;           ///< Samples refer to it; after reading, the view of `records`.
+  Bytes begin = 0, end = 0;    ///< The part of `trace` to read.
   std::uint64_t interval = 0;  ///< To thin to; 0: no thinning.
   Nanoseconds from = 0, to = 0;
-  bool counts_carried = false;  ///< What lived when the trace began is part of it too.
+  bool counts_carried = false;  ///< Samples live at the start of the trace are included.
   bool is_read = false;
 
   std::vector<Drawn> samples;
-  std::vector<Directory::Thread> threads;  ///< By index, of those in samples.
+  std::vector<Directory::Thread> threads;  ///< By index; only those in samples.
   std::vector<Directory::Module> modules;
-  std::uint64_t largest_interval = 0;  ///< Nothing in it was drawn with a larger one.
-  double rate_factor = 1;  ///< On the rates that drew the samples: where a part of them chose.
+  std::uint64_t largest_interval = 0;  ///< No sample was drawn with a larger one.
+  double rate_factor = 1;  ///< Applied to the samples' rates if a part of them chose the instant.
   std::uint64_t unfinished = 0;
   RecordStore records;
 
@@ -53,29 +53,29 @@ struct Profile {
   [[nodiscard]] bool is_snapshot() const { return kind >= GEIGER_LIVE; }
 };
 
-/// Whether a sample is in the stream thinned to a mean interval, and as what. The answer
-/// is always the same, and what is in a coarser stream is in every finer one.
+/// Whether a sample is in the stream thinned to a mean interval; sets `drawn`. Deterministic, and a
+/// sample of a coarser stream is in every finer one.
 [[nodiscard]] bool thinned(const MappedTrace& trace, trace::Ref sample, std::uint64_t interval,
                            Drawn& drawn);
 
 /// Reads the samples between two positions of its trace.
 void read_window(Profile& profile);
-/// Reads the samples of a token, which may be in several traces, from `started` to `stopped`;
-/// copies what it reads. GEIGER_OVERWRITTEN: some of it is gone.
+/// Reads and copies the samples of a token from `started` to `stopped`, which may be in several
+/// traces. GEIGER_OVERWRITTEN: some are gone.
 [[nodiscard]] geiger_status read_token(Profile& profile, Directory& directory);
 
-/// Copies the samples of its trace; refers to the copies from here on.
+/// Copies the samples of its trace, and refers to the copies from then on.
 void keep_records(Profile& profile);
 
-/// Keeps of the directory what the profile's samples refer to.
+/// Copies the directory's threads and modules that the profile's samples refer to.
 void keep_references(Profile& profile, const Directory& directory);
 
-/// A sample of the trace as users see it: `until` = 0 for one without a lifetime. `tid`,
+/// A sample of the trace in the form for users: `until` = 0 for one without a lifetime. `tid`,
 /// `free_tid`: of the threads that allocated and freed it, 0: not known.
 [[nodiscard]] geiger_sample sample_of(const MappedTrace& trace, const Drawn& drawn,
                                       std::uint32_t tid, std::uint32_t free_tid);
 
-/// Ends a sample as a record of the trace says; its stack is one of that trace.
+/// Ends a sample with a free of the trace; the stack's reference is into that trace.
 void end_by(Drawn& drawn, const trace::Record& record, const trace::FreeRecord& free);
 
 /// The sample as recorded: with its own rate, and not freed.

@@ -7,7 +7,7 @@
 namespace geiger::api {
 namespace {
 
-/// The samples of a token that has stopped are read when they are first asked for.
+/// Reads the samples of a stopped token at the first access.
 geiger_status read(Session& now, Profile& profile) {
   if (profile.is_read) return GEIGER_OK;
   const geiger_status status = read_token(profile, now.directory);
@@ -49,7 +49,7 @@ geiger_status find_profile(geiger_profile handle, std::shared_ptr<Profile>& foun
 using namespace geiger::api;  // NOLINT: the C names below live outside.
 
 geiger_status geiger_free_profile(geiger_profile profile) {
-  std::shared_ptr<Profile> freed;  // Outlives the lock: giving it back may take long.
+  std::shared_ptr<Profile> freed;  // Destroyed after the lock is released, as that may take long.
   return guarded_by_gate([&] {
     Session& now = session();
     const auto at = now.profiles.find(profile.id);

@@ -8,11 +8,11 @@
 
 namespace geiger::api {
 
-/// The id under which it can be asked for from now on.
+/// Adds a profile and returns its id.
 [[nodiscard]] std::uint64_t add_profile(Session& now, std::shared_ptr<Profile> profile);
 
-/// The profile of a handle with its samples read. It stays whole for its holder while another
-/// thread frees it.
+/// Finds the profile of a handle, with its samples read. It stays valid for the caller even if
+/// another thread frees it.
 [[nodiscard]] geiger_status find_profile(geiger_profile handle, std::shared_ptr<Profile>& found);
 
 }  // namespace geiger::api

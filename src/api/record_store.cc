@@ -43,7 +43,7 @@ trace::Ref RecordStore::append(const std::uint64_t* words, std::size_t count) {
   return ref;
 }
 
-/// Its header contains the origin of the record: its writer and the processor.
+/// Clears the origin of the record in its header, thread and processor, before comparing.
 trace::Ref RecordStore::unique(std::vector<std::uint64_t> record) {
   trace::RecordHeader header = trace::RecordHeader::unpack(record[0]);
   header.cpu = 0;
@@ -59,7 +59,7 @@ trace::Ref RecordStore::unique(std::vector<std::uint64_t> record) {
   return ref;
 }
 
-/// A stack or an epoch.
+/// Copies a stack or an epoch.
 trace::Ref RecordStore::copied(trace::Ref ref) {
   if (ref == 0) return 0;
   const auto [at, is_new] = known_.try_emplace(ref, 0);
@@ -67,7 +67,7 @@ trace::Ref RecordStore::copied(trace::Ref ref) {
   return at->second;
 }
 
-/// Labels lie within others, which may be as many as GEIGER_MAX_NESTING.
+/// Copies a name, and for a label those around it, up to GEIGER_MAX_NESTING.
 trace::Ref RecordStore::copied_name(trace::Ref ref) {
   if (ref == 0) return 0;
   if (const auto at = known_.find(ref); at != known_.end()) return at->second;

@@ -1,5 +1,5 @@
-// Copies of samples and of what they refer to, so that a profile outlives the traces that it was
-// read from. Equal records are stored once. Laid out as a trace, references included.
+// Copies of samples and the records they refer to, so that a profile outlives the traces it was
+// read from. Equal records are stored once. Has the layout of a trace, including references.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace geiger::api {
 
 class RecordStore {
  public:
-  /// What is added from here on is in this trace, which must stay for as long.
+  /// Sets the trace of the following additions, which must stay valid until then.
   void read_from(const MappedTrace& trace);
 
-  /// Copies a sample; the reference of the copy. Moves what was copied before.
+  /// Copies a sample and returns the reference of the copy. Invalidates views.
   [[nodiscard]] trace::Ref add(trace::Ref sample);
 
-  /// Copies a stack; the reference of the copy, 0 for no stack.
+  /// Copies a stack and returns the reference of the copy, 0 for no stack.
   [[nodiscard]] trace::Ref add_stack(trace::Ref stack) { return copied(stack); }
 
   /// All copies. Valid until the next addition.

@@ -61,7 +61,7 @@ bool Residency::load_from_pagemap() {
   return true;
 }
 
-/// Page by page: mincore fails for a stretch with a hole.
+/// Page by page, because mincore fails for a range with a hole.
 void Residency::load_by_mincore() {
   for (std::size_t i = 0; i < kStretch; ++i) {
     unsigned char state = 0;

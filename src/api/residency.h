@@ -9,19 +9,18 @@
 
 namespace geiger::api {
 
-/// Asks the kernel by stretches of pages, so that neighbours cost nothing more:
-/// /proc/self/pagemap, or mincore where that cannot be read. Ask in the order of
-/// addresses.
+/// Queries ranges of pages, so that neighbours need no further call: /proc/self/pagemap, or mincore
+/// if that cannot be read. Call look() in the order of addresses.
 class Residency {
  public:
   Residency();
 
   struct Found {
     Bytes resident = 0, swapped = 0;
-    Bytes untouched = 0;  ///< Never written, or given back: in no page at all.
+    Bytes untouched = 0;  ///< Never written, or given back: not in any page.
   };
-  /// Where the bytes of [address, address + bytes) are. Without the pagemap only what is
-  /// resident is known.
+  /// The states of the bytes [address, address + bytes). Without the pagemap only `resident` is
+  /// known.
   [[nodiscard]] Found look(Address address, Bytes bytes);
 
  private:

@@ -1,7 +1,8 @@
-// The state of the API in this process: tokens, profiles, whether and how finely to record.
+// The state of the API in this process: tokens, profiles, and whether and at which interval to
+// record.
 //
-// One session, made at the first use and never destroyed: calls may come before main and
-// after its end. Everything here is under the gate (gate.h).
+// One session, created at the first use and never destroyed: calls may come before main and after
+// its end. Protected by the gate (gate.h).
 #pragma once
 
 #include <cstdint>
@@ -15,15 +16,15 @@
 
 namespace geiger::api {
 
-/// A profile that runs.
+/// A running profile.
 struct Token {
   geiger_profile_kind kind = GEIGER_ALLOCATIONS;
   std::uint64_t interval = 0;          ///< To thin to.
-  std::uint64_t demand = 0;            ///< Smaller interval asked of the process, 0 = none.
-  std::uint64_t largest_interval = 0;  ///< That any thread drew with at its start.
+  std::uint64_t demand = 0;            ///< Smaller interval requested of the process, 0 = none.
+  std::uint64_t largest_interval = 0;  ///< In use by any thread at the start.
   Position begin;
   Nanoseconds from = 0;
-  bool is_parents = false;  ///< Of the process that this one was forked from.
+  bool is_parents = false;  ///< Of the parent process.
 };
 
 struct Session {
@@ -37,10 +38,10 @@ struct Session {
 
 [[nodiscard]] Session& session();
 
-/// The status of an id that is not in a map: gone, or never given out.
+/// The status for an id that is not in a map: gone, or never used.
 [[nodiscard]] geiger_status status_of_unknown(std::uint64_t id);
 
-/// The child has no tokens and asks for nothing that they asked for.
+/// In a fork's child: tokens stay the parent's, and their requested intervals no longer count.
 void restart_session_in_child();
 
 }  // namespace geiger::api

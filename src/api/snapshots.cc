@@ -1,4 +1,4 @@
-// Profiles of what is live: read from the capture's table while all threads go on.
+// Profiles of live objects, read from the capture's table while all threads keep running.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -14,8 +14,8 @@
 namespace geiger::api {
 namespace {
 
-/// A live sample: the trace of its record, which need not be the present one while what lives
-/// is carried on, and the record.
+/// A live sample: its record, and the record's trace, which may not be the current one while
+/// samples are being carried.
 struct Live {
   std::uint32_t image;
   trace::Ref ref;
@@ -23,7 +23,7 @@ struct Live {
   auto operator<=>(const Live&) const = default;
 };
 
-/// Collects what the table holds; an exception must not pass through the capture.
+/// Collects the table's samples; an exception must not pass through the capture.
 struct Collected {
   std::vector<Live> found;
   const MappedTrace& trace;
@@ -32,8 +32,8 @@ struct Collected {
 
 void collect(void* context, std::uint64_t, std::uint32_t image, trace::Ref sample) {
   auto& collected = *static_cast<Collected*>(context);
-  // A sample that was reserved behind the end came after the question, unless it was only carried
-  // there: a segment comes into use before what lives is carried into it.
+  // A sample reserved after the end came after the snapshot began, unless it was carried there: a
+  // segment comes into use before the live samples are carried into it.
   const MappedTrace& trace = collected.trace;
   const bool is_behind = image == trace.image && Bytes{sample} * 8 >= trace.end;
   const bool is_late = is_behind && trace.header_of(sample).type != trace::RecordType::kCarried;
@@ -45,7 +45,7 @@ void collect(void* context, std::uint64_t, std::uint32_t image, trace::Ref sampl
   }
 }
 
-/// Copies the samples that are in one trace. Of one that is gone they count as unfinished.
+/// Copies the samples of one trace. If the trace is gone, they count as unfinished.
 void read_live_of(Profile& profile, const HeldTrace& present, std::span<const Live> found) {
   HeldTrace other;
   const bool is_present = found.front().image == present->image;
@@ -68,7 +68,7 @@ void read_live(Profile& profile, const HeldTrace& present, std::size_t expected)
   collected.found.reserve(expected + expected / 8 + 64);
   connection()->for_each_live(collect, &collected);
   if (collected.is_out_of_memory) throw std::bad_alloc();
-  // In the order of the stream: for the same live heap always the same profile.
+  // In the order of the stream, so that the same live heap always gives the same profile.
   std::ranges::sort(collected.found);
   profile.samples.reserve(collected.found.size());
   profile.records.read_from(*present);
@@ -125,7 +125,7 @@ void read_kind(Profile& profile, const HeldTrace& present, std::size_t live_samp
 geiger_status take(geiger_profile_kind kind, geiger_profile& out) {
   capture::Status status{};
   const geiger_status recording = recorder(status);
-  // What was allocated since recording ended is unknown, so nothing can be said of now.
+  // Allocations since the end of recording are unknown, and so is the current heap.
   if (recording != GEIGER_OK) return recording;
   if (status.is_paused) return GEIGER_NOT_RECORDING;
   HeldTrace present;
@@ -138,7 +138,7 @@ geiger_status take(geiger_profile_kind kind, geiger_profile& out) {
   read_kind(*profile, present, status.live_samples);
   now.directory.read(*present, present.first_image());
   keep_references(*profile, now.directory);
-  // What lives may be as old as the recording. Of the peak a part of the samples estimates.
+  // Live objects may be as old as the recording. For a peak, only a part of the samples estimates.
   const auto largest = static_cast<double>(now.demand.largest_interval(status.largest_interval));
   profile->largest_interval = static_cast<std::uint64_t>(std::ceil(largest / profile->rate_factor));
   profile->is_read = true;

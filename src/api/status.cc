@@ -9,7 +9,7 @@
 namespace geiger::api {
 namespace {
 
-/// Whether an allocation moves the capture's counter: malloc leads to it.
+/// Whether an allocation changes the capture's counter: then malloc is interposed.
 bool is_interposed(const capture::Interface& capture) {
   static const bool answer = [&capture] {
     const volatile std::uint64_t* counter = capture.countdown();
@@ -44,7 +44,7 @@ void describe(const capture::Status& status, geiger_recorder& out) {
   out.dropped = drops_of(*status.header);
 }
 
-/// A listener may ask too: then what is under the gate is left out.
+/// A listener may call this too; then fields protected by the gate are omitted.
 void describe_session(geiger_recorder& out) {
   const Gate gate;
   if (gate.status() != GEIGER_OK) return;
@@ -159,7 +159,7 @@ geiger_status geiger_record_free_stacks(int is_wanted) {
     const geiger_status recording = recorder(status);
     if (recording != GEIGER_OK) return recording;
     const bool is_recorded = (status.header->mode & geiger::trace::kModeFreeStacks) != 0;
-    // What a file holds was decided when it was begun, and stands in its header.
+    // For a file this was decided at its start, and is in its header.
     if (!status.is_in_memory)
       return (is_wanted != 0) == is_recorded ? GEIGER_OK : GEIGER_BAD_ARGUMENT;
     connection()->record_free_stacks(is_wanted != 0);

@@ -1,7 +1,7 @@
-// The samples of a token, which may be in one trace after another.
+// The samples of a token, which may be in several consecutive traces.
 //
-// A sample that lives on when its trace ends is carried into the next one, where its free
-// refers to that record. One that is neither freed there nor carried has ended in between.
+// A sample that is live when its trace ends is carried into the next one, where its free refers to
+// the carried record. A sample that is neither freed nor carried ended in between.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -12,10 +12,10 @@
 namespace geiger::api {
 namespace {
 
-/// Samples of a profile by what the present trace calls them.
+/// Index of a profile's samples by their reference in the current trace.
 using Living = std::unordered_map<trace::Ref, std::size_t>;
 
-/// What a trace carries on from the one before it.
+/// The samples that a trace carries over from the previous one.
 struct Checkpoint : trace::RecordSink {
   using RecordSink::on;
 
@@ -28,10 +28,10 @@ struct Checkpoint : trace::RecordSink {
 
   trace::Survivors<std::size_t> before;
   Living carried;
-  std::optional<Nanoseconds> whole_at;  ///< Everything that lived is among them.
+  std::optional<Nanoseconds> whole_at;  ///< All live samples were carried by then.
 };
 
-/// Frees of carried samples. Copies the stacks that freed them.
+/// Frees of carried samples. Copies the stacks of the frees.
 struct Frees : trace::RecordSink {
   using RecordSink::on;
 
@@ -50,13 +50,14 @@ struct Frees : trace::RecordSink {
   Living& living;
 };
 
-/// Not seen by whom.
+/// Ends a sample whose free has no record.
 void end_at(Drawn& drawn, Nanoseconds time) {
   drawn.is_freed = true;
   drawn.until = time;
 }
 
-/// What lived when the trace before this one ended: its frees in this one, up to `end`.
+/// Applies this trace's frees, up to `end`, to the samples live at the end of the previous one.
+/// Returns those still live.
 Living follow(Profile& profile, const MappedTrace& trace, Bytes end, const Living& before) {
   profile.records.read_from(trace);
   Checkpoint checkpoint;
@@ -85,7 +86,7 @@ Profile part_of(const Profile& whole, const MappedTrace& trace) {
   return part;
 }
 
-/// Adds a part, and its samples that live on to `living`.
+/// Adds a part, and its samples that are still live to `living`.
 void add(Profile& whole, Profile& part, Living& living) {
   whole.unfinished += part.unfinished;
   whole.largest_interval = std::max(whole.largest_interval, part.largest_interval);

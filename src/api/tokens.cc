@@ -1,8 +1,8 @@
 // Profiles that run from a start to a stop.
 //
-//   token = [begin, end) in the one stream of samples: starting and stopping read a
-//   position and, where the interval changes, write one epoch; nothing else depends on
-//   how many tokens run, or on how much they see.
+//   token = [begin, end) in the stream of samples: starting and stopping read a
+//   position and, if the interval changes, write one epoch; the cost does not depend on
+//   the number of running tokens or of their samples.
 #include <algorithm>
 
 #include "api/connection.h"
@@ -30,7 +30,7 @@ geiger_status ask_for_interval(Session& now, Token& token) {
 }
 
 void release(Session& now, const Token& token) {
-  if (token.is_parents) return;  // Here it asks for nothing.
+  if (token.is_parents) return;  // It has no requests here.
   if (token.demand != 0) now.demand.want_no_more(token.demand);
   now.demand.remove_user();
 }
@@ -71,10 +71,10 @@ std::shared_ptr<Profile> profile_of(const Token& token, const Position& end) {
   return profile;
 }
 
-/// GEIGER_OK where the token's samples are those of this process.
+/// GEIGER_OK if the token's samples are those of this process.
 geiger_status end_of(const Token& token, Position& end) {
   capture::Status status{};
-  static_cast<void>(recorder(status));  // What has been recorded can be read for ever.
+  static_cast<void>(recorder(status));  // Recorded samples can always be read.
   const bool is_own = status.header != nullptr && token.begin.image >= status.first_image;
   return is_own ? position_now(end) : GEIGER_OTHER_PROCESS;
 }

@@ -12,9 +12,9 @@
 namespace geiger::estimation {
 namespace {
 
-// The inverse beta function loses its digits above; there the law of this many
-// sampled bytes is as good as constant beside one with a small shape, and the
-// logarithm of a ratio of two with large shapes is normal.
+// The inverse beta function loses precision above this. There the law of this many sampled bytes is
+// practically constant compared with one with a small shape, and the logarithm of a ratio of two
+// with large shapes is normal.
 constexpr double kLargeShape = 1e10;
 constexpr double kNormalLogShape = 1e6;
 
@@ -26,7 +26,7 @@ double shape_of(const Gamma& law) {
 
 double odds_to_share(double odds) { return std::isinf(odds) ? 1 : odds / (1 + odds); }
 
-/// x with P(A / (A + B) <= x) = p where ln A - ln B is normal.
+/// x with P(A / (A + B) <= x) = p if ln A - ln B is normal.
 double normal_share_quantile(const Gamma& a, const Gamma& b, double p) {
   const double variance = 1 / shape_of(a) + 1 / shape_of(b);
   return odds_to_share(a.mean / b.mean * std::exp(-upper_normal_quantile(p) * std::sqrt(variance)));
@@ -41,8 +41,7 @@ double beta_share_quantile(const Gamma& a, const Gamma& b, double p) {
   return odds_to_share(beta / rest * (scale_a / scale_b));
 }
 
-/// x with P(A / (A + B) <= x) = p, A and B independent; 0 where A is 0, 1 where
-/// only B is.
+/// x with P(A / (A + B) <= x) = p, A and B independent; 0 if A is 0, 1 if only B is.
 double share_quantile(const Gamma& a, const Gamma& b, double p) {
   if (!(a.mean > 0)) return 0;
   if (!(b.mean > 0)) return 1;
@@ -54,12 +53,12 @@ double share_quantile(const Gamma& a, const Gamma& b, double p) {
                                    : odds_to_share(a.mean / b.upper_quantile(p));
 }
 
-/// The law of the bytes behind some samples; with `event`, one more may be coming.
+/// The law of the bytes that samples represent; `event` allows for one more sample.
 Gamma law_of(const NodeSums& sums, double event) {
   return {sums.weighted_bytes + event, root_of_squares(std::sqrt(sums.bytes_variance), event)};
 }
 
-/// What is uncertain of the part is a share of `total`, between these bounds.
+/// The uncertain bytes of the part are a share of `total`, between these bounds.
 struct Bounds {
   double least, most;
   [[nodiscard]] double held(double bytes) const { return std::clamp(bytes, least, most); }
@@ -81,12 +80,12 @@ bool is_within(const NodeSums& part, const NodeSums& whole) {
          std::isfinite(whole.weighted_bytes) && std::isfinite(whole.bytes_variance);
 }
 
-/// A part that fits into its whole, and what is left of the exact total.
+/// A part that fits into its whole, and the rest of the exact total.
 struct Division {
   NodeSums part, rest;
   double total;   ///< Uncertain bytes of the whole, known exactly.
-  double gap;     ///< By which `total` exceeds its estimate.
-  double of_gap;  ///< Share of the gap that is the part's.
+  double gap;     ///< `total` minus its estimate.
+  double of_gap;  ///< The part's share of the gap.
 
   [[nodiscard]] Bounds bounds() const {
     return {part.bytes_seen, std::max(part.bytes_seen, total - rest.bytes_seen)};

@@ -1,4 +1,4 @@
-// A value, or the reason why the question has no answer.
+// A value, or the reason why there is none.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace geiger::estimation {
 
-/// Reasons to refuse a question.
+/// Reasons to reject the input.
 enum class InputError : std::uint8_t {
   kLevel,        ///< A confidence level outside (0, 1) or NaN.
   kProbability,  ///< A probability outside its range or NaN.
-  kCount,        ///< A number of samples or trials that cannot be.
+  kCount,        ///< An impossible number of samples or trials.
   kInterval,     ///< A sampling interval below 1 byte, infinite or NaN.
-  kSize,         ///< A size that cannot be, or a drawn byte behind its object.
+  kSize,         ///< An impossible size, or a drawn byte after its object.
   kPart,         ///< A part that does not fit into its whole.
 };
 

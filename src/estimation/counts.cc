@@ -16,7 +16,7 @@ bool comes_before(const Count& a, const Count& b) {
   return std::ranges::is_sorted(counts, comes_before);
 }
 
-// Joins neighbours that are alike.
+// Joins equal neighbours.
 void join(Counts& counts) {
   std::size_t last = 0;
   for (std::size_t i = 1; i < counts.size(); ++i) {

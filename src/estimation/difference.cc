@@ -19,7 +19,7 @@ double uneven_bytes_of(const Side& side) {
   return std::min(clean(side.uneven_bytes), clean(side.sums.certain_bytes));
 }
 
-// What was tried, without the certain part.
+// The estimate of tried bytes, without the certain part.
 Estimate sampled_part(const Side& side, double level) {
   NodeSums sums = side.sums;
   sums.certain_bytes = 0;
@@ -35,7 +35,7 @@ bool holds_large_trials(const NodeSums& sums) {
   return clean(sums.largest_weight) > kHeaviestBelowInterval * clean(sums.largest_interval);
 }
 
-// Two sides as they are compared.
+// The two sides, prepared for comparison.
 struct Pair {
   Side before, after;
 
@@ -44,10 +44,10 @@ struct Pair {
   }
 };
 
-// A side's bytes per unit of exposure as the test sees them.
+// A side's bytes per unit of exposure, as used by the test.
 struct Tested {
   double known;      ///< Uneven bytes.
-  double seen;       ///< B: how many of the sampled part are there at least.
+  double seen;       ///< B: lower bound of the sampled part.
   double mean;       ///< Y.
   double deviation;  ///< sqrt(V).
   double event;      ///< E.
@@ -61,10 +61,10 @@ Tested tested(const Side& side) {
           std::sqrt(sampled.variance) / exposure, side.sums.largest_interval / exposure};
 }
 
-// P(few <= many) and P(few >= many), given the samples, with one more event about to
-// happen on the side of `many`. Bytes known on the one side that are known or seen on
-// the other too are left out on both: what remains of the law with the event is then
-// shifted to what was seen, as in the interval, and as skew as it should be.
+// P(few <= many) and P(few >= many), given the samples, with one more event about to happen on the
+// side of `many`. Bytes known on one side that are known or seen on the other too are omitted on
+// both: the rest of the law with the event is then shifted to the bytes seen, as in the interval,
+// and has the right skewness.
 Order order_with_event(const Tested& few, const Tested& many) {
   const double common = std::min(few.known, many.known + many.seen);
   return order_of({few.mean + (few.known - common), few.deviation},
@@ -84,8 +84,8 @@ PValues p_values(const Pair& sides) {
   const Order growth = order_with_event(b, a);
   const Order shrinking = order_with_event(a, b);
   const double exact = std::min(1.0, 2 * std::min(growth.at_most, shrinking.at_most));
-  // What is known on one side alone has no randomness to average the steps of the
-  // other over: mid-p would reject up to 1.4 times too often.
+  // Bytes known on only one side have no randomness to average the other side's steps over: mid-p
+  // would reject up to 1.4 times too often.
   if (a.known != b.known) return {exact, exact};
   const double mid =
       std::min({1.0, growth.at_most + shrinking.at_least, shrinking.at_most + growth.at_least});
@@ -93,8 +93,8 @@ PValues p_values(const Pair& sides) {
   return {mid, std::max(mid, exact)};
 }
 
-// MOVER (Zou and Donner): the limits' distances from their estimates are what a
-// standard error is to a normal interval.
+// MOVER (Zou and Donner): uses the limits' distances from their estimates like the standard errors
+// of normal intervals.
 Interval mover(const Estimate& before, const Estimate& after) {
   const double value = after.value - before.value;
   const double down =
@@ -114,9 +114,9 @@ Estimate per_unit(const Estimate& estimate, double exposure) {
 
 // How the variance of a side's bytes per unit of exposure grows with its bytes.
 struct Noise {
-  double bytes;     ///< Per unit of exposure, of what is tested.
-  double of_seen;   ///< Variance per byte of such as were seen; at most of_small.
-  double of_small;  ///< Variance per byte of small objects, the most there is: 1/lambda.
+  double bytes;     ///< Tested bytes per unit of exposure.
+  double of_seen;   ///< Variance per byte of objects like those seen; at most of_small.
+  double of_small;  ///< Variance per byte of small objects, the largest possible: 1/lambda.
 };
 
 Noise noise_of(const Side& side) {
@@ -149,14 +149,15 @@ double detectable_growth(const Noise& before, const Noise& after, double alpha) 
   return std::min(std::max(growth, 0.0), kLargestSum);
 }
 
-// Samples per byte and unit of exposure; "infinitely many" where nothing can be missed.
+// The after side's share of samples per byte and unit of exposure; infinitely many if nothing can
+// be missed.
 double share_of_after(const Side& before, const Side& after) {
   const double a = clean(before.sums.largest_interval) * exposure_of(after);
   const double b = clean(after.sums.largest_interval) * exposure_of(before);
   return a + b > 0 ? a / (a + b) : 0.5;
 }
 
-// Change per unit of exposure of the certain bytes, and of those that were certain on both sides.
+// Change per unit of exposure of the certain bytes, and of those certain on both sides.
 struct Certain {
   double all, even;
 };

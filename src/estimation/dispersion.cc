@@ -13,20 +13,20 @@
 namespace geiger::estimation {
 namespace {
 
-// Doubles suffice, at a third of the cost of what Boost takes by default.
+// Doubles suffice, at a third of the cost of Boost's default.
 using Doubles = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
 using ChiSquared = boost::math::chi_squared_distribution<double, Doubles>;
 using FisherF = boost::math::fisher_f_distribution<double, Doubles>;
 using StudentsT = boost::math::students_t_distribution<double, Doubles>;
 
-// How many runs' worth of knowledge a site takes from the others.
+// Degrees of freedom that a site borrows from the others.
 constexpr double kPriorDegrees = 4;
-// Fewer sites than this have nothing to lend each other.
+// Fewer sites than this do not share a variance.
 constexpr std::size_t kEnoughSites = 5;
-// From so many samples per run on (relative variance 1/30) a site can show a
-// run-to-run variation that is not small beside its sampling error.
+// With at least this many samples per run (relative variance 1/30) a site can show a run-to-run
+// variation that is not small compared with its sampling error.
 constexpr double kTellingVariance = 1.0 / 30;
-// A site whose variance passes the others' by this probability stands for itself.
+// A site whose variance is an outlier among the others at this probability uses only its own.
 constexpr double kOutlier = 0.01;
 constexpr double kDetectionPower = 0.8;
 
@@ -51,8 +51,8 @@ struct Sides {
   }
 };
 
-// The relative deviation from run to run for which the chi-square is at its median;
-// 0 where the sampling explains what is seen.
+// The relative deviation from run to run for which the chi-square is at its median; 0 if sampling
+// explains the data.
 double own_deviation(const Sides& site) {
   const double median = boost::math::median(ChiSquared(site.degrees()));
   if (site.chi_square(0) <= median) return 0;
@@ -71,11 +71,11 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-// What the sites say about each other.
+// The information that sites share.
 struct Prior {
   double deviation = 0;
-  bool helps_telling = false;  ///< Enough telling sites to lend each other a variance.
-  bool helps_others = false;   ///< Enough sites that the sampling dominates.
+  bool helps_telling = false;  ///< Enough informative sites to share a variance.
+  bool helps_others = false;   ///< Enough sites dominated by sampling.
 
   [[nodiscard]] double degrees_for(const Sides& site) const {
     return (site.is_telling() ? helps_telling : helps_others) ? kPriorDegrees : 0;
@@ -97,13 +97,13 @@ Prior prior_of(std::span<const Sides> sites) {
   return prior;
 }
 
-// The variance of the difference of the means and what it rests on.
+// The variance of the difference of the means, and its degrees of freedom.
 struct Variance {
   double value = 0;
   double degrees = 0;
 };
 
-// `factor` on what the prior expects, but never below the sampling.
+// `factor` times the prior's variance, but never below that of sampling.
 double scaled_variance(const Runs& side, double deviation, double factor) {
   return side.count > 0 ? std::max(side.sampling, factor * side.variance(deviation)) / side.count
                         : 0;
@@ -122,7 +122,7 @@ Variance moderated(const Sides& site, const Prior& prior) {
               lent + degrees};
     }
   }
-  // Stands for itself: one variance for both sides, from its own runs.
+  // On its own: one variance for both sides, from its own runs.
   const double own = (site.before.squares + site.after.squares) / degrees;
   const auto of_mean = [own](const Runs& side) {
     return side.count > 0 ? std::max(own, side.sampling) / side.count : 0;
@@ -144,8 +144,8 @@ RunDifference sampling_only(const Difference& sampling) {
           .sampling_p = sampling.p_value};
 }
 
-// The least number of runs per side at which `value` stands out of a variance of `one_run` for
-// each side, found with probability kDetectionPower. `lent`: degrees of freedom that others lend.
+// The least number of runs per side at which `value` is detected with probability kDetectionPower,
+// given a variance of `one_run` for each side. `lent`: degrees of freedom borrowed from others.
 std::uint64_t runs_to_find(double value, double one_run, double lent, double alpha) {
   constexpr std::uint64_t kMost = 1000;
   for (std::uint64_t runs = 2; runs <= kMost; runs += 1 + runs / 8) {
@@ -158,7 +158,7 @@ std::uint64_t runs_to_find(double value, double one_run, double lent, double alp
   return 0;
 }
 
-// Widens what the sampling alone says to what the runs say.
+// Widens the sampling-only result by the variation between runs.
 RunDifference with_runs(const Difference& sampling, const Sides& site, const Prior& prior,
                         double alpha) {
   RunDifference result = sampling_only(sampling);
@@ -176,7 +176,7 @@ RunDifference with_runs(const Difference& sampling, const Sides& site, const Pri
     result.p_value = std::max(sampling.p_value, p);
   }
   if (sampling.p_value <= alpha && result.p_value > alpha) {
-    // As if both sides had as many: what their means have in variance comes from so many runs.
+    // As if both sides had this many runs, so that their means have the same variance.
     const double inverse = (site.before.count > 0 ? 1 / site.before.count : 0) +
                            (site.after.count > 0 ? 1 / site.after.count : 0);
     result.runs_to_find = runs_to_find(sampling.value, variance.value / inverse,
@@ -202,7 +202,7 @@ RunComparison compare_runs(std::span<const SiteRuns> sites, double level) {
   for (std::size_t i = 0; i < sites.size(); ++i) {
     Side before = added(sites[i].before, sites[i].before_exposures);
     Side after = added(sites[i].after, sites[i].after_exposures);
-    // Certain bytes are tested too: "the same" is about the sum of all.
+    // Certain bytes are tested too: the hypothesis is about all bytes.
     before.uneven_bytes = before.sums.certain_bytes;
     after.uneven_bytes = after.sums.certain_bytes;
     const Difference sampling = difference(before, after, level);

@@ -13,14 +13,14 @@ namespace {
 
 // The uncertain part of a node: bytes or objects, the formulas are the same.
 struct Uncertain {
-  double seen;       ///< B, or s for objects: what is there at least.
+  double seen;       ///< B, or s for objects: a lower bound.
   double weighted;   ///< Y, or C.
   double deviation;  ///< sqrt(V), or sqrt(VC).
   double event;      ///< E, or c: what the next unseen event may add.
   double listing;    ///< e: P(no sample | N) is at least exp(-N / listing).
 
   [[nodiscard]] Gamma lower_law() const { return {weighted, deviation}; }
-  // Shifted to what was seen, one event added: mean Y - B + E, variance V + E^2.
+  // Shifted by the bytes seen, with one event added: mean Y - B + E, variance V + E^2.
   [[nodiscard]] Gamma upper_law() const {
     return {std::max(weighted - seen, 0.0) + event, root_of_squares(deviation, event)};
   }
@@ -48,15 +48,14 @@ double root(const Function& f, double low, double high) {
   return bracket.first / 2 + bracket.second / 2;
 }
 
-// Beyond this many E the chance of no sample at all, e^-40, is below rounding.
+// Above this many E the chance of no sample at all, e^-40, is below rounding.
 constexpr double kSurelyListed = 40;
 
-// Both limits condition on the site being listed, each with the bound on the
-// chance of that which is safe for it: N bytes leave no sample with a
-// probability between exp(-N/e) and exp(-N/E).
+// Both limits condition on the site being listed, each with the bound on that probability that is
+// conservative for it: N bytes have no sample with a probability between exp(-N/e) and exp(-N/E).
 
 // L: P(X <= L) = (alpha/2) P(listed | L), X the lower law. The right side is below
-// alpha/2, so L lies between what was seen and the total form's limit.
+// alpha/2, so L is between the bytes seen and the total form's limit.
 double listed_lower(const Uncertain& part, double alpha, double classical) {
   if (classical <= part.seen || classical > kSurelyListed * part.event) return classical;
   const Gamma law = part.lower_law();
@@ -84,8 +83,8 @@ Interval listed_form(const Uncertain& part, double alpha) {
   return {listed_lower(part, alpha, classical.lo), listed_upper(part, alpha, classical.hi)};
 }
 
-// Adds the exact part; the interval always contains the value (at levels near 0
-// the two limits, each a median then, could pass it).
+// Adds the exact part; the interval always contains the value (at levels near 0 the two limits are
+// medians and could exclude it).
 Estimate assemble(double exact, const Uncertain& part, const NodeSums& sums, Interval interval) {
   const double value = exact + part.weighted;
   return {value,
@@ -103,8 +102,8 @@ Estimate estimate(double exact, const Uncertain& part, const NodeSums& sums, dou
                   is_conditional ? listed_form(part, alpha) : total_form(part, alpha));
 }
 
-// An estimate of the least that the open samples leave possible, with the upper limit of one
-// of the most: each limit holds for its own, and the truth lies between the two.
+// The estimate without the open samples, with the upper limit of the estimate that includes them in
+// full: each limit is valid for its own, and the truth is between the two.
 Estimate reaching(Estimate least, const Estimate& most) {
   least.interval.hi = std::max(least.interval.hi, most.interval.hi);
   return least;
@@ -112,8 +111,8 @@ Estimate reaching(Estimate least, const Estimate& most) {
 
 // `event`: the heaviest object that may have been missed.
 Estimate known_objects(const NodeSums& sums, double event, double level, Form form) {
-  // Sizes differ within a node, so no count bounds the chance of being listed
-  // from below: 0, which leaves the upper limit of the total form.
+  // Sizes differ within a node, so no count bounds the probability of being listed from below: 0,
+  // which gives the upper limit of the total form.
   const Uncertain part =
       uncertain(static_cast<double>(sums.samples), sums.objects, sums.objects_variance, event, 0);
   return estimate(static_cast<double>(sums.certain_samples), part, sums, level, form);
@@ -146,7 +145,7 @@ Estimate estimate_bytes(const NodeSums& sums, double level, Form form) {
 }
 
 Estimate estimate_objects(const NodeSums& sums, double level, Form form) {
-  // With no sample no size is known: N bytes hold at most N objects.
+  // Without samples no size is known: N bytes contain at most N objects.
   const double event =
       sums.samples + sums.open.samples > 0 ? sums.largest_object_weight : sums.largest_interval;
   return objects_with_event(sums, event, level, form);
@@ -154,7 +153,7 @@ Estimate estimate_objects(const NodeSums& sums, double level, Form form) {
 
 Estimate estimate_objects_of_size_at_least(Bytes least_size, const NodeSums& sums, double level,
                                            Form form) {
-  // 1/pi of the least size where sampling was sparsest; no E: nothing is unseen.
+  // 1/pi of the least size at the largest interval; without E nothing is unseen.
   const double interval = sums.largest_interval;
   const double heaviest =
       interval > 0 ? 1 / inclusion_probability(std::max<Bytes>(least_size, 1), 1 / interval) : 0;

@@ -21,8 +21,8 @@ struct Share {
   double bytes, exposure;
 };
 
-/// The long runs pull the mean towards themselves and say more of it: residuals are smaller than
-/// deviations from the truth by more than with equal runs, and fewer runs than there are count.
+/// Long runs pull the mean towards themselves: residuals underestimate the deviations from the
+/// truth by more than with equal runs, and the effective number of runs is smaller.
 void allow_for_differences(Runs& runs, std::span<const Share> shares) {
   double squares = 0, second = 0, third = 0;
   for (const Share& run : shares) {
@@ -31,8 +31,8 @@ void allow_for_differences(Runs& runs, std::span<const Share> shares) {
     second += run.exposure * run.exposure;
     third += run.exposure * run.exposure * run.exposure;
   }
-  // What of the variance residuals have, if it grows with the squared exposure. Next to nothing
-  // where one run has all of the exposure; the bound keeps rounding errors out.
+  // The share of the variance in the residuals, if it grows with the squared exposure. Nearly 0 if
+  // one run has all of the exposure; the bound excludes rounding errors.
   constexpr double kLeast = 1e-9;
   const double left = std::max(1 - 2 * third / second + second, kLeast);
   runs.spread = runs.count * second;
@@ -54,7 +54,7 @@ Runs runs_of(std::span<const NodeSums> sums, std::span<const double> exposures) 
   Runs runs;
   std::vector<Share> shares;
   bool is_even = true;
-  // Welford's recurrence: exact where all runs agree.
+  // Welford's recurrence: exact if all runs agree.
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const Estimate bytes = estimate_bytes(sums[i], 0.5);
     runs.count += 1;

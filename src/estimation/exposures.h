@@ -1,5 +1,4 @@
-// Runs that were exposed for different lengths: bytes per unit of exposure, and how much runs
-// deviate from it.
+// Runs with different exposures: bytes per unit of exposure, and the runs' deviations from it.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +13,25 @@ namespace geiger::estimation {
 struct Runs {
   double count = 0;
   double mean = 0;  ///< The bytes of all runs over the exposure of all.
-  /// The sum of squared deviations of runs from what their exposures let expect, scaled to be the
-  /// degrees of freedom times the variance of a run also where exposures differ.
+  /// The sum of squared deviations of runs from the expectation for their exposures, scaled to the
+  /// degrees of freedom times the variance of a run, even if exposures differ.
   double squares = 0;
-  double degrees = 0;   ///< Of `squares`: the effective number of runs, less one.
+  double degrees = 0;   ///< Of `squares`: the effective number of runs - 1.
   double sampling = 0;  ///< Mean sampling variance of a run.
-  double spread = 1;    ///< Mean squared exposure over the squared mean; 1 where all are equal.
+  double spread = 1;    ///< Mean squared exposure over the squared mean; 1 if all are equal.
 
-  /// Of a run, where the bytes per unit deviate by so much, relatively, from run to run.
+  /// The variance of a run, given the relative deviation of the bytes per unit from run to run.
   [[nodiscard]] double variance(double deviation) const {
     return sampling + deviation * deviation * mean * mean * spread;
   }
 };
 
-/// `exposures`: one per run, or empty for 1 each; what is not positive and finite is read as 1.
+/// `exposures`: one per run, or empty for 1 each; values that are not positive and finite count as
+/// 1.
 /// Certain bytes are part of a run's bytes.
 [[nodiscard]] Runs runs_of(std::span<const NodeSums> sums, std::span<const double> exposures);
 
-/// The exposure of all of `runs` runs, as above; 1 for no run.
+/// The total exposure of `runs` runs, as above; 1 for no run.
 [[nodiscard]] double total_exposure(std::span<const double> exposures, std::size_t runs);
 
 }  // namespace geiger::estimation

@@ -15,13 +15,13 @@
 namespace geiger::estimation {
 namespace {
 
-/// What the recorded hosts say of all.
+/// The recorded hosts' figures, scaled to all.
 struct Scaled {
   double value = 0;      ///< R times all exposure, certain bytes included.
-  double deviation = 0;  ///< Of hosts and of the sampling.
+  double deviation = 0;  ///< From hosts and from sampling.
   double event = 0;      ///< E, for all.
   double known = 0;      ///< X: the certain bytes of the recorded hosts themselves.
-  double seen = 0;       ///< B of the same.
+  double seen = 0;       ///< B of the recorded hosts.
   double degrees = 0;
 };
 
@@ -31,7 +31,7 @@ Scaled scaled(std::span<const NodeSums> hosts, std::span<const double> exposures
   for (const NodeSums& host : hosts) all.merge(host);
   const Runs runs = runs_of(hosts, exposures);
   const double of_sampling = runs.sampling / std::max(runs.count, 1.0);
-  // Contains the sampling's too, which not having recorded the others does not make larger.
+  // Includes the sampling variance, which unrecorded hosts do not increase.
   const double of_hosts =
       runs.degrees > 0 ? (1 - recorded) * runs.squares / runs.degrees / runs.count : 0;
   const double variance = std::max(of_hosts + recorded * of_sampling, of_sampling);
@@ -48,7 +48,7 @@ Scaled scaled(std::span<const NodeSums> hosts, std::span<const double> exposures
   return out;
 }
 
-/// The probability of a tail of the normal law that reaches as far as this one of Student's does.
+/// The tail probability of the normal law at the same quantile as this tail of Student's.
 double widened(double tail, double degrees) {
   constexpr double kLikeNormal = 1e9;
   if (!(degrees < kLikeNormal)) return tail;
@@ -56,7 +56,7 @@ double widened(double tail, double degrees) {
   return std::max(normal_below(-boost::math::quantile(complement(law, tail))), 1e-300);
 }
 
-/// FF-SG (estimate.h) around what the recorded hosts are known to have.
+/// FF-SG (estimate.h) around the known bytes of the recorded hosts.
 Interval interval_of(const Scaled& part, double level) {
   const double tail = widened(alpha_of(level) / 2, part.degrees);
   const double unknown = part.value - part.known;

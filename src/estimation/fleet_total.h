@@ -1,4 +1,4 @@
-// The bytes of a whole fleet of which some hosts, or some of their hours, were recorded.
+// The bytes of a whole fleet, of which only some hosts or hours were recorded.
 #pragma once
 
 #include <optional>
@@ -9,26 +9,24 @@
 
 namespace geiger::estimation {
 
-/// An estimate for all of the exposure from a part of it.
+/// An estimate for the whole exposure from a part of it.
 struct FleetTotal {
-  /// Of all. `exact` are the certain bytes of what was recorded: no error, and no more than a part.
+  /// Of the whole. `exact`: the certain bytes of the recorded part, without error.
   Estimate bytes;
-  double recorded = 1;  ///< Share of the exposure that was recorded, in (0, 1].
-  double degrees = 0;   ///< Of freedom of the variance; infinite where all was recorded.
-  bool is_of_few =
-      false;  ///< Fewer than kFewHosts: where hosts vary much, intervals miss too often.
+  double recorded = 1;     ///< Share of the exposure that was recorded, in (0, 1].
+  double degrees = 0;      ///< Of freedom of the variance; infinite if all was recorded.
+  bool is_of_few = false;  ///< Fewer than kFewHosts: if hosts vary much, intervals miss too often.
 };
 
-/// From so many hosts on a 95 % interval covers at least .9 even if hosts vary by 100 %
+/// From this many hosts on a 95 % interval covers at least .9 even if hosts vary by 100 %
 /// (docs/estimators.md).
 inline constexpr std::size_t kFewHosts = 30;
 
-/// Estimates the bytes that `exposure` in all had, of which `hosts` are a part drawn without regard
-/// to their bytes, at a confidence level. `exposures`, one per host or empty for 1 each, in the
-/// same unit, such as hours; hosts with more of it count for more. Where they are more than
-/// `exposure` in all, all was recorded. Hosts are all that was not recorded too: it is taken to be
-/// like the rest. Nothing for fewer than two hosts, unless they are all: one does not show how
-/// hosts vary.
+/// Estimates the bytes of a total `exposure`, of which `hosts` are a part selected independently of
+/// their bytes, at a confidence level. `exposures`: one per host or empty for 1 each, in the same
+/// unit, such as hours; hosts with more exposure count more. If their sum exceeds `exposure`,
+/// everything was recorded. The unrecorded part is assumed to be like the recorded one. No result
+/// for fewer than two hosts, unless they are all: a single host does not show how hosts vary.
 [[nodiscard]] std::optional<FleetTotal> fleet_total(std::span<const NodeSums> hosts,
                                                     std::span<const double> exposures,
                                                     double exposure, double level);

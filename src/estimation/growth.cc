@@ -47,7 +47,7 @@ double scatter_of(std::span<const Change> changes, const Totals& totals) {
   return squares / static_cast<double>(totals.count - 1);
 }
 
-/// Half an interval; practically unbounded where it is NaN.
+/// Half an interval; practically unbounded if NaN.
 double reach_of(double error, double quantile) {
   if (!(error > 0)) return 0;
   const double reach = error * quantile;

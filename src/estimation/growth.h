@@ -1,4 +1,4 @@
-// Tests whether something grows or only varies: a trend against its own scatter.
+// Tests whether a quantity grows or only varies: compares a trend with its scatter.
 #pragma once
 
 #include <span>
@@ -7,33 +7,32 @@
 
 namespace geiger::estimation {
 
-/// A stretch of time and what changed in it.
+/// A period of time and the change in it.
 struct Change {
   double length = 0;  ///< > 0, any unit of time.
   double value = 0;   ///< Net change in it, any sign.
 };
 
-/// What the scatter of the changes shows about their sum.
+/// The sum of changes, with the uncertainty from their scatter.
 struct Trend {
   double value = 0;    ///< Net change over all of it.
-  Interval interval;   ///< Contains `value`; everything where there are fewer than two.
-  double p_value = 1;  ///< One-sided, of "does not grow". In [0, 1].
+  Interval interval;   ///< Contains `value`; unbounded for fewer than two changes.
+  double p_value = 1;  ///< One-sided, of the hypothesis of no growth. In [0, 1].
 };
 
-/// Tests the mean change per time against the scatter of the changes around it: Student's
-/// t on as many degrees of freedom as there are changes, less one. Exact where the changes
-/// are independent and normal with variances in proportion to their lengths, as those of a
-/// random walk are; on the safe side where what goes up in one stretch tends to come down
-/// in another, as in every heap that stays within bounds (docs/estimators.md).
+/// Tests the mean change per time against the scatter of the changes around it: Student's t with
+/// (number of changes - 1) degrees of freedom. Exact if the changes are independent and normal with
+/// variances proportional to their lengths, like those of a random walk; conservative if increases
+/// tend to be followed by decreases, as in every bounded heap (docs/estimators.md).
 ///
-/// Changes without a positive length, or that are not finite, are left out. p is 1 where
-/// nothing grew or fewer than two changes are left.
+/// Ignores changes without a positive length, or that are not finite. p is 1 if nothing grew or
+/// fewer than two changes remain.
 [[nodiscard]] Trend trend_of(std::span<const Change> changes, double level);
 
-/// The p-value of a growth that does not rest on one stretch: the larger of trend_of's with and
-/// without the largest change. A few bursts are not a trend, but so few large values are far from
-/// normal, and Student's t alone takes three bursts in twelve stretches for a trend in one case of
-/// six.
+/// The p-value of a growth that does not depend on a single period: the larger of trend_of's with
+/// and without the largest change. A few bursts are not a trend, but so few large values are far
+/// from normal, and Student's t alone takes three bursts in twelve periods for a trend in one of
+/// six cases.
 [[nodiscard]] double steady_growth_p(std::span<const Change> changes);
 
 }  // namespace geiger::estimation

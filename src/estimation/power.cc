@@ -73,8 +73,8 @@ std::optional<double> effort_to_decide(const Growth& growth, double limit, doubl
   const double distance = std::abs(*growth.value - limit);
   const double reach =
       *growth.value > limit ? *growth.value - growth.lowest : *growth.highest - *growth.value;
-  // The limit must be passed by z_power deviations, where now z_alpha/2 of them make
-  // the reach of the interval.
+  // The limit must be exceeded by z_power deviations; now z_alpha/2 of them are the interval's
+  // reach.
   const double z = upper_normal_quantile(alpha_of(level) / 2);
   const double wanted = z > 0 ? 1 + std::max(0.0, upper_normal_quantile(1 - power)) / z : 1;
   const double effort = std::pow(wanted * reach / distance, 2);

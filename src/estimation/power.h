@@ -1,6 +1,6 @@
-// Predicts what sampling can show: samples and intervals needed to find a change, chances and
-// errors at a given interval. Every figure here is an expectation for a plan; what a recording then
-// shows has its own interval.
+// Predicts what sampling can show: samples and intervals needed to find a change, probabilities and
+// errors at a given interval. All figures are expectations for planning; the results of a recording
+// have their own intervals.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,18 @@
 namespace geiger::estimation {
 
 /// Expected samples of small objects on the before side so that a relative `change`
-/// (0.1 = grows by a tenth; above -1, not 0) is found at the two-sided level `alpha`
-/// with probability `power`, both sides recorded alike:
-/// (z_alpha/2 + z_power)^2 (2 + x) / x^2. Right within 3 % for |x| <= 0.5, up to 10 %
-/// too many for changes to a multiple. alpha and power in (0, 1), power > alpha;
-/// nothing for other input.
+/// (0.1 = grows by a tenth; above -1, not 0) is found at the two-sided level `alpha` with
+/// probability `power`, both sides recorded in the same way:
+/// (z_alpha/2 + z_power)^2 (2 + x) / x^2. Accurate to 3 % for |x| <= 0.5, up to 10 % too many for
+/// changes to a multiple. alpha and power in (0, 1), power > alpha; no result for other input.
 [[nodiscard]] std::optional<double> samples_needed(double change, double alpha, double power);
 
 /// P(at least one sample) of `bytes` bytes in objects of any sizes, 1 - e^(-lambda
 /// bytes). In [0, 1]; 1 at T = 1, 0 for no bytes.
 [[nodiscard]] double chance_to_see(double bytes, double interval);
 
-/// How far the bytes that one sampled object of `size` >= 1 bytes stands for, size/pi, are from
-/// its size: (1 - pi)/pi of it. 0 where it is certain: from `interval` bytes on.
+/// Relative difference between the bytes that one sampled object of `size` >= 1 bytes represents,
+/// size/pi, and its size: (1 - pi)/pi. 0 if it is certain: from `interval` bytes on.
 [[nodiscard]] double error_of_sampled_object(double size, double interval);
 
 /// `count` objects (an estimate, hence not whole) of `size` bytes.
@@ -32,7 +31,7 @@ struct Objects {
   double count = 0;
 };
 
-/// What a recording with one interval will hold of a node.
+/// The expected contents of a recording with one interval, for a node.
 struct Expected {
   double samples = 0;         ///< Tried and drawn.
   double certain = 0;         ///< Recorded with certainty.
@@ -44,11 +43,10 @@ struct Expected {
 /// Objects without size or count are skipped.
 [[nodiscard]] Expected expected(std::span<const Objects> node, double interval, bool is_pure);
 
-/// How many times as many samples (a smaller interval, or more runs) would put the
-/// growth on one side of `limit` with probability `power`, if it is what it seems to
-/// be. `level` is that of `growth`. At least 1; 1 where it already lies on one side.
-/// Nothing where no amount decides: the growth seems to be the limit itself, or is
-/// not known at all.
+/// The factor by which samples must increase (a smaller interval, or more runs) to place the growth
+/// on one side of `limit` with probability `power`, if its estimate is true. `level` is that of
+/// `growth`. At least 1; 1 if it is already on one side. No result if no factor decides: the
+/// estimate equals the limit, or is unknown.
 [[nodiscard]] std::optional<double> effort_to_decide(const Growth& growth, double limit,
                                                      double level, double power);
 

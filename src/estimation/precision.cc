@@ -16,7 +16,7 @@ double precision_of(double samples, double level) {
 
 std::optional<double> samples_for_precision(double precision, double level) {
   if (!is_confidence_level(level) || !(precision > 0) || std::isinf(precision)) return std::nullopt;
-  // precision_of falls as samples grow; halving the logarithm of the factor.
+  // precision_of decreases with samples: bisect the logarithm.
   double low = 1e-12, high = 1e24;
   if (precision_of(high, level) > precision || precision_of(low, level) < precision) {
     return std::nullopt;

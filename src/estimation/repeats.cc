@@ -12,7 +12,7 @@
 namespace geiger::estimation {
 namespace {
 
-/// Without regard to which values are possible.
+/// Ignores the range of possible values.
 Estimate student(std::span<const double> figures, double level) {
   GEIGER_CHECK(!figures.empty());
   const auto count = static_cast<double>(figures.size());

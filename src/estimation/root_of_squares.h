@@ -1,4 +1,4 @@
-// Deviations of independent errors added up.
+// The combined deviation of independent errors.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 
 namespace geiger::estimation {
 
-/// sqrt(a^2 + b^2) without overflow, to 2 units in the last place. The same bits on every processor,
-/// which std::hypot is not: it multiplies and adds in one step where a processor can.
+/// sqrt(a^2 + b^2) without overflow, to 2 units in the last place. The same bits on every
+/// processor, unlike std::hypot, which uses fused multiply-add if available.
 [[nodiscard]] inline double root_of_squares(double a, double b) {
   const double large = std::max(std::abs(a), std::abs(b));
   const double small = std::min(std::abs(a), std::abs(b));

@@ -6,7 +6,7 @@
 
 namespace geiger::estimation {
 
-/// In a unit that is `factor` times as small: bytes per run, money. Requires factor > 0.
+/// Multiplies an estimate by `factor`: bytes per run, money. Requires factor > 0.
 [[nodiscard]] constexpr Estimate scaled(Estimate estimate, double factor) {
   GEIGER_ASSERT(factor > 0);
   estimate.value *= factor;

@@ -51,7 +51,7 @@ StratifiedDifference combined(std::span<const Stratum> strata) {
     width = root_of_squares(width, reach);
   }
   out.interval = {out.value - down, out.value + up};
-  const bool is_known = width == 0;  // Nothing could vary: any difference is one.
+  const bool is_known = width == 0;  // Nothing could vary: any difference is real.
   if (is_known) out.p_value = out.value == 0 ? 1 : 0;
   if (!is_known) out.p_value = std::min(1.0, 2 * normal_below(-std::abs(deviate / width)));
   return out;

@@ -1,4 +1,4 @@
-// Compares two sides within strata: hosts of one size, region or role with their like alone.
+// Compares two sides within strata: only hosts of the same size, region or role with each other.
 #pragma once
 
 #include <span>
@@ -11,26 +11,26 @@ namespace geiger::estimation {
 /// A site in one stratum.
 struct Stratum {
   RunDifference difference;    ///< After minus before there, per unit of exposure.
-  double before_exposure = 0;  ///< Of all runs of the stratum; 0: it is not on this side.
+  double before_exposure = 0;  ///< Of all runs of the stratum; 0: not on this side.
   double after_exposure = 0;
 };
 
-/// What a site changed by within strata: their weighted mean, per unit of exposure.
+/// The change of a site within strata: their weighted mean, per unit of exposure.
 struct StratifiedDifference {
   double value = 0;
-  Interval interval;   ///< MOVER of those of the strata; contains `value`.
-  double p_value = 1;  ///< Two-sided, of "the same on average in each stratum".
-  double matched = 0;  ///< Share of the exposure of both sides that is in strata of both.
+  Interval interval;   ///< MOVER of the strata's intervals; contains `value`.
+  double p_value = 1;  ///< Two-sided, of the same average in each stratum.
+  double matched = 0;  ///< Share of both sides' exposure in strata that both have.
 };
 
-/// Combines strata, which must not share runs. Each weighs as much as what it can say of a
-/// difference: before * after / (before + after) of its exposures. That depends on the design
-/// alone. (Weights from the estimated variances would favour strata that happen to have few bytes.)
-/// A stratum that only one side has weighs nothing. Without any that both have, nothing is
-/// compared: 0, p 1. Any input gives finite numbers.
+/// Combines strata, which must not share runs. Each is weighted by its information about a
+/// difference: before * after / (before + after) of its exposures. That depends only on the design.
+/// (Weights from the estimated variances would favour strata that happen to have few bytes.) A
+/// stratum of only one side has weight 0. Without common strata, nothing is compared: 0, p 1. Any
+/// input gives finite numbers.
 [[nodiscard]] StratifiedDifference combined(std::span<const Stratum> strata);
 
-/// The weight of a stratum before all are divided by their sum.
+/// The weight of a stratum, before normalisation.
 [[nodiscard]] double weight_of(const Stratum& stratum);
 
 }  // namespace geiger::estimation

@@ -9,18 +9,17 @@ namespace geiger::estimation {
 namespace {
 
 // The E of one kind of object: P(no sample among N bytes of it) = e^(-N/E), that
-// is (1 - pi)^(N/z), so E = z / -ln(1 - pi). That is 1/lambda whatever the size
-// unless the sample was thinned, where large objects are missed more often than
-// a rate keep * lambda would say.
+// is (1 - pi)^(N/z), so E = z / -ln(1 - pi). That is 1/lambda for any size unless the sample was
+// thinned: then large objects are missed more often than with a rate keep * lambda.
 double interval_of(double size, double lambda, double keep) {
   if (keep == 1) return 1 / lambda;
   return size / -std::log1p(keep * std::expm1(-lambda * size));
 }
 
-// Stands for y/z = 0: objects without bytes list a site however few bytes it has.
+// Used for y/z = 0: objects without bytes list a site however few bytes it has.
 constexpr double kLeastRatio = 0x1p-60;
 
-// The smaller of two intervals, where 0 stands for none.
+// The smaller of two intervals; 0 means none.
 double smaller(double a, double b) { return a == 0 || b == 0 ? a + b : std::min(a, b); }
 
 static_assert(sizeof(SampleSums) == 8 * sizeof(double), "a new field belongs into the list below");
@@ -54,7 +53,7 @@ void divide(SampleSums& sums, double by) {
 /// What a whole has beyond a part of it.
 constexpr auto kLess = [](auto whole, auto part) { return whole > part ? whole - part : 0; };
 
-/// Differences of rounded sums are not exactly 0 where no sample is left; theirs are.
+/// Returns exact zeros if no sample is left, although differences of rounded sums need not be 0.
 SampleSums less(const SampleSums& whole, const SampleSums& part) {
   SampleSums rest;
   for_each_field([](auto& left, auto all, auto taken) { left = kLess(all, taken); }, rest, whole,
@@ -85,7 +84,7 @@ void NodeSums::add(Bytes size, double lambda, std::uint64_t count, double keep, 
   const auto y = static_cast<double>(value);
   const auto n = static_cast<double>(count);
   const double pi = keep * inclusion_probability(size, lambda);
-  // 1 - pi without cancellation: e^(-lambda z) alone carries it for large z.
+  // 1 - pi without cancellation: for large z only e^(-lambda z) is precise.
   const double missed = (1 - keep) + keep * std::exp(-lambda * z);
   samples += count;
   bytes_seen += n * y;

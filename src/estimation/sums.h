@@ -13,14 +13,14 @@
 
 namespace geiger::estimation {
 
-/// The bytes whose trials decide whether an object is a sample: its own, or if it has none the
-/// next one (docs/estimators.md, section 2.2).
+/// The number of bytes whose trials decide whether an object is a sample: its own, or, without
+/// bytes, the next one (docs/estimators.md, section 2.2).
 [[nodiscard]] constexpr Bytes tried_bytes(Bytes size) { return size == 0 ? 1 : size; }
 
-/// A sample stands for its whole size, not for a part of it.
+/// A sample counts with its whole size, not with a part of it.
 inline constexpr Bytes kWholeSize = std::numeric_limits<Bytes>::max();
 
-/// Sums that add up over samples, and whose difference is of the samples that only one has.
+/// Sums over samples; differences of them are sums over the remaining samples.
 struct SampleSums {
   std::uint64_t samples = 0;          ///< s: sampled with pi < 1.
   std::uint64_t certain_samples = 0;  ///< XC: objects recorded with pi = 1.
@@ -35,65 +35,60 @@ struct SampleSums {
   friend auto operator<=>(const SampleSums&, const SampleSums&) = default;
 };
 
-/// The sums that a node of a profile keeps. Merging adds (maxima for E and c, the minimum for
-/// E_least), so it holds over threads, processes and hosts in any order, up to the last bits, which
-/// counts.h keeps too.
+/// The sums of a node of a profile. Merging adds (maxima for E and c, the minimum for E_least), so
+/// it works across threads, processes and hosts in any order, up to the last bits, which counts.h
+/// preserves too.
 ///
 /// Where another property y of the objects is summed (resident bytes, overhead), y stands
-/// for z in X, B, Y, V, CB and the largest weight, while pi stays that of z. An object
-/// that was missed may then weigh y/z times E: samples raise E by their ratio where it
-/// is above 1, and scale E_least by it. Samples whose y is not known, but lies in [0, z],
-/// stand apart: they raise upper limits only.
+/// for z in X, B, Y, V, CB and the largest weight, while pi stays that of z. A missed object may
+/// then weigh y/z times E: samples raise E by their ratio if it is above 1, and scale E_least by
+/// it. Samples with an unknown y in [0, z] are kept separately: they only raise upper limits.
 struct NodeSums : SampleSums {
   double covariance = 0;             ///< CB = sum z (1-pi)/pi^2.
   double largest_interval = 0;       ///< E = max 1/lambda over all that could be sampled.
   double smallest_interval = 0;      ///< E_least = min 1/lambda of samples seen; 0 = none.
   double largest_object_weight = 0;  ///< c = max 1/pi seen.
   double largest_weight = 0;         ///< max z/pi seen.
-  /// Samples whose y is not known, each taken with all of its size: in no other sum, but in E,
-  /// E_least and the maxima.
+  /// Samples with an unknown y, each with its whole size: not in the other sums, but in E, E_least
+  /// and the maxima.
   SampleSums open = {};
 
   /// Adds `count` samples of `size` bytes drawn with rate `lambda` and then kept
   /// with probability `keep` in (0, 1] (1 unless thinned): pi = keep (1 - e^(-lambda
   /// size)). lambda = +inf (T = 1) gives pi = keep; pi = 1 that way is certain.
-  /// Raises E to what these samples alone imply, lowers E_least. At a rate that is not
-  /// positive or keep <= 0 nothing can have been sampled: nothing is added.
-  /// `value`: the bytes y to sum for each in place of its size; of 0 there is nothing to
-  /// sum.
+  /// Raises E to the value implied by these samples, lowers E_least. With a rate or keep that is
+  /// not positive nothing can have been sampled: adds nothing. `value`: the bytes y to add for each
+  /// instead of its size; 0 adds nothing.
   void add(Bytes size, double lambda, std::uint64_t count = 1, double keep = 1.0,
            Bytes value = kWholeSize);
-  /// Adds `count` certain objects (pi = 1) of `size` bytes to sum.
+  /// Adds `count` certain objects (pi = 1) of `size` bytes each.
   void add_certain(Bytes size, std::uint64_t count = 1);
-  /// States that allocations could have been sampled at this interval though
-  /// none was: raises E. Call it for every epoch and thinning in force. T = 1
-  /// misses nothing and leaves E alone.
+  /// Records that allocations could have been sampled at this interval, even if none was: raises E.
+  /// Call it for every epoch and thinning in force. T = 1 misses nothing and does not change E.
   void could_have_sampled(double interval);
   void merge(const NodeSums& other);
-  /// Makes of sums over `instants` instants, each with its own weight 1, those of their mean: what
-  /// adds up is divided, numbers of samples are rounded up, and E, E_least and the maxima stay. V
-  /// is then an upper bound: instants are taken to share all of their samples. Does nothing at 1.
+  /// Converts sums over `instants` instants, each with weight 1, to those of their mean: divides
+  /// additive sums, rounds numbers of samples up, and keeps E, E_least and the maxima. V is then an
+  /// upper bound: instants are assumed to share all their samples. Does nothing for 1.
   /// Requires instants > 0.
   void average_over(double instants);
-  /// Adds samples whose y is not known: `whole` are their sums with z for y.
+  /// Adds samples with an unknown y: `whole` are their sums with y = z.
   void leave_open(const NodeSums& whole);
   [[nodiscard]] bool has_open() const { return open.samples + open.certain_samples > 0; }
-  /// The sums if whatever is open had all of its size.
+  /// The sums if every open sample had its whole size.
   [[nodiscard]] NodeSums at_most() const;
 
-  /// An order without a meaning of its own that distinguishes different sums: adding sums in this
-  /// order gives the same bits wherever they came from.
+  /// An arbitrary total order: adding sums in this order always gives the same bits.
   // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of a comparison for a pointer.
   friend auto operator<=>(const NodeSums&, const NodeSums&) = default;
 };
 
-/// The sums of what is in `whole` and not in `part`: exactly empty where the part has
-/// all samples, and never negative, as differences of rounded sums may be. E stays
-/// that of the whole; E_least and c do too, which are safe for any part of it.
+/// The sums of the samples in `whole` but not in `part`: exactly empty if the part has all samples,
+/// and never negative, unlike differences of rounded sums. E, E_least and c stay those of the
+/// whole, which are conservative for any part.
 [[nodiscard]] NodeSums rest_of(const NodeSums& part, const NodeSums& whole);
 
-/// pi(size) = 1 - e^(-lambda size), to full precision; of size 0 that of 1. Requires
-/// lambda > 0.
+/// pi(size) = 1 - e^(-lambda size), to full precision; pi(0) = pi(1). Requires lambda > 0.
 [[nodiscard]] double inclusion_probability(Bytes size, double lambda);
 
 /// lambda = -log1p(-1/T); +inf at T = 1. Requires T >= 1.

@@ -26,7 +26,7 @@ double largest_weight(std::span<const Lifetime> lives) {
 std::vector<Lifetime> usable_by_length(std::span<const Lifetime> lifetimes) {
   std::vector<Lifetime> lives;
   std::ranges::copy_if(lifetimes, std::back_inserter(lives), is_usable);
-  // In one order whatever the order given: sums of doubles depend on it.
+  // In a canonical order, because sums of doubles depend on the order.
   std::ranges::sort(lives, [](const Lifetime& a, const Lifetime& b) {
     return a.length != b.length ? a.length < b.length : a.weight < b.weight;
   });
@@ -37,8 +37,8 @@ double missed_of(const Lifetime& life) {
   return life.missed < 1 ? std::max(life.missed, 0.0) : 1.0;
 }
 
-// What each life and all that are longer add up to. Added from the longest down, so that what is at
-// risk at the end is not a small difference of large sums.
+// Sums over each life and all longer ones. Added from the longest down, so that the weight at risk
+// at the end is not a small difference of large sums.
 template <typename Value>
 std::vector<double> sums_from(std::span<const Lifetime> lives, const Value& value_of) {
   std::vector<double> sums(lives.size() + 1, 0.0);
@@ -48,10 +48,10 @@ std::vector<double> sums_from(std::span<const Lifetime> lives, const Value& valu
 
 double weight_of(const Lifetime& life) { return life.weight; }
 
-/// What a life adds to the variance of a sum of weights.
+/// The contribution of a life to the variance of a sum of weights.
 double square_of(const Lifetime& life) { return missed_of(life) * life.weight * life.weight; }
 
-// What was freed at the length of life `first`.
+// The frees at the length of life `first`.
 struct Freed {
   double weight = 0;
   std::size_t end = 0;  ///< The first life that is longer.
@@ -71,22 +71,21 @@ Freed freed_from(std::span<const Lifetime> lives, std::size_t first) {
   return freed;
 }
 
-// The variance of -log S, by two formulas that are the same for equal weights.
+// The variance of -log S, by two formulas that agree for equal weights.
 //
-// Sampling's own: a little more weight on one sample changes -log S by its answer; it
-// gains while the sample is at risk, and the sample's own free takes 1/left back. The sum
-// of their squares is right where lives and weights go together, as they do. But it fails
-// where one sample was nearly all that was left: what it does to S is not little.
+// Sampling's own: a small additional weight on one sample changes -log S by its influence, which
+// grows while the sample is at risk and is reduced by 1/left at the sample's own free. The sum of
+// their squares is correct even if lives and weights are correlated, as they are. But it fails if
+// one sample was nearly all that was left: its effect on S is not small.
 //
-// Greenwood's: the variance of each step given what was at risk. It grows without bound there, as
-// it should, but ignores weights. So the larger of the two counts.
+// Greenwood's: the variance of each step given the weight at risk. It grows without bound there, as
+// it should, but ignores weights. So the larger of the two is used.
 class CurveVariance {
  public:
   explicit CurveVariance(std::span<const Lifetime> lives)
       : lives_(lives), squares_(sums_from(lives, square_of)) {}
 
-  /// Goes past the lives [first, freed.end), all of one length; gives the variance just
-  /// behind it.
+  /// Passes the lives [first, freed.end), all of one length; returns the variance just after it.
   double pass(std::size_t first, const Freed& freed, double here, double left) {
     if (freed.weight > 0 && left > 0) gained_ += freed.weight / here / left;
     for (std::size_t i = first; i < freed.end; ++i) {
@@ -102,11 +101,11 @@ class CurveVariance {
   std::span<const Lifetime> lives_;
   std::vector<double> squares_;
   double gained_ = 0;
-  double answered_ = 0;  ///< Of samples no longer at risk: their answers stay.
+  double answered_ = 0;  ///< Of samples no longer at risk, whose influence is final.
   double greenwood_ = 0;
 };
 
-// As heavy as what was seen, by the sum of squares.
+// The typical weight of the samples, from the sum of squares.
 double typical_weight(std::span<const Lifetime> lives) {
   const double sum = sums_from(lives, weight_of).front();
   return sum > 0 ? sums_from(lives, square_of).front() / sum : 0;
@@ -167,7 +166,7 @@ SurvivalStep SurvivalCurve::with_band(const Point& point) const {
   if (point.alive > 0) {
     step.band = band_of(point);
   } else if (!points_.empty()) {
-    // All that was at risk went: what was missed of it is at most the detection limit.
+    // Everything at risk was freed: the missed part is at most the detection limit.
     const Point& before = points_.size() > 1 ? points_[points_.size() - 2] : start_;
     const double missed = next_ * std::log(2 / alpha_) / point.at_risk;
     step.band.hi = band_of(before).hi * std::min(missed, 1.0);
@@ -192,15 +191,15 @@ SurvivalCurve::Quantile SurvivalCurve::quantile(double p) const {
     if (place == points_.end()) return std::nullopt;
     return place->length;
   };
-  // The limits fall with the curve but for rounding, so their crossings are searched for
-  // on either side of its own.
+  // Except for rounding, the limits fall with the curve, so their crossings are on either side of
+  // the curve's own.
   const auto value = std::ranges::partition_point(
       points_, [&](const Point& point) { return point.alive > wanted; });
   const auto is_above = [&](const Point& point) { return with_band(point).band.lo > wanted; };
   const auto lo = std::partition_point(points_.begin(), value, is_above);
   const auto hi = std::partition_point(
       value, points_.end(), [&](const Point& point) { return with_band(point).band.hi > wanted; });
-  // So few samples that the first free of all might have come at once.
+  // With so few samples the first free might have come at once.
   const bool is_open = !points_.empty() && !is_above(start_);
   return {length_of(value), is_open ? std::optional<double>(0) : length_of(lo), length_of(hi)};
 }

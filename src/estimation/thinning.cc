@@ -12,7 +12,7 @@ double keep_probability(Bytes size, double from, double to) {
 
 namespace {
 
-// Uniform on [0, 1): which of "first alone", "second alone", "both" it falls into.
+// Chooses "first only", "second only" or "both" with a number uniform on [0, 1).
 Parts chosen(double first_alone, double second_alone, std::uint64_t random) {
   const double u = static_cast<double>(random >> 11) * 0x1p-53;
   if (u < first_alone) return {true, false};
@@ -24,8 +24,8 @@ Parts chosen(double first_alone, double second_alone, std::uint64_t random) {
 
 // With a and b for the rates of the parts and t = size - offset for the bytes from the drawn one
 // on: at the drawn byte, where one of the parts succeeded, the first alone does so with probability
-// (1 - e^-a) e^-b / (1 - e^-lambda). That the second also stays away from the t - 1 bytes that were
-// never tried has probability e^(-b (t - 1)).
+// (1 - e^-a) e^-b / (1 - e^-lambda). The second also draws none of the t - 1 bytes that were never
+// tried with probability e^(-b (t - 1)).
 Parts parts_of(Bytes size, std::uint64_t offset, double lambda, double share,
                std::uint64_t random) {
   const double tail = offset < size ? static_cast<double>(size - offset) : 1;

@@ -1,8 +1,8 @@
-// The sampler in its counter form: which allocations contain a drawn byte.
+// The sampler in its counter form: decides which allocations contain a drawn byte.
 //
-// Every allocated byte is a trial that succeeds with probability p = 1/T. Instead of the coins, the
-// gaps between successes are drawn: the skip count K, the number of failed trials before the next
-// success, with P(K = k) = q^k p. Then
+// Every allocated byte is a trial that succeeds with probability p = 1/T. Instead of tossing coins,
+// it draws the gaps between successes: the skip count K, the number of failed trials before the
+// next success, with P(K = k) = q^k p. Then
 //
 //   an allocation of `size` bytes is a sample  <=>  size > K
 //
@@ -10,14 +10,13 @@
 // is the success, so the allocation is not a sample and K becomes 0; an allocation of 0 bytes
 // contains no trial and is not a sample by itself (decide()).
 //
-// Certain objects. Unless `pure`, an allocation of at least T bytes is recorded
-// with probability 1 and is not tried at all: it leaves K as it is. As K
-// may be larger than T, the fast path's counter is armed with min(K, T - 1), so
-// that every certain object overruns it and is seen.
+// Certain objects. Unless `pure`, an allocation of at least T bytes is recorded with probability 1
+// and not tried at all: K does not change. As K may be larger than T, the fast path's counter is
+// armed with min(K, T - 1), so that every certain object overruns it and is seen.
 //
 // Invariant between calls, once started: K >= 0 is the number of trials still to
-// fail. The fast path may let bytes pass while their sum stays <= countdown();
-// settle() then takes them off K, trial() decides the one that did not fit.
+// fail. The fast path may let bytes pass while their sum is <= countdown(); then settle() subtracts
+// them from K, and trial() decides the allocation that did not fit.
 //
 //   0 <= countdown() <= K,   countdown() <= T - 1 unless pure
 #pragma once
@@ -40,51 +39,50 @@ struct Verdict {
   std::uint64_t offset = 0;  ///< 0-based, below the size.
 };
 
-/// Zero-initialised is valid and means unarmed: countdown() is 0, so the first
-/// nonzero allocation leaves the fast path and finds !is_started().
+/// Zero-initialised is valid and means unarmed: countdown() is 0, so the first nonzero allocation
+/// leaves the fast path and sees !is_started().
 ///
 /// Threads: owned by one. Signals: a handler must not enter while its thread is
 /// inside. Fork: the child must reseed() before its first allocation is decided,
 /// else parent and child draw the same bytes. Allocates: never.
 class CounterSampler {
  public:
-  /// Starts with a fresh skip count. `interval` = T >= 1 in bytes, `lambda` =
-  /// rate_of(T). `pure`: every allocation is tried, none is certain.
+  /// Starts with a new skip count. `interval` = T >= 1 in bytes, `lambda` = rate_of(T). `pure`:
+  /// every allocation is tried, none is certain.
   void start(std::uint64_t seed, std::uint64_t interval, double lambda, bool pure);
 
-  /// Goes on with another T. The pending skip count is replaced without looking at it: a rule that
-  /// looked (redraw only if the hit is near) would bias. It is not rescaled by the ratio of the
-  /// intervals either, which saves the draw but is right only for large intervals: skips are whole
-  /// numbers, and at T = 1 there is nothing to scale. Requires is_started(); settle() first.
+  /// Changes T. Replaces the pending skip count without looking at it: a rule that depends on it
+  /// (redraw only if the hit is near) would be biased. Rescaling it by the ratio of the intervals
+  /// would save the draw but is correct only for large intervals: skips are integers, and at T = 1
+  /// there is nothing to scale. Requires is_started(); settle() first.
   void change_interval(std::uint64_t interval, double lambda);
 
-  /// Goes on with another generator and a fresh skip count (fork's child).
+  /// Changes the generator and redraws the skip count (fork's child).
   void reseed(std::uint64_t seed);
 
-  /// Bytes that may pass unseen from now on: what to set the fast path's counter
-  /// to. An allocation larger than what is left of it must come to trial().
+  /// Bytes that may pass unseen from now on; set the fast path's counter to this. An allocation
+  /// larger than the rest of it must go to trial().
   [[nodiscard]] std::uint64_t countdown() const;
 
-  /// States that `consumed` bytes passed since countdown() was last handed out,
-  /// all in allocations that fitted. Requires consumed <= countdown(); more would
-  /// break the contract and is taken as countdown()'s all.
+  /// Accounts for `consumed` bytes that passed since countdown() was last read, all in allocations
+  /// that fitted. Requires consumed <= countdown(); larger values are clamped.
   void settle(std::uint64_t consumed);
 
   /// Decides one allocation, after settle(). Any size; 0 is never a sample.
   Verdict trial(std::uint64_t size);
 
-  /// Tries any number of bytes, after settle(); none are certain, whatever their number. A
-  /// caller may drop the verdict on bytes that belong to no allocation; as the outcome does not
-  /// decide that, later bytes keep their law. Requires is_started().
+  /// Tries any number of bytes, after settle(); never certain. A caller may ignore the verdict on
+  /// bytes outside of allocations; as this does not depend on the outcome, later bytes keep their
+  /// law. Requires is_started().
   Verdict try_bytes(std::uint64_t bytes);
 
-  /// As trial(), for heaps in which allocations of 0 bytes are objects too: such an object is a
-  /// sample if the next byte tried is a drawn one. That has the probability of one byte,
-  /// makes no trial and changes nothing, so what comes before that byte shares the answer.
+  /// Like trial(), for heaps in which allocations of 0 bytes are objects too: such an object is a
+  /// sample if the next byte tried is a drawn one. That has the probability of one byte, makes no
+  /// trial and changes nothing, so all such objects before that byte share the result.
   Verdict decide(std::uint64_t size);
 
-  /// Drops the pending trials and draws new ones; legal whenever that they are dropped
-  /// does not depend on their outcome. Requires is_started().
+  /// Drops the pending trials and draws new ones; allowed if the decision does not depend on their
+  /// outcome. Requires is_started().
   void redraw();
 
   [[nodiscard]] std::uint64_t interval() const { return interval_; }  ///< T; 0 = unarmed.

@@ -12,8 +12,7 @@
 
 namespace geiger::sampling {
 
-// Lives in thread-local storage of initial-exec TLS: no construction, no
-// destruction, few bytes.
+// Used in initial-exec thread-local storage: no construction, no destruction, few bytes.
 static_assert(std::is_trivially_copyable_v<CounterSampler>);
 static_assert(std::is_trivially_destructible_v<CounterSampler>);
 static_assert(sizeof(CounterSampler) <= 64);

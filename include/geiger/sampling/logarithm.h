@@ -3,8 +3,8 @@
 // The sampler runs inside the host program's malloc, where a call to log() could resolve a symbol
 // (and allocate), and where two libm versions would draw two different sequences from one seed.
 // These use only +, -, *, / in one fixed order, each correctly rounded by IEEE 754, so every
-// machine gets the same bits; compilers that may fuse multiplications into additions are kept from
-// it. Only options that give up IEEE 754 (-ffast-math) change last digits.
+// machine gets the same bits; compilers are prevented from fusing multiplications and additions.
+// Only options that violate IEEE 754 (-ffast-math) change last digits.
 //
 // Threads, signals, fork: pure functions. Allocates: never.
 #pragma once

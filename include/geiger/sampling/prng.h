@@ -1,9 +1,8 @@
-// The generators behind the sampler: splitmix64 spreads seeds, xoshiro256++ draws.
+// The sampler's generators: splitmix64 spreads seeds, xoshiro256++ draws.
 //
-// Both are the published algorithms of Blackman and Vigna. Quality is free here:
-// one number is drawn per sampling interval, not per allocation. A weaker
-// generator would save a nanosecond per half a mebibyte and put lattices into
-// the tail of the skips.
+// Both are the published algorithms of Blackman and Vigna. Quality costs nothing here: one number
+// is drawn per sampling interval, not per allocation. A weaker generator would save a nanosecond
+// per half a mebibyte and cause lattices in the tail of the skips.
 //
 // Threads: one generator belongs to one thread. Signals: a handler must not use
 // the generator it may have interrupted. Allocates: never.
@@ -33,12 +32,12 @@ constexpr std::uint64_t thread_seed(std::uint64_t process_seed, std::uint64_t th
   return splitmix64(state);
 }
 
-/// xoshiro256++: period 2^256 - 1. A default-constructed generator holds the zero
-/// state, the only one that never moves: it must be replaced before next().
+/// xoshiro256++: period 2^256 - 1. A default-constructed generator has the zero state, the only one
+/// that never changes: it must be replaced before next().
 class Xoshiro256pp {
  public:
   constexpr Xoshiro256pp() = default;
-  /// Any seed is good: of four consecutive splitmix64 outputs at most one is zero.
+  /// Any seed is valid: of four consecutive splitmix64 outputs at most one is zero.
   explicit constexpr Xoshiro256pp(std::uint64_t seed) {
     for (std::uint64_t& word : state_) word = splitmix64(seed);
   }

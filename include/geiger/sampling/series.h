@@ -1,11 +1,10 @@
-// The series that all logarithms rest on, inline everywhere. For |s| < 1
+// The series behind all logarithms, inline everywhere. For |s| < 1
 //
 //   ln((1 + s) / (1 - s)) = 2 atanh(s) = 2 s (1 + s^2/3 + s^4/5 + ...)
 //
 // which converges fast because natural_log brings |s| below 0.172 and the rates
-// below 1/3. Plain Taylor coefficients take three terms more than a minimax
-// polynomial would, a price paid once per sample, and each of them can be
-// checked by eye.
+// below 1/3. Plain Taylor coefficients need three terms more than a minimax polynomial, which costs
+// little once per sample, and each of them can be checked by eye.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +17,8 @@ namespace logarithm {
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// The value itself, rounded to a double of its own: a product that passes through here is not fused
-// into an addition, whatever the flags of the including code.
+// Returns the value, rounded to a separate double: a product that passes through here is not fused
+// into an addition, for any flags of the including code.
 inline double rounded(double value) {
 #if defined(__GNUC__) && defined(__x86_64__)
   __asm__("" : "+x"(value));
@@ -51,8 +50,8 @@ inline constexpr double kCoefficients[] = {
     1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25, 1.0 / 27, 1.0 / 29, 1.0 / 31, 1.0 / 33};
 
 // s^2/3 + s^4/5 + ..., from term `kFirst` to before term `kEnd`, divided by s^(2 kFirst): Horner's
-// scheme without a loop, two instructions a term. What is left out of the whole series is below
-// s^(2 kEnd + 2) / (2 kEnd + 3); each caller states how small that is.
+// scheme without a loop, two instructions a term. The omitted rest of the series is below s^(2 kEnd
+// + 2) / (2 kEnd + 3); each caller states its bound.
 template <int kEnd, int kFirst = 0>
 inline double series(double s_squared) {
   if constexpr (kFirst == kEnd) {

@@ -1,4 +1,4 @@
-// The skip count: how many trials fail before the next success.
+// The skip count: the number of trials that fail before the next success.
 //
 // Threads, signals, fork: a pure function. Allocates: never.
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace geiger::sampling {
 
-/// The skip count that 64 random bits stand for: floor(-ln(u) / lambda) with
+/// The skip count for 64 random bits: floor(-ln(u) / lambda) with
 /// u = (k + 1) 2^-53 and k the top 53 bits. Saturates at 2^64 - 1.
 [[nodiscard]] std::uint64_t skip_count_of(std::uint64_t random_bits, double lambda);
 

@@ -20,7 +20,7 @@ using sampling::Verdict;
 using unwind::caller_registers;
 using unwind::Registers;
 
-/// The counters of one thread, by heap. In the list for ever.
+/// The counters of one thread, by heap. Never removed from the list.
 struct ThreadHeaps {
   std::atomic<HeapCounter*> of[GEIGER_MAX_HEAPS + 1];
   std::atomic<bool> is_used;
@@ -88,7 +88,7 @@ void report(const Reported& reported, const Verdict& verdict, const Rate& rate,
             const Registers& caller) {
   if (verdict.kind == Verdict::Kind::kNotSampled) return;
   const geiger_allocation& allocation = reported.allocation;
-  // What became of it is not the reporter's to know: it was taken note of.
+  // The result does not concern the reporter.
   (void)connection()->report_sample(
       {.heap = names[reported.heap].load(std::memory_order_relaxed),
        .type = reported.type,
@@ -102,11 +102,11 @@ void report(const Reported& reported, const Verdict& verdict, const Rate& rate,
        .caller = caller});
 }
 
-/// The thread's counters; those of a thread in its last destructors are lent for one call.
+/// The thread's counters. A thread in its last destructors borrows counters for one call.
 ThreadHeaps* own_heaps() {
   if (tls.heaps == nullptr) {
     tls.heaps = adopt();
-    if (!tls.has_ended) owner.owns = true;  // From its first use it is destroyed.
+    if (!tls.has_ended) owner.owns = true;  // The first use registers its destructor.
   }
   return tls.heaps;
 }
@@ -117,7 +117,7 @@ void return_lent() {
   tls.heaps = nullptr;
 }
 
-/// A report in the middle of one of the same thread: its bytes are put back, untried.
+/// A report that interrupted another one of the same thread: adds its bytes back, untried.
 geiger_status interrupt(geiger_heap heap, std::uint64_t size, bool is_taken_off) {
   HeapCounter* counter =
       tls.heaps == nullptr ? nullptr : tls.heaps->of[heap].load(std::memory_order_relaxed);
@@ -146,12 +146,12 @@ GEIGER_SLOW_PATH geiger_status report_slow(const Reported& reported, bool is_tak
   }
   return_lent();
   tls.is_reporting = false;
-  // Listeners are told in here, and may report.
+  // This calls listeners, which may report too.
   report(reported, drawn.verdict, drawn.rate, caller);
   return counter == nullptr ? GEIGER_NO_MEMORY : GEIGER_OK;
 }
 
-/// 0 for none, and for one that cannot be defined: the sample then has no type.
+/// 0 for no type, and if it cannot be defined: then the sample has no type.
 NameId id_of(geiger_type* type) {
   geiger_scope scope{};
   if (type == nullptr || geiger_enter_type(type, &scope) != GEIGER_OK) return 0;
@@ -167,7 +167,7 @@ bool is_possible(const geiger_allocation& allocation) {
          allocation.usable < kSizeEnd && (alignment & (alignment - 1)) == 0;
 }
 
-/// Tries the bytes. False: nothing in them was drawn, nothing is left to do.
+/// Tries the bytes. False: none of them was drawn, nothing else to do.
 GEIGER_FAST_PATH bool has_drawn(geiger_heap heap, std::uint64_t size, bool& is_taken_off) {
   is_taken_off = false;
   if (tls.heaps == nullptr || heap > GEIGER_MAX_HEAPS) return true;
@@ -287,12 +287,12 @@ geiger_status geiger_report_drawn(geiger_heap heap, const geiger_drawn* drawn) {
   if (drawn->interval == 0 || drawn->interval > GEIGER_MAX_INTERVAL) return GEIGER_BAD_INTERVAL;
   const std::uint64_t size = drawn->allocation.requested;
   const bool is_certain = drawn->is_certain != 0;
-  // A certain one below the interval, or a byte behind the end, cannot have been drawn.
+  // A certain object smaller than the interval, or a byte after the end, cannot have been drawn.
   if (is_certain ? size < drawn->interval : drawn->offset >= size) return GEIGER_BAD_ARGUMENT;
   if (connection() == nullptr) return GEIGER_NOT_AVAILABLE;
   if (!is_heap(heap)) return GEIGER_WRONG_HEAP;
   const Rate rate = connection()->rate_of_interval(drawn->interval);
-  if (rate.image == 0) return GEIGER_OK;  // Nothing records: as for all other reports.
+  if (rate.image == 0) return GEIGER_OK;  // Not recording: same result as all other reports.
   const Verdict verdict{is_certain ? Verdict::Kind::kCertain : Verdict::Kind::kSampled,
                         is_certain ? 0 : drawn->offset};
   report({heap, drawn->allocation, id_of(drawn->allocation.type)}, verdict, rate,

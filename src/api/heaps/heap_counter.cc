@@ -11,12 +11,12 @@ using capture::add;
 using capture::Rate;
 using sampling::Verdict;
 
-/// Bytes until a thread asks again whether something records by now.
+/// Bytes until a thread checks again whether recording has started.
 constexpr std::uint64_t kAskAgain = 1 << 20;
-/// Apart from the threads' own streams.
+/// Different from the threads' own streams.
 constexpr std::uint64_t kHeapStream = 0x68656170;
 
-/// Trials that failed until `count` of them, or succeeded with the last.
+/// Counts trials, of which all, or all but the last, failed.
 void count_trials(HeapCounter& counter, std::uint64_t count) {
   const double p = 1 / static_cast<double>(counter.sampler.interval());
   const auto trials = static_cast<double>(count);
@@ -32,8 +32,7 @@ void start(HeapCounter& counter, const Rate& rate, std::uint64_t stream) {
   counter.rate = rate;
 }
 
-/// Takes what passed since the counter was armed off the skip count. `rest`: what was
-/// left of it before the allocation at hand.
+/// Settles the bytes since the counter was armed. `rest`: its value before the current allocation.
 void settle(HeapCounter& counter, std::uint64_t rest) {
   const std::uint64_t armed = counter.armed.load(std::memory_order_relaxed);
   add(counter.bytes, armed - rest);
@@ -41,7 +40,7 @@ void settle(HeapCounter& counter, std::uint64_t rest) {
   const std::uint64_t unseen =
       capture::settle(counter.sampler, armed, rest,
                       [&counter](std::uint64_t failed) { count_trials(counter, failed); });
-  // A handler reported before this could settle, in part untried.
+  // A handler reported before this settled; some of its bytes were not tried.
   if (unseen != 0) add(counter.interrupted, std::uint64_t{1});
 }
 
@@ -63,7 +62,7 @@ Verdict decide(HeapCounter& counter, std::uint64_t size) {
   return verdict;
 }
 
-/// Draws with what is in force from here on; independent of what has just been drawn.
+/// Draws with the rate in force from here on; independent of the last draw.
 void follow(HeapCounter& counter, const Rate& rate) {
   if (rate.process == counter.rate.process && rate.interval != counter.rate.interval) {
     counter.sampler.change_interval(rate.interval, rate.lambda);
@@ -72,15 +71,15 @@ void follow(HeapCounter& counter, const Rate& rate) {
   counter.interval.store(rate.interval, std::memory_order_relaxed);
 }
 
-/// While a report is under way the counter holds this: whatever a handler reports meanwhile
-/// comes to the slow path, and is put back.
+/// The counter's value during a report, so that a handler's report takes the slow path, which adds
+/// its bytes back.
 constexpr std::uint64_t kReporting = 0;
 
 void arm(HeapCounter& counter) {
   const std::uint64_t armed = capture::arm_countdown(
       counter.countdown, kReporting,
       [&counter] { return counter.rate.image == 0 ? kAskAgain : counter.sampler.countdown(); },
-      // A handler jumped out of its report before it could put its bytes back.
+      // A handler jumped out of its report before adding its bytes back.
       [&counter](std::uint64_t) { add(counter.interrupted, std::uint64_t{1}); });
   counter.armed.store(armed, std::memory_order_relaxed);
 }
@@ -94,7 +93,7 @@ Drawn draw(HeapCounter& counter, std::uint64_t stream, std::uint64_t size) {
   add(counter.bytes, size);
   Drawn drawn{{}, rate};
   if (rate.image != 0) {
-    // In another process, and at the first trial, the old skip count means nothing.
+    // In another process, and at the first trial, the old skip count is meaningless.
     if (counter.rate.image == 0 || rate.process != counter.rate.process) {
       start(counter, rate, stream);
     }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-// Quantile of shape a, scale 1, where P(Z <= z) is the normal law's.
+// Quantile of shape a, scale 1, at the probability of z in the normal law.
 double cube_of_normal(double shape, double z) {
   const double root = 1 - 1 / (9 * shape) + z / (3 * std::sqrt(shape));
   return shape * root * root * root;
@@ -33,7 +33,7 @@ struct ShapeScale {
   double shape, scale;
 };
 
-// As quotients of mean and deviation, whose squares may overflow.
+// From quotients of mean and deviation, because their squares may overflow.
 ShapeScale shape_scale(const Gamma& law) {
   const double ratio = law.mean / law.deviation;
   return {ratio * ratio, law.deviation / ratio};
@@ -43,8 +43,8 @@ bool is_constant(const Gamma& law) {
   return !(law.mean > 0) || !(law.deviation > 0) || !(shape_scale(law).shape < kConstantShape);
 }
 
-// `scale` may be infinite where `x` has gone under to 0. The limit is
-// Markov's: P(X > x) = p implies x <= mean / p.
+// `scale` may be infinite if `x` has underflowed to 0. The limit is Markov's: P(X > x) = p implies
+// x <= mean / p.
 double scaled(double x, double scale, double limit) {
   return x > 0 ? std::min({x * scale, limit, kLargest}) : 0;
 }

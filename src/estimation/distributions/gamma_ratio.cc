@@ -11,8 +11,8 @@
 namespace geiger::estimation {
 namespace {
 
-// A law this much narrower than the other is a constant beside it: it changes the
-// standard deviation of the difference by less than 1e-13 of itself.
+// A law this much narrower than the other counts as constant: it changes the standard deviation of
+// the difference by less than a fraction of 1e-13.
 constexpr double kConstantRatio = 1e13;
 
 double capped_shape_of(const Gamma& law) {
@@ -27,8 +27,8 @@ Order of_constants(double first, double second) {
 
 // The scale is mean / shape; odds = scale of second over scale of first.
 Order by_beta(double first_shape, double second_shape, double odds) {
-  // g1 <= odds g2 is g1 / (g1 + g2) <= odds / (1 + odds); asked for by the smaller
-  // side, which is the one that a double expresses well.
+  // g1 <= odds g2 is g1 / (g1 + g2) <= odds / (1 + odds); computed from the smaller side, which a
+  // double represents precisely.
   if (odds <= 1) {
     const double x = odds / (1 + odds);
     return {boost::math::ibeta(first_shape, second_shape, x, Quiet()),
@@ -68,7 +68,7 @@ Order order_of(const Gamma& first, const Gamma& second) {
   if (b >= kConstantRatio * a) return {first.below(second.mean), first.above(second.mean)};
   if (a >= kConstantRatio * b) return {second.above(first.mean), second.below(first.mean)};
   if (std::min(a, b) > kNormalShape) return by_cube_roots(first, second);
-  // All but nothing of a vanishing law lies at 0.
+  // Nearly all of a vanishing law is at 0.
   if (a < kVanishingShape) return {1, 0};
   if (b < kVanishingShape) return {0, 1};
   const double odds = second.mean / first.mean * (a / b);

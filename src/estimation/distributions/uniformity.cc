@@ -84,12 +84,12 @@ double offset_position(Bytes size, std::uint64_t offset, double lambda, double v
   if (std::isinf(lambda)) return offset == 0 ? v : kImpossible;
   const double before = lambda * static_cast<double>(offset);
   const double within = -std::expm1(-before) - std::exp(-before) * std::expm1(-lambda) * v;
-  // Rounding may reach 1, which stands for what cannot be.
+  // Rounding may give 1, which means impossible.
   return std::min(within / inclusion_probability(size, lambda), 1 - 0x1p-53);
 }
 
 double anderson_darling_tail(double x) {
-  // Below, the distribution function is less than 1e-9 and the series slow.
+  // Below this, the distribution function is less than 1e-9 and the series converges slowly.
   constexpr double kSurelyAbove = 0.06;
   constexpr int kTerms = 24;
   if (!(x > kSurelyAbove)) return 1;
@@ -104,7 +104,7 @@ double anderson_darling_tail(double x) {
 
 // The number of successes of independent trials with different probabilities is
 // less spread than a Poisson number of the same mean, so its tails beyond the mean
-// are smaller (Hoeffding 1956): the p-value errs on the safe side.
+// are smaller (Hoeffding 1956): the p-value is conservative.
 Verdict test_count(std::uint64_t observed, double expected) {
   if (!(expected > 0) || std::isinf(expected)) return {};
   const auto count = static_cast<double>(observed);

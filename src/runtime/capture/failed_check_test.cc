@@ -1,4 +1,4 @@
-// A mistake of ours ends the recording, and neither harms nor ends the program.
+// A bug of ours ends the recording, but does not harm or end the program.
 #include <gtest/gtest.h>
 
 #include <string>

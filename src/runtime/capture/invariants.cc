@@ -24,7 +24,7 @@ using trace::RecordHeader;
 using trace::RecordType;
 using trace::Ref;
 
-/// The first thing found that does not hold.
+/// Keeps the first requirement that does not hold.
 class Findings {
  public:
   void require(bool holds, const char* what) {

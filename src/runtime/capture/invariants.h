@@ -1,16 +1,15 @@
-// Walks over the runtime's tables that find what must not be, in builds with
-// GEIGER_EXPENSIVE_ASSERTIONS; others have none of it.
+// Checks the invariants of the runtime's tables, only in builds with GEIGER_EXPENSIVE_ASSERTIONS.
 //
 //   live table    every entry is counted, reachable from its bucket, and its record in the trace
 //                 is the sample of that address
 //   filter        holds every live address; each slot of the front counts its live samples
 //   stack table   every number is the reference of a whole stack record
 //   trace         records fill it up to its tail, each committed, referring to earlier ones
-//   arena         what it handed out is aligned, and ranges of the runtime do not overlap
+//   arena         its memory is aligned, and ranges of the runtime do not overlap
 //   counter       a thread's countdown is at most what it was armed with
 //
-// Threads: for processes with one thread that allocates; with more nothing is walked. Signals:
-// nothing is walked inside a slow path that was interrupted. Allocates: never.
+// Threads: walks only in processes with a single allocating thread. Signals: does not walk inside
+// an interrupted slow path. Allocates: never.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ namespace geiger::capture {
 class PinnedSegment;
 
 #if defined(GEIGER_EXPENSIVE_ASSERTIONS)
-/// Slow paths between two walks: a test may set another number.
+/// Slow paths between two walks; tests may change it.
 extern std::uint32_t walk_every;
 
 /// Walks so far.
@@ -29,7 +28,7 @@ extern std::uint64_t walks;
 /// The invariant that does not hold, null if all hold. Requires that no slow path is under way.
 [[nodiscard]] const char* broken_invariant();
 
-/// At the end of a slow path: walks now and then, and aborts with what does not hold.
+/// At the end of a slow path: every walk_every times walks, and aborts if an invariant is broken.
 void check_invariants(const PinnedSegment& segment);
 #else
 inline void check_invariants(const PinnedSegment&) {}

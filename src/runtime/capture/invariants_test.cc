@@ -1,4 +1,4 @@
-// Each walker finds what was broken on purpose, and names it.
+// Each walker finds and names an invariant that was broken on purpose.
 #include "runtime/capture/invariants.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using test::free_again;
 
 class Invariants : public test::Recorded {
  protected:
-  /// What the walkers say after `damage` in a process that records, "" if nothing.
+  /// The invariant that the walkers report after `damage` in a recording process, "" if none.
   template <typename Damage>
   static bool finds(const std::string& wanted, const Damage& damage) {
     for (std::uint64_t number = 2; number < 40; ++number) allocate(number);

@@ -1,5 +1,5 @@
-// Moments of a recording that a test can only bring about by its own hand: a slow path inside
-// another one, a thread that ends elsewhere, a request that comes meanwhile.
+// Moments of a recording that a test must stage: a slow path inside another one, a thread that ends
+// elsewhere, a request at the same time.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -45,7 +45,7 @@ TEST_F(Moments, WithinADecisionAreCountedAsDropped) {
                        GEIGER_OR_FAIL(image.live.table.size() == 1);
                        follow_now();  // Leaves the counter to the decision.
                        GEIGER_OR_FAIL(state.armed.load() == kTaken);
-                       allocate(11);  // Signals do not nest so deep: it was left by a jump.
+                       allocate(11);  // Signals do not nest so deeply: a jump abandoned it.
                        GEIGER_OR_FAIL(image.live.table.size() == 2 && state.armed.load() != kTaken);
                        return 0;
                      }),
@@ -77,7 +77,7 @@ TEST_F(Moments, ThatEndAThreadWithinItsDecisionLeaveItsTotals) {
             0);
 }
 
-// What a handler allocated between the fast path and the decision.
+// Bytes that a handler allocated between the fast path and the decision.
 TEST_F(Moments, BeforeADecisionArePutToTrial) {
   EXPECT_EQ(recorded("",
                      [] {
@@ -168,7 +168,7 @@ TEST_F(Moments, OfAnAddressThatComesBackTellAnUnseenFree) {
 
 // ------------------------------------------------------------------- threads ---
 
-/// Threads that were joined are still in the kernel for a moment.
+/// Joined threads exist in the kernel for another moment.
 void wait_until_alone() {
   const auto count = [] {
     const std::filesystem::directory_iterator tasks("/proc/self/task");
@@ -232,7 +232,7 @@ TEST_F(Moments, OfThreadsThatAreSeenEnd) {
             0);
 }
 
-// A state serves another thread only when the kernel knows its owner no more.
+// A state is reused only when its owner no longer exists in the kernel.
 TEST_F(Moments, OfThreadsThatLingerKeepTheirStates) {
   EXPECT_EQ(recorded("",
                      [] {

@@ -1,5 +1,5 @@
-// Recordings that meet what programs hardly ever do: refused calls, no memory, a full trace.
-// Each is in a process of its own, which returns 0, or tells the line that failed.
+// Recordings under rare conditions: refused calls, no memory, a full trace. Each is in its own
+// process, which returns 0 or prints the condition that failed.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -49,7 +49,7 @@ TEST_F(Recording, BeginsAgainWhenItHasEnded) {
               GEIGER_OR_FAIL(may_attach() && !is_recording());
               allocate(2);
               GEIGER_OR_FAIL(directory_.attach() == 0 && image.live.table.size() == 0);
-              allocate(3, 2 * kMiB);  // A thread asks again when it has allocated 1 MiB.
+              allocate(3, 2 * kMiB);  // A thread tries again after allocating 1 MiB.
               GEIGER_OR_FAIL(image.live.table.size() == 1);
               return 0;
             }),
@@ -66,7 +66,7 @@ TEST_F(Recording, SaysWhyItDoesNotBegin) {
     });
   };
   EXPECT_EQ(error_where(SYS_openat, EACCES), EACCES);
-  EXPECT_EQ(error_where(SYS_mmap, EPERM), ENOMEM);  // No page to tell a fork by.
+  EXPECT_EQ(error_where(SYS_mmap, EPERM), ENOMEM);  // No page to detect a fork.
   EXPECT_EQ(in_child([&] { return attach(("GEIGER_DIR=/" + std::string(1000, 'd')).c_str()); }),
             ENAMETOOLONG);
   EXPECT_EQ(in_child([&] { return directory_.attach("GEIGER_MODE=root=1,nochildren\n"); }), ENOMEM);
@@ -108,7 +108,7 @@ TEST_F(Recording, OfAnotherProcessOfTheRunHasASeedOfItsOwn) {
 
 // ------------------------------------------------------------------ no memory ---
 
-/// From here on there is no memory for anything.
+/// Makes all later allocations of memory fail.
 void use_up_memory() {
   refuse_call(SYS_mmap, ENOMEM);
   while (arena_allocate(64) != nullptr) {
@@ -207,7 +207,7 @@ TEST_F(Recording, EndsWhereTheTraceIsFull) {
             0);
 }
 
-/// What `meet` returns where a recording has `room` bytes left and two samples.
+/// The result of `meet` in a recording with two samples and `room` bytes left.
 template <typename Meet>
 int with_room(const test::Directory& directory, Bytes room, const std::string& more,
               const Meet& meet) {
@@ -247,7 +247,7 @@ TEST_F(Recording, MayBeFullForAnyRecord) {
     return 0;
   });
   expect_full(8, "", [] { return rate_of_interval(12345).image == 0 ? 0 : 1; });
-  expect_full(8, "", [] {  // A thread that comes.
+  expect_full(8, "", [] {  // A new thread.
     std::thread([] { allocate(3); }).join();
     return 0;
   });
@@ -262,8 +262,8 @@ TEST_F(Recording, MayBeFullForAnyRecord) {
   });
 }
 
-/// From one place, so that the last one's stack is known. Volatile: no compiler takes the last
-/// round out of the loop.
+/// From one place, so that the last one's stack is already recorded. Volatile: compilers must not
+/// peel off the last iteration.
 [[gnu::noinline]] void allocate_last_with_room(std::uint64_t count, Bytes room) {
   const volatile std::uint64_t last = count;
   for (std::uint64_t i = 1; i <= last; ++i) {
@@ -282,7 +282,7 @@ TEST_F(Recording, MayBeFullForASampleOfAKnownStack) {
             0);
 }
 
-// Exactly the record of a thread fits: its name does not, nor any stack.
+// Exactly a thread's record fits; its name and stacks do not.
 TEST_F(Recording, MayBeFullForWhatComesWithASample) {
   for (const Bytes room : {sizeof(trace::ThreadRecord), sizeof(trace::ThreadRecord) + 32,
                            sizeof(trace::ThreadRecord) + 32 + 120}) {
@@ -332,7 +332,7 @@ TEST_F(Recording, OfManySamplesIsThinnedAgainAndAgain) {
 
 // ------------------------------------------------------------------- segments ---
 
-// A carried sample is larger than the sample: what fitted once does not fit again.
+// A carried sample is larger than the sample, so all of them may not fit again.
 TEST_F(Recording, MayHaveNoRoomToCarryAllItsSamples) {
   EXPECT_EQ(
       in_child([&] {

@@ -1,5 +1,5 @@
-// What comes into a recording besides allocations: what the allocator tells of its slabs, what
-// the program reports of its own heaps, maps, and does in its children.
+// Parts of a recording besides allocations: the allocator's slabs, and the program's custom heaps,
+// mappings and children.
 #include <gtest/gtest.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -31,7 +31,7 @@ class Reports : public test::Recorded {};
 int g_answer;
 std::size_t g_asked;
 
-/// Slabs of 100 regions: none of the first, more free than there are of the second.
+/// Slabs of 100 regions; the first answer has no regions, the second more free ones than regions.
 int answer_utilization(const char*, void* old, std::size_t* bytes, void*, std::size_t) {
   auto* words = static_cast<std::size_t*>(old);
   const std::size_t count = *bytes / (3 * sizeof(std::size_t));
@@ -173,7 +173,7 @@ TEST_F(Reports, OfAChildAreInItsOwnTrace) {
   }
 }
 
-// What the child inherits is of no interest to it.
+// Samples inherited from the parent do not matter in the child.
 TEST_F(Reports, OfAChildThatThins) {
   EXPECT_EQ(
       recorded("GEIGER_LIVE=1024\n",

@@ -1,5 +1,5 @@
-// For tests only: a process of its own that begins to record by attaching, and allocations at
-// addresses that nothing lies at, by the steps of runtime/interpose.
+// For tests only: a separate process that begins to record by attaching, and allocations at
+// unmapped addresses, with the steps of runtime/interpose.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@
 namespace geiger::capture::test {
 using base::in_child;
 
-/// Not an errno, which bodies return too.
+/// Not an errno, because bodies may return those.
 inline constexpr int kCheckFailed = 255;
 
 /// A directory for traces, removed with its contents.
@@ -44,7 +44,7 @@ class Directory {
   ~Directory() { std::filesystem::remove_all(path_); }
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// Settings of a recording that every allocation of 64 bytes is a certain sample of.
+  /// Settings of a recording in which every allocation of 64 bytes is a certain sample.
   [[nodiscard]] std::string settings(const std::string& more = "") const {
     return "GEIGER_DIR=" + path_ + "\nGEIGER_INTERVAL=64\nGEIGER_SEED=1\n" + more;
   }
@@ -67,7 +67,7 @@ inline const void* address_of(std::uint64_t number) {
   return reinterpret_cast<const void*>(number << 8);
 }
 
-/// The allocation that is known by `number`.
+/// Makes allocation `number`.
 [[gnu::noinline]] inline void allocate(std::uint64_t number, std::uint64_t size = 64) {
   if (!exhausts(size)) return;
   const Decision decision = decide(size);
@@ -98,7 +98,7 @@ inline void leave_room(Bytes room) {
   for (;;) {
     const Bytes words = (header().capacity - writer.tail() - room) / 8;
     if (words == 0) return;
-    // Never of 1 word: no record is so small.
+    // Never 1 word: no record is so small.
     const auto taken = static_cast<std::uint16_t>(words <= 4000 ? words : 3000);
     const trace::RecordHeader filler{trace::RecordType::kNone, 0, taken, 0, 0};
     const trace::Slot slot = writer.reserve(filler);
@@ -106,12 +106,12 @@ inline void leave_room(Bytes room) {
   }
 }
 
-/// An address above every frame: code there is interrupted by all that runs.
+/// An address above every frame, so that all other code looks as if it had interrupted it.
 inline const void* const kOutermostFrame = reinterpret_cast<const void*>(~std::uintptr_t{0});
 
 class Recorded : public testing::Test {
  protected:
-  /// What `body` returns in a process that records.
+  /// The result of `body` in a recording process.
   template <typename Body>
   int recorded(const std::string& more, const Body& body) {
     return in_child([&] {

@@ -1,4 +1,4 @@
-// A queue of free slots, first in, first out: a ring whose places count their turns.
+// A queue of free slots, first in, first out: a ring whose places have turn counters.
 //
 //   place i of turn t:   turn == 2 t        empty, to be filled by the t-th push that comes here
 //                        turn == 2 t + 1    full, to be emptied by the t-th pop
@@ -14,7 +14,7 @@
 
 namespace geiger::guard {
 
-/// Zero-initialised it is empty. `kPlaces`: a power of two.
+/// Empty when zero-initialised. `kPlaces`: a power of two.
 template <std::size_t kPlaces>
 class Queue {
   static_assert((kPlaces & (kPlaces - 1)) == 0);

@@ -18,8 +18,8 @@ namespace {
 
 using base::raw_syscall;
 
-/// Not 0, the byte that programs most often write after the end of a string. If the C library's own
-/// free takes it for the size of a block, it refuses the block.
+/// Not 0, the byte that programs most often write after the end of a string. If the C library's
+/// free interprets it as the size of a block, it refuses the block.
 constexpr unsigned char kFilling = 0xc6;
 
 constexpr std::size_t kPages = 2 * kSlots + 1;

@@ -4,13 +4,13 @@
 //   | guard | slot 0 | guard | slot 1 | ... | slot 511 | guard |
 //
 //   object at the left    [object......|filling...........]     an access before it traps
-//   object at the right   [...........filling|object......]     an access behind it traps
+//   object at the right   [...........filling|object......]     an access after it traps
 //
 // A write between the object and the far end of its page does not trap, but changes the filling,
 // which is checked when the object is freed. Objects at the right end on a multiple of their
 // alignment, so up to kLeastAlignment - 1 bytes of filling follow them too.
 //
-// Freed slots are used again only after all others: first freed, first used.
+// Freed slots are reused only after all others: first freed, first used.
 //
 // Life of a slot:
 //
@@ -42,7 +42,7 @@ inline constexpr std::size_t kLeastAlignment = 16;
 /// Return addresses kept of each stack, for traces without its record.
 inline constexpr std::size_t kKeptFrames = 30;
 
-/// A stack as the trace has it, and its innermost frames.
+/// The record of a stack in the trace, and its innermost frames.
 struct KeptStack {
   std::uint32_t segment;  ///< Number of the trace's segment with the record; 0: none.
   std::uint32_t ref;      ///< The record.
@@ -50,10 +50,10 @@ struct KeptStack {
   std::uint64_t frames[kKeptFrames];
 };
 
-/// Who allocated or freed an object, when and where.
+/// An allocation or free of an object: time, thread and stack.
 struct Event {
   Nanoseconds time;
-  std::uint64_t thread;  ///< As the kernel numbers it.
+  std::uint64_t thread;  ///< The kernel's thread id.
   KeptStack stack;
 };
 
@@ -63,9 +63,9 @@ enum class Side : std::uint8_t { kLeft, kRight };
 
 struct Slot {
   std::atomic<SlotState> state;
-  Address object;     ///< Where the program's object is, or was.
+  Address object;     ///< Address of the program's object, live or freed.
   std::size_t bytes;  ///< Its requested size.
-  void* block;        ///< The allocator's own block, kept as long as the object lives.
+  void* block;        ///< The allocator's own block, kept while the object is live.
   bool is_marked;     ///< The caller of take() has noted the object's addresses.
   Event allocated;
   Event freed;
@@ -81,27 +81,27 @@ struct Range {
 };
 [[gnu::visibility("hidden")]] extern constinit Range range;
 
-/// Whether an address is of a slot, or of a page beside one.
+/// Whether an address is in a slot or in a page beside one.
 [[nodiscard]] GEIGER_FAST_PATH bool owns(const void* address) {
   return reinterpret_cast<Address>(address) - range.start.load(std::memory_order_relaxed) <
          range.bytes.load(std::memory_order_relaxed);
 }
 
-/// Whether a slot has room for an object. Objects of 0 bytes are refused: a slot would have no
-/// usable bytes, where every allocator gives some.
+/// Whether a slot has room for an object. Objects of 0 bytes are refused: their slot would have no
+/// usable bytes, but every allocator provides some.
 [[nodiscard]] bool fits(std::size_t bytes, std::size_t alignment);
 
-/// A free slot, with the facts of its last object; null: none is free.
+/// Takes a free slot, which still describes its last object; null: none is free.
 [[nodiscard]] Slot* take_slot();
 
 /// Makes the page of a taken slot accessible, fills it, and places the object, which fits(). False:
 /// the kernel refused, and the slot is free again.
 [[nodiscard]] bool prepare(Slot& slot, std::size_t bytes, std::size_t alignment, Side side);
 
-/// The object is the program's from now on.
+/// Makes the object live; it now belongs to the program.
 void publish(Slot& slot, void* block);
 
-/// The slot whose present or latest object begins at an address; null: none.
+/// The slot whose current or last object begins at an address; null: none.
 [[nodiscard]] Slot* slot_of(const void* object);
 
 /// The slot whose object an access to the address was meant for: of the two neighbours the nearer
@@ -110,19 +110,19 @@ void publish(Slot& slot, void* block);
 
 /// Claims the object for the caller to end. False: it is not live, or another thread is ending it.
 [[nodiscard]] bool claim(Slot& slot);
-/// Undoes the claim: the object stays live.
+/// Undoes the claim: the object is live again.
 void restore(Slot& slot);
 
-/// Address of the written byte outside the object, the nearest one; 0: none.
+/// Address of the nearest changed byte outside the object; 0: none.
 [[nodiscard]] Address damage_of(const Slot& slot);
 
-/// Makes the page of a claimed slot inaccessible, and queues it for use.
+/// Makes the page of a claimed slot inaccessible, and queues the slot for reuse.
 void retire(Slot& slot);
 
 /// All slots; null before open_slots().
 [[nodiscard]] Slot* all_slots();
 
-/// Whether it has an object, live or freed.
+/// Whether the slot has an object, live or freed.
 [[nodiscard]] inline bool is_known(const Slot& slot) {
   const SlotState state = slot.state.load(std::memory_order_seq_cst);
   return state == SlotState::kLive || state == SlotState::kEnding || state == SlotState::kFreed;

@@ -1,5 +1,5 @@
-// The slots alone: where objects are put, which accesses trap, whose slot an address is, in which
-// order slots come back, and what threads do to all that.
+// The slots alone: placement of objects, accesses that trap, slots by address, the order of reuse,
+// and all of that with threads.
 #include "runtime/guard/slots.h"
 
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@ std::size_t length_of_list(const Block* block) {
   return length;
 }
 
-/// Live blocks are what is left of the carved ones: `listed` and `inboxes` are taken off later.
+/// Live blocks are the rest of the carved ones: `listed` and `inboxes` are subtracted later.
 void count_page(Census& census, const Page& page) {
   const std::size_t size = block_size(page.size_class);
   const std::size_t bytes = page.slots * kSlotBytes;

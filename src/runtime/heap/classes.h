@@ -1,4 +1,4 @@
-// Size classes: which block sizes there are, and which one serves a request.
+// Size classes: the block sizes, and the class that serves a request.
 //
 // 16 to 128 bytes in steps of 16, then eight classes for each power of 2, so that a block is at
 // most 12.5 % larger than the request (or 15 bytes). Each block size is a multiple of 16, and
@@ -38,7 +38,7 @@ inline constexpr auto kBlockSizes = [] {
 
 constexpr std::size_t block_size(unsigned size_class) { return kBlockSizes[size_class]; }
 
-/// The class of the smallest blocks that hold `size` <= kLargestMedium bytes; of 0 bytes, as of 1.
+/// The class of the smallest blocks for `size` <= kLargestMedium bytes; 0 counts as 1.
 constexpr unsigned class_of(std::size_t size) {
   const std::size_t last = size == 0 ? 0 : size - 1;
   if (last < 128) return static_cast<unsigned>(last / kSmallestBlock);
@@ -46,8 +46,8 @@ constexpr unsigned class_of(std::size_t size) {
   return 8 + 8 * doubling + (static_cast<unsigned>(last >> (4 + doubling)) & 7);
 }
 
-/// The class of the smallest blocks that hold `size` bytes and are aligned to `alignment`, a power
-/// of 2; both at most kLargestMedium. Blocks start at multiples of their size from a slot's start.
+/// The class of the smallest blocks for `size` bytes aligned to `alignment`, a power of 2; both at
+/// most kLargestMedium. Blocks start at multiples of their size from a slot's start.
 constexpr unsigned class_of_aligned(std::size_t size, std::size_t alignment) {
   unsigned size_class = class_of(size);
   while (block_size(size_class) % alignment != 0) ++size_class;
@@ -55,8 +55,8 @@ constexpr unsigned class_of_aligned(std::size_t size, std::size_t alignment) {
 }
 
 /// The class that serves the first requests of a class in a heap: the next power of 2 from 64 bytes
-/// on. A thread with a few blocks of many sizes then touches a few pages, not one for each size.
-/// For large blocks there is nothing to gain.
+/// on. So a thread with a few blocks of many sizes touches a few pages, not one for each size.
+/// Large blocks would not benefit.
 constexpr unsigned class_to_borrow_from(unsigned size_class) {
   constexpr std::size_t kSmallest = 64;
   constexpr std::size_t kLargest = 1024;

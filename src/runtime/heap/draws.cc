@@ -7,7 +7,7 @@
 #include "sampling/prng.h"
 
 namespace geiger::heap {
-// Zero but for the interval is valid: no listener, and no seed yet.
+// All zero except the interval is valid: no listener, and no seed yet.
 constinit Wanted wanted{{}, {kDefaultInterval}, {}, {}, {}};
 
 namespace {
@@ -32,7 +32,7 @@ void note_versions(Heap& heap) {
 void change_interval(Heap& heap, std::uint64_t interval) {
   const double lambda = sampling::rate_of(interval);
   heap.sampler.change_interval(heap.lists.data(), kClasses, interval, lambda);
-  if (interval == 0) return;  // Nothing is tried directly then.
+  if (interval == 0) return;  // Nothing is tried directly.
   if (heap.direct.is_started()) {
     heap.direct.change_interval(interval, lambda);
   } else {

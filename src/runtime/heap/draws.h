@@ -1,4 +1,4 @@
-// The trials of a heap: which bytes are drawn, at which interval, from which seed.
+// The trials of a heap: its samplers, their interval and their seed.
 #pragma once
 
 #include "runtime/heap/heap.h"
@@ -7,7 +7,7 @@
 
 namespace geiger::heap {
 
-/// What all heaps follow.
+/// The settings that all heaps follow.
 struct Wanted {
   std::atomic<const Listener*> listener;
   std::atomic<std::uint64_t> interval;
@@ -17,11 +17,11 @@ struct Wanted {
 };
 extern constinit Wanted wanted;
 
-/// A new heap's first draws, at the interval that is wanted now.
+/// Starts a new heap's draws at the current interval.
 void begin_draws(Heap& heap);
 
-/// Follows listen(). At moments that do not depend on draws, or else after the decision that they
-/// led to: what noticed the change was decided by the old draws.
+/// Adopts the settings of listen(). Called at moments that do not depend on draws, or after the
+/// decision that a draw led to: the allocation that notices the change is decided by the old draws.
 GEIGER_SLOW_PATH void keep_up_slow(Heap& heap);
 inline void keep_up(Heap& heap) {
   // Pairs with the release of listen().
@@ -30,16 +30,16 @@ inline void keep_up(Heap& heap) {
     keep_up_slow(heap);
 }
 
-/// In the child of a fork: no byte is drawn that the parent draws too.
+/// In the child of a fork: redraws, so that the child does not draw the same bytes as the parent.
 void draw_afresh(Heap& heap);
 
-/// At the fork, by its only thread: another seed for all heaps.
+/// In a fork's child, by its only thread: sets another seed for all heaps.
 void reseed_child(std::uint64_t number_of_child);
 
-/// Decides about an object that is not taken from a list.
+/// Decides about an object that is not from a list.
 sampling::Verdict decide_directly(Heap& heap, std::size_t size);
 
-/// Null: draws are dropped.
+/// Null: draws are discarded.
 inline const Listener* current_listener() {
   return wanted.listener.load(std::memory_order_acquire);  // Pairs with the release of listen().
 }

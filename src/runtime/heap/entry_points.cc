@@ -1,4 +1,4 @@
-// malloc and its relatives, as programs call them. The first two are all of fast_paths.h.
+// malloc and related functions, as programs call them. malloc and free are in fast_paths.h.
 //
 // operator new and delete are not replaced: those of the C++ libraries call malloc and free.
 #include <errno.h>
@@ -16,7 +16,7 @@
 using namespace geiger::heap;  // NOLINT: the C names below live outside.
 
 namespace {
-// Most calls come later, some come earlier.
+// Most calls come after this, some before.
 [[gnu::constructor]] void at_load() { prepare_process(); }
 }  // namespace
 
@@ -52,7 +52,7 @@ GEIGER_EXPORT void* reallocarray(void* pointer, std::size_t count, std::size_t s
   return realloc(pointer, bytes);
 }
 
-/// An alignment that is not a power of 2 is rounded up to one, as by glibc.
+/// An alignment that is not a power of 2 is rounded up to one, like in glibc.
 GEIGER_EXPORT void* memalign(std::size_t alignment, std::size_t size) {
   if (alignment > SIZE_MAX / 2 + 1) {
     errno = EINVAL;
@@ -93,13 +93,13 @@ GEIGER_EXPORT std::size_t malloc_usable_size(void* pointer) {
   return pointer != nullptr ? usable_size(pointer) : 0;
 }
 
-/// All free memory goes back, whatever is asked to stay.
+/// Returns all free memory to the system, ignoring the argument.
 GEIGER_EXPORT int malloc_trim(std::size_t) { return trim() ? 1 : 0; }
 
-/// Glibc's prints its arenas; these are exact counts by block size.
+/// glibc prints its arenas; we print exact counts by block size.
 GEIGER_EXPORT void malloc_stats() { write_statistics(); }
 
-/// listener.h, for other libraries, which ask for it by its name.
+/// listener.h, for other libraries, which look it up by name.
 GEIGER_EXPORT void geiger_heap_listen_v1(const Listener* listener, std::uint64_t interval,
                                          std::uint64_t seed) {
   listen(listener, interval, seed);

@@ -1,13 +1,14 @@
-// malloc and free: all that they execute unless something rare is due. Read this file first.
+// malloc and free: all code that they execute, except in rare cases. Read this file first.
 //
 //   malloc   the class of the size gives a list of the thread's heap. A list is counted: below 0,
 //            the slow path refills it, or decides about the block that the sampler drew. Whether
-//            sampling is on is a value of the count.
+// sampling is on is part of the count's value.
 //   free     the address gives the header of its page. If the thread's heap owns it, the block goes
 //            to the page's own list; `needed` counts down to the next event of the page. All else
 //            has another owner: blocks of other threads, sampled, medium, large and huge objects.
 //
-// Threads without a heap have no_heap, whose lists are always below 0, and which owns no page.
+// Threads without a heap have no_heap, whose lists are always below 0, and which does not own any
+// page.
 #pragma once
 
 #include <array>
@@ -20,7 +21,7 @@
 
 namespace geiger::heap {
 
-/// Where in a heap the list of a small request is, by its size in 16 bytes, rounded up.
+/// Offset in a heap of the list for a small request, by its size in units of 16 bytes, rounded up.
 inline constexpr auto kListOffsets = [] {
   std::array<std::uint16_t, kLargestSmall / kSmallestBlock + 1> offsets{};
   for (std::size_t i = 0; i < offsets.size(); ++i) {
@@ -29,7 +30,7 @@ inline constexpr auto kListOffsets = [] {
   return offsets;
 }();
 
-/// Where in a heap the list for a small request is.
+/// Offset in a heap of the list for a small request.
 GEIGER_FAST_PATH std::size_t list_offset(std::size_t size) {
   return kListOffsets[(size + kSmallestBlock - 1) / kSmallestBlock];
 }
@@ -49,9 +50,9 @@ GEIGER_FAST_PATH void* allocate(std::size_t size) {
   return pop(list);
 }
 
-/// Keeps the compiler from counting first. A thread that never comes back from between the two (in
-/// the child of a fork, or after a jump out of a signal handler) then leaves a list that is longer
-/// than its count: a block is lost, and none is handed out that is not there. No instruction.
+/// Keeps the compiler from counting first. If a thread never returns from between the two (in the
+/// child of a fork, or after a jump out of a signal handler), the list is longer than its count: a
+/// block is lost, but no block is handed out that does not exist. No instruction.
 GEIGER_FAST_PATH void count_after_list() { std::atomic_signal_fence(std::memory_order_release); }
 
 GEIGER_FAST_PATH void release(void* pointer) {

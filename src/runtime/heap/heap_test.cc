@@ -148,8 +148,8 @@ TEST(Heap, CountsOfBlocksHandedOutAreExact) {
 
 // --- threads ---
 
-// Blocks of every kind, freed by a thread that did not allocate them: `owner` says what the one
-// that did is doing then.
+// Blocks of every kind, freed by a thread that did not allocate them. `owner`: the state of the
+// allocating thread.
 enum class Owner { kAlive, kGone, kAdopted };
 
 void free_elsewhere(Owner owner) {
@@ -183,7 +183,7 @@ TEST(Heap, BlocksAreFreedByAnyThread) {
   for (const Owner owner : {Owner::kAlive, Owner::kGone, Owner::kAdopted}) {
     free_elsewhere(owner);
     (void)trim();
-    // All heaps are idle but this one: what is in inboxes is less than an idle heap may have.
+    // All heaps except this one are idle: inboxes contain less than an idle heap may have.
     const Census census = take_census();
     EXPECT_EQ(census.sum(), census.mapped);
     EXPECT_EQ(census.live, 0U) << static_cast<int>(owner);
@@ -205,7 +205,7 @@ using HeapDeathTest = ::testing::Test;
 
 TEST(HeapDeathTest, WhatIsNotALiveBlockIsRefused) {
   static char ours[64];
-  // The address of a header: mapped, and of no object.
+  // The address of a header: mapped, but not an object.
   auto* const block = static_cast<char*>(allocate(100'000));
   auto* const medium = static_cast<char*>(allocate(20'000));
   EXPECT_DEATH(release(block + kSlotBytes), "free\\(\\): 0x[0-9a-f]{16} is not a live block");

@@ -9,7 +9,7 @@
 namespace geiger::heap {
 namespace {
 
-// Sizes and alignments above it are refused before anything is added to them.
+// Larger sizes and alignments are refused, so that additions do not overflow.
 constexpr std::size_t kTooMuch = std::size_t{1} << 62;
 
 constexpr std::size_t round_up(std::size_t bytes, std::size_t step) {
@@ -39,7 +39,7 @@ bool resize_run(Page& page, std::size_t size) {
   return true;
 }
 
-/// Where a huge object begins in its mapping: after the headers, as early as its alignment permits.
+/// Offset of a huge object in its mapping: after the headers, as early as its alignment permits.
 std::size_t offset_of_huge(std::size_t alignment) {
   return std::clamp(alignment, kSystemPage, kSegmentBytes);
 }
@@ -50,7 +50,7 @@ std::byte* mapping_of(Page& page) {
   return reinterpret_cast<std::byte*>(address & ~(kSegmentBytes - 1));  // NOLINT
 }
 
-/// A cached mapping was used before: what is after the object must not stay resident for it.
+/// For a cached mapping, which was used before: the memory after the object must not stay resident.
 void discard_behind(std::byte* end, std::byte* end_of_mapping) {
   if (end < end_of_mapping) {
     system::discard(end, static_cast<std::size_t>(end_of_mapping - end));
@@ -91,10 +91,10 @@ bool resize_in_place(Page& page, std::byte* start, std::size_t bytes) {
   std::byte* const end = mapping_of(page) + page.segments * kSegmentBytes;
   if (bytes > static_cast<std::size_t>(end - start)) return false;
   if (bytes < page.bytes) {
-    if (bytes < page.bytes / 2 && page.segments > 1) return false;  // Give address space back too.
+    if (bytes < page.bytes / 2 && page.segments > 1) return false;  // Return address space too.
     discard_behind(start + bytes, start + page.bytes);
   }
-  count_huge(bytes - page.bytes, 0);  // May wrap, and back again.
+  count_huge(bytes - page.bytes, 0);  // May wrap around and back.
   page.bytes = bytes;
   return true;
 }

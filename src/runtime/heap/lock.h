@@ -1,8 +1,9 @@
-// A lock that sleeps, without libc: it can be reset in the child of a fork, and needs no start.
+// A sleeping lock without libc: it can be reset in the child of a fork, and needs no
+// initialisation.
 //
-// Threads: all. Signals: a handler must not enter what its thread is inside of. Fork: threads.cc
-// takes every lock before that the thread does not hold itself, so that none is held by a thread
-// that the child does not have.
+// Threads: all. Signals: a handler must not take a lock that its thread holds. Fork: threads.cc
+// first takes every lock that the thread does not already hold, so that no thread missing in the
+// child holds one.
 // Allocates: never.
 #pragma once
 
@@ -16,8 +17,7 @@
 
 namespace geiger::heap {
 
-/// Knows who holds it, so that a fork in a handler that interrupted its holder does not wait for
-/// itself.
+/// Records its holder, so that a fork in a handler that interrupted the holder does not deadlock.
 class Lock {
  public:
   void lock() {
@@ -29,7 +29,7 @@ class Lock {
     if ((state_.exchange(kFree, std::memory_order_release) & kAwaited) != 0) [[unlikely]]
       wake_one();
   }
-  /// Whether the caller holds it: what it interrupted does.
+  /// Whether the calling thread holds it, in code that the caller interrupted.
   [[nodiscard]] bool is_own() const {
     return (state_.load(std::memory_order_relaxed) & ~kAwaited) == own();
   }
@@ -39,9 +39,9 @@ class Lock {
  private:
   static constexpr std::uint32_t kFree = 0, kAwaited = 1;
 
-  /// Of the calling thread: the low half of its thread pointer, which is a multiple of 64 and not
-  /// 0, as it lies behind a thread's block. Two threads that have it in common matter to a fork
-  /// only.
+  /// Identifies the calling thread: the low half of its thread pointer, a multiple of 64 and not 0,
+  /// because it points to the end of a thread's block. If two threads share it, only a fork is
+  /// affected.
   static std::uint32_t own() {
     return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer()));
   }
@@ -49,7 +49,7 @@ class Lock {
   GEIGER_SLOW_PATH void lock_slow(std::uint32_t seen) {
     for (;;) {
       if (seen == kFree) {
-        // Others may wait too: whoever frees it next has to wake them.
+        // Others may be waiting too: the next unlock() must wake them.
         if (state_.compare_exchange_weak(seen, own() | kAwaited, std::memory_order_acquire)) return;
         continue;
       }

@@ -14,8 +14,8 @@ long operations() {
   return wanted != nullptr ? atol(wanted) : 1'000'000;
 }
 
-// The objects' bytes as the program sees them, against those that the census finds live. This
-// program's own containers are libc's.
+// Compares the objects' bytes as the program sees them with the live bytes of the census. This
+// program's own containers use libc's malloc.
 TEST(HeapModel, RandomCallsAndTheCensus) {
   Model model(1, 2000);
   const std::size_t before = take_census().live;
@@ -35,7 +35,7 @@ TEST(HeapModel, RandomCallsAndTheCensus) {
   EXPECT_EQ(census.large + census.huge, 0U);
 }
 
-// Everything freed and given back: only the segments that hold heaps stay mapped.
+// Everything freed and given back: only the segments with heaps stay mapped.
 TEST(HeapModel, NothingStaysMapped) {
   Model model(2, 5000);
   for (int i = 0; i < 20'000; ++i) model.step();

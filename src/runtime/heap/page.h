@@ -1,4 +1,4 @@
-// Segments, pages and blocks: how memory is laid out, and the header of a page.
+// Segments, pages and blocks: the layout of memory, and the header of a page.
 //
 //   segment   4 MiB, aligned: 64 slots of 64 KiB. Slot 0 holds the headers of all slots, 64 bytes
 //             each, side by side; the rest of it holds heaps.
@@ -6,9 +6,8 @@
 //   run       1 to 32 slots for one large object
 //   huge      a mapping of its own, from a segment boundary: the header, then one object
 //
-// The header of an address is found by arithmetic alone. Headers are side by side, and not at the
-// start of what they describe, because headers at equal offsets of many pages fall on one set of
-// the cache.
+// The header of an address is found by arithmetic alone. Headers are side by side, not at the start
+// of their pages, because headers at equal offsets of many pages fall into one cache set.
 #pragma once
 
 #include <atomic>
@@ -29,23 +28,23 @@ struct Block {
   Block* next;
 };
 
-/// The owner of a page is a heap whose thread frees blocks of it on the fast path, or one of these,
-/// which are never equal to a heap: every free of such an address takes the slow path.
+/// The owner of a page is a heap, whose thread frees its blocks on the fast path, or one of these,
+/// which never equal a heap: then every free takes the slow path.
 enum Mark : std::uintptr_t {
   kNobody = 0,  ///< No object begins here: free() refuses the address.
   kMedium,
   kLarge,
   kHuge,
   kSamplesOnly,  ///< Small objects that were sampled; samples.h.
-  kHasSamples,   ///< A small page, some of whose objects are samples where they are.
+  kHasSamples,   ///< A small page with samples in place.
 };
 
-/// What the page is to the heap that has it.
+/// The page's state in its heap.
 enum class PageState : std::uint8_t {
-  kCurrent,  ///< Blocks of it are on the list of its class.
+  kCurrent,  ///< Its blocks are on the list of its class.
   kPartial,  ///< In the queue of its class: at least an eighth of its blocks is free.
-  kSpare,    ///< As kPartial, and empty for a while: due to go.
-  kFull,     ///< In no queue. Comes back when an eighth is free.
+  kSpare,    ///< Like kPartial, but empty for a while: given back next.
+  kFull,     ///< In no queue. Becomes kPartial when an eighth is free.
 };
 
 /// Invariants of a page of small or medium blocks:
@@ -59,15 +58,15 @@ enum class PageState : std::uint8_t {
 /// Threads: written by the thread of its heap; `owner` is read by all, `sampled` is changed under
 /// the lock of samples. Zero-initialised is valid: nothing here.
 struct alignas(64) Page {
-  // What a free on the fast path uses.
+  // Used by a free on the fast path.
   std::atomic<std::uintptr_t> owner;  ///< A heap or a Mark.
   Block* local_free;
   std::int32_t needed;
 
   std::int32_t base;
   union {
-    Heap* heap;                 ///< Whose page it is, also under a mark; null: of no heap.
-    std::size_t bytes_of_leaf;  ///< Of a page of samples: its division.
+    Heap* heap;                 ///< The heap of the page, even if marked; null: none.
+    std::size_t bytes_of_leaf;  ///< Of a page of samples: size of its leaves.
   };
   union {
     Page* next;         ///< In the queue of partial pages.
@@ -80,21 +79,21 @@ struct alignas(64) Page {
   std::atomic<SampleInPlace*> sampled;  ///< Samples among the objects of this page.
   union {
     std::uint16_t carved;       ///< Blocks that exist; the rest was never touched.
-    std::uint16_t used_leaves;  ///< Of a page of samples: which of its 4 KiB pieces are used.
+    std::uint16_t used_leaves;  ///< Of a page of samples: mask of its used 4 KiB leaves.
   };
   std::uint16_t capacity;
   std::uint8_t size_class;
   std::uint8_t slots;
-  std::uint8_t back;  ///< In slots of a medium page after its first: how many slots to that.
+  std::uint8_t back;  ///< In a medium page: slots back to its first one.
   PageState state;
 
   [[nodiscard]] std::uint32_t free_blocks() const {
     return static_cast<std::uint32_t>(base - needed);
   }
-  /// A target that is never reached: the current page is looked at when its list is used up.
+  /// A target that is never reached: the current page is checked when its list is used up.
   static constexpr std::uint32_t kNoEvent = 1 << 30;
 
-  /// Keeps the number of free blocks; the event comes when they are `target`.
+  /// Keeps the number of free blocks; the event occurs when there are `target`.
   void expect(std::uint32_t target) {
     needed = static_cast<std::int32_t>(target - free_blocks());
     base = static_cast<std::int32_t>(target);
@@ -102,8 +101,8 @@ struct alignas(64) Page {
 };
 static_assert(sizeof(Page) == 64);
 
-/// The header of the object at `pointer`. An object at a segment boundary, which only alignments of
-/// 4 MiB and more make, has it in the segment before: hence the - 1.
+/// The header of the object at `pointer`. An object at a segment boundary, possible only with
+/// alignments of 4 MiB and more, has its header in the previous segment: hence the - 1.
 GEIGER_FAST_PATH Page* page_of(const void* pointer) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   const std::uintptr_t segment = (address - 1) & ~(kSegmentBytes - 1);

@@ -24,10 +24,10 @@ void Bin::remove(Page& page) {
 
 namespace {
 
-// Carved at once, at least one block: memory that is not needed yet stays untouched.
+// Carved at once, at least one block, so that memory not needed yet stays untouched.
 constexpr std::size_t kCarveBytes = 4096;
 
-/// With less free than this, refilling from a page costs more than it saves.
+/// If fewer are free, refilling from a page costs more than it saves.
 std::uint32_t eighth_of(const Page& page) { return (page.capacity + 7U) / 8; }
 
 Page* new_page(Heap& heap, unsigned size_class) {
@@ -55,7 +55,7 @@ void give_page(Page& page) {
   segments.give_slots(page);
 }
 
-/// Makes a list of new blocks at the carved part's end.
+/// Makes a list of new blocks at the end of the carved part.
 Block* carve(Page& page, std::uint32_t* count) {
   const std::size_t size = block_size(page.size_class);
   *count = std::clamp<std::uint32_t>(static_cast<std::uint32_t>(kCarveBytes / size), 1,
@@ -70,8 +70,8 @@ Block* carve(Page& page, std::uint32_t* count) {
   return reinterpret_cast<Block*>(start);
 }
 
-/// Puts the page's blocks on the list, which is used up. False: fewer than an eighth are free, and
-/// none can be carved.
+/// Moves the page's blocks to the empty list. False: fewer than an eighth are free, and none can be
+/// carved.
 bool install_from(Heap& heap, Page& page) {
   List& list = heap.lists[page.size_class];
   std::uint32_t count = page.free_blocks();
@@ -88,8 +88,8 @@ bool install_from(Heap& heap, Page& page) {
   return true;
 }
 
-/// Gives the page back, unless it is the only one that the next refill can use: a program that
-/// frees as much as it allocates would carve one page after the other.
+/// Gives the page back, unless it is the only one that the next refill can use: otherwise a program
+/// that frees as much as it allocates would carve new pages all the time.
 void keep_or_give(Page& page) {
   Bin& bin = page.heap->bins[page.size_class];
   if (bin.first == bin.last) return;
@@ -97,10 +97,10 @@ void keep_or_give(Page& page) {
   give_page(page);
 }
 
-// Refills of any list after which an empty page that was kept is given back, once or twice.
+// A kept empty page is given back after one or two times this many refills of any list.
 constexpr std::uint64_t kSpareRefills = 128;
 
-/// Gives back the empty pages that were kept: all, or those that the last call saw.
+/// Gives back the kept empty pages: all, or those that the last call has seen.
 void give_spares(Heap& heap, bool all) {
   for (Bin& bin : heap.bins) {
     Page* const page = bin.first;
@@ -119,7 +119,7 @@ void leave_full(Page& page) {
   page.expect(page.carved);
 }
 
-/// Sorts a block that another thread freed into its page. False: there is none.
+/// Returns a block that another thread freed to its page. False: none.
 bool take_arrived(Heap& heap) {
   if (heap.arrived == nullptr) {
     if (heap.inbox.load(std::memory_order_relaxed) == nullptr) return false;
@@ -132,11 +132,11 @@ bool take_arrived(Heap& heap) {
   return true;
 }
 
-// Taken from the inbox at each refill at least.
+// Fewest blocks to take from the inbox at each refill.
 constexpr unsigned kArrivals = 256;
 
-/// Takes what others freed until the class has enough. Each block is a miss of the cache: those
-/// that are not needed now would be out of it again when they are.
+/// Takes blocks that other threads freed until the class has enough. Each block is a cache miss,
+/// and blocks not needed now would be evicted again before they are.
 void drain_for(Heap& heap, unsigned size_class) {
   const Bin& bin = heap.bins[size_class];
   for (unsigned taken = 0; take_arrived(heap); ++taken) {
@@ -224,7 +224,7 @@ bool is_page_of(const Page& page, const Heap& heap) {
          (owner == heap.as_owner() || owner == kMedium || owner == kHasSamples);
 }
 
-/// Calls visit(Page&) for the heap's pages until it returns true: that page, else null.
+/// Calls visit(Page&) for the heap's pages until it returns true; returns that page, else null.
 template <typename Visit>
 Page* find_page(const Heap& heap, const Visit& visit) {
   const Locked locked(segments.lock);
@@ -253,7 +253,7 @@ void recount(Heap& heap) {
     page.needed = page.base - static_cast<std::int32_t>(length_of(page.local_free));
     return false;
   });
-  // Events of pages whose last free was not followed by one. They take the lock themselves.
+  // Events that the last free of a page did not reach. They take the lock themselves.
   const auto is_due = [](const Page& page) {
     return page.needed == 0 && page.state == PageState::kFull;
   };

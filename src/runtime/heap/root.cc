@@ -1,5 +1,5 @@
-// What others read of the allocator from outside begins here (vocabulary/heap_layout.h), and here
-// the layout is compared with the structures themselves.
+// The entry point for readers of the allocator's memory from outside (vocabulary/heap_layout.h).
+// Compares that layout with the structures themselves.
 #include <bit>
 #include <cstddef>
 
@@ -47,7 +47,7 @@ static_assert(kMedium == std::uintptr_t{layout::kMedium} &&
               kHasSamples == std::uintptr_t{layout::kHasSamples});
 #undef GEIGER_SAME_PLACE
 
-/// Addresses as pointers: integers of them are no constants.
+/// Addresses as pointers, because they are not constants as integers.
 struct Root {
   std::uint64_t magic[2];
   std::uint64_t number;

@@ -27,7 +27,7 @@ constexpr std::size_t leaf_bytes(unsigned size_class) {
   return block_size(size_class) <= kLargestInSmallLeaf ? kSystemPage : kSlotBytes;
 }
 
-/// Of one block of a leaf: free if it has no proxy.
+/// The entry of a block of a leaf, which is free if it has no proxy.
 struct Entry {
   void* proxy;
   std::uint64_t number;  ///< The listener's; of a free entry: the next free one.
@@ -61,7 +61,7 @@ static_assert(offsetof(Leaf, block_bytes) == offsetof(layout::Leaf, block_bytes)
               offsetof(Leaf, first_block) == offsetof(layout::Leaf, first_block) &&
               offsetof(Entry, proxy) == offsetof(layout::Entry, proxy));
 
-/// Where the first of `count` blocks begins: they are aligned to the power of 2 in their size.
+/// Offset of the first of `count` blocks, which are aligned to the power of 2 in their size.
 constexpr std::size_t first_block_of(std::size_t count, std::size_t block_bytes) {
   const std::size_t alignment = block_bytes & (0 - block_bytes);
   const std::size_t heading = sizeof(Leaf) + (count - 1) * sizeof(Entry);
@@ -81,7 +81,7 @@ static_assert(blocks_of_leaf(0) > 120 && blocks_of_leaf(class_of(kLargestInSmall
 /// Under samples_lock.
 struct Leaves {
   Leaf* with_room[kSmallClasses];
-  Page* slots;  ///< Divided into small leaves, one of them unused.
+  Page* slots;  ///< Divided into small leaves, at least one of them unused.
 };
 constinit Leaves leaves{};
 constinit std::atomic<std::uint64_t> lost{0};
@@ -104,7 +104,7 @@ void remove(Node*& first, Node& node) {
 
 constexpr std::uint16_t kAllLeaves = 0xffff;
 
-/// A slot for leaves of so many bytes.
+/// A slot for leaves of this size.
 Page* new_slot(std::size_t bytes_of_leaf) {
   bool is_zero = false;
   Page* const page = segments.take_slots(1, kSlotBytes, &is_zero);
@@ -136,7 +136,7 @@ std::byte* take_leaf_memory(unsigned size_class) {
   return page != nullptr ? slot_of(page) : nullptr;
 }
 
-/// Of a leaf without samples.
+/// Gives back a leaf without samples.
 GEIGER_SLOW_PATH void give_leaf(Leaf& leaf) {
   remove(leaves.with_room[leaf.size_class], leaf);
   leaf.block_bytes = 0;
@@ -188,7 +188,7 @@ struct Taken {
   Entry* entry;
 };
 
-/// A block of a leaf for an object whose proxy is `proxy`. Under the lock.
+/// Takes a block of a leaf for an object whose proxy is `proxy`. Under the lock.
 Taken take_block(unsigned size_class, void* proxy) {
   Leaf* leaf = leaves.with_room[size_class];
   if (leaf == nullptr) leaf = new_leaf(size_class);
@@ -208,13 +208,13 @@ inline void give_block(Leaf& leaf, Entry& entry) {
   if (leaf.first_free == Leaf::kNone) push(first, leaf);
   entry = {nullptr, leaf.first_free};
   leaf.first_free = static_cast<std::uint32_t>(&entry - leaf.entries);
-  // The only leaf of its class with room stays: the next sample would need it.
+  // Keep the only leaf of its class with room, as the next sample would need it.
   if (--leaf.used == 0 && (first != &leaf || leaf.next != nullptr)) give_leaf(leaf);
 }
 
 // --- samples in place ---
 
-/// Makes the frees of a small page take the slow path, or no longer. Under the lock.
+/// Sets or clears the mark that makes the frees of a small page take the slow path. Under the lock.
 void mark(Page& page) {
   const std::uintptr_t owner = page.owner.load(std::memory_order_relaxed);
   const bool has_samples = page.sampled.load(std::memory_order_relaxed) != nullptr;
@@ -237,13 +237,13 @@ SampleInPlace* attach(Page& page, const void* pointer, std::uint64_t number) {
   return sample;
 }
 
-/// Where the number of a sample is kept that the listener gives it; null: no memory.
+/// Attaches a record and returns the place for the listener's number; null: no memory.
 [[gnu::noinline]] std::uint64_t* keep_in_place(Page& page, Sample& sample) {
   SampleInPlace* const record = attach(page, sample.address, 0);
   return record != nullptr ? &record->number : nullptr;
 }
 
-/// As keep_in_place(), with a new address.
+/// Like keep_in_place(), but moves the sample to a new address.
 std::uint64_t* move(const Page& page, Sample& sample) {
   const AmongSamples among;
   const Taken taken = take_block(page.size_class, sample.address);

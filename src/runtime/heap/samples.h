@@ -1,13 +1,13 @@
-// Sampled objects: where they are, and what is kept of them.
+// Sampled objects: where they are placed, and their records.
 //
-// A small object that is drawn moves to a page of samples. The block that it was drawn in stays
-// taken, as its proxy, until the object is freed: so blocks are handed out in the same order and
-// pages are as full, whatever is sampled. Pages of samples have an owner word of their own, and the
-// test that free makes of every address finds them.
+// A small object that is drawn moves to a page of samples. The block in which it was drawn stays
+// taken, as its proxy, until the object is freed. So sampling changes neither the order of blocks
+// nor how full pages are. Pages of samples have their own owner word, which the test in every free
+// finds.
 //
-// Larger objects stay where they are, and a record hangs at their page. So do objects of which a
-// sixteenth or more would be sampled, as their proxies would be a noticeable part of the heap. The
-// owner word of a small page with such objects is a mark, and its frees take the slow path.
+// Larger objects stay in place, and their page has a record. So do objects of a size of which a
+// sixteenth or more would be sampled, because their proxies would be a noticeable part of the heap.
+// The owner word of a small page with such objects is a mark, and its frees take the slow path.
 #pragma once
 
 #include <cstddef>
@@ -27,13 +27,13 @@ struct SampleInPlace {
   std::uint64_t number;  ///< The listener's.
 };
 
-/// Makes the object at sample.address a sample, if there is a listener, and returns where the
-/// program gets it, which becomes the address. Its contents stay where they were. Requires that no
-/// lock is held and the heap is consistent.
+/// Makes the object at sample.address a sample, if there is a listener. Returns the object's
+/// address for the program, and stores it in the sample; does not move the contents. Requires that
+/// no lock is held and the heap is consistent.
 void* place(Sample& sample);
 
-/// For an object on a page of samples: tells the listener that it ends, and returns its proxy.
-/// Refuses an address where none is live.
+/// For an object on a page of samples: reports its end to the listener, and returns its proxy.
+/// Refuses an address without a live object.
 void* end_moved(const Page& page, void* pointer);
 /// Frees such an object, and its proxy.
 void release_moved(const Page& page, void* pointer);
@@ -41,7 +41,7 @@ void release_moved(const Page& page, void* pointer);
 void* proxy_of(const Page& page, const void* pointer);
 std::size_t moved_usable_size(const Page& page, const void* pointer);
 
-/// An in-place sample that was taken from its page, perhaps for a while.
+/// An in-place sample that was detached from its page, perhaps temporarily.
 struct Detached {
   bool was_sample;
   std::uint64_t number;
@@ -50,18 +50,18 @@ Detached detach(Page& page, const void* pointer);
 void attach_again(Page& page, const void* pointer, const Detached& sample);
 void tell_end(const Detached& sample, const void* pointer);
 
-/// Tells the listener if the object at `pointer` is a sample where it is.
+/// Reports the end of the object at `pointer` if it is an in-place sample.
 inline void end_in_place(Page& page, const void* pointer) {
   if (page.sampled.load(std::memory_order_relaxed) != nullptr) {
     tell_end(detach(page, pointer), pointer);
   }
 }
 
-/// Before Segments::lock, after the pool's. Taken by AmongSamples, except at a fork.
+/// Taken before Segments::lock and after the pool's lock, by AmongSamples, except at a fork.
 extern constinit Lock samples_lock;
 
-/// Whether the calling thread holds the lock, or is about to: then this is a signal handler, and
-/// for what it allocates nothing is drawn, and what it frees is freed later.
+/// Whether the calling thread holds the lock, or is about to take it. If an entry point finds it
+/// set, it runs in a signal handler: its allocations are not drawn, and its frees are deferred.
 extern thread_local constinit bool is_among_samples;
 
 /// Holds the lock.
@@ -86,7 +86,7 @@ class AmongSamples {
   }
 };
 
-/// Keeps a block that a handler may not free now.
+/// Defers the free of a block in a handler.
 void free_later(void* pointer);
 extern constinit std::atomic<Block*> freed_later;
 GEIGER_SLOW_PATH void release_what_came_later_slow();

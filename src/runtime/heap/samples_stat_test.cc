@@ -1,9 +1,9 @@
-// The law of what the allocator samples: objects independently of each other, one of r bytes with
-// probability 1 - (1 - 1/T)^r, or 1 from T bytes on.
+// The law of the allocator's samples: it samples objects independently of each other, one of r
+// bytes with probability 1 - (1 - 1/T)^r, or 1 from T bytes on.
 //
-// Seeds are fixed, so nothing here is flaky. A right allocator with fresh seeds would exceed a
+// Seeds are fixed, so nothing here is flaky. A correct allocator with fresh seeds would exceed a
 // limit with probability below 1e-6 per comparison (|z| < 5: 5.7e-7; chi-square, either side:
-// 1e-6). What mistakes show is with the tests.
+// 1e-6). The tests state what mistakes would show.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -36,7 +36,7 @@ double inclusion(std::size_t size, std::uint64_t interval) {
   return 1 - sampling::survival(std::max<std::size_t>(size, 1), interval);
 }
 
-// What was sampled of a program's objects, all together and by size.
+// The samples of a program's objects, in total and by size.
 class Tally {
  public:
   explicit Tally(std::uint64_t interval) : interval_(interval), by_size_(kLargest + 1) {
@@ -111,7 +111,7 @@ void run_random_sizes(std::uint64_t seed, int objects, Tally& tally) {
   for (void* const block : live) release(block);
 }
 
-// Drawn bytes behind the request recorded (the block size tried, not the request): |z| is 34.
+// With drawn bytes after the request recorded (the block size tried, not the request), |z| is 34.
 TEST_F(HeapLaw, RandomSizesHaveTheirProbabilities) {
   for (const std::uint64_t interval : {64, 4096, 16384}) {
     begin(interval, 101);
@@ -121,7 +121,7 @@ TEST_F(HeapLaw, RandomSizesHaveTheirProbabilities) {
   }
 }
 
-// The z of many programs are standard normal together: samples in groups would show here.
+// The z of many programs are together standard normal: correlated samples would show here.
 TEST_F(HeapLaw, CountsOfManyRunsVaryAsIndependentTrials) {
   double statistic = 0, sum = 0;
   constexpr int kRuns = 300;
@@ -136,7 +136,7 @@ TEST_F(HeapLaw, CountsOfManyRunsVaryAsIndependentTrials) {
   EXPECT_LT(std::abs(sum) / std::sqrt(kRuns), 5);
 }
 
-// Bursts of one size, of which then everything is freed, now and then with a trim.
+// Bursts of one size, all freed afterwards, sometimes with a trim.
 TEST_F(HeapLaw, BurstsOfOneSizeHaveTheirProbabilities) {
   begin(4096, 301);
   Tally tally(4096);
@@ -155,7 +155,7 @@ TEST_F(HeapLaw, BurstsOfOneSizeHaveTheirProbabilities) {
   tally.expect_right("bursts");
 }
 
-// Threads of 50 to 550 objects, whose heaps are adopted, and whose objects others free.
+// Threads with 50 to 550 objects; their heaps are adopted, and other threads free their objects.
 TEST_F(HeapLaw, HeapsChangeHands) {
   begin(4096, 401);
   Tally tally(4096);
@@ -195,8 +195,8 @@ TEST_F(HeapLaw, OffsetsAreTruncatedGeometric) {
   }
 }
 
-// T changes between 4 and 16 KiB at the program's own moments. With only cut lists redrawn z is
-// far beyond 5 (list_sampler_stat_test.cc).
+// T changes between 4 and 16 KiB at moments that the program chooses. If only cut lists were
+// redrawn, z would be far beyond 5 (list_sampler_stat_test.cc).
 TEST_F(HeapLaw, ChangesOfTheIntervalKeepBothRates) {
   begin(4096, 601);
   Tally tallies[2]{Tally(4096), Tally(16384)};

@@ -1,4 +1,4 @@
-// Sampled objects: that every path asks, where they are, and that each ends once.
+// Sampled objects: every path tries them, they are placed correctly, and each ends once.
 #include "runtime/heap/samples.h"
 
 #include <gtest/gtest.h>
@@ -180,8 +180,8 @@ TEST_F(SamplesDeathTest, ASecondFreeIsRefused) {
 
 // --- the natural heap ---
 
-// What lists, pages and segments look like after a program that does the same each time. The
-// program runs in children, which begin with one and the same heap.
+// The state of lists, pages and segments after a deterministic program. It runs in children, which
+// all begin with the same heap.
 struct Layout {
   std::size_t live, listed, free, uncarved, tails, large, huge;
   std::size_t live_blocks[kClasses];

@@ -106,7 +106,7 @@ bool Segments::resize_run(Page& first, unsigned count) {
   return true;
 }
 
-/// Of empty slots.
+/// Requires empty slots.
 void Segments::use(Segment& segment, std::uint64_t slots) {
   dirty_slots_ -= static_cast<std::size_t>(std::popcount(segment.dirty & slots));
   segment.empty &= ~slots;
@@ -115,7 +115,7 @@ void Segments::use(Segment& segment, std::uint64_t slots) {
   if (segment.empty == 0) make_unavailable(segment);
 }
 
-/// Of used slots, whose headers say kNobody.
+/// Requires used slots whose owner is kNobody.
 void Segments::give(Segment& segment, std::uint64_t slots) {
   GEIGER_ASSERT((segment.empty & slots) == 0);
   const std::uint64_t now = system::milliseconds();
@@ -191,7 +191,7 @@ void Segments::purge(Segment& segment) {
     void* const start = slot_of(header_of_slot(segment, first));
     if (system::discard(start, count * kSlotBytes)) segment.dirty &= ~mask_of(first, count);
   });
-  // What the system did not take stays dirty, to be used first, and is not offered again.
+  // Slots that the system did not take stay dirty, are used first, and are not offered again.
   dirty_slots_ += static_cast<std::size_t>(std::popcount(segment.dirty));
 }
 
@@ -239,7 +239,7 @@ bool Segments::purge_all() {
 Mapping Segments::take_mapping(std::size_t count, std::size_t alignment, std::size_t offset) {
   const Locked locked(lock);
   purge_what_is_due(system::milliseconds());
-  // A larger alignment is rare enough to be mapped anew.
+  // Larger alignments are rare, so they get a new mapping.
   Cached** const link = alignment <= kSegmentBytes ? find_cached(count) : nullptr;
   if (link == nullptr) {
     auto* const fresh =
@@ -286,7 +286,7 @@ void Segments::give_mapping(std::byte* start, std::size_t count) {
   purge_what_is_due(now);
 }
 
-/// The smallest that is large enough.
+/// The smallest cached mapping that is large enough.
 Segments::Cached** Segments::find_cached(std::size_t count) {
   Cached** best = nullptr;
   for (Cached** link = &cached_; *link != nullptr; link = &(*link)->next) {

@@ -1,11 +1,11 @@
-// Segments and their slots, and the mappings of huge objects: where pages get their memory.
+// Segments and their slots, and the mappings of huge objects: the source of pages' memory.
 //
-// Free slots stay dirty (with what was in them) for kDecay, in the hope of being used again; then
-// they are given back to the system, and segments without a used slot are unmapped. So are
-// mappings of huge objects: freed ones are kept whole and may be cut and joined for others. There
-// is no background thread: each call that takes or gives back memory checks the clock.
+// Free slots stay dirty (with their old contents) for kDecayMilliseconds, as they may be reused
+// soon; then they are given back to the system, and segments without a used slot are unmapped. So
+// are mappings of huge objects: freed ones are kept mapped and may be split and joined for others.
+// There is no background thread: each call that takes or gives back memory checks the clock.
 //
-// Threads: all, under one lock; is_mapped() without. Fork: see threads.h. Allocates: never from
+// Threads: all, under one lock; has_header() without. Fork: see threads.h. Allocates: never from
 // heaps.
 #pragma once
 
@@ -19,14 +19,14 @@ namespace geiger::heap {
 
 inline constexpr std::uint64_t kDecayMilliseconds = 100;
 
-/// The header of slot 0: that slot is never a page. Bit i of the masks is slot i.
+/// The header of slot 0, which is never a page. Bit i of the masks is slot i.
 ///
 ///   dirty is a part of empty; purge_due != 0  =>  dirty != 0 (not the reverse: see purge())
 struct alignas(64) Segment {
-  std::atomic<std::uintptr_t> owner;  ///< As in Page: kNobody.
-  std::uint64_t empty;                ///< Slots that are not used.
-  std::uint64_t dirty;                ///< Those that are not known to be zero.
-  Segment* next_available;            ///< Among those with an empty slot.
+  std::atomic<std::uintptr_t> owner;  ///< Like in Page: kNobody.
+  std::uint64_t empty;                ///< Unused slots.
+  std::uint64_t dirty;                ///< Unused slots not known to be zero.
+  Segment* next_available;            ///< Among segments with an empty slot.
   Segment* previous_available;
   Segment* next;  ///< Among all.
   Segment* previous;
@@ -35,9 +35,9 @@ struct alignas(64) Segment {
 };
 static_assert(sizeof(Segment) == sizeof(Page));
 
-inline constexpr std::uint64_t kAllSlots = ~std::uint64_t{1};  ///< But slot 0.
+inline constexpr std::uint64_t kAllSlots = ~std::uint64_t{1};  ///< Except slot 0.
 
-/// A mapping of whole segments, and what is known of its contents.
+/// A mapping of whole segments, and whether its contents are zero.
 struct Mapping {
   std::byte* start;
   bool is_zero;
@@ -51,27 +51,27 @@ class Segments {
   /// Their owners become kNobody. Requires a first header as take_slots() set it.
   void give_slots(Page& first);
 
-  /// Makes a run longer or shorter where it is. False: what is behind it is used.
+  /// Makes a run longer or shorter in place. False: the slots after it are used.
   bool resize_run(Page& first, unsigned count);
 
-  /// Whole segments, of which `offset` bytes after the start are at a multiple of `alignment`.
+  /// Whole segments; the address `offset` bytes after the start is a multiple of `alignment`.
   Mapping take_mapping(std::size_t segments, std::size_t alignment, std::size_t offset);
   void give_mapping(std::byte* start, std::size_t segments);
 
-  /// Zeroed memory for ever, `bytes` a multiple of 64 and below a slot, for heaps.
+  /// Zeroed memory for heaps, never freed; `bytes` is a multiple of 64 and less than a slot.
   void* take_forever(std::size_t bytes);
 
   /// Whether an object may begin at the address: its header exists.
   [[nodiscard]] bool has_header(const void* pointer) const {
     const std::size_t number = (reinterpret_cast<std::uintptr_t>(pointer) - 1) / kSegmentBytes;
     if (number / 64 >= kHeaderWords) return false;
-    // The word of a live object's segment has that bit for longer than the object lives.
+    // The bit of a live object's segment is set for longer than the object lives.
     auto& word = const_cast<std::uint64_t&>(headers_[number / 64]);
     const std::uint64_t bits = std::atomic_ref(word).load(std::memory_order_relaxed);
     return (bits >> number % 64 & 1) != 0;
   }
 
-  /// Gives back every dirty slot and cached mapping. True if there was one.
+  /// Gives back every dirty slot and cached mapping. True if there was any.
   bool purge_all();
 
   /// Calls visit(Segment&) for each. Under the lock.
@@ -83,7 +83,7 @@ class Segments {
   [[nodiscard]] std::size_t mapped() const { return mapped_; }  ///< Bytes, under the lock.
   [[nodiscard]] std::size_t cached() const;                     ///< Bytes of cached mappings.
 
-  /// Where readers from outside begin.
+  /// Entry points for readers from outside.
   [[nodiscard]] constexpr const void* address_of_first() const { return &all_; }
   [[nodiscard]] constexpr const void* address_of_mapped() const { return &mapped_; }
 
@@ -115,11 +115,11 @@ class Segments {
   Segment* all_ = nullptr;
   Segment* available_ = nullptr;
   Cached* cached_ = nullptr;
-  Segment* forever_ = nullptr;  ///< Whose slot 0 has room for heaps, from forever_used_ on.
+  Segment* forever_ = nullptr;  ///< Its slot 0 has room for heaps, from forever_used_ on.
   std::size_t forever_used_ = 0;
   std::size_t dirty_slots_ = 0;  ///< Empty ones.
   std::size_t mapped_ = 0;
-  std::uint64_t next_look_ = 0;  ///< When something may be due.
+  std::uint64_t next_look_ = 0;  ///< When to look for memory to give back; 0: never.
 
   static constexpr std::size_t kAddressBits = 47;
   static constexpr std::size_t kHeaderWords = (std::size_t{1} << kAddressBits) / kSegmentBytes / 64;

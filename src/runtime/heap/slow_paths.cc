@@ -30,8 +30,7 @@ Heap* own_heap() {
   return heap != &no_heap ? heap : begin_thread();
 }
 
-/// Whether a request of a class that has no list yet should be served by another one: it is among
-/// the first few.
+/// Whether another class should serve a request of a class without a list: only the first few.
 bool should_borrow(Heap& heap, unsigned size_class) {
   constexpr std::uint32_t kFew = 8;
   Bin& bin = heap.bins[size_class];
@@ -45,11 +44,11 @@ void* allocate_from(Heap& heap, unsigned size_class, std::size_t size, std::size
 inline bool refill_list(Heap& heap, unsigned size_class) {
   const Busy busy(heap);
   if (!refill(heap, size_class) && !(trim() && refill(heap, size_class))) return false;
-  keep_up(heap);  // Before a decision, but no draw decides when a list is used up.
+  keep_up(heap);  // Before a decision is fine here: no draw determines when a list is used up.
   return true;
 }
 
-/// As a sample, if `verdict` says so; else where it is.
+/// Places the object if `verdict` makes it a sample; returns its address.
 inline void* place_if_drawn(Sample sample, sampling::Verdict verdict) {
   if (verdict.kind == sampling::Verdict::Kind::kNotSampled) return sample.address;
   sample.offset = verdict.offset;
@@ -57,7 +56,7 @@ inline void* place_if_drawn(Sample sample, sampling::Verdict verdict) {
   return place(sample);
 }
 
-/// The next block of a list, which the sampler has something to say about.
+/// Takes the next block of a list, about which the sampler must decide.
 [[gnu::noinline]] void* allocate_decided(Heap& heap, List& list, std::size_t size,
                                          std::size_t alignment) {
   const std::uint64_t interval = heap.sampler.interval();
@@ -82,7 +81,7 @@ inline void* place_if_drawn(Sample sample, sampling::Verdict verdict) {
   return allocate_from(heap, size_class, size, alignment);
 }
 
-/// From the list of the class, whatever it contains.
+/// Takes a block from the list of the class, in any state.
 inline void* allocate_from(Heap& heap, unsigned size_class, std::size_t size,
                            std::size_t alignment) {
   List& list = heap.lists[size_class];
@@ -108,7 +107,7 @@ std::size_t usable_in(Page& page, const void* pointer) {
   return block_size(first_slot(&page)->size_class);
 }
 
-/// Tries an object that is not from a list. What it contains stays where it was.
+/// Tries an object that is not from a list. Does not move its contents.
 void* try_directly(void* block, std::size_t size, std::size_t alignment) {
   Heap* const heap = own_heap();
   if (heap == nullptr) return block;
@@ -132,7 +131,7 @@ void* large_block(std::size_t size, std::size_t alignment) {
   return block.start != nullptr ? try_directly(block.start, size, alignment) : nullptr;
 }
 
-/// The page of a live block; refuses addresses that are not one, as far as that can be seen.
+/// The page of a live block; refuses other addresses as far as they can be detected.
 inline Page& live_page(const void* pointer, const char* function) {
   if (!segments.has_header(pointer)) system::refuse(function, pointer);
   Page* const page = page_of(pointer);
@@ -149,7 +148,7 @@ bool is_block(Page& page, const void* pointer) {
   return offset % size == 0 && offset / size < page.capacity;
 }
 
-/// Of an object that the fast path does not free, on a page without moved samples.
+/// Frees an object that the fast path does not free, on a page without moved samples.
 void release_at(Page& page, void* pointer) {
   Page& first = *first_slot(&page);
   if (!is_large(first) && !is_block(first, pointer)) system::refuse("free()", pointer);
@@ -215,8 +214,8 @@ void release_slow(void* pointer) {
 
 namespace {
 
-/// Where the object is, or with the pages of a huge one moved. A sample goes back to its proxy,
-/// where it would have stayed. Null: allocate and copy.
+/// Resizes in place, or by moving the pages of a huge object. A moved sample goes back to its
+/// proxy, where it would have been without sampling. Null: allocate and copy.
 void* resize(Page& page, void* pointer, std::size_t size, std::size_t usable) {
   if (is_large(page)) return resize_large(page, pointer, size);
   if (size > usable || size <= usable / 2) return nullptr;
@@ -234,7 +233,7 @@ void* reallocate(void* pointer, std::size_t size) {
   const bool stays = !is_among_samples;
   const Detached sample = is_of_samples(page) || !stays ? Detached{} : detach(page, pointer);
   if (void* const resized = stays ? resize(page, pointer, size, usable) : nullptr) {
-    // The end of the old object and a new one, which is tried as a whole.
+    // The old object ends; the new one is tried as a whole.
     tell_end(sample, pointer);
     void* const placed = try_directly(resized, size, 0);
     return placed == resized ? resized : memcpy(placed, resized, std::min(size, usable));

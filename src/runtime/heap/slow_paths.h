@@ -1,9 +1,9 @@
-// What malloc and free do rarely, and what their relatives do: the allocator as functions.
+// The rare cases of malloc and free, and the related functions: the allocator as functions.
 //
-// Out of line, but not optimized for size as GEIGER_SLOW_PATH is: objects above 8 KiB and those of
-// other threads always come here.
+// Out of line, but not optimised for size like GEIGER_SLOW_PATH: objects above 8 KiB and those of
+// other threads always take this path.
 //
-// All of them keep errno unless they fail for want of memory, which sets ENOMEM; null then.
+// All preserve errno, unless they return null for lack of memory and set ENOMEM.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ void* allocate_aligned(std::size_t size, std::size_t alignment);
 /// Zeroed.
 void* allocate_zeroed(std::size_t size);
 
-/// As realloc(), of a live block and a size above 0.
+/// Like realloc() with a live block and a size above 0.
 void* reallocate(void* pointer, std::size_t size);
 
 /// Bytes that the program may use at a live block.
@@ -31,10 +31,10 @@ std::size_t usable_size(void* pointer);
 /// Any live block; refuses other addresses.
 [[gnu::noinline]] void release_slow(void* pointer);
 
-/// `needed` of the page is 0: it is empty, or an eighth of it is free again.
+/// Called when the page's `needed` is 0: it is empty, or an eighth of it is free again.
 [[gnu::noinline]] void page_event(Page* page);
 
-/// Gives all free memory back to the system that can be. True if there was any.
+/// Gives back as much free memory to the system as possible. True if there was any.
 bool trim();
 
 }  // namespace geiger::heap

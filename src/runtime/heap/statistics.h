@@ -1,5 +1,5 @@
-// The allocator's own counts as text: of each block size how many blocks were ever handed out and
-// how many are live, and what all mapped bytes are used for.
+// The allocator's own counts as text: for each block size the number of blocks handed out so far
+// and live, and the use of all mapped bytes.
 //
 // Threads: any; exact if no other thread allocates meanwhile. Signals: not from handlers.
 // Allocates: never.
@@ -7,7 +7,7 @@
 
 namespace geiger::heap {
 
-/// To stderr, a line for each block size and one for the census.
+/// Writes to stderr: a line for each block size and one for the census.
 void write_statistics();
 
 }  // namespace geiger::heap

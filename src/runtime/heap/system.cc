@@ -16,8 +16,8 @@ namespace {
 
 using base::raw_syscall;
 
-// Where the next mapping is likely to fit: below the one before, as the kernel would place it. A
-// hint saves the surplus that an aligned piece has to be cut from.
+// End of the address range where the next mapping is likely to fit: below the last one, as the
+// kernel would place it. With a hint, no surplus must be mapped and cut off for alignment.
 constinit std::atomic<std::uintptr_t> next_hint{0};
 
 std::uintptr_t map_at(std::uintptr_t hint, std::size_t bytes) {
@@ -38,7 +38,7 @@ bool fits(std::uintptr_t address, std::size_t alignment, std::size_t offset) {
 
 /// Maps too much and cuts off both ends.
 std::uintptr_t map_and_cut(std::size_t bytes, std::size_t alignment, std::size_t offset) {
-  // Up to that of a segment any segment will do: then `offset` is a multiple of the alignment.
+  // For alignments up to a segment's, any segment boundary is fine: `offset` is a multiple of them.
   const bool is_segment = alignment <= kSegmentBytes;
   const std::size_t step = is_segment ? kSegmentBytes : alignment;
   if (is_segment) offset = 0;

@@ -1,7 +1,7 @@
-// What the allocator asks of the kernel. Not through libc: its mmap is a function that the program,
-// or geiger's own runtime, may have replaced to count the program's mappings.
+// The allocator's system calls. Not through libc: the program, or geiger's own runtime, may have
+// replaced its mmap to count the program's mappings.
 //
-// Threads / Signals / Fork: safe. errno stays as it is. Allocates: never.
+// Threads / Signals / Fork: safe. errno is preserved. Allocates: never.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 
 namespace geiger::heap::system {
 
-/// Fresh zeroed memory at a segment boundary, which `offset` bytes later is at a multiple of
-/// `alignment`, a power of 2; null if there is none. `bytes` is a multiple of 4 MiB.
+/// New zeroed memory at a segment boundary; the address `offset` bytes later is a multiple of
+/// `alignment`, a power of 2. Null without memory. `bytes` is a multiple of 4 MiB.
 void* map(std::size_t bytes, std::size_t alignment, std::size_t offset);
 void unmap(void* memory, std::size_t bytes);
 
-/// Gives the memory of whole pages back; they read as zero then. False: they were not given back.
+/// Gives back the memory of whole pages, which then read as zero. False: failed.
 bool discard(void* memory, std::size_t bytes);
 
-/// No huge pages there, whatever the system's setting: one would make 2 MiB resident for a few
+/// Forbids huge pages there, whatever the system's setting: one would make 2 MiB resident for a few
 /// blocks.
 void keep_pages_small(void* memory, std::size_t bytes);
 
-/// Moves the pages at `from` to `to`, without copying; both are mapped, and `from` reads as zero
-/// then. False: nothing happened (kernels before 5.7).
+/// Moves the pages at `from` to `to`, without copying; both are mapped, and `from` then reads as
+/// zero. False: nothing changed (kernels before 5.7).
 bool move_pages(void* from, std::size_t bytes, void* to);
 
 std::uint64_t milliseconds();

@@ -1,4 +1,4 @@
-// A listener for tests: remembers the last sample of each thread, and which samples are live.
+// A listener for tests: keeps the last sample of each thread, and the live samples.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ struct TestListener {
   static inline std::atomic<std::uint64_t> freed{0};
   static inline std::atomic<std::uint64_t> live_sum{0};  ///< Of hashes of number and address.
 
-  /// The sample that the call just made was, or null.
+  /// The sample of the last call, or null.
   static const Sample* take_last() {
     if (!has_last) return nullptr;
     has_last = false;

@@ -1,4 +1,5 @@
-// A model of the program's heap, beside the allocator's: what is live, where, with what in it.
+// A model of the program's heap, separate from the allocator's: live objects, their addresses and
+// contents.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,8 +15,8 @@
 
 namespace geiger::heap {
 
-/// Random calls of every form. Each object is filled with bytes of its own, which are looked at
-/// before it goes; no two objects may overlap.
+/// Random calls of every form. Each object is filled with its own bytes, which are checked before
+/// it is freed; no two objects may overlap.
 class Model {
  public:
   Model(std::uint64_t seed, std::size_t most_objects) : random_(seed), most_(most_objects) {}
@@ -33,7 +34,7 @@ class Model {
     add(allocate(size), size, 16, false);
   }
 
-  /// Now and then everything of one end of the address space, so that pages become empty.
+  /// Sometimes all objects at one end of the address space, so that pages become empty.
   void free_half() {
     for (std::size_t i = objects_.size() / 2; i > 0; --i) free_one();
   }

@@ -26,22 +26,23 @@ constinit std::atomic<Heap*> newest_heap{nullptr};
 
 namespace {
 
-// With more in the inbox of a heap without a thread, the next thread that frees into it drains it.
+// If the inbox of a heap without a thread exceeds this, the next thread that frees into it drains
+// it.
 constexpr std::size_t kIdleBytes = std::size_t{64} << 10;
 
-// What a thread may keep back of what it freed for another one.
+// Most blocks and bytes that a thread may hold back before sending them to another one's heap.
 constexpr std::uint32_t kOutboxBlocks = 32;
 constexpr std::uint32_t kOutboxBytes = 4096;
 
-/// Heaps, and what all of them share. Zero-initialised is valid.
+/// The pool of idle heaps, and data that all heaps share. Zero-initialised is valid.
 struct Pool {
   Lock lock;
   Heap* idle;
-  std::uint64_t heaps;  ///< Ever made.
+  std::uint64_t heaps;  ///< Created so far.
   std::atomic<std::uint64_t> forks;
   std::uint64_t children;  ///< Forks of this process.
   std::atomic<bool> is_prepared;
-  bool took_for_fork[3];  ///< Which locks the fork under way took. By the thread that forks.
+  bool took_for_fork[3];  ///< Locks taken by the current fork. Used by the thread that forks.
   std::atomic<bool> has_key;
   pthread_key_t key;
 };
@@ -60,7 +61,7 @@ Heap* new_heap() {
   return heap;
 }
 
-/// Takes a heap out of the pool: `wanted`, or the one that came last. Null if it is not there.
+/// Takes a heap out of the pool: `wanted`, or, if null, the last one added. Null if not there.
 Heap* take_idle(Heap* wanted) {
   const Locked locked(pool.lock);
   Heap** link = &pool.idle;
@@ -80,7 +81,7 @@ void put_idle(Heap& heap) {
   pool.idle = &heap;
 }
 
-/// Before a heap is used that a thread left behind: perhaps by not being in this process.
+/// Repairs a heap that a thread left, perhaps because it does not exist in this child process.
 void make_sure(Heap& heap) {
   if (heap.forks == forks()) return;
   recount(heap);
@@ -88,14 +89,14 @@ void make_sure(Heap& heap) {
   heap.forks = forks();
 }
 
-/// Takes back what others freed, and gives back what is empty.
+/// Takes back blocks that others freed, and gives back empty pages.
 void tidy(Heap& heap) {
   const Busy busy(heap);
   drain_inbox(heap);
   give_empty_pages(heap);
 }
 
-/// A chain of blocks, `bytes` in all.
+/// Pushes a chain of blocks with `bytes` in total.
 void push_to_inbox(Heap& heap, Block* first, std::size_t bytes) {
   Block* last = first;
   while (last->next != nullptr) last = last->next;
@@ -124,14 +125,14 @@ void end_thread(void* value) {
 /// In the order in which they are taken.
 Lock* const kLocks[] = {&pool.lock, &samples_lock, &segments.lock};
 
-/// A handler may fork in the middle of what holds one: it stays held, and its holder goes on.
+/// A handler may fork while its thread holds one: that lock stays held, and its holder continues.
 void before_fork() {
   bool took[std::size(kLocks)];
   for (std::size_t i = 0; i < std::size(kLocks); ++i) {
     took[i] = !kLocks[i]->is_own();
     if (took[i]) kLocks[i]->lock();
   }
-  // Only now: another thread may have been between its own fork and these until here.
+  // Only now: until here another thread may have been reading these after its own fork.
   std::copy(std::begin(took), std::end(took), pool.took_for_fork);
   ++pool.children;
 }
@@ -144,7 +145,7 @@ void after_fork_in_parent() {
   }
 }
 
-/// All heaps but the caller's are in the pool then, except torn ones.
+/// Puts all heaps into the pool, except the caller's and inconsistent ones.
 void after_fork_in_child() {
   for (Lock* const lock : kLocks) lock->reset();
   pool.forks.fetch_add(1, std::memory_order_relaxed);

@@ -1,15 +1,15 @@
-// Which thread has which heap: first calls, ends of threads, and fork.
+// Assigns heaps to threads: first calls, ends of threads, and fork.
 //
-// A pthread key's destructor tells that a thread ends. (The runtime's own trampoline in
+// A pthread key's destructor detects the end of a thread. (The runtime's own trampoline in
 // pthread_create is in another library, and does not see threads that libc starts itself.) Other
-// destructors may run later and allocate: the thread then adopts a heap once more, and the key is
-// set again.
+// destructors may run later and allocate: then the thread adopts a heap again, and the key is set
+// again.
 //
-// In the child of fork only the calling thread goes on. Heaps of the others may be torn anywhere:
+// In the child of fork only the calling thread continues. Heaps of the others may be inconsistent:
 //   - inside a slow path (`is_busy`): the heap is given up, with its free blocks; blocks of it can
 //     still be freed, into an inbox that no thread reads
 //   - between two instructions of a fast path: its lists and pages are recounted when it is adopted
-// All heaps draw afresh, so that a child does not sample the bytes that its parent does.
+// All heaps redraw, so that a child does not sample the same bytes as its parent.
 #pragma once
 
 #include <cstddef>
@@ -20,25 +20,25 @@
 
 namespace geiger::heap {
 
-/// The heap of a thread that has none: adopted or new. Null: no memory.
+/// Gives the calling thread a heap: adopted or new. Null: no memory.
 GEIGER_SLOW_PATH Heap* begin_thread();
 
-/// Once: asks to be told of forks and of ends of threads. begin_thread() does so too, after the
-/// thread has its heap, as these calls may allocate. Handlers of forks run in the reverse order of
-/// their registration, and ours takes locks: it must come before those of programs, which may take
-/// a lock under which other threads allocate.
+/// Registers handlers for forks and ends of threads, once. begin_thread() calls it too, after the
+/// thread has its heap, because registering may allocate. Fork handlers run in reverse order of
+/// registration, and ours takes locks: it must be registered before those of programs, which may
+/// take a lock under which other threads allocate.
 void prepare_process();
 
-/// Frees a block of `bytes` of another heap than this thread's: at once, or with the next ones.
+/// Frees a block of `bytes` of another thread's heap: at once, or together with later ones.
 void free_remote(Heap& heap, Block* block, std::size_t bytes);
 
-/// Sends what free_remote() has kept back.
+/// Sends the blocks that free_remote() has held back.
 void send_outbox(Heap& heap);
 
-/// How many forks this process is away from the one that started.
+/// Number of forks between the original process and this one.
 std::uint64_t forks();
 
-/// Forever in the list of all heaps, newest first, linked by `next`.
+/// The list of all heaps, newest first, linked by `next`. Heaps are never removed.
 Heap* all_heaps();
 extern constinit std::atomic<Heap*> newest_heap;  ///< The first of them.
 

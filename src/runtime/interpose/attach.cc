@@ -1,17 +1,17 @@
-// Attaching to a process that was not prepared: what the injector calls, on a borrowed
-// thread that stands outside of every allocator and of the loader.
+// Attaching to a process that was not prepared: the functions that the injector calls, on a
+// borrowed thread that is outside of every allocator and of the loader.
 //
 //   geiger_attach_v1(lines)      originals, a trace, then every slot leads to us
-//   geiger_attach_follow_v1()    the slots of modules that were loaded since
-//   geiger_detach_v1()           the slots as they were, totals settled, trace ended
+//   geiger_attach_follow_v1()    the slots of modules loaded since
+//   geiger_detach_v1()           restores the slots, settles the totals, ends the trace
 //
-// The loader's list is held still by dl_iterate_phdr, which waits for other threads that load or
-// unload. That is why none of this may run inside malloc, and why the runtime does not follow
-// dlopen by itself: the attached controller watches the maps and asks again.
+// dl_iterate_phdr locks the loader's list, waiting for other threads that load or unload. Therefore
+// none of this may run inside malloc, and the runtime does not follow dlopen itself: the controller
+// watches the maps and calls again.
 //
-// Threads: one injector at a time; all else in the process runs on. Signals: the borrowed
+// Threads: one injector at a time; other threads of the process keep running. Signals: the borrowed
 // thread's are blocked. Fork: a child inherits slots and settings and has its own trace.
-// Allocates: never, but for libc's list of fork handlers.
+// Allocates: only for libc's list of fork handlers.
 #include "runtime/capture/control/attach.h"
 
 #include <errno.h>
@@ -30,12 +30,12 @@ using geiger::base::Attachment;
 using geiger::base::AttachState;
 
 extern "C" {
-/// Exported beside the entry points: an object, so that it can be read without stopping a thread.
+/// Exported like the entry points; an object, so that it can be read without stopping a thread.
 // NOLINTNEXTLINE(readability-identifier-naming): a C name.
 [[gnu::visibility("default")]] constinit Attachment geiger_attachment_v1{};
 }
 
-// Addresses of our own entry points, whatever they are declared as elsewhere.
+// Addresses of our own entry points, independent of their declarations elsewhere.
 #define GEIGER_SHADOWED(X)               \
   X(malloc)                              \
   X(free)                                \
@@ -91,7 +91,7 @@ namespace {
 constinit Shadow shadows[] = {GEIGER_SHADOWED(GEIGER_SHADOW)};
 #undef GEIGER_SHADOW
 
-/// The borrowed thread may be about to look at it.
+/// Preserves errno, which the borrowed thread may be about to read.
 class KeptErrno {
  public:
   KeptErrno() : value_(errno) {}
@@ -106,7 +106,7 @@ class KeptErrno {
 using Visit = int(dl_phdr_info* module, std::size_t bytes, void* context);
 using IteratePhdr = int(Visit* visit, void* context);
 
-/// Null: this libc has none. Up to libc the list holds what was loaded with the program.
+/// Null: this libc has none. The modules before libc in the list were loaded with the program.
 IteratePhdr* loader_lock() {
   return reinterpret_cast<IteratePhdr*>(find_next("dl_iterate_phdr").address);
 }
@@ -120,7 +120,7 @@ bool is_own(const dl_phdr_info& module) {
   return false;
 }
 
-/// Whether whatever binds malloc late gets the one that we call on.
+/// Whether every slot that is bound lazily would get the malloc that we call.
 bool has_one_allocator() {
   const link_map* allocator = find_next("malloc").module;
   const link_map* libc = find_next("dl_iterate_phdr").module;
@@ -131,7 +131,7 @@ bool has_one_allocator() {
   return true;
 }
 
-/// What the calls of the program lead to without us; the list must hold still.
+/// Finds the functions that the program calls without us. The loader's list must not change.
 bool find_originals() {
   if (find_next("malloc").address == nullptr) return false;
   resolve();
@@ -175,7 +175,8 @@ bool is_attached() {
   return geiger_attachment_v1.state == static_cast<std::uint32_t>(AttachState::kAttached);
 }
 
-/// Whether the program's calls have led to us from the start: there are no slots to turn.
+/// Whether we have interposed the program's calls from the start, so that there are no slots to
+/// change.
 constinit bool is_preloaded = false;
 
 int turn_everything(Lead lead) {
@@ -190,7 +191,7 @@ int turn_everything(Lead lead) {
   return 0;
 }
 
-/// 0, or why nothing can be called on.
+/// 0, or the error if originals are not found.
 int prepare_originals() {
   if (is_preloaded) return 0;
   search_all_modules();
@@ -216,7 +217,7 @@ int attach(const char* lines) {
 }  // namespace
 }  // namespace geiger::interpose
 
-/// Starts recording with settings as lines NAME=VALUE, the words of the environment.
+/// Starts recording with settings as lines NAME=VALUE, as in the environment.
 GEIGER_EXPORT int geiger_attach_v1(const char* lines) {
   const geiger::interpose::KeptErrno kept;
   return geiger::interpose::is_attached() ? geiger::base::kIsRecording

@@ -1,11 +1,10 @@
-// malloc and its relatives, as the program calls them.
+// malloc and related functions, as the program calls them.
 //
 //   not sampled   exhausts(size)? no -> jump to the original     (the fast path)
 //   sampled       ..._slow: decide, call the original, record
 //   free          filter.maybe_holds(p)? no -> jump to the original
 //
-// A size of 0 exhausts a countdown of 0 only. An overflowing product is the
-// original's to refuse.
+// A size of 0 exhausts a countdown of 0 only. The original function refuses an overflowing product.
 #include <errno.h>
 
 #include "base/attributes.h"
@@ -37,8 +36,8 @@ GEIGER_SLOW_PATH void* calloc_slow(std::size_t count, std::size_t size) {
   return conclude(decision, block, count * size, EntryPoint::kCalloc, 0, caller_registers());
 }
 
-/// The tail of every realloc whose block may be a sample or whose new size was
-/// drawn: the old sample ends, the new block is a fresh trial.
+/// The rest of every realloc whose block may be a sample or whose new size was drawn: the old
+/// sample ends, the new block is tried.
 void* reallocate(void* old, std::size_t size, const Decision& decision, EntryPoint entry_point,
                  const Registers& caller) {
   const std::uint64_t taken =
@@ -50,7 +49,7 @@ void* reallocate(void* old, std::size_t size, const Decision& decision, EntryPoi
   }
   const AskedAs asked(entry_point, size);
   void* block = originals.realloc(slot == nullptr ? old : capture::refreshed_block(*slot), size);
-  // Failure leaves the old block alone; realloc(p, 0) frees it, whatever it returns.
+  // On failure the old block stays valid; realloc(p, 0) frees it, whatever it returns.
   if (block == nullptr && size != 0) {
     capture::put_back(old, taken);
     if (slot != nullptr) guard::restore(*slot);
@@ -165,7 +164,7 @@ GEIGER_EXPORT void* realloc(void* old, std::size_t size) {
   return for_jump(originals.realloc)(old, size);
 }
 
-/// glibc's own calls realloc through the symbol table, which would count twice.
+/// glibc's reallocarray calls realloc through the symbol table, which would count twice.
 GEIGER_EXPORT void* reallocarray(void* old, std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
@@ -222,7 +221,7 @@ GEIGER_EXPORT void free_aligned_sized(void* pointer, std::size_t alignment, std:
   for_jump(originals.free_aligned_sized)(pointer, alignment, size);
 }
 
-/// Of a guarded object, which is not the allocator's, there is no more than was asked for.
+/// A guarded object is not in the allocator's block; its usable size is the requested one.
 GEIGER_EXPORT std::size_t malloc_usable_size(void* pointer) {
   if (capture::is_guarded(pointer)) [[unlikely]]
     return capture::guarded_bytes(pointer);

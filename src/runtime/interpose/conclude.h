@@ -1,4 +1,4 @@
-// What every slow allocation does after the original function returned.
+// The end of every slow allocation, after the original function returned.
 #pragma once
 
 #include "runtime/capture/capture.h"
@@ -8,8 +8,8 @@
 
 namespace geiger::interpose {
 
-/// Records the decided allocation, or takes it back if it failed (null). Returns what the program
-/// is to get: the allocator's block, or where the object is guarded.
+/// Records the decided allocation, or retracts it if it failed (null). Returns the address for the
+/// program: the allocator's block, or the guarded object.
 [[nodiscard]] inline void* conclude(const capture::Decision& decision, void* block,
                                     std::size_t size, trace::EntryPoint entry_point,
                                     std::size_t alignment, const unwind::Registers& caller) {
@@ -20,7 +20,7 @@ namespace geiger::interpose {
   void* object = block;
   if (decision.is_sample) {
     const std::size_t usable = usable_size_of(block, size);
-    // pvalloc gives whole pages, whatever was asked for.
+    // pvalloc returns whole pages.
     if (entry_point != trace::EntryPoint::kPvalloc) {
       object = capture::place(decision, block, size, alignment);
     }
@@ -30,8 +30,8 @@ namespace geiger::interpose {
   return object;
 }
 
-/// The program frees `pointer`, which the filter let through: records it, and has the allocator
-/// free its block by `free_block(block)`. After a wrong free the program does not go on.
+/// The program frees `pointer`, which may be a live sample: records the free, and frees the
+/// allocator's block with `free_block(block)`. Aborts the program after a wrong free.
 template <class Free>
 void release(void* pointer, const unwind::Registers& caller, const Free& free_block) {
   if (!capture::is_guarded(pointer)) [[likely]] {
@@ -40,7 +40,7 @@ void release(void* pointer, const unwind::Registers& caller, const Free& free_bl
   }
   guard::Slot* slot = capture::hold(pointer, caller);
   if (slot == nullptr) {
-    // The allocator has the first word, as it would have had.
+    // The allocator may react first, as without us.
     if (void* block = capture::block_behind(pointer); block != nullptr) free_block(block);
     capture::end_after_fault();
   }
@@ -52,5 +52,5 @@ void release(void* pointer, const unwind::Registers& caller, const Free& free_bl
 
 }  // namespace geiger::interpose
 
-/// An exported C symbol: the only ones besides the operators.
+/// An exported C symbol.
 #define GEIGER_EXPORT extern "C" [[gnu::visibility("default")]]

@@ -1,5 +1,5 @@
-// operator new and delete in all their forms, by their mangled names: declared as
-// functions of the C++ library they could not return null or jump on.
+// operator new and delete in all their forms, by their mangled names: declared as operators they
+// could not return null or make a tail call.
 #include "base/attributes.h"
 #include "runtime/capture/capture.h"
 #include "runtime/interpose/conclude.h"
@@ -17,13 +17,14 @@ constexpr std::size_t alignment_of(const void*) { return 0; }
 constexpr std::size_t alignment_of(std::size_t alignment) { return alignment; }
 constexpr std::size_t alignment_of(std::size_t alignment, const void*) { return alignment; }
 
-/// The forms without alignment are passed through where a foreign operator new
-/// was found (originals.h); its malloc decides.
+/// The forms without alignment are passed through if a foreign operator new was found
+/// (originals.h); the malloc inside it decides.
 constexpr bool may_pass(EntryPoint entry_point) {
   return entry_point == EntryPoint::kNew || entry_point == EntryPoint::kNewArray;
 }
 
-/// Not longer: a new handler, and what throws, allocate for themselves and may not return.
+/// `asked` must not live longer: a new handler and the code that throws allocate too, and may not
+/// return.
 template <EntryPoint kEntryPoint, class... Rest>
 void* ask_new(std::size_t size, Rest... rest) {
   const AskedAs asked(kEntryPoint, size);

@@ -20,7 +20,7 @@ using FirstCxx = FirstCall<cxx_originals, kMember, resolve_cxx>;
 
 constinit std::atomic<bool> is_cxx_resolved{false};
 
-/// The operator that throws or calls the handler, for when malloc fails.
+/// The operators to call when malloc fails: they call the new handler or throw.
 constinit CxxOriginals fallbacks{};
 
 void* checked_new(std::size_t size) {
@@ -37,8 +37,7 @@ void* checked_new_nothrow(std::size_t size, const void* tag) {
   return fallbacks.new_nothrow == nullptr ? nullptr : fallbacks.new_nothrow(size, tag);
 }
 
-/// aligned_alloc wants an alignment of at least a pointer and a size that is a
-/// multiple of it.
+/// aligned_alloc requires an alignment of at least a pointer and a size that is a multiple of it.
 void* allocate_aligned(std::size_t size, std::size_t alignment) {
   if (alignment < sizeof(void*)) alignment = sizeof(void*);
   const std::size_t rounded = (size + alignment - 1) & ~(alignment - 1);
@@ -61,15 +60,16 @@ void* checked_new_aligned_nothrow(std::size_t size, std::size_t alignment, const
              : fallbacks.new_aligned_nothrow(size, alignment, tag);
 }
 
-// Some other library's operator new calls malloc, which counts: give the bytes
-// back that our entry point took off the counter.
+// Another library's operator new calls malloc, which counts, so undo our entry point's subtraction
+// from the counter.
 template <auto kMember, class... Rest>
 void* pass(std::size_t size, Rest... rest) {
   capture::tls.countdown += size;
   return (fallbacks.*kMember)(size, rest...);
 }
 
-/// `kFunction`, told to an allocator that draws as the entry point that the program called.
+/// Calls `kFunction` so that an allocator that draws reports the entry point that the program
+/// called.
 template <EntryPoint kEntryPoint, auto kFunction>
 struct Asking;
 template <EntryPoint kEntryPoint, class... Rest, void* (*kFunction)(std::size_t, Rest...)>
@@ -80,22 +80,23 @@ struct Asking<kEntryPoint, kFunction> {
   }
 
  private:
-  /// No more than this: a new handler, and what throws, allocate for themselves and may not return.
+  /// `asked` must not live longer: a new handler and the code that throws allocate too, and may not
+  /// return.
   static void* ask(std::size_t size, Rest... rest) {
     const AskedAs asked(kEntryPoint, size);
     return try_new(size, rest...);
   }
 };
 
-/// An operator: its symbol, and what may stand for the original in CxxOriginals::*kMember.
+/// An operator: its symbol, and the functions that CxxOriginals::*kMember may point to.
 template <auto kMember>
 struct Operator {
   using Function = std::remove_reference_t<decltype(cxx_originals.*kMember)>;
   const char* symbol;
-  Function over_malloc;  ///< Null: free itself, further arguments stay in their registers, unread.
-  Function asking;       ///< The same over an allocator that draws.
-  Function passing;      ///< To a library's own, which calls malloc; it rarely has aligned ones.
-  /// Whether the allocator's own is called. Not its aligned operators new: jemalloc's call
+  Function over_malloc;  ///< Null: free itself, which ignores further arguments.
+  Function asking;       ///< Like over_malloc, for an allocator that draws.
+  Function passing;      ///< To a library's operator that calls malloc; rarely aligned.
+  /// Whether to call the allocator's own operator. Not its aligned operators new: jemalloc's call
   /// aligned_alloc through the symbol table, which would count twice; ours call the same
   /// aligned_alloc directly.
   bool prefers_own;
@@ -110,7 +111,7 @@ constexpr Operator<kMember> deleting(const char* symbol) {
   return {symbol, nullptr, nullptr, nullptr, true};
 }
 
-/// Libraries rarely have aligned ones of their own that call malloc: nothing to pass.
+/// `kPassing` is null for aligned operators: libraries rarely define ones that call malloc.
 template <auto kMember, EntryPoint kEntryPoint, auto kOverMalloc, auto kPassing = nullptr>
 constexpr Operator<kMember> allocating(const char* symbol) {
   constexpr bool is_aligned = std::is_null_pointer_v<decltype(kPassing)>;
@@ -147,7 +148,7 @@ constexpr std::tuple kOperators{
 };
 static_assert(sizeof(CxxOriginals) == std::tuple_size_v<decltype(kOperators)> * sizeof(void*));
 
-/// Calls visit(operator, its place in `table`) for each.
+/// Calls visit(operator, its entry in `table`) for each operator.
 template <class Visit>
 constexpr void for_each_operator(CxxOriginals& table, const Visit& visit) {
   const auto visit_one = [&]<auto kMember>(const Operator<kMember>& each) {
@@ -156,7 +157,7 @@ constexpr void for_each_operator(CxxOriginals& table, const Visit& visit) {
   std::apply([&](const auto&... each) { (visit_one(each), ...); }, kOperators);
 }
 
-/// Each resolves the family first.
+/// A table of functions that resolve the family, then call the original.
 constexpr CxxOriginals first_calls() {
   CxxOriginals table{};
   for_each_operator(
@@ -176,14 +177,14 @@ void assign_over_malloc(CxxOriginals& table) {
   });
 }
 
-/// What the program would get without us.
+/// The operators that the program would get without us.
 void assign_fallbacks() {
   for_each_operator(fallbacks, [](const auto& each, auto& place) {
     if (each.is_new()) assign(place, find_next(each.symbol));
   });
 }
 
-/// Replaces the forms that a library defines itself, neither the allocator nor a plain runtime.
+/// Replaces the forms defined by a library other than the allocator and plain C++ runtimes.
 void assign_passing(CxxOriginals& table) {
   for_each_operator(
       table, []<auto kMember>(const Operator<kMember>& each, auto& place) {
@@ -195,7 +196,7 @@ void assign_passing(CxxOriginals& table) {
       });
 }
 
-/// The forms that the allocator defines itself; the others stay as they are.
+/// Uses the forms that the allocator defines; the others do not change.
 void assign_own(CxxOriginals& table, const link_map* allocator) {
   for_each_operator(table, [&](const auto& each, auto& place) {
     if (each.prefers_own) assign(place, find_in(allocator, each.symbol));

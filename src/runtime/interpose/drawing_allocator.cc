@@ -18,7 +18,7 @@ using trace::EntryPoint;
 using Listen = void (*)(const Listener* listener, std::uint64_t interval, std::uint64_t seed);
 constinit Listen listen = nullptr;
 
-/// What the program called, as far as another thing was said than the allocator was told.
+/// The program's call: as noted by AskedAs, or else the allocator's own call.
 Asked asked_for(const Sample& sample, const void* frame) {
   const Asked said = capture::tls.asked;
   if (said.frame > frame) return said;
@@ -27,7 +27,7 @@ Asked asked_for(const Sample& sample, const void* frame) {
 
 GEIGER_SLOW_PATH std::uint64_t on_sampled(const Sample* sample) {
   const Asked asked = asked_for(*sample, __builtin_frame_address(0));
-  // The drawn byte is in what the request was rounded up by: no byte of the object's.
+  // The drawn byte was added by rounding the request up; it is not a byte of the object.
   const bool is_behind = sample->offset >= asked.bytes && sample->offset != 0;
   if (is_behind && !sample->is_certain) return 0;
   const capture::Allocation allocation{sample->address, asked.bytes, sample->usable,
@@ -36,10 +36,10 @@ GEIGER_SLOW_PATH std::uint64_t on_sampled(const Sample* sample) {
       capture::record_drawn({allocation, sample->interval, sample->offset, sample->is_certain},
                             unwind::caller_registers());
   look_after_python(decision);
-  return 0;  // The filter knows samples by their addresses.
+  return 0;  // The filter identifies samples by address.
 }
 
-/// Most ends were met before; this one passed us by.
+/// Records a free that bypassed us; most frees were seen before.
 GEIGER_SLOW_PATH void on_freed(std::uint64_t, const void* address) {
   if (!capture::filter.maybe_holds(address)) return;
   capture::release(address, unwind::caller_registers());
@@ -60,7 +60,7 @@ constexpr std::size_t bytes_of(First, Rest... rest) {
   return bytes_of(rest...);
 }
 
-/// An original of which the last argument is the size.
+/// An original whose last argument is the size.
 template <EntryPoint kEntryPoint, auto kMember>
 struct Asking;
 template <EntryPoint kEntryPoint, class R, class... A, R (*Originals::*kMember)(A...)>

@@ -1,9 +1,9 @@
-// geiger's own malloc behind us: it draws the samples and reports them (runtime/heap/listener.h,
-// capture/sample/drawn.h).
+// geiger's own malloc as the original allocator: it draws the samples and reports them
+// (runtime/heap/listener.h, capture/sample/drawn.h).
 //
-// It knows neither the entry points that end in another one of its own, as operator new does, nor
-// requests that were rounded up before it got them. So where it was found, every original but
-// malloc says what the program asked for, and the samples drawn meanwhile are told as that.
+// It does not see the program's entry point if that calls another one, as operator new does, nor
+// the requested size if it was rounded up before. So with this allocator every original except
+// malloc notes the program's request, and samples drawn meanwhile are recorded with it.
 //
 // Threads / Signals / Fork: as capture.h. Allocates: never.
 #pragma once
@@ -15,13 +15,13 @@
 
 namespace geiger::interpose {
 
-/// While it lives, the calling thread allocates for this call of the program. One inside of
-/// another says nothing.
+/// During its lifetime, the calling thread allocates for this call of the program. Nested ones have
+/// no effect.
 class AskedAs {
  public:
   GEIGER_FAST_PATH AskedAs(trace::EntryPoint entry_point, std::size_t size) {
     const void* frame = __builtin_frame_address(0);
-    // One that is no deeper was left by a jump.
+    // If our frame is not deeper, a jump abandoned the other one.
     is_inner_ = capture::tls.asked.frame > frame;
     if (!is_inner_) capture::tls.asked = {frame, size, entry_point};
   }
@@ -35,10 +35,10 @@ class AskedAs {
   bool is_inner_;
 };
 
-/// Listens to the allocator if it tells its samples, and has its functions in `table` say what is
-/// asked. Before the first sample.
+/// Listens to the allocator if it reports samples, and makes the functions in `table` note the
+/// program's requests. Before the first sample.
 void ask_for_samples(const link_map* allocator, Originals& table);
-/// Whether it did.
+/// Whether the allocator reports samples.
 [[nodiscard]] bool is_told_samples();
 
 }  // namespace geiger::interpose

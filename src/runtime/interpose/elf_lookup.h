@@ -1,5 +1,5 @@
-// Finds what a symbol would be bound to behind this library, without dlsym: a
-// pending dlerror result is freed inside the next dlsym, and that free is ours.
+// Finds the definition that a symbol would be bound to without this library. Does not use dlsym,
+// which frees a pending dlerror result, and that free is ours.
 //
 // Threads: reads the loader's list without its lock. It runs at the first
 // allocations of a process, before anything can have been unloaded, and once more
@@ -16,15 +16,15 @@ struct Definition {
   const link_map* module = nullptr;
 };
 
-/// The first definition of `name` in a module behind ours in the loader's list,
-/// which is the search order of the global scope.
+/// The first definition of `name` in a module after ours in the loader's list, which is the search
+/// order of the global scope.
 [[nodiscard]] Definition find_next(const char* name);
 
 /// This library; null: not found.
 [[nodiscard]] const link_map* own_module();
 
-/// From now on find_next() looks at all modules but ours: a library that is loaded into a running
-/// process comes after the functions that it shadows in the search order.
+/// From now on find_next() searches all modules except ours: a library that is loaded into a
+/// running process comes after the functions that it shadows in the search order.
 void search_all_modules();
 
 /// The definition of `name` in this module only.

@@ -1,5 +1,4 @@
-// How a table of originals is filled: a first call that resolves its family, and what it finds put
-// in place.
+// Fills a table of originals: the first call of a function resolves its family.
 #pragma once
 
 #include <atomic>
@@ -20,15 +19,16 @@ struct FirstCall<kTable, kMember, kResolve> {
     return (kTable.*kMember)(arguments...);
   }
 };
-/// Leaves `target` as it is where nothing was found.
+/// Does not change `target` if nothing was found.
 template <class F>
 void assign(F*& target, const Definition& definition) {
   if (definition.address != nullptr) target = reinterpret_cast<F*>(definition.address);
 }
 
-/// A family's flag is set last, with release, and asked first, with acquire: a thread that finds it
-/// set calls what another one has found. Entry points read the tables without: what they find
-/// before is a first call, which asks here. So slots may be turned without a barrier (attach.cc).
+/// A family's flag is set last, with release, and tested first, with acquire: a thread that sees it
+/// set sees the functions that another one found. Entry points read the tables without it: before,
+/// they find a first call, which tests the flag. So slots may be changed without a barrier
+/// (attach.cc).
 inline bool is_set(const std::atomic<bool>& flag) { return flag.load(std::memory_order_acquire); }
 inline void set(std::atomic<bool>& flag) { flag.store(true, std::memory_order_release); }
 

@@ -1,7 +1,6 @@
-// What entry points and the slots of modules need to know of the processor. A folder for each.
+// The processor-specific parts of entry points and modules' slots. A folder for each processor.
 //
-//   for_jump()   a function that the last call of an entry point goes to, where the jump to it
-//                needs no further move
+//   for_jump()   the target of an entry point's tail call, where the jump needs no further move
 //   kJumpSlot kGlobalData kAbsolute   relocations of slots that hold addresses of functions
 #pragma once
 

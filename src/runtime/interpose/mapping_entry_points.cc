@@ -1,6 +1,5 @@
-// mmap and its relatives, as the program calls them: the original, then a record of what
-// it did. What the C library and the loader map for themselves does not come through the
-// symbol table.
+// mmap and related functions, as the program calls them: call the original, then record the change.
+// The C library's and the loader's own calls do not go through the symbol table.
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,7 +27,7 @@ GEIGER_EXPORT void* mmap(void* wanted, std::size_t bytes, int protection, int fl
   return address;
 }
 
-/// Sizes of files have 64 bits either way.
+/// off_t has 64 bits in both.
 extern "C" [[gnu::visibility("default"), gnu::alias("mmap")]] void* mmap64(void*, std::size_t, int,
                                                                            int, int,
                                                                            off64_t) noexcept;
@@ -42,7 +41,7 @@ GEIGER_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
 }
 
 /// The fifth argument is passed on whether it was given or not; the kernel reads it only if the
-/// flags say that it is there.
+/// flags require it.
 GEIGER_EXPORT void* mremap(void* old, std::size_t old_bytes, std::size_t bytes, int flags,
                            ...) noexcept {
   resolve_mappings();

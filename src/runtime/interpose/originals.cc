@@ -23,8 +23,7 @@ namespace {
 
 template <auto kMember>
 using First = FirstCall<originals, kMember, resolve>;
-/// The allocator's own definition if it has one, else the next one in search order: what the
-/// program would have got without us.
+/// The allocator's own definition if it has one, else the next in search order, as without us.
 template <class F>
 void assign_from(F*& target, const link_map* allocator, const char* name) {
   const Definition own = find_in(allocator, name);
@@ -41,7 +40,7 @@ int no_c11_threads(thrd_t*, thrd_start_t, void*) { return thrd_error; }
 void push_nothing(_pthread_cleanup_buffer*, void (*)(void*), void*) {}
 void pop_nothing(_pthread_cleanup_buffer*, int) {}
 
-/// At the latest the C library has these.
+/// The C library defines these if the allocator does not.
 void assign_aligned(Originals& found, const link_map* allocator) {
   assign_from(found.posix_memalign, allocator, "posix_memalign");
   assign_from(found.memalign, allocator, "memalign");
@@ -54,13 +53,13 @@ constinit std::atomic<bool> is_resolved{false};
 constinit std::atomic<bool> are_mappings_resolved{false};
 constinit std::atomic<bool> is_system_resolved{false};
 
-/// Libraries that map memory to look at the program, not for it.
+/// Libraries of tools, whose mappings are not the program's.
 bool is_of_a_tool(const link_map* module) {
   return strstr(module->l_name, "/libgeiger") != nullptr ||
          strstr(module->l_name, "/liblttng-ust") != nullptr;
 }
 
-/// Once: of threads that resolve at the same time, the first.
+/// Once: if several threads resolve at the same time, only the first.
 void leave_out_allocator_and_tools() {
   static constinit std::atomic<bool> is_begun{false};
   if (is_begun.exchange(true, std::memory_order_relaxed)) return;
@@ -98,7 +97,7 @@ constinit MappingOriginals mapping_originals{};
 
 constinit SystemOriginals system_originals{};
 
-/// Finds clock_gettime of the C library itself, also where another library shadows it.
+/// Finds the C library's own clock_gettime, even if another library shadows it.
 void find_clock() {
   const link_map* library = find_next("gnu_get_libc_version").module;
   if (library != nullptr) assign(base::clock_function, find_in(library, "clock_gettime"));
@@ -123,7 +122,7 @@ GEIGER_SLOW_PATH void resolve() {
   assign_aligned(found, allocator.module);
   assign(found.free_sized, find_in(allocator.module, "free_sized"));
   assign(found.free_aligned_sized, find_in(allocator.module, "free_aligned_sized"));
-  // Only its own: another allocator's would look in front of a block that is not its.
+  // Only the allocator's own: another allocator's would read a header that is not its own.
   assign(found.usable_size, find_in(allocator.module, "malloc_usable_size"));
   assign(found.next_usable_size, find_next("malloc_usable_size"));
   assign(found.pthread_create, find_next("pthread_create"));
@@ -141,7 +140,7 @@ GEIGER_SLOW_PATH void resolve() {
   ask_for_samples(allocator.module, originals);
   find_clock();
   set(is_resolved);
-  resolve_mappings();  // Now, as the loader's list may change under a later look.
+  resolve_mappings();  // Now, because the loader's list may change later.
   resolve_system();
 }
 

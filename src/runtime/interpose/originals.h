@@ -1,8 +1,8 @@
 // The functions that our entry points shadow.
 //
-// Every pointer starts at a trampoline that resolves the whole family and calls
-// on, so whichever function a program calls first (malloc(0), free, new) works,
-// before any constructor. C and C++ resolve apart: libstdc++ may be loaded later.
+// Every pointer initially points to a trampoline that resolves the whole family and calls the
+// original, so any function may be called first (malloc(0), free, new), before any constructor. C
+// and C++ resolve separately: libstdc++ may be loaded later.
 //
 // operator new has three kinds of provider:
 //   the allocator itself (jemalloc, tcmalloc, mimalloc)  -> theirs, we count
@@ -30,7 +30,7 @@ struct Originals {
   void (*free)(void*);
   void* (*calloc)(std::size_t, std::size_t);
   void* (*realloc)(void*, std::size_t);
-  void* (*realloc_for_array)(void*, std::size_t);  ///< The same, called by reallocarray.
+  void* (*realloc_for_array)(void*, std::size_t);  ///< realloc, for reallocarray.
   void* (*memalign)(std::size_t, std::size_t);
   void* (*aligned_alloc)(std::size_t, std::size_t);
   int (*posix_memalign)(void**, std::size_t, std::size_t);
@@ -39,17 +39,17 @@ struct Originals {
   void (*free_sized)(void*, std::size_t);
   void (*free_aligned_sized)(void*, std::size_t, std::size_t);
   std::size_t (*usable_size)(void*);       ///< The allocator's own, or 0.
-  std::size_t (*next_usable_size)(void*);  ///< That the program would call.
+  std::size_t (*next_usable_size)(void*);  ///< The one that the program would call.
   int (*pthread_create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   int (*thrd_create)(thrd_t*, thrd_start_t, void*);
-  /// Put a handler for the end of the thread in place, and take it away. Looked up, as
-  /// pthread_cleanup_push needs a symbol that glibc has under another version since 2.34.
+  /// Install and remove a handler for the thread's end. Looked up, because pthread_cleanup_push
+  /// needs a symbol whose version changed in glibc 2.34.
   void (*cleanup_push)(_pthread_cleanup_buffer*, void (*)(void*), void*);
   void (*cleanup_pop)(_pthread_cleanup_buffer*, int);
 };
 [[gnu::visibility("hidden")]] extern constinit Originals originals;
 
-/// The address space. Null until resolve_mappings().
+/// Functions that change the address space. Null until resolve_mappings().
 struct MappingOriginals {
   void* (*mmap)(void*, std::size_t, int, int, int, off_t);
   int (*munmap)(void*, std::size_t);
@@ -60,7 +60,7 @@ struct MappingOriginals {
 };
 [[gnu::visibility("hidden")]] extern constinit MappingOriginals mapping_originals;
 
-/// Ways to the kernel past the C library. Null until resolve_system().
+/// Functions for system calls, processes and signals. Null until resolve_system().
 struct SystemOriginals {
   int (*prctl)(int, ...);
   long (*syscall)(long, ...);
@@ -96,29 +96,29 @@ struct CxxOriginals {
 };
 [[gnu::visibility("hidden")]] extern constinit CxxOriginals cxx_originals;
 
-/// True once an operator new was found that must count for itself.
+/// True once an operator new was found that calls malloc itself, so that malloc counts.
 [[gnu::visibility("hidden")]] extern constinit bool passes_new_through;
 
-/// Resolves the C family if that has not happened. Cheap afterwards.
+/// Resolves the C family once. Cheap afterwards.
 void resolve();
 
-/// Resolves the functions of the address space, and says whose calls are left out. Cheap
+/// Resolves the functions that change the address space, and sets whose calls are ignored. Cheap
 /// afterwards.
 void resolve_mappings();
 
-/// Resolves the ways to the kernel. Cheap afterwards.
+/// Resolves SystemOriginals. Cheap afterwards.
 void resolve_system();
 
-/// The usable size of an allocation of `requested` bytes; at least those. An allocation that the
-/// allocator makes while it answers gets no answer of its own.
+/// The usable size of an allocation of `requested` bytes; at least those. For an allocation that
+/// the allocator makes during this call, returns `requested`.
 std::size_t usable_size_of(void* pointer, std::size_t requested);
 
-/// True if the plain operators new are ours over malloc, so that `try_new` may go
+/// True if the plain operators new are ours, which call malloc, so that `try_new` may be called
 /// before them; the aligned ones always are.
 [[gnu::visibility("hidden")]] extern constinit bool new_is_malloc;
 
-/// What operator new would return, or null where it would call the new handler or throw: an
-/// exception would bypass the code that has to take the sample back.
+/// The result of operator new, or null if it would call the new handler or throw: an exception
+/// would bypass the code that must retract the sample.
 void* try_new(std::size_t size);
 void* try_new(std::size_t size, const void* nothrow);
 void* try_new(std::size_t size, std::size_t alignment);
@@ -127,7 +127,7 @@ void* try_new(std::size_t size, std::size_t alignment, const void* nothrow);
 /// Resolves the C++ family. Cheap afterwards.
 void resolve_cxx();
 
-/// Resolves the C++ functions, and once more if there was no C++ library yet.
+/// Resolves the C++ functions, again if no C++ library was loaded before.
 void resolve_cxx_again();
 
 }  // namespace geiger::interpose

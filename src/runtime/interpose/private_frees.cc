@@ -15,7 +15,7 @@
 namespace geiger::interpose {
 namespace {
 
-/// Of jemalloc, mimalloc and tcmalloc.
+/// Functions of jemalloc, mimalloc and tcmalloc.
 constexpr const char* kPrivate[] = {
     "sdallocx", "dallocx", "rallocx",  "xallocx",    "sallocx",       "je_free",
     "mi_free",  "tc_free", "mi_cfree", "mi_realloc", "tc_free_sized", "mi_free_size",
@@ -32,7 +32,7 @@ bool has_private(const link_map* allocator) {
   });
 }
 
-/// What of a module's dynamic section its imports are found with.
+/// The parts of a module's dynamic section that describe its imports.
 struct Imports {
   const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
@@ -42,7 +42,7 @@ struct Imports {
 
 Imports imports_of(const link_map& module) {
   Imports imports;
-  // glibc relocates these pointers in place, except in objects that it did not load.
+  // glibc relocates these pointers in place, except in objects that it did not load itself.
   const auto pointer = [&module](std::uintptr_t value) {
     return value < module.l_addr ? value + module.l_addr : value;
   };

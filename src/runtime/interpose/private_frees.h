@@ -1,14 +1,15 @@
-// Functions of allocators, besides those of C, that take blocks which malloc gave. A program that
-// calls one frees past us, and the allocator gets what is not its own if that is a guarded object.
+// Non-standard functions of allocators that free or resize malloc's blocks. A program that calls
+// one bypasses us, and passes the allocator an address that is not its own if the object is
+// guarded.
 #pragma once
 
 struct link_map;
 
 namespace geiger::interpose {
 
-/// Whether a module that is loaded now calls such a function of this allocator. Walks relocations,
-/// some 0.1 ms for a thousand of them; nothing to walk where the allocator has none, as the C
-/// library's. Threads: the loader's list must not change meanwhile. Allocates: never.
+/// Whether a loaded module calls such a function of this allocator. Walks relocations, about 0.1 ms
+/// per thousand, unless the allocator has no such function, like the C library's. Threads: the
+/// loader's list must not change meanwhile. Allocates: never.
 [[nodiscard]] bool frees_privately(const link_map* allocator);
 
 }  // namespace geiger::interpose

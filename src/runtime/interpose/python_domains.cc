@@ -41,11 +41,11 @@ enum Domain : int { kRaw = 0, kMem = 1, kObject = 2 };
 using GetAllocator = void(int, Allocator*);
 using SetAllocator = void(int, Allocator*);
 
-/// What we go before, by domain.
+/// The original allocators, by domain.
 constinit Allocator before[3]{};
 
-/// What the thread has counted so far: differs as soon as anything below has counted. A certain
-/// object, as large as the interval, leaves the countdown as it was, and settles.
+/// The thread's count so far: changes as soon as an allocator below us counts. A certain object, as
+/// large as the interval, leaves the countdown unchanged, but settles.
 struct Counted {
   std::uint64_t countdown, allocated;
   [[nodiscard]] bool operator==(const Counted&) const = default;
@@ -57,7 +57,7 @@ GEIGER_FAST_PATH Counted counted_so_far() {
           state == nullptr ? 0 : state->allocated.load(std::memory_order_relaxed)};
 }
 
-/// What pymalloc serves from its pools.
+/// The largest size that pymalloc serves from its pools.
 constexpr std::size_t kLargestSmall = 512;
 constexpr std::size_t kPoolAlignment = 16;
 bool is_small(std::size_t size) { return size - 1 < kLargestSmall; }
@@ -72,7 +72,7 @@ constexpr EntryPoint realloc_of(Domain domain) {
   return domain == kObject ? EntryPoint::kPyObjectRealloc : EntryPoint::kPyMemRealloc;
 }
 
-/// As conclude(), for a block of a pool: no malloc knows how much of it can be used.
+/// Like conclude(), for a block of a pool, whose usable size no malloc can report.
 void conclude_small(const Decision& decision, void* pointer, std::size_t size,
                     EntryPoint entry_point, const Registers& caller) {
   if (pointer == nullptr) return capture::retract(decision, size);
@@ -111,7 +111,7 @@ GEIGER_SLOW_PATH void* count_slow(void* pointer, std::size_t size, EntryPoint en
   return pointer;
 }
 
-/// The old block may be a sample: it ends, whoever below counts the new one.
+/// The old block may be a sample, which ends here; the new block is counted by malloc or below.
 template <Domain kDomain>
 GEIGER_SLOW_PATH void* realloc_known_slow(void* context, void* old, std::size_t size) {
   const std::uint64_t taken = capture::take(old);
@@ -148,7 +148,7 @@ void* py_realloc(void* context, void* old, std::size_t size) {
   return pointer;
 }
 
-/// Before pymalloc.
+/// Our functions in front of pymalloc.
 template <Domain kDomain>
 struct OfPools {
   static void* malloc(void* context, std::size_t size) {
@@ -171,7 +171,7 @@ struct OfPools {
   }
 };
 
-/// Before any other allocator: it may serve a block itself, or ask malloc.
+/// Our functions in front of any other allocator, which may serve a block itself or call malloc.
 template <Domain kDomain>
 struct OfOthers {
   static void* malloc(void* context, std::size_t size) {
@@ -229,7 +229,7 @@ Allocator ours(Domain domain) {
   return is_before_pools ? OfPools<kMem>::functions(context) : OfOthers<kMem>::functions(context);
 }
 
-/// Whether an argument of the interpreter, or the end of one and the next, is -X dev.
+/// Whether an argument of the interpreter, alone or with the next one, is -X dev.
 bool is_development_mode(const char* argument, const char* next) {
   if (argument[0] != '-' || argument[1] == '-') return false;
   const char* option = strchr(argument, 'X');
@@ -238,7 +238,7 @@ bool is_development_mode(const char* argument, const char* next) {
   return value != nullptr && strcmp(value, "dev") == 0;
 }
 
-/// The interpreter chooses its allocators by these when it begins, and drops what was in place.
+/// Whether the interpreter will choose its allocators at its start, and discard those set before.
 bool chooses_allocators() {
   if (capture::initial_value("PYTHONMALLOC") != nullptr ||
       capture::initial_value("PYTHONDEVMODE") != nullptr) {
@@ -251,8 +251,8 @@ bool chooses_allocators() {
   return false;
 }
 
-/// pymalloc maps its arenas by functions that a program can change. They are its pools, not what
-/// the program keeps: that is counted.
+/// pymalloc maps its arenas with functions that a program can replace. Arenas are pools, whose
+/// blocks we count, so their mappings are ignored.
 void leave_out_arenas(const Interpreter& interpreter) {
   struct ArenaAllocator {
     void* context;
@@ -290,8 +290,8 @@ SmallObjects go_before(const Interpreter& interpreter, const Access& access) {
   return SmallObjects::kSampled;
 }
 
-/// The interpreter may have put back what we went before: then again. Anything else was put before
-/// us, and calls on to us, or is not known.
+/// If the interpreter has restored its functions, installs ours again. Other functions were
+/// installed in front of ours and call them, or are unknown.
 SmallObjects look_again(const Access& access) {
   bool is_known = true;
   for (const Domain domain : {kMem, kObject}) {
@@ -308,7 +308,7 @@ SmallObjects look_again(const Access& access) {
   return is_known ? SmallObjects::kSampled : SmallObjects::kNotKnown;
 }
 
-/// Whether the thread may call the interpreter now.
+/// Whether this thread may call the interpreter now.
 bool may_ask(const Decision& decision) {
   return decision.is_sample && decision.state->holds_interpreter;
 }

@@ -1,18 +1,18 @@
-// CPython's small objects: its domains OBJ and MEM serve them from pools, so malloc sees arenas
-// only. Our functions go before those of both domains and count each block by the countdown that
-// malloc uses, so there is one stream of trials.
+// CPython's small objects: its domains OBJ and MEM serve them from pools, so malloc sees only
+// arenas. We install functions in front of both domains that count each block with malloc's
+// countdown, so there is one stream of trials.
 //
-//   malloc   pymalloc serves 1 to 512 bytes itself: count, go on; larger ones reach malloc, which
+//   malloc   pymalloc serves 1 to 512 bytes itself: counted here; larger ones reach malloc, which
 //            counts them
 //   free     as free() does
-//   realloc, and every allocator but pymalloc: count afterwards, and only where nobody below did
+//   realloc, and every allocator except pymalloc: count afterwards, unless malloc did
 //
-// They are put in place through the interpreter's own PyMem_SetAllocator, together with the context
-// of the functions they go before: whoever reads a function and a context while that happens gets a
-// pair that works. So this can be done at any time, and undone.
+// The interpreter's PyMem_SetAllocator installs them, with the context of the original functions: a
+// thread that reads a function and a context meanwhile gets a pair that works. So this can be done
+// and undone at any time.
 //
-// Threads: as the allocator. Signals: only where the thread holds the interpreter's lock or before
-// it runs.
+// Threads: as the allocator. Signals: only if the thread holds the interpreter's lock, or before
+// the interpreter runs.
 #pragma once
 
 #include "base/attributes.h"
@@ -21,13 +21,13 @@
 
 namespace geiger::interpose {
 
-/// Goes before the allocators of the interpreter, and again if it has put its own back.
+/// Installs our functions, again if the interpreter has restored its own.
 void look_after_domains(const capture::Decision& decision);
 
-/// Gives the interpreter its own functions back, where ours are in place.
+/// Restores the interpreter's own functions where ours are installed.
 void leave_domains();
 
-/// Behind a slow path that has recorded what it decided.
+/// Call after a slow path that has recorded its decision.
 GEIGER_FAST_PATH void look_after_python(const capture::Decision& decision) {
   if (python::interpreter() != nullptr) [[unlikely]]
     look_after_domains(decision);

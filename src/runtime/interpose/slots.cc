@@ -27,7 +27,7 @@ struct Relocations {
   std::size_t bytes = 0;
 };
 
-/// What of a module's headers slots are found with.
+/// The parts of a module's headers that describe its slots.
 struct Layout {
   std::uintptr_t bias = 0;
   Range relro;
@@ -37,7 +37,7 @@ struct Layout {
   Relocations data, calls;
 };
 
-/// glibc relocates these pointers in place, except in objects that it did not load.
+/// glibc relocates these pointers in place, except in objects that it did not load itself.
 template <typename T>
 const T* pointer_of(std::uintptr_t bias, std::uintptr_t value) {
   return reinterpret_cast<const T*>(value < bias ? value + bias : value);
@@ -71,7 +71,7 @@ void read_dynamic(Layout& layout) {
   }
 }
 
-/// As the loader rounds it: what is left of the last page stays writable.
+/// Rounded like the loader does: a partial last page stays writable.
 Range protected_pages(std::uintptr_t begin, std::uintptr_t bytes) {
   const std::uintptr_t page = getauxval(AT_PAGESZ);
   return {begin & ~(page - 1), (begin + bytes) & ~(page - 1)};
@@ -102,7 +102,7 @@ bool is_code_of(const dl_phdr_info& module, std::uintptr_t address) {
   return false;
 }
 
-/// Opens the read-only part of a module for writing while it lives.
+/// Makes the read-only part of a module writable during its lifetime.
 class Unprotected {
  public:
   explicit Unprotected(const Range& pages) : pages_(pages) {}
@@ -111,7 +111,7 @@ class Unprotected {
   ~Unprotected() {
     if (is_open_) static_cast<void>(protect(PROT_READ));
   }
-  /// False: `slot` lies there and the kernel refuses.
+  /// False: `slot` is read-only and mprotect fails.
   bool allows(std::uintptr_t slot) {
     if (!pages_.holds(slot)) return true;
     if (!is_open_) is_open_ = protect(PROT_READ | PROT_WRITE);
@@ -166,7 +166,7 @@ class Turner {
     ++turned_;
   }
 
-  /// Null: not a slot of ours to turn.
+  /// Null: the slot must not be changed.
   [[nodiscard]] void* entry_for(void* value, const ElfW(Sym) & symbol, std::uint64_t type) const {
     const bool is_unbound = type == machine::kJumpSlot && shadows_.may_bind &&
                             symbol.st_shndx == SHN_UNDEF &&
@@ -182,7 +182,7 @@ class Turner {
     return nullptr;
   }
 
-  /// Asked of every slot first: names are compared for few.
+  /// Tested first for every slot, so that few names are compared.
   [[nodiscard]] bool is_original(const void* value) const {
     if (value == nullptr) return false;
     for (std::size_t i = 0; i < shadows_.count; ++i) {

@@ -1,10 +1,10 @@
-// Ways to the kernel past the C library, taken by programs that restrict themselves or make
-// processes of their own. Whatever else prctl and syscall are called for goes straight on.
-// An inline system call instruction is not seen.
+// Functions with which programs restrict their system calls or create processes without fork().
+// Other calls of prctl and syscall are passed on unchanged. Inline system call instructions are not
+// seen.
 //
 //   a seccomp filter, the end of the clock    the runtime must know before it is in force
 //   a fork without fork handlers              the child must know before it allocates
-//   an action for SIGSEGV                     guard mode's own stays in front of it
+//   an action for SIGSEGV                     guard mode's own stays in force
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -32,7 +32,7 @@ bool restricts(long number, long mode) {
          (mode == SECCOMP_SET_MODE_STRICT || mode == SECCOMP_SET_MODE_FILTER);
 }
 
-/// clone3 keeps its flags in memory: whether memory is shared shows in the child.
+/// clone3 has its flags in memory; the child finds out whether memory is shared.
 bool forks(long number, long flags) {
   if (number == SYS_clone) return (flags & CLONE_VM) == 0;
 #ifdef SYS_fork
@@ -54,8 +54,8 @@ int run_child(void* block) {
 
 }  // namespace
 
-// The headers declare both variadic: other C++ names for the same symbols. Arguments that
-// the caller did not give are passed on as whatever lies there, as the original finds them.
+// The headers declare these variadic, hence other C++ names for the same symbols. Arguments that
+// the caller did not give are passed on with undefined values, as the original would see them.
 extern "C" {
 [[gnu::visibility("default")]] int enter_prctl(int, long, long, long, long) asm("prctl");
 [[gnu::visibility("default")]] long enter_syscall(long, long, long, long, long, long,
@@ -93,7 +93,7 @@ long enter_syscall(long number, long a, long b, long c, long d, long e, long f) 
   return result;
 }
 
-/// The start routine lies in the caller's frame, of which the child has a copy.
+/// `start` is in our frame, of which the child has a copy.
 int enter_clone(int (*function)(void*), void* stack, int flags, void* argument, void* parent_tid,
                 void* tls, void* child_tid) {
   resolve_system();
@@ -127,7 +127,7 @@ GEIGER_EXPORT int sigaction(int signal, const struct sigaction* wanted,
   return 0;
 }
 
-/// As the C library's: the handler stays, and interrupted calls are restarted.
+/// Like the C library's: the handler stays installed, and interrupted calls are restarted.
 GEIGER_EXPORT sighandler_t signal(int signal, sighandler_t handler) noexcept {
   resolve_system();
   const bool is_ours = signal == SIGSEGV && handler != SIG_ERR && capture::is_trap_set();

@@ -1,6 +1,6 @@
-// pthread_create and thrd_create, so that a thread's end is seen: without it the
-// bytes of threads that end before their first sample would be missing from the
-// totals, and 2,000 threads of 64 KiB each would seem to allocate next to nothing.
+// pthread_create and thrd_create, to see the end of each thread: otherwise the bytes of threads
+// that end before their first sample would be missing from the totals, and 2,000 threads of 64 KiB
+// each would seem to allocate next to nothing.
 //
 // No pthread key (a program may use them all) and no C++ thread-exit hook (it
 // takes the loader's lock): a trampoline with a cancellation cleanup handler, which
@@ -20,7 +20,7 @@
 namespace geiger::interpose {
 namespace {
 
-/// What a new thread is to run. One of the two functions is set.
+/// A new thread's function and argument. One of the two functions is set.
 struct Start {
   void* (*posix)(void*);
   thrd_start_t c11;
@@ -29,8 +29,8 @@ struct Start {
   Start* next;
 };
 
-/// All start blocks ever made; reused, so their number is that of threads that
-/// were being started at once.
+/// All start blocks. They are reused, so their number is the largest number of threads being
+/// started at once.
 constinit std::atomic<Start*> starts{nullptr};
 
 Start* take_start() {
@@ -50,8 +50,8 @@ Start* take_start() {
 
 void give_back(Start& start) { start.is_used.store(false, std::memory_order_release); }
 
-/// Ends the thread when its function returns or it is left by pthread_exit or cancellation, which
-/// run handlers but no destructors.
+/// Ends the thread when its function returns, or by pthread_exit or cancellation, which run
+/// handlers but no destructors.
 class Ending {
  public:
   Ending() {

@@ -6,7 +6,7 @@ namespace geiger::python {
 namespace {
 
 // Offsets in objects, the same in 3.8 to 3.14.
-constexpr Address kSize = 16;  ///< Of bytes: how many. Of a string: how many characters.
+constexpr Address kSize = 16;  ///< Of bytes: their number. Of a string: its characters.
 constexpr Address kBytesData = 32;
 constexpr Address kStringState = 32;  ///< u32: kind in bits 2 to 4, compact bit 5, ASCII bit 6.
 constexpr std::uint64_t kLongestTable = std::uint64_t{1} << 20;

@@ -1,8 +1,7 @@
-// Code objects: which function of the program a frame runs, and what a reader needs to find its
-// lines.
+// Code objects: the function that a frame runs, and the data to find its lines.
 //
-// Code objects are freed and their addresses are used again, so one is identified by its address
-// and a fingerprint of the objects that it refers to.
+// Code objects are freed and their addresses reused, so one is identified by its address and a
+// fingerprint of the objects that it refers to.
 //
 // Threads, signals: as memory.h. Allocates: never.
 #pragma once
@@ -35,7 +34,7 @@ struct Code {
          memory.read_member(address, layout.lines, code.lines);
 }
 
-/// Whether the code at an address, which may be read directly, is still the one that was read.
+/// Whether the code object at its address, which may be read directly, is still the same.
 [[nodiscard]] inline bool is_still_there(const Layout& layout, const Code& code) {
   const auto has = [&](std::uint16_t offset, auto value) {
     decltype(value) now{};
@@ -45,8 +44,8 @@ struct Code {
          has(layout.name, code.name) && has(layout.lines, code.lines);
 }
 
-/// Writes a string object as UTF-8 and returns its length in bytes; what does not fit is cut at a
-/// character, and `is_cut` set. 0 if it is not a string.
+/// Writes a string object as UTF-8 and returns its length in bytes; cuts the text at a character
+/// and sets `is_cut` if it does not fit. 0 if it is not a string.
 [[nodiscard]] std::size_t copy_text(const Layout& layout, const Memory& memory, Address object,
                                     char* to, std::size_t room, bool& is_cut);
 

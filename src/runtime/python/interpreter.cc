@@ -35,8 +35,8 @@ std::uint32_t number(const char*& text) {
   return value;
 }
 
-/// "3.8.18 (default, ...", as Py_Version has it from 3.11 on; the rest after the third number is
-/// ignored.
+/// Converts "3.8.18 (default, ..." to the form of Py_Version (3.11 and later); ignores the rest
+/// after the third number.
 std::uint32_t version_of(const char* text) {
   const std::uint32_t major = number(text);
   if (*text++ != '.') return 0;
@@ -102,7 +102,7 @@ GEIGER_SLOW_PATH void look_slow(std::uint32_t from, std::uint32_t to) {
   unwind::FoundModule found;
   for (std::uint32_t id = from + 1; id <= to; ++id) {
     const unwind::Module& module = unwind::module(id);
-    // A module that has been unloaded has no tables to search.
+    // An unloaded module has no tables to search.
     if (unwind::find_module(module.start, found) && found.id == id) look_at(module);
   }
 }

@@ -1,7 +1,7 @@
-// The CPython of this process: found by the modules that stacks go through, asked by the functions
+// The CPython of this process: found among the modules in stacks, and queried through the functions
 // that it exports.
 //
-// Threads, signals: lock-free; one thread fills in what it finds while others go on without.
+// Threads, signals: lock-free; one thread fills in its findings while others continue without them.
 // Fork: the child keeps what its parent found. Allocates: never.
 #pragma once
 
@@ -24,32 +24,32 @@ struct Interpreter {
   const link_map* map;
   Address start;          ///< Of its module.
   std::uint32_t module;   ///< Its id for unwind.
-  std::uint32_t version;  ///< As Py_Version.
+  std::uint32_t version;  ///< Like Py_Version.
   Layout layout;
   Address code_type;
-  base::CodeRange eval;  ///< Of the interpreter's loop; where Layout::runs is kPerFrame.
+  base::CodeRange eval;  ///< Of the interpreter's loop; if Layout::runs is kPerFrame.
   void* (*own_state)();
   void* (*attached_state)();
   int (*is_finalizing)();
   std::atomic<InterpretedFrames> frames;
   std::atomic<vocabulary::SmallObjects> small_objects;
-  /// Of the first walks, which are checked: how many went through several runs, how many through
-  /// several frames, and how many made no sense.
+  /// Counts of the first walks, which are checked: through several runs, through several frames,
+  /// and implausible ones.
   std::atomic<std::uint32_t> tried, tried_in_runs, failed;
 };
 
-/// Looks at the modules that stacks went through since the last look. A comparison if there are
-/// none.
+/// Looks for an interpreter in modules found in stacks since the last call. Only a comparison if
+/// there are none.
 void look_at_modules();
 
-/// Null until one is found. Never changes to another one: of two in a process the first is used.
+/// Null until one is found. Never changes: of two in a process the first is used.
 [[nodiscard]] Interpreter* interpreter();
 
 /// Whether its module is still loaded where it was found.
 [[nodiscard]] bool is_loaded(const Interpreter& interpreter);
 
-/// The state of the calling thread, 0 if the interpreter does not know the thread or ends, and how
-/// its frames may be read.
+/// The state of the calling thread, 0 if the interpreter does not know the thread or is shutting
+/// down, and how to read its frames.
 struct OwnState {
   Address state;
   Trust trust;

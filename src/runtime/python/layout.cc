@@ -7,7 +7,7 @@
 namespace geiger::python {
 namespace {
 
-/// Code objects describe themselves before 3.13, strings are laid out by the version alone.
+/// Filled in from the code type before 3.13; the layout of strings depends only on the version.
 constexpr std::uint16_t kFromType = 0;
 
 constexpr Layout kFrames38 = {.runs = Runs::kPerFrame,
@@ -70,7 +70,7 @@ constexpr Layout frames312() {
 std::uint16_t offset_at(Address address) {
   std::uint64_t offset = 0;
   memcpy(&offset, reinterpret_cast<const void*>(address), sizeof offset);
-  constexpr std::uint64_t kMost = 0xfff;  // Of anything we read.
+  constexpr std::uint64_t kMost = 0xfff;  // Largest offset that we read.
   return static_cast<std::uint16_t>(offset > kMost ? kMost + 1 : offset);
 }
 
@@ -82,8 +82,8 @@ bool is_plausible(const Layout& layout) {
          layout.previous <= kMost && layout.instruction <= kMost && layout.owner <= kMost;
 }
 
-/// A PyMemberDef: name, type, offset, flags, text; 40 bytes. The compiler filled the table in, so
-/// it can be read at any time.
+/// A PyMemberDef: name, type, offset, flags, text; 40 bytes. The table is initialised at compile
+/// time, so it can be read at any time.
 struct Member {
   const char* name;
   std::uint64_t type;

@@ -1,11 +1,11 @@
 // Reads of the interpreter's memory.
 //
 // A thread that holds the interpreter's lock, and that no signal interrupted, may follow its own
-// frames as the interpreter itself does. Elsewhere what is read may be in the middle of a change or
-// freed: there the kernel is asked for each word, and a word that is not mapped is no fault.
+// frames as the interpreter itself does. Otherwise the memory may be changing or freed: then the
+// kernel reads each word, so that an unmapped word does not cause a fault.
 //
-// Threads, signals: a value of its walk. System calls: none, or one per read if checked; they are
-// refused in programs that restrict their own. errno is left alone.
+// Threads, signals: a value of its walk. System calls: none, or one per read if checked; they fail
+// in programs that restrict their own. errno is preserved.
 #pragma once
 
 #include <cstddef>

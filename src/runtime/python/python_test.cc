@@ -1,5 +1,5 @@
-// A made-up interpreter in this process's memory: its frames are followed, merged and named, and
-// what makes no sense is refused.
+// A fake interpreter in this process's memory: its frames are followed, merged and named, and
+// implausible data is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -175,8 +175,8 @@ void* own = nullptr;
 void* attached = nullptr;
 int finalizing = 0;
 
-/// Frames as 3.12 has them: code at 0, previous at 8, instruction at 56, owner at 70. The native
-/// stack is `stack_`: shims lie on it.
+/// Frames as in 3.12: code at 0, previous at 8, instruction at 56, owner at 70. The native stack is
+/// `stack_`, which contains the shims.
 class Walk : public testing::Test {
  protected:
   static constexpr std::size_t kFrameBytes = 80;

@@ -5,18 +5,18 @@
 namespace geiger::python {
 namespace {
 
-/// Limit of shims and frames without code: a longer chain is a circle. A chain of frames with code
-/// ends when there is no room for more.
+/// Limit of shims and frames without code: a longer chain is assumed to be circular. A chain of
+/// frames with code ends when there is no more room.
 constexpr std::size_t kLongestChain = 4096;
 constexpr Address kTypeOfObject = 8;
 constexpr Address kTagBits = 7;
 
-/// How far a chain may be followed. Before walks through several runs were tried, walks that were
-/// tried within one may be direct there.
+/// How far to follow a chain. Until walks through several runs were tested, only walks within one
+/// run may be direct, once those were tested.
 enum class Reach : std::uint8_t { kAll, kFirstRun };
 
-/// How memory is read and how runs end are parameters, so that the compiler leaves a frame few
-/// instructions: some 40 where reads are direct.
+/// The way to read memory and to end runs are template parameters, so that a frame costs few
+/// instructions: about 40 with direct reads.
 template <Trust kTrust, Runs kRuns>
 class Chain {
  public:
@@ -27,7 +27,7 @@ class Chain {
         end_(out.frames + out.capacity),
         reach_(reach) {}
 
-  /// False: it could not be followed to its end, or is longer than its reach.
+  /// False: could not be followed to its end, or is longer than its reach.
   bool walk(Address state, Frames& out) {
     const bool is_whole = begin(state) && follow();
     end_run(kRuns == Runs::kShim ? 0 : link_);
@@ -41,7 +41,7 @@ class Chain {
   bool begin(Address state) {
     if (layout_.chain != 0 && !memory().read(state + layout_.chain, link_)) return false;
     if (!layout_.is_frame_in_chain) return memory().read(state + layout_.frame, frame_);
-    if (link_ == 0) return true;  // The thread begins.
+    if (link_ == 0) return true;  // The thread is starting.
     return memory().read(link_ + layout_.frame, frame_);
   }
 
@@ -61,7 +61,7 @@ class Chain {
     return true;
   }
 
-  /// A shim ends its run, and lies in the native frame hosts that ran it.
+  /// A shim ends its run, and is in the native frame that ran it.
   bool pass_shim() {
     end_run(frame_);
     return ++shims_ < kLongestChain && member(layout_.previous, frame_) && reaches(frame_);
@@ -73,7 +73,7 @@ class Chain {
     Address previous = 0;
     if (!member(layout_.code, code) || !member(layout_.previous, previous)) return false;
     code &= ~kTagBits;
-    // A frame that is being cleared has no code any more.
+    // A frame that is being cleared no longer has code.
     const bool is_code = Memory::is_plausible(code) &&
                          memory().read_member(code, kTypeOfObject, type) && type == code_type_;
     if (is_code) [[likely]] {
@@ -123,7 +123,7 @@ class Chain {
     return memory().read(link_ + layout_.chain_next, link_) && reaches(previous);
   }
 
-  /// A run ended: whether the frame after it may be read.
+  /// After the end of a run: whether the next frame may be read.
   [[nodiscard]] bool reaches(Address next) const { return reach_ == Reach::kAll || next == 0; }
 
   void end_run(Address native) {
@@ -149,10 +149,10 @@ class Chain {
   Frame* const start_;
   Frame* const end_;
   Frame* at_ = start_;
-  Frame* first_ = start_;  ///< Where this run begins.
+  Frame* first_ = start_;  ///< First frame of this run.
   const Reach reach_;
   Address frame_ = 0;
-  Address link_ = 0;  ///< The chain of addresses, at this run; 0 where there is none.
+  Address link_ = 0;  ///< The chain of addresses, at this run; 0 if none.
   std::size_t shims_ = 0;
   std::size_t without_code_ = 0;
   bool is_cut_ = false;
@@ -173,7 +173,7 @@ bool walk_chain(const Interpreter& interpreter, Address state, Reach reach, Fram
   return Chain<kTrust, Runs::kShim>(interpreter, out, reach).walk(state, out);
 }
 
-/// Whether each run lies on the stack that was walked, further up than the one before.
+/// Whether each run is on the walked stack, above the previous one.
 bool lies_on(const unwind::Trace& native, const Frames& frames) {
   Address last = native.stack_pointers[native.handler_frames];
   for (std::size_t i = 0; i < frames.count; ++i) {
@@ -185,10 +185,10 @@ bool lies_on(const unwind::Trace& native, const Frames& frames) {
   return true;
 }
 
-/// Checked walks that an interpreter is tried by, and how many may fail until then. One through a
-/// frame without code fails too: there are such for instants, as frames are cleared, but where the
-/// offsets are wrong all are. Only a walk through several runs has followed each of the links; one
-/// through a single run has followed those that others of a single run need.
+/// Number of checked walks that test an interpreter, and how many of them may fail. A walk through
+/// a frame without code fails too: such frames exist for instants, while frames are cleared, but
+/// with wrong offsets all frames look like that. Only a walk through several runs follows every
+/// kind of link; a walk through a single run follows those that others of a single run need.
 constexpr std::uint32_t kTrial = 32;
 constexpr std::uint32_t kMostFailed = 8;
 

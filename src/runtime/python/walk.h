@@ -1,16 +1,15 @@
-// The frames of the Python program on a stack, and where they belong between the native ones.
+// The frames of the Python program on a stack, and their places among the native ones.
 //
-//   own_state       the thread's state, and how far it may be trusted    interpreter.h
+//   own_state       the thread's state, and how to read it               interpreter.h
 //   collect         follows its chain of frames, by runs                 layout.h
-//   merge           puts each run behind the native frame that runs it
+//   merge           puts each run after the native frame that runs it
 //
-// Merging is by address. Each activation of the interpreter's loop keeps something of the chain in
-// its own native frame, so the run lies in the frame i with
+// Merging is by address. Each activation of the interpreter's loop keeps a part of the chain in its
+// own native frame, so the run belongs to the frame i with
 //   stack_pointers[i] <= address < stack_pointers[i + 1]
-// No symbols are needed, so stripped interpreters and code the compiler split are merged like any
-// other.
+// No symbols are needed, so stripped interpreters and code that the compiler split are merged too.
 //
-// Threads, signals: as unwind.h, but for system calls: memory.h. Allocates: never.
+// Threads, signals: as unwind.h, except for system calls: memory.h. Allocates: never.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +27,8 @@ inline constexpr std::uint32_t kNotBegun = 0xffffff;
 /// A frame of the program, leaf first.
 struct Frame {
   Address code;
-  /// Of the first frame of a run: an address in the native frame that runs it, 0 where the
-  /// interpreter has none. In all others kSameRun.
+  /// Of the first frame of a run: an address in the native frame that runs it, 0 if the interpreter
+  /// has none. In all others kSameRun.
   Address native;
   std::uint32_t offset;  ///< Of its instruction, in units of 2 bytes.
 };
@@ -40,18 +39,19 @@ struct Frames {
   std::size_t capacity;
   std::size_t count = 0;
   bool is_cut = false;           ///< There are more.
-  std::size_t without_code = 0;  ///< Frames that were passed over.
+  std::size_t without_code = 0;  ///< Skipped frames.
   /// The thread holds the interpreter's lock, and no signal interrupted it.
   bool is_own = false;
 };
 
 enum class Walked : std::uint8_t {
-  kFrames,      ///< All that there are, none included.
-  kUnreadable,  ///< They could not be read safely, or made no sense.
+  kFrames,      ///< All frames, possibly none.
+  kUnreadable,  ///< Frames could not be read safely, or were implausible.
 };
 
 /// Collects the frames of the calling thread, whose native frames are `native`, with stack
-/// pointers. The first walks of an interpreter are checked; if they make no sense it gets no more.
+/// pointers. The first walks of an interpreter are checked; if they are implausible, there are no
+/// more.
 [[nodiscard]] Walked collect(Interpreter& interpreter, const unwind::Trace& native, Frames& out,
                              Trust& trust);
 

@@ -3,8 +3,8 @@
 namespace geiger::unwind {
 namespace {
 
-// The only header that linkers write: a sorted table of (pc, FDE) as 32-bit
-// distances from the header.
+// The only header format that linkers write: a sorted table of (pc, FDE) as 32-bit distances from
+// the header.
 constexpr std::uint8_t kHeaderVersion = 1;
 constexpr std::uint8_t kDataRelativeSdata4 = 0x3b;
 constexpr std::uint64_t kTableEntryBytes = 8;
@@ -83,7 +83,7 @@ bool read_augmentation(Cursor& cursor, const char (&letters)[8], Cie& cie) {
       data.u8();
     } else if (*letter == 'S') {
       cie.is_signal_frame = true;
-    } else if (*letter != 'B' && *letter != 'G') {  // Of AArch64: the key, tags on the stack.
+    } else if (*letter != 'B' && *letter != 'G') {  // AArch64: the key, tags on the stack.
       return false;
     }
   }

@@ -17,7 +17,7 @@ struct Cfi {
 
 struct FoundRow {
   Row row;
-  bool is_signal_frame;  ///< The caller was interrupted, its ip is not a return address.
+  bool is_signal_frame;  ///< The caller was interrupted; its ip is not a return address.
 };
 
 /// False: no entry covers `pc`, or its tables are malformed or use what no known

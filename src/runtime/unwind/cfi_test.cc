@@ -168,7 +168,7 @@ Term evaluate_bytes(const std::vector<std::uint8_t>& bytes, std::uint64_t pc,
   return term;
 }
 
-// x86-64's linkers make such entries, and only there is the column that of the pc.
+// Only x86-64's linkers make such entries, and only there the column is the pc.
 TEST(Expression, OfPltEntriesDependsOnThePc) {
   // sp + 8 + ((pc & 15) >= 11) * 8
   const std::vector<std::uint8_t> plt = {breg(kSp), 8,    breg(kIp), 0,    0x3f, 0x1a,

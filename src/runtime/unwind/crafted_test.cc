@@ -1,5 +1,5 @@
-// Unwind tables that no compiler writes: one function under a header, an entry and a program
-// that a test spoils in one place.
+// Unwind tables that no compiler writes: one function with a header, an entry and a program, which
+// each test corrupts in one place.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -26,7 +26,7 @@ void put(Bytes& to, const Bytes& bytes) { to.insert(to.end(), bytes.begin(), byt
 constexpr std::uint64_t kFunction = 0x10000;
 constexpr std::uint64_t kFunctionBytes = 64;
 
-/// What stands in the tables. As it is here, a row is found.
+/// The contents of the tables. With these defaults, a row is found.
 struct Tables {
   std::uint8_t header_version = 1;
   std::uint8_t frame_encoding = 0x1b;
@@ -67,7 +67,7 @@ struct Tables {
     return entry;
   }
 
-  /// Standing at `at`, with its CIE at `cie_at`.
+  /// At `at`, with its CIE at `cie_at`.
   [[nodiscard]] Bytes fde(std::uint64_t at, std::uint64_t cie_at) const {
     Bytes body;
     put(body, has_cie_pointer ? at + 4 - cie_at : 0, 4);
@@ -168,7 +168,7 @@ TEST(CraftedTables, MaySayMoreByLetters) {
   EXPECT_FALSE(finds({.letters = "eh"}));
   EXPECT_FALSE(finds({.letters = "eR", .augmentation = {1, 0x1b}}));  // As if it were "zR".
   EXPECT_FALSE(finds({.letters = "zRQ"}));
-  EXPECT_FALSE(finds({.letters = "zRBBBBBB"}));  // Ends behind the longest.
+  EXPECT_FALSE(finds({.letters = "zRBBBBBB"}));  // One letter too long.
   EXPECT_FALSE(finds({.letters = "zPR", .augmentation = {0x1b, 1}}));
   EXPECT_FALSE(finds({.letters = "zR", .augmentation = {0x2b}}));  // Relative to text.
   EXPECT_FALSE(finds({.cie_program = {}, .fde_augmentation = {0x7f}, .fde_program = {0x0e}}));
@@ -225,7 +225,7 @@ TEST(CraftedPrograms, PlaceARegisterByAnExpression) {
   EXPECT_EQ(fp_after({0x16, kFp, 6, breg(kSp), 0x80, 0x80, 0x80, 0x80, 0x04}).kind, kUnsupported);
 }
 
-// That the return address is signed from here on.
+// Instructions that the return address is signed from here on.
 TEST(CraftedPrograms, MaySayThatAddressesAreSigned) {
   for (const std::uint8_t opcode : Bytes{0x2c, 0x2d}) {
     EXPECT_EQ(finds({.fde_program = {opcode, at_offset(kFp), 2}}), !machine::kPushesReturnAddress);
@@ -270,7 +270,7 @@ TEST(CraftedPrograms, AdvanceInEverySize) {
   }
 }
 
-// DW_CFA_set_loc: here 16 bytes behind itself, in the end of the tables and below any pc.
+// DW_CFA_set_loc: here 16 bytes after itself, at the end of the tables and below any pc.
 TEST(CraftedPrograms, MaySetTheLocation) {
   EXPECT_EQ(fp_after({0x01, 16, 0, 0, 0, at_offset(kFp), 2}).kind, Place::Kind::kAt);
   EXPECT_EQ(fp_after({0x01, 0, 0, 0x10, 0, at_offset(kFp), 2}).kind, Place::Kind::kSame);
@@ -328,7 +328,7 @@ TEST(Rule, HoldsPlacesNearTheStackPointerOnly) {
   using enum Rule::Kind;
   const Place same{kSame, dwarf::kCfa, 0};
   const Place ip{kAt, dwarf::kCfa, -8};
-  // Where calls do not push it, the return address is found beside the frame pointer.
+  // If calls do not push it, the return address is beside the frame pointer.
   const Rule::Kind if_pushed = machine::kPushesReturnAddress ? kStep : kAllRegisters;
   EXPECT_EQ(kind_of(same, ip), kStep);
   EXPECT_EQ(kind_of({kUndefined, dwarf::kCfa, 0}, ip), kStep);
@@ -347,7 +347,7 @@ TEST(Rule, HoldsPlacesNearTheStackPointerOnly) {
   EXPECT_EQ(kind_of(same, {kUndefined, dwarf::kCfa, 8}), kEnd);
 }
 
-// The place of both, wherever in the frame; further apart than any compiler saves them they do not
+// The places of both, anywhere in the frame; further apart than compilers save them, they do not
 // fit.
 TEST(Rule, HoldsAPairAnywhereInTheFrame) {
   if (machine::kPushesReturnAddress) GTEST_SKIP() << "calls push the return address";
@@ -370,7 +370,7 @@ TEST(Rule, HoldsAPairAnywhereInTheFrame) {
   EXPECT_EQ(rule_of(-512, -512 + 32 * 8).kind(), Rule::Kind::kAllRegisters);
 }
 
-// What a signal interrupted may have its return address in a register still.
+// An interrupted function may still have its return address in a register.
 TEST(Rule, LeavesSignalFramesToAllRegistersWhereCallsPushNothing) {
   FoundRow found{};
   found.is_signal_frame = true;

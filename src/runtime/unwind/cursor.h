@@ -1,4 +1,4 @@
-// Reads of loader-mapped tables that cannot leave their range.
+// Bounds-checked reads of loader-mapped tables.
 //
 // A read past the end gives 0, moves to the end and clears ok(): callers check
 // once, after a group of reads.
@@ -9,7 +9,7 @@
 
 namespace geiger::unwind {
 
-/// The bytes that tables of one module may lie in.
+/// The bytes that may contain one module's tables.
 struct ByteRange {
   const std::uint8_t* begin;
   const std::uint8_t* end;
@@ -73,7 +73,7 @@ class Cursor {
     }
   }
 
-  /// The next `bytes` as a cursor of their own; this one moves behind them.
+  /// The next `bytes` as a separate cursor; this one moves past them.
   Cursor take(std::uint64_t bytes) {
     Cursor part = *this;
     skip(bytes);

@@ -1,9 +1,9 @@
 // DWARF expressions of unwind tables, evaluated without registers.
 //
-// Every expression that compilers, assemblers and linkers put into .eh_frame is
-// base + offset or [base + offset] + added once the pc is known (the one of PLT
-// entries computes with the pc). So expressions become terms when a row is made and
-// no interpreter runs during a walk; anything else has no term.
+// Every expression that compilers, assemblers and linkers write into .eh_frame is base + offset or
+// [base + offset] + added once the pc is known (the expression of PLT entries depends on the pc).
+// So expressions become terms when a row is made, and no interpreter runs during a walk; other
+// expressions have no term.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace geiger::unwind {
 
-/// False: malformed, or no term. `pc` is the value of the column of the return address, where calls
-/// push it.
+/// False: malformed, or no term. `pc` is the value of the return address's column, if calls push
+/// it.
 [[nodiscard]] bool evaluate(const Cursor& code, std::uint64_t pc, Term& result);
 
 }  // namespace geiger::unwind

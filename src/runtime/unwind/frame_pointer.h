@@ -1,4 +1,4 @@
-// The step of last resort: [bp] is the caller's bp, [bp + 8] the return address.
+// The step without a rule: [bp] is the caller's bp, [bp + 8] the return address.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace geiger::unwind {
 
-/// False: bp is not a plausible frame pointer. It must lie above sp, the caller's above it (or be
-/// 0 at the end of the chain), and the return address must be an address of user code. The new sp
-/// is right where calls push the return address (machine.h), else it is at least that.
+/// False: bp is not a plausible frame pointer. It must be above sp, the caller's above it (or 0 at
+/// the end of the chain), and the return address must be an address of user code. The new sp is
+/// exact if calls push the return address (machine.h), else a lower bound.
 [[nodiscard]] inline bool step_by_frame_pointer(Registers& at, StackMemory& stack) {
   constexpr std::uint64_t kLowest = 4096;
   constexpr std::uint64_t kHighest = std::uint64_t{1} << 56;

@@ -1,5 +1,5 @@
-// Walks over frames that no compiler makes: functions whose tables say what the assembler was
-// told, on stacks of words that a test wrote.
+// Walks over frames that no compiler makes: functions with tables written by hand, on stacks of
+// words that a test wrote.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -57,7 +57,7 @@ GEIGER_FRAME(saves_fp_at_fp,
 GEIGER_FRAME(saves_fp_at_sp, ".cfi_def_cfa " GEIGER_SP ", 24\n.cfi_escape 0x10, " GEIGER_FP
                              ", 2, " GEIGER_AT_SP ", 0\n");
 GEIGER_FRAME(saves_fp_nowhere, GEIGER_IN_FRAME ".cfi_escape 0x16, " GEIGER_FP ", 1, 0x31\n");
-// Interrupted: the CFA may be anywhere, and the return address is of the interrupted.
+// Interrupted: the CFA may be anywhere, and the return address is that of the interrupted function.
 GEIGER_FRAME(interrupts, ".cfi_signal_frame\n" GEIGER_IN_FRAME);
 GEIGER_FRAME(interrupts_all, ".cfi_signal_frame\n" GEIGER_IN_FRAME ".cfi_escape 0x16, " GEIGER_IP
                              ", 2, " GEIGER_AT_FP ", 0\n");
@@ -160,7 +160,7 @@ TEST_F(Frames, MaySaveTheFramePointerAnywhere) {
   expect_lost(saves_fp_at_fp, 4096);
 }
 
-// The address of an interrupted instruction is looked up as it is, and told one further.
+// The address of an interrupted instruction is looked up unchanged, but recorded + 1.
 TEST_F(Frames, ThatWereInterruptedAreToldOneFurther) {
   words_[1] = in(returns_never);
   EXPECT_THAT(walk_from(interrupts), ElementsAre(in(interrupts), in(returns_never) + 1));
@@ -188,7 +188,7 @@ TEST_F(Frames, WithoutTablesGoByTheFramePointer) {
   EXPECT_THAT(walk_from(saves_register, at(6)), ElementsAre(in(saves_register), nowhere()));
   EXPECT_TRUE(trace_.truncated);
   words_[6] = at(8);
-  words_[7] = 12;  // or leads to what is no code: below all of it, above all of it.
+  words_[7] = 12;  // or leads outside of all code: below it, above it.
   EXPECT_THAT(walk_from(saves_register, at(6)), ElementsAre(in(saves_register), nowhere()));
   words_[7] = std::uint64_t{1} << 60;
   EXPECT_THAT(walk_from(saves_register, at(6)), ElementsAre(in(saves_register), nowhere()));
@@ -206,7 +206,7 @@ TEST_F(Frames, StopWhereThereIsNoRoom) {
 
 // ------------------------------------------------- starts that are not reached ---
 
-/// Walks from words in the frame of a caller `depth` calls up, where no call ever was.
+/// Walks from words in the frame of a caller `depth` calls up, not at a call.
 [[gnu::noinline]] std::size_t walk_below(int depth, std::uint64_t sp, std::uint64_t high,
                                          Trace& trace) {
   if (depth > 0) return walk_below(depth - 1, sp, high, trace) + 1;

@@ -7,10 +7,10 @@
 namespace geiger::unwind {
 namespace {
 
-/// Frames of ours between here and the start of any walk that capture begins.
+/// Most frames of ours between here and the start of any walk in capture.
 constexpr int kMaxOwnFrames = 32;
 
-/// A register that is not known holds 0: no frame can be based on it.
+/// An unknown register is 0: no frame can be based on it.
 struct Machine {
   std::uint64_t ip, sp;
   std::uint64_t saved[kSlots - 1];  // By Slot, without the return address.
@@ -37,7 +37,7 @@ bool base_value(Machine& at, std::uint64_t cfa, std::uint8_t base, std::uint64_t
   return value != 0;
 }
 
-/// Functions with a frame pointer have it point to where they saved it.
+/// In functions with a frame pointer, it points to its saved value.
 bool find_cfa_by_frame_pointer(const Machine& at, const Row& row, std::uint64_t& cfa) {
   const Place& saved = row[Slot::kFramePointer];
   if (saved.kind != Place::Kind::kAt || saved.base != dwarf::kCfa) return false;
@@ -60,7 +60,7 @@ bool find_cfa(Machine& at, const Row& row, StackMemory& stack, std::uint64_t& cf
 
 enum class Value : std::uint8_t { kKnown, kUnknown, kUnreadable };
 
-/// `value` comes with this frame's and leaves with the caller's.
+/// `value` is this frame's, and becomes the caller's.
 Value apply(Machine& at, std::uint64_t cfa, const Place& place, StackMemory& stack,
             std::uint64_t& value) {
   if (place.kind == Place::Kind::kSame || place.kind == Place::Kind::kUndefined)
@@ -82,7 +82,7 @@ Outcome step_by_row(Machine& at, const FoundRow& found, StackMemory& stack) {
   if (ip.kind == Place::Kind::kUndefined) return Outcome::kEnd;
   std::uint64_t cfa = 0;
   if (!find_cfa(at, found.row, stack, cfa)) return Outcome::kLost;
-  // An interrupted function may have saved nothing yet: then its frame is empty.
+  // An interrupted function may not have saved anything yet: then its frame is empty.
   const bool is_in_register = ip.kind == Place::Kind::kSame;
   const std::uint64_t link = is_in_register ? machine::link_of(at) : 0;
   const bool is_empty = link != 0 && cfa == at.sp;
@@ -91,7 +91,7 @@ Outcome step_by_row(Machine& at, const FoundRow& found, StackMemory& stack) {
   caller.sp = cfa;
   caller.ip = link;
   caller.is_sp_bound = false;
-  // A return address that is not known does not end the stack, although it is 0.
+  // An unknown return address, although 0, does not end the stack.
   if (is_in_register ? link == 0 : apply(at, cfa, ip, stack, caller.ip) != Value::kKnown)
     return Outcome::kLost;
   caller.ip = machine::stripped(caller.ip);
@@ -115,8 +115,8 @@ Outcome step_without_row(Machine& at, StackMemory& stack) {
   return Outcome::kStepped;
 }
 
-/// Out of code of a module that no table covers, interrupted: stubs of the linker, which leave all
-/// as they found it. False: the return address is not known.
+/// Leaves interrupted code of a module that no table covers: linker stubs, which change no
+/// registers. False: the return address is unknown.
 bool leave_by_link(Machine& at) {
   const std::uint64_t link = machine::link_of(at);
   if (link == 0) return false;
@@ -130,12 +130,12 @@ struct Position {
   bool is_exact;  ///< ip was interrupted: not a return address.
 };
 
-/// As it is recorded.
+/// The recorded value.
 std::uint64_t frame_of(const Position& position) {
   return position.at.ip + (position.is_exact ? 1 : 0);
 }
 
-/// One frame up; reports the module of the frame that it leaves.
+/// Steps one frame up; returns the module of the frame it leaves in `module`.
 Outcome step(Position& position, StackMemory& stack, std::uint32_t& module) {
   FoundRow found;
   const std::uint64_t pc = position.at.ip - (position.is_exact ? 0 : 1);
@@ -150,7 +150,7 @@ Outcome step(Position& position, StackMemory& stack, std::uint32_t& module) {
   return outcome;
 }
 
-/// Walks our own frames until it stands at `start`.
+/// Walks our own frames up to `start`.
 bool climb_to(const Registers& start, Position& position, StackMemory& stack) {
   for (int i = 0; i < kMaxOwnFrames && position.at.sp < start.sp; ++i) {
     std::uint32_t module = 0;

@@ -1,5 +1,5 @@
-// What walks need to know of the processor: its registers, its calls and its signal frames. A
-// folder for each; nothing else in this room depends on the processor.
+// The processor-specific parts of walks: registers, calls and signal frames. A folder for each
+// processor; nothing else in this room depends on it.
 //
 //   dwarf::k...            DWARF's numbers of registers
 //   Slot, slot_of()        the registers that survive calls, and the return address
@@ -9,7 +9,7 @@
 //   stripped()             a return address without the bits of pointer authentication
 //   is_no_operation()      call frame instructions of this processor that change no row
 //   find_signal_return()   the row of the kernel's return from signals, where it has no table
-//   link_of(), forget_link()  a return address that a register has
+//   link_of(), forget_link()  a return address in a register
 //   store_registers()      those of the function that it is inlined into
 //   stack_pointer_after()  where the function that it is inlined into leaves the stack pointer
 #pragma once

@@ -14,19 +14,19 @@
 namespace geiger::unwind {
 namespace {
 
-/// What is only of use here, beside the public part.
+/// A module's public part, and fields used only here.
 struct Entry {
   Module module;
-  ByteRange readable;         // Where its tables may lie.
+  ByteRange readable;         // The range that may contain its tables.
   std::uint64_t fingerprint;  // Of the first page.
   std::uint64_t build_id_at;  // Offset from start, 0 = none (or a short one).
   std::uint64_t entry_point;  // Run-time address, 0 = none.
   bool is_permanent;
 };
 
-// Publication: an entry is filled in a slot of its own, then its number is put at the first free
-// place of g_order (release; acquired by readers of the place). So ids are dense, a published entry
-// never changes, and a thread that stops half-way (fork, signal) leaves only an unused slot.
+// Publication: a thread fills an entry in its own slot, then stores the slot's number at the first
+// free place of g_order (release; acquired by readers of the place). So ids are dense, a published
+// entry never changes, and a thread that stops half-way (fork, signal) leaves only an unused slot.
 constexpr std::uint32_t kSlotCount = kMaxModules + kMaxModules / 4;
 constinit Entry g_slots[kSlotCount]{};
 constinit std::atomic<std::uint32_t> g_slots_taken{0};
@@ -37,15 +37,15 @@ constinit std::atomic<std::uint32_t> g_known{0};
 constexpr std::uint32_t kHintBits = 10;
 constinit std::atomic<std::uint16_t> g_hints[1U << kHintBits];
 
-// Ids of permanent modules by ascending start address. Written by the one run of
-// init, and counted when all are in place.
+// Ids of permanent modules by ascending start address. Written by the only run of init(), which
+// sets the count last.
 constexpr std::uint32_t kMaxPermanent = 1024;
 constinit std::uint32_t g_permanent[kMaxPermanent];
 constinit std::atomic<std::uint32_t> g_permanent_count{0};
 constinit std::atomic<bool> g_is_begun{false};
 
-// glibc >= 2.35 has _dl_find_object, others leave this null. Looked up, because a
-// reference, even a weak one, would bind the library to GLIBC_2.35.
+// _dl_find_object of glibc >= 2.35, else null. Looked up, because a reference, even a weak one,
+// would bind the library to GLIBC_2.35.
 using FindObject = decltype(_dl_find_object);
 constinit std::atomic<FindObject*> g_find_object{nullptr};
 constinit std::atomic<bool> g_is_loader_hidden{false};
@@ -66,7 +66,7 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   return hash ^ hash >> 32;
 }
 
-/// What the loader says about an object.
+/// The loader's information about an object.
 struct Object {
   std::uint64_t start, end;
   const link_map* map;
@@ -104,8 +104,8 @@ bool belong_to(const ProgramHeaders& headers, const link_map& map) {
 
 bool is_executable(const link_map* map) { return map == base::first_module(); }
 
-/// The kernel tells where the headers of the executable are, unless the program
-/// was started by naming the loader: then they are the loader's.
+/// The kernel passes the address of the executable's headers, unless the program was started by
+/// naming the loader: then they are the loader's.
 ProgramHeaders headers_of(const link_map& map) {
   if (is_executable(&map)) {
     const ProgramHeaders told = {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)),
@@ -116,7 +116,7 @@ ProgramHeaders headers_of(const link_map& map) {
   return headers_at(map.l_addr);
 }
 
-/// Sets all but the map from the program headers. False: they are not found.
+/// Sets all fields except `map` from the program headers. False: not found.
 bool measure(Object& object) {
   const ProgramHeaders headers = headers_of(*object.map);
   Object found = {~std::uint64_t{0}, 0, object.map, nullptr};
@@ -133,8 +133,8 @@ bool measure(Object& object) {
   return true;
 }
 
-// The loader knows the segments of an executable with gaps one by one; a module
-// is all of them.
+// The loader reports the segments of an executable with gaps separately; a module includes all of
+// them.
 bool ask_loader(std::uint64_t pc, Object& object) {
   FindObject* const find_object = g_find_object.load(std::memory_order_relaxed);
   if (find_object == nullptr || g_is_loader_hidden.load(std::memory_order_relaxed)) return false;
@@ -151,7 +151,7 @@ ByteRange range_of(std::uint64_t begin, std::uint64_t end) {
   return {reinterpret_cast<const std::uint8_t*>(begin), reinterpret_cast<const std::uint8_t*>(end)};
 }
 
-/// The segment that holds `address`; the whole module if the headers do not say.
+/// The segment that contains `address`; the whole module if no header covers it.
 ByteRange segment_of(const Object& object, const ProgramHeaders& headers, std::uint64_t address) {
   for (std::uint64_t i = 0; i < headers.count; ++i) {
     const ElfW(Phdr)& segment = headers.begin[i];
@@ -188,7 +188,7 @@ bool read_build_id(const Object& object, const ElfW(Phdr) & segment, Entry& entr
   return false;
 }
 
-// The ELF header distinguishes file layouts, the build id contents. Both lie in the first page,
+// The ELF header distinguishes file layouts, the build id contents. Both are in the first page,
 // which is mapped as long as the loader finds the object.
 std::uint64_t fingerprint(const Object& object, std::uint64_t build_id_at) {
   if (object.start % kFirstPage != 0) return 0;
@@ -256,8 +256,9 @@ std::uint32_t find_alike(const Entry& entry, std::uint32_t known) {
   return 0;
 }
 
-/// Publishes a filled slot, or finds that another thread just did the same. Nothing like it is
-/// among the first `known`: every later place is looked at here, or a module got two ids.
+/// Publishes a filled slot, or finds that another thread just published the same module. The first
+/// `known` places do not contain it; every later place must be checked here, or a module could get
+/// two ids.
 std::uint32_t publish(Entry& entry, std::uint16_t slot_number, std::uint32_t known) {
   for (std::uint32_t place = known; place < kMaxModules; ++place) {
     std::uint16_t other = 0;
@@ -363,7 +364,7 @@ bool find_module(std::uint64_t pc, FoundModule& found) {
     found = found_in(entry_of(id));
     return true;
   }
-  Entry draft{};  // Too many modules: described anew every time.
+  Entry draft{};  // Too many modules: described again every time.
   describe(object, draft);
   found = found_in(draft);
   found.is_recognizable = false;

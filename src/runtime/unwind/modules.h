@@ -1,5 +1,5 @@
-// Loaded modules: found lock-free, named once, distinguished when addresses come back with other
-// contents.
+// Loaded modules: found lock-free, identified once, and distinguished if addresses are reused with
+// other contents.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace geiger::unwind {
 
 /// Addresses from `start` up to, not including, `end`.
-/// Where a loaded module (a link_map) lies, by its program headers; an empty range where
-/// they are not found. Works before init().
+/// The addresses of a loaded module (a link_map), from its program headers; an empty range if they
+/// are not found. Works before init().
 [[nodiscard]] AddressRange range_of(const void* link_map);
 
 struct FoundModule {
@@ -23,25 +23,24 @@ struct FoundModule {
   /// checked with `is_still`. Without one they are not kept.
   bool is_recognizable;
   Cfi cfi;
-  /// Where the kernel or the loader enters it; 0 = none.
+  /// Address where the kernel or the loader enters it; 0 = none.
   std::uint64_t entry_point;
 };
 
-/// Finds the loader's lookup of modules by address (glibc >= 2.35). Runs, like the
-/// next one, before dlopen can have changed the loader's list: it takes no lock.
+/// Finds the loader's lookup of modules by address (glibc >= 2.35). Takes no lock, so it must run
+/// before dlopen can change the loader's list, like the next function.
 void find_loader_lookup();
 
-/// Copies the list of modules mapped now; they are permanent from here on.
+/// Copies the list of loaded modules, which are permanent from now on.
 void learn_permanent_modules();
 
-/// The module that `pc` lies in; false = none that the loader knows.
+/// The module that contains `pc`; false = the loader knows none.
 [[nodiscard]] bool find_module(std::uint64_t pc, FoundModule& found);
 
-/// Whether `pc` still lies in the recognizable module `id`.
+/// Whether `pc` is still in the recognizable module `id`.
 [[nodiscard]] bool is_still(std::uint32_t id, std::uint64_t pc);
 
-/// False makes the loader's lookup look absent, as on glibc < 2.35: then only
-/// permanent modules are found.
+/// False disables the loader's lookup, as on glibc < 2.35: then only permanent modules are found.
 void use_loader_lookup_for_testing(bool use);
 
 }  // namespace geiger::unwind

@@ -1,4 +1,4 @@
-// Headers that no linker writes, at the beginning of a page that a test made.
+// Headers that no linker writes, at the start of a page that a test made.
 #include "runtime/unwind/modules.h"
 
 #include <elf.h>
@@ -35,7 +35,7 @@ class Headers : public testing::Test {
     header.p_vaddr = address;
     header.p_memsz = bytes;
   }
-  /// Bytes of the module that has these headers, from where they stand; 0: it has no range.
+  /// Size of the module with these headers at offset `at`; 0: no range.
   [[nodiscard]] std::uint64_t bytes_from(std::size_t at = 0) {
     link_map map{};
     map.l_addr = reinterpret_cast<ElfW(Addr)>(page_) + at;

@@ -1,4 +1,4 @@
-// Puts frames into a Trace and hashes them.
+// Writes frames into a Trace and hashes them.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@ class Recorder {
   /// False: no room left.
   [[gnu::always_inline]] bool push(const Registers& at, std::uint64_t frame, std::uint32_t module) {
     if (next_ == end_) return false;
-    // Without a place for it, it goes where the frame goes right after.
+    // If the trace stores no stack pointers, the next line overwrites this one with the frame.
     *reinterpret_cast<std::uint64_t*>(reinterpret_cast<char*>(next_) + to_stack_pointer_) = at.sp;
     *next_++ = frame;
-    // Addresses have at most 57 bits and the id 13: no two pairs share a word
-    // as long as the address is below 2^51, else the product still parts them.
+    // Addresses have at most 57 bits and the id 13: no two pairs share a word as long as the
+    // address is below 2^51; else the product still separates them.
     const std::uint64_t word = frame ^ std::uint64_t{module} << 51;
     hash_ = ((hash_ << 5 | hash_ >> 59) ^ word) * 0x9fb21c651e98df25U;
     return true;
@@ -50,7 +50,7 @@ class Recorder {
   Trace* trace_;
   std::uint64_t* next_;
   std::uint64_t* end_;
-  std::ptrdiff_t to_stack_pointer_ = 0;  ///< In bytes, from where a frame goes.
+  std::ptrdiff_t to_stack_pointer_ = 0;  ///< In bytes, from the frame's place.
   std::uint64_t hash_ = 0;
 };
 

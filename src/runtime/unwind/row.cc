@@ -9,7 +9,7 @@ constexpr std::int64_t kMaxOffset = std::int64_t{1} << 30;
 
 bool is_near(std::int64_t offset) { return offset > -kMaxOffset && offset < kMaxOffset; }
 
-// Call frame instructions; the three of the high bits carry an operand below.
+// Call frame instructions; the last three have an operand in their low bits.
 enum : std::uint8_t {
   kNop = 0x00,
   kSetLoc = 0x01,
@@ -49,7 +49,7 @@ bool RowProgram::run_initial(const Cursor& code) {
   return true;
 }
 
-// The three instructions that make up most programs are run here.
+// Runs the instructions that make up most programs.
 bool RowProgram::run(Cursor code) {
   if (!code.ok()) return false;
   while (!passed_ && !code.at_end()) {
@@ -172,7 +172,7 @@ bool RowProgram::set_place(std::uint64_t dwarf_register, Place::Kind kind, std::
 }
 
 // DW_CFA_expression names the address of the saved value, so a term that is itself loaded would be
-// loaded twice: no compiler emits that, and it gets no place.
+// loaded twice: no compiler emits that, so it is kUnsupported.
 bool RowProgram::set_expression(Cursor& code, bool is_value) {
   const std::uint64_t target = code.uleb();
   Term term{};

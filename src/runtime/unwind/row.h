@@ -51,7 +51,7 @@ struct Row {
   [[nodiscard]] Place& operator[](Slot slot) { return places[static_cast<std::size_t>(slot)]; }
 };
 
-/// The parameters in a CIE for the programs that refer to it.
+/// Parameters in a CIE of the programs that refer to it.
 struct ProgramTraits {
   std::uint64_t code_alignment = 0;
   std::int64_t data_alignment = 0;

@@ -1,4 +1,4 @@
-// A row squeezed into 64 bits: what the walk over (ip, sp, bp) needs of it.
+// A row packed into 64 bits: the parts that the walk over (ip, sp, bp) needs.
 //
 // bp is the frame pointer's register: rbp, x29.
 //
@@ -10,8 +10,9 @@
 //         7    signal frame
 //         8    permanent module
 //         9-21 module id
-// Where calls push no return address, it and bp are saved as a pair anywhere in the frame: bits
-// 23-28 are its distance from bp's place then, or 0 where bp is kept and bits 29-44 tell its place.
+// If calls do not push the return address, it and bp are saved as a pair anywhere in the frame:
+// then bits 23-28 are its distance from bp's place, or 0 if bp is kept and bits 29-44 are its
+// place.
 // Rows that do not fit become kAllRegisters. 0 is not a rule.
 #pragma once
 
@@ -44,11 +45,11 @@ class Rule {
 
   [[nodiscard]] std::uint64_t bits() const { return bits_; }
 
-  /// What nearly all frames are: in a permanent module, with
+  /// Whether the frame is plain, as nearly all are: in a permanent module, with
   ///   CFA = base + cfa_offset(), base sp or bp,
   ///   the return address at CFA + plain_ip_offset(),
   ///   bp kept, or saved at CFA + bp_offset() with -cfa_offset() <= bp_offset() <= -8
-  /// so that both words lie in [base, CFA). Where bp is kept, bp_offset() is that of another word
+  /// so that both words are in [base, CFA). If bp is kept, bp_offset() is that of another word
   /// there.
   [[nodiscard]] bool is_plain() const { return (bits_ & kPlain) != 0; }
   /// For plain rules only.
@@ -77,7 +78,7 @@ class Rule {
 
  private:
   static constexpr std::uint64_t kModuleBits = std::uint64_t{0x3fff} << 8;
-  // So that no rule at all is all zero.
+  // So that no rule is all zero.
   static constexpr std::uint64_t kNoPlace = std::uint64_t{1} << 23;
   static constexpr std::uint64_t kPlain = std::uint64_t{1} << 22;
 

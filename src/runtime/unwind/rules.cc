@@ -10,23 +10,23 @@ namespace geiger::unwind {
 
 namespace {
 
-// Code at an entry point has no caller. Compilers' start files say so in their tables; the
-// loader's, which runs constructors, does not.
+// Code at an entry point has no caller. The tables of compilers' start files say so; those of the
+// loader, which runs constructors, do not.
 constexpr std::uint64_t kEntryCodeBytes = 64;
 
 bool is_entry_code(const FoundModule& module, std::uint64_t pc) {
   return module.entry_point != 0 && pc - module.entry_point < kEntryCodeBytes;
 }
 
-// A stack that was made (makecontext) returns to the first byte of the function
-// that ends it: no call instruction is before that byte, and no table covers it.
+// A created stack (makecontext) returns to the first byte of the function that ends it: there is no
+// call instruction before that byte, and no table covers it.
 bool is_made_return(const FoundModule& module, std::uint64_t pc) {
   FoundRow behind;
   return find_row(module.cfi, pc + 1, behind);
 }
 
-/// musl has no tables, and no frame pointers. The function that calls main, and the one that calls
-/// the function of a thread, have no name outside of it, and lie beside one that does.
+/// musl has no tables and no frame pointers. The functions that call main and a thread's function
+/// are not exported, but are beside one that is.
 bool is_start_code_of_musl(const FoundModule& found, std::uint64_t pc) {
   constexpr std::uint64_t kBeside = 512;
   if (found.id == 0) return false;
@@ -38,7 +38,7 @@ bool is_start_code_of_musl(const FoundModule& found, std::uint64_t pc) {
   return false;
 }
 
-/// The row of a pc in a known module. False: none.
+/// Finds the row of a pc in a known module. False: none.
 bool find_row_in(const FoundModule& module, std::uint64_t pc, FoundRow& found) {
   const bool has_table = module.cfi.header != 0;
   if (has_table && find_row(module.cfi, pc, found)) return true;
@@ -55,7 +55,8 @@ bool find_row_in(const FoundModule& module, std::uint64_t pc, FoundRow& found) {
 
 constinit RuleCache Rules::cache_{};
 
-/// What is driven out, or stored by others to the old places meanwhile, is looked up once more.
+/// Rules that are evicted, or stored by other threads to the old places meanwhile, are looked up
+/// again.
 void RuleCache::take_places(std::size_t count) {
   base::populate(entries_, count * sizeof(Entry));
   const std::uint64_t mask = count - 2;

@@ -8,27 +8,25 @@
 
 namespace geiger::unwind {
 
-/// 8192 rules in 128 KiB, in pairs: pcs a fixed distance apart fall on one place or
-/// on neighbours wherever the module lies, and single places would let them drive
-/// each other out at every sample (seen: two callers in git, a third of what its
-/// samples cost). A new rule takes the first of its pair and moves that one to the
-/// second.
+/// 8192 rules in 128 KiB, in pairs: pcs a fixed distance apart fall on one place or on neighbours
+/// wherever the module is loaded, and with single places they would evict each other at every
+/// sample (seen: two callers in git, a third of the cost of its samples). A new rule takes the
+/// first place of its pair and moves the previous rule to the second.
 ///
-/// Most programs are sampled at few pcs, whose rules then lie on 32 pages where 4 would
-/// do. So it begins with 1024 places and takes the others when these have been stored to
-/// 256 times, be it by 256 rules or by few that drive each other out.
+/// Most programs are sampled at few pcs, whose rules would be spread over 32 pages where 4 suffice.
+/// So the cache begins with 1024 places and uses the others after 256 stores, whether of 256 rules
+/// or of a few that evict each other.
 ///
 /// An entry is two words that any thread may write at any time without a lock:
-/// `check` = pc ^ scrambled rule. A reader that sees halves of two entries computes
-/// another pc and misses. Both words are relaxed: the check makes the pair, no order
-/// is needed.
+/// `check` = pc ^ scrambled rule. A reader that sees halves of two entries computes another pc and
+/// misses. Both words are relaxed: the check ties them together, so no order is needed.
 class RuleCache {
  public:
   [[gnu::always_inline]] bool find(std::uint64_t pc, Rule& rule) const {
     return find(pc, rule, mask_.load(std::memory_order_relaxed));
   }
 
-  /// Asks the processor for the place of a pc.
+  /// Prefetches the place of a pc.
   void prefetch(std::uint64_t pc) const {
     __builtin_prefetch(&entries_[pair_of(pc, mask_.load(std::memory_order_relaxed))]);
   }
@@ -56,7 +54,7 @@ class RuleCache {
     return matches(entries_[first], pc, rule) || matches(entries_[first + 1], pc, rule);
   }
 
-  /// How often it may be stored to from here on.
+  /// Returns the number of stores until the next enlargement.
   std::uint32_t enlarge_slow();
   void take_places(std::size_t count);
 
@@ -82,21 +80,20 @@ class RuleCache {
   static std::uint64_t pair_of(std::uint64_t pc, std::uint64_t mask) {
     return pc * 0x9e3779b97f4a7c15U >> (64 - kBits) & mask;
   }
-  // Rules of like frames differ in few bits, as pcs do; the product spreads the
-  // difference over the word, so that two halves match a third pc only by chance
-  // (2^-64), not by structure.
+  // Rules of similar frames differ in few bits, as pcs do. The product spreads the difference over
+  // the word, so that halves of two entries match a third pc only by chance (2^-64).
   static std::uint64_t scramble(std::uint64_t bits) { return bits * 0xd6e8feb86659fd93U; }
 
   alignas(4096) Entry entries_[kPlaces];
-  std::atomic<std::uint64_t> mask_;  ///< Of the places in use, even: that of a pair.
-  std::atomic<std::uint32_t> room_;  ///< Stores until it is enlarged; about, as threads race.
+  std::atomic<std::uint64_t> mask_;  ///< Of the places in use; even, as it selects pairs.
+  std::atomic<std::uint32_t> room_;  ///< Stores until it is enlarged; approximate, as threads race.
 };
 
 /// Finds rules for one walk. A frame's module cannot be unloaded while the frame
 /// is on the stack, so a module that was checked once in a walk stays checked.
 class Rules {
  public:
-  /// `pc` lies in the instruction to unwind from: return address - 1.
+  /// `pc` is in the instruction to unwind from: return address - 1.
   [[gnu::always_inline]] Rule find(std::uint64_t pc) {
     Rule rule;
     if (cache_.find(pc, rule) && (rule.is_permanent() || is_fresh(rule, pc))) [[likely]] {
@@ -107,7 +104,7 @@ class Rules {
 
   static void prefetch(std::uint64_t pc) { cache_.prefetch(pc); }
 
-  /// The rule of a plain frame, if the cache has it. Of no module a check is needed.
+  /// The rule of a plain frame, if the cache has it. Its module needs no check.
   [[gnu::always_inline]] static bool find_plain(std::uint64_t pc, Rule& rule) {
     return cache_.find(pc, rule) && rule.is_plain();
   }

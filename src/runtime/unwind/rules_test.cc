@@ -26,7 +26,7 @@ TEST(RuleCache, HoldsNothingAtFirst) {
   EXPECT_FALSE(cache.find(pc_number(1), rule));
 }
 
-// Few pcs drive each other out of their pairs; without the move all of the first 256 would be gone.
+// Few pcs evict each other from their pairs; without the move all of the first 256 would be gone.
 TEST(RuleCache, TakesItsRulesAlongWhenItGrows) {
   static constinit RuleCache cache{};
   for (std::uint64_t i = 0; i < kPcs; ++i) {
@@ -40,7 +40,7 @@ TEST(RuleCache, TakesItsRulesAlongWhenItGrows) {
 
 TEST(RuleCache, GrowsForFewThatDriveEachOtherOut) {
   static constinit RuleCache cache{};
-  // Of one pair in the small cache; some of them are of different ones in the large.
+  // In one pair of the small cache, but some in different pairs of the large one.
   std::uint64_t pcs[4];
   std::size_t found = 0;
   for (std::uint64_t i = 1; found < 4; ++i) {

@@ -5,15 +5,15 @@
 namespace geiger::unwind {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;  // Larger pages are asked about in parts.
+constexpr std::uint64_t kPage = 4096;  // Larger pages are checked in parts.
 constexpr long kFault = -14;           // -EFAULT
 constexpr long kNoSuchHow = -1;
 
 }  // namespace
 
-// rt_sigprocmask reads the set before it looks at `how`: EFAULT when it cannot,
-// EINVAL and no effect otherwise. Unlike process_vm_readv it is in nearly every seccomp
-// filter that a C library can run under; a program that confines itself is not asked.
+// rt_sigprocmask reads the set before it looks at `how`: EFAULT if it cannot read it, else EINVAL
+// and no effect. Unlike process_vm_readv, nearly every seccomp filter under which a C library can
+// run allows it. In a program that confines itself, the call is not made.
 bool is_readable(std::uint64_t address) {
   const long result = base::raw_syscall(SYS_rt_sigprocmask, kNoSuchHow, static_cast<long>(address),
                                         0, sizeof(std::uint64_t));
@@ -33,7 +33,7 @@ void StackMemory::enter(std::uint64_t sp) {
   }
 }
 
-// A read past the end of a known stack is a wrong rule; elsewhere the next frame has reached a page
+// A read past the end of a known stack is a wrong rule; on other stacks the next frame is on a page
 // that has not been checked yet.
 bool StackMemory::move_window(std::uint64_t address) {
   const std::uint64_t page = address & ~(kPage - 1);

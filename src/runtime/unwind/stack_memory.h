@@ -1,8 +1,8 @@
 // Bounded reads of the walked stack.
 //
-// Invariant: every word of [low_, high_) is mapped and readable. On a stack with known bounds that
-// is from the frame the walk began with to the stack's high end. On others it is one page that the
-// walk has been on, or that the kernel reported as mapped; it moves along with the walk.
+// Invariant: every word of [low_, high_) is mapped and readable. On a stack with known bounds it
+// extends from the frame where the walk began to the stack's high end. On others it is one page
+// that the walk has been on, or that the kernel reported as mapped; it moves with the walk.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,24 @@
 
 namespace geiger::unwind {
 
-/// Whether `address` can be read; asks the kernel, and says no where the program confines itself.
+/// Whether `address` can be read; a system call. False if the program confines itself.
 [[nodiscard]] bool is_readable(std::uint64_t address);
 
 /// Threads: a value of its walk. System calls: see StackBounds.
 class StackMemory {
  public:
-  /// Frames on stacks of unknown extent are taken to be at most this large.
+  /// Largest accepted frame on stacks of unknown extent.
   static constexpr std::uint64_t kMaxStep = std::uint64_t{1} << 20;
 
-  /// `own_frame`: address of a live frame of the walk itself. A stack pointer
-  /// just above it is on the same stack and needs no question to the kernel.
+  /// `own_frame`: address of a live frame of the walk itself. A stack pointer just above it is on
+  /// the same stack and needs no system call.
   StackMemory(const StackBounds& bounds, std::uint64_t own_frame)
       : bounds_(bounds), own_frame_(own_frame) {}
 
   /// The walk is at `sp`, possibly on another stack than before.
   void enter(std::uint64_t sp);
 
-  /// Whether a frame that begins at `sp` may end at `cfa`. Frames only grow, so
-  /// no walk runs in a circle.
+  /// Whether a frame that begins at `sp` may end at `cfa`. Addresses only grow, so walks terminate.
   [[nodiscard]] bool is_step(std::uint64_t sp, std::uint64_t cfa) const {
     return cfa > sp && cfa % 8 == 0 && cfa - sp <= max_step_;
   }
@@ -52,8 +51,8 @@ class StackMemory {
     return true;
   }
 
-  // Other functions' frames: no objects that an address sanitizer knows, and
-  // nothing that a thread sanitizer has shadows for.
+  // Reads other functions' frames, which are neither objects for the address sanitizer nor accesses
+  // for the thread sanitizer.
   [[gnu::no_sanitize_address, gnu::no_sanitize_thread]] static std::uint64_t load(
       std::uint64_t address) {
     return *reinterpret_cast<const std::uint64_t*>(address);

@@ -17,8 +17,7 @@ inline std::uint64_t address_of(const void* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
 }
 
-/// Memory that ends exactly where the bytes end: a page that cannot be read
-/// follows, and one precedes.
+/// Memory that ends exactly at the last byte, between two unreadable pages.
 class FencedCopy {
  public:
   FencedCopy(const std::uint8_t* bytes, std::size_t size)

@@ -1,4 +1,4 @@
-// Stack walks from inside the host program's malloc. The processor's share is in machine.h.
+// Stack walks from inside the host program's malloc. Processor-specific parts are in machine.h.
 //
 //   walk                          one pass over (ip, sp, bp); a few ns per frame
 //    +- rule of an ip             rules.h: lock-free cache, else
@@ -12,10 +12,9 @@
 //
 // Threads: every function may run in any number of threads at once.
 // Signals: async-signal-safe, also when the signal interrupted the same function.
-// Fork:    nothing to repair in the child; half-done work of other threads is
-//          never waited for.
+// Fork:    nothing to repair in the child, which never waits for unfinished work of other threads.
 // Allocates: never. System calls: none on known stacks; on unknown ones at most
-//          one per page of stack (see StackBounds). errno is left alone.
+//          one per page of stack (see StackBounds). errno is preserved.
 #pragma once
 
 #include <cstddef>
@@ -39,18 +38,16 @@ struct AddressRange {
   [[nodiscard]] bool holds(std::uint64_t address) const { return address - start < end - start; }
 };
 
-/// [low, high): where frames of this thread lie. Everything from a live stack
-/// pointer inside up to `high` must be mapped. high = 0: unknown (fibers).
-/// A walk that leaves the range (alternate signal stacks) or has none accepts
-/// growing frames of at most 1 MiB and asks the kernel once for every page of
-/// stack that it did not stand on.
+/// [low, high): the range of this thread's frames. Everything from a live stack pointer inside it
+/// up to `high` must be mapped. high = 0: unknown (fibers). A walk outside of the range (alternate
+/// signal stacks) or without one accepts frames of at most 1 MiB at growing addresses, and makes
+/// one system call for each page of stack that it was not already on.
 struct StackBounds {
   std::uint64_t low, high;
 };
 
-/// A loaded module in which a frame lay, as the loader knew it at that time.
-/// The pointers are valid as long as the module stays loaded, that is as long
-/// as one of its frames is on the walked stack.
+/// A loaded module with a walked frame, as the loader reported it at that time. The pointers are
+/// valid while the module stays loaded, that is, while one of its frames is on the walked stack.
 struct Module {
   std::uint64_t start, end;  ///< Mapped addresses, end exclusive.
   std::uint64_t bias;        ///< Run-time address minus ELF vaddr.
@@ -58,62 +55,59 @@ struct Module {
   const void* eh_frame_hdr;  ///< Null: the module has no table.
   std::uint32_t id;          ///< Dense, from 1; 0 = none.
   std::uint32_t build_id_bytes;
-  std::uint8_t build_id[32];  ///< GNU build id, zero behind build_id_bytes.
+  std::uint8_t build_id[32];  ///< GNU build id, zero after build_id_bytes.
 };
 
 /// Modules beyond this many get no id; their frames are still walked.
 inline constexpr std::uint32_t kMaxModules = 4096;
 
 enum class Mode : std::uint8_t {
-  kAuto,           ///< Tables, and frame pointers where there are none.
+  kAuto,           ///< Tables, and frame pointers without tables.
   kFramePointers,  ///< Frame pointers; tables only for ends and signal frames.
 };
 
-/// One walked stack, leaf first. Every entry is a return address: subtract 1 to
-/// get into the call. (A frame that a signal interrupted is recorded as ip + 1,
-/// so that this holds for it too.)
+/// One walked stack, leaf first. Every entry is a return address: subtract 1 to get an address in
+/// the call. (A frame that a signal interrupted is recorded as ip + 1, so that this holds there
+/// too.)
 struct Trace {
   std::uint64_t* frames;
   std::size_t capacity;
   std::size_t count = 0;
   /// The walk stopped before the outermost frame: no room, no rule, bad memory.
   bool truncated = false;
-  /// Over frames and their module ids; differs when another module lies at the
-  /// same addresses.
+  /// Over frames and their module ids; differs if another module is at the same addresses.
   std::uint64_t hash = 0;
-  /// If not null, has room for `capacity` as well, and gets the stack pointer of each frame: frame
-  /// i lies from stack_pointers[i] up to stack_pointers[i + 1].
+  /// If not null, has room for `capacity` entries too, and receives the stack pointer of each
+  /// frame: frame i extends from stack_pointers[i] to stack_pointers[i + 1].
   std::uint64_t* stack_pointers = nullptr;
-  /// So many frames at the leaf are those of signal handlers.
+  /// Number of frames at the leaf that belong to signal handlers.
   std::size_t handler_frames = 0;
 };
 
-/// Finds the loader's lookup of modules and takes the modules mapped now as
-/// permanent: frames in them are not checked against the loader again. To be called
-/// before any module can have been loaded by dlopen. Runs once: while a call is
-/// under way others return at once, and walks follow frame pointers only.
+/// Finds the loader's lookup of modules and makes the modules loaded now permanent: frames in them
+/// are not checked against the loader again. Call it before dlopen can have loaded a module. Runs
+/// once: during the call other calls return at once, and walks use only frame pointers.
 ///
-/// glibc < 2.35 has no lookup that is safe inside malloc. There the tables of
-/// permanent modules are used, frames of other modules are stepped over by frame
-/// pointer, and a walk that cannot go on is truncated.
+/// glibc < 2.35 has no lookup that is safe inside malloc. There, walks use the tables of permanent
+/// modules and frame pointers in other modules, and a walk that cannot continue is truncated.
 void init();
 
-/// init() for a runtime that is brought into a running process: any module may be unloaded, so
-/// frames in all of them are checked.
+/// init() for a runtime loaded into a running process: any module may be unloaded, so frames in all
+/// modules are checked.
 void init_late();
 
-/// Walks from `start` to the outermost frame; frames[0] = start.ip. `start` must
-/// be a live point of this thread's stack, or garbage: then the walk is short.
+/// Walks from `start` to the outermost frame; frames[0] = start.ip. `start` must be a live point of
+/// this thread's stack; with garbage the walk is short.
 /// Bounded: at most `capacity` frames, two passes.
 void walk(const Registers& start, const StackBounds& bounds, Mode mode, Trace& out);
 
-/// The first point from `start` on whose code is in neither range: the caller of two libraries of
-/// which one calls the other. `start` itself if there is none within a few frames.
+/// The first point from `start` on whose code is in neither range: the caller of two libraries, one
+/// of which calls the other. `start` itself if there is none within a few frames.
 [[nodiscard]] Registers leave(const Registers& start, const StackBounds& bounds,
                               const AddressRange& one, const AddressRange& other);
 
-/// Brings the rules of frames that the next walk may meet into the processor's caches. It waits for
-/// none of them; a walk without it would for each, as only a frame's rule tells where the next is.
+/// Prefetches the rules of frames that the next walk probably contains. A walk without it waits for
+/// each rule in turn, because it needs a frame's rule to find the next frame.
 void expect(const std::uint64_t* frames, std::size_t count);
 
 /// Modules seen so far, by any walk; their ids are 1..modules_known(). All
@@ -123,8 +117,8 @@ void expect(const std::uint64_t* frames, std::size_t count);
 /// `id` in 1..modules_known(). Never changes once known.
 [[nodiscard]] const Module& module(std::uint32_t id);
 
-/// Where the calling function will return to. The calling function gets a frame
-/// pointer of its own by this, and must not itself be inlined.
+/// The point to which the calling function will return. This gives the calling function a frame
+/// pointer; it must not be inlined itself.
 GEIGER_FAST_PATH Registers caller_registers() {
   const auto* frame = static_cast<const std::uint64_t*>(__builtin_frame_address(0));
   const auto ip = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));

@@ -96,7 +96,7 @@ volatile int g_sink;
   g_sink = room[0];
 }
 
-// A realigned frame keeps its CFA in memory behind the frame pointer.
+// A realigned frame keeps its CFA in memory, addressed by the frame pointer.
 [[gnu::noinline]] void recurse_realigned(int depth) {
   alignas(64) volatile unsigned char block[128];
   block[depth % 128] = 1;
@@ -336,8 +336,8 @@ TEST_F(Walks, LookAtTheInterruptedInstruction) {
   EXPECT_THAT(std::vector(g_own.frames, g_own.frames + g_own.count), testing::Contains(trap + 1));
 }
 
-// Every instruction of some library code is a point to walk from: prologues,
-// epilogues, PLT entries, the lazy-binding trampoline.
+// Walks from every instruction of some library code: prologues, epilogues, PLT entries, the
+// lazy-binding trampoline.
 #if defined(__x86_64__)
 [[gnu::noinline, gnu::naked]] void start_stepping() {
   asm("pushfq\n\t.cfi_adjust_cfa_offset 8\n\torq $0x100, (%rsp)\n\tpopfq\n\t"
@@ -456,7 +456,7 @@ TEST_F(Walks, SurviveGarbageStacks) {
   }
 }
 
-// A stack of unknown extent ends in front of a page that cannot be read.
+// A stack of unknown extent ends before an unreadable page.
 TEST_F(Walks, DoNotReadPastAnUnknownStack) {
   const std::size_t page = 4096;
   void* room = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -478,8 +478,8 @@ TEST_F(Walks, DoNotReadPastAnUnknownStack) {
   munmap(room, 2 * page);
 }
 
-// Frames at whose end a stack of known extent ends as well: the last word before it is read, none
-// behind it is.
+// The last frame ends where a stack of known extent ends: the last word before it is read, none
+// after it.
 TEST_F(Walks, StayBelowTheEndOfAKnownStack) {
   const std::size_t page = 4096;
   void* room = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

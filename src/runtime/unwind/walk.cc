@@ -24,8 +24,8 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
   return stack.read(at.bp + rule.bp_offset(), bp);
 }
 
-/// False: the rule does not fit the stack. `is_sp_bound`: the stack pointer is at least at.sp; a
-/// function with a frame pointer has it point to where it saved it.
+/// False: the rule does not fit the stack. `is_sp_bound`: the stack pointer is at least at.sp; in a
+/// function with a frame pointer, that points to its saved value.
 [[gnu::always_inline]] inline bool step_by_rule(Registers& at, Rule rule, StackMemory& stack,
                                                 bool is_sp_bound) {
   std::uint64_t cfa = (rule.is_cfa_from_bp() ? at.bp : at.sp) + rule.cfa_offset();
@@ -45,19 +45,19 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
   return true;
 }
 
-/// As many plain frames as follow each other on readable stack: nearly all that most walks have.
-/// Rule::is_plain was asked when the rule was made, so that one comparison stands for the checks of
+/// Walks consecutive plain frames on readable stack: nearly all frames of most walks.
+/// Rule::is_plain was determined when the rule was made, so one comparison replaces the checks of
 /// both reads:
-///   at.sp <= base < CFA <= end  =>  both words lie in [at.sp, end)
+///   at.sp <= base < CFA <= end  =>  both words are in [at.sp, end)
 ///
-/// A function of its own, on copies: what it needs stays in registers.
+/// A separate function, on copies, so that its variables stay in registers.
 [[gnu::noinline]] void walk_plain(Registers& start, const StackMemory& stack, Recorder& recorder) {
   if (!stack.is_open_from(start.sp)) return;
   const std::uint64_t end = stack.end();
   Registers at = start;
   Recorder local = recorder;
   Rule rule;
-  // No rule is ever stored for the pc before 0, where ip says that a stack ends.
+  // No rule is ever stored for the pc before 0, the ip at a stack's end.
   while (Rules::find_plain(at.ip - 1, rule)) {
     std::uint64_t base = at.sp;
     if (rule.is_cfa_from_bp()) {
@@ -74,8 +74,7 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
   recorder = local;
 }
 
-/// `follows_tables`: as Mode says; without, a rule tells only where stacks end
-/// and signals interrupted.
+/// `follows_tables`: see Mode; if false, rules are used only for ends of stacks and signal frames.
 [[gnu::always_inline]] inline Outcome walk_fast(Registers at, StackMemory& stack,
                                                 bool follows_tables, Recorder& recorder) {
   Rules rules;

@@ -1,9 +1,9 @@
-// A program that restricts its system calls (seccomp) has not reckoned with ours: from
-// then on the runtime makes none but those of any allocator (base/raw_syscall.h). The
-// trace goes on in the storage that was allocated before; new thread names, children by
-// fork and further storage are given up.
+// A program that restricts its system calls (seccomp) does not expect ours: from then on the
+// runtime makes only those that any allocator makes (base/raw_syscall.h). The trace continues in
+// the storage allocated before. New thread names, children by fork and further storage are no
+// longer recorded or allocated.
 //
-// Threads: may confine at once; a filter of one thread counts for all. Signals: safe.
+// Threads: several may confine at once; a filter of one thread counts for all. Signals: safe.
 // Fork: the child stays confined. Allocates: never.
 #pragma once
 
@@ -16,14 +16,14 @@ namespace geiger::capture {
   return base::confinement.load(std::memory_order_relaxed) != base::Confinement::kNone;
 }
 
-/// One attempt of the program to restrict itself: made before the kernel is asked.
-/// Total confinement takes the processor's clock away too (seccomp's strict mode, or
-/// prctl(PR_SET_TSC)): recording ends with it.
+/// One attempt of the program to restrict itself; construct it before the kernel is asked. Total
+/// confinement also removes access to the processor's clock (seccomp's strict mode, or
+/// prctl(PR_SET_TSC)), so recording ends.
 class Attempt {
  public:
-  /// Takes what storage may be needed, and makes no call from here.
+  /// Allocates the storage that may be needed; no system calls after this.
   explicit Attempt(base::Confinement wanted);
-  /// The kernel agreed, or all is as before.
+  /// True: the kernel accepted. False: restores the state from before.
   void end(bool is_in_force) const;
 
  private:

@@ -23,22 +23,22 @@ using trace::Rendezvous;
 using trace::RendezvousPlace;
 
 constinit std::atomic<const Bell*> bell{nullptr};
-/// Rings that were listened to.
+/// The bell's count of rings when this process last checked whether it was called.
 constinit std::atomic<std::uint32_t> heard{0};
 
 constinit std::atomic<Rendezvous*> rendezvous{nullptr};
 constinit std::atomic<std::uint32_t> accepted{0};
 
-/// Where the rendezvous lies, to remove it at exit.
+/// Directory of the rendezvous, to remove it at exit.
 constinit RendezvousPlace place{};
 constinit char file_name[32]{};
 
-/// The wish that was accepted last: the page is others' to change.
+/// The directory of the last accepted request, copied because other processes can change the page.
 constinit char wished_directory[trace::kRendezvousPath]{};
-/// Where traces go that no wish names a place for.
+/// Directory of traces whose request names none.
 constinit const char* own_directory = nullptr;
 
-/// A descriptor of the kernel's, closed with its scope.
+/// A file descriptor, closed at the end of its scope.
 class Fd {
  public:
   explicit Fd(long fd) : fd_(fd) {}
@@ -60,12 +60,12 @@ long open_at(long directory, const char* path, int flags) {
 
 std::uint32_t effective_user() { return static_cast<std::uint32_t>(raw_syscall(SYS_geteuid)); }
 
-/// What is_trusted() asks of a file or directory.
+/// What is_trusted() requires of a file or directory.
 struct Expected {
   mode_t kind;
   std::uint32_t user;
-  bool is_private;    ///< Closed to other users.
-  bool may_be_roots;  ///< Made by a controller, which may run as root.
+  bool is_private;    ///< No permissions for other users.
+  bool may_be_roots;  ///< Root may own it: a controller made it.
 };
 
 bool is_trusted(long fd, const Expected& expected) {
@@ -111,8 +111,8 @@ void* map_page(long fd, int protection) {
   return is_error(page) ? nullptr : reinterpret_cast<void*>(page);
 }
 
-/// Makes the bell of this user, for this process and later ones. One write: a process that finds
-/// the file finds it blank or whole.
+/// Creates this user's bell, for this process and later ones. A single write, so that other
+/// processes see the file either blank or complete.
 void make_bell(long directory) {
   if (!may_write_page()) return;
   const Fd fd(open_at(directory, trace::kBellName, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW));
@@ -125,7 +125,7 @@ void make_bell(long directory) {
   raw_syscall(SYS_unlinkat, directory, reinterpret_cast<long>(trace::kBellName), 0);
 }
 
-/// Never written to from here: mapped for reading.
+/// Maps the bell read-only.
 const Bell* map_bell(const RendezvousPlace& at, std::uint32_t user, bool creates) {
   const Fd directory(open_place(at, user, creates));
   if (!directory.is_open()) return nullptr;
@@ -136,7 +136,7 @@ const Bell* map_bell(const RendezvousPlace& at, std::uint32_t user, bool creates
   return page != nullptr && trace::is_bell(*page) ? page : nullptr;
 }
 
-/// Visits the places of this process in their order until one answers.
+/// Tries the places of this process in order until `attempt` succeeds.
 template <typename Answer, typename Try>
 Answer first_place(std::uint32_t user, const Try& attempt) {
   RendezvousPlace at{};
@@ -162,9 +162,9 @@ Rendezvous* map_rendezvous(long directory, std::uint32_t user, std::uint32_t pid
   return page != nullptr && trace::is_rendezvous_of(*page, pid, ticks) ? page : nullptr;
 }
 
-/// The rendezvous that a controller has made; this process makes none.
+/// Opens the rendezvous that a controller has created; this process never creates one.
 Rendezvous* open_rendezvous(std::uint32_t pid) {
-  const std::uint64_t ticks = own_start_ticks();  // 0 without /proc: the controller sees that too.
+  const std::uint64_t ticks = own_start_ticks();  // 0 without /proc, for the controller too.
   const std::uint32_t user = effective_user();
   trace::rendezvous_name(pid, ticks, file_name);
   return first_place<Rendezvous*>(user, [&](const RendezvousPlace& at) -> Rendezvous* {
@@ -175,8 +175,8 @@ Rendezvous* open_rendezvous(std::uint32_t pid) {
   });
 }
 
-/// An earlier image of this process may have been here (exec keeps pid and start): its requests are
-/// done with. A request that no image has met yet is ours.
+/// An earlier image of this process may have used this rendezvous (exec keeps pid and start time):
+/// requests that it served are done. A request that no image has seen is ours.
 void introduce(Rendezvous& page, Presence presence) {
   const bool is_new = page.presence.load(std::memory_order_acquire) == Presence::kAbsent;
   const std::uint32_t done = is_new ? 0 : page.served.load(std::memory_order_relaxed);
@@ -186,7 +186,7 @@ void introduce(Rendezvous& page, Presence presence) {
   page.presence.store(presence, std::memory_order_release);
 }
 
-/// Rare: a controller rang. Asks for the process id, as a child by fork may find itself here.
+/// Rare: a controller rang. Calls getpid, because this may be a child by fork.
 GEIGER_SLOW_PATH Rendezvous* listen(const Bell& rung, std::uint32_t now) {
   std::uint32_t before = heard.load(std::memory_order_relaxed);
   const bool is_first = before != now && heard.compare_exchange_strong(before, now);
@@ -200,7 +200,7 @@ GEIGER_SLOW_PATH Rendezvous* listen(const Bell& rung, std::uint32_t now) {
   return page;
 }
 
-/// Where requests are, if this process was ever called.
+/// The page with requests; null if this process was never called.
 Rendezvous* own_rendezvous() {
   Rendezvous* page = rendezvous.load(std::memory_order_acquire);
   const Bell* hung = bell.load(std::memory_order_acquire);
@@ -217,7 +217,7 @@ bool hang_bell() {
   own_directory = image.settings.directory;
   const std::uint32_t user = effective_user();
   const Bell* hung = first_place<const Bell*>(user, [&](const RendezvousPlace& at) {
-    // Nearly always an earlier process has made it.
+    // Nearly always an earlier process has created it.
     const Bell* known = map_bell(at, user, false);
     return known != nullptr ? known : map_bell(at, user, true);
   });

@@ -1,17 +1,17 @@
-// A process that sleeps until a controller or a tool wants a recording of it (trace/rendezvous.h).
+// A process that sleeps until a controller or a tool requests a recording (trace/rendezvous.h).
 //
 //   first slow path    the bell is mapped, the descriptor closed
 //   every further one  one word of the bell is read, or of the rendezvous once there is one
 //   called             the rendezvous is mapped; its requests are carried out
 //   listened to        samples are taken for the tool alone (sleep.cc)
 //
-// Asleep, a thread's counter is set to T - 1 without a draw: nothing is tried, so there
-// is nothing to draw, and a request is met T bytes later at the latest. When a recording
-// begins, each thread draws its first skip count at its next slow path. Where that lies
-// depends on sizes alone, so every byte from there on has the same chance.
+// While the process sleeps, a thread's counter is set to T - 1 without a draw: there are no trials,
+// so there is nothing to draw, and a request is noticed after T bytes at most. When a recording
+// begins, each thread draws its first skip count at its next slow path. The position of that slow
+// path depends on sizes alone, so every later byte has the same chance.
 //
-// Threads / Signals: lock-free; one thread carries a request out. Fork: the child hears the
-// same bell and has a rendezvous of its own. Allocates: never.
+// Threads / Signals: lock-free; one thread carries out a request. Fork: the child uses the same
+// bell and has a rendezvous of its own. Allocates: never.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@
 
 namespace geiger::capture {
 
-/// Whether this process goes to sleep when no recording is wanted (any more).
+/// Whether this process sleeps while no recording is wanted.
 [[nodiscard]] bool sleeps();
 
-/// Finds or makes the bell, once in a process. False: there is no place for one that only this user
-/// may write to.
+/// Finds or creates the bell, once in a process. False: no directory that only this user can write
+/// to.
 [[nodiscard]] bool hang_bell();
 
 /// A request that has not been carried out yet.
@@ -33,20 +33,19 @@ enum class Request { kNone, kStart, kStop };
 
 /// The options of a request; valid until the next one is accepted.
 struct Wish {
-  const char* directory;   ///< Null: there is none.
-  const char* otherwise;   ///< Where no trace can be made in `directory`; null: nowhere.
-  std::uint64_t interval;  ///< 0: the settings' own.
+  const char* directory;   ///< Null: none given.
+  const char* otherwise;   ///< Used if no trace can be created in `directory`; null: none.
+  std::uint64_t interval;  ///< 0: that of the settings.
 };
 Wish accept_request();
 
-/// Answers the waiting controller with the result of its request: the errno that refused it, else
-/// 0.
+/// Reports the result to the waiting controller: 0 or the errno of the failure.
 void answer_request(trace::Presence presence, int error);
 
 /// In fork's child: the rendezvous is the parent's.
 void forget_rendezvous();
 
-/// At exit: removes the file, if there is one.
+/// At exit: removes the rendezvous file, if there is one.
 void leave_rendezvous();
 
 }  // namespace geiger::capture

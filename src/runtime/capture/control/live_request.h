@@ -1,7 +1,7 @@
-// Shared code of the control page's requests that concern every live sample.
+// Shared code for requests on the control page that concern all live samples.
 //
-// Threads: a request is served by one. Signals: not within a handler's allocation more than its
-// allocation is itself. Fork: a child serves requests of its own control page. Allocates: never.
+// Threads: one thread serves a request. Signals: as safe within a handler as the handler's
+// allocation itself. Fork: a child serves requests of its own control page. Allocates: never.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace geiger::capture {
 
-/// Claims a new request number for the calling thread to serve. False: there is none, or another
+/// Claims a new request number for the calling thread to serve. False: no new request, or another
 /// thread serves it.
 [[nodiscard]] inline bool claim_request(std::atomic<std::uint32_t>& served,
                                         const std::atomic<std::uint32_t>& wanted) {
@@ -22,8 +22,8 @@ namespace geiger::capture {
   return now != last && served.compare_exchange_strong(last, now, std::memory_order_relaxed);
 }
 
-/// Calls visit(address, record) for the live samples of the process's own heap that a segment
-/// has the records of.
+/// Calls visit(address, record) for each live sample of the process's own heap whose record is in
+/// `segment`.
 template <typename Visit>
 void for_each_live_of(const Segment& segment, const Visit& visit) {
   image.live.table.for_each([&](std::uint64_t key, std::uint64_t value) {

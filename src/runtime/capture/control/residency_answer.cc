@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::size_t kMostSamples = 65536;
 constexpr std::uint64_t kMostPages = std::uint64_t{1} << 20;
-/// Pages asked for at once: handlers may run on 16 KiB of stack.
+/// Pages per mincore call: handlers may run on 16 KiB of stack.
 constexpr std::size_t kStretch = 256;
 
-/// The records of one request.
+/// Writes the records that answer one request.
 class Answer {
  public:
   explicit Answer(Segment& segment)

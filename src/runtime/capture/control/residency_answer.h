@@ -1,12 +1,12 @@
 // Records how much of each live sample is resident, by asking the kernel on request.
 //
-// The observer reads that from outside. Where it may not, it changes a word of the control page,
-// and the next slow path that sees the new word asks mincore, which answers inside the process
-// only, and records the answers.
+// Normally the observer reads this from outside. Without the permission it changes a word of the
+// control page; the next slow path that sees the new word calls mincore, which works only inside
+// the process, and records the results.
 //
-// Threads: the request is served by one. Signals: safe; 256 bytes of stack. Fork: a child
-// serves requests of its own control page. Allocates: never. No call once the program has
-// confined itself: such a request gets no answer.
+// Threads: one thread serves a request. Signals: safe; 256 bytes of stack. Fork: a child serves
+// requests of its own control page. Allocates: never. Once the program has confined itself, no
+// system call is made and requests are not answered.
 #pragma once
 
 #include "base/units.h"
@@ -15,15 +15,15 @@ namespace geiger::capture {
 
 struct Segment;
 
-/// The answer for bytes that are not all mapped.
+/// Result if some of the bytes are not mapped.
 inline constexpr Bytes kNotMapped = ~Bytes{0};
 
-/// Bytes of [address, address + bytes) on pages that are in memory; kNotMapped also where the
-/// kernel does not say. `page_bytes` is a power of 2.
+/// Bytes of [address, address + bytes) on pages that are in memory; kNotMapped also if mincore
+/// fails. `page_bytes` is a power of 2.
 [[nodiscard]] Bytes resident_bytes(Address address, Bytes bytes, Bytes page_bytes);
 
-/// Serves a request if there is a new one: at most 65,536 samples and 2^20 pages of them, as the
-/// program waits meanwhile. What is left out has no record.
+/// Serves a request if there is a new one: at most 65,536 samples with at most 2^20 pages, because
+/// the program waits meanwhile. Samples beyond that have no record.
 void serve_residency(Segment& segment);
 
 }  // namespace geiger::capture

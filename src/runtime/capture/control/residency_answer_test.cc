@@ -20,7 +20,7 @@ using test::header;
 
 constexpr Bytes kPage = 4096;
 
-/// Pages of which every third was touched.
+/// Pages, of which every third can be touched.
 class Memory {
  public:
   explicit Memory(Bytes pages)
@@ -61,7 +61,7 @@ Bytes counted(Address address, Bytes bytes) {
 }
 
 TEST(ResidentBytes, AreThoseOfMincore) {
-  Memory memory(600);  // Of more than two questions.
+  Memory memory(600);  // More than two mincore calls.
   memory.touch_every_third();
   const std::pair<Bytes, Bytes> ranges[] = {{0, 1},
                                             {0, kPage},
@@ -95,14 +95,14 @@ TEST(ResidentBytes, OfWhatIsNotMappedAreNotKnown) {
 
 class ResidencyAnswer : public test::Recorded {};
 
-/// A sample for sure: no size below 64 is.
+/// Allocates a certain sample: 64 bytes or more.
 void allocate_at(Address address, Bytes size) {
   const Decision decision = decide(size);
   record(decision, {reinterpret_cast<void*>(address), size, size, trace::EntryPoint::kMalloc, 16},
          unwind::caller_registers());
 }
 
-/// Resident bytes by address, of the records from a tail on.
+/// Resident bytes by address, from the records after a tail.
 std::map<Address, Bytes> answers_since(std::uint64_t tail) {
   const trace::Writer& writer = current_segment().writer;
   std::map<Address, Bytes> answers;
@@ -119,12 +119,12 @@ std::map<Address, Bytes> answers_since(std::uint64_t tail) {
   return answers;
 }
 
-/// What the next slow path answers.
+/// The answers of the next slow path.
 std::map<Address, Bytes> asked() {
   static std::uint64_t number = 1000;
   const std::uint64_t tail = header().tail.load();
   control().wanted_residency.fetch_add(1);
-  allocate(++number);  // Of addresses that nothing lies at.
+  allocate(++number);  // At an unmapped address.
   return answers_since(tail);
 }
 
@@ -187,7 +187,7 @@ TEST_F(ResidencyAnswer, LeavesOutWhatWouldTakeTooLong) {
                        const auto answers = asked();
                        GEIGER_OR_FAIL(answers.size() == 1 && answers.contains(memory.at(0)));
                        for (Bytes i = 1; i <= 65536; ++i) allocate_at(memory.at(16 * i), 64);
-                       // Those at addresses that nothing lies at were looked up too.
+                       // Samples at unmapped addresses were looked up too.
                        const std::size_t most = asked().size();
                        GEIGER_OR_FAIL(65536 - 3 <= most && most <= 65536);
                        return 0;

@@ -1,9 +1,8 @@
-// How a process that sleeps wakes up and lies down again: at the request of a controller, for a
-// trace, or because a tool listens to its events.
+// Wakes a sleeping process and puts it back to sleep: for a trace that a controller requested, or
+// for a tool that listens to its events.
 //
-// For tools it records in memory, and the records are never read: a few MiB at a time, each opened
-// with the samples that live. It ends when no tool listens, or when a controller wants a trace
-// instead.
+// For tools it records in memory, in segments of a few MiB that open with the live samples; the
+// records are never read. It ends when no tool listens, or when a controller requests a trace.
 #include <errno.h>
 
 #include "base/attributes.h"
@@ -15,8 +14,8 @@
 namespace geiger::capture {
 namespace {
 
-/// Of a recording for tools: where it goes on in another one, what bounds the samples that are
-/// carried there, and room for them.
+/// A recording for tools: the size after which it continues in another segment, the most live
+/// samples it carries over, and the capacity for them.
 constexpr Bytes kToolSegment = 4 * kMiB;
 constexpr std::uint64_t kToolLive = 262144;
 constexpr Bytes kToolCapacity = 64 * kMiB;
@@ -33,21 +32,22 @@ bool begin_waking() {
   return true;
 }
 
-/// No thread is inside a recording that was refused: the next request finds the process as it was.
+/// No thread is inside a recording that failed to start, so the process returns to its previous
+/// state.
 bool end_waking(bool started) {
   image.phase.store(started ? Phase::kSampling : Phase::kDormant, std::memory_order_release);
   return started;
 }
 
-/// Whether a recording began there.
+/// Starts a recording there; returns whether it succeeded.
 bool begins_in(const char* directory) {
-  // The broker is that of the program's own directory.
+  // The broker serves only the program's own directory.
   if (directory != asleep.directory) image.settings.broker = nullptr;
   image.settings.directory = directory;
   return directory != nullptr && start_image(false);
 }
 
-/// A request to record, met by this thread.
+/// Carries out a request to record.
 GEIGER_SLOW_PATH bool wake_for_trace() {
   if (!begin_waking()) return false;
   const Wish wish = accept_request();
@@ -61,7 +61,7 @@ GEIGER_SLOW_PATH bool wake_for_trace() {
   return end_waking(started);
 }
 
-/// A tool listens. One that restricted its system calls is left alone.
+/// A tool listens. Programs that restricted their system calls are not woken.
 GEIGER_SLOW_PATH bool wake_for_tools() {
   if (is_confined() || !begin_waking()) return false;
   image.settings.in_memory = true;
@@ -80,7 +80,7 @@ bool is_for_tools(Phase phase) {
   return phase == Phase::kSampling && image.sleeper.is_for_tools.load(std::memory_order_relaxed);
 }
 
-/// Whether a recording for tools is no longer wanted; a full one begins anew.
+/// Whether to end a recording for tools. A full one ends too, and starts again.
 bool is_done_for_tools(Request request) {
   return request == Request::kStart || !is_listened_to() || current_segment().writer.is_stopped();
 }
@@ -90,7 +90,7 @@ void answer_as_is(bool sleeps_on) {
   answer_request(sleeps_on ? trace::Presence::kDormant : trace::Presence::kRecording, 0);
 }
 
-/// The rendezvous is the parent's; the bell is the child's too.
+/// The rendezvous belongs to the parent; the bell is shared.
 void begin_sleeping_child() {
   forget_rendezvous();
   is_own_process->store(1, std::memory_order_relaxed);
@@ -109,7 +109,7 @@ Due answer_calls() {
   const bool is_dormant = phase == Phase::kDormant;
   if (!is_dormant && phase != Phase::kSampling) return Due::kNothing;
   if (is_own_process->load(std::memory_order_relaxed) == 0) {
-    if (!is_dormant) return Due::kNothing;  // start_if_due() sees to the child.
+    if (!is_dormant) return Due::kNothing;  // start_if_due() starts the child.
     begin_sleeping_child();
   }
   const Request request = pending_request();
@@ -135,7 +135,7 @@ bool is_asleep() {
 
 bool claim_end() {
   if (image.sleeper.is_ending.exchange(1, std::memory_order_acq_rel) != 0) return false;
-  // Another thread may have carried the request out since this one read it.
+  // Another thread may have carried out the request since this one read it.
   const Phase phase = image.phase.load(std::memory_order_acquire);
   const Request request = pending_request();
   const bool is_due =

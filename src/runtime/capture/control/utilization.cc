@@ -13,7 +13,7 @@ constexpr std::size_t kBatch = 64;
 
 constinit Mallctl ask = nullptr;
 
-/// The words of the answer for one pointer; all 0 for what is not jemalloc's.
+/// jemalloc's answer for one pointer; all 0 if the block is not jemalloc's.
 struct Answer {
   std::size_t free_regions;
   std::size_t regions;
@@ -21,7 +21,7 @@ struct Answer {
 };
 static_assert(sizeof(Answer) == 3 * sizeof(std::size_t));
 
-/// Pointers to ask about together.
+/// Pointers that one query asks about.
 class Batch {
  public:
   explicit Batch(Segment& segment) : segment_(segment) {}

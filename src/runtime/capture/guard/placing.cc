@@ -21,7 +21,7 @@ namespace {
 using guard::Slot;
 using vocabulary::GuardObstacle;
 
-/// Tosses so far in this process: each toss is the next number of one sequence.
+/// Tosses so far in this process. Each toss takes the next number of one sequence.
 constinit std::atomic<std::uint64_t> tosses{0};
 
 struct Toss {
@@ -39,7 +39,7 @@ Toss toss(std::uint64_t rate) {
 
 constinit bool is_forbidden = false;
 
-/// Whether guarding is possible at all; if not, the trace says why.
+/// Whether guarding is possible; records the obstacle in the trace.
 bool is_possible(trace::FileHeader& header) {
   GuardObstacle obstacle = GuardObstacle::kNone;
   if (is_forbidden) {
@@ -55,9 +55,9 @@ bool is_possible(trace::FileHeader& header) {
   return obstacle == GuardObstacle::kNone;
 }
 
-/// A slot, no longer marked in the filter for its last object.
+/// Takes a slot and removes its last object's marks from the filter.
 Slot* take_unmarked() {
-  const std::size_t mask = filter.mask();  // Before the slot forgets its object.
+  const std::size_t mask = filter.mask();  // Before take_slot() clears the object.
   Slot* slot = guard::take_slot();
   if (slot != nullptr && slot->is_marked) {
     for_each_address(*slot, [mask](Address address, std::uint64_t) {
@@ -92,7 +92,7 @@ GEIGER_SLOW_PATH void* place_chosen(trace::FileHeader& header, void* block, std:
   return object;
 }
 
-/// Who does it, when and where, in a trace if there is one.
+/// Fills in thread, time and, if there is a trace, the stack.
 void note(guard::Event& event, const unwind::Registers& caller) {
   event.time = base::monotonic_now();
   event.thread = own_thread_id();

@@ -1,12 +1,12 @@
-// Guard mode: one in k samples lives in a slot where wrong accesses trap (runtime/guard/slots.h),
-// for as long as the program keeps it.
+// Guard mode: places one in k samples in a slot where wrong accesses trap (runtime/guard/slots.h),
+// until the program frees it.
 //
-// The allocator is asked as without it: its block stays allocated beside the object and is what it
-// gets back. So the heap is the same whatever is guarded. Which samples are chosen is a coin of its
-// own, tossed after the decision to sample: no inclusion probability changes.
+// The allocator is called as usual: its block stays allocated as long as the object and is later
+// returned to it, so guarding does not change the heap. A separate coin, tossed after the decision
+// to sample, chooses the samples, so no inclusion probability changes.
 //
-// The filter lets free see every address inside a guarded object, also once it was freed and until
-// its slot is used again: that is how a second free is found.
+// The filter lets free see every address inside a guarded object, even after it was freed, until
+// its slot is reused: this detects a second free.
 //
 // Threads / Signals: lock-free. Fork: the child has a copy of the objects, which it may free.
 // Allocates: pages from the kernel.
@@ -21,45 +21,45 @@
 
 namespace geiger::capture {
 
-/// Whether an address is one that guard mode gave to the program, or near it.
+/// Whether guard mode gave this address to the program, or one near it.
 [[nodiscard]] inline bool is_guarded(const void* address) { return guard::owns(address); }
 
 /// Whether the environment asks for guard mode. Before the image starts.
 [[nodiscard]] bool may_guard();
 
-/// The program frees by functions that we do not see: nothing is guarded.
+/// Turns guarding off, because the program frees with functions that we do not interpose.
 void forbid_guarding();
 
-/// Where the program's object is to be that the allocator made at `block`: there, or, if the
-/// decision is a sample and the coin says so, in a slot, with what the block contains.
+/// Returns the address to hand to the program for the allocator's `block`: the block, or, if the
+/// decision is a sample and the coin chooses it, a slot with a copy of its contents.
 [[nodiscard]] void* place(const Decision& decision, void* block, std::size_t bytes,
                           std::size_t alignment);
 
-/// The stack of the allocation of a sample that may have been placed.
+/// Keeps the allocation stack of a sample that may have been placed.
 void note_allocation(const void* address, Segment& segment, const ThreadState& state,
                      trace::Ref stack);
 
-/// The bytes that the program may use at an address that is guarded; 0: no object lives there.
+/// The bytes that the program may use at a guarded address; 0: no live object there.
 [[nodiscard]] std::size_t guarded_bytes(const void* object);
 
-/// Claims the guarded object that is being freed, for the caller to end. Null: no object lives at
-/// this address; the wrong free has been reported.
+/// Claims the guarded object that is being freed; the caller ends it. Null: no live object at this
+/// address; the wrong free has been reported.
 [[nodiscard]] guard::Slot* hold(const void* object, const unwind::Registers& caller);
 
-/// What a wrong free of this address would have handed to the allocator; null: not known.
+/// The address in the allocator's block that corresponds to `address`, for a wrong free; null: not
+/// known.
 [[nodiscard]] void* block_behind(const void* address);
 
-/// The allocator's block of an object that is held, with what the object contains.
+/// Copies the contents of a held object to its allocator's block and returns the block.
 [[nodiscard]] void* refreshed_block(const guard::Slot& slot);
 
-/// The program's free of an object that is held: checks what was written beside it. The block is
-/// the caller's to free.
+/// The program's free of a held object: checks for writes beside it. The caller frees the block.
 void end_held(guard::Slot& slot, const unwind::Registers& caller);
 
-/// After a fault the program does not go on. Its own handlers come first.
+/// Aborts the program after a fault; its own handlers run first.
 [[noreturn]] void end_after_fault();
 
-/// Calls visit(address, 0) with each address that the filter is to hold for guarded objects.
+/// Calls visit(address, 0) for each address that the filter must contain for guarded objects.
 template <typename Visit>
 void for_each_guarded_address(const Visit& visit) {
   const guard::Slot* slots = guard::all_slots();

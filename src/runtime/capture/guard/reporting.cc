@@ -24,8 +24,8 @@ bool is_freed(const Slot& slot) {
   return state == SlotState::kFreed || state == SlotState::kEnding;
 }
 
-/// The stack as this segment has it; one of another segment, or of the process before fork, is
-/// written once more, as far as it was kept.
+/// The stack's reference in this segment. A stack of another segment, or of the process before
+/// fork, is written again, as far as its frames were kept.
 trace::Ref stack_in(Segment& segment, const guard::KeptStack& kept) {
   if (kept.ref != 0 && kept.segment == segment.number.load(std::memory_order_relaxed)) {
     return kept.ref;
@@ -45,8 +45,8 @@ void fill_object(trace::FaultRecord& record, Segment& segment, const Slot& slot)
   record.freed_stack = stack_in(segment, slot.freed.stack);
 }
 
-/// A child by fork that has not allocated yet has no trace. It gets one, but not from a handler on
-/// a stack of its own, which may be too small for that.
+/// A child by fork that has not allocated yet has no trace. One is opened, except in a handler on
+/// an alternate stack, which may be too small.
 bool may_begin_here(const unwind::Registers& at) {
   constexpr std::uint64_t kSameStack = 64 * kKiB;
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));

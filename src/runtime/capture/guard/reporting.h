@@ -1,7 +1,7 @@
-// A wrong use of a guarded object goes into the trace, with the stacks of its allocation and free.
+// Records a wrong use of a guarded object, with the stacks of its allocation and free.
 //
-// Threads / Signals: lock-free, also in a handler of SIGSEGV. Fork: a child that has no trace yet
-// gets one. Allocates: never through malloc.
+// Threads / Signals: lock-free, also in a handler of SIGSEGV. Fork: opens a trace for a child that
+// has none. Allocates: never through malloc.
 #pragma once
 
 #include "runtime/capture/image/segment.h"
@@ -15,16 +15,16 @@ struct Fault {
   trace::FaultKind kind;
   vocabulary::Access access;
   Address address;
-  const guard::Slot* slot;  ///< Of the object; null: there is none.
+  const guard::Slot* slot;  ///< Of the object; null: none.
 };
 
-/// What an access is that trapped at an address that is guarded.
+/// Classifies an access that trapped at a guarded address.
 [[nodiscard]] Fault trapped_at(Address address, vocabulary::Access access);
 
-/// What a free is of an address that is guarded, where it ends no object.
+/// Classifies a free of a guarded address without a live object.
 [[nodiscard]] Fault refused_free_of(Address address);
 
-/// Writes the fault that the calling thread commits at `at`.
+/// Records a fault of the calling thread at `at`.
 void report(const Fault& fault, const unwind::Registers& at);
 
 /// Keeps a stack that was just recorded: the record, and the frames of the thread's last walk.

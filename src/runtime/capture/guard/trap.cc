@@ -22,14 +22,14 @@ constinit SetAction set_action = nullptr;
 
 constinit std::uint64_t freeing_functions[2]{};
 
-/// Within the first instructions of one: there it looks at what lies before the block.
+/// Whether `ip` is within the first bytes of one, which read the memory before the block.
 bool is_in_freeing_function(std::uint64_t ip) {
   constexpr std::uint64_t kLookBytes = 256;
   return ip - freeing_functions[0] < kLookBytes || ip - freeing_functions[1] < kLookBytes;
 }
 
-/// The program's action. A new one gets the next place, so that a handler reads a whole one unless
-/// as many are set meanwhile as there are places.
+/// The program's actions; each new one gets the next place. So a handler reads a consistent one,
+/// unless kPlaces actions are set meanwhile.
 constexpr std::size_t kPlaces = 16;
 constinit struct sigaction actions[kPlaces] {};
 constinit std::atomic<std::size_t> last_place{0};
@@ -57,13 +57,13 @@ void put_in_force(const struct sigaction& action) { set_action(SIGSEGV, &action,
 #if defined(__x86_64__)
 unwind::Registers registers_of(const ucontext_t& context) {
   const auto& registers = context.uc_mcontext.gregs;
-  // As a return address would be: + 1 (unwind::Trace).
+  // + 1, as for a return address (unwind::Trace).
   return {static_cast<std::uint64_t>(registers[REG_RIP]) + 1,
           static_cast<std::uint64_t>(registers[REG_RSP]),
           static_cast<std::uint64_t>(registers[REG_RBP])};
 }
 vocabulary::Access access_of(const ucontext_t& context) {
-  constexpr greg_t kWrites = 2;  // Of the error code of a page fault.
+  constexpr greg_t kWrites = 2;  // A bit of the page fault's error code.
   return (context.uc_mcontext.gregs[REG_ERR] & kWrites) != 0 ? vocabulary::Access::kWrite
                                                              : vocabulary::Access::kRead;
 }
@@ -73,13 +73,13 @@ unwind::Registers registers_of(const ucontext_t& context) {
   return {context.uc_mcontext.pc + 1, context.uc_mcontext.sp,
           context.uc_mcontext.regs[kFramePointer]};
 }
-/// The kernel reports it in a record that emulators leave out.
+/// The kernel reports the access in a record that emulators omit.
 vocabulary::Access access_of(const ucontext_t& /*context*/) { return vocabulary::Access::kUnknown; }
 #else
 #error "where does the kernel put the registers here?"
 #endif
 
-/// Sends a signal that no instruction caused again: it arrives when the handler returns.
+/// Sends a signal again that no instruction caused: it arrives when the handler returns.
 void send_again(int signal, const siginfo_t& info) {
   const long pid = base::raw_syscall(SYS_getpid);
   const long tid = base::raw_syscall(SYS_gettid);
@@ -101,11 +101,12 @@ void pass_on(int signal, siginfo_t* info, void* context) {
     reset.sa_handler = SIG_DFL;
     put_in_force(reset);
   }
-  // Without SA_SIGINFO it takes the first argument only.
+  // Without SA_SIGINFO the handler uses only the first argument.
   action.sa_sigaction(signal, info, context);
 }
 
-/// The thread whose trap is reported; others wait for what comes of it by trapping again.
+/// Set by the thread whose trap is reported; other threads trap repeatedly until its report is
+/// done.
 constinit std::atomic<bool> is_reported{false};
 
 void handle(int signal, siginfo_t* info, void* context) {
@@ -129,7 +130,7 @@ void handle(int signal, siginfo_t* info, void* context) {
   errno = before;
 }
 
-/// Ours, in the surroundings of the program's own.
+/// Our action, with the flags and mask of the program's.
 struct sigaction ours_over(const struct sigaction& program) {
   struct sigaction ours = program;
   ours.sa_sigaction = handle;
@@ -138,14 +139,14 @@ struct sigaction ours_over(const struct sigaction& program) {
   return ours;
 }
 
-/// Whether this is the child of a vfork: it has actions of its own, but its parent's memory.
+/// Whether this is a child of vfork: it has its own actions, but shares its parent's memory.
 bool is_in_vfork() {
   return is_own_process->load(std::memory_order_relaxed) != 0 &&
          current_segment().writer.header()->pid !=
              static_cast<std::uint32_t>(base::raw_syscall(SYS_getpid));
 }
 
-/// It goes on to exec soon: what it sets is in force at once, and only there.
+/// A child of vfork soon calls exec: its actions take effect at once, and only in the child.
 void act_for_child(const struct sigaction* wanted, struct sigaction* before) {
   struct sigaction action {};
   set_action(SIGSEGV, wanted, &action);

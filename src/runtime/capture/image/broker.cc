@@ -23,7 +23,8 @@ using trace::BrokerAction;
 using trace::BrokerAnswer;
 using trace::BrokerRequest;
 
-/// A supervisor that did not answer is not asked again: the program would wait each time.
+/// Set if the supervisor did not answer: it is not asked again, as the program would wait each
+/// time.
 constinit std::atomic<bool> is_silent{false};
 
 long call(long number, long fd, const void* what, std::size_t size = 0) {
@@ -52,7 +53,7 @@ bool reach(long fd) {
   return set_patience(fd) && !is_error(call(SYS_connect, fd, &address, kLength));
 }
 
-/// The descriptor that came with the answer, 0 without one, or -errno.
+/// The descriptor in the answer, 0 without one, or -errno.
 long receive(long fd) {
   BrokerAnswer answer{};
   iovec part{&answer, sizeof answer};
@@ -62,7 +63,7 @@ long receive(long fd) {
   message.msg_iovlen = 1;
   message.msg_control = room;
   message.msg_controllen = sizeof room;
-  // Each signal of the program begins the wait of the socket anew.
+  // Each signal of the program restarts the socket's timeout.
   const Nanoseconds end = base::monotonic_now() + kPatience;
   long got = 0;
   do {

@@ -1,15 +1,15 @@
-// Asks the supervisor for what this process may not do itself (trace/broker.h).
+// Asks the supervisor to do what this process lacks permission for (trace/broker.h).
 //
-// Threads / Signals / Fork: safe; waits for an answer for a second or two at most, and only once in
-// vain. Allocates: never.
+// Threads / Signals / Fork: safe; waits at most a second or two for an answer, and never again
+// after a timeout. Allocates: never.
 #pragma once
 
 namespace geiger::capture {
 
-/// Makes the trace of this name in the directory of the run. A descriptor, or -errno.
+/// Creates the trace of this name in the run's directory. Returns a descriptor or -errno.
 [[nodiscard]] long open_by_broker(const char* name);
 
-/// Removes the trace of this name. False: it could not be.
+/// Removes the trace of this name. False: failed.
 bool remove_by_broker(const char* name);
 
 }  // namespace geiger::capture

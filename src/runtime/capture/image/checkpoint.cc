@@ -35,7 +35,7 @@ trace::Ref carry_stack_of(Segment& next, const Segment& before, trace::Ref stack
   return carry_stack(next, before, stack, before.writer.at<trace::StackRecord>(stack));
 }
 
-/// A sample with its references moved; no room: stack and epoch stay 0.
+/// The sample with its references translated to `next`; if there is no room, stack and epoch are 0.
 SampleRecord moved(Segment& next, const Segment& before, SampleRecord sample) {
   sample.stack = carry_stack_of(next, before, sample.stack);
   sample.epoch = carry_epoch(next, before, sample.epoch);
@@ -44,7 +44,7 @@ SampleRecord moved(Segment& next, const Segment& before, SampleRecord sample) {
   return sample;
 }
 
-/// Threads that live on are named in the next segment, whether they run again or not.
+/// Writes the records of live threads into the next segment, whether they run again or not.
 void carry_threads(Segment& next) {
   for (const ThreadState* state = first_state(); state != nullptr; state = state->next) {
     const bool is_named = state->lifecycle.load(std::memory_order_acquire) == kLive &&
@@ -63,10 +63,10 @@ void write_checkpoint(Segment& next, std::uint64_t carried, std::uint64_t lost) 
 
 bool carry_one(Segment& next, const Segment& before, std::uint64_t key, std::uint64_t value) {
   const auto previous = static_cast<trace::Ref>(value);
-  // A slow path that took longer than a whole segment carries past that one.
+  // A slow path that took longer than a whole segment skips that segment.
   const bool is_next = next.writer.header()->segment == before.writer.header()->segment + 1;
   const SampleRecord sample = moved(next, before, sample_at(before, previous));
-  // Its own header, or that of the record it was carried in before.
+  // The sample's own header, or that of the CarriedRecord that contains it.
   const auto last = RecordHeader::unpack(before.writer.at<SampleRecord>(previous).header);
   auto draft = trace::begin_record<CarriedRecord>(
       next.writer, {.thread = last.thread, .flags = last.flags, .cpu = last.cpu});
@@ -91,8 +91,8 @@ void carry_all(Segment& next, const Segment& before) {
   write_checkpoint(next, done.carried, done.lost);
 }
 
-/// What follows when the next segment is in use. A thread that finds it unfinished does it again:
-/// what was carried is no longer of the previous segment.
+/// Runs once the next segment is in use. A thread that finds it unfinished runs it again: carried
+/// samples no longer belong to the previous segment.
 void finish_checkpoint(Segment& next, const Segment& before) {
   carry_threads(next);
   carry_all(next, before);
@@ -100,7 +100,7 @@ void finish_checkpoint(Segment& next, const Segment& before) {
   image.segments.continuation.before = nullptr;
 }
 
-/// The name of the trace that is one too many.
+/// Removes the oldest trace if there are more than GEIGER_KEEP.
 void forget_oldest(std::uint32_t segment) {
   const std::uint64_t keep = image.settings.keep;
   if (keep == 0 || segment < keep) return;
@@ -114,9 +114,8 @@ void publish(Segment& next, Segment& before) {
   list_ranges(next.writer.header()->runtime_ranges);
   image.intervals.doubled_at.store(0, std::memory_order_relaxed);
   image.segments.current.store(&next, std::memory_order_seq_cst);
-  // Another thread may have ended the recording meanwhile: end_recording() looks for `next` after
-  // it has stopped `before`, and this looks whether `before` has stopped after it has published
-  // `next`.
+  // Another thread may have ended the recording meanwhile: end_recording() checks for `next` after
+  // it has stopped `before`; this checks whether `before` has stopped after publishing `next`.
   if (before.writer.is_stopped()) {
     next.writer.finish(trace::State::kStopped, base::monotonic_now());
   } else {
@@ -129,12 +128,12 @@ GEIGER_SLOW_PATH void open_next(Segment& before) {
       before.writer.control()->wanted_segment.load(std::memory_order_relaxed);
   image.served.segment.store(wanted, std::memory_order_relaxed);
   Segment* next = open_segment(&before);
-  if (next == nullptr) {  // The last one goes on; again when it has grown as much once more.
+  if (next == nullptr) {  // The last one continues; try again after the same growth.
     before.writer.header()->segment_errno.store(image.segments.open_error);
     before.full_at = full_at(before);
     return;
   }
-  next->full_at = 0;  // Not before its checkpoint is whole.
+  next->full_at = 0;  // Not before its checkpoint is complete.
   image.segments.continuation.carried = image.segments.continuation.lost = 0;
   image.segments.continuation.before = &before;
   publish(*next, before);
@@ -142,15 +141,15 @@ GEIGER_SLOW_PATH void open_next(Segment& before) {
   finish_checkpoint(*next, before);
 }
 
-/// A handler's frames lie below those that it interrupted, unless it has a stack of its own.
+/// A handler's frames are below those that it interrupted, unless it runs on an alternate stack.
 bool is_on_alternate_stack() {
   stack_t stack{};
   return is_error(raw_syscall(SYS_sigaltstack, 0, reinterpret_cast<long>(&stack))) ||
          (stack.ss_flags & SS_ONSTACK) != 0;
 }
 
-/// Takes it upon the calling thread to go on. False: another does, or this very thread further
-/// up its stack.
+/// Claims the continuation for the calling thread. False: another thread has it, or this thread
+/// does further up its stack.
 bool claim_continuation(const void* frame) {
   Continuation& continuation = image.segments.continuation;
   const ThreadState* self = own_state();
@@ -166,7 +165,7 @@ bool claim_continuation(const void* frame) {
   return true;
 }
 
-/// The file of a segment that was left before it came into use.
+/// Removes the file of a segment that was abandoned before it came into use.
 void remove_unused(const Segment& current) {
   if (image.settings.in_memory) return;
   const std::uint32_t segment = current.writer.header()->segment;
@@ -177,8 +176,8 @@ void remove_unused(const Segment& current) {
 
 }  // namespace
 
-/// A trace in memory has no more room than that: it goes on before it is full, but never at once
-/// again, however much was carried into it.
+/// A trace in memory cannot grow beyond its capacity: it continues in the next segment before it is
+/// full, but never immediately again, however much was carried into it.
 Bytes full_at(const Segment& segment) {
   if (image.settings.segment == 0) return 0;
   const Bytes tail = segment.writer.tail();
@@ -189,7 +188,7 @@ Bytes full_at(const Segment& segment) {
 }
 
 bool is_next_due(const Segment& segment) {
-  if (is_confined()) return false;  // Opening one takes system calls.
+  if (is_confined()) return false;  // Opening a segment needs system calls.
   if (image.segments.continuation.before != nullptr) return true;
   if (segment.full_at != 0 && segment.writer.tail() >= segment.full_at) return true;
   const std::uint32_t wanted =

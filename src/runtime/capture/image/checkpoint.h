@@ -1,5 +1,5 @@
-// Going on in the next segment, which opens with a checkpoint of all that lives, so that it
-// can be read without the ones before it.
+// Continues the recording in the next segment, which opens with a checkpoint of all live samples,
+// so that it can be read without earlier segments.
 //
 //   due      the segment has grown by GEIGER_SEGMENT since its checkpoint, or the control
 //            page asks for another
@@ -7,12 +7,12 @@
 //            every slow path that begins writes into the next
 //   carry    it walks the live samples and carries each on: a CarriedRecord in the next
 //            segment, and the live table then refers to that
-//   forget   with GEIGER_KEEP the oldest trace's name goes
+//   forget   with GEIGER_KEEP the oldest trace is unlinked
 //
-// What happens meanwhile. A sample that is taken from the live table before it is carried
-// has ended: its record in the next segment is void. One that a slow path inserts late, still
-// as of the last segment, is carried by that slow path itself: either it sees the next
-// segment after its insertion, or the walk sees the insertion (both sequentially consistent).
+// Concurrent changes: a sample that is removed from the live table before it is carried was freed,
+// so its record in the next segment is void. If a slow path inserts a sample late, still with a
+// reference into the last segment, it carries the sample itself: either it sees the next segment
+// after its insertion, or the walk sees the insertion (both sequentially consistent).
 #pragma once
 
 #include "base/units.h"
@@ -20,17 +20,17 @@
 
 namespace geiger::capture {
 
-/// Where a segment will be full that goes on from here; 0 = never.
+/// The tail at which a segment that continues from here is full; 0 = never.
 [[nodiscard]] Bytes full_at(const Segment& segment);
 
-/// Whether the image should go on in another segment.
+/// Whether the image should continue in another segment.
 [[nodiscard]] bool is_next_due(const Segment& segment);
 
-/// Goes on in the next segment, unless another thread does so already. To be called where the
+/// Continues in the next segment, unless another thread is already doing so. Call it while the
 /// thread is outside of every allocator.
 void go_on_in_next();
 
-/// Carries a sample on that was inserted as of `before`, if it is still there.
+/// Carries a sample that was inserted with a reference into `before`, if it is still live.
 void carry(Segment& next, const Segment& before, std::uint64_t key, std::uint64_t value);
 
 }  // namespace geiger::capture

@@ -1,4 +1,4 @@
-// How a recording goes on in the next segment when threads are where they hardly ever are.
+// Continues a recording in the next segment while threads are at places where they hardly ever are.
 #include <gtest/gtest.h>
 
 #include "runtime/capture/control/confinement.h"
@@ -30,16 +30,16 @@ TEST_F(Continuations, AreOneThreadsAtATime) {
                        image.segments.continuation.by.store(&other);
                        allocate(2);
                        GEIGER_OR_FAIL(header().segment == 0);
-                       other.lifecycle = kFree;  // It has ended, and no other thread will.
+                       other.lifecycle = kFree;  // It has ended, so no thread completes it.
                        allocate(3);
                        GEIGER_OR_FAIL(header().segment == 1 && image.live.table.size() == 3);
                        image.segments.continuation.by.store(own_state());
                        image.segments.continuation.frame = kOutermostFrame;
                        control().wanted_segment.fetch_add(1);
-                       allocate(4);  // Inside its own.
+                       allocate(4);  // Inside its own continuation.
                        GEIGER_OR_FAIL(header().segment == 1);
                        image.segments.continuation.frame = nullptr;
-                       allocate(5);  // It was left by a jump.
+                       allocate(5);  // A jump abandoned it.
                        GEIGER_OR_FAIL(header().segment == 2 && image.live.table.size() == 5);
                        return 0;
                      }),
@@ -65,7 +65,7 @@ TEST_F(Continuations, ThatWereLeftAreFinishedByTheNextThread) {
             0);
 }
 
-// A sample that was written into a segment while another thread went on in the next.
+// A sample written into a segment while another thread continued in the next.
 TEST_F(Continuations, CarryWhatComesBetweenTwoSegments) {
   EXPECT_EQ(recorded("",
                      [] {
@@ -78,7 +78,7 @@ TEST_F(Continuations, CarryWhatComesBetweenTwoSegments) {
                        carry(current_segment(), first, key, in_first);
                        const std::uint64_t carried = image.live.table.take(key);
                        GEIGER_OR_FAIL(is_of(current_segment(), carried));
-                       carry(current_segment(), first, key, in_first);  // It is gone: void.
+                       carry(current_segment(), first, key, in_first);  // No longer live: void.
                        GEIGER_OR_FAIL(drops(DropCause::kUncarried) == 0);
                        test::leave_room(8);
                        carry(current_segment(), first, key, in_first);

@@ -14,15 +14,15 @@
 namespace geiger::capture {
 namespace {
 
-/// The record that the end of the image finds a thread in: its own, or a new one if it has
-/// not run since the segment began.
+/// A thread's record in this segment: the existing one, or a new one if it has not run since the
+/// segment began.
 trace::ThreadRecord* last_record(Segment& segment, const ThreadState& state) {
   const bool is_here = state.segment == segment.number.load(std::memory_order_relaxed);
   return is_here ? state.record : write_thread(segment, state, 0);
 }
 
-/// Reads the counters of threads that are still alive, as the program exits.
-/// They go on, so what they allocate from here stays bounded by `armed` alone.
+/// Reads the counters of threads that are still alive as the program exits. They keep running, so
+/// their later allocations are bounded only by `armed`.
 void settle_others(Segment& segment, const ThreadState* self) {
   for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
     if (state == self || state->is_foreign || state->generation != image.origin.generation)
@@ -41,8 +41,8 @@ void settle_others(Segment& segment, const ThreadState* self) {
   }
 }
 
-/// When recording ends and the program runs on, nothing else settles threads that were there before
-/// it began.
+/// When recording ends and the program continues, nothing else settles threads that were running
+/// before it began.
 void settle_foreign(Segment& segment) {
   const std::uint32_t pid = segment.writer.header()->pid;
   for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
@@ -58,7 +58,7 @@ void settle_foreign(Segment& segment) {
   }
 }
 
-/// exit(), after the program's own destructors that run before ours.
+/// Runs at exit(), after those destructors of the program that precede ours.
 [[gnu::destructor]] void finish() {
   const bool is_ours = is_recording();
   if (is_ours) end_recording(trace::State::kExited);
@@ -77,7 +77,7 @@ void end_recording(trace::State end) {
   settle_others(segment, self);
   if (end == trace::State::kStopped) settle_foreign(segment);
   segment.writer.finish(end, base::monotonic_now());
-  // Another thread may have gone on in the next segment meanwhile (publish() in checkpoint.cc).
+  // Another thread may have published the next segment meanwhile (publish() in checkpoint.cc).
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (Segment& last = current_segment(); &last != &segment) {
     last.writer.finish(end, base::monotonic_now());

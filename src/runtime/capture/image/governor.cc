@@ -47,7 +47,7 @@ bool Governor::is_due(Nanoseconds now, std::uint32_t threads) {
   return true;
 }
 
-/// What is saved from here on.
+/// The new savings.
 double Governor::save(double spent, double passed) {
   const double allowed = passed * share_of(share_.load(kRelaxed));
   const double given = young_credit_.load(kRelaxed);
@@ -63,7 +63,7 @@ Bytes Governor::coarsest() const {
   return kCoarsest * std::bit_ceil(std::max<std::uint64_t>(trace::kUsualShare / share, 1));
 }
 
-/// The interval that would have cost the share: a cost is inverse to the interval.
+/// The interval that would have cost exactly the share: cost is inversely proportional to it.
 double Governor::needed_interval(double spent, double passed, Bytes interval) {
   const double rest = kMemory / (kMemory + passed);
   const double demand = (demand_.load(kRelaxed) + spent * static_cast<double>(interval)) * rest;

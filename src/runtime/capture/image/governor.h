@@ -1,5 +1,5 @@
-// An interval that regulates itself (GEIGER_INTERVAL=auto): it begins fine and keeps what
-// records cost below a share of the process's processor time.
+// Regulates the interval (GEIGER_INTERVAL=auto): starts fine and keeps the cost of records below a
+// share of the process's processor time.
 //
 //   spend           every sample adds the time that it took, as measured, other records a
 //                   nominal cost
@@ -12,14 +12,15 @@
 //     in credit     half the last one, if that is at least the needed one
 //     (in debt too, if that is at least twice the needed one)
 //
-// A young process may spend kYoungTimes more, up to kYoungCredit; what is allowed and not spent
-// is saved for bursts, up to kMostSaved.
+// A young process may spend kYoungTimes more, up to kYoungCredit. Allowed but unspent time is saved
+// for bursts, up to kMostSaved.
 //
-// The rule sees only records written and processor time used: nothing of what is about to be
-// drawn or allocated. Proof that estimates stay unbiased: docs/estimators.md, "An interval that
-// follows a budget".
+// The rule depends only on records written and processor time used, not on future draws or
+// allocations. Proof that estimates stay unbiased: docs/estimators.md, "An interval that follows a
+// budget".
 //
-// Threads / Signals: lock-free. Two that balance at once regulate a little off, no more.
+// Threads / Signals: lock-free. Two threads that balance at once only regulate slightly less
+// exactly.
 // Allocates: never.
 #pragma once
 
@@ -33,16 +34,16 @@ namespace geiger::capture {
 
 class Governor {
  public:
-  /// The finest interval of all. That of a long recording doubles with what was spent, beyond
-  /// kFineFor, so that its trace stays of a size.
+  /// The finest interval. In a long recording it doubles as the time spent doubles beyond kFineFor,
+  /// which bounds the trace's size.
   static constexpr Bytes kFinest = 8 * kKiB;
   static constexpr Nanoseconds kFineFor = 1'000'000'000;
-  /// The coarsest one, of the usual share and more; of smaller ones in proportion. Beyond,
-  /// the share may be passed.
+  /// The coarsest interval for the usual share and larger ones; proportionally coarser for smaller
+  /// shares. If even that costs too much, the share is exceeded.
   static constexpr Bytes kCoarsest = 512 * kKiB;
   static constexpr Nanoseconds kStretch = 30'000;
   static constexpr Nanoseconds kPeriod = 20'000'000;
-  /// Room in a stretch for each thread, as the kernel adds up their times one by one.
+  /// Added to a stretch for each thread, as the kernel sums their times one by one.
   static constexpr Nanoseconds kStretchPerThread = 1'000;
   static constexpr std::uint32_t kMostThreads = 1'000;
   static constexpr double kMemory = 30'000'000;
@@ -51,17 +52,17 @@ class Governor {
   static constexpr double kMostSaved = 1'000'000;
   static constexpr Bytes kMostRaise = 4;
 
-  /// Of a sample: what goes before the measured part and after it, and what a thread that was
-  /// interrupted meanwhile counts at most.
+  /// Cost of a sample: the time before and after the measured part, and the most that is counted
+  /// for a thread that was interrupted meanwhile.
   static constexpr Nanoseconds kAroundSample = 150;
   static constexpr Nanoseconds kMostSampleCost = 20'000;
   static constexpr Nanoseconds kFreeCost = 200;
   static constexpr Nanoseconds kMappingCost = 1'000;
   static constexpr Nanoseconds kGuardCost = 5'000;  ///< Of placing, and again of ending.
 
-  /// Begins anew. 0: the interval is not ours.
+  /// Resets and starts. 0: the interval is not regulated.
   void start(std::uint64_t share_per_million);
-  /// The interval is not ours from here on.
+  /// Stops regulating the interval.
   void stop() { share_.store(0, std::memory_order_relaxed); }
   [[nodiscard]] bool is_on() const { return share_.load(std::memory_order_relaxed) != 0; }
 
@@ -73,9 +74,9 @@ class Governor {
     spend(std::min(measured, kMostSampleCost) + kAroundSample);
   }
 
-  /// Whether the account is to be balanced now: true for one of the threads that ask.
+  /// Whether to balance now: true for only one of the threads that ask.
   [[nodiscard]] bool is_due(Nanoseconds now, std::uint32_t threads);
-  /// The interval from here on, given the one in force and the processor time used so far.
+  /// The next interval, given the one in force and the processor time used so far.
   [[nodiscard]] Bytes balance(Bytes interval, Nanoseconds used);
 
  private:
@@ -89,7 +90,7 @@ class Governor {
   std::atomic<Nanoseconds> due_at_time_;
   std::atomic<Nanoseconds> balanced_spent_;
   std::atomic<Nanoseconds> balanced_used_;
-  std::atomic<double> saved_;         ///< Negative: owed.
+  std::atomic<double> saved_;         ///< Negative: overspent.
   std::atomic<double> young_credit_;  ///< Given so far.
   std::atomic<double> demand_;        ///< Cost times interval, of the last kMemory.
   std::atomic<double> demanded_for_;  ///< Processor time of that.

@@ -15,7 +15,7 @@ namespace {
 constexpr Nanoseconds kMillisecond = 1'000'000;
 constexpr std::uint64_t kOnePercent = trace::kUsualShare;
 
-/// A governor, and a program that uses processor time and spends what it is told.
+/// A governor, and a program that uses processor time and spends a given cost.
 class Governed {
  public:
   explicit Governed(std::uint64_t share = kOnePercent) { governor_.start(share); }
@@ -76,7 +76,7 @@ TEST(Governor, KeepsAnIntervalThatFits) {
 
 TEST(Governor, RaisesOverTheShareOnceTheCreditIsSpent) {
   Governed program;
-  // Four percent: the credit of the young lasts for 8 ms.
+  // Four percent: a young process's credit lasts for 8 ms.
   EXPECT_EQ(program.after(4 * kMillisecond, 160'000), 16 * kKiB);
   EXPECT_EQ(program.after(4 * kMillisecond, 160'000), 16 * kKiB);
   EXPECT_EQ(program.after(4 * kMillisecond, 160'000), 64 * kKiB);

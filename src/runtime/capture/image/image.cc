@@ -44,17 +44,17 @@ using base::raw_syscall;
 constexpr std::size_t kPathBytes = 1024;
 
 constinit char executable[kPathBytes]{};
-/// Kept, for a program may write over the original: its children are to have the name too.
+/// A copy, because a program may overwrite the original and its children need the name too.
 constinit char started_name[sizeof trace::FileHeader::started_as]{};
 
-/// Forks prepared by this process, so that with a given seed the children's
-/// seeds differ and can still be repeated.
+/// Forks prepared by this process. With a given seed, they make the children's seeds different but
+/// reproducible.
 constinit std::atomic<std::uint64_t> forks{0};
 
 void prepare_fork() { forks.fetch_add(1, std::memory_order_relaxed); }
 
-/// Sends the child's next allocation to the slow path, where it starts anew.
-/// A fork from inside decide() (a handler) leaves that to decide() itself.
+/// Sends the child's next allocation to the slow path, which starts its image. After a fork from
+/// inside decide() (a handler), decide() itself does so.
 void enter_child() {
   ThreadState* state = own_state();
   if (state == nullptr || state->armed.load(std::memory_order_relaxed) == kTaken) return;
@@ -84,15 +84,15 @@ void find_executable() {
   find_started_name();
 }
 
-/// Enough of a hash to tell programs apart in derived seeds (FNV-1a).
+/// FNV-1a: good enough to give different programs different seeds.
 std::uint64_t hash_text(const char* text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (; *text != '\0'; ++text) hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100000001b3U;
   return hash;
 }
 
-/// Fresh from the kernel, or derived from the given seed: the run's first process
-/// uses it as it is, every other image a number of its own.
+/// Random from the kernel, or derived from the given seed: the run's first process uses that seed
+/// itself, every other image a different number.
 std::uint64_t choose_seed(bool is_child) {
   std::uint64_t seed = 0;
   if (image.settings.has_seed) {
@@ -120,7 +120,8 @@ std::uint64_t choose_seed(bool is_child) {
   return sampling::splitmix64(seed);
 }
 
-/// pthread_atfork() is a function of the program's own in glibc, over one that musl does not have.
+/// In glibc, pthread_atfork() is linked into the program and calls __register_atfork(), which musl
+/// lacks.
 void watch_by_handlers() {
   using Handler = void (*)();
   using Register = int (*)(Handler prepare, Handler parent, Handler child, void* library);
@@ -169,7 +170,8 @@ void Served::start() {
 
 namespace {
 
-/// A mistake of ours: recording ends, a mark says where. Once, as the mark itself may fail.
+/// After a bug of ours: ends the recording with a mark that names the place. Only once, as writing
+/// the mark may fail too.
 GEIGER_SLOW_PATH void stop_for_check(const char* file, int line) {
   static constinit std::atomic<bool> is_told{false};
   if (!is_recording() || is_told.exchange(true, std::memory_order_relaxed)) return;
@@ -216,7 +218,7 @@ bool start_image(bool is_child) {
 
 namespace {
 
-/// What is safe only while no other thread runs is done before going to sleep.
+/// Goes to sleep, after the initialisation that is safe only while no other thread runs.
 bool lie_down() {
   const bool is_ready = is_wanted(false) && watch_forks() && hang_bell();
   if (is_ready) {
@@ -252,7 +254,7 @@ GEIGER_SLOW_PATH bool start_slow() {
   return started;
 }
 
-/// In fork's child that has no trace of its own: a note in the parent's, which it still maps.
+/// In a fork's child without a trace: counts it in the parent's trace, which is still mapped.
 void tell_parent() {
   const Segment* parents = image.segments.current.load(std::memory_order_relaxed);
   if (parents == nullptr || image.segments.open_error == 0 || image.settings.in_memory) return;
@@ -275,7 +277,7 @@ GEIGER_SLOW_PATH bool start_child_slow() {
   return started;
 }
 
-/// What an earlier image of this process left is not the next one's.
+/// Clears the threads and live samples that an earlier image of this process left.
 void forget_image() {
   if (const Segment* last = image.segments.current.load(std::memory_order_relaxed);
       last != nullptr) {
@@ -310,7 +312,7 @@ int start_attached(const Settings& settings) {
   const bool was_asleep = before == Phase::kDormant;
   if (before == Phase::kUninitialised) begin_first_image();
   if (before == Phase::kDetached) forget_image();
-  // A child by fork that has not looked up since.
+  // A child by fork that has not taken a slow path since.
   if (was_asleep && is_own_process->load(std::memory_order_relaxed) == 0) forget_rendezvous();
   image.origin.is_attached = true;
   image.settings = settings;

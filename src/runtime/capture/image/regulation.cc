@@ -12,8 +12,8 @@
 namespace geiger::capture {
 namespace {
 
-/// Of all threads. A process that confined itself is not asked for it: the time since its start
-/// is more, for one thread.
+/// Of all threads. In a process that confined itself the call fails; then `now`, which is at least
+/// as much for a single thread.
 Nanoseconds processor_time(Nanoseconds now) {
   timespec used{};
   const long result =
@@ -23,9 +23,9 @@ Nanoseconds processor_time(Nanoseconds now) {
          static_cast<Nanoseconds>(used.tv_nsec);
 }
 
-/// A burst between two looks of the supervisor that keeps the budget is met here: after every step
-/// of the trace the next one is twice as long in bytes allocated. What is drawn with next depends
-/// on the past only, so estimates stay unbiased.
+/// Handles bursts between two checks of the supervisor that keeps the budget: after each step of
+/// the trace's growth, the interval doubles. The next interval depends on the past only, so
+/// estimates stay unbiased.
 GEIGER_SLOW_PATH void double_interval(Segment& segment, std::uint64_t step) {
   std::uint64_t before = image.intervals.doubled_at.load(std::memory_order_relaxed);
   const std::uint64_t tail = segment.writer.tail();
@@ -48,7 +48,7 @@ void follow_control(Segment& segment) {
   const std::uint64_t wanted =
       segment.writer.control()->requested_interval.load(std::memory_order_relaxed);
   std::uint64_t followed = image.intervals.followed.load(std::memory_order_relaxed);
-  // What was followed once may have been changed by the program since.
+  // Adopt a request only once: the program may have changed the interval since.
   if (wanted == followed || wanted == 0 || wanted > kMostInterval) return;
   if (image.intervals.followed.compare_exchange_strong(followed, wanted,
                                                        std::memory_order_relaxed)) {
@@ -62,7 +62,7 @@ bool set_interval(std::uint64_t interval) {
   Segment& segment = current_segment();
   std::uint64_t current = segment.epoch.interval.load(std::memory_order_relaxed);
   if (interval == current) return true;
-  // One thread writes the epoch; the others meet it at their next slow path.
+  // One thread writes the epoch; the others adopt it at their next slow path.
   const bool is_first =
       segment.epoch.interval.compare_exchange_strong(current, interval, std::memory_order_acq_rel);
   if (is_first && !write_epoch(segment, interval)) return false;

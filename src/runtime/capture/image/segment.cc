@@ -64,8 +64,8 @@ trace::Identity identity(const Segment* before) {
 
 using Path = char[kPathBytes];
 
-/// DIR/<program>.<pid>.<n>.geiger, as the process sees its id; null: too long. What follows the
-/// directory begins at the result.
+/// DIR/<program>.<pid>.<n>.geiger, with the pid that the process itself sees. Returns the part
+/// after the directory; null: too long.
 const char* name_trace(std::uint64_t pid, std::uint32_t n, Path& path) {
   base::TextBuilder text(path, sizeof path);
   text.append(image.settings.directory).append('/');
@@ -75,8 +75,8 @@ const char* name_trace(std::uint64_t pid, std::uint32_t n, Path& path) {
   return strrchr(path, '/') + 1;
 }
 
-/// Refusals of a directory that another process may still write to: this one has become another
-/// user, or has another root.
+/// Errors with which a directory refuses this process but maybe not others: it has changed its user
+/// or its root.
 bool is_refused_to_us(int error) {
   return error == EACCES || error == EPERM || error == ENOENT || error == ENOTDIR || error == EROFS;
 }
@@ -93,7 +93,7 @@ int open_trace(Segment& segment, std::uint32_t n, const trace::Identity& who) {
   return is_error(fd) ? error : segment.writer.adopt(fd, image.settings.capacity, who);
 }
 
-/// The first free n: pids return, and exec keeps them.
+/// Uses the first free n: pids are reused, and exec keeps them.
 bool open_file(Segment& segment, const trace::Identity& who) {
   for (std::uint32_t tries = 0; tries < kMaxNameTries; ++tries) {
     const std::uint32_t n = image.segments.next_file++;
@@ -105,9 +105,9 @@ bool open_file(Segment& segment, const trace::Identity& who) {
   return false;
 }
 
-/// A trace that only this process reads, through the API. Pages are taken as they are
-/// written; a child's has its own. Where it cannot go on in another one for a while it loses
-/// records, and does not end.
+/// A trace that only this process reads, through the API. Pages are allocated as they are written;
+/// a child has its own. While it cannot continue in another segment it drops records, but does not
+/// end.
 bool open_memory(Segment& segment, const trace::Identity& who) {
   if (segment.memory == nullptr) segment.memory = map_pages(image.settings.capacity);
   if (segment.memory == nullptr) return false;
@@ -123,8 +123,8 @@ bool is_pinned(std::uint32_t number) {
   return false;
 }
 
-/// Claims a place that no thread can be inside of for this thread. One thread opens segments at a
-/// time: what it finds claimed was left by a jump.
+/// Claims a place that no thread can be using. One thread opens segments at a time, so a place that
+/// is already claimed was abandoned by a jump.
 bool claim(Segment& segment) {
   const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
   const bool is_current = &segment == image.segments.current.load(std::memory_order_relaxed);
@@ -134,7 +134,7 @@ bool claim(Segment& segment) {
          readers == kClaimed;
 }
 
-/// Where the program reads traces the oldest, so that those which are left reach back furthest;
+/// If the program reads traces, the oldest place, so that the remaining ones reach back furthest;
 /// else the first, so that few stay mapped.
 Segment* claim_place() {
   const bool is_read = image.settings.in_memory || image.program.reads_traces.load();
@@ -153,21 +153,21 @@ Segment* claim_place() {
   return nullptr;
 }
 
-/// Cuts a trace of this image to size where no supervisor will: a file of 4 GiB that is nearly all
-/// hole is read whole by whatever copies it.
+/// Truncates a trace of this image to its size if no supervisor will: programs that copy a 4 GiB
+/// file read all of it, even if most of it is a hole.
 void shrink(Segment& segment) {
   const bool is_own = segment.number.load(std::memory_order_relaxed) >= image.segments.first_number;
   if (!is_own || segment.memory != nullptr || segment.writer.header() == nullptr) return;
   if (segment.writer.control()->supervised.load(std::memory_order_relaxed) != 0) return;
   const trace::FileHeader& header = *segment.writer.header();
-  // A child by fork may take itself for its parent, where the kernel refuses MADV_WIPEONFORK.
+  // Without MADV_WIPEONFORK in the kernel, a child by fork may look like its parent.
   if (header.pid != static_cast<std::uint32_t>(raw_syscall(SYS_getpid))) return;
   const std::uint32_t n = image.segments.files[header.segment % std::size(image.segments.files)];
   Path path;
   if (name_trace(header.pid, n, path) != nullptr) segment.writer.shrink(path);
 }
 
-/// A place for a new segment, emptied.
+/// Claims and clears a place for a new segment.
 Segment* free_place() {
   Segment* segment = claim_place();
   if (segment == nullptr) return nullptr;
@@ -207,7 +207,7 @@ trace::Ref record_epoch(Segment& segment, std::uint64_t interval) {
 
 }  // namespace
 
-// A frame at or above the one that pinned finds that a handler jumped out of it.
+// If our frame is at or above the one that pinned, a handler jumped out of that one.
 PinnedSegment::PinnedSegment(ThreadState& state) : state_(state) {
   const void* frame = __builtin_frame_address(0);
   const bool is_nested = state.pin_frame != nullptr && frame < state.pin_frame;
@@ -316,7 +316,7 @@ bool write_epoch(Segment& segment, std::uint64_t interval) {
   const trace::Ref ref = record_epoch(segment, interval);
   if (ref == 0) return false;
   segment.epoch.interval.store(interval, std::memory_order_relaxed);
-  // Last: a thread that sees the new reference finds its record whole.
+  // Last: a thread that sees the new reference finds its record complete.
   segment.epoch.ref.store(ref, std::memory_order_release);
   if (probes::wants_intervals()) [[unlikely]]
     probes::fire_interval(interval, sampling::rate_of(interval));

@@ -1,24 +1,22 @@
-// A segment: one trace of the image, and what refers to its records.
+// A segment: one trace of the image, and the tables that refer to its records.
 //
-// Most images have one. Where the settings say so (GEIGER_SEGMENT) an image goes on in a new trace
-// when the current one has grown: checkpoint.h. Then threads that are inside a slow path still
-// write into the segment they found, which is right at any time: a segment is whole with or without
-// them. No thread waits; a segment's memory is given back only when no thread can be inside any
-// more:
+// Most images have one. With GEIGER_SEGMENT an image continues in a new trace when the current one
+// has grown: checkpoint.h. Threads that are inside a slow path then still write into the segment
+// they found. That is always correct: a segment is complete with or without their records. No
+// thread waits; a segment's memory is released only when no thread can still use it:
 //
 //   pin      a slow path notes the number of the segment that it uses
 //   reuse    of kSegments places, one is taken for a new segment that is not the current
-//            one and that no thread has pinned. Between the note and the use of a segment
-//            lie a few instructions, between its end and its reuse at least
-//            kSegments - 2 whole segments.
+//            one and that no thread has pinned. There are a few instructions between the note and
+// the use of a segment, but at least kSegments - 2 whole segments between its end and its reuse.
 //
-// The program itself may read too (interface.h), records that are older than a slow path:
+// The program itself may also read segments (interface.h), for longer than a slow path:
 //
 //   hold     counts a reader of the segment of this number, if it is still there
-//   claim    before reuse: a place that is held is passed over, a claimed one refuses readers
+//   claim    before reuse: a held place is skipped, a claimed one refuses readers
 //
-// A trace in memory stays where it is: its place gives the pages back, and the next one uses the
-// same addresses.
+// A trace in memory keeps its addresses: its place releases the pages, and the next segment uses
+// the same addresses.
 //
 // Threads / Signals: lock-free. Fork: the child starts a segment of its own. Allocates:
 // never through malloc.
@@ -37,14 +35,14 @@ namespace geiger::capture {
 
 struct ThreadState;
 
-/// The interval in force. A thread that meets a new one redraws its skip count.
+/// The interval in force. A thread that sees a new one redraws its skip count.
 struct Epoch {
   std::atomic<trace::Ref> ref;  ///< Its record, which has the interval to draw with.
   std::atomic<std::uint64_t> interval;
 };
 
 struct Segment {
-  /// 1 and up, never the same twice, also not in children by fork; live entries carry it.
+  /// 1 and up, never reused, not even in children by fork; live entries contain it.
   std::atomic<std::uint32_t> number;
   trace::Writer writer;
   Epoch epoch;
@@ -54,14 +52,14 @@ struct Segment {
   NumberTable tallies{512};                     ///< Hash -> TallyRecord.
   NumberTable codes{512};                       ///< Hash -> CodeRecord.
   std::atomic<trace::Ref> interpreter;          ///< Its record, 0 = none yet.
-  std::atomic<std::uint32_t> interpreter_told;  ///< What the record says: interpreted.cc.
-  std::atomic<std::uint32_t> readers;           ///< Holds, or kClaimed.
+  std::atomic<std::uint32_t> interpreter_told;  ///< State of that record: interpreted.cc.
+  std::atomic<std::uint32_t> readers;           ///< Number of holds, or kClaimed.
   void* memory;                                 ///< Of traces in memory, null before the first.
-  Bytes full_at;                                ///< Where the next segment is due; 0 = never.
+  Bytes full_at;                                ///< Tail at which the next is due; 0 = never.
 };
 
-/// The key, in a table of one segment, of what stood at `before` in the segment before: spread over
-/// all bits, of which tables take the low ones.
+/// The key, in a table of one segment, of the record at `before` in the previous segment. Spread
+/// over all bits, because tables use the low ones.
 [[nodiscard]] inline std::uint64_t carried_key(trace::Ref before) {
   const std::uint64_t key = (std::uint64_t{before} << 1 | 1) * 0x9e3779b97f4a7c15U;
   return key ^ key >> 32;
@@ -71,17 +69,17 @@ struct Segment {
 /// for threads that were stopped in the middle of one.
 inline constexpr std::size_t kSegments = 4;
 
-/// Segment::readers of a place that is about to be used anew.
+/// Segment::readers of a place that is about to be reused.
 inline constexpr std::uint32_t kClaimed = std::uint32_t{1} << 31;
 
-/// Where the records of a segment lie.
+/// The mapped records of a segment.
 [[nodiscard]] TraceView view_of(const Segment& segment);
 
-/// Keeps the segment of this number where it is; false: it is gone. To be released.
+/// Keeps the segment of this number mapped until release_trace(); false: it is gone.
 [[nodiscard]] bool hold_trace(std::uint32_t number, TraceView& view);
 void release_trace(std::uint32_t number);
 
-/// In a fork's child: places that its parent was reading are left as they are.
+/// In a fork's child: abandons places that the parent was reading, without unmapping them.
 void forget_readers();
 
 /// Pins the current segment for as long as the calling thread is inside a slow path.
@@ -104,31 +102,32 @@ class PinnedSegment {
   Segment* segment_;
 };
 
-/// Opens the next trace of the image and writes its first epoch; no other thread knows the segment
-/// yet. `before`: the one that it goes on from, null for a process's first. Null: no place, no
-/// file, no room.
+/// Opens the next trace of the image and writes its first epoch; no other thread sees the segment
+/// yet. `before`: the segment that it continues, null for a process's first. Returns null without a
+/// place, file or room.
 [[nodiscard]] Segment* open_segment(const Segment* before);
 
-/// At the end of a recording: no trace of the image is written any more.
+/// Truncates the image's traces to their size. At the end of a recording, when none is written any
+/// more.
 void shrink_traces();
 
 /// Removes the name of the process's trace number `n`.
 void remove_trace(std::uint32_t n);
 
-/// A record of this interval, in force or not, for samples that were drawn with it. 0: no
+/// Finds or writes a record of this interval, in force or not, for samples drawn with it. 0: no
 /// room in the trace, or not within [1, kMostInterval].
 [[nodiscard]] trace::Ref epoch_of_interval(Segment& segment, std::uint64_t interval);
 
 /// Writes a thread's record and, if it is known, its name. Null: no room.
 trace::ThreadRecord* write_thread(Segment& segment, const ThreadState& state, std::uint8_t flags);
 
-/// Writes the name that a thread is known by. False: no room.
+/// Writes the thread's last known name. False: no room.
 bool write_thread_name(Segment& segment, const ThreadState& state);
 
 /// Puts an interval in force. False: no room.
 bool write_epoch(Segment& segment, std::uint64_t interval);
 
-/// Longest interval that can be asked for: 1 TiB.
+/// Longest interval that can be requested: 1 TiB.
 using trace::kMostInterval;
 
 }  // namespace geiger::capture

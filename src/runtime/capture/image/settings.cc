@@ -12,14 +12,14 @@
 #include "trace/format.h"
 #include "trace/share.h"
 
-/// Defined by libgeiger.so where the program has it from the start.
+/// Defined by libgeiger.so if the program loads it at its start.
 extern "C" [[gnu::weak, gnu::visibility("default")]] const char geiger_api_version[];
 
 namespace geiger::capture {
 namespace {
 
-/// The environment block as the kernel laid it out: argc, argv, 0, envp, 0. It is
-/// there before libc has set `environ`, and setenv() in the program cannot race it.
+/// The environment as the kernel laid it out: argc, argv, 0, envp, 0. It exists before libc has set
+/// `environ`, and setenv() in the program cannot race with reading it.
 char** initial_environment() {
   char** arguments = initial_arguments();
   if (arguments == nullptr) return environ;
@@ -54,7 +54,7 @@ bool is_word(const char* begin, const char* end, const char* word) {
   return strlen(word) == length && strncmp(begin, word, length) == 0;
 }
 
-/// Words of GEIGER_MODE that do not say how to record, but when.
+/// Words of GEIGER_MODE that decide when to record, not how.
 struct Start {
   bool is_off = false;
   bool is_dormant = false;
@@ -97,16 +97,16 @@ bool apply_mode(const char* text, Settings& settings, Start& start) {
 }
 
 constexpr Bytes kMemoryCapacity = 256 * kMiB;
-/// Of one of its segments, at least.
+/// Least capacity of one of its segments.
 constexpr Bytes kLeastMemory = 64 * kKiB;
 
-/// The programs that write their title over arguments and environment (redis, nginx, postgres)
-/// leave other text, or none, where the setting stood: a child by fork reads this copy. Longer
-/// paths than fit cannot name a trace either.
+/// A copy for children by fork: programs that write their title over arguments and environment
+/// (redis, nginx, postgres) destroy the original. Paths too long for it are too long for a trace
+/// too.
 constinit char directory[1024]{};
 constinit char runtime_directory[256]{};
 
-/// Null if it is not an absolute path that fits.
+/// Copies `path`; null unless it is absolute and fits.
 template <std::size_t N>
 const char* keep(const char* path, char (&copy)[N]) {
   if (path == nullptr || *path != '/' || strlen(path) >= N) return nullptr;
@@ -115,7 +115,7 @@ const char* keep(const char* path, char (&copy)[N]) {
 
 constinit char broker[trace::kBrokerName + trace::kBrokerSecret + 1]{};
 
-/// Null if it is none.
+/// Copies the broker's digits; null if they have the wrong length.
 const char* keep_broker(const char* digits) {
   if (digits == nullptr || strlen(digits) != sizeof broker - 1) return nullptr;
   return strcpy(broker, digits);
@@ -127,8 +127,8 @@ bool apply_number(char** environment, const char* name, std::uint64_t& value, bo
   return text == nullptr || parse_number(text, nullptr, value);
 }
 
-/// In memory the capacity is that of all segments together. One goes on in the next when it has
-/// grown by half of its share; the other half is for what it carries.
+/// In memory the capacity is shared by all segments. A segment continues in the next when it has
+/// grown by half of its share; the other half is for carried records.
 void share_memory(Settings& settings) {
   settings.capacity = std::max(settings.capacity / kSegments, kLeastMemory) / 4096 * 4096;
   if (settings.segment == 0 || settings.segment > settings.capacity / 2) {
@@ -152,7 +152,7 @@ bool apply_interval(const char* text, Settings& settings) {
          settings.share < trace::kPerMillion;
 }
 
-/// False: a value cannot be read.
+/// False: invalid value, or recording is off.
 bool read_words(char** environment, Settings& settings) {
   const char* mode = value_of(environment, "GEIGER_MODE");
   bool is_given = false;
@@ -177,14 +177,14 @@ bool read_words(char** environment, Settings& settings) {
   settings.in_memory = path == nullptr && !settings.is_dormant;
   settings.runtime_directory = keep(value_of(environment, "XDG_RUNTIME_DIR"), runtime_directory);
   if (settings.in_memory && !has_capacity) settings.capacity = kMemoryCapacity;
-  // libgeiger.so, which reads the trace from inside, refers to the records of its samples.
+  // libgeiger.so reads the trace in the process and refers to records of samples.
   if (geiger_api_version != nullptr) {
     settings.aggregates = false;
     settings.live = ~std::uint64_t{0};
   }
   if (settings.in_memory) share_memory(settings);
-  if (settings.aggregates) settings.segment = 0;  // It has nothing to carry on.
-  // Sleepers look up once per interval, and the program's own tokens rely on theirs.
+  if (settings.aggregates) settings.segment = 0;  // Nothing to carry over.
+  // Sleepers check for calls once per interval, and the program's tokens rely on their intervals.
   if (settings.share != 0 && (settings.is_dormant || geiger_api_version != nullptr)) {
     settings.interval = Settings{}.interval;
     settings.share = 0;
@@ -194,11 +194,11 @@ bool read_words(char** environment, Settings& settings) {
 
 constexpr std::size_t kMaxLines = 16;
 
-/// What attaching was told, as an environment block; an image's directory points into it.
+/// The settings given by attaching, as an environment block.
 constinit char told[4096]{};
 constinit char* told_words[kMaxLines + 1]{};
 
-/// False: too long, or too many.
+/// False: too long, or too many lines.
 bool keep_lines(const char* lines) {
   if (strlen(lines) >= sizeof told) return false;
   strcpy(told, lines);
@@ -227,7 +227,7 @@ const char* initial_value(const char* name) { return value_of(initial_environmen
 
 Settings read_settings() {
   Settings settings;
-  // A privileged program is left alone.
+  // Privileged programs are never recorded.
   if (getauxval(AT_SECURE) == 0) static_cast<void>(read_words(initial_environment(), settings));
   return settings;
 }

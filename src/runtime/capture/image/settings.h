@@ -1,19 +1,19 @@
-// What the environment asks of the runtime (docs/runtime-settings.md).
+// The runtime's settings from the environment (docs/runtime-settings.md).
 //
 //   GEIGER_DIR=PATH          where traces go; absent: the runtime sleeps until it is called,
-//                            or records in memory at the program's demand if that has
-//                            libgeiger.so
+//                            or records in memory on request of a program with libgeiger.so
 //   GEIGER_INTERVAL=BYTES    sampling interval T >= 1 (default 524288), or
 //   GEIGER_INTERVAL=auto[:N] as fine as N millionths of processor time allow (default 10000:
 //                            1 %), from 8 KiB on (governor.h)
 //   GEIGER_SEED=NUMBER       process seed (default: getrandom)
 //   GEIGER_CAPACITY=BYTES    most bytes of one trace (default 4 GiB; 256 MiB in memory)
-//   GEIGER_SEGMENT=BYTES     go on in a new trace after so many bytes (default 0: never)
-//   GEIGER_KEEP=NUMBER       traces of a process to keep, the oldest go (default 0: all; most 64)
-//   GEIGER_LIVE=NUMBER       live samples to keep track of; beyond, half of them at a time
-//                            are given up (default 4194304)
+//   GEIGER_SEGMENT=BYTES     continue in a new trace after so many bytes (default 0: never)
+//   GEIGER_KEEP=NUMBER       traces of a process to keep; older ones are removed (default 0: all;
+// at most 64)
+//   GEIGER_LIVE=NUMBER       most live samples to track; when exceeded, half of them are given up
+// (default 4194304)
 //   GEIGER_GUARD=NUMBER      guard one in so many samples (default 0: none)
-//   GEIGER_BROKER=DIGITS     whom to ask for traces that the process may not make itself
+//   GEIGER_BROKER=DIGITS     the supervisor that creates traces which the process cannot
 //                            (trace/broker.h)
 //   GEIGER_MODE=WORD,...     pure, fp, nochildren, paused, freestacks, nomappings,
 //                            aggregate, dormant, off, root=PID
@@ -25,30 +25,30 @@
 
 namespace geiger::capture {
 
-/// Most traces of a process that can be kept when older ones go.
+/// Largest GEIGER_KEEP.
 inline constexpr std::uint64_t kMostKept = 64;
 
 inline constexpr std::uint64_t kMostGuardRate = 1'000'000;
 
-/// A cap below would be noise.
+/// With a smaller cap, results would be noise.
 inline constexpr std::uint64_t kLeastLive = 1024;
 
 struct Settings {
-  const char* directory = nullptr;  ///< Null: in memory, dormant or inert.
+  const char* directory = nullptr;  ///< Null: in memory, dormant or off.
   bool in_memory = false;
-  bool is_dormant = false;                  ///< Sleeps until a controller wants a recording.
+  bool is_dormant = false;                  ///< Sleeps until a controller requests a recording.
   const char* runtime_directory = nullptr;  ///< XDG_RUNTIME_DIR.
-  const char* broker = nullptr;             ///< Of `directory`; null: there is none.
+  const char* broker = nullptr;             ///< Of `directory`; null: none.
   Bytes interval = 512 * kKiB;
-  std::uint64_t share = 0;  ///< That the interval regulates itself by (governor.h); 0: fixed.
+  std::uint64_t share = 0;  ///< Of processor time, for the governor (governor.h); 0: fixed.
   Bytes capacity = 4 * kGiB;
-  Bytes segment = 0;             ///< 0: never goes on in another trace.
+  Bytes segment = 0;             ///< 0: never continues in another trace.
   std::uint64_t keep = 0;        ///< 0: all.
   std::uint64_t live = 4194304;  ///< Cap of live samples, at least kLeastLive.
   std::uint64_t guard_rate = 0;  ///< One in so many samples is guarded; 0: none.
   bool aggregates = false;
   std::uint64_t seed = 0;
-  std::uint64_t root_pid = 0;  ///< The first process of the run, 0 = not said.
+  std::uint64_t root_pid = 0;  ///< The first process of the run, 0 = not given.
   bool has_seed = false;
   bool is_pure = false;
   bool use_frame_pointers = false;
@@ -56,28 +56,27 @@ struct Settings {
   bool starts_paused = false;
   bool free_stacks = false;
   bool records_mappings = true;
-  /// What is recorded of CPython: its small objects and its frames, only those, or neither.
+  /// Parts of CPython to record: small objects and frames, only frames, or neither.
   enum class Python : std::uint8_t { kAll, kStacks, kOff };
   Python python = Python::kAll;
 };
 
-/// What the process was started with, as the kernel laid it out: a null ends it. Null where that
-/// is not known.
+/// The process's arguments as the kernel laid them out, ending with a null. Null if not known.
 [[nodiscard]] char** initial_arguments();
 
-/// A variable of the environment that the process was started with, or null: unlike getenv() it
-/// cannot race a setenv() of the program.
+/// A variable of the environment that the process was started with, or null. Unlike getenv() it
+/// cannot race with a setenv() of the program.
 [[nodiscard]] const char* initial_value(const char* name);
 
-/// Reads the environment the process was started with. A value that cannot be
-/// read makes the runtime inert: guessing would give wrong numbers.
+/// Reads the environment the process was started with. An invalid value turns the runtime off:
+/// guessing would give wrong numbers.
 [[nodiscard]] Settings read_settings();
 
-/// The same words as lines NAME=VALUE, for an image that begins by attaching; keeps a copy
-/// of at most 4 KiB. False: longer, a value that cannot be read, or no GEIGER_DIR.
+/// Reads the settings from lines NAME=VALUE, for an image that begins by attaching; keeps a copy of
+/// at most 4 KiB. False: longer, invalid value, or no GEIGER_DIR.
 [[nodiscard]] bool read_settings_from(const char* lines, Settings& settings);
 
-/// The bits of FileHeader::mode that settings decide.
+/// The bits of FileHeader::mode that depend on settings.
 [[nodiscard]] std::uint32_t mode_of(const Settings& settings);
 
 }  // namespace geiger::capture

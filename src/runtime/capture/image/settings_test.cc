@@ -79,7 +79,7 @@ TEST(Settings, MayBeManyWords) {
   EXPECT_EQ(settings_of("GEIGER_MODE=nopython").python, Settings::Python::kOff);
 }
 
-// What is counted has nothing to carry on.
+// Tallies are not carried over.
 TEST(Settings, ThatAggregateHaveNoSegments) {
   const Settings settings = settings_of("GEIGER_MODE=aggregate\nGEIGER_SEGMENT=65536");
   EXPECT_TRUE(settings.aggregates);
@@ -130,7 +130,7 @@ TEST(Settings, OfTooMuchTextAreRefused) {
   expect_refused("A=" + std::string(4096, 'a'));
 }
 
-// A value that cannot name a place for calls is as if there were none.
+// An invalid directory for calls is ignored.
 TEST(Settings, WithoutAPlaceForCallsDoWithoutIt) {
   EXPECT_EQ(settings_of("XDG_RUNTIME_DIR=run").runtime_directory, nullptr);
   EXPECT_EQ(settings_of("XDG_RUNTIME_DIR=/" + std::string(300, 'r')).runtime_directory, nullptr);

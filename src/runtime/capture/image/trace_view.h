@@ -1,4 +1,4 @@
-// A trace of this process as it is mapped now: records lie at their reference * 8.
+// A mapped trace of this process. A record is at its reference * 8.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ namespace geiger::capture {
 
 struct TraceView {
   const char* base;
-  Bytes bytes;  ///< That are mapped.
+  Bytes bytes;  ///< Mapped.
   const trace::FileHeader* header;
-  std::uint32_t number;  ///< Of the segment; never the same twice.
+  std::uint32_t number;  ///< Of the segment; never reused.
 
   template <typename Layout>
   [[nodiscard]] const Layout& at(trace::Ref ref) const {

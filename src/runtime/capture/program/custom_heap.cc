@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::uint64_t kAddressEnd = std::uint64_t{1} << 48;
 
-/// The number of a heap from 1 up, 0 if the name is not that of a heap.
+/// The number of a heap from 1 up, 0 if the name is not a heap's.
 std::uint16_t number_of(NameId heap) {
   const NamedThing thing = name_at(heap);
   return thing.kind == trace::NameKind::kHeap ? static_cast<std::uint16_t>(thing.owner) : 0;
 }
 
-/// Sets the type in force for as long as it lives.
+/// Sets the type in force for its own lifetime.
 class TypeInForce {
  public:
   explicit TypeInForce(NameId type) : before_(tls.naming.type) {

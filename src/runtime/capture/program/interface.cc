@@ -14,7 +14,7 @@ Status status() {
   const trace::FileHeader* header = segment == nullptr ? nullptr : segment->writer.header();
   Status status{};
   status.phase = image.phase.load(std::memory_order_acquire);
-  // What tools listen to is not the program's to hold.
+  // The program does not control a recording for tools.
   status.is_in_memory =
       image.settings.in_memory && !image.sleeper.is_for_tools.load(std::memory_order_relaxed);
   status.header = header;
@@ -56,7 +56,7 @@ const std::uint64_t* countdown() { return &tls.countdown; }
 void for_each_live(LiveVisitor visit, void* context) {
   image.live.table.for_each([&](std::uint64_t key, std::uint64_t value) {
     const auto number = static_cast<std::uint32_t>(value >> 32);
-    // What this process's parent left is older. Newer ones come while this goes on.
+    // Lower numbers were inherited from the parent; higher ones may appear meanwhile.
     if (number >= image.segments.first_number)
       visit(context, key, number, static_cast<trace::Ref>(value));
   });

@@ -1,10 +1,10 @@
-// What libgeiger.so may ask of the capture that lives in the same process.
+// The functions that libgeiger.so calls in the capture of the same process.
 //
-// The preload library exports one symbol, a table of functions. Both libraries come
-// from one build: libgeiger.so compares the versions and keeps still where they differ.
+// The preload library exports one symbol, a table of functions. Both libraries must come from one
+// build: libgeiger.so compares the versions and does nothing if they differ.
 //
-// Threads / Signals / Fork: as each function says where it is declared. Ids and
-// references of samples are those of this process image; a child by fork has its own.
+// Threads / Signals / Fork: documented at each function's declaration. Ids and references of
+// samples are valid in this process image; a child by fork has its own.
 #pragma once
 
 #include <cstddef>
@@ -27,13 +27,13 @@ struct Status {
   std::int32_t stop_errno;
   bool is_recording;
   bool is_paused;
-  bool is_in_memory;          ///< No file: the trace is for this process alone.
-  std::uint32_t image;        ///< Number of the segment that is written.
+  bool is_in_memory;          ///< No trace file; only this process reads the trace.
+  std::uint32_t image;        ///< Number of the segment being written.
   std::uint32_t first_image;  ///< Of this process's segments.
   std::uint64_t interval;
-  std::uint64_t largest_interval;  ///< Of all since forget_intervals().
+  std::uint64_t largest_interval;  ///< Since forget_intervals().
   std::size_t live_samples;
-  const trace::FileHeader* header;  ///< Null before the image started.
+  const trace::FileHeader* header;  ///< Null before the image starts.
 };
 
 using LiveVisitor = void (*)(void* context, std::uint64_t key, std::uint32_t number,
@@ -41,15 +41,15 @@ using LiveVisitor = void (*)(void* context, std::uint64_t key, std::uint32_t num
 
 struct Interface {
   const char* version;
-  /// Starts the image if no allocation has yet.
+  /// Starts the image if no allocation has started it yet.
   Status (*status)();
-  /// The calling thread's names in force, to be stored into.
+  /// The calling thread's names in force, for the caller to set.
   Naming* (*naming)();
   NameId (*define_name)(trace::NameKind kind, std::uint32_t owner, const char* text,
                         std::size_t bytes);
   NamedThing (*name_at)(NameId name);
   bool (*write_mark)(const char* text, std::size_t bytes);
-  /// The calling thread follows at once, others at their next slow path.
+  /// Takes effect in the calling thread at once, in others at their next slow path.
   bool (*set_interval)(std::uint64_t interval);
   void (*set_own_interval)(std::uint64_t interval);
   Bytes (*largest_interval_in_use)();
@@ -61,23 +61,23 @@ struct Interface {
   Rate (*rate_of_interval)(std::uint64_t interval);
   Reported (*report_sample)(const Report& report);
   Reported (*report_free)(NameId heap, std::uint64_t address, const unwind::Registers& caller);
-  /// Keeps a segment's trace where it is until it is released; false: it is gone.
+  /// Keeps a segment's trace mapped until it is released; false: it is gone.
   bool (*hold_trace)(std::uint32_t number, TraceView& view);
   void (*release_trace)(std::uint32_t number);
   /// Calls visit(context, key, number, sample) with each live sample of this process, whose record
   /// is in the segment of this number: see LiveTable::for_each. Stops no thread.
   void (*for_each_live)(LiveVisitor visit, void* context);
   std::atomic<const Listener*>* listener;
-  /// The calling thread's counter of bytes: moves with every allocation that is seen.
+  /// The calling thread's counter of bytes: changes with every allocation seen.
   const std::uint64_t* (*countdown)();
   Counted (*bytes_of_thread)(std::uint64_t& bytes);
   Counted (*bytes_of_process)(ProcessBytes& found);
-  /// Zeroed memory that did not come through malloc and is never given back.
+  /// Zeroed memory that is not from malloc and is never released.
   void* (*allocate)(std::size_t bytes);
 };
 
 }  // namespace geiger::capture
 
-/// Weak for libraries that may be in a process without a capture.
+/// Weak in libraries that may be loaded without a capture.
 // NOLINTNEXTLINE(readability-identifier-naming): a C name.
 extern "C" [[gnu::visibility("default")]] const geiger::capture::Interface geiger_capture_v1;

@@ -31,8 +31,8 @@ bool is_left_out(std::uint64_t ip) {
   });
 }
 
-/// An image that starts here starts with nothing allocated: its first allocation must not
-/// settle what came before it.
+/// If the image starts here, earlier allocations are not part of it: its first allocation must not
+/// settle them.
 bool start_to_map() {
   const Readiness readiness = start_if_due();
   ThreadState* state = own_state();
@@ -44,8 +44,8 @@ bool start_to_map() {
   return readiness != Readiness::kNotRecording;
 }
 
-/// Whether to record. A call that takes memory may be the first to be recorded, and begin the
-/// image; a call that gives memory back may not.
+/// Whether to record. A call that takes memory may begin the image; a call that releases memory may
+/// not.
 bool begin_if_wanted(MappingKind kind, const unwind::Registers& caller) {
   if (is_left_out(caller.ip)) return false;
   const bool takes = kind == MappingKind::kMap || kind == MappingKind::kBreak;
@@ -53,7 +53,7 @@ bool begin_if_wanted(MappingKind kind, const unwind::Registers& caller) {
          !is_paused();
 }
 
-/// Completes and writes `record`; its time, if it has none, is now.
+/// Completes and writes `record`, with the current time if it has none.
 GEIGER_SLOW_PATH void write(MappingRecord record, const unwind::Registers& caller) {
   if (!begin_if_wanted(record.kind, caller)) return;
   ThreadState* state = known_state();
@@ -61,7 +61,7 @@ GEIGER_SLOW_PATH void write(MappingRecord record, const unwind::Registers& calle
   const PinnedSegment segment(*state);
   if (!enrol(*state, *segment)) return;
   if (record.time == 0) record.time = base::monotonic_now();
-  // CPython unmaps a chunk of its stack with the frame in it that is still its current one.
+  // CPython may unmap a chunk of its stack that still contains its current frame.
   record.stack = record.kind == MappingKind::kUnmap ? record_native_stack(*segment, *state, caller)
                                                     : record_stack(*segment, *state, caller);
   const auto written =

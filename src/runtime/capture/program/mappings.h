@@ -1,16 +1,15 @@
-// Records what the program does to its address space by itself, past its allocator: exact, every
+// Records the program's own changes to its address space, which bypass its allocator. Exact: every
 // successful call is a record.
 //
 //   mmap, sbrk    the call, then the record     \  so that by time no range is given
 //   munmap        the time, the call, the record/  out before it was given back
 //   mremap        both times: it gives one range back and takes another
 //
-// Left out are the calls that the allocator makes for itself: what it hands on is tried byte
-// by byte. Nothing is recorded while paused; a child by fork has no record of its parent's
-// mappings.
+// The allocator's own calls are not recorded: the memory it hands out is tried byte by byte.
+// Nothing is recorded while paused. A child by fork has no records of its parent's mappings.
 //
 // Threads / Signals / Fork: as capture.h; a child by vfork records for its parent,
-// whose memory it shares. errno is left alone. Allocates: never.
+// whose memory it shares. errno is preserved. Allocates: never.
 #pragma once
 
 #include <cstddef>
@@ -22,20 +21,20 @@
 
 namespace geiger::capture {
 
-/// Calls from this module (a link_map) are its own affair. For the allocator and for
-/// libraries of tools; a few. By one thread.
+/// Ignores calls from this module (a link_map): the allocator, or a tool's library. A few at most.
+/// From one thread.
 void leave_out(const void* module);
-/// Leaves out calls from code in that range.
+/// Ignores calls from code in that range.
 void leave_out(const unwind::AddressRange& callers);
 
-/// mmap gave [address, address + bytes).
+/// mmap returned [address, address + bytes).
 void record_map(const void* address, Bytes bytes, int protection, int flags,
                 const unwind::Registers& caller);
 
-/// To be asked before munmap and mremap: when they begin.
+/// The current time; call it just before munmap and mremap.
 [[nodiscard]] Nanoseconds mapping_time();
 
-/// munmap took [address, address + bytes), some time after `begun`.
+/// munmap removed [address, address + bytes), some time after `begun`.
 void record_unmap(const void* address, Bytes bytes, Nanoseconds begun,
                   const unwind::Registers& caller);
 

@@ -52,7 +52,7 @@ Entry* entry_of(NameId name) {
   return known[name].load(std::memory_order_acquire);
 }
 
-/// FNV-1a over what makes a name itself.
+/// FNV-1a over the fields that identify a name.
 std::uint64_t hash_of(NameKind kind, std::uint32_t owner, const char* text, std::size_t bytes) {
   constexpr std::uint64_t kPrime = 0x100000001b3U;
   std::uint64_t hash = 0xcbf29ce484222325U ^ (std::uint64_t{owner} << 8 | std::uint64_t(kind));
@@ -68,7 +68,7 @@ bool is_same(const Entry& entry, NameKind kind, std::uint32_t owner, const char*
          memcmp(entry.text(), text, bytes) == 0;
 }
 
-/// The known id under `hash`; 0 if there is none. `is_taken`: the hash is another's.
+/// The known id under `hash`; 0 if there is none. `is_taken`: another name has this hash.
 NameId find(std::uint64_t hash, NameKind kind, std::uint32_t owner, const char* text,
             std::size_t bytes, bool& is_taken) {
   const NameId id = ids.find(hash);
@@ -92,13 +92,13 @@ GEIGER_SLOW_PATH NameId add(std::uint64_t hash, NameKind kind, std::uint32_t own
   memcpy(entry->text(), text, bytes);
   known[id].store(entry, std::memory_order_release);
   ids.insert(hash, id);
-  // Another thread may have defined it first; without memory for the table each call defines it
-  // anew.
+  // Another thread may have defined it first. Without memory for the table each call defines a new
+  // id.
   const NameId winner = ids.find(hash);
   return winner == 0 ? id : winner;
 }
 
-/// The id of what a record of a segment names; 0 for 0.
+/// The id of the name in a segment's record; 0 for 0.
 NameId id_of(const Segment& segment, trace::Ref ref) {
   if (ref == 0) return 0;
   const auto& record = segment.writer.at<trace::NameRecord>(ref);
@@ -151,7 +151,7 @@ NameId define_name(NameKind kind, std::uint32_t owner, const char* text, std::si
     nesting = around->nesting + 1;
     if (nesting >= kMaxNesting) return 0;
   }
-  // A hash that another name has is passed over: a second collision in a row is hopeless.
+  // If another name has this hash, try the next one; give up after a second collision.
   std::uint64_t hash = hash_of(kind, owner, text, bytes);
   bool is_taken = false;
   NameId id = find(hash, kind, owner, text, bytes, is_taken);

@@ -1,13 +1,13 @@
 // The names that the program gives: labels, types, heaps.
 //
-// A name is defined once per process and has an id from then on; a thread-local word holds the
-// label in force, so entering a label costs one store. What the id stands for is written into the
-// trace when the first sample needs it, in every image anew.
+// A name is defined once per process and then has an id. A thread-local word contains the label in
+// force, so entering a label costs one store. The name itself is written into the trace when the
+// first sample needs it, again in every image.
 //
 //   define (once)  ->  id  ->  tls.label = id  ->  sample  ->  ref_of(id): NameRecord
 //
-// Threads / Signals: lock-free. Fork: ids stay, the child's trace gets records of its
-// own. Allocates: from the arena; what is defined stays for ever, hence the limits.
+// Threads / Signals: lock-free. Fork: ids stay valid, the child's trace gets its own records.
+// Allocates: from the arena; names are never freed, hence the limits.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +31,10 @@ inline constexpr std::uint32_t kMaxNesting = 16;
 /// memory is left.
 NameId define_name(trace::NameKind kind, std::uint32_t owner, const char* text, std::size_t bytes);
 
-/// The record of a name in a segment; written now if it has none. 0 for 0, and when the
-/// trace has no room.
+/// Finds or writes the record of a name in a segment. 0 for 0, and if the trace has no room.
 trace::Ref ref_of_name(Segment& segment, NameId name);
 
-/// The record in `segment` of the name that `ref` is in `before`; 0 for 0.
+/// Finds or writes the record in `segment` of the name whose record in `before` is `ref`; 0 for 0.
 trace::Ref carry_name(Segment& segment, const Segment& before, trace::Ref ref);
 
 /// A defined name: the arguments of its define_name().
@@ -47,7 +46,7 @@ struct NamedThing {
 };
 [[nodiscard]] NamedThing name_at(NameId name);
 
-/// Writes a mark into the trace. False: nothing records, or a text that is too long.
+/// Writes a mark into the trace. False: not recording, or the text is too long.
 bool write_mark(const char* text, std::size_t bytes);
 
 }  // namespace geiger::capture

@@ -1,5 +1,5 @@
-// Names are defined for the whole process, so these tests see what those before them
-// defined; the suite that uses up all ids stands last.
+// Names are defined for the whole process, so tests see those of earlier tests; the suite that uses
+// up all ids must be last.
 #include "runtime/capture/program/names.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST(Names, OfUnknownIdsAreNone) {
   }
 }
 
-/// A trace in memory that the names are written into.
+/// Writes the names into a trace in memory.
 class Recorded : public ::testing::Test {
  protected:
   Recorded() : memory_(kBytes / 8) {
@@ -128,7 +128,7 @@ TEST_F(Recorded, AreWrittenOnceWithTheLabelsAroundThemBefore) {
   EXPECT_EQ(ref_of_name(segment(), outer), around);
 }
 
-// A fork's child writes a trace of its own: the ids stay, the records are new.
+// A fork's child writes its own trace: the ids stay valid, the records are new.
 TEST_F(Recorded, AreWrittenAnewInEverySegment) {
   const NameId name = define(NameKind::kHeap, "pool", 5);
   const trace::Ref first = ref_of_name(segment(), name);

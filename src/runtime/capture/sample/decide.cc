@@ -1,4 +1,4 @@
-// The first step of a sample's way: settle the counter, try the allocation, arm again.
+// The first step of a sample: settle the counter, try the allocation, arm again.
 #include "base/attributes.h"
 #include "runtime/capture/capture.h"
 #include "runtime/capture/control/dormancy.h"
@@ -15,20 +15,20 @@ namespace {
 
 using sampling::Verdict;
 
-/// No address space holds more (x86-64, aarch64).
+/// No address space is larger (x86-64, aarch64).
 constexpr Bytes kLargestSize = Bytes{1} << 47;
 
-/// How long a thread that cannot draw is not to ask again. A process that sleeps looks up as
-/// often as one that records does at least; an attached one may be attached again.
+/// Bytes until a thread that cannot draw takes the slow path again. A sleeping process checks for
+/// calls at least as often as a recording one; an attached one may be attached again.
 std::uint64_t sleep_of(Phase phase) {
   if (phase == Phase::kStarting) return 0;
   if (sleeps()) return image.settings.interval - 1;
   return image.origin.is_attached ? kGrace : kNever;
 }
 
-/// A decide() of this thread has not finished. Was it left by a jump (siglongjmp
-/// out of a handler), or does a handler allocate inside it? Inside, every further
-/// frame is deeper, and a handler hardly allocates a grace of bytes many times.
+/// A decide() of this thread has not finished. Returns whether a jump (siglongjmp out of a handler)
+/// abandoned it, or false if a handler is allocating inside it: then the frame is deeper, and a
+/// handler hardly allocates kGrace bytes many times.
 bool was_abandoned(ThreadState& state, const void* frame) {
   constexpr std::uint32_t kTooMany = 16;
   if (frame >= state.deciding_frame || ++state.nested_decisions > kTooMany) return true;
@@ -78,8 +78,8 @@ Decision decide_in(ThreadState& state, Segment& segment, Bytes size, Memory memo
           .is_counted = counts};
 }
 
-/// The recording is no longer wanted: ends it and goes to sleep. The allocation under way is not
-/// part of it.
+/// Ends a recording that is no longer wanted and goes to sleep. The current allocation is not part
+/// of it.
 GEIGER_SLOW_PATH void fall_asleep(Bytes size) {
   if (!claim_end()) return;
   tls.countdown += size;
@@ -88,7 +88,7 @@ GEIGER_SLOW_PATH void fall_asleep(Bytes size) {
   go_to_sleep();
 }
 
-/// Whether the process records, once what a sleeper is called for has been done.
+/// Carries out the requests to a sleeper, then returns whether the process records.
 Readiness readiness_now(Bytes size) {
   if (sleeps()) {
     const Due due = answer_calls();
@@ -101,8 +101,8 @@ Readiness readiness_now(Bytes size) {
   return start_if_due();
 }
 
-/// The process does not record: lets the thread run. Inside a decide() of its own that a
-/// handler interrupted the counter stays as that left it.
+/// The process does not record: returns without a sample. In a handler that interrupted a decide()
+/// of a sleeping process, the counter does not change.
 Decision pass_unseen(Bytes size) {
   const ThreadState* state = own_state();
   if (sleeps() && state != nullptr && state->armed.load(std::memory_order_relaxed) == kTaken) {
@@ -113,8 +113,8 @@ Decision pass_unseen(Bytes size) {
   return {};
 }
 
-/// The trace has no room for the thread. One in memory will again: the allocation is asked about
-/// once more with the next one.
+/// The trace has no room for the thread. A trace in memory will have room again, so the next
+/// allocation takes the slow path again.
 Decision pass_without_record(ThreadState& state, Segment& segment, Bytes size) {
   if (!image.settings.in_memory) {
     exchange_countdown(sleep_of(Phase::kOff));
@@ -141,13 +141,13 @@ GEIGER_SLOW_PATH Decision decide(Bytes size, Memory memory) {
     exchange_countdown(sleep_of(Phase::kOff));
     return {};
   }
-  // What passed before a thread's first slow path in a recording is not part of it.
+  // Bytes allocated before a thread's first slow path in a recording are not part of it.
   const bool is_fresh = readiness == Readiness::kJustStarted ||
                         (sleeps() && state->generation != image.origin.generation);
   const PinnedSegment segment(*state);
   if (!enrol(*state, *segment)) return pass_without_record(*state, *segment, size);
   const Decision decision = decide_in(*state, *segment, size, memory, is_fresh);
-  // Not before: until then the countdown is not armed, and a handler may allocate meanwhile.
+  // Not earlier: until here the countdown is not armed, and a handler may allocate meanwhile.
   if (is_next_due(*segment)) [[unlikely]]
     go_on_in_next();
   return decision;
@@ -157,7 +157,7 @@ void retract(const Decision& decision, Bytes size) {
   if (!decision.is_certain) return;
   decision.state->allocated.fetch_sub(size, std::memory_order_relaxed);
   if (!decision.is_counted) return;
-  // Of a segment that has ended meanwhile the totals are as they are.
+  // If the segment has ended meanwhile, its totals cannot change any more.
   if (decision.state->segment != decision.segment || !is_recording()) return;
   trace::ThreadRecord& totals = *decision.state->record;
   add(totals.bytes, -size);

@@ -15,7 +15,7 @@ namespace {
 
 using sampling::Verdict;
 
-/// Of the allocator's generators, which are not to draw what a thread's draws.
+/// Makes the allocator's generators differ from those of threads.
 constexpr std::uint64_t kStream = 0x6865'6170'6472'6177;
 
 constinit DrawingAllocator allocator{};
@@ -24,13 +24,13 @@ Verdict verdict_of(const Drawn& drawn) {
   return {drawn.is_certain ? Verdict::Kind::kCertain : Verdict::Kind::kSampled, drawn.offset};
 }
 
-/// What was counted as failed trials is counted by its verdict.
+/// Replaces the failed trials that were counted for the allocation by its verdict.
 void count_again(const ThreadState& state, const Drawn& drawn) {
   add(state.record->trials, -drawn.allocation.requested);
   count_decided(RecordTotals{*state.record}, drawn.allocation.requested, verdict_of(drawn));
 }
 
-/// The decision about it, which is of no sample if it cannot be recorded.
+/// Makes the decision for a drawn allocation; not a sample if it cannot be recorded.
 Decision take_over(ThreadState& state, const Drawn& drawn) {
   const PinnedSegment segment(state);
   if (!enrol(state, *segment) || !begin_settling(state)) {
@@ -69,7 +69,7 @@ void begin_allocator_draws() {
 
 void pass_interval_on() {
   if (!image.origin.is_drawn_by_allocator) return;
-  // Of two changes at once the later one is passed on last.
+  // Of two concurrent changes the later one is passed on last.
   const std::atomic<std::uint64_t>& wanted = current_segment().epoch.interval;
   std::uint64_t passed = 0;
   while (wanted.load(std::memory_order_relaxed) != passed) {
@@ -81,8 +81,8 @@ void pass_interval_on() {
 GEIGER_SLOW_PATH Decision record_drawn(const Drawn& drawn, const unwind::Registers& inside) {
   if (!is_recording() || !image.origin.is_drawn_by_allocator) return {};
   ThreadState* state = own_state();
-  // Every thread has met decide() in this image before the allocator, which a child of vfork, on
-  // its parent's memory, has too.
+  // Every thread calls decide() in this image before it calls the allocator. So has a child of
+  // vfork, which shares its parent's memory.
   if (state == nullptr || state->generation != image.origin.generation) return {};
   const Decision decision = take_over(*state, drawn);
   if (decision.is_sample) {

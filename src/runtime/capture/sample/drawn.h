@@ -1,14 +1,13 @@
-// The first step of a sample's way where the allocator draws by itself (docs/heap.md): it says
-// which objects are samples, and no allocation of the process's heap is tried here.
+// The first step of a sample if the allocator itself draws (docs/heap.md): it reports which objects
+// are samples, and the runtime does not try allocations of the process's heap.
 //
-//   totals    as ever: the countdown counts all bytes, as failed trials. What is told was counted
-//   so
-//             before, and is counted again by its verdict.
-//   interval  goes on to the allocator with each epoch. A sample says at which it was drawn.
-//   ends      are found by the filter, as ever; those that pass the runtime by are told.
+//   totals    the countdown counts all bytes as failed trials, as usual. A reported sample was
+//             counted that way, and is then counted again by its verdict.
+//   interval  is passed to the allocator with each epoch, and reported with each sample.
+//   frees     are found by the filter, as usual; the allocator reports those that bypass us.
 //
-// The runtime draws by itself in guard mode, which has to place what it draws; with `pure`, which
-// the allocator does not know; and in a process that it was brought into, where calls pass it by.
+// The runtime draws instead in guard mode, which must place the samples; with `pure`, which the
+// allocator does not support; and after attaching, when some calls bypass the runtime.
 //
 // Threads / Signals / Fork: as capture.h. Allocates: never.
 #pragma once
@@ -22,17 +21,17 @@ namespace geiger::capture {
 
 /// An allocator that draws.
 struct DrawingAllocator {
-  /// From now on with this interval; 0: nothing is told. `seed` 0: the generators go on.
+  /// Sets the interval; 0: stops reporting. `seed` 0: the generators keep their state.
   void (*draw)(std::uint64_t interval, std::uint64_t seed);
   unwind::AddressRange code;
-  unwind::AddressRange runtime;  ///< Our own.
+  unwind::AddressRange runtime;  ///< The runtime's own code.
 };
 /// Once, before the first decide().
 void set_drawing_allocator(const DrawingAllocator& allocator);
 
-/// The image begins: whose draws count, and which.
+/// At the start of an image: decides whether the allocator draws, and starts or stops its draws.
 void begin_allocator_draws();
-/// The interval has changed.
+/// Passes a changed interval to the allocator.
 void pass_interval_on();
 
 /// An allocation that the allocator drew.
@@ -42,7 +41,8 @@ struct Drawn {
   std::uint64_t offset;
   bool is_certain;
 };
-/// Counts and records it. `inside`: a point in the allocator's call. Returns what was decided.
+/// Counts and records a drawn allocation. `inside`: a point in the allocator's call. Returns the
+/// decision.
 Decision record_drawn(const Drawn& drawn, const unwind::Registers& inside);
 
 }  // namespace geiger::capture

@@ -20,8 +20,8 @@ struct InterpretedWalk {
   static constexpr std::size_t kPath = 4096;
   static constexpr std::size_t kKnownBits = 9;
 
-  /// Code that the thread met before, with its record: where it still lies at its address, a frame
-  /// takes a comparison of what is read and no hash of it. Address 0: none.
+  /// Code that the thread has seen before, with its record. While it is still at its address, a
+  /// frame costs a comparison instead of a hash. Address 0: none.
   struct Known {
     python::Code code;
     trace::Ref ref;
@@ -33,7 +33,7 @@ struct InterpretedWalk {
   std::uint64_t merged[trace::kMaxFrames];
   char name[kName];
   char file[kPath];
-  std::uint32_t known_in;  ///< Segment::number of the records that are known.
+  std::uint32_t known_in;  ///< Segment::number of the records in `known`.
   Known known[1 << kKnownBits];
 };
 
@@ -47,7 +47,7 @@ static_assert(python::kNotBegun == InterpretedFrame::kNotBegun);
 
 constexpr std::size_t kMostCodeBytes = trace::kMaxRecordWords * 8 - sizeof(CodeRecord);
 
-/// The record of the interpreter in this segment, which says what is known of it now.
+/// The record of the interpreter in this segment; written again when its state changes.
 trace::Ref interpreter_record(Segment& segment, const python::Interpreter& interpreter) {
   const auto frames = interpreter.frames.load(std::memory_order_relaxed);
   const auto objects = interpreter.small_objects.load(std::memory_order_relaxed);
@@ -69,7 +69,7 @@ trace::Ref interpreter_record(Segment& segment, const python::Interpreter& inter
   return written.ref;
 }
 
-/// One walk's way from code objects to their records.
+/// Finds or writes the records of the code objects of one walk.
 class CodeWriter {
  public:
   CodeWriter(Segment& segment, const python::Interpreter& interpreter, InterpretedWalk& walk,
@@ -80,7 +80,7 @@ class CodeWriter {
       forget_slow(number);
   }
 
-  /// 0: it cannot be read, or there is no room.
+  /// 0: unreadable, or no room.
   GEIGER_FAST_PATH trace::Ref find_or_write(Address address) {
     constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15U;
     InterpretedWalk::Known& known =
@@ -113,7 +113,7 @@ class CodeWriter {
     return ref;
   }
 
-  /// What is known is whole at any instant: a handler may jump out of here.
+  /// The entry is consistent at every instant: a handler may jump out of here.
   static void remember(InterpretedWalk::Known& known, const python::Code& code, trace::Ref ref) {
     known.code.address = 0;
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -147,7 +147,7 @@ class CodeWriter {
                                        memcpy(text, walk_.name, name_bytes);
                                        text += name_bytes;
                                        memcpy(text, walk_.file, file_bytes);
-                                       // What cannot be read any more stays 0, an empty table.
+                                       // If it can no longer be read, it stays 0: an empty table.
                                        (void)memory_.read(lines.start, text + file_bytes,
                                                           lines_bytes);
                                      })
@@ -161,7 +161,7 @@ class CodeWriter {
   python::Memory memory_;
 };
 
-/// Code of the segment before is known by where it stood there, and may be here twice.
+/// Identifies code by its reference in the previous segment, so it may be written twice.
 void carry_code(Segment& segment, const Segment& from, trace::Ref before) {
   const std::uint64_t key = carried_key(before);
   if (segment.codes.find(key) != 0) return;
@@ -178,7 +178,7 @@ void carry_code(Segment& segment, const Segment& from, trace::Ref before) {
   if (written) segment.codes.insert(key, written.ref);
 }
 
-/// The words of a stack as they are put together.
+/// Builds the words of a stack from native and interpreted frames.
 class Merged {
  public:
   explicit Merged(InterpretedWalk& walk) : words_(walk.merged) {}

@@ -13,21 +13,20 @@
 
 namespace geiger::capture {
 
-/// What a walk through an interpreter needs of memory; of one thread.
+/// Memory for one thread's walks through an interpreter.
 struct InterpretedWalk;
 
-/// Looks for an interpreter in modules that were met since the last time, unless the settings say
-/// not to.
+/// Looks for an interpreter in modules found since the last call, unless the settings forbid it.
 void find_interpreter();
 
-/// Null where the process has no interpreter.
+/// Null if the process has no interpreter.
 [[nodiscard]] InterpretedWalk* interpreted_walk(ThreadState& state);
 
-/// A trace to be walked into, which keeps stack pointers: of the thread's.
+/// An empty trace in the thread's memory, with room for stack pointers.
 [[nodiscard]] unwind::Trace native_part(InterpretedWalk& walk);
 
-/// `native`, walked into native_part(), with the interpreter's frames; as it is where there are
-/// none. Code that `segment` does not have yet is written to it.
+/// `native`, walked into native_part(), with the interpreter's frames merged in; unchanged if there
+/// are none. Writes code to `segment` that it does not contain yet.
 [[nodiscard]] unwind::Trace with_interpreted(Segment& segment, ThreadState& state,
                                              const unwind::Trace& native);
 
@@ -35,7 +34,7 @@ void find_interpreter();
 void carry_codes(Segment& segment, const Segment& from, const std::uint64_t* words,
                  std::size_t count);
 
-/// A word of that stack, as it is in `segment`; its code is 0 where the trace had no room for it.
+/// A word of that stack, translated to `segment`; its code is 0 if the trace had no room for it.
 [[nodiscard]] std::uint64_t carried_word(const Segment& segment, std::uint64_t word);
 
 }  // namespace geiger::capture

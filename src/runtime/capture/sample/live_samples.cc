@@ -12,14 +12,14 @@
 namespace geiger::capture {
 namespace {
 
-/// 2^-40 of all samples: no memory is that small.
+/// 2^-40 of all samples: no cap on memory requires more.
 constexpr std::uint32_t kMostLevel = 40;
 
-/// An entry that is to go: not tracked at this level, or inherited from the process before
-/// fork, whose objects are of no interest here.
+/// Whether to remove an entry: it is not tracked at this level, or was inherited from the parent,
+/// whose objects are not recorded here.
 bool is_to_go(const Segment& segment, std::uint64_t key, std::uint64_t value) {
   if (value >> 32 < image.segments.first_number) return true;
-  if (!is_of(segment, value)) return false;  // It is being carried on.
+  if (!is_of(segment, value)) return false;  // It is being carried.
   return !outlasts_thinning(segment, key, static_cast<trace::Ref>(value));
 }
 

@@ -1,10 +1,9 @@
-// The samples that live: in the live table by their address, marked in the filter.
+// The live samples: in the live table by address, and marked in the filter.
 //
-// Their number has a cap (GEIGER_LIVE). Beyond it the samples are thinned: which of them
-// outlast level L is decided by a chance that each had from the start (trace::chance_of), so
-// with probability 2^-L whatever they are; of the others, and of those to come that fail the
-// same test, the trace says no more than that they were allocated. Readers weight what is left
-// by 2^L.
+// Their number has a cap (GEIGER_LIVE). When it is exceeded, the samples are thinned: each sample
+// has from the start a chance (trace::chance_of), which decides whether it stays tracked at level
+// L, with probability 2^-L for every sample. Of the others, and of new samples that fail the same
+// test, the trace contains only the allocation. Readers weight the tracked ones by 2^L.
 //
 // Threads / Signals: lock-free. Fork: the child keeps its copy. Allocates: pages from the
 // kernel when the table grows.
@@ -17,8 +16,8 @@
 
 namespace geiger::capture {
 
-/// The live table's value of a sample: the number of the segment that its record is in, never 0,
-/// and the record.
+/// The live table's value for a sample: the number of its record's segment, never 0, and the
+/// record.
 [[nodiscard]] inline std::uint64_t live_value(const Segment& segment, trace::Ref record) {
   return std::uint64_t{segment.number.load(std::memory_order_relaxed)} << 32 | record;
 }
@@ -26,24 +25,24 @@ namespace geiger::capture {
   return value >> 32 == segment.number.load(std::memory_order_relaxed);
 }
 
-/// The sample of a record, which may be one that was carried on.
+/// The sample in a record, which may be a CarriedRecord.
 [[nodiscard]] const trace::SampleRecord& sample_at(const Segment& segment, trace::Ref record);
 
-/// Whether the fate of a sample is still of interest.
+/// Whether the fate of a sample is tracked at the current level.
 [[nodiscard]] bool is_tracked(std::uint64_t chance);
 [[nodiscard]] std::uint64_t chance_at(const Segment& segment, const trace::SampleRecord& sample);
 
-/// Puts an address among the live samples. False: out of memory.
+/// Adds an address to the live samples. False: out of memory.
 bool insert_live(const void* key, std::uint64_t value);
 
-/// Removes an address and returns its value in the table, 0 if it is not that of a live sample.
+/// Removes an address and returns its value in the table, 0 if no live sample has it.
 std::uint64_t take_live(const void* key);
 
-/// The last step of a sample's way: from here on its free is of interest. Goes one level up if
-/// there are too many. Without memory the free is not recorded.
+/// The last step of a sample: its free is tracked from now on. Raises the level by one if there are
+/// too many live samples. Without memory the free is not recorded.
 void track(Segment& segment, const void* key, std::uint64_t value);
 
-/// Says in a segment which level is in force, if any is.
+/// Writes the level in force, if any, into a segment.
 void write_thinning(Segment& segment);
 
 }  // namespace geiger::capture

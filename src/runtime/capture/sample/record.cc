@@ -1,4 +1,4 @@
-// The rest of a sample's way, after the allocator has answered: stack, write, track.
+// The remaining steps of a sample, after the allocator has returned: stack, write, track.
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "runtime/capture/capture.h"
@@ -16,8 +16,8 @@
 namespace geiger::capture {
 namespace {
 
-/// The allocator handed out an address whose sample we believe alive: its free
-/// went past us (RTLD_DEEPBIND, static code, private APIs of the allocator).
+/// The allocator handed out the address of a sample that is still recorded as live: its free
+/// bypassed us (RTLD_DEEPBIND, static code, private APIs of the allocator).
 void close_unseen(Segment& segment, ThreadState& state, const void* key) {
   const std::uint64_t taken = take_live(key);
   if (taken == 0) return;

@@ -19,11 +19,11 @@ namespace {
 
 using trace::RecordHeader;
 
-/// Frames of a handler's sample that interrupted its own thread's walk: small
-/// enough for any alternate signal stack.
+/// Most frames of a sample in a handler that interrupted its own thread's walk: few enough for any
+/// alternate signal stack.
 constexpr std::size_t kNestedFrames = 24;
 
-/// More lines than this at once keep no processor from waiting.
+/// Prefetching more cache lines at once than this does not help.
 constexpr std::size_t kMaxExpected = 32;
 
 /// A stack pointer further below the top than this is not on that stack.
@@ -39,7 +39,8 @@ unwind::StackBounds stack_bounds(const ThreadState& state, std::uint64_t sp) {
   return is_inside ? unwind::StackBounds{sp, high} : unwind::StackBounds{sp, 0};
 }
 
-/// Attaching loads the runtime from a descriptor: readers know our frames by this name.
+/// Used when attaching loads the runtime from a descriptor: readers recognise our frames by this
+/// name.
 constexpr char kOwnPath[] = "/libgeiger-preload.so";
 
 const char* module_path(const unwind::Module& module) {
@@ -49,7 +50,7 @@ const char* module_path(const unwind::Module& module) {
   const bool is_own = own - module.start < module.end - module.start;
   constexpr char kDescriptors[] = "/proc/";
   if (is_own && strncmp(map->l_name, kDescriptors, sizeof kDescriptors - 1) == 0) return kOwnPath;
-  // glibc leaves the executable without a name, musl gives it that of the command line.
+  // glibc does not name the executable, musl names it as in the command line.
   return map == base::first_module() ? executable_path() : map->l_name;
 }
 
@@ -73,8 +74,8 @@ bool write_module(Segment& segment, const unwind::Module& module) {
   return static_cast<bool>(written);
 }
 
-/// Module records precede the stacks that need them. Two threads may both write
-/// one; readers take the later of the same.
+/// Module records precede the stacks that need them. Two threads may both write the same one;
+/// readers use the later.
 void write_new_modules(Segment& segment) {
   const std::uint32_t known = unwind::modules_known();
   std::uint32_t written = segment.modules_written.load(std::memory_order_acquire);
@@ -129,12 +130,12 @@ GEIGER_SLOW_PATH trace::Ref record_nested(Segment& segment, ThreadState& state,
   return walk_into(walked, segment, state, caller);
 }
 
-/// With the frames of an interpreter if there is room for its walk.
+/// Includes an interpreter's frames if there is memory for its walk.
 trace::Ref record(Segment& segment, ThreadState& state, const unwind::Registers& caller,
                   InterpretedWalk* interpreted) {
   const void* frame = __builtin_frame_address(0);
-  // A deeper frame than the one that walks interrupted it; a shallower one finds
-  // a walk that a handler jumped out of.
+  // A frame deeper than the walking one interrupted it; a shallower one means that a handler jumped
+  // out of the walk.
   state.holds_interpreter = false;
   if (state.walking_frame != nullptr && frame < state.walking_frame) {
     return record_nested(segment, state, caller);
@@ -178,8 +179,8 @@ void expect_stack(const ThreadState& state) {
   unwind::expect(state.last_frames, std::min<std::size_t>(state.last_count, kMaxExpected));
 }
 
-// The hash of a walk is over the ids of modules too, which the record does not hold: carried
-// stacks are known by where they stood, and may be there twice.
+// A walk's hash includes the ids of modules, which the record does not contain. So carried stacks
+// are identified by their reference in the previous segment, and may be written twice.
 trace::Ref carry_stack(Segment& segment, const Segment& from, trace::Ref before,
                        const trace::StackRecord& record) {
   const std::uint64_t key = carried_key(before);

@@ -1,8 +1,8 @@
-// Walks the caller's stack and names its record in the trace, writing the record
-// and those of modules it needs the first time.
+// Walks the caller's stack and returns the reference of its record in the trace. The first time,
+// writes the record and those of the modules it needs.
 //
-// Threads / Signals: lock-free; a signal handler that samples during its thread's
-// walk gets a short stack, flagged truncated. Allocates: never through malloc.
+// Threads / Signals: lock-free; a sample in a signal handler that interrupted its thread's walk has
+// a short stack, flagged truncated. Allocates: never through malloc.
 #pragma once
 
 #include "runtime/capture/image/segment.h"
@@ -14,8 +14,8 @@ namespace geiger::capture {
 /// Reference of the stack's record in this segment; 0 if it could not be recorded.
 trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Registers& caller);
 
-/// Where the program called the runtime and the allocator: `inside` is a point of either, whose
-/// code is at these addresses.
+/// The program's frame that called the runtime and the allocator. `inside` is a point in either;
+/// the ranges are their code.
 [[nodiscard]] unwind::Registers caller_of(const ThreadState& state, const unwind::Registers& inside,
                                           const unwind::AddressRange& runtime,
                                           const unwind::AddressRange& allocator);
@@ -28,8 +28,8 @@ trace::Ref record_native_stack(Segment& segment, ThreadState& state,
 /// A record of frames that were walked before; 0: no room.
 trace::Ref record_frames(Segment& segment, const std::uint64_t* frames, std::uint64_t count);
 
-/// A sample is about to be recorded: has the processor fetch what walking the stack of the thread's
-/// last one needed, of which the next shares most.
+/// Call before a sample is recorded. Prefetches the data that walking the thread's last stack
+/// needed, because the next stack shares most of it.
 void expect_stack(const ThreadState& state);
 
 /// Reference, in this segment, of the stack in `record`, whose reference in the previous segment,

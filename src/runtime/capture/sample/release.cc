@@ -1,4 +1,4 @@
-// The end of a live sample: taken out of the live table, then recorded.
+// The end of a live sample: removed from the live table, then recorded.
 #include "base/attributes.h"
 #include "runtime/capture/capture.h"
 #include "runtime/capture/image/image.h"
@@ -29,7 +29,7 @@ void put_back(const void* address, std::uint64_t taken) {
 
 GEIGER_SLOW_PATH void release(const void* address, const unwind::Registers& caller) {
   const std::uint64_t taken = take_live(address);
-  if (taken != 0) settle_taken(taken, caller);  // The filter lets through others too.
+  if (taken != 0) settle_taken(taken, caller);  // The filter has false positives.
 }
 
 }  // namespace geiger::capture

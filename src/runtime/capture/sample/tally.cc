@@ -16,11 +16,11 @@ using trace::TallyRecord;
 /// Significant bits of a rounded size: 32 sizes per octave, at most 1.6 % off.
 constexpr int kRoundedBits = 6;
 
-/// What the coarse tallies need: 48 octaves of 32 sizes, each certain or not and tracked or
-/// not, and as much again for changed intervals.
+/// Room for the coarse tallies: 48 octaves of 32 sizes, each certain or not and tracked or not, and
+/// the same again for changed intervals.
 constexpr Bytes kCoarseBytes = Bytes{48} * 32 * 4 * 2 * sizeof(TallyRecord);
 
-/// What makes samples alike.
+/// The fields that samples in one tally share.
 struct Likeness {
   trace::Ref stack;
   trace::Ref epoch;
@@ -49,7 +49,7 @@ Bytes rounded(Bytes size) {
   return (size + half) >> excess << excess;
 }
 
-/// Without what would tell it apart from its neighbours.
+/// Without stack and names, and with rounded sizes.
 Likeness coarse(const Likeness& like) {
   return {.stack = 0,
           .epoch = like.epoch,

@@ -61,7 +61,7 @@ std::uint8_t flags_of(const Decision& decision) {
   return decision.is_certain ? trace::kFlagCertain : std::uint8_t{0};
 }
 
-/// Writes a record of the sample.
+///
 Written write_record(Segment& segment, const Decision& decision, const Allocation& allocation,
                      const Seen& seen) {
   const trace::Heading heading{
@@ -75,7 +75,7 @@ Written write_record(Segment& segment, const Decision& decision, const Allocatio
   return {live_value(segment, written.ref), is_tracked(chance_at(segment, sample))};
 }
 
-/// Counts the sample with others that are like it.
+/// Counts the sample in a tally.
 Written count_sample(Segment& segment, const Decision& decision, const Allocation& allocation,
                      const Seen& seen, const void* key) {
   const bool tracks = is_tracked(chance_of_address(reinterpret_cast<std::uint64_t>(key)));
@@ -98,7 +98,7 @@ Written write_sample(Segment& segment, const Decision& decision, const Allocatio
 
 void write_free(Segment& segment, ThreadState* state, std::uint64_t taken, trace::Ref stack,
                 std::uint8_t flags) {
-  if (!is_of(segment, taken)) return;  // The parent's sample, or it ended with a segment.
+  if (!is_of(segment, taken)) return;  // The parent's sample, or of an older segment.
   const auto sample = static_cast<trace::Ref>(taken);
   if (is_aggregated()) return tally_free(segment, sample);
   const trace::Heading heading{

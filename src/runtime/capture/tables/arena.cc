@@ -16,7 +16,7 @@ constexpr std::size_t kChunkBytes = 64 * 1024;
 constexpr std::size_t kLargestPopulated = 1024 * 1024;
 
 struct alignas(64) Chunk {
-  std::atomic<std::size_t> used;  ///< May pass the end: the last taker found it full.
+  std::atomic<std::size_t> used;  ///< May exceed the chunk: then the last request did not fit.
   char pad[64 - sizeof(std::atomic<std::size_t>)];
   char bytes[kChunkBytes - 64];
 };
@@ -25,7 +25,7 @@ struct alignas(64) Chunk {
 constinit Chunk first{};
 constinit std::atomic<Chunk*> current{&first};
 
-/// What map_pages() gave, and the list of the trace that shows the same.
+/// The ranges from map_pages(), and the trace's list that repeats them.
 constinit trace::RuntimeRange taken[trace::kMaxRuntimeRanges]{};
 constinit std::atomic<trace::RuntimeRange*> listed{nullptr};
 
@@ -36,8 +36,8 @@ void show(std::size_t i) {
   list[i].bytes.store(taken[i].bytes.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-/// Joins the range to the one above it, where the kernel puts the next mapping, or
-/// takes a slot for it. Two threads at once may leave one of them a little off.
+/// Joins the range to the one directly above it (the kernel places new mappings below the last), or
+/// takes a slot for it. With two threads at once one range may be slightly wrong.
 void note_range(std::uint64_t start, std::uint64_t bytes) {
   for (std::size_t i = 0; i < trace::kMaxRuntimeRanges; ++i) {
     std::uint64_t above = start + bytes;

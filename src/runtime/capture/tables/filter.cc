@@ -9,7 +9,7 @@ constinit Filter filter{};
 
 namespace {
 
-/// A slot that no longer knows its count and stays marked.
+/// A slot whose count overflowed, and which stays marked.
 constexpr std::uint8_t kUncounted = 255;
 
 void count_up(std::atomic<std::uint8_t>& slot) {
@@ -41,7 +41,7 @@ bool Filter::is_too_small(std::size_t live) const {
 }
 
 void Filter::add(const void* address) {
-  GEIGER_ASSERT(mask_.load(std::memory_order_relaxed) != 0);  // start() has been.
+  GEIGER_ASSERT(mask_.load(std::memory_order_relaxed) != 0);  // After start().
   count_up(front_[slot_of(address, kFrontMask)]);
   const std::size_t next = next_.load(std::memory_order_seq_cst);
   std::size_t mask = mask_.load(std::memory_order_relaxed);
@@ -58,7 +58,7 @@ void Filter::remove(const void* address, std::size_t mask) {
   count_down(front_[slot_of(address, kFrontMask)]);
 }
 
-/// Never lowers `next`: a growth that was overtaken must not hide the later one.
+/// Never lowers `next`: a growth that was overtaken must not hide a later one.
 void Filter::announce(std::size_t next) {
   base::populate(wide_, next + 1);
   std::size_t seen = next_.load(std::memory_order_seq_cst);

@@ -1,21 +1,20 @@
-// The byte filter in front of the live table: of any address, whether it may be
-// that of a live sample. Two tables of counts, asked one after the other:
+// The byte filter in front of the live table: whether an address may be a live sample's. Two tables
+// of counts, tested one after the other:
 //
-//   front   slot(p) = p / 256 mod 2^14         what free asks first: it stays in the
+//   front   slot(p) = p / 256 mod 2^14         tested first by free: it stays in the
 //                                              nearest cache, and its fixed size saves
 //                                              the mask
-//   wide    slot(p) = p / 256 mod (mask + 1)   what the front let through
+//   wide    slot(p) = p / 256 mod (mask + 1)   tested if the front is marked
 //
 //   counts[slot] = live samples that fall on it
 //
-// A slot stands for 256 bytes of heap: neighbours share it, but the slots that a
-// program's working set touches are few. Addresses further apart collide in the front
-// with probability (live samples) / 2^14, in the wide table with (live samples) /
-// (mask + 1), which growing keeps below 1 / 128 up to 8,192 live samples.
+// A slot covers 256 bytes of heap: neighbours share it, but a program's working set touches few
+// slots. Addresses further apart collide in the front with probability (live samples) / 2^14, in
+// the wide table with (live samples) / (mask + 1), which growing keeps below 1 / 128 up to 8,192
+// live samples.
 //
-// The front is counted up once an address is in the live table and down once it has
-// left. The wide table grows, lock-free. With m = mask and n = next (n >= m, equal
-// unless growing):
+// The front's count is raised after an address enters the live table and lowered after it leaves.
+// The wide table grows, lock-free. With m = mask and n = next (n >= m, equal unless growing):
 //
 //   insert: the address enters the live table; then it is marked for every size
 //           from m to n
@@ -29,7 +28,7 @@
 // insertion, so the freeing thread sees the m of the insertion or a later one. (2) A
 // later one was published after a scan of the live table that either found the
 // address, or began before the insertion; then the insertion saw n, because the
-// table's count and n are sequentially consistent. A mark too many (insertion and
+// table's count and n are sequentially consistent. A superfluous mark (insertion and
 // scan both made it, or it belongs to an outgrown size) only costs a look-up.
 #pragma once
 
@@ -43,10 +42,10 @@
 
 namespace geiger::capture {
 
-/// Zero-initialised it holds nothing; start() comes before the first add().
-/// Threads / Signals: lock-free. A growth that its thread leaves for ever (a jump out of a handler,
-/// a fork in another thread) is done again by the thread that inserts when twice as many samples
-/// live. Fork: the child keeps its copy.
+/// Empty when zero-initialised; call start() before the first add().
+/// Threads / Signals: lock-free. If a thread abandons a growth (a jump out of a handler, a fork in
+/// another thread), the thread that inserts when there are twice as many live samples repeats it.
+/// Fork: the child keeps its copy.
 class Filter {
  public:
   static constexpr unsigned kLog2FrontSlots = 14;
@@ -65,26 +64,26 @@ class Filter {
     mask_.store(kLeastSlots - 1, std::memory_order_relaxed);
   }
 
-  /// Takes the pages that it begins with (base/populate.h).
+  /// Populates the pages that it uses at first (base/populate.h).
   void take_pages();
 
-  /// False: no live sample has this address. The address reached this thread after
-  /// its insertion, so relaxed loads suffice in front.
+  /// False: no live sample has this address. The address reached this thread after its insertion,
+  /// so relaxed loads suffice in the front.
   [[nodiscard]] GEIGER_FAST_PATH bool maybe_holds(const void* address) const {
     if (__builtin_expect(is_in_front(address), 0)) return is_in_wide(address);
     return false;
   }
 
-  /// The mask to hand to remove(): read before the address leaves the live table.
+  /// The mask to pass to remove(); read it before the address leaves the live table.
   [[nodiscard]] std::size_t mask() const { return mask_.load(std::memory_order_acquire); }
 
-  /// Marks an address that the live table holds already.
+  /// Marks an address that is already in the live table.
   void add(const void* address);
 
-  /// Takes one mark back of an address that has left the live table.
+  /// Removes one mark of an address that has left the live table.
   void remove(const void* address, std::size_t mask);
 
-  /// Whether `live` samples are too many for the present size and no thread seems to be enlarging
+  /// Whether `live` samples are too many for the current size and no thread seems to be enlarging
   /// it.
   [[nodiscard]] bool is_too_small(std::size_t live) const;
 
@@ -102,7 +101,7 @@ class Filter {
   }
 
 #if defined(GEIGER_EXPENSIVE_ASSERTIONS)
-  /// Whether each slot of the front that still knows its count counts the live samples on it.
+  /// Whether each slot of the front that has not overflowed counts its live samples.
   template <typename ForEachLive>
   [[nodiscard]] bool counts_all(const ForEachLive& for_each_live) const {
     static constinit std::uint16_t expected[kFrontMask + 1]{};
@@ -129,8 +128,8 @@ class Filter {
     return machine::is_slot_used<kLog2BlockBytes, kLog2FrontSlots>(front_, address);
   }
   [[nodiscard]] bool is_in_wide(const void* address) const {
-    // With the release in grow(): who sees a larger mask sees the marks that were made for it. The
-    // address that the second load takes from the first one is no order in C++.
+    // With the release in grow(): a thread that sees a larger mask sees the marks that were made
+    // for it. The address dependency between the two loads is not an ordering in C++.
     const std::size_t mask = mask_.load(std::memory_order_acquire);
     return wide_[slot_of(address, mask)].load(std::memory_order_relaxed) != 0;
   }

@@ -19,7 +19,7 @@ constexpr std::uint64_t kBlock = std::uint64_t{1} << Filter::kLog2BlockBytes;
 
 const void* pointer(std::uint64_t address) { return reinterpret_cast<const void*>(address); }
 
-/// The two as the runtime uses them.
+/// Live table and filter, used as the runtime does.
 struct Samples {
   Filter filter;
   LiveTable live;
@@ -65,7 +65,7 @@ TEST(Filter, HoldsWhatWasAddedUntilItIsRemoved) {
   EXPECT_FALSE(samples->filter.maybe_holds(pointer(4112)));
 }
 
-// The front takes the one for the other; the wide table tells them apart.
+// The front confuses the two; the wide table distinguishes them.
 TEST(Filter, TellsApartWhatSharesASlotOfTheFront) {
   constexpr std::uint64_t kFrontBytes = kBlock << Filter::kLog2FrontSlots;
   const auto samples = std::make_unique<Samples>();
@@ -79,7 +79,7 @@ TEST(Filter, TellsApartWhatSharesASlotOfTheFront) {
   EXPECT_TRUE(samples->take(4096 + kFrontBytes));
 }
 
-// The front's slot is computed in two ways: by free, and where samples come and go.
+// Two functions compute the front's slot: that of free, and that of adding and removing samples.
 TEST(Filter, FindsAddressesOfAnyBits) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 2000; ++i) {
@@ -145,7 +145,7 @@ TEST(Filter, MarksForBothSizesWhileItGrows) {
   EXPECT_TRUE(samples->take(beyond_least(1)));
 }
 
-// A growth that was overtaken ends later than the next one began.
+// A growth that was overtaken ends after the next one began.
 TEST(Filter, AnOvertakenGrowthDoesNotHideTheLaterOne) {
   const auto samples = std::make_unique<Samples>();
   samples->filter.grow([&samples](const auto&) {
@@ -194,7 +194,7 @@ class HandOver {
   std::vector<std::atomic<std::uint64_t>> places_;
 };
 
-/// Inserts and hands over; meanwhile frees one in four at once.
+/// Inserts and hands over; frees one in four at once.
 void insert_many(Samples& samples, HandOver& out, std::uint64_t salt, std::size_t count,
                  std::atomic<int>& missed) {
   std::mt19937_64 random(salt);
@@ -210,7 +210,7 @@ void insert_many(Samples& samples, HandOver& out, std::uint64_t salt, std::size_
   }
 }
 
-/// Stays `kBehind` addresses behind, so that so many live and the filter must grow.
+/// Stays `kBehind` addresses behind, so that this many are live and the filter must grow.
 void free_all(Samples& samples, HandOver& in, std::size_t count, std::atomic<int>& missed) {
   constexpr std::size_t kBehind = 6000;
   for (std::size_t i = 0; i < count; ++i) {

@@ -31,11 +31,11 @@ bool LiveTable::insert(std::uint64_t address, std::uint64_t value) {
     }
     if (insert_into(*table, address, value)) break;
   }
-  size_.fetch_add(1, std::memory_order_seq_cst);  // for_each() relies on the order.
+  size_.fetch_add(1, std::memory_order_seq_cst);  // for_each() relies on this order.
   return true;
 }
 
-/// Counts one more entry in advance. False: it is full, or given back.
+/// Counts one more entry in advance. False: full, or its pages were given back.
 bool LiveTable::reserve(Table& table) {
   const std::size_t limit = (table.mask + 1) * kSlots * 5 / 8;
   std::size_t used = table.used.load(std::memory_order_relaxed);
@@ -47,7 +47,7 @@ bool LiveTable::reserve(Table& table) {
   return used < limit;
 }
 
-/// The newest table that has room, with a place in it reserved; null if there is none.
+/// Reserves a place in the newest table with room; null if there is none.
 LiveTable::Table* LiveTable::with_room(Table* newest) {
   Table* table = newest;
   while (table != nullptr && !reserve(*table)) table = table->older;
@@ -63,7 +63,7 @@ GEIGER_SLOW_PATH LiveTable::Table* LiveTable::reopened(Table* newest) {
   return nullptr;
 }
 
-/// Rare: the last entry of the table has left it.
+/// Rare: the table's last entry has left.
 GEIGER_SLOW_PATH void LiveTable::give_back_slow(Table& table) {
   std::size_t none = 0;
   const bool is_ours =
@@ -95,9 +95,9 @@ std::uint64_t LiveTable::take(std::uint64_t address) {
   return 0;
 }
 
-/// Into a table where the entry is reserved. False: it has no slot, which is hardly possible.
+/// Inserts into a table with a reserved entry. False: no free slot, which is hardly possible.
 bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t value) {
-  // About: two threads at once may count one.
+  // Approximate: two threads at once may count one.
   table.touched.store(table.touched.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const std::size_t home = hash(address) & table.mask;
   for (std::size_t step = 0; step <= table.mask; ++step) {
@@ -106,7 +106,8 @@ bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t v
       std::uint64_t empty = 0;
       if (bucket.addresses[i].load(std::memory_order_relaxed) == 0 &&
           bucket.addresses[i].compare_exchange_strong(empty, address, std::memory_order_relaxed)) {
-        // With the acquires in entry_at() and take_slot(): who sees the value sees its address.
+        // With the acquires in entry_at() and take_slot(): a thread that sees the value sees its
+        // address.
         bucket.values[i].store(value, std::memory_order_release);
         return true;
       }
@@ -120,8 +121,8 @@ bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t v
   return false;
 }
 
-/// Where in its bucket an address stands, kSlots if nowhere. Unrolled: what the filter let
-/// through by mistake comes past here.
+/// The slot of an address in a bucket, kSlots if none. Unrolled, because all false positives of the
+/// filter get here.
 [[gnu::always_inline]] inline std::size_t LiveTable::slot_of(const Bucket& bucket,
                                                              std::uint64_t address) {
 #pragma GCC unroll 8
@@ -132,10 +133,10 @@ bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t v
   return kSlots;
 }
 
-/// What stands in a slot that may change hands meanwhile: of an insertion the value comes last, of
-/// a removal first, so a value that is there before and after its address was read belongs to it.
-/// (Entries share values where recordings are aggregated: then between the two the slot may have
-/// had another value, and has this one again.)
+/// Reads a slot that may change meanwhile. An insertion writes the value last, a removal clears it
+/// first, so a value that is the same before and after the address was read belongs to it. (In
+/// aggregated recordings entries share values: then the slot may have had another value in between,
+/// and has this one again.)
 LiveTable::Entry LiveTable::entry_at(const Bucket& bucket, std::size_t slot) {
   const std::uint64_t value = bucket.values[slot].load(std::memory_order_acquire);
   const std::uint64_t address = bucket.addresses[slot].load(std::memory_order_acquire);
@@ -144,11 +145,11 @@ LiveTable::Entry LiveTable::entry_at(const Bucket& bucket, std::size_t slot) {
   return {address, is_own ? value : 0};
 }
 
-/// 0: it is about to be removed, or has been.
+/// 0: the entry is being removed, or was removed.
 std::uint64_t LiveTable::take_slot(Bucket& bucket, std::size_t slot, std::uint64_t address) {
   std::uint64_t value = bucket.values[slot].load(std::memory_order_acquire);
-  // remove_entry() clears and counts out what it has begun to remove, and the slot may
-  // have become another address's since.
+  // remove_entry() clears and uncounts an entry that it has begun to remove, and another address
+  // may have taken the slot since.
   const bool is_there = value != 0 && value != kLeaving &&
                         bucket.addresses[slot].load(std::memory_order_relaxed) == address;
   // 0 before the slot is free: entry_at() never sees it under the next address.
@@ -175,8 +176,8 @@ std::uint64_t LiveTable::take_from(Table& table, std::uint64_t address) {
   return 0;
 }
 
-/// Counts an entry out that stood in `bucket`, and with the last one the table. What few
-/// entries have touched since it was given back is not worth a system call.
+/// Uncounts an entry that was in `bucket`; the last one also gives back the table's pages. If only
+/// few insertions touched the pages, that is not worth a system call.
 void LiveTable::leave(Table& table, std::size_t bucket, std::uint64_t address) {
   for (std::size_t at = hash(address) & table.mask; at != bucket; at = (at + 1) & table.mask) {
     table.buckets[at].overflow.fetch_sub(1, std::memory_order_relaxed);
@@ -192,12 +193,12 @@ bool LiveTable::remove_entry(Table& table, std::size_t bucket, std::size_t slot,
   std::atomic<std::uint64_t>& addresses = table.buckets[bucket].addresses[slot];
   if (!values.compare_exchange_strong(value, kLeaving, std::memory_order_relaxed)) return false;
   std::uint64_t seen = address;
-  // With the acquire in entry_at(): who sees the next address here does not see the last value.
-  // The exchange that puts it there passes this release on.
+  // With the acquire in entry_at(): a thread that sees the next address here does not see the last
+  // value. The exchange that stores that address continues this release sequence.
   const bool is_ours = addresses.compare_exchange_strong(seen, 0, std::memory_order_release,
                                                          std::memory_order_relaxed);
   std::uint64_t leaving = kLeaving;
-  // Not ours: the slot has changed hands, and the next entry has the same value.
+  // Not ours: another address has taken the slot, and its entry has the same value.
   values.compare_exchange_strong(leaving, is_ours ? 0 : value, std::memory_order_relaxed);
   if (!is_ours) return false;
   leave(table, bucket, address);

@@ -1,30 +1,29 @@
 // The exact set of live samples: address -> sample. The byte filter in front of it answers "no" or
 // "maybe"; this table has the exact answer.
 //
-// A list of tables, newest first, each twice the size of the next; only the first is
-// smaller, an eighth of the second. Entries never move. An insertion goes to the newest
-// table that has room, and a larger one is put in front only when all are full to 5/8:
-// then n entries take between 29 n and 59 n bytes (or 144 KiB), however long they have
-// been replacing each other. A table that has emptied gives its pages back and is used
-// again when the others are full.
+// A list of tables, newest first, each twice the size of the next; only the first is smaller, an
+// eighth of the second. Entries never move. An insertion goes to the newest table that has room; a
+// larger table is added in front only when all are 5/8 full. So n entries take between 29 n and 59
+// n bytes (or 144 KiB), however long they have been replacing each other. An empty table returns
+// its pages to the kernel and is used again when the others are full.
 //
-// Within a table an address hashes to a bucket of 7 slots; if they are taken it goes
-// to a following bucket and every bucket passed counts it in `overflow`, so a look-up
-// goes on exactly while overflow != 0. No tombstones: slots of a bucket have no
-// order, a freed slot is simply empty.
+// Within a table an address hashes to a bucket of 7 slots; if they are taken it goes to a following
+// bucket, and every bucket it passes counts it in `overflow`, so a look-up continues exactly while
+// overflow != 0. There are no tombstones: slots of a bucket have no order, and a freed slot is
+// simply empty.
 //
-// Why that is right without locks: an address is live at most once, and take(p)
-// runs in the thread that owns p after the insertion of p happened before it. So
-// slots of other addresses may change under a look-up, the slot of p may not.
+// This is correct without locks: an address is live at most once, and take(p) runs in the thread
+// that owns p, with the insertion of p happening before it. So slots of other addresses may change
+// during a look-up, the slot of p may not.
 //
-// Giving back: `used` counts entries from before their insertion writes until after their removal
-// wrote last. So 0 -> kGivingBack proves that no thread writes, and keeps insertions out until the
-// pages are gone and it is kGiven. A look-up in between finds what it would find before and after:
-// nothing. A thread that never comes back from there (a jump out of a handler, a fork in another
-// thread) costs the one table.
+// Giving back: `used` counts an entry from before the first write of its insertion until after the
+// last write of its removal. So 0 -> kGivingBack proves that no thread writes, and keeps insertions
+// out until the pages are gone and `used` is kGiven. A look-up in between finds nothing, as before
+// and after. A thread that never returns from there (a jump out of a handler, a fork in another
+// thread) costs only that table.
 //
-// Threads / Signals: lock-free. Fork: the child keeps its copy; values carry the
-// image they belong to. Allocates: pages from the kernel when it grows.
+// Threads / Signals: lock-free. Fork: the child keeps its copy; values contain the image they
+// belong to. Allocates: pages from the kernel when it grows.
 #pragma once
 
 #include <atomic>
@@ -40,7 +39,7 @@ class LiveTable {
   /// Inserts an address that is not in the table. False: out of memory.
   bool insert(std::uint64_t address, std::uint64_t value);
 
-  /// Brings the place where insert(address, ...) is about to look near the processor.
+  /// Prefetches the bucket that insert(address, ...) will look at.
   void prefetch(std::uint64_t address) const;
 
   /// Removes an address and returns its value, 0 if it is not there. Values are
@@ -48,13 +47,12 @@ class LiveTable {
   /// never all ones.
   std::uint64_t take(std::uint64_t address);
 
-  /// Gives an entry another value if it still has this one. False: it was taken meanwhile.
+  /// Replaces an entry's value if it is still `value`. False: it was taken meanwhile.
   bool exchange(std::uint64_t address, std::uint64_t value, std::uint64_t with);
 
-  /// Removes the entries for which `is_to_go(address, value)`, and tells forget(address, value). An
-  /// address whose owner takes it, allocates it again and inserts it while its entry is
-  /// between two instructions here would be lost: its end is then seen when the allocator
-  /// returns it once more.
+  /// Removes the entries for which `is_to_go(address, value)`, and calls forget(address, value) for
+  /// each. If an address is taken, allocated and inserted again between two instructions here, its
+  /// entry is lost: its end is then noticed when the allocator returns the address again.
   template <typename Test, typename Forget>
   void remove_if(const Test& is_to_go, const Forget& forget) {
     for (Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
@@ -71,16 +69,15 @@ class LiveTable {
   }
 
 #if defined(GEIGER_EXPENSIVE_ASSERTIONS)
-  /// Whether each entry is counted and found again, while no other thread is in here.
+  /// Whether each entry is counted and can be found. Requires that no other thread is in the table.
   [[nodiscard]] bool is_whole() const;
 #endif
 
   [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
-  /// Calls visit(address, value) with what is in the table: each whose insert() ended
-  /// before this began (both touch the count sequentially consistently), unless taken
-  /// meanwhile, and perhaps later ones. The value is 0 while an insertion of another
-  /// thread or a removal is under way, else the address's own.
+  /// Calls visit(address, value) for the entries: all whose insert() ended before this began (both
+  /// access the count sequentially consistently), unless taken meanwhile, and perhaps later ones.
+  /// The value is 0 while another thread inserts or removes the entry, else the entry's own.
   template <typename Visit>
   void for_each(const Visit& visit) const {
     if (size_.load(std::memory_order_seq_cst) == 0) return;
@@ -98,7 +95,7 @@ class LiveTable {
 
  private:
   static constexpr std::size_t kSlots = 7;
-  /// The value of an entry that remove_if() is about to remove; no other has it.
+  /// The value of an entry that remove_if() is removing; never used otherwise.
   static constexpr std::uint64_t kLeaving = ~std::uint64_t{0};
   struct alignas(64) Bucket {
     std::atomic<std::uint64_t> overflow;
@@ -119,7 +116,7 @@ class LiveTable {
   static constexpr std::size_t kGivingBack = ~std::size_t{0};
   static constexpr std::size_t kGiven = kGivingBack - 1;
 
-  /// A thread that asks for an address of its own finds a count at least as new as the insertion.
+  /// A thread that looks up its own address sees a count at least as new as the insertion.
   static bool is_empty(const Table& table) {
     const std::size_t used = table.used.load(std::memory_order_relaxed);
     return used == 0 || used >= kGiven;

@@ -1,7 +1,7 @@
-// The two operations of the fast paths that a compiler does not get out of C++ in as few
-// instructions as the processor has for them. A folder for each processor.
+// The two operations of the fast paths for which compilers generate more instructions than the
+// processor needs. A folder for each processor.
 //
-//   exhausts()      takes a size off a counter; true when that leaves nothing, or less
+//   exhausts()      subtracts a size from a counter; true if the result is 0 or less
 //   is_slot_used()  whether the byte of a table that an address falls on is not 0: bits
 //                   kLog2BlockBytes and up of the address number the bytes, 2^kLog2Slots of them,
 //                   which begin on a page

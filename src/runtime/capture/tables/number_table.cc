@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kGrowth = 2;
 constexpr std::size_t kLeastGrown = 4096;
 
-/// Probes at most this far: longer runs mean the table is about to be replaced.
+/// Longest probe: longer runs mean that the table is about to be replaced.
 constexpr std::size_t kMaxProbe = 64;
 
 /// 0 marks an empty slot.
@@ -58,7 +58,8 @@ void NumberTable::insert_into(Table& table, std::uint64_t hash, std::uint32_t nu
   }
 }
 
-/// The first numbers are mostly those that are asked for most: found at the first look again.
+/// Copies the first table's numbers, which are mostly the most frequent, so that a single look
+/// finds them.
 void NumberTable::copy(const Table& from, Table& to) {
   for (std::size_t i = 0; i <= from.mask; ++i) {
     const std::uint64_t hash = from.slots[i].hash.load(std::memory_order_acquire);
@@ -86,7 +87,7 @@ GEIGER_SLOW_PATH NumberTable::Table* NumberTable::grow_slow(Table* newest) {
   table->older = newest;
   if (newest != nullptr && newest->older == nullptr) copy(*newest, *table);
   if (newest_.compare_exchange_strong(newest, table, std::memory_order_acq_rel)) return table;
-  return newest;  // Another thread was faster; this one is wasted.
+  return newest;  // Another thread was faster; this table is wasted.
 }
 
 }  // namespace geiger::capture

@@ -1,9 +1,8 @@
 // 64-bit hash -> 32-bit number, never 0: the records of stacks, the ids of names.
 // Insert-only. A collision of two among a million hashes has probability 3e-8.
 //
-// Threads / Signals: lock-free; of two threads that insert the same hash at once one
-// prevails. Fork: the child keeps its copy, or resets it. Allocates: pages from the
-// kernel when it grows.
+// Threads / Signals: lock-free; if two threads insert the same hash at once, one of them wins.
+// Fork: the child keeps its copy, or resets it. Allocates: pages from the kernel when it grows.
 #pragma once
 
 #include <atomic>
@@ -14,17 +13,17 @@ namespace geiger::capture {
 
 class NumberTable {
  public:
-  /// `first_slots`: of the table that the first number makes; a power of two.
+  /// `first_slots`: size of the first table, which the first insert() allocates; a power of two.
   constexpr explicit NumberTable(std::size_t first_slots) : first_slots_(first_slots) {}
 
   /// The number of this hash, 0 if it has none yet.
   [[nodiscard]] std::uint32_t find(std::uint64_t hash) const;
 
-  /// Remembers a number. Without memory it forgets.
+  /// Stores a number, or does nothing without memory.
   void insert(std::uint64_t hash, std::uint32_t number);
 
 #if defined(GEIGER_EXPENSIVE_ASSERTIONS)
-  /// Calls visit(number) with each.
+  /// Calls visit(number) for each number.
   template <typename Visit>
   void for_each(const Visit& visit) const {
     for (const Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
@@ -37,8 +36,7 @@ class NumberTable {
   }
 #endif
 
-  /// Forgets everything and gives the memory of the numbers back; a thread that looks meanwhile
-  /// finds nothing.
+  /// Removes all numbers and returns their memory to the kernel; concurrent look-ups find nothing.
   void wipe();
 
  private:

@@ -19,7 +19,7 @@
 namespace geiger::capture {
 namespace {
 
-/// Calls body(0) to body(3) in a thread each; the sum of what they return, failures.
+/// Calls body(0) to body(3) in a thread each; returns the sum of their failures.
 template <typename Body>
 int failures_in_threads(const Body& body) {
   std::atomic<int> failures{0};
@@ -102,7 +102,7 @@ Bytes resident_bytes() {
   return pages * static_cast<Bytes>(sysconf(_SC_PAGESIZE));
 }
 
-/// Memory that a table has taken since, in bytes for each of `entries`.
+/// Memory mapped since `before`, in bytes per entry.
 double bytes_each(Bytes before, std::size_t entries) {
   const Bytes now = resident_bytes();
   return now < before ? 0 : static_cast<double>(now - before) / static_cast<double>(entries);
@@ -204,7 +204,7 @@ TEST(LiveTable, ExchangesOnlyWhatItStillHolds) {
   EXPECT_FALSE(table.exchange(16, 2, 3));  // Its tables are there, and empty.
 }
 
-// What is taken between the question and the removal is its owner's.
+// An entry taken between the test and the removal belongs to its owner.
 TEST(LiveTable, RemovesOnlyWhatNobodyTakesMeanwhile) {
   static constinit LiveTable table;
   for (std::uint64_t i = 1; i <= 100; ++i) ASSERT_TRUE(table.insert(i * 16, i));
@@ -229,7 +229,7 @@ TEST(LiveTable, RemovesOnlyWhatNobodyTakesMeanwhile) {
                   [](std::uint64_t, std::uint64_t) { ADD_FAILURE(); });
 }
 
-// Addresses that share a home go to the buckets behind it, the last of all to the first.
+// Addresses that share a home go to the following buckets, wrapping from the last to the first.
 TEST(LiveTable, GoesRoundWhereBucketsAreFull) {
   static constinit LiveTable table;
   std::vector<std::uint64_t> crowd;
@@ -243,7 +243,7 @@ TEST(LiveTable, GoesRoundWhereBucketsAreFull) {
   for (const std::uint64_t address : crowd) EXPECT_EQ(table.take(address), 0U);
 }
 
-// Hand-over: one thread inserts, another takes what it was given.
+// Hand-over: one thread inserts, another takes.
 TEST(LiveTable, FindsWhatAnotherThreadInserted) {
   static constinit LiveTable table;
   constexpr std::uint64_t kCount = 50'000;
@@ -263,18 +263,17 @@ TEST(LiveTable, FindsWhatAnotherThreadInserted) {
   EXPECT_EQ(missing, 0);
 }
 
-/// Few addresses in one bucket after the other, so that slots change hands all the time.
+/// Few addresses in a few adjacent buckets, so that slots constantly change addresses.
 constexpr std::uint64_t kChurned = 64;
 constexpr std::uint64_t churned(unsigned thread, std::uint64_t i) {
   return (i % kChurned * 4 + thread + 1) << 4;
 }
-/// Of each insertion another one, from which its address can be told.
+/// A different value for each insertion, which identifies its address.
 constexpr std::uint64_t value_of(std::uint64_t address, std::uint64_t i) {
   return i << 32 | address;
 }
 
-// Orders of memory, on processors that have weak ones: tests/memory_order checks them in every
-// order.
+// Memory orders, on processors with weak ones; tests/memory_order checks all of them.
 TEST(LiveTable, VisitsNoAddressWithTheValueOfAnother) {
   static constinit LiveTable table;
   std::atomic<int> working{3};
@@ -318,7 +317,7 @@ TEST(LiveTable, EndsEachEntryOnceWhileOthersAreRemoved) {
       return wrong;
     }
     for (std::uint64_t i = 1; i <= kEach; ++i) {
-      // None comes back: remove_if() may lose one that does while it is removed.
+      // No address is used again: remove_if() may lose one that is.
       const std::uint64_t address = (i * 4 + thread + 1) << 4;
       if (!table.insert(address, value_of(address, i))) ++wrong;
       const std::uint64_t value = table.take(address);

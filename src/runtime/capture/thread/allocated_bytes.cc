@@ -9,26 +9,25 @@
 namespace geiger::capture {
 namespace {
 
-/// How often a thread in the middle of a slow path is asked again, .1 ms apart.
+/// Most attempts to read a thread that is inside a slow path, .1 ms apart.
 constexpr int kMostTries = 100;
 
 /// The fields of a thread's state at one instant.
 struct Reading {
-  std::uint64_t bytes;  ///< Of all its owners.
+  std::uint64_t bytes;  ///< Of all owners of the state.
   std::uint64_t missing;
 };
 
 enum class Read : std::uint8_t {
   kDone,
-  kChanging,  ///< While it was read.
-  kInside,    ///< Its thread is on its way through a slow path.
+  kChanging,  ///< Changed while it was read.
+  kInside,    ///< Its thread is inside a slow path.
 };
 
-/// `rest()` reads the counter, kTaken where it is gone.
+/// `rest()` reads the counter; kTaken if it is gone.
 template <typename Rest>
 Read read_state(const ThreadState& state, const Rest& rest, Reading& found) {
-  if (state.generation !=
-      image.origin.generation) {  // Its counter is of no recording, or of an earlier.
+  if (state.generation != image.origin.generation) {  // Not counting in this recording.
     found = {state.allocated.load(std::memory_order_relaxed), 0};
     return Read::kDone;
   }
@@ -44,13 +43,13 @@ Read read_state(const ThreadState& state, const Rest& rest, Reading& found) {
     found = {settled, armed};
     return Read::kDone;
   }
-  if (left > armed) return Read::kInside;  // It has borrowed, and decides next.
+  if (left > armed) return Read::kInside;  // Below 0: it decides next.
   found = {settled + (armed - left), 0};
   return Read::kDone;
 }
 
-/// The counter of a thread whose end we see lies where it did as long as the thread is kLive,
-/// and `reading` keeps it there.
+/// If we see a thread's end, its counter stays valid while the thread is kLive, and `reading` keeps
+/// it valid.
 Read read_known(ThreadState& state, Reading& found) {
   state.reading.fetch_add(1, std::memory_order_seq_cst);
   Read read = Read::kDone;
@@ -59,7 +58,7 @@ Read read_known(ThreadState& state, Reading& found) {
         state, [&] { return std::atomic_ref(*state.countdown).load(std::memory_order_relaxed); },
         found);
   } else {
-    // What it asks for in its last destructors settles at once.
+    // Allocations in its last destructors settle at once.
     found = {state.allocated.load(std::memory_order_relaxed), 0};
   }
   state.reading.fetch_sub(1, std::memory_order_release);
@@ -82,7 +81,7 @@ Reading read_patiently(ThreadState& state, std::uint32_t pid) {
   Reading found{};
   for (int tries = 0; tries < kMostTries; ++tries) {
     if (read_any(state, pid, found) == Read::kDone) return found;
-    // Its own slow path, which this handler interrupted, does not go on meanwhile.
+    // This handler interrupted its own thread's slow path, which cannot continue meanwhile.
     if (&state == own_state()) break;
     wait_a_moment();
   }
@@ -90,7 +89,7 @@ Reading read_patiently(ThreadState& state, std::uint32_t pid) {
           state.last_armed.load(std::memory_order_relaxed)};
 }
 
-/// Starts the image if no allocation has yet.
+/// Starts the image if no allocation has started it yet.
 bool begin_counting() { return start_if_due() != Readiness::kNotRecording && is_recording(); }
 
 }  // namespace

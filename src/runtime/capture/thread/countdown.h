@@ -1,21 +1,21 @@
-// The protocol between a countdown and the sampler that it stands for. The process's heap has
-// one countdown per thread (settling.h), each custom heap one per thread that reports to it
+// The protocol between a countdown and its sampler. The process's heap has one countdown per thread
+// (settling.h), each custom heap one per thread that reports to it
 // (api/heaps/heap_counter.cc):
 //
 //   allocate   countdown -= size; below 1?                           fast path: exhausts()
-//   take       the countdown leaves the fast path's hands
-//   settle     what passed since it was armed failed its trials
+//   take       the fast path no longer owns the countdown
+//   settle     the bytes since it was armed failed their trials
 //   decide     the allocation that exhausted it is tried
-//   arm        the countdown is that of the sampler again
+//   arm        the countdown is set to the sampler's
 //
 // Invariant, between arm and take: armed - countdown bytes passed, armed <= sampler.countdown(),
 // and none of them was drawn.
 //
-// What differs stays with the callers: how far a signal handler may allocate meanwhile, and
-// what its bytes come to, which settle() and arm() report as unseen.
+// The callers decide how much a signal handler may allocate meanwhile, and how to count its bytes,
+// which settle() and arm() report as unseen.
 //
 // Threads: the owner alone. Signals: each step is one atomic exchange of the countdown. Fork:
-// the child sets both to 0 and draws anew. Allocates: never.
+// the child sets both to 0 and draws again. Allocates: never.
 #pragma once
 
 #include <algorithm>
@@ -34,16 +34,16 @@ void add(std::atomic<Number>& total, Number value) {
   total.store(total.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
 }
 
-/// Takes a countdown out of use, which holds `meanwhile` from here on. Returns what was left
-/// before the allocation of `size` bytes that exhausted it: the fast path took those off, and
-/// if that was a borrow it would last for ever.
+/// Takes a countdown out of use and sets it to `meanwhile`. Returns its value before the allocation
+/// of `size` bytes that exhausted it: the fast path subtracted them, and a wrapped value would last
+/// for ever.
 inline std::uint64_t take_countdown(std::uint64_t& countdown, std::uint64_t meanwhile, Bytes size) {
   return std::atomic_ref(countdown).exchange(meanwhile, std::memory_order_relaxed) + size;
 }
 
-/// Settles the bytes that passed since the countdown was armed, of which `rest` is left. Returns
-/// those that no trial explains: a handler allocated them before take_countdown().
-/// `failed(bytes)` counts the others.
+/// Settles the bytes since the countdown was armed; its value is now `rest`. Returns the bytes
+/// without trials: a handler allocated them before take_countdown(). `failed(bytes)` counts the
+/// others.
 template <typename Failed>
 std::uint64_t settle(sampling::CounterSampler& sampler, std::uint64_t armed, std::uint64_t rest,
                      const Failed& failed) {
@@ -75,9 +75,9 @@ void count_decided(const Totals& totals, Bytes size, const sampling::Verdict& ve
   }
 }
 
-/// Hands a countdown that held `meanwhile` back to the fast path, and returns what it is armed
-/// with. `next()` is what it is to hold; `unseen(bytes)` accounts for what handlers took off
-/// until then, and may change next().
+/// Hands a countdown that was set to `meanwhile` back to the fast path. Returns its new value.
+/// `next()` computes that value; `unseen(bytes)` accounts for the bytes that handlers allocated
+/// meanwhile, and may change next().
 template <typename Next, typename Unseen>
 std::uint64_t arm_countdown(std::uint64_t& countdown, std::uint64_t meanwhile, const Next& next,
                             const Unseen& unseen) {

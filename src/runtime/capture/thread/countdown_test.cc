@@ -1,5 +1,5 @@
-// A handler between the load and the store of the fast path's counter, where no instruction does
-// both (tables/aarch64/machine.h): what is lost stays within docs/estimators.md, section 2.3.
+// A handler between the load and the store of the fast path's counter, if they are separate
+// instructions (tables/aarch64/machine.h): the loss stays within docs/estimators.md, section 2.3.
 #include "runtime/capture/thread/countdown.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class Thread {
     const std::uint64_t loaded = counter_;
     finish(loaded, size);
   }
-  /// The same, and a handler that allocates `inside` when the counter is loaded.
+  /// Allocates `size`, with a handler that allocates `inside` after the counter is loaded.
   void allocate_around(std::uint64_t size, const std::vector<std::uint64_t>& inside) {
     const std::uint64_t loaded = counter_;
     for (const std::uint64_t bytes : inside) allocate(bytes);
@@ -72,8 +72,8 @@ class Thread {
 
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a < b ? b - a : a - b; }
 
-// No size is 0 or certain. The tails of drawn objects are never tried, and so displace what comes
-// next, by less than an object, again and again: with objects of a byte there are none.
+// No size is 0 or certain. The tails of drawn objects are never tried and so displace later bytes,
+// each time by less than an object; objects of one byte have no tails.
 TEST(Countdown, AHandlerInBetweenDisplacesDrawnBytesByTwoIntervals) {
   std::mt19937_64 random(5);
   std::uint64_t largest = 0;
@@ -90,7 +90,7 @@ TEST(Countdown, AHandlerInBetweenDisplacesDrawnBytesByTwoIntervals) {
     }
   }
   EXPECT_LE(largest, 2 * (kInterval - 1));
-  EXPECT_GT(largest, kInterval / 2);  // The window does something.
+  EXPECT_GT(largest, kInterval / 2);  // The window has an effect.
 }
 
 TEST(Countdown, AHandlerInBetweenLosesTwoIntervalsOfTheTotalAtMost) {

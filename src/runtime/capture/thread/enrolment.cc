@@ -22,7 +22,7 @@ bool enrol_first(ThreadState& state, Segment& segment) {
   if (is_forked) state.tid = own_thread_id();
   const bool is_main = state.tid == segment.writer.header()->pid;
   state.is_foreign = !is_main && tls.stack_high == 0;
-  // What was allocated before is not this image's: nothing to settle.
+  // Earlier allocations are not part of this image: nothing to settle.
   if (state.armed.load(std::memory_order_relaxed) != kTaken)
     state.armed.store(0, std::memory_order_relaxed);
   state.index = index;
@@ -40,7 +40,7 @@ bool enrol_first(ThreadState& state, Segment& segment) {
   return true;
 }
 
-/// Goes on in another segment with the trials that are pending.
+/// Continues in another segment; pending trials stay pending.
 bool enrol_again(ThreadState& state, Segment& segment) {
   const trace::Ref epoch = epoch_of_interval(segment, state.sampler.interval());
   if (epoch == 0) return false;

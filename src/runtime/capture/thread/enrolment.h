@@ -1,5 +1,5 @@
-// How a thread that allocates comes into the recording: its state, its record in a segment, its
-// sampler and its name.
+// Adds an allocating thread to the recording: its state, its record in a segment, its sampler and
+// its name.
 //
 // Threads: each enrols itself. Signals / Fork: as capture.h. Allocates: never through malloc.
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace geiger::capture {
 
-/// T and lambda of an epoch, from its record: of the image's own fields one may be newer
-/// than another while the interval changes.
+/// T and lambda of an epoch, from its record: the image's own fields may be inconsistent while the
+/// interval changes.
 struct Drawing {
   std::uint64_t interval;
   double lambda;
@@ -35,8 +35,8 @@ bool enrol(ThreadState& state, Segment& segment);
 /// Writes the calling thread's name if it has changed.
 void record_name(Segment& segment, ThreadState& state);
 
-/// The largest interval that any thread still draws with; it only needs one slow path to
-/// give it up. Requires that the image has started.
+/// The largest interval that any thread still draws with. A thread adopts the interval in force at
+/// its next slow path. Requires that the image has started.
 [[nodiscard]] Bytes largest_interval_in_use();
 
 }  // namespace geiger::capture

@@ -12,8 +12,8 @@ void end_change(ThreadState& state) {
   state.settling.store(odd + 1, std::memory_order_release);
 }
 
-/// Takes `bytes` that passed without trial (a handler allocated inside decide())
-/// off the skip count. A sample among them cannot be recorded any more.
+/// Tries `bytes` that passed without trial (a handler allocated inside decide()). A sample among
+/// them can no longer be recorded.
 void settle_unseen(ThreadState& state, std::uint64_t bytes) {
   const sampling::Verdict verdict = state.sampler.trial(bytes);
   add_allocated(state, bytes);
@@ -41,8 +41,8 @@ void settle_state(ThreadState& state, std::uint64_t armed, std::uint64_t rest) {
     add(state.record->bytes, failed);
     add(state.record->trials, failed);
   });
-  // A handler allocated between the fast path and decide(). Out of all proportion: a handler
-  // jumped out of decide() there, the rest is unknown.
+  // A handler allocated between the fast path and decide(). More than kGrace: a handler jumped out
+  // of decide() there, and the rest is unknown.
   if (unseen != 0 && unseen <= kGrace) settle_unseen(state, unseen);
 }
 
@@ -61,8 +61,8 @@ void arm(ThreadState& state) {
       [&state](std::uint64_t bytes) { settle_unseen(state, bytes); });
   state.record->pending.store(0, std::memory_order_relaxed);
   state.record->armed.store(armed, std::memory_order_relaxed);
-  // With the load in settle_others(), which reads the countdown next: it does not find this value
-  // with a countdown of before.
+  // With the load in settle_others(), which reads the countdown next: it never sees this value
+  // together with an older countdown.
   state.armed.store(armed, std::memory_order_release);
   state.last_armed.store(armed, std::memory_order_relaxed);
   end_change(state);

@@ -1,10 +1,10 @@
-// The countdown of a thread's allocations, taken, settled and armed again (countdown.h), with the
-// totals in the thread's record.
+// Takes, settles and arms the countdown of a thread's allocations (countdown.h), with the totals in
+// the thread's record.
 //
-// A reader of both finds them changing between begin_change() and arm() (allocated_bytes.h).
+// Between begin_change() and arm() readers see that both are changing (allocated_bytes.h).
 //
-// Threads: the owner of the state, which is enrolled in the current segment. Signals: what a
-// handler allocates meanwhile is tried and counted. Fork: the child enrols anew.
+// Threads: the owner of the state, which is enrolled in the current segment. Signals: a handler's
+// allocations meanwhile are tried and counted. Fork: the child enrols again.
 // Allocates: never.
 #pragma once
 
@@ -18,20 +18,20 @@ namespace geiger::capture {
 
 struct Segment;
 
-/// The counter while a slow path has it: room for what a signal handler allocates, and
-/// few enough bytes that a thread which jumped out of decide() comes back soon.
+/// The counter's value during a slow path: room for a signal handler's allocations, but few enough
+/// bytes that a thread which jumped out of decide() soon takes the slow path again.
 inline constexpr std::uint64_t kGrace = kMiB;
 
-/// The counter of a thread that is never to be asked again (2^63 bytes away).
+/// The counter of a thread that never takes the slow path again (2^63 bytes away).
 inline constexpr std::uint64_t kNever = std::uint64_t{1} << 63;
 
-/// Adds allocated bytes, which a handler may do in the middle of its thread's addition: hence not
-/// add().
+/// Adds allocated bytes. Atomic, unlike add(), because a handler may interrupt its thread's
+/// addition and add too.
 inline void add_allocated(ThreadState& state, std::uint64_t bytes) {
   state.allocated.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-/// From here until arm() the counter and what it is settled to do not belong together.
+/// From here until arm() the counter and the settled totals are inconsistent.
 inline void begin_change(ThreadState& state) {
   state.settling.store(state.settling.load(std::memory_order_relaxed) | 1,
                        std::memory_order_relaxed);
@@ -54,25 +54,24 @@ struct RecordTotals {
 };
 
 /// Takes the calling thread's counter out of use and settles it; arm() follows. False: the thread
-/// decides already, further up its stack.
+/// is already deciding, further up its stack.
 [[nodiscard]] bool begin_settling(ThreadState& state);
 
 /// Settles the bytes since the counter was armed, of which `rest` is left.
 void settle_state(ThreadState& state, std::uint64_t armed, std::uint64_t rest);
 
-/// Draws with what is in force from here on.
+/// Draws with the interval in force from here on.
 void adopt_epoch(ThreadState& state, Segment& segment);
 
-/// Hands the counter back to the fast path. What handlers allocated since it was taken is put to
-/// trial first.
+/// Returns the counter to the fast path. First tries the bytes that handlers allocated since it was
+/// taken.
 void arm(ThreadState& state);
 
-/// Settles what the calling thread has allocated; from here every allocation of
-/// it does so itself.
+/// Settles the calling thread's allocations; each later one settles at once.
 void settle_for_good(ThreadState& state);
 
-/// Lets the calling thread draw with the interval in force from here on, not only from its
-/// next slow path.
+/// Makes the calling thread draw with the interval in force at once, not only from its next slow
+/// path.
 void follow_now();
 
 }  // namespace geiger::capture

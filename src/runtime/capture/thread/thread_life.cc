@@ -11,14 +11,14 @@
 namespace geiger::capture {
 namespace {
 
-/// The calling thread is never asked again.
+/// The calling thread never takes the slow path again.
 void forget_state() {
   exchange_countdown(kNever);
   tls.state->tid = 0;
   tls.state = nullptr;
 }
 
-/// The last of a thread in the recording. False: it is in none.
+/// Ends a thread in the recording. False: it is not part of one.
 bool end_in_recording(ThreadState& state) {
   if (!is_recording() || state.generation != image.origin.generation) return false;
   const PinnedSegment segment(state);
@@ -32,19 +32,19 @@ bool end_in_recording(ThreadState& state) {
 }  // namespace
 
 void begin_thread() {
-  // glibc puts the thread's control block at the top of its stack, also of a stack
-  // that the program supplied; everything in between is mapped.
+  // glibc puts the thread's control block at the top of its stack, even if the program supplied the
+  // stack; everything in between is mapped.
   tls.stack_high = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
 }
 
 void end_thread() {
   ThreadState* state = own_state();
   if (state == nullptr || (!end_in_recording(*state) && !sleeps())) return;
-  // The kernel may not be asked whether the thread is gone before its state serves another: the
-  // destructors that follow are left unseen instead.
+  // Confined, we cannot ask the kernel whether the thread is gone before reusing its state, so we
+  // do not see its remaining destructors.
   if (is_confined()) forget_state();
   retire_state(*state);
-  // Exit may be reading our counter: it lies in memory that goes with the thread.
+  // exit() may be reading our counter, whose memory is freed with the thread.
   while (state->reading.load(std::memory_order_seq_cst) != 0) {
   }
 }

@@ -15,15 +15,15 @@ namespace {
 /// States looked at for reuse before a new one is made: bounds thread start.
 constexpr int kMaxSearch = 128;
 
-/// Of those, how many owners the kernel is asked about.
+/// Of those, the most whose owner the kernel is asked about.
 constexpr int kMaxQuestions = 4;
 
 constinit std::atomic<ThreadState*> registry{nullptr};
 constinit std::atomic<ThreadState*> search_from{nullptr};
 
-/// A number that went to a new thread says "still there": then it is not reused.
+/// If a new thread has the same id, the state looks in use and is not reused.
 bool is_gone(std::uint64_t tid, std::uint32_t pid) {
-  if (tid == 0) return true;  // It gave the state up before it ended.
+  if (tid == 0) return true;  // It gave up the state before it ended.
   return base::raw_syscall(SYS_tgkill, pid, static_cast<long>(tid), 0) == -ESRCH;
 }
 
@@ -37,14 +37,14 @@ bool try_adopt(ThreadState& state, std::uint32_t pid, int& questions) {
   if (!state.lifecycle.compare_exchange_strong(expected, kAdopting, std::memory_order_acq_rel)) {
     return false;
   }
-  // Since the question another thread may have had it and given it back, and that one may still
-  // allocate in its last destructors.
+  // Since then another thread may have adopted and retired it, and may still allocate in its last
+  // destructors.
   if (state.tid == owner || is_gone(state.tid, pid)) return true;
   state.lifecycle.store(kFree, std::memory_order_release);
   return false;
 }
 
-/// Looks round the registry from where the last search ended.
+/// Searches the registry from where the last search ended.
 ThreadState* reuse_state(std::uint32_t pid) {
   ThreadState* start = search_from.load(std::memory_order_acquire);
   ThreadState* state = start != nullptr ? start : registry.load(std::memory_order_acquire);
@@ -132,7 +132,7 @@ std::uint64_t counter_of_foreign(const ThreadState& state, std::uint32_t pid) {
 
 void retire_all_but(const ThreadState* survivor) {
   for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
-    // What the parent allocated is not the child's, nor does any thread of it read here.
+    // The parent's allocations are not the child's, and none of its threads reads here.
     state->allocated.store(0, std::memory_order_relaxed);
     state->allocated_before = 0;
     state->reading.store(0, std::memory_order_relaxed);

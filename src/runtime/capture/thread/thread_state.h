@@ -1,8 +1,8 @@
-// One thread as the runtime knows it, and the registry of all.
+// The runtime's state of a thread, and the registry of all states.
 //
-// A state is created at a thread's first slow path and lives for ever. When its
-// thread has ended another one gets it, but only once the kernel knows the old
-// owner no more: until then that may allocate in its last destructors.
+// A state is created at a thread's first slow path and is never freed. After its thread has ended
+// another thread reuses it, but only once the old owner no longer exists in the kernel: until then
+// it may allocate in its last destructors.
 //
 // Life of a state:
 //
@@ -23,8 +23,8 @@
 
 namespace geiger::capture {
 
-/// `armed` while a slow path of the owner decides: code that finds it has interrupted that slow
-/// path (a signal handler), or jumped out of it.
+/// Value of `armed` while a slow path of the owner decides. Code in the same thread that sees it
+/// has interrupted that slow path (a signal handler), or jumped out of it.
 inline constexpr std::uint64_t kTaken = ~std::uint64_t{0};
 
 struct InterpretedWalk;
@@ -35,15 +35,15 @@ struct alignas(64) ThreadState {
   std::atomic<std::uint64_t> armed;
   /// Bytes settled so far by all owners, recorded or not (allocated_bytes.h).
   std::atomic<std::uint64_t> allocated;
-  std::uint64_t allocated_before;         ///< Of them, by earlier owners.
-  std::atomic<std::uint64_t> last_armed;  ///< As `armed`, but never kTaken.
+  std::uint64_t allocated_before;         ///< Of those, by earlier owners.
+  std::atomic<std::uint64_t> last_armed;  ///< Like `armed`, but never kTaken.
   /// Odd while a slow path changes the counter and the four above.
   std::atomic<std::uint32_t> settling;
-  /// Frame address of that slow path: a shallower one finds it abandoned.
+  /// Frame address of that slow path: a shallower frame means it was abandoned.
   const void* deciding_frame;
-  /// Frame address of the slow path that uses `frames`, null if none does.
+  /// Frame address of the slow path that uses `frames`, null if none.
   const void* walking_frame;
-  trace::ThreadRecord* record;           ///< Lies in the trace of `segment`.
+  trace::ThreadRecord* record;           ///< In the trace of `segment`.
   std::uint64_t* countdown;              ///< The owner's thread-local counter.
   std::uint32_t segment;                 ///< Number of the segment of its record; 0 = none.
   std::uint32_t generation;              ///< Of the image that gave it its index; 0 = none.
@@ -53,10 +53,10 @@ struct alignas(64) ThreadState {
   const void* pin_frame;                 ///< Frame address of the slow path that uses it.
   std::atomic<trace::Ref> epoch;         ///< The epoch its skip count was drawn in, of `segment`.
   std::atomic<std::uint32_t> lifecycle;  ///< Lifecycle.
-  std::atomic<std::uint32_t> reading;    ///< Others that read the counter now: do not end yet.
-  std::uint64_t tid;                     ///< Of the last owner; 0: it gave the state up.
+  std::atomic<std::uint32_t> reading;    ///< Threads reading the counter now: do not end yet.
+  std::uint64_t tid;                     ///< Of the last owner; 0: it gave up the state.
   ThreadState* next;                     ///< Registry, newest first.
-  bool is_foreign;                       ///< Its start was not seen, so its end will not be.
+  bool is_foreign;                       ///< We did not see its start and will not see its end.
   bool is_ending;                        ///< Every further allocation settles at once.
   std::uint32_t nested_decisions;        ///< In a row, while `armed` was kTaken.
   bool is_telling;                       ///< Inside a listener (events.h).
@@ -65,14 +65,14 @@ struct alignas(64) ThreadState {
   InterpretedWalk* interpreted;      ///< Room for frames of an interpreter; null before the first.
   const std::uint64_t* last_frames;  ///< Of the last walk, in `frames` or in `interpreted`.
   std::uint32_t last_count;
-  /// At its last sample it ran an interpreter and held its lock, outside of any handler.
+  /// At its last sample the thread ran an interpreter and held its lock, outside of any handler.
   bool holds_interpreter;
   std::uint64_t frames[trace::kMaxNativeFrames];
 };
 
 enum Lifecycle : std::uint32_t { kFree = 0, kAdopting = 1, kLive = 2 };
 
-/// The id of a thread that could not ask for it: no thread has it.
+/// The id if the system call fails; no thread has it.
 inline constexpr std::uint64_t kUnknownThread = (std::uint64_t{1} << 31) - 1;
 
 /// The calling thread's id, or kUnknownThread.
@@ -85,7 +85,7 @@ GEIGER_FAST_PATH ThreadState* own_state() { return tls.state; }
 /// record. Null: no memory.
 ThreadState* adopt_state(std::uint32_t pid);
 
-/// Gives the calling thread's state back; it may go on using it until it is gone.
+/// Gives up the calling thread's state, which it may use until it ends.
 void retire_state(ThreadState& state);
 
 /// All states, newest first.
@@ -94,8 +94,7 @@ ThreadState* first_state();
 /// Frees the states of threads that ended unseen.
 void retire_gone(std::uint32_t pid);
 
-/// The counter of a thread whose end would not have been seen: its memory may be gone.
-/// kTaken: it is.
+/// Reads the counter of a thread whose end we would not have seen. kTaken: its memory is gone.
 std::uint64_t counter_of_foreign(const ThreadState& state, std::uint32_t pid);
 
 /// In fork's child: every state but `survivor` belongs to a thread that is gone.

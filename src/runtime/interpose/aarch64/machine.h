@@ -13,8 +13,8 @@ inline constexpr std::uint64_t kJumpSlot = R_AARCH64_JUMP_SLOT;
 inline constexpr std::uint64_t kGlobalData = R_AARCH64_GLOB_DAT;
 inline constexpr std::uint64_t kAbsolute = R_AARCH64_ABS64;
 
-/// Compilers load it into any register first, and move it to one of the two that a jump to a
-/// function may use.
+/// Otherwise compilers load the address into any register, then move it to one of the two that a
+/// jump to a function may use.
 template <class Function>
 GEIGER_FAST_PATH Function* for_jump(Function* function) {
   register Function* target asm("x16") = function;

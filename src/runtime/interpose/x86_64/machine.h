@@ -13,7 +13,7 @@ inline constexpr std::uint64_t kJumpSlot = R_X86_64_JUMP_SLOT;
 inline constexpr std::uint64_t kGlobalData = R_X86_64_GLOB_DAT;
 inline constexpr std::uint64_t kAbsolute = R_X86_64_64;
 
-/// A jump takes its target from memory.
+/// A jump can read its target from memory.
 template <class Function>
 GEIGER_FAST_PATH Function* for_jump(Function* function) {
   return function;

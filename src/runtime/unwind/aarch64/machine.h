@@ -30,7 +30,7 @@ enum class Slot : std::uint8_t {
   kX27,
   kX28,
   kFramePointer,
-  kLink,  ///< x30 of a frame that a signal interrupted; of others it is not known.
+  kLink,  ///< x30 of a frame that a signal interrupted; unknown in others.
   kReturnAddress,
   kCount,
   kNone
@@ -47,21 +47,21 @@ namespace machine {
 
 inline constexpr bool kPushesReturnAddress = false;
 
-/// Code lies in the lower 2^48 bytes, also where programs may ask for more. Signatures and tags are
-/// in the bits above, and always taken off: so it does not matter whether a row says that an
-/// address is signed, nor with which key.
+/// Code is in the lower 2^48 bytes, even where programs may ask for more. Signatures and tags are
+/// in the bits above and are always removed, so it does not matter whether a row marks an address
+/// as signed, nor with which key.
 [[nodiscard]] constexpr std::uint64_t stripped(std::uint64_t address) {
   return address & ((std::uint64_t{1} << 48) - 1);
 }
 
-/// Both tell that from here on the return address is signed, or no longer.
+/// Both toggle whether the return address is signed from here on.
 [[nodiscard]] constexpr bool is_no_operation(std::uint8_t call_frame_instruction) {
   constexpr std::uint8_t kNegateRaStateWithPc = 0x2c;
   constexpr std::uint8_t kNegateRaState = 0x2d;
   return call_frame_instruction == kNegateRaState || call_frame_instruction == kNegateRaStateWithPc;
 }
 
-/// `pc` lies in the instruction before the one to be returned to, which no table covers.
+/// `pc` is in the instruction before the one to return to, which no table covers.
 [[nodiscard]] bool find_signal_return(std::uint64_t pc, bool is_in_module, FoundRow& found);
 
 /// 0: not known.
@@ -96,7 +96,7 @@ template <class Machine>
 
 #undef GEIGER_STORE_REGISTER
 
-/// The frame pointer says nothing about the end of the frame. clang takes them for the same.
+/// The frame pointer does not determine the end of the frame; clang assumes that it does.
 GEIGER_FAST_PATH std::uint64_t stack_pointer_after() {
 #if defined(__clang__)
 #error "clang cannot tell the end of a frame here: build the runtime with g++"

@@ -1,4 +1,5 @@
-// The kernel's return from signals. It has no table on purpose, so it is known by its words.
+// The kernel's return from signals. It deliberately has no table, so we recognise it by its
+// instructions.
 #include <errno.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
@@ -13,7 +14,7 @@ constexpr std::uint32_t kMovX8ReturnFromSignal = 0xd2801168;
 constexpr std::uint32_t kSystemCall = 0xd4000001;
 static_assert(SYS_rt_sigreturn == 139);
 
-/// Return addresses may lie where nothing can be read: execute-only code, garbage.
+/// Return addresses may be unreadable: execute-only code, garbage.
 bool is_return_from_signal(std::uint64_t at) {
   constexpr std::uint64_t kWordsOfCode = 8;
   if (at % 4 != 0 || !is_readable(at) || !is_readable(at + kWordsOfCode - 1)) return false;
@@ -22,13 +23,13 @@ bool is_return_from_signal(std::uint64_t at) {
   return words[0] == kMovX8ReturnFromSignal && words[1] == kSystemCall;
 }
 
-/// Under a kernel the code is in its vDSO, which the loader may not list; some emulators have none,
-/// and put it anywhere. Elsewhere code outside of modules is made at run time, and of that kind of
-/// frame a walk may meet many: each would cost a system call.
+/// A kernel has the code in its vDSO, which the loader may not list; some emulators have no vDSO
+/// and put it anywhere. Other code outside of modules is generated at run time, and a walk may
+/// contain many such frames, each of which would cost a system call.
 bool may_be_outside(std::uint64_t at) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 16;
   const int before = errno;
-  const std::uint64_t vdso = getauxval(AT_SYSINFO_EHDR);  // Complains in errno.
+  const std::uint64_t vdso = getauxval(AT_SYSINFO_EHDR);  // May set errno.
   errno = before;
   return vdso == 0 || at - vdso < kMostBytes;
 }

@@ -56,13 +56,13 @@ inline constexpr bool kPushesReturnAddress = true;
   return false;
 }
 
-/// The C library's has a table.
+/// The C library's signal return has a table.
 [[nodiscard]] inline bool find_signal_return(std::uint64_t /*pc*/, bool /*is_in_module*/,
                                              FoundRow& /*found*/) {
   return false;
 }
 
-/// No register has the return address.
+/// No register contains the return address.
 template <class Machine>
 [[nodiscard]] constexpr std::uint64_t link_of(const Machine& /*here*/) {
   return 0;
@@ -87,7 +87,7 @@ template <class Machine>
 
 #undef GEIGER_STORE_REGISTER
 
-/// The frame pointer points to where it is saved, below the return address.
+/// The frame pointer points to its saved value, directly below the return address.
 GEIGER_FAST_PATH std::uint64_t stack_pointer_after() {
   return reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)) + 16;
 }

@@ -8,10 +8,10 @@
 
 namespace geiger::capture::machine {
 
-/// A load, a subtraction and a store: a signal may fall in between, and if its handler allocates,
-/// the store takes back what that took off. Each such signal changes the total by at most two
-/// sampling intervals (docs/estimators.md, section 2.3). An exclusive load and store, which a signal
-/// breaks up, would be exact, and cost every allocation two instructions and the loop.
+/// A load, a subtraction and a store: a signal may arrive in between, and if its handler allocates,
+/// the store undoes the handler's subtraction. Each such signal changes the total by at most two
+/// sampling intervals (docs/estimators.md, section 2.3). An exclusive load and store, which a
+/// signal would make fail, would be exact, but cost every allocation two instructions and the loop.
 GEIGER_FAST_PATH bool exhausts(std::uint64_t& counter, std::uint64_t size) {
   std::uint64_t left = 0;
   bool is_used_up = false;
@@ -20,7 +20,7 @@ GEIGER_FAST_PATH bool exhausts(std::uint64_t& counter, std::uint64_t size) {
   return is_used_up;
 }
 
-/// The byte is loaded without an order, as a relaxed atomic; compilers mask the address first and
+/// The byte is loaded like a relaxed atomic. Compilers would mask the address before the load and
 /// extend the byte after it.
 template <unsigned kLog2BlockBytes, unsigned kLog2Slots, class Byte>
 GEIGER_FAST_PATH bool is_slot_used(const Byte* table, const void* address) {

@@ -8,8 +8,8 @@
 
 namespace geiger::capture::machine {
 
-/// One instruction reads, subtracts and stores, so a signal cannot fall in between; its flags tell
-/// both cases at once.
+/// One instruction reads, subtracts and stores, so a signal cannot arrive in between; its flags
+/// cover both cases at once.
 GEIGER_FAST_PATH bool exhausts(std::uint64_t& counter, std::uint64_t size) {
   bool is_used_up = false;
   asm volatile("subq %2, %0" : "+m"(counter), "=@ccbe"(is_used_up) : "r"(size));
@@ -17,7 +17,7 @@ GEIGER_FAST_PATH bool exhausts(std::uint64_t& counter, std::uint64_t size) {
 }
 
 /// A multiplication drops the high bits and moves to another register in one instruction, where a
-/// compiler takes a copy and a shift, and it does not fold atomic loads into comparisons.
+/// compiler uses a copy and a shift; compilers also do not fold atomic loads into comparisons.
 template <unsigned kLog2BlockBytes, unsigned kLog2Slots, class Byte>
 GEIGER_FAST_PATH bool is_slot_used(const Byte* table, const void* address) {
   constexpr unsigned kHighBits = 32 - kLog2Slots - kLog2BlockBytes;
