@@ -181,6 +181,17 @@ class ProcessTest(unittest.TestCase):
             trace.check()
             self.assertEqual(sum(trace.header.drops), 0, f"{trace.path}: {trace.drops()}")
 
+    def assert_recorded_from_the_first_thread(self, program):
+        """Of hosts/first_threads.c. Where its threads allocate nothing, the first one alone can have
+        started the recording."""
+        for count in (0, 2000):
+            recorded = record([program, str(count)], 1)
+            printed = recorded.outcome.stdout.split()
+            self.assertEqual(len(recorded.traces), 1)
+            self.assert_sound(recorded)
+            sizes = [sample.requested for sample in recorded.traces[0].samples]
+            self.assertEqual(sizes.count(int(printed[2])), int(printed[0]))
+
 
 _PARSE_OPENMETRICS = """
 import json, sys

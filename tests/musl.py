@@ -67,6 +67,9 @@ class Musl(harness.ProcessTest):
         # Four that return or call pthread_exit, and one that is cancelled.
         self.assertEqual(sum(thread.end > 0 for thread in parent.threads.values()), 5)
 
+    def test_the_first_thread_starts_the_recording(self):
+        self.assert_recorded_from_the_first_thread(self.build("first_threads.c"))
+
     def test_stacks_have_names_and_ends(self):
         trace = self.record([self.program], "--interval", "4096")[1]
         rows = self.report("table", "--by", "function", trace)["rows"]

@@ -130,6 +130,12 @@ class StaticPrograms(harness.ProcessTest):
         self.assert_exact_and_whole(program)
         self.assert_named(program, "ask_once")
 
+    def test_the_first_thread_starts_the_recording(self):
+        harness.require("musl-gcc")
+        self.assert_recorded_from_the_first_thread(self.build(
+            "first", "musl-gcc", "-static", *PLAIN, "-w",
+            harness.ROOT / "tests" / "hosts" / "first_threads.c"))
+
     def test_rust(self):
         self.assert_exact_and_whole(self.build_rust())
         self.assert_named(self.here / "rust", "ask_once")

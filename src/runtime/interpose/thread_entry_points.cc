@@ -13,6 +13,7 @@
 
 #include "base/attributes.h"
 #include "runtime/capture/capture.h"
+#include "runtime/capture/image/image.h"
 #include "runtime/capture/tables/arena.h"
 #include "runtime/interpose/conclude.h"
 #include "runtime/interpose/originals.h"
@@ -46,6 +47,13 @@ Start* take_start() {
     fresh->next = newest;
   } while (!starts.compare_exchange_weak(newest, fresh, std::memory_order_acq_rel));
   return fresh;
+}
+
+/// Where a C library allocates nothing before the first thread (musl's), the image would start in
+/// one of several, and whatever the others allocate meanwhile would pass unseen.
+void expect_thread() {
+  resolve();
+  capture::start_if_due();
 }
 
 void give_back(Start& start) { start.is_used.store(false, std::memory_order_release); }
@@ -93,7 +101,7 @@ using namespace geiger::interpose;  // NOLINT: the C names below live outside.
 
 GEIGER_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                  void* (*function)(void*), void* argument) {
-  resolve();
+  expect_thread();
   Start* start = take_start();
   if (start == nullptr) return originals.pthread_create(thread, attributes, function, argument);
   start->posix = function;
@@ -104,7 +112,7 @@ GEIGER_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attrib
 }
 
 GEIGER_EXPORT int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
-  resolve();
+  expect_thread();
   Start* start = take_start();
   if (start == nullptr) return originals.thrd_create(thread, function, argument);
   start->c11 = function;

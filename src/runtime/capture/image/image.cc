@@ -231,8 +231,8 @@ bool lie_down() {
   return false;
 }
 
-/// First slow path of a process. Other threads' first allocations may pass
-/// unsampled meanwhile; there are none in practice, the loader allocates first.
+/// First slow path of a process, or its first pthread_create. Allocations of other threads meanwhile
+/// would pass unsampled: only threads made by clone() alone could make some.
 GEIGER_SLOW_PATH bool start_slow() {
   Phase expected = Phase::kUninitialised;
   if (!image.phase.compare_exchange_strong(expected, Phase::kStarting, std::memory_order_acq_rel)) {
