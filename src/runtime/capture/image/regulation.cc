@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/raw_syscall.h"
 #include "runtime/capture/image/image.h"
+#include "runtime/capture/sample/drawn.h"
 
 namespace geiger::capture {
 namespace {
