@@ -30,7 +30,7 @@ struct Budget {
 /// samples to come, nor from the objects that exist.
 ///
 ///   a period ends      after a second, or as soon as twice what it allows is spent
-///   over the limit the interval doubles as often as would have kept to it
+///   over the limit     the interval doubles as often as would have kept to it
 ///   under a quarter    of the limit in kCalmPeriods in a row: the interval halves
 ///   in debt            (more was spent than allowed since the start, within the last
 ///                      kMemory) the limit is half of what is allowed

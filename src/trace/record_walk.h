@@ -1,7 +1,7 @@
 // Walks the records of one image, finished or growing, and hands them to a sink. The only loop
 // over records, and the only place that decides what to do with an incomplete one:
 //
-//   of a finished image it is skipped, and counts as uncommitted
+//   of a finished image   it is skipped, and counts as uncommitted
 //   of a live one         its writer may be in the middle of it: the caller's `wait` says
 //                         whether to look again, to come back later or to give it up
 //

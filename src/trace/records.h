@@ -4,7 +4,7 @@
 // Committing. A writer reserves `words * 8` bytes by adding to `tail`, stores the
 // header word with kReserved, fills the body, then stores the header word again
 // without kReserved (release). So at any instant, also after SIGKILL:
-//   header word == 0 reserved, nothing written: the body is zero
+//   header word == 0            reserved, nothing written: the body is zero
 //   header word has kReserved   the size is known, the body is not
 //   otherwise                   the record is whole
 // A reader skips zero words one by one and reserved records whole, and loses

@@ -1,13 +1,13 @@
 // How a controller wakes a dormant program: two kinds of files in a directory of its user,
 // $XDG_RUNTIME_DIR/geiger, else /run/user/UID/geiger, else /tmp/geiger-UID.
 //
-//   bell one per directory, never removed; every dormant program maps it at its start and polls one
-// word of it
+//   bell         one per directory, never removed; every dormant program maps it at its start
+//                and polls one word of it
 //   PID.START    the rendezvous of one process, made by the first controller that calls it
 //
 //   controller   writes the request into the rendezvous, then rings the bell
-//   program sees that the bell rang for its process id, maps its rendezvous, and from then on polls
-// one word of that
+//   program      sees that the bell rang for its process id, maps its rendezvous, and from then
+//                on polls one word of that
 //
 // Why not a file per process from the start: most processes are short and are never called, and a
 // program that has restricted its system calls (seccomp) would be killed for a late one. So it
