@@ -20,7 +20,7 @@ namespace {
 using ConditionResult = base::Outcome<Condition>;
 
 constexpr Nanoseconds kShortestTimer = 10'000'000;
-/// cgroup v1 says "no limit" with a number near 2^63.
+/// cgroup v1 expresses "no limit" as a number near 2^63.
 constexpr Bytes kNoLimit = Bytes{1} << 60;
 
 std::string without_blanks(std::string_view text) {
@@ -78,7 +78,7 @@ std::optional<Bytes> bytes_in(const std::string& path) {
   return value;
 }
 
-/// The path behind "N:CONTROLLER:" in the text of /proc/PID/cgroup.
+/// The path after "N:CONTROLLER:" in the text of /proc/PID/cgroup.
 std::optional<std::string> cgroup_path(std::string_view text, std::string_view controller) {
   while (!text.empty()) {
     const std::string_view line = base::take_part(text);
@@ -95,7 +95,7 @@ struct CgroupFiles {
   std::string root, used, limit;
 };
 
-/// The largest share of a limit among the cgroup and those around it.
+/// The largest share of a limit among the cgroup and its ancestors.
 std::optional<double> share_in(const CgroupFiles& files, std::string path) {
   std::optional<double> largest;
   while (true) {

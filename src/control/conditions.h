@@ -1,11 +1,11 @@
-// Conditions on the memory of a process at which something is to happen: --mark-on,
+// Conditions on the memory of a process that trigger a mark or a snapshot: --mark-on,
 // --snapshot-on.
 //
-//   rss>2GiB       resident memory passes a size
+//   rss>2GiB       resident memory exceeds a size
 //   rss+=256MiB    it has grown by this much since the last time
-//   cgroup>80%     its memory cgroup passes this share of its limit
+//   cgroup>80%     its memory cgroup exceeds this share of its limit
 //   psi>10%        some task waited for memory for this share of the last ten seconds
-//   every=10m      time has passed
+//   every=10m      the time has passed
 #pragma once
 
 #include <optional>
@@ -23,10 +23,10 @@ struct Condition {
   Bytes bytes = 0;         ///< kRss, kGrowth.
   double share = 0;        ///< kCgroup, kPressure: in (0, 1].
   Nanoseconds period = 0;  ///< kTimer: 10 ms at least.
-  std::string text;        ///< As it was given, without blanks.
+  std::string text;        ///< As given, without blanks.
 };
 
-/// The reason of a failure quotes the text.
+/// A failure's reason quotes the text.
 [[nodiscard]] base::Outcome<Condition> parse_condition(std::string_view text);
 
 /// Memory readings of a process and its cgroup at one instant.
@@ -34,11 +34,11 @@ struct MemoryReadings {
   Nanoseconds now = 0;
   Bytes resident = 0;
   std::optional<double> cgroup_share = {};  ///< Nothing: no limit.
-  std::optional<double> pressure = {};      ///< Nothing: the kernel does not tell.
+  std::optional<double> pressure = {};      ///< Nothing: not available from the kernel.
 };
 
-/// A condition being watched for one process. What is passed fires once and again only after
-/// it was undershot by a twentieth, so that noise at the border does not fire each time.
+/// A condition watched for one process. A threshold fires once, and again only after the value fell
+/// a twentieth below it, so that noise around the threshold does not fire each time.
 class Trigger {
  public:
   Trigger(Condition condition, Nanoseconds now) : condition_(std::move(condition)), since_(now) {}
@@ -57,7 +57,7 @@ class Trigger {
   Nanoseconds since_;
 };
 
-/// The text of /proc/pressure/memory or memory.pressure: "some avg10" as a share.
+/// "some avg10" in the text of /proc/pressure/memory or memory.pressure, as a share.
 [[nodiscard]] std::optional<double> parse_pressure(std::string_view text);
 
 /// Reads the memory of a process and of its cgroup, if it has one of its own.

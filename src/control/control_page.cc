@@ -49,7 +49,7 @@ Bytes LiveTrace::size() const {
   return std::min(header().tail.load(std::memory_order_relaxed), header().capacity);
 }
 
-// The header word last: until then the space is reserved, and readers skip it.
+// Writes the header word last: until then the space is reserved, and readers skip it.
 bool LiveTrace::write_mark(Nanoseconds time, std::string_view name) {
   if (!is_open()) return false;
   name = name.substr(0, kMostMarkBytes);

@@ -1,5 +1,5 @@
-// A trace from the side of a supervisor or controller: the page that it writes to steer the
-// recording (trace/format.h), and marks.
+// A trace as a supervisor or controller sees it: the page by which it controls the recording
+// (trace/format.h), and marks.
 #pragma once
 
 #include <string>
@@ -16,26 +16,26 @@ namespace geiger::control {
 /// Longest name of a mark that is set from outside, bytes.
 inline constexpr std::size_t kMostMarkBytes = 108;
 
-/// Opens a trace of `directory` to change its control page, guarded or not.
+/// Opens a trace in `directory` to change its control page, whether its mode is guarded or not.
 [[nodiscard]] base::UniqueFd open_to_control(int directory, const std::string& path);
 
 /// A trace that a process writes.
 class LiveTrace {
  public:
-  /// Takes the file of `path`. Fails on anything that is not a trace of this format.
+  /// Takes over the open file of `path`. Fails on anything that is not a trace of this format.
   [[nodiscard]] static base::Outcome<LiveTrace> open(base::UniqueFd file, std::string path);
 
   [[nodiscard]] const trace::FileHeader& header() const { return front_.header(); }
   [[nodiscard]] trace::ControlPage& control() const { return front_.control(); }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int fd() const { return file_.get(); }
-  /// Whether its process may add to it still.
+  /// Whether its process may still add to it.
   [[nodiscard]] bool is_open() const;
   /// Bytes of records and header so far.
   [[nodiscard]] Bytes size() const;
 
-  /// Writes a mark of `time`, cut to kMostMarkBytes, beside what the process writes: also of one
-  /// that allocates nothing. False: the recording has ended, or there is no room.
+  /// Writes a mark of `time`, its name cut to kMostMarkBytes, next to the process's own records,
+  /// even if the process allocates nothing. False: the recording has ended, or there is no room.
   [[nodiscard]] bool write_mark(Nanoseconds time, std::string_view name);
 
  private:

@@ -25,12 +25,12 @@ using std::chrono::milliseconds;
 using Told = base::Outcome<std::string>;
 
 constexpr milliseconds kAnswerPoll{2};
-/// For how many segments, one after the other, a process that goes on is looked at again.
+/// How many times to look again at a process that continues in its next segment meanwhile.
 constexpr int kMostLooks = 50;
 /// How long a program may take to load its libraries.
 constexpr milliseconds kStartingUp{2000};
 
-/// Asks again and again until `holds` or the patience is used up.
+/// Polls until `holds` or the patience is used up.
 template <typename Condition>
 bool comes_true(milliseconds patience, const Condition& holds) {
   const auto end = std::chrono::steady_clock::now() + patience;
@@ -45,14 +45,14 @@ bool is_newer(const LiveTrace& one, const LiveTrace& other) {
   return one.header().start_monotonic > other.header().start_monotonic;
 }
 
-/// The directory for a program that has none of its own: ./geiger-PROGRAM.PID, or where the
-/// program's user may write.
+/// The directory for a program that has none of its own: ./geiger-PROGRAM.PID, or one that the
+/// program's user may write to.
 base::Outcome<std::string> make_directory(const TargetProcess& target) {
   const OutputPlan plan(target.facts().name, "");
   return TraceHome::make_directory(target.pid(), plan.directory_for(target.pid()));
 }
 
-/// Removes a directory that was made for a trace, if the trace went elsewhere.
+/// Removes a directory created for a trace if the trace went elsewhere.
 void remove_unused(const TargetProcess& target, const std::string& directory) {
   const auto parent =
       target.open_path(directory.substr(0, directory.rfind('/') + 1), O_PATH | O_DIRECTORY);
@@ -108,14 +108,14 @@ base::Outcome<Controlled> Controlled::open_started(pid_t pid) {
   return controlled;
 }
 
-/// Whether the process has gone on in its next segment since the last look.
+/// Whether the process has continued in its next segment since the last look().
 bool Controlled::has_gone_on() const {
   return trace_ &&
          trace_->header().state.load(std::memory_order_acquire) == trace::State::kContinued;
 }
 
-/// What of geiger is in it now. While the process goes on in its next segment its maps may show the
-/// last one only: then again.
+/// Finds geiger's files in the process. While the process continues in its next segment, its maps
+/// may show only the previous one: then it looks again.
 base::Outcome<void> Controlled::look() {
   for (int i = 0; i < kMostLooks; ++i) {
     auto files = target_->geiger_files();
@@ -128,9 +128,9 @@ base::Outcome<void> Controlled::look() {
   return {};
 }
 
-/// Does `act` to the trace that the process writes: again if it goes on in its next segment
-/// meanwhile, which may have come too soon to take over what `act` wrote. False: the recording has
-/// ended, or `act` failed.
+/// Applies `act` to the trace that the process writes, and again if the process continues in its
+/// next segment meanwhile, which may have begun too early to inherit what `act` wrote. False: the
+/// recording has ended, or `act` failed.
 template <typename Act>
 bool Controlled::reach(const Act& act) {
   for (int i = 0; i < kMostLooks; ++i) {
@@ -141,7 +141,7 @@ bool Controlled::reach(const Act& act) {
   return false;
 }
 
-/// Of the traces that are mapped: those of this process, the newest of them.
+/// Picks the newest of the mapped traces that are this process's.
 void Controlled::find_trace() {
   trace_.reset();
   for (const MappedFile& file : files_.traces) {
@@ -209,7 +209,7 @@ Told Controlled::start(Order order, milliseconds patience) {
   }
 }
 
-/// Why a dormant process cannot be started, as far as can be seen without asking it.
+/// Why a dormant process cannot be started, as far as this is visible from outside.
 std::string Controlled::obstacle() const {
   if (target_->is_confined_further()) {
     return "filters its system calls (seccomp): opening a trace could kill it "

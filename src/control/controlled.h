@@ -1,4 +1,4 @@
-// A process with geiger loaded: its state, and the requests that a controller can make of it.
+// A process with geiger loaded: its state, and the requests that a controller can make.
 #pragma once
 
 #include <chrono>
@@ -20,10 +20,10 @@ namespace geiger::control {
 
 enum class Standing : std::uint8_t {
   kRecording,
-  kPaused,   ///< Draws, but records nothing.
-  kDormant,  ///< Sleeps until it is called.
+  kPaused,   ///< Samples, but records nothing.
+  kDormant,  ///< Waits for a request to record.
   kEnded,    ///< Its recording has ended; the trace has the reason.
-  kInert,    ///< The library is there and does nothing.
+  kInert,    ///< The library is loaded and does nothing.
 };
 [[nodiscard]] std::string_view name_of(Standing standing);
 
@@ -32,42 +32,42 @@ struct ProcessStatus {
   pid_t pid = 0;
   std::string program;
   Standing standing = Standing::kInert;
-  Bytes interval = 0;  ///< In force, or what a recording would begin with; 0 = not known.
+  Bytes interval = 0;  ///< In force, or the first of a new recording; 0 = unknown.
   /// Path of its trace, if it has one.
   std::string trace;
   Bytes trace_bytes = 0;
   RecordCounts records;
   std::uint64_t dropped = 0;
   std::uint32_t segment = 0;
-  /// A request that the program has not met yet: to record, or to stop.
+  /// A request that the program has not carried out yet: to record, or to stop.
   std::optional<bool> pending;
-  /// Of a dormant one: why it cannot be started; empty if it can.
+  /// Why a dormant process cannot be started; empty if it can.
   std::string obstacle;
 };
 
-/// How long to wait until a program has taken notice.
+/// How long to wait for a program's answer.
 inline constexpr std::chrono::milliseconds kPatience{2000};
 
 class Controlled {
  public:
-  /// Fails on a process that is not there, is another user's or has no geiger in it.
+  /// Fails if the process does not exist, belongs to another user or has not loaded geiger.
   [[nodiscard]] static base::Outcome<Controlled> open(pid_t pid);
-  /// Gives one that was started a moment ago the time to load its libraries: before that
-  /// geiger is not in it, or there and not awake yet.
+  /// Gives a process that has just started the time to load its libraries: before that, geiger is
+  /// not loaded or not initialized.
   [[nodiscard]] static base::Outcome<Controlled> open_started(pid_t pid);
 
   [[nodiscard]] Standing standing() const;
-  /// With `counts_records` the whole trace is read.
+  /// With `counts_records` it reads the whole trace.
   [[nodiscard]] ProcessStatus status(bool counts_records) const;
   [[nodiscard]] std::string shown() const { return target_->shown(); }
   [[nodiscard]] const TargetProcess& target() const { return *target_; }
-  /// Gives the process away; nothing else can be asked then.
+  /// Moves the process out; nothing else may be called afterwards.
   [[nodiscard]] TargetProcess take_target() { return std::move(*target_); }
-  /// Null where it has none.
+  /// Null if it has none.
   [[nodiscard]] const LiveTrace* trace() const { return trace_ ? &*trace_ : nullptr; }
 
-  /// Each returns what to tell the user; the reason of a failure is one line that names the
-  /// process. `order.directory` must exist; empty: the program's own, else one is made here.
+  /// Each returns the message for the user; a failure's reason is one line that names the process.
+  /// `order.directory` must exist; empty: the program's own, else a new one here.
   [[nodiscard]] base::Outcome<std::string> start(Order order, std::chrono::milliseconds patience);
   [[nodiscard]] base::Outcome<std::string> stop(std::chrono::milliseconds patience);
   [[nodiscard]] base::Outcome<std::string> set_interval(Bytes interval,
@@ -92,7 +92,7 @@ class Controlled {
   std::optional<LiveTrace> trace_;
 };
 
-/// The processes of this user that have geiger in them, in order of their ids.
+/// The processes of this user that have loaded geiger, in order of their ids.
 [[nodiscard]] std::vector<ProcessStatus> controlled_processes();
 
 }  // namespace geiger::control

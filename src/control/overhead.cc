@@ -11,15 +11,15 @@
 namespace geiger::control {
 namespace {
 
-/// A positive finite number, all of the text.
+/// The whole text as a positive finite number.
 std::optional<double> positive(std::string_view text) {
   const auto value = base::number_in<double>(text);
   return value && std::isfinite(*value) && *value > 0 ? value : std::nullopt;
 }
 
-// 1,531 instructions for a malloc and a free that are a sample each time, a third of them in
-// the walk (life-of-an-allocation.md), at one instruction per nanosecond: caches are cold in
-// the slow path. A new stack is hashed, written and entered into a table.
+// A sampled malloc and its free take 1,531 instructions, a third of them in the walk
+// (life-of-an-allocation.md), at one instruction per nanosecond: caches are cold in the slow path.
+// A new stack is hashed, written and entered into a table.
 constexpr Nanoseconds kSampleCost = 1200;
 constexpr Nanoseconds kFreeCost = 400;
 constexpr Nanoseconds kStackCost = 1500;
@@ -65,7 +65,7 @@ Bytes IntervalGovernor::account(Nanoseconds elapsed, double spent, double allowe
 
 void IntervalGovernor::end_period() {
   const double limit = debt_ > 0 ? allowed_ / 2 : allowed_;
-  // A program that used no processor time was allowed nothing and can have spent little.
+  // A program that used no processor time had no allowance, and can have spent little.
   const double load = limit > 0 ? spent_ / limit : (samples_ >= kLeastSamples ? 2 : 0);
   calm_ = load < 0.25 ? calm_ + 1 : 0;
   if (load > 1) {

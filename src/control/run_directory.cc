@@ -33,7 +33,7 @@ base::Outcome<bool> failure(const std::string& directory, const char* reason) {
   return base::Failure{fmt::format("cannot create {}: {}", directory, reason)};
 }
 
-// Everything in it must be a trace, else it is not ours to replace.
+// Fails if it contains anything but traces: then it is not ours to replace.
 base::Outcome<bool> empty_run_directory(const std::string& directory) {
   std::error_code error;
   fs::directory_iterator entries(directory, error);
@@ -110,7 +110,7 @@ base::Outcome<bool> create_run_directory(const std::string& directory, bool repl
   struct stat status {};
   if (lstat(directory.c_str(), &status) != 0) return failure(directory, std::strerror(errno));
   if (!S_ISDIR(status.st_mode)) return failure(directory, "it exists but is not a directory");
-  // Another owner could replace what is written into it.
+  // Another owner could replace the files in it.
   if (status.st_uid != geteuid()) return failure(directory, "it is owned by another user");
   return empty_run_directory(directory);
 }

@@ -8,7 +8,7 @@
 
 namespace geiger::control {
 
-/// Where the traces of a file are until they are packed into it.
+/// Path of the directory that holds a file's traces until they are packed into it.
 [[nodiscard]] std::string parts_of(const std::string& file);
 
 /// Where traces go: `geiger-PROGRAM.PID/` here, or `FILE.parts/` until they are
@@ -18,8 +18,8 @@ class OutputPlan {
   /// `program` is argv[0]; `file` is -o's value, empty without -o.
   OutputPlan(const std::string& program, const std::string& file);
 
-  /// Absolute path of the run directory of the process `pid`; empty if the
-  /// current directory has no path any more.
+  /// Absolute path of the run directory of the process `pid`; empty if the current directory no
+  /// longer has a path.
   [[nodiscard]] std::string directory_for(int pid) const;
   /// Absolute path of -o's file; empty without -o.
   [[nodiscard]] const std::string& file() const { return file_; }
@@ -33,16 +33,16 @@ class OutputPlan {
   std::string shown_file_;
 };
 
-/// The words behind "geiger-": the program's base name with everything that is
-/// awkward in a file name replaced, at most 64 characters.
+/// The part after "geiger-": the program's base name with characters that are awkward in a file
+/// name replaced, at most 64 characters.
 [[nodiscard]] std::string name_for_files(const std::string& program);
 
-/// Fails where a run must not write `file`, an absolute path. A trace is replaced if `replaces`,
+/// Fails if a run must not write `file`, an absolute path. A trace may be replaced if `replaces`,
 /// any other file never.
 base::Outcome<void> check_writable(const std::string& file, bool replaces);
 
-/// Creates `directory` (0700). If it exists, fails unless `replaces`; then the
-/// traces in it are removed and anything else makes it fail.
+/// Creates `directory` (0700). If it exists, fails unless `replaces`; then removes the traces in
+/// it, and fails if it contains anything else.
 base::Outcome<bool> create_run_directory(const std::string& directory, bool replaces);
 
 /// Names of the traces in `directory`, sorted.

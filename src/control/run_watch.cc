@@ -21,7 +21,8 @@ WatchedImage::WatchedImage(const WatchOptions& options, pid_t pid, Nanoseconds n
 
 void WatchedImage::write_to(std::unique_ptr<LiveTrace> trace) {
   tally_.reset();
-  // The next segment after the one that was told to end. A recording that is started anew has 0.
+  // Whether this is the segment after the one that was asked to end. A new recording begins with
+  // segment 0.
   is_own_ =
       trace_ && under_way_ && under_way_->path == trace_->path() && trace->header().segment != 0;
   trace_ = std::move(trace);
@@ -33,11 +34,11 @@ void WatchedImage::write_to(std::unique_ptr<LiveTrace> trace) {
   }
 }
 
-/// Bounds what a burst can cost before the next look: `allowed` per second, of what the
-/// process was allowed since the last one.
+/// Limits the cost of a burst before the next look: `allowed_per_second` is what the process was
+/// allowed since the last one.
 void WatchedImage::allow_until_next_look(double allowed_per_second) {
   constexpr double kRoundsAhead = 4;
-  constexpr double kSampleBytes = 96;  // With its free, and a part of a stack.
+  constexpr double kSampleBytes = 96;  // With its free and its share of a stack.
   constexpr Bytes kLeastStep = 16 * kKiB;
   const Budget& budget = *options_.budget;
   const double seconds = kRoundsAhead * std::chrono::duration<double>(RunWatch::kRound).count();
@@ -54,7 +55,7 @@ void WatchedImage::allow_until_next_look(double allowed_per_second) {
 void WatchedImage::look(Nanoseconds now) {
   if (!trace_) return;
   if (options_.budget) govern(now);
-  drop_the_least();  // First: a snapshot may be due as soon as the one before is complete.
+  drop_the_least();  // First: the next snapshot may be due as soon as this one is complete.
   pull_triggers(now);
   last_look_ = now;
 }
@@ -84,7 +85,7 @@ void WatchedImage::govern(Nanoseconds now) {
     allowed = options_.budget->share * static_cast<double>(*time - before.value_or(0));
   }
   const Bytes before = governor_.interval();
-  // The runtime has doubled it by itself, in a burst.
+  // In a burst, the runtime itself doubled it.
   if (counts.epochs != accounted_.epochs) governor_.raise_to(counts.interval);
   accounted_ = counts;
   const Bytes wanted = governor_.account(elapsed, spent, allowed, samples);
@@ -98,7 +99,7 @@ void WatchedImage::govern(Nanoseconds now) {
 void WatchedImage::pull_triggers(Nanoseconds now) {
   if (marks_.empty() && snapshots_on_.empty()) return;
   const MemoryReadings readings = read_memory(pid_, now);
-  if (readings.resident == 0) return;  // It is gone, or has no memory any more.
+  if (readings.resident == 0) return;  // It has ended, or is ending.
   for (Trigger& trigger : marks_) {
     if (!trigger.fires(readings)) continue;
     static_cast<void>(trace_->write_mark(now, trigger.condition().text));
@@ -117,9 +118,9 @@ void WatchedImage::snap(const MemoryReadings& readings) {
   trace_->control().wanted_segment.fetch_add(1, std::memory_order_release);
 }
 
-/// A segment is complete once the process writes another; the current one always stays, and so does
-/// one that was begun for another reason: a user who started the recording, or asked for a segment,
-/// wants to find it, and the marks in it.
+/// A segment is complete once the process writes another. The current one always stays, and so does
+/// one that no snapshot began: a user who started the recording, or asked for a segment, expects it
+/// and its marks to be there.
 void WatchedImage::drop_the_least() {
   if (!under_way_ || trace_->path() == under_way_->path) return;
   const Snapshot ended = *std::exchange(under_way_, std::nullopt);
@@ -147,9 +148,10 @@ void RunWatch::follow(const std::vector<observe::Writing>& traces) {
   }
 }
 
-/// A process that called exec writes no more to its earlier image; two would set every mark twice.
+/// After exec a process no longer writes to its earlier image; following both would set every mark
+/// twice.
 void RunWatch::drop_images_before(const observe::Writing& writing) {
-  if (writing.pid == 0) return;  // Not known: others may have it too.
+  if (writing.pid == 0) return;  // Unknown: others may have 0 too.
   std::erase_if(images_, [&](const auto& entry) {
     return entry.first.pid == writing.pid && entry.first.image_start < writing.image_start;
   });
@@ -160,7 +162,7 @@ std::chrono::nanoseconds RunWatch::round() {
   if (now >= next_) {
     next_ = now + static_cast<Nanoseconds>(std::chrono::nanoseconds(kRound).count());
     for (auto& [key, image] : images_) image->look(now);
-    // Of an ended segment the next one may be on its way.
+    // An ended segment may be about to be followed by the next.
     std::erase_if(images_, [&](const auto& entry) {
       return entry.second->has_ended() && kill(entry.first.pid, 0) != 0;
     });

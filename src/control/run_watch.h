@@ -1,5 +1,5 @@
-// What the supervisor does to traces while they are written, besides giving them storage: marks and
-// snapshots at conditions, and an interval that keeps to a budget.
+// What the supervisor does to traces while they are written, besides allocating storage: it sets
+// marks and takes snapshots at conditions, and keeps the interval to a budget.
 #pragma once
 
 #include <sys/types.h>
@@ -26,17 +26,17 @@ struct WatchOptions {
   std::size_t keep = 0;  ///< Snapshots per process; 0: all. Kept are those of the largest RSS,
                          ///< and all segments that no snapshot began.
   std::optional<Budget> budget;
-  Bytes interval = 512 * kKiB;  ///< Where the budget allows it.
+  Bytes interval = 512 * kKiB;  ///< If the budget allows it.
 
   [[nodiscard]] bool is_empty() const { return mark_on.empty() && snapshot_on.empty() && !budget; }
 };
 
-/// One process image, in whichever segment it writes. Threads: one.
+/// One process image, across its segments. Threads: one.
 class WatchedImage {
  public:
   WatchedImage(const WatchOptions& options, pid_t pid, Nanoseconds now);
 
-  /// The trace that it writes from here on.
+  /// The trace that it writes from now on.
   void write_to(std::unique_ptr<LiveTrace> trace);
   void look(Nanoseconds now);
   [[nodiscard]] bool has_ended() const { return !trace_ || !trace_->is_open(); }
@@ -45,7 +45,7 @@ class WatchedImage {
   struct Snapshot {
     std::string path;
     Bytes resident = 0;
-    bool is_own = false;  ///< Begun by a snapshot too, so it may be deleted.
+    bool is_own = false;  ///< A snapshot began it, so it may be deleted.
   };
 
   void govern(Nanoseconds now);
@@ -60,14 +60,14 @@ class WatchedImage {
   std::vector<Trigger> marks_;
   std::vector<Trigger> snapshots_on_;
   std::unique_ptr<LiveTrace> trace_;
-  bool is_own_ = false;  ///< The trace was begun by a snapshot, not by the user or the runtime.
+  bool is_own_ = false;  ///< A snapshot began the trace, not the user or the runtime.
   std::unique_ptr<TraceTally> tally_;
   RecordCounts accounted_;
   IntervalGovernor governor_;
   Nanoseconds last_look_;
   std::optional<Nanoseconds> last_processor_time_;
   std::vector<Snapshot> taken_;
-  std::optional<Snapshot> under_way_;  ///< The segment that was told to end.
+  std::optional<Snapshot> under_way_;  ///< The segment that was asked to end.
 };
 
 /// All traces of a run.

@@ -98,7 +98,7 @@ bool TargetProcess::is_alive() const {
 bool TargetProcess::has_just_started() const {
   constexpr std::uint64_t kSeconds = 2;
   timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);  // What /proc/PID/stat counts from.
+  clock_gettime(CLOCK_BOOTTIME, &now);  // The clock of /proc/PID/stat.
   const auto ticks = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
   return static_cast<std::uint64_t>(now.tv_sec) * ticks < facts_.start + kSeconds * ticks;
 }
@@ -121,7 +121,7 @@ base::UniqueFd TargetProcess::open_path(const std::string& path, int flags) cons
   const auto root = files_.open("root");
   if (!root.is_open()) return {};
   const std::string below = path.substr(std::min(path.find_first_not_of('/'), path.size()));
-  // Links to absolute paths lead to the root of the process, as /var/run does in most images.
+  // Absolute symbolic links start at the root of the process, as /var/run does in most images.
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT;

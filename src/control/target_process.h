@@ -1,8 +1,7 @@
-// A process that is to be controlled, seen from outside: its identity, its user, and what of geiger
-// is in it.
+// A process to be controlled, seen from outside: its identity, its user, and geiger's files in it.
 //
 // A process id may soon belong to another process. So /proc/PID is opened once and everything is
-// read through that descriptor: it stands for this one process, and reads fail after its end.
+// read through that descriptor: it refers to this one process, and reads fail after its end.
 #pragma once
 
 #include <sys/types.h>
@@ -22,9 +21,9 @@
 
 namespace geiger::control {
 
-/// Whether a process is under system call filters (seccomp) that its surroundings did not give it:
-/// those of a container are also ours, if we are in it. Where the kernel does not count filters,
-/// any filter is taken for one.
+/// Whether a process has system call filters (seccomp) besides those of its container, which are
+/// also ours if we are in it. If the kernel does not count filters, any filter is taken for such a
+/// one.
 [[nodiscard]] bool is_confined_beyond(const inject::Confinement& ours,
                                       const inject::Confinement& its);
 
@@ -43,7 +42,7 @@ struct MappedFile : inject::MappedAs {
 struct GeigerFiles {
   bool has_runtime = false;        ///< The library is loaded.
   std::vector<MappedFile> traces;  ///< Its own or, after fork, also its parent's.
-  std::optional<MappedFile> bell;  ///< It sleeps, or did.
+  std::optional<MappedFile> bell;  ///< It is dormant, or was.
 };
 [[nodiscard]] GeigerFiles geiger_files_in(const std::vector<MappedFile>& files);
 
@@ -58,23 +57,24 @@ class TargetProcess {
   [[nodiscard]] std::string shown() const;
   /// Whether it still runs.
   [[nodiscard]] bool is_alive() const;
-  /// Whether it may still be loading its libraries: it, or the process whose place it took by
-  /// exec, is not older than two seconds.
+  /// Whether it may still be loading its libraries: it, or the process before exec, is at most two
+  /// seconds old.
   [[nodiscard]] bool has_just_started() const;
 
-  /// The files of geiger that it has mapped now. Fails if its maps cannot be read.
+  /// The files of geiger that it maps now. Fails if its maps cannot be read.
   [[nodiscard]] base::Outcome<GeigerFiles> geiger_files() const;
-  /// Whether it is under filters that it, or a parent of it, has chosen.
+  /// Whether it has filters that it, or a parent of it, installed.
   [[nodiscard]] bool is_confined_further() const;
 
   /// Opens a path as the process would, below its own root; -1 with errno.
   [[nodiscard]] base::UniqueFd open_path(const std::string& path, int flags) const;
-  /// A directory of ours by the name that the process has for it; empty if it has none.
+  /// The path by which the process sees a directory of ours; empty if it does not see it.
   [[nodiscard]] std::string its_name_of(const std::string& directory) const;
-  /// The path of a file that it has mapped as we can open it; its own, if there is none.
+  /// A path by which we can open a file that it has mapped; the process's own path if there is
+  /// none.
   [[nodiscard]] std::string path_of(const MappedFile& file) const;
-  /// Opens a file that it has mapped, for reading and writing. Closed where the file is gone,
-  /// is another, or does not belong to the user of the process or root.
+  /// Opens a file that it has mapped, for reading and writing. Closed if the file is gone, is
+  /// another one, or does not belong to us, to the process's user or to root.
   [[nodiscard]] base::UniqueFd open_mapped(const MappedFile& file) const;
 
  private:

@@ -28,9 +28,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A short process stays below half of what it took itself and costs no further allocation;
-// whatever grows gets kAhead or eight times its largest recent step, whichever is more, but the
-// disk is the program's: no more than a share of what is free, or kUnit.
+// A short process stays below half of what it allocated itself and needs no further allocation. A
+// trace that grows gets kAhead or eight times its largest recent step, whichever is more, but at
+// most a share of the free space, or kUnit: the disk belongs to the program.
 constexpr Bytes kShort = 64 * kKiB;
 constexpr Bytes kAheadOfShort = 64 * kKiB;
 constexpr Bytes kUnit = 256 * kKiB;
@@ -38,8 +38,8 @@ constexpr Bytes kShareOfFree = 8;
 constexpr Bytes kAhead = 4 * kMiB;
 constexpr Bytes kLargestStep = 256 * kMiB;
 
-// A trace is busy that takes more than this share of what is ahead of it between two rounds: at
-// less, the longest wait takes a third of it.
+// A trace is busy if it uses more than this share of the storage ahead of it between two rounds: at
+// less, the longest wait uses a third of it.
 constexpr Bytes kBusyShare = 64;
 
 constexpr milliseconds kBusyWait{10};
@@ -47,10 +47,9 @@ constexpr milliseconds kLongestWait{200};
 constexpr milliseconds kStartingWait{1};
 constexpr int kRoundsUntilIdle = 20;
 
-/// A watched process takes a descriptor for its trace, one for /proc/PID, and two of the
-/// conditions.
+/// A watched process needs a descriptor for its trace, one for /proc/PID, and two for conditions.
 constexpr std::size_t kDescriptorsOfEach = 4;
-/// What geiger itself has open.
+/// Descriptors that geiger itself has open.
 constexpr std::size_t kOwnDescriptors = 32;
 
 std::size_t most_watched() {
@@ -69,14 +68,14 @@ std::uint64_t acquire_magic(const trace::FileHeader& header) {
   return std::atomic_ref(*word).load(std::memory_order_acquire);
 }
 
-/// Where there is no fallocate, as in ext3 and FAT: takes the pages of the range, which leaves
-/// alone what the writer may have put there meanwhile.
+/// For file systems without fallocate, such as ext3 and FAT: populates the pages of the range,
+/// without changing what the writer may have written there meanwhile.
 int populate_range(int fd, off_t from, std::size_t bytes) {
   void* range = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, from);
   if (range == MAP_FAILED) return errno;
   const long result = base::populate(range, bytes);
   munmap(range, bytes);
-  // A page of the file that cannot be allocated reads as a bad address.
+  // The kernel reports a file page that cannot be allocated as a bad address.
   return result == -EFAULT ? ENOSPC : static_cast<int>(-result);
 }
 
@@ -91,7 +90,7 @@ int allocate_range(int fd, Bytes from, Bytes to) {
   return errno == EOPNOTSUPP ? populate_range(fd, offset, to - from) : errno;
 }
 
-/// Nothing where there is no file.
+/// Zeros if there is no file.
 FileId file_at(const std::string& path) {
   struct stat status {};
   return stat(path.c_str(), &status) == 0 ? FileId{status.st_dev, status.st_ino} : FileId{};
@@ -170,8 +169,8 @@ Bytes WatchedTrace::bytes_ahead(Bytes tail) const {
   return is_short ? kAheadOfShort : std::max(kAhead, 8 * growth_);
 }
 
-// The watermark only grows, and only over what was allocated: a page above it
-// that nothing backs would end the program with SIGBUS on a full disk.
+// The watermark only grows, and only over allocated storage: on a full disk, a page below it
+// without storage would kill the program by SIGBUS.
 void WatchedTrace::allocate(Bytes from, Bytes to) {
   if (!size_of_trace(fd_.get())) return;
   refused_ = allocate_range(fd_.get(), from, to);
@@ -179,14 +178,14 @@ void WatchedTrace::allocate(Bytes from, Bytes to) {
 }
 
 bool WatchedTrace::feed() {
-  // A writer that finds the trace full has already added to the tail.
+  // A writer adds to the tail even if the trace is full.
   const Bytes tail = std::min(header().tail.load(std::memory_order_relaxed), capacity_);
   growth_ = std::max(growth_ / 2, std::min(tail - std::min(tail, last_tail_), kLargestStep));
   last_tail_ = tail;
   const Bytes watermark = front_.control().watermark.load(std::memory_order_relaxed);
   const bool is_busy = growth_ > (watermark - std::min(tail, watermark)) / kBusyShare;
   const Bytes ahead = bytes_ahead(tail);
-  // Half of it may be used up before it is worth a system call.
+  // Half of it may be used before a system call is worthwhile.
   if (refused_ == 0 && watermark < std::min(tail + ahead / 2, capacity_)) {
     const Bytes wanted = std::min(ahead, std::max(free_bytes(fd_.get()) / kShareOfFree, kUnit));
     const Bytes end = std::min(round_up(tail + wanted, kUnit), capacity_);
@@ -242,8 +241,8 @@ void TraceFeeder::discover() {
   }
 }
 
-// An image that called exec writes no more; nor does one whose process is gone.
-// Storage ahead of them is given back when the trace is sealed.
+// An image is no longer written after exec, or after its process ended. Sealing the trace releases
+// the storage ahead of it.
 bool TraceFeeder::is_superseded(std::size_t index) const {
   const auto& trace = watched_[index];
   return std::any_of(watched_.begin(), watched_.end(), [&](const WatchedTrace& other) {
@@ -284,7 +283,7 @@ void TraceFeeder::ask_residency(const std::vector<std::string>& paths) {
 WatchLosses TraceFeeder::losses() const {
   WatchLosses losses{refused_, late_.size(), {}, {}, moved_to()};
   for (const auto& [image, newest] : newest_) {
-    // Another file of the name is what logrotate makes.
+    // logrotate creates another file of the same name.
     if (file_at(directory_ + "/" + newest.name) == newest.file) continue;
     losses.missing.push_back(newest.name);
     if (std::string now = name_of(newest.file); !now.empty()) {
@@ -338,7 +337,7 @@ std::chrono::milliseconds TraceFeeder::round() {
 
 namespace {
 
-/// A process that was detached from keeps its mapping of the trace.
+/// Whether the recording was stopped: the process may still map the trace then.
 bool is_final(int fd) {
   trace::State state = trace::State::kStarting;
   const auto at = static_cast<off_t>(offsetof(trace::FileHeader, state));

@@ -1,4 +1,4 @@
-// Keeps storage allocated ahead of the programs that write traces.
+// Allocates storage ahead of the programs that write traces.
 #pragma once
 
 #include <sys/types.h>
@@ -28,7 +28,7 @@ class WatchedTrace {
  public:
   enum class Opened { kYes, kNotYet, kForeign };
 
-  /// Maps the trace `name` in `directory_fd`. kNotYet: its header is not whole.
+  /// Maps the trace `name` in `directory_fd`. kNotYet: its header is not complete.
   [[nodiscard]] static Opened open(int directory_fd, const std::string& name, WatchedTrace& trace);
 
   WatchedTrace() = default;
@@ -39,16 +39,16 @@ class WatchedTrace {
   }
   WatchedTrace(const WatchedTrace&) = delete;
   WatchedTrace& operator=(const WatchedTrace&) = delete;
-  /// Makes the runtime allocate its own storage from here on.
+  /// Makes the runtime allocate its own storage from now on.
   ~WatchedTrace();
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] FileId file() const;
-  /// As we know the process; 0 if it is in another pid namespace and cannot be found there.
+  /// In our pid namespace; 0 if the process is in another one and was not found.
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// Whether its process is the first of a pid namespace, so that its id is not ours.
+  /// Whether its process is the first of a pid namespace, so that its id does not apply in ours.
   [[nodiscard]] bool begins_namespace() const { return header().parent_pid == 0; }
-  /// Finds out pid() by way of the processes that map the trace, and records it.
+  /// Finds pid() among the processes that map the trace, and records it.
   void find_outer_pid();
   [[nodiscard]] Nanoseconds start() const { return header().start_monotonic; }
   [[nodiscard]] Nanoseconds image_start() const {
@@ -59,12 +59,12 @@ class WatchedTrace {
   [[nodiscard]] int refused() const { return refused_; }
 
   void set_paused(bool is_paused);
-  /// Asks for the utilization of the slabs that live samples lie in.
+  /// Requests the utilization of the slabs of live samples.
   void ask_utilization();
-  /// Asks how much of each live sample is in memory.
+  /// Requests how much of each live sample is in memory.
   void ask_residency();
-  /// Raises the watermark where the writer comes close. Returns whether so much was added
-  /// of late that it wants to be asked again soon.
+  /// Raises the watermark if the writer comes close to it. Returns whether the trace grows so fast
+  /// that this must be called again soon.
   bool feed();
 
  private:
@@ -84,48 +84,49 @@ class WatchedTrace {
 };
 
 /// Raises this process's soft limit of descriptors to its hard one: the supervisor needs up to four
-/// for each process that it watches, however few the program may have. To be called when no program
+/// for each process that it watches, whatever the program's own limit. To be called when no program
 /// will inherit the limit.
 void raise_descriptor_limit();
 
-/// What went wrong with the traces of a run.
+/// Problems with the traces of a run.
 struct WatchLosses {
   int refused = 0;       ///< The errno of the last refused allocation, 0 if none was refused.
-  std::size_t late = 0;  ///< Traces that had to wait for descriptors, or still do.
-  /// The watched traces whose files are no longer in the run directory, by name. Of a process image
-  /// only its newest segment: earlier ones are deleted where that was asked for.
+  std::size_t late = 0;  ///< Traces that had to wait for descriptors, or still wait.
+  /// Names of the watched traces whose files are no longer in the run directory. Of a process image
+  /// only the newest segment: earlier ones may be deleted on request.
   std::vector<std::string> missing;
-  /// Those of them that are still in the run directory, by their new names: what logrotate leaves.
+  /// Those that are still in the run directory, by their new names: logrotate renames them.
   std::vector<std::string> renamed;
-  /// Where the run directory is now, if it was moved; empty if it was not, or is deleted.
+  /// The run directory's new path if it was moved; empty if not, or if it is deleted.
   std::string moved_to;
 };
 
 /// All traces of one run directory. Threads: one.
 ///
-/// It watches as many at a time as there are descriptors for, four for each; others wait until
-/// watched ones end, and allocate their storage themselves meanwhile.
+/// It watches as many at a time as there are descriptors, four for each; others wait until watched
+/// ones end, and meanwhile their processes allocate the storage.
 class TraceFeeder {
  public:
-  /// `has_namespaces`: the processes are in another pid namespace. It is also noticed when the
-  /// first process of one writes a trace.
+  /// `has_namespaces`: the processes are in another pid namespace. This is also detected when the
+  /// first process of a namespace writes a trace.
   explicit TraceFeeder(std::string directory, bool has_namespaces = false);
 
-  /// Readable when a trace appeared; -1 where the system refuses to say.
+  /// Readable when a trace appeared; -1 if inotify is not available.
   [[nodiscard]] int fd() const { return inotify_.get(); }
-  /// One round: finds new traces, allocates ahead, lets go of ended ones. Returns
-  /// how long the next round may wait.
+  /// One round: finds new traces, allocates ahead, releases ended ones. Returns how long the next
+  /// round may wait.
   std::chrono::milliseconds round();
   /// Switches recording off or on in every process, present and future.
   void set_paused(bool is_paused);
-  /// Lets go of every trace.
+  /// Releases every trace.
   void finish() { watched_.clear(); }
 
-  /// Asks every process for the utilization of slabs.
+  /// Requests the utilization of slabs from every process.
   void ask_utilization();
-  /// Asks the processes that write these traces how much of their live samples is in memory.
+  /// Requests from the processes that write these traces how much of their live samples is in
+  /// memory.
   void ask_residency(const std::vector<std::string>& paths);
-  /// The traces that processes write now.
+  /// The traces being written now.
   [[nodiscard]] std::vector<observe::Writing> writing() const;
 
   [[nodiscard]] WatchLosses losses() const;
@@ -163,9 +164,9 @@ class TraceFeeder {
   int refused_ = 0;
 };
 
-/// Whether some process still maps or holds `path` open for writing. Asked of the kernel by way of
-/// a read lease, which it grants only if no process does; so neither reused pids nor pid namespaces
-/// matter. True where the file system cannot tell and a process with this pid exists.
+/// Whether some process still maps `path`, or has it open, for writing. The kernel grants a read
+/// lease only if no process does, so neither reused pids nor pid namespaces matter. On a file
+/// system without leases: whether a process with this pid exists.
 [[nodiscard]] bool is_being_written(const std::string& path, pid_t pid);
 
 }  // namespace geiger::control

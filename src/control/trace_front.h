@@ -13,10 +13,10 @@ namespace geiger::control {
 [[nodiscard]] std::optional<Bytes> size_of_trace(int fd);
 
 /// The header and the control page in one mapping, as pages may be larger than either. Reading it
-/// ends in SIGBUS if the file was cut below trace::kRecordsOffset: see size_of_trace().
+/// raises SIGBUS if the file was cut below trace::kRecordsOffset: see size_of_trace().
 class TraceFront {
  public:
-  /// Maps those of an open file, for reading and writing. Nothing if the kernel refuses.
+  /// Maps those of an open file for reading and writing. Nothing if the kernel refuses.
   [[nodiscard]] static std::optional<TraceFront> map(int fd);
 
   TraceFront() = default;
@@ -33,7 +33,7 @@ class TraceFront {
   [[nodiscard]] const trace::FileHeader& header() const {
     return *reinterpret_cast<const trace::FileHeader*>(base_);
   }
-  /// The header for what supervisors may write: its tail.
+  /// The header, of which supervisors may write the tail.
   [[nodiscard]] trace::FileHeader& header() { return *reinterpret_cast<trace::FileHeader*>(base_); }
   [[nodiscard]] trace::ControlPage& control() const {
     return *reinterpret_cast<trace::ControlPage*>(base_ + trace::kControlOffset);

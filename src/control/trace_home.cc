@@ -18,7 +18,7 @@
 namespace geiger::control {
 namespace {
 
-/// The directory as seen through the process's root.
+/// Whether the process has the same directory at this path.
 bool is_seen_by(pid_t pid, const std::string& directory) {
   struct stat here {};
   struct stat there {};
@@ -27,15 +27,15 @@ bool is_seen_by(pid_t pid, const std::string& directory) {
          here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-/// Whether the process has it on a read-only mount, as systemd's ProtectSystem=strict makes them:
-/// of a directory that is writable here.
+/// Whether a directory that is writable here is on a read-only mount for the process, as with
+/// systemd's ProtectSystem=strict.
 bool is_read_only_for(pid_t pid, const std::string& directory) {
   struct statvfs there {};
   return statvfs(fmt::format("/proc/{}/root{}", pid, directory).c_str(), &there) == 0 &&
          (there.f_flag & ST_RDONLY) != 0;
 }
 
-/// Whether that user may create files in there, asked as that user.
+/// Whether the user may create files there, checked as that user.
 bool may_write(const std::string& directory, unsigned uid, unsigned gid) {
   const pid_t child = fork();
   if (child == 0) {
@@ -52,7 +52,7 @@ bool hand_over(const std::string& directory, unsigned uid, unsigned gid) {
   return uid == geteuid() || lchown(directory.c_str(), uid, gid) == 0;
 }
 
-/// Whether the process can write its traces there, once the directory is its user's.
+/// Gives the directory to the process's user. Whether the process can write its traces there then.
 bool is_given(pid_t pid, const inject::ProcessFacts& facts, const std::string& directory) {
   return is_seen_by(pid, directory) && !is_read_only_for(pid, directory) &&
          hand_over(directory, facts.uid, facts.gid) &&
@@ -63,7 +63,7 @@ std::string no_place_for(pid_t pid) {
   return fmt::format("process {} has no directory that it can write a trace to", pid);
 }
 
-// The writer may still be inside: its file is left as large as it is.
+// The writer may still be inside, so its file keeps its size.
 void give_back_storage(int fd) {
   struct stat status {};
   if (fstat(fd, &status) != 0) return;
@@ -132,7 +132,7 @@ std::string TraceHome::bring_home() const {
   return sentences;
 }
 
-// By its parent, as the process that showed the way may be gone.
+// Through its parent, as the process whose root it is in may have ended.
 void TraceHome::remove_away() const {
   const base::UniqueFd parent(openat(away_.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   unlinkat(parent.get(), away_name_.c_str(), AT_REMOVEDIR);

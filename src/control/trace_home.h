@@ -1,4 +1,4 @@
-// Where an attached process writes its traces, and where they are to be in the end: it may
+// Where an attached process writes its traces, and where they are moved in the end: the process may
 // be another user's, or see other file systems.
 #pragma once
 
@@ -17,23 +17,23 @@ class TraceHome {
   [[nodiscard]] static base::Outcome<TraceHome> prepare(pid_t pid, const std::string& home,
                                                         bool replaces);
 
-  /// A directory that the process can write traces to and that is nobody's to bring home: `home`,
-  /// made if need be, else one below its own /tmp. Both belong to its user. As the process names
-  /// it.
+  /// A directory that the process can write traces to, which stay there: `home`, created if need
+  /// be, else one below its own /tmp. It belongs to the process's user. Returns its path in the
+  /// process.
   [[nodiscard]] static base::Outcome<std::string> make_directory(pid_t pid,
                                                                  const std::string& home);
 
-  /// The directory as the process names it.
+  /// The directory's path in the process.
   [[nodiscard]] const std::string& told() const { return told_; }
-  /// Where we find the traces while it writes them, also when it is gone.
+  /// The directory's path for us while the process writes, also after its end.
   [[nodiscard]] const std::string& watched() const { return watched_; }
   [[nodiscard]] const std::string& home() const { return home_; }
 
-  /// Makes files at home of traces that no process writes any more. A process that lives on keeps
-  /// its mappings: it keeps the old files, without their storage. Sentences for the user, usually
+  /// Moves traces that no process writes any more to home(). A process that still runs keeps its
+  /// mappings of the old files, without their storage. Returns sentences for the user, usually
   /// none.
   [[nodiscard]] std::string bring_home() const;
-  /// Removes what was made, when nothing came of it.
+  /// Removes what was created, after a failure.
   void abandon() const;
 
  private:

@@ -1,4 +1,4 @@
-// Counts what a trace holds while it grows.
+// Counts the records of a trace while it grows.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace geiger::control {
 struct RecordCounts {
   std::uint64_t samples = 0;
   std::uint64_t frees = 0;
-  std::uint64_t carried = 0;  ///< Samples of earlier segments that lived on.
+  std::uint64_t carried = 0;  ///< Samples of earlier segments, still live.
   std::uint64_t stacks = 0;
   std::uint64_t mappings = 0;
   std::uint64_t epochs = 0;
-  Bytes interval = 0;  ///< Of the last epoch: what is drawn with now; 0: none yet.
+  Bytes interval = 0;  ///< Of the last epoch, in force now; 0: none yet.
 
-  /// Samples that have not been freed, as far as the records say.
+  /// Samples not freed, according to the records.
   [[nodiscard]] std::uint64_t live() const {
     return samples + carried - std::min(samples + carried, frees);
   }
@@ -30,10 +30,10 @@ class TraceTally : public trace::RecordSink {
  public:
   using RecordSink::on;
 
-  /// `fd` stays the caller's and open for as long as this lives.
+  /// `fd` belongs to the caller and must stay open as long as this exists.
   explicit TraceTally(int fd) : image_(fd) {}
 
-  /// Reads what was added. False: what is there cannot be read as a trace.
+  /// Reads what was added. False: it cannot be read as a trace.
   bool update(Nanoseconds now);
   [[nodiscard]] const RecordCounts& counts() const { return counts_; }
 

@@ -27,7 +27,7 @@ using trace::Presence;
 using trace::Rendezvous;
 using trace::RendezvousPlace;
 
-/// How long a program may overhear a call that another controller's overwrote.
+/// How long until a call that another controller's call may have overwritten is repeated.
 constexpr milliseconds kRingAgain{100};
 
 constexpr mode_t kOthers = 077;
@@ -47,8 +47,7 @@ Page* map_page(int fd) {
   return page == MAP_FAILED ? nullptr : static_cast<Page*>(page);
 }
 
-/// A place for rendezvous, below the root of the program. Closed if it is not one that only
-/// its user may write to.
+/// A place for rendezvous, below the program's root. Closed unless only its user may write to it.
 base::UniqueFd open_place(const TargetProcess& target, const RendezvousPlace& place) {
   const base::UniqueFd parent = target.open_path(place.parent, O_PATH | O_DIRECTORY);
   struct stat status {};
@@ -61,8 +60,8 @@ base::UniqueFd open_place(const TargetProcess& target, const RendezvousPlace& pl
   return directory;
 }
 
-/// The directory of its bell, if its user owns it: where that lies cannot always be read from the
-/// environment, which programs write their titles over.
+/// The directory of its bell, if its user owns it. The environment does not always give this
+/// directory: programs overwrite it with their titles.
 base::UniqueFd open_place_of(const TargetProcess& target, const MappedFile& bell) {
   const std::string path = target.path_of(bell);
   base::UniqueFd directory(::open(path.substr(0, path.rfind('/')).c_str(),
@@ -71,7 +70,7 @@ base::UniqueFd open_place_of(const TargetProcess& target, const MappedFile& bell
   return directory;
 }
 
-/// Where the program looks for its rendezvous: in any order, there is one at most.
+/// The places where the program looks for its rendezvous, in any order: there is one at most.
 std::vector<base::UniqueFd> places_of(const TargetProcess& target, const MappedFile& bell) {
   std::vector<base::UniqueFd> places;
   const auto add = [&places](base::UniqueFd directory) {
@@ -87,7 +86,7 @@ std::vector<base::UniqueFd> places_of(const TargetProcess& target, const MappedF
   return places;
 }
 
-/// The user of a process that was started as another may have no place yet. Root makes it.
+/// If a process changed its user, the new user may have no place yet. Root creates it.
 base::UniqueFd make_place(const TargetProcess& target) {
   if (geteuid() != 0) return {};
   for (int i = 0; i < trace::kRendezvousPlaces; ++i) {
@@ -105,7 +104,7 @@ base::UniqueFd make_place(const TargetProcess& target) {
   return {};
 }
 
-/// The facts that its rendezvous is named by: a process without /proc does not know its start.
+/// The facts that name its rendezvous: without /proc the process cannot read its start.
 inject::ProcessFacts facts_as_seen_by(const TargetProcess& target) {
   inject::ProcessFacts facts = target.facts();
   if (!target.open_path("/proc/self", O_PATH | O_NOFOLLOW).is_open()) facts.start = 0;
@@ -118,7 +117,7 @@ std::string name_of(const inject::ProcessFacts& facts) {
   return name;
 }
 
-/// Blank or whole, never half: written before it gets its name.
+/// Creates the rendezvous under a temporary name, so that it is complete when it gets its own.
 base::UniqueFd create(const base::UniqueFd& place, const inject::ProcessFacts& facts) {
   const std::string name = name_of(facts);
   const std::string draft = fmt::format("{}.new.{}", name, getpid());
@@ -152,7 +151,7 @@ base::UniqueFd find_known(const std::vector<base::UniqueFd>& places,
   return {};
 }
 
-/// What an error means that made the start of a recording fail.
+/// The meaning of an error that made a recording fail to start.
 std::string refusal(int error) {
   if (error == ENOENT) return "its trace directory does not exist";
   return fmt::format("it cannot write a trace there: {}", std::strerror(error));
@@ -269,7 +268,7 @@ base::Outcome<bool> Waking::request(const Order& order, milliseconds patience) {
 
 namespace {
 
-/// "PID.START", of a process of this pid namespace that is gone. Of others nothing is known.
+/// Whether the name is "PID.START" and no such process exists in this pid namespace.
 bool is_stale(const char* name) {
   char* end = nullptr;
   const long pid = std::strtol(name, &end, 10);
@@ -289,7 +288,7 @@ void remove_stale_in(const RendezvousPlace& place) {
   for (const dirent* entry = entries ? readdir(entries.get()) : nullptr; entry != nullptr;
        entry = readdir(entries.get())) {
     if (!is_stale(entry->d_name)) continue;
-    // The process may live in another pid namespace.
+    // The process may be in another pid namespace.
     if (is_being_written(path + "/" + entry->d_name, 0)) continue;
     unlinkat(directory.get(), entry->d_name, 0);
   }

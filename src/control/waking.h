@@ -1,4 +1,4 @@
-// The controller's side of trace/rendezvous.h: wakes sleeping programs and puts them to sleep.
+// The controller's side of trace/rendezvous.h: makes dormant programs record, and dormant again.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace geiger::control {
 
-/// One of the two pages, mapped for as long as this lives.
+/// One of the two pages, mapped as long as this exists.
 template <typename Page>
 class MappedPage {
  public:
@@ -45,35 +45,34 @@ class MappedPage {
 struct Order {
   bool records = false;
   Bytes interval = 0;     ///< 0: the program's own.
-  std::string directory;  ///< For the trace, as the program sees it; empty: its own.
-  /// `directory` is only for a program without one of its own that it can write to.
+  std::string directory;  ///< For the trace, in the program's file system; empty: its own.
+  /// Use `directory` only if the program has none of its own that it can write to.
   bool prefers_own = false;
   bool despite_seccomp = false;
 };
 
-/// The meeting place of one sleeping program. Other controllers wait while this lives.
+/// The rendezvous of one dormant program. Other controllers wait while this exists.
 class Waking {
  public:
-  /// `bell` is the one that the program has mapped. Makes the rendezvous if there is none.
+  /// `bell` is the one that the program has mapped. Creates the rendezvous if there is none.
   [[nodiscard]] static base::Outcome<Waking> open(const TargetProcess& target,
                                                   const MappedFile& bell);
-  /// The rendezvous as it is, without creating it; nothing if no controller has called the process
-  /// yet.
+  /// The existing rendezvous; nothing if no controller has called the process yet.
   [[nodiscard]] static std::optional<Waking> look(const TargetProcess& target,
                                                   const MappedFile& bell);
 
   [[nodiscard]] trace::Presence presence() const {
     return page_->presence.load(std::memory_order_acquire);
   }
-  /// A request that the program has not met yet, and whether it is to record.
+  /// Whether the request that the program has not carried out yet, if any, is to record.
   [[nodiscard]] std::optional<bool> pending() const;
 
-  /// The interval that its recordings begin with from now on; 0: its own.
+  /// The first interval of its next recordings; 0: its own.
   void set_interval(Bytes interval) { page_->wanted_interval.store(interval); }
   [[nodiscard]] Bytes interval() const;
 
   /// Makes a request and waits for the answer. The reason of a failure is the program's answer, or
-  /// that there was none: then the request stays.
+  /// that there was none; then the request stays pending.
   [[nodiscard]] base::Outcome<bool> request(const Order& order, std::chrono::milliseconds patience);
 
  private:
@@ -85,7 +84,7 @@ class Waking {
   MappedPage<trace::Rendezvous> page_;
 };
 
-/// Removes rendezvous of processes that are gone from where this user's lie.
+/// Removes rendezvous of ended processes from this user's directories.
 void remove_stale_rendezvous();
 
 }  // namespace geiger::control

@@ -23,20 +23,20 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr Address kStackBytes = Address{256} << 10;
-constexpr Address kGuardBytes = Address{64} << 10;  ///< The largest page there is.
+constexpr Address kGuardBytes = Address{64} << 10;  ///< The largest page size.
 constexpr Address kTextBytes = 8192;                ///< At the stack's far end.
 constexpr std::size_t kMostExtended = std::size_t{32} << 10;
 constexpr milliseconds kLongestStop{2000};
 constexpr milliseconds kLongestCall{3000};
 
 constexpr std::uint64_t bit(int signal) { return std::uint64_t{1} << (signal - 1); }
-/// They come from what the thread does itself; blocked, the kernel would reset their handlers.
+/// Raised by the thread itself; if they were blocked, the kernel would reset their handlers.
 constexpr std::uint64_t kFaults =
     bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) | bit(SIGFPE) | bit(SIGTRAP) | bit(SIGSYS);
 
 bool is_event_stop(int status) { return status >> 16 == PTRACE_EVENT_STOP; }
 
-/// A line of numbers in hexadecimal, as "SigIgn:\t0000000000001000".
+/// A hexadecimal mask in the status file, such as "SigIgn:\t0000000000001000".
 std::uint64_t status_mask(pid_t pid, pid_t tid, const std::string& key) {
   std::ifstream in(fmt::format("/proc/{}/task/{}/status", pid, tid));
   for (std::string line; std::getline(in, line);) {
@@ -45,7 +45,7 @@ std::uint64_t status_mask(pid_t pid, pid_t tid, const std::string& key) {
   return 0;
 }
 
-/// Where it runs, it waits in none.
+/// None if the thread runs.
 WaitingCall waiting_call(pid_t pid, pid_t tid) {
   std::ifstream in(fmt::format("/proc/{}/task/{}/syscall", pid, tid));
   WaitingCall call;
@@ -57,7 +57,7 @@ WaitingCall waiting_call(pid_t pid, pid_t tid) {
 
 }  // namespace
 
-// Blocked, it wakes sigtimedwait though it is ignored by default.
+// SIGCHLD is ignored by default, but wakes sigtimedwait while it is blocked.
 int BorrowedThread::wait_for_stop(Clock::time_point deadline, int& status) {
   sigset_t child;
   sigset_t before;
@@ -100,7 +100,7 @@ int BorrowedThread::seize() {
       return error;
     }
     if (is_event_stop(status)) break;
-    // A signal came first: it is delivered, and the stop follows.
+    // A signal came first: deliver it, and the stop follows.
     if (!resume(PTRACE_CONT, WSTOPSIG(status))) return errno;
   }
   stopped_ = Clock::now();
@@ -131,7 +131,7 @@ bool BorrowedThread::set_registers(const user_regs_struct& registers) const {
   return machine::set(tid_, registers);
 }
 
-// The kernel resets the action of a fault that is ignored before it stops for us.
+// If the fault is ignored, the kernel resets its action before it stops the thread for us.
 void BorrowedThread::save_fault_action() {
   if ((status_mask(pid_, tid_, "SigIgn") & bit(SIGSEGV)) == 0) return;
   const auto got = system_call_by_stops(SYS_rt_sigaction, {SIGSEGV, 0, text_at_, 8});
@@ -201,8 +201,8 @@ bool BorrowedThread::took_signal(int signal) {
   return true;
 }
 
-// A lock that another thread holds for long, perhaps while it waits for this one: as long
-// as nothing is held yet, the call can be given up.
+// The call may wait for a lock that another thread holds for long, perhaps while that waits for
+// this thread. As long as this thread holds no lock, the call can be abandoned.
 bool BorrowedThread::can_abandon() {
   int status = 0;
   if (ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) != 0 ||
@@ -263,7 +263,7 @@ bool BorrowedThread::has_nowhere() {
   return memory_.write(stack_top() - sizeof nowhere, &nowhere, sizeof nowhere);
 }
 
-// Needs no stack: stops where the call is entered and left.
+// Needs no stack: stops at the call's entry and exit.
 std::optional<long> BorrowedThread::system_call_by_stops(long number,
                                                          std::initializer_list<Address> arguments) {
   user_regs_struct call = for_system_call(places_.syscall_instruction, number, arguments);
@@ -315,9 +315,9 @@ std::optional<Address> BorrowedThread::place_text(const std::string& text) {
   return text_at_;
 }
 
-// Some calls do not go on by themselves once the thread was led elsewhere. epoll_wait ends with
-// EINTR by any stop: without a timeout it can be made again, unless a signal waits, which is what
-// the program wants to know by EINTR.
+// Some calls do not continue by themselves after the thread ran elsewhere. Any stop ends epoll_wait
+// with EINTR: without a timeout it can be repeated, unless a signal is pending, which EINTR is to
+// report.
 void BorrowedThread::go_on_waiting() {
   if (is_borrowed_ && machine::has_rest(saved_, before_)) machine::wait_for_rest(saved_);
   if (!machine::has_ended_wait(saved_, before_)) return;
@@ -345,7 +345,7 @@ void BorrowedThread::release() {
     if (restores_action_ && memory_.write(text_at_, &fault_action_, sizeof fault_action_)) {
       static_cast<void>(system_call_by_stops(SYS_rt_sigaction, {SIGSEGV, text_at_, 0, 8}));
     }
-    // A call that was given up may have left its stack's address behind.
+    // An abandoned call may have stored an address on its stack.
     if (stack_ != 0 && !is_abandoned_ && !keeps_stack_) {
       static_cast<void>(system_call_by_stops(SYS_munmap, {stack_, kGuardBytes + kStackBytes}));
     }

@@ -1,14 +1,14 @@
-// A thread of another process that runs calls of ours for a moment and then goes on as if
-// nothing had been: registers with all their extended state, errno, the signal mask, and
-// the system call it was in.
+// A thread of another process that runs calls of ours for a moment and then continues as if nothing
+// had happened: all registers with their extended state, errno, the signal mask, and the system
+// call that it was in are restored.
 //
 //   seize    PTRACE_SEIZE, PTRACE_INTERRUPT; other threads run on
 //   borrow   signals blocked (they wait, and are delivered afterwards), a private stack
 //   call     to a function that returns to address 0, where the fault is caught
-//   release  everything back, and detached; never leaves a thread stopped
+//   release  restores everything and detaches; never leaves a thread stopped
 //
-// What a thread in a system call sees is what a stop by any debugger causes: calls that the
-// kernel restarts are restarted; epoll_wait without a timeout, which is not, is repeated.
+// To a thread in a system call this is a stop by any debugger: the kernel restarts the calls that
+// it can restart; epoll_wait without a timeout, which it does not restart, is repeated.
 #pragma once
 
 #include <signal.h>
@@ -43,16 +43,16 @@ class BorrowedThread {
   BorrowedThread(const BorrowedThread&) = delete;
   BorrowedThread& operator=(const BorrowedThread&) = delete;
 
-  /// Stops the thread. An errno; ESRCH when it is gone, ETIMEDOUT when it does not stop.
+  /// Stops the thread. 0 or an errno: ESRCH if it has ended, ETIMEDOUT if it does not stop.
   [[nodiscard]] int seize();
   [[nodiscard]] const user_regs_struct& registers() const { return saved_; }
-  /// In a restartable sequence, whose abort it would miss.
+  /// Whether it is in a restartable sequence, whose abort it would miss.
   [[nodiscard]] bool is_in_sequence() const;
 
-  /// Prepares for calls. Empty, or why not. `stack`: one that an earlier thread kept, for
-  /// functions that leave errno alone; 0: a new one, for any.
+  /// Prepares for calls. Empty, or the reason of a failure. `stack`: one that keep_stack() returned
+  /// earlier, for functions that leave errno unchanged; 0: a new one, for any.
   [[nodiscard]] std::string borrow(const CallPlaces& places, Address stack);
-  /// The stack stays for later; its address.
+  /// Keeps the stack for later; returns its address.
   [[nodiscard]] Address keep_stack();
   /// A system call's result, -errno on failure; nothing: the thread was lost.
   [[nodiscard]] std::optional<long> system_call(long number, std::initializer_list<Address> = {});
@@ -60,10 +60,10 @@ class BorrowedThread {
   [[nodiscard]] std::optional<std::uint64_t> call(Address function,
                                                   std::initializer_list<Address> arguments);
   [[nodiscard]] const std::string& failure() const { return failure_; }
-  /// Copies a text to where arguments of calls may point.
+  /// Copies a text into the process, to use it as an argument; nothing if it does not fit.
   [[nodiscard]] std::optional<Address> place_text(const std::string& text);
 
-  /// Gives everything back and detaches.
+  /// Restores everything and detaches.
   void release();
   [[nodiscard]] std::chrono::nanoseconds stopped_for() const { return stopped_for_; }
 
@@ -83,7 +83,7 @@ class BorrowedThread {
   [[nodiscard]] bool save_extended();
   [[nodiscard]] Address stack_top() const;  ///< A multiple of 16.
   [[nodiscard]] bool has_nowhere();
-  /// Of the instruction at `at`.
+  /// The registers for a call by the instruction at `at`.
   [[nodiscard]] user_regs_struct for_system_call(Address at, long number,
                                                  std::initializer_list<Address> arguments) const;
   void save_fault_action();
@@ -96,7 +96,7 @@ class BorrowedThread {
   bool is_seized_ = false, is_borrowed_ = false, is_lost_ = false, is_abandoned_ = false;
   bool keeps_stack_ = false;
   user_regs_struct saved_{};
-  WaitingCall before_;  ///< What it waited in before it was stopped.
+  WaitingCall before_;  ///< The call in which it waited before the stop.
   std::vector<char> extended_;
   int extended_kind_ = 0;
   std::uint64_t mask_ = 0;

@@ -38,7 +38,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{10};
 constexpr int kTriesPerLook = 50;
 
-/// The library's bytes up to the end of what is loaded: no debug information travels.
+/// The library's bytes up to the end of its loaded segments: debug information is not copied.
 std::string loadable_part(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(in), {}};
@@ -67,7 +67,7 @@ struct Library {
   std::string bytes;
 };
 
-/// The address where orders are written, and that where the runtime reports its state.
+/// The addresses of the function that takes orders, and of the state that the runtime reports.
 struct Entry {
   Address function = 0, said = 0;
 };
@@ -89,7 +89,7 @@ std::string attach_error_text(int code) {
   }
 }
 
-/// One process, looked at, and one borrowed thread of it.
+/// An attachment to one process through one borrowed thread.
 class Injection {
  public:
   explicit Injection(const Order& order) : pid_(order.pid), memory_(order.pid) {
@@ -159,7 +159,7 @@ Address Injection::address_of(const char* name) const {
   return 0;
 }
 
-/// Where in code that begins at an instruction the first of these stands, npos if nowhere.
+/// Offset of the first `wanted` instructions in code that begins at an instruction; npos if none.
 std::size_t find_instructions(const std::string& code, std::string_view wanted) {
   std::size_t found = code.find(wanted);
   while (found != std::string::npos && found % machine::kInstructionBytes != 0) {
@@ -201,8 +201,8 @@ Injection::Taken Injection::try_thread(const SafePoints& safe, pid_t tid,
     outcome_.reason = refusal_text(pid_, error);
     return Taken::kRefused;
   }
-  // An instruction that the kernel has gone back to is no place for calls: it would take them for
-  // the one that it interrupted.
+  // The instruction of an interrupted system call cannot make ours: the kernel would take it for
+  // the interrupted one.
   const std::uint64_t pc = machine::pc(thread.registers());
   const bool is_at_place = pc == places_.syscall_instruction || pc == places_.syscall_and_return;
   const bool is_safe = machine::is_64_bit(thread.registers()) && !is_at_place &&
@@ -217,7 +217,7 @@ Injection::Taken Injection::try_thread(const SafePoints& safe, pid_t tid,
   return failure.empty() ? Taken::kYes : Taken::kRefused;
 }
 
-/// For a process that was stopped by a signal: its threads stay where they are for good.
+/// For a process stopped by a signal: its threads stay where they are.
 bool Injection::are_all_safe(const SafePoints& safe) const {
   return std::ranges::all_of(threads_of(pid_), [&](pid_t tid) {
     BorrowedThread thread(pid_, tid);
@@ -225,7 +225,7 @@ bool Injection::are_all_safe(const SafePoints& safe) const {
   });
 }
 
-/// While a thread is stopped for us, raises our own priority, where that is allowed.
+/// Raises our own priority while a thread is stopped for us, if permitted.
 class Hurry {
  public:
   Hurry() : before_(getpriority(PRIO_PROCESS, 0)) { setpriority(PRIO_PROCESS, 0, -20); }
@@ -282,7 +282,7 @@ bool Injection::sees_same(const std::string& library) const {
 }
 
 std::string Injection::open_library(BorrowedThread& thread, const std::string& path) {
-  constexpr Address kFromLibc = 0x80000000;  // What __libc_dlopen_mode wants to see.
+  constexpr Address kFromLibc = 0x80000000;  // Required by __libc_dlopen_mode.
   const auto text = thread.place_text(path);
   if (dlopen_ == 0 && older_dlopen_ == 0) return "it has no dlopen";
   if (!text) return "its memory cannot be written";
@@ -296,7 +296,7 @@ std::string Injection::open_library(BorrowedThread& thread, const std::string& p
          (error && *error != 0 ? memory_.text(*error) : "no reason given");
 }
 
-// The file is written by us, through the descriptor that the process has for an instant.
+// We write the file, through the descriptor that the process has open for a moment.
 std::string Injection::load_copy(BorrowedThread& thread, const Library& library) {
   const auto name = thread.place_text("geiger");
   if (library.bytes.empty() || !name) return fmt::format("{} cannot be read", library.path);
@@ -308,7 +308,7 @@ std::string Injection::load_copy(BorrowedThread& thread, const Library& library)
   std::ofstream copy(fmt::format("/proc/{}/fd/{}", pid_, *fd), std::ios::binary);
   copy << library.bytes;
   copy.close();
-  // The odd spelling keeps it from being taken for a file that the program opens by itself.
+  // The odd spelling distinguishes it from files that the program opens itself.
   std::string failure = copy ? open_library(thread, fmt::format("/proc/./self/fd/{}", *fd))
                              : "the library cannot be copied into it";
   static_cast<void>(thread.system_call(SYS_close, {static_cast<Address>(*fd)}));
@@ -346,7 +346,7 @@ std::string Injection::call_entry(BorrowedThread& thread, const Entry& entry,
   return result == 0 ? "" : attach_error_text(result);
 }
 
-/// Orders for a runtime that is there already.
+/// Makes a request of a loaded runtime.
 Outcome ask(const Order& order, const char* entry) {
   Injection injection(order);
   if (!injection.look()) return injection.outcome();

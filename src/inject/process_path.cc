@@ -16,7 +16,7 @@ std::optional<struct stat> status_of(const std::string& path) {
   return status;
 }
 
-/// Devices need not agree: on overlay and btrfs stat reports another than the maps.
+/// The device may differ: on overlay and btrfs, stat reports another one than the maps.
 bool has_inode(const std::optional<struct stat>& status, const MappedAs& file) {
   return status && status->st_ino == file.inode;
 }

@@ -13,13 +13,13 @@ namespace geiger::inject {
 
 using Address = std::uint64_t;
 
-/// Threads: any. Nothing throws; an address that is not mapped is a failure.
+/// Threads: any. Nothing throws; an unmapped address is a failure.
 class RemoteMemory {
  public:
   explicit RemoteMemory(pid_t pid) : pid_(pid) {}
 
   [[nodiscard]] bool read(Address from, void* to, std::size_t bytes) const;
-  /// Reads as far as memory is mapped; returns how many bytes were read.
+  /// Reads as far as memory is mapped; returns the number of bytes read.
   [[nodiscard]] std::size_t read_some(Address from, void* to, std::size_t bytes) const;
   [[nodiscard]] bool write(Address to, const void* from, std::size_t bytes) const;
 

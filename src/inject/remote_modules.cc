@@ -129,7 +129,7 @@ bool is_defined(const Elf64_Sym& symbol) {
          (type == STT_FUNC || type == STT_OBJECT || type == STT_GNU_IFUNC || type == STT_NOTYPE);
 }
 
-/// One past the last symbol that the table knows.
+/// One past the last symbol in the table.
 std::uint32_t symbol_count(const RemoteMemory& memory, const HashTable& table) {
   std::vector<std::uint32_t> buckets(table.bucket_count);
   if (!memory.read(table.buckets, buckets.data(), buckets.size() * 4)) return 0;

@@ -18,22 +18,22 @@ struct CodeRange {
   [[nodiscard]] bool holds(Address address) const { return address >= begin && address < end; }
 };
 
-/// How a frame in a module bears on its thread's safety.
+/// What a frame in the module means for its thread's safety.
 enum class ModuleKind {
   kOrdinary,
-  kLibc,  ///< libc, and libpthread and libdl where they are libraries of their own.
+  kLibc,  ///< libc, and libpthread and libdl if they are separate libraries.
   kLoader,
   kAllocator,  ///< Defines malloc and is not libc.
-  kRuntime,    ///< geiger's own.
+  kRuntime,    ///< geiger's.
 };
 
 struct RemoteModule {
-  std::string path;  ///< As the maps say it.
-  Address base = 0;  ///< Where its ELF header is.
+  std::string path;  ///< From the maps.
+  Address base = 0;  ///< Address of its ELF header.
   Address end = 0;
   ModuleKind kind = ModuleKind::kOrdinary;
   std::vector<CodeRange> code;
-  std::string device;  ///< With the inode: which file it is.
+  std::string device;  ///< With the inode it identifies the file.
   std::uint64_t inode = 0;
   Address first_end = 0;  ///< Of its mapping at `base`.
 };
@@ -47,14 +47,13 @@ struct RemoteSymbol {
 /// Modules in the text of /proc/PID/maps; kinds by names alone.
 [[nodiscard]] std::vector<RemoteModule> modules_in(std::string_view maps);
 
-/// Modules of a process, kinds by names alone; empty if it is gone or may not be read.
+/// Modules of a process, kinds by names alone; empty if it has ended or must not be read.
 [[nodiscard]] std::vector<RemoteModule> named_modules_of(pid_t pid);
 
-/// Modules of a process with kinds that need their symbols; empty if it is gone or may
-/// not be read.
+/// Modules of a process, kinds also by their symbols; empty if it has ended or must not be read.
 [[nodiscard]] std::vector<RemoteModule> modules_of(pid_t pid);
 
-/// Where `module` defines `name`, by its GNU hash table; nothing if it does not.
+/// The definition of `name` in `module`, by its GNU hash table; nothing if there is none.
 [[nodiscard]] std::optional<RemoteSymbol> find_symbol(const RemoteMemory& memory,
                                                       const RemoteModule& module,
                                                       std::string_view name);

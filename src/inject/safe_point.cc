@@ -14,14 +14,14 @@
 namespace geiger::inject {
 namespace {
 
-/// A walk that is longer keeps the thread stopped for too long.
+/// A longer walk would keep the thread stopped for too long.
 constexpr std::size_t kMostFrames = 512;
 
-/// What is read of a stack in one go.
+/// Bytes of a stack that are read at once.
 constexpr std::size_t kStackSnapshot = std::size_t{256} << 10;
 
-// Sorted. They hold no lock of the loader or the allocator while they wait; what they may
-// call on the way (malloc by the first use of a stream) has a name that is not here.
+// Sorted. They hold no lock of the loader or the allocator while they wait; functions that they may
+// call (malloc at the first use of a stream) are not in this list.
 constexpr auto kWaiting = std::to_array<std::string_view>({
     "_IO_default_uflow",
     "_IO_fgets",
@@ -138,7 +138,7 @@ bool is_waiting_call(const FrameFacts* begin, const FrameFacts* end) {
          });
 }
 
-/// Whether the frames [begin, end) are those that a thread starts in.
+/// Whether the frames [begin, end) are a thread's first ones.
 bool is_start(const FrameFacts* begin, const FrameFacts* end) {
   constexpr std::ptrdiff_t kMostStarting = 3;
   return end - begin <= kMostStarting && std::all_of(begin, end, [](const FrameFacts& frame) {
@@ -146,8 +146,8 @@ bool is_start(const FrameFacts* begin, const FrameFacts* end) {
          });
 }
 
-/// Where a walk ends for the verdict: before the runtime's frame that a thread of a recorded
-/// program starts in, right below libc's, else at its end. What that frame called is the program's.
+/// The end of the frames to be judged: before the runtime's frame in which a recorded program's
+/// thread starts, next to libc's, else the walk's end. What that frame called is the program's.
 const FrameFacts* end_of_program(const FrameFacts* begin, const FrameFacts* end) {
   const FrameFacts* start = end;
   while (start != begin && (start - 1)->kind == ModuleKind::kLibc) --start;
@@ -193,8 +193,8 @@ struct SafePoints::Walker {
     dwfl = dwfl_begin(&callbacks);
     if (dwfl == nullptr) return;
     current = this;
-    // Only what has code: of all other files that are mapped, traces among them, libdw would look
-    // for an ELF header.
+    // Only modules with code: in every other mapped file, traces among them, libdw would look for
+    // an ELF header.
     dwfl_report_begin(dwfl);
     for (const RemoteModule& module : modules) {
       dwfl_report_module(dwfl, module.path.c_str(), module.base, module.end);
@@ -216,7 +216,7 @@ struct SafePoints::Walker {
     return path_here(pid, {module->path, module->device, module->inode, base, module->first_end});
   }
 
-  /// What the process deleted is read from its memory.
+  /// Deleted files are read from the process's memory.
   static int find_elf(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base,
                       char** file, Elf** elf) {
     if (name[0] == '/' && std::strstr(name, " (deleted)") == nullptr) {
@@ -269,7 +269,7 @@ struct SafePoints::Walker {
     return walker.pcs.size() < kMostFrames ? DWARF_CB_OK : DWARF_CB_ABORT;
   }
 
-  /// True: `pcs` reaches to the end of the stack.
+  /// True: `pcs` reaches the end of the stack.
   bool walk(pid_t tid, const user_regs_struct& from) {
     registers = from;
     pcs.clear();
@@ -281,7 +281,7 @@ struct SafePoints::Walker {
 
   static constexpr Dwfl_Thread_Callbacks kThreads{next_thread,   get_thread, read_word,
                                                   set_registers, nullptr,    nullptr};
-  // libdw gives find_elf no argument of ours when a process is reported.
+  // libdw passes no argument of ours to find_elf for a process.
   static inline thread_local Walker* current = nullptr;
 
   pid_t pid;

@@ -1,16 +1,16 @@
 // Whether a stopped thread may be borrowed to load a library: it must not be inside the allocator,
 // the loader, or any part of libc that may hold one of their locks.
 //
-//   frames of the allocator, the loader, the runtime   never, but for the runtime's frame that a
-//                             thread of a recorded program starts in
+//   frames of the allocator, the loader, the runtime   never, except the runtime's frame in which
+//                             a recorded program's thread starts
 //   frames of libc            what the program called must be on the list of functions that
 //                             only wait or pass on a system call; below main, or the start
 //                             of a thread, the outermost frames are libc's anyway
 //   anything else             yes
-//   a walk that does not reach the stack's end          never: the callers are not known
+//   a walk that does not reach the stack's end          never: the callers are unknown
 //
-// So a thread that handles a signal which came inside malloc is not taken for safe, as
-// its walk goes on below the handler.
+// So a thread that handles a signal that arrived inside malloc is not safe, as its walk continues
+// below the handler.
 #pragma once
 
 #include <sys/types.h>
@@ -26,7 +26,7 @@ namespace geiger::inject {
 
 enum class Safety { kSafe, kBusy, kUnknown };
 
-/// One frame, leaf first, as a verdict needs it.
+/// What a verdict needs of one frame.
 struct FrameFacts {
   ModuleKind kind = ModuleKind::kOrdinary;
   bool has_name = false;    ///< An exported function of libc.
@@ -39,8 +39,8 @@ struct FrameFacts {
 /// Whether a function of libc only waits or passes on a system call.
 [[nodiscard]] bool only_waits(std::string_view function);
 
-/// Reads what verdicts on threads of one process need before any thread is stopped; modules loaded
-/// after that are unknown to it.
+/// Reads what verdicts on threads of one process need, before any thread is stopped; modules loaded
+/// later are unknown.
 class SafePoints {
  public:
   SafePoints(pid_t pid, const std::vector<RemoteModule>& modules);

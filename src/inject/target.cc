@@ -61,7 +61,7 @@ std::optional<ProcessFacts> parse_facts(const std::string& status, const std::st
   for (std::string line; std::getline(lines, line);) read_line(line, facts);
   if (facts.group == 0 || facts.uid == kNoUser || facts.state == '?') return std::nullopt;
   if (facts.inner_pid == 0) facts.inner_pid = static_cast<std::uint32_t>(facts.group);
-  // The name in parentheses may hold anything; the start time is field 22.
+  // The name in parentheses may contain anything; the start time is field 22.
   const auto name = stat.find('('), name_end = stat.rfind(')');
   if (name == std::string::npos || name_end == std::string::npos || name_end < name) {
     return std::nullopt;

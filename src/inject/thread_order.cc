@@ -41,8 +41,7 @@ std::vector<pid_t> threads_of(pid_t pid) {
   return threads;
 }
 
-/// Each rank is read once: threads go on, and sorting by an order that changes meanwhile is
-/// undefined.
+/// Reads each rank once: threads continue to run, and sorting by a changing order is undefined.
 std::vector<pid_t> threads_by_rank(pid_t pid) {
   std::vector<std::pair<int, pid_t>> ranked;
   for (const pid_t tid : threads_of(pid)) ranked.emplace_back(rank_of(pid, tid), tid);

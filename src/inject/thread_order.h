@@ -1,4 +1,4 @@
-// The threads of a process, in the order in which they are best borrowed.
+// The threads of a process, those best to borrow first.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +10,7 @@ namespace geiger::inject {
 /// None if the process has ended.
 [[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
 
-/// Those whose system call is restarted come first, those that would see EINTR last.
+/// Threads whose system call is restarted come first, those that would see EINTR last.
 [[nodiscard]] std::vector<pid_t> threads_by_rank(pid_t pid);
 
 }  // namespace geiger::inject

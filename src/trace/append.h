@@ -17,15 +17,15 @@
 
 namespace geiger::trace {
 
-/// The fields of a record's header besides type and size, and how many bytes follow the layout.
+/// The fields of a record's header besides type and size, and the bytes that follow the layout.
 struct Heading {
   std::uint32_t thread = 0;
   std::uint8_t flags = 0;
   std::uint16_t cpu = kUnknownCpu;
-  std::size_t more_bytes = 0;  ///< Behind the layout, padded to a word.
+  std::size_t more_bytes = 0;  ///< After the layout, padded to a word.
 };
 
-/// A record that was reserved; false where the trace had no room for it.
+/// A reserved record; false if the trace had no room for it.
 template <typename Record>
 struct Draft {
   Record* record;
@@ -57,8 +57,8 @@ GEIGER_FAST_PATH void commit_record(const Draft<Record>& draft) {
   Writer::commit({reinterpret_cast<std::uint64_t*>(draft.record), draft.ref}, draft.header);
 }
 
-/// Writes a record that `fill(record)` fills in; its space reads as zeros before. The reference
-/// is 0 where there was no room.
+/// Writes a record that `fill(record)` fills in; its space is zero before. The reference is 0 if
+/// there was no room.
 template <typename Record, typename Fill>
 GEIGER_FAST_PATH Draft<Record> append(Writer& writer, const Heading& heading, const Fill& fill) {
   const Draft<Record> draft = begin_record<Record>(writer, heading);
@@ -68,8 +68,8 @@ GEIGER_FAST_PATH Draft<Record> append(Writer& writer, const Heading& heading, co
   return draft;
 }
 
-/// Fills in a record made elsewhere, but for its header: that stays as reserved, as readers of the
-/// live trace look at it meanwhile.
+/// Copies a record made elsewhere except for its header, which stays reserved: readers of the live
+/// trace look at it meanwhile.
 template <typename Record>
 GEIGER_FAST_PATH void copy_body(Record& to, const Record& from) {
   constexpr std::size_t kHeader = sizeof from.header;

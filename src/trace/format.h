@@ -37,7 +37,7 @@ inline constexpr Bytes kMaxCapacity = Bytes{1} << 35;
 inline constexpr unsigned kFileMode = 0600;
 inline constexpr unsigned kGuardedFileMode = 0400;
 
-/// Life of the runtime as seen from outside. Only moves downwards in this list.
+/// State of the runtime as seen from outside. Only moves down this list.
 enum class State : std::uint32_t {
   kStarting = 0,
   kSampling = 1,
@@ -58,9 +58,9 @@ inline constexpr std::uint32_t kModeFreeStacks = 8;     ///< Free records carry 
 inline constexpr std::uint32_t kModeContinued = 16;     ///< Opens with a checkpoint.
 inline constexpr std::uint32_t kModeAggregated = 32;    ///< Tallies instead of samples.
 inline constexpr std::uint32_t kModeAttached =
-    64;  ///< Began in a running process: what lived before is not known.
+    64;  ///< Began in a running process: earlier objects are not recorded.
 
-/// Anonymous memory that the runtime has mapped for itself.
+/// Anonymous memory that the runtime mapped for itself.
 struct RuntimeRange {
   std::atomic<std::uint64_t> start;
   std::atomic<std::uint64_t> bytes;  ///< 0 = not used.
@@ -76,18 +76,18 @@ struct FileHeader {
   std::atomic<std::uint64_t> tail;
   std::atomic<State> state;
   std::atomic<StopReason> stop_reason;
-  std::int32_t stop_errno;  ///< errno of the refused call, 0 if none.
+  std::int32_t stop_errno;  ///< errno of the call that failed, 0 if none.
   std::uint32_t mode;
-  std::uint32_t pid;         ///< As the process itself knows it: in its own pid namespace.
+  std::uint32_t pid;         ///< In the process's own pid namespace.
   std::uint32_t parent_pid;  ///< Likewise.
   std::uint32_t page_size;
-  /// Its id for the recorder, where that is in another pid namespace, else 0. The only field of
-  /// this page that the runtime does not write.
+  /// The process id in the recorder's pid namespace if that is another one, else 0. The only field
+  /// of this page that the runtime does not write.
   std::uint32_t outer_pid;
   std::uint64_t start_monotonic;  ///< ns, when this image began to sample.
   std::uint64_t start_realtime;   ///< ns since the epoch, same instant.
   std::uint64_t stop_monotonic;   ///< ns of kOff or kExited, else 0.
-  std::uint64_t seed;             ///< Process seed: with it a run can be repeated.
+  std::uint64_t seed;             ///< Process seed: the same seed repeats a run.
   std::uint64_t interval;         ///< T of epoch 0, bytes.
   std::atomic<std::uint64_t> drops[vocabulary::kDropSlots];
   std::uint64_t sealed_end;   ///< Where records end and chunks begin; 0 = open.
@@ -95,52 +95,52 @@ struct FileHeader {
   char runtime_version[32];
   char executable[1024];  ///< Path of the image, NUL-terminated.
   char allocator[1024];   ///< Path of the module that provides malloc.
-  /// For readers that add up the process's memory; neighbours are one range. What does not fit is
-  /// not listed.
+  /// For readers that add up the process's memory; adjacent ranges are merged. Ranges that do not
+  /// fit are not listed.
   RuntimeRange runtime_ranges[kMaxRuntimeRanges];
-  /// Segments of one image have the same pid and `image_start`, which is start_monotonic of
-  /// the first; they are numbered from 0.
+  /// Segments of one image have the same pid and `image_start` (start_monotonic of the first), and
+  /// are numbered from 0.
   std::uint64_t image_start;
   std::uint32_t segment;
   std::uint32_t reserved1;
-  /// Base name of what was given to exec, also of a link or a script, NUL-terminated; "" of
-  /// runtimes that do not tell.
+  /// Base name of the path given to exec, also that of a link or a script, NUL-terminated; "" if
+  /// the runtime does not record it.
   char started_as[256];
-  /// Children by fork that could not make a trace, and the errno of the last: they have nowhere
-  /// else to tell.
+  /// Fork children that could not create a trace, and the errno of the last: they have no other
+  /// place to report it.
   std::atomic<std::uint32_t> refused_children;
   std::atomic<std::int32_t> children_errno;
-  /// errno that refused the next segment, so that this one went on; 0 if none.
+  /// errno of the next segment that could not be created, so that this one continued; 0 if none.
   std::atomic<std::int32_t> segment_errno;
-  /// Stacks that lack an interpreter's frames, as they could not be read safely at that instant.
+  /// Stacks without an interpreter's frames, because these could not be read safely.
   std::atomic<std::uint32_t> unread_stacks;
-  /// Guard mode: N: one in N samples is chosen to be guarded, 0 = none is.
+  /// Guard mode: one in N samples is chosen to be guarded; 0 = none.
   std::uint32_t guard_rate;
   std::atomic<vocabulary::GuardObstacle> guard_obstacle;
   std::atomic<std::uint64_t> guard_chosen;
-  std::atomic<std::uint64_t> guard_large;  ///< Of the chosen ones, not guarded: too large.
+  std::atomic<std::uint64_t> guard_large;  ///< Chosen but not guarded: too large.
   std::atomic<std::uint64_t> guard_full;   ///< Likewise: no slot was free.
 };
 static_assert(sizeof(FileHeader) <= kControlOffset);
 
 /// Written by the supervisor or a controller; read at every slow path.
 struct ControlPage {
-  /// Bytes from the image's start that are backed by allocated storage, at first what the
-  /// runtime took itself; it writes below without a system call. Only grows.
+  /// Bytes from the image's start that have allocated storage, at first what the runtime allocated
+  /// itself; it writes below this mark without a system call. Only grows.
   std::atomic<std::uint64_t> watermark;
   std::atomic<std::uint64_t> requested_interval;  ///< 0 = as started.
   std::atomic<std::uint32_t> paused;              ///< 1 = draw, but record nothing.
   std::atomic<std::uint32_t> supervised;          ///< 1 = a supervisor raises watermark.
   /// A new number asks for one utilization record per live sample (0 = never asked).
   std::atomic<std::uint32_t> wanted_utilization;
-  /// A new number asks to go on in a new segment (0 = never asked).
+  /// A new number asks to continue in a new segment (0 = never asked).
   std::atomic<std::uint32_t> wanted_segment;
   std::uint32_t reserved;
   /// A new number asks for one residency record per live sample (0 = never asked).
   std::atomic<std::uint32_t> wanted_residency;
-  /// While `doubling_step` is not 0, the runtime doubles the interval by itself when its tail
-  /// reaches `doubles_at`, and again at every further step: what a budget leaves for the time
-  /// until its keeper looks again.
+  /// While `doubling_step` is not 0, the runtime itself doubles the interval when its tail reaches
+  /// `doubles_at`, and again at every further step. So a trace keeps to its budget until the
+  /// supervisor looks at it again.
   std::atomic<std::uint64_t> doubles_at;
   std::atomic<std::uint64_t> doubling_step;
 };
@@ -152,7 +152,7 @@ inline constexpr char kChunkMagic[4] = {'G', 'C', 'H', 'K'};
 enum class ChunkType : std::uint32_t { kSymbols = 1, kObservations = 2, kUnbegun = 3 };
 enum class Codec : std::uint32_t { kNone = 0, kZstd = 1 };
 
-/// Behind `sealed_end`, each 8-byte aligned, each followed by `stored_bytes`.
+/// After `sealed_end`, each 8-byte aligned, each followed by `stored_bytes`.
 struct ChunkHeader {
   char magic[4];
   ChunkType type;

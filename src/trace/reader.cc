@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kKnownTypes = static_cast<std::size_t>(RecordType::kMaxKnown) + 1;
 
-/// Words that the fixed part of each known type takes.
+/// Words of the fixed part of each known type.
 constexpr auto kFixedWords = [] {
   std::array<std::uint64_t, kKnownTypes> words{};
   for (std::size_t type = 0; type < kKnownTypes; ++type) {
@@ -26,8 +26,7 @@ constexpr auto kFixedWords = [] {
 
 constexpr std::uint64_t kWord = sizeof(std::uint64_t);
 
-/// A window may be memory that threads write to meanwhile: pairs with the release of
-/// Writer::commit.
+/// Threads may be writing to the window's memory: pairs with the release of Writer::commit.
 std::uint64_t header_word(const std::uint64_t& word) {
   return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_acquire);
 }
@@ -44,7 +43,7 @@ Fault check_text(const Record& record, const Layout& layout) {
   return layout.text_bytes > room ? Fault::kText : Fault::kNone;
 }
 
-/// What the types demand beyond their fixed size.
+/// Checks of the types beyond their fixed size.
 struct BodyCheck : RecordSink {
   using RecordSink::on;
 
@@ -218,7 +217,7 @@ std::string_view path_of(const Record& module) {
 
 RecordReader::RecordReader(const ImageExtent& extent, std::uint64_t from)
     : position_(from), extent_(extent), end_(std::max(extent.records_end, kRecordsOffset)) {
-  // Records end inside the header pages: nothing to read, and the cut is known.
+  // The records end inside the header pages: there is nothing to read.
   if (extent.is_cut && position_ >= end_) fail(Fault::kCut, extent.promised_end);
 }
 
@@ -263,7 +262,7 @@ bool RecordReader::take(const RecordHeader& header) {
   if (header.words == 0) {
     fail(Fault::kNoSize);
   } else if (position_ + header.words * kWord > end_) {
-    // In a cut file this is the record that the cut went through.
+    // In a cut file this is the record that was cut.
     fail(extent_.is_cut ? Fault::kCut : Fault::kPastEnd, extent_.promised_end);
   } else if ((header.flags & kReserved) != 0) {
     return true;
@@ -294,8 +293,7 @@ Step RecordReader::skip_hole() {
     ++uncommitted_;
   }
   advance(bytes / kWord);
-  // What the last reservation left below the capacity was lost to the capacity,
-  // and counted there as a drop.
+  // The space that the last reservation left below the capacity is already counted as a drop.
   if (position_ == end_ && extent_.is_overrun) --uncommitted_;
   return Step::kHole;
 }

@@ -1,4 +1,4 @@
-// Reads one image of a trace from bytes that are not trusted.
+// Reads one image of a trace from untrusted bytes.
 //
 // Overview:
 //   read_header      checks the header, says where the records and the image end
@@ -7,9 +7,9 @@
 //   record_walk.h    the loop over both, with patience for writers
 //
 // A trace may be live, cut, or hostile. So every size is checked before it is
-// used, nothing is read past a window, and the first implausible word ends the
-// reading: behind it no boundary can be trusted, and guessing one would turn
-// garbage into allocations. What was read before stays good.
+// used, nothing is read past a window, and the first implausible word ends the reading: after it no
+// record boundary is certain, and a guessed one would turn garbage into allocations. The records
+// read before stay valid.
 //
 // Nothing here allocates. Threads: distinct readers are independent.
 #pragma once
@@ -30,19 +30,19 @@ enum class Fault : std::uint8_t {
   // The image cannot be read at all.
   kTooShort,       ///< Fewer bytes than a header page; `found` = how many.
   kBlank,          ///< The header was never written.
-  kForeign,        ///< The magic is another's.
+  kForeign,        ///< Another magic: not a trace.
   kOtherVersion,   ///< Not a version this reader knows; `found` = which.
   kBadHeaderSize,  ///< Capacity, tail, sealed_end or image_bytes contradict the format.
   // The records are good up to the offset.
   kCut,          ///< The file ends before the records do; `found` = where they should end.
   kNoSize,       ///< A record of no words.
   kNoType,       ///< A header word without a type.
-  kPastEnd,      ///< A record that is longer than what is left.
+  kPastEnd,      ///< A record that is longer than the rest.
   kTooSmall,     ///< A record smaller than its type needs.
   kStackCount,   ///< More frames than the record or the format holds.
-  kModuleText,   ///< Build id or path reach out of the record, or no path.
-  kText,         ///< A text that reaches out of its record.
-  kEpochValues,  ///< An interval or a rate that nothing can be drawn with.
+  kModuleText,   ///< Build id or path exceed the record, or no path.
+  kText,         ///< A text that exceeds its record.
+  kEpochValues,  ///< An interval or a rate that cannot be sampled with.
 };
 
 /// A fault and where it was found.
@@ -63,7 +63,7 @@ struct ImageExtent {
   bool is_last = true;                          ///< No image follows in the file.
   bool is_overrun = false;                      ///< Space was reserved past the capacity.
   bool is_cut = false;                          ///< The file ends before the records do.
-  std::uint64_t promised_end = kRecordsOffset;  ///< Where the records end by the header.
+  std::uint64_t promised_end = kRecordsOffset;  ///< Where the header says they end.
 };
 
 /// Checks an image's header. `page` holds its first bytes (kControlOffset are
@@ -129,14 +129,14 @@ enum class Step : std::uint8_t {
 ///     for (Step step = reader.next(); step != Step::kWindow; step = reader.next()) ...
 ///   }
 ///
-/// A window that ends inside a record is not a fault: the next one starts with it.
+/// A window may end inside a record: the next one starts with it.
 class RecordReader {
  public:
   /// `from`: where its first record starts.
   explicit RecordReader(const ImageExtent& extent, std::uint64_t from = kRecordsOffset);
 
-  /// The bytes from position() on, 8-byte aligned in memory. A window that holds
-  /// not even the next record whole states that the file ends there.
+  /// The bytes from position() on, 8-byte aligned in memory. A window that does not hold the whole
+  /// next record means that the file ends there.
   void feed(std::span<const std::byte> window);
 
   [[nodiscard]] Step next();
@@ -146,16 +146,16 @@ class RecordReader {
   /// Where the record of the last Step::kPending starts.
   [[nodiscard]] std::uint64_t reserved_at() const { return reserved_; }
 
-  /// Right after Step::kHole, or after the feed() behind a hole that the window ended in: goes back
-  /// to the hole's start and drops the window. For live traces: a header word may have been written
-  /// after it was read as zero and before the words behind it were read, which then are not a
-  /// boundary.
+  /// Right after Step::kHole, or after the feed() that follows a hole at the window's end: goes
+  /// back to the hole's start and drops the window. For live traces: a header word may have been
+  /// written after it was read as zero and before the words after it were read, which then are not
+  /// a boundary.
   void retry_hole();
   /// Right after Step::kPending: the same for that record.
   void retry_reserved();
 
-  /// Records were added to a live trace: `extent` is its new extent. A reader that was
-  /// done goes on.
+  /// Records were added to a live trace: `extent` is its new extent. A reader that was done
+  /// continues.
   void extend(const ImageExtent& extent);
 
   [[nodiscard]] bool is_done() const { return position_ >= end_ || has_failed(); }
@@ -178,7 +178,7 @@ class RecordReader {
   [[nodiscard]] Step end_window();
 
   std::span<const std::uint64_t> window_;
-  std::uint64_t used_ = 0;  ///< Words of the window behind us.
+  std::uint64_t used_ = 0;  ///< Words of the window already read.
   std::uint64_t position_;
   std::uint64_t reserved_ = 0;  ///< Where the last skipped record starts.
   ImageExtent extent_;

@@ -1,5 +1,5 @@
-// Everything that reads a trace is a sink: it names the structures that it cares about and
-// passes over the others, so a new type of record needs a function only in the sinks that use it.
+// Everything that reads a trace is a sink: it handles the structures that it needs and ignores the
+// others, so a new type of record needs a function only in the sinks that use it.
 #pragma once
 
 #include <type_traits>
@@ -9,8 +9,8 @@
 
 namespace geiger::trace {
 
-/// A sink derives from this, says `using RecordSink::on;` and overloads `on` for what it
-/// cares about.
+/// A sink derives from this, declares `using RecordSink::on;` and overloads `on` for the structures
+/// that it needs.
 struct RecordSink {
   template <class Layout>
   void on(const Record& /*record*/, const Layout& /*layout*/) {}

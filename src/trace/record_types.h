@@ -1,5 +1,5 @@
-// Which structure records of a type have: the one list of both. The size that a type needs, the
-// call that a sink gets for it and the type that is written into a header follow from the list.
+// The structure of each type of record, in one list. The size that a type needs, the overload that
+// a sink gets for it and the type written into a header follow from the list.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace geiger::trace {
 
-/// Calls visit(std::type_identity<Layout>()) with the structure of a type; does not for a type
-/// that this version does not know.
+/// Calls visit(std::type_identity<Layout>()) with the structure of a type; ignores types that this
+/// version does not know.
 template <class Visit>
 constexpr void with_layout(RecordType type, Visit&& visit) {
   switch (type) {
@@ -57,7 +57,7 @@ constexpr void with_layout(RecordType type, Visit&& visit) {
   }
 }
 
-/// The type in the header of records of this structure; kNone where it is not that of a record.
+/// The type in the header of records of this structure; kNone if it is not a record's structure.
 template <class Layout>
 consteval RecordType type_of() {
   RecordType found = RecordType::kNone;

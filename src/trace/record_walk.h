@@ -1,7 +1,7 @@
 // Walks the records of one image, finished or growing, and hands them to a sink. The only loop
-// over records, and the only place that decides what becomes of one that is not whole:
+// over records, and the only place that decides what to do with an incomplete one:
 //
-//   of a finished image   it is passed over, and counts as uncommitted
+//   of a finished image   it is skipped, and counts as uncommitted
 //   of a live one         its writer may be in the middle of it: the caller's `wait` says
 //                         whether to look again, to come back later or to give it up
 //
@@ -19,18 +19,18 @@
 
 namespace geiger::trace {
 
-/// What to do about a record that is not whole.
+/// What to do about an incomplete record.
 enum class Wait : std::uint8_t {
-  kGiveUp,     ///< It counts as uncommitted; reading goes on behind it.
+  kGiveUp,     ///< It counts as uncommitted; reading continues after it.
   kLookAgain,  ///< Read it again at once.
   kComeBack,   ///< End this run; the next one begins with it.
 };
 
 /// The outcome of a run.
 enum class Progress : std::uint8_t {
-  kCaughtUp,    ///< All that was there has been read.
+  kCaughtUp,    ///< Everything written so far was read.
   kBehind,      ///< There is more.
-  kUnreadable,  ///< What is there cannot be read as a trace, or not from some record on.
+  kUnreadable,  ///< Not a trace, or not a trace from some record on.
 };
 
 class RecordWalk {
@@ -39,14 +39,14 @@ class RecordWalk {
   RecordWalk(const ImageExtent& extent, bool is_live, std::uint64_t from = kRecordsOffset)
       : reader_(extent, from), is_live_(is_live) {}
 
-  /// Records were added: the image's extent is this now.
+  /// Records were added: the image's new extent.
   void extend(const ImageExtent& extent) { reader_.extend(extent); }
 
   /// Reads on, at most about `most` bytes (whole windows).
   ///
-  /// Source: `window(offset)` is a span of the image's bytes from there on, which may end
-  /// anywhere behind the next record; `is_zero(offset, bytes)` says whether these bytes are zero
-  /// now, as far as the image has them.
+  /// Source: `window(offset)` is a span of the image's bytes from there on, which may end anywhere
+  /// after the next record; `is_zero(offset, bytes)` is true if these bytes, as far as the image
+  /// has them, are zero now.
   /// wait(offset): a Wait for the record there. Only asked about live images.
   template <class Source, class WaitAt, class Sink>
   [[nodiscard]] Progress run(Source& source, const WaitAt& wait, Sink& sink,
@@ -55,8 +55,8 @@ class RecordWalk {
   [[nodiscard]] const RecordReader& reader() const { return reader_; }
 
  private:
-  /// A live writer fills a hole within microseconds; one that was stopped or killed never does.
-  /// So few second looks suffice.
+  /// A live writer fills a hole within microseconds; one that was stopped or killed never does. So
+  /// a few repeated looks suffice.
   static constexpr int kSecondLooks = 1000;
 
   template <class Source, class WaitAt, class Sink>
@@ -81,7 +81,7 @@ Progress RecordWalk::run(Source& source, const WaitAt& wait, Sink& sink, Bytes m
   while (!reader_.is_done()) {
     if (reader_.position() >= stop) return Progress::kBehind;
     reader_.feed(source.window(reader_.position()));
-    // What was a hole at the last window's end may be written by now, and this window begin
+    // The hole at the last window's end may have been written since, so that this window begins
     // inside a record.
     if (is_live_ && is_in_hole() && was_filled(source)) {
       reader_.retry_hole();
@@ -92,7 +92,7 @@ Progress RecordWalk::run(Source& source, const WaitAt& wait, Sink& sink, Bytes m
   return reader_.has_failed() ? Progress::kUnreadable : Progress::kCaughtUp;
 }
 
-/// Hands over the records of a window. False: to be continued by the next run.
+/// Hands over the records of a window. False: the next run continues it.
 template <class Source, class WaitAt, class Sink>
 bool RecordWalk::drain(Source& source, const WaitAt& wait, Sink& sink) {
   for (Step step = reader_.next(); step != Step::kWindow; step = reader_.next()) {
@@ -108,8 +108,8 @@ bool RecordWalk::drain(Source& source, const WaitAt& wait, Sink& sink) {
   return true;
 }
 
-/// A hole that is given up must still be one: its header word may have been written after it was
-/// read as zero and before the words behind it were read, which then are not a boundary.
+/// Before a hole is given up it must still be one: its header word may have been written after it
+/// was read as zero and before the words after it were read, which then are not a boundary.
 template <class Source, class WaitAt>
 Wait RecordWalk::decide(Step step, Source& source, const WaitAt& wait) {
   const bool is_hole = step == Step::kHole;
@@ -118,8 +118,8 @@ Wait RecordWalk::decide(Step step, Source& source, const WaitAt& wait) {
   return was_filled(source) ? Wait::kLookAgain : Wait::kGiveUp;
 }
 
-/// Whether a writer has meanwhile written into what was read as zero. The record that goes on
-/// behind a hole begins in its last words: no record is larger.
+/// Whether a writer has meanwhile written into words that were read as zero. A record that reaches
+/// beyond the hole begins in the hole's last words: no record is larger.
 template <class Source>
 bool RecordWalk::was_filled(Source& source) {
   const Hole& hole = reader_.hole();

@@ -4,14 +4,14 @@
 // Committing. A writer reserves `words * 8` bytes by adding to `tail`, stores the
 // header word with kReserved, fills the body, then stores the header word again
 // without kReserved (release). So at any instant, also after SIGKILL:
-//   header word == 0            space reserved, nothing written: the body is zero
+//   header word == 0            reserved, nothing written: the body is zero
 //   header word has kReserved   the size is known, the body is not
 //   otherwise                   the record is whole
 // A reader skips zero words one by one and reserved records whole, and loses
 // nothing that was committed.
 //
-// A controller adds marks as a writer of another process: it adds to `tail` as well, and gives up
-// what lies behind `capacity` afterwards.
+// A controller writes marks from another process: it adds to `tail` as well, and then gives up what
+// is beyond `capacity`.
 #pragma once
 
 #include <atomic>
@@ -30,8 +30,8 @@ using vocabulary::EntryPoint;
 using vocabulary::FaultKind;
 using vocabulary::MappingKind;
 
-/// Frames kept per stack, innermost first; deeper stacks are flagged. Stacks with frames of an
-/// interpreter have several of its own per frame of the program.
+/// Frames kept per stack, innermost first; deeper stacks are flagged. In an interpreter's stacks
+/// each frame of the program takes several native frames.
 inline constexpr std::size_t kMaxNativeFrames = 255;
 inline constexpr std::size_t kMaxFrames = 1023;
 
@@ -67,7 +67,7 @@ struct RecordHeader {
   std::uint16_t cpu;     ///< 0xfff = unknown.
   std::uint32_t thread;  ///< Index of the ThreadRecord, 0 = none.
 
-  static constexpr unsigned kFlagsShift = 8;  ///< Of the flags in the packed word.
+  static constexpr unsigned kFlagsShift = 8;  ///< Position of the flags in the packed word.
   [[nodiscard]] constexpr std::uint64_t pack() const {
     return std::uint64_t{static_cast<std::uint8_t>(type)} | std::uint64_t{flags} << kFlagsShift |
            std::uint64_t{words} << 16 | std::uint64_t{cpu} << 28 | std::uint64_t{thread} << 40;
@@ -87,16 +87,16 @@ inline constexpr std::uint8_t kReserved = 0x80;  ///< Any record: not yet whole.
 inline constexpr std::uint8_t kFlagCertain = 0x01;
 /// StackRecord: the walk stopped before the end of the stack.
 inline constexpr std::uint8_t kFlagTruncated = 0x01;
-/// FreeRecord: not a free seen by us; the address came back from the allocator.
+/// FreeRecord: the free was not seen; the allocator returned the address again.
 inline constexpr std::uint8_t kFlagUnseen = 0x01;
-/// CodeRecord: its name or its line table is longer than a record has room for, and was cut.
+/// CodeRecord: its name or its line table was cut to fit into a record.
 inline constexpr std::uint8_t kFlagCutCode = 0x01;
-/// CarriedRecord: void, what it was to carry has ended.
+/// CarriedRecord: void, the object was freed before the record was complete.
 inline constexpr std::uint8_t kFlagVoid = 0x40;
 /// TallyRecord: of samples whose frees are not recorded (thinning).
 inline constexpr std::uint8_t kFlagUntracked = 0x04;
-/// ThreadRecord: written by a checkpoint for what it carries, with totals of 0; the thread's
-/// own record comes later, if it still allocates.
+/// ThreadRecord: written by a checkpoint for the samples that it carries, with totals of 0; the
+/// thread's own record follows if it still allocates.
 inline constexpr std::uint8_t kFlagCarriedThread = 0x02;
 /// ThreadRecord: no thread start was seen, so its end will not be either.
 inline constexpr std::uint8_t kFlagForeignThread = 0x01;
@@ -115,7 +115,7 @@ struct SampleRecord {
   std::uint64_t usable_heap;     ///< usable:48 | heap id:16 (0 = the process heap).
   std::uint64_t offset;          ///< 0-based index of the drawn byte.
   Ref label;                     ///< The innermost label's NameRecord, 0 = none.
-  Ref type;                      ///< The type's NameRecord, 0 = not told.
+  Ref type;                      ///< The type's NameRecord, 0 = not given.
 
   static constexpr std::uint64_t kSizeMask = (std::uint64_t{1} << 48) - 1;
   [[nodiscard]] constexpr Bytes requested() const { return requested_kind & kSizeMask; }
@@ -132,9 +132,9 @@ struct SampleRecord {
 };
 static_assert(sizeof(SampleRecord) == 64);
 
-/// A sample of an earlier segment that lived when this one began, 80 bytes. References in
-/// `sample` are to records of this segment, frees refer to this record; its header is not
-/// used, its time is that of the allocation.
+/// A sample of an earlier segment that was live when this one began, 80 bytes. References in
+/// `sample` are to records of this segment; frees refer to this record. The header in `sample` is
+/// unused, its time is that of the allocation.
 struct CarriedRecord {
   std::uint64_t header;  ///< Flags as of the sample's record.
   SampleRecord sample;
@@ -143,8 +143,9 @@ struct CarriedRecord {
 };
 static_assert(sizeof(CarriedRecord) == 80);
 
-/// The checkpoint is whole: every sample that lived at `time` and lives on is above. A sample
-/// of the segment before that was neither freed there nor carried ended in between.
+/// The checkpoint is complete: every sample that was live at `time` and still is comes before this
+/// record. A sample of the previous segment that was neither freed there nor carried ended in
+/// between.
 struct CheckpointRecord {
   std::uint64_t header;
   std::uint64_t time;
@@ -152,7 +153,7 @@ struct CheckpointRecord {
   std::uint64_t lost;  ///< Live samples that could not be carried.
 };
 
-/// Chance from 0 to 2^64 - 1 by which samples are thinned: uniform whatever the program does
+/// Number from 0 to 2^64 - 1 by which samples are thinned: uniform whatever the program does
 /// (splitmix64's mixing of the seed, the time and the address), and the same in every segment.
 [[nodiscard]] constexpr std::uint64_t chance_of(std::uint64_t seed, const SampleRecord& sample) {
   std::uint64_t z = seed + sample.time * 0x9e3779b97f4a7c15U;
@@ -163,13 +164,13 @@ struct CheckpointRecord {
   z = (z ^ z >> 27) * 0x94d049bb133111ebU;
   return z ^ z >> 31;
 }
-/// Whether a sample outlasts a thinning.
+/// Whether a sample is kept by a thinning.
 [[nodiscard]] constexpr bool is_kept(std::uint64_t chance, std::uint32_t level) {
   return level == 0 || (level < 64 && chance >> (64 - level) == 0);
 }
 
-/// From `time` on the fate of a sample is known only where is_kept(chance, level); the others, also
-/// those to come, count as allocated, and how long they live is not known. Every further one has a
+/// From `time` on the frees of a sample are recorded only if is_kept(chance, level). All others,
+/// also later ones, count as allocated, with an unknown lifetime. Each further ThinningRecord has a
 /// larger level.
 struct ThinningRecord {
   std::uint64_t header;
@@ -178,11 +179,11 @@ struct ThinningRecord {
   std::uint32_t reserved;
 };
 
-/// Samples that are alike, counted (kModeAggregated), 80 bytes. Like the thread's record it
-/// changes after its commit.
+/// Number of equal samples (kModeAggregated), 80 bytes. Like the thread's record it changes after
+/// its commit.
 struct TallyRecord {
   std::uint64_t header;  ///< Flags as of a sample's record; thread 0.
-  std::uint64_t first;   ///< ns, when the first of them was allocated.
+  std::uint64_t first;   ///< ns, when the first was allocated.
   Ref stack;
   Ref epoch;
   std::uint64_t requested_kind;  ///< As in SampleRecord.
@@ -190,7 +191,7 @@ struct TallyRecord {
   Ref label;
   Ref type;
   std::atomic<std::uint64_t> allocated;  ///< Samples so far.
-  std::atomic<std::uint64_t> freed;      ///< Of them, freed again.
+  std::atomic<std::uint64_t> freed;      ///< Of these, freed.
   std::atomic<std::uint64_t> last;       ///< ns, when the last was allocated.
   std::uint64_t reserved;
 };
@@ -231,7 +232,7 @@ struct ModuleRecord {
 /// the totals up to date at every slow path, so a killed program keeps them too.
 /// All byte counts are requested bytes; `bytes` is exact up to the last settling.
 struct ThreadRecord {
-  std::uint64_t header;  ///< Its `thread` is the index that others name.
+  std::uint64_t header;  ///< Its `thread` is the index in other records.
   std::uint64_t start;   ///< ns, first slow path of the thread.
   std::uint64_t tid;
   std::atomic<std::uint64_t> end;            ///< ns when it ended, 0 = not seen.
@@ -242,14 +243,14 @@ struct ThreadRecord {
   std::atomic<std::uint64_t> certain_count;
   std::atomic<std::uint64_t> tail_bytes;  ///< Untested bytes of hit allocations.
   std::atomic<std::uint64_t> armed;       ///< Bytes that may have been allocated since.
-  /// Bytes allocated since, all of them failed trials, as read when the program
-  /// exited while this thread lived; then `armed` is 0. Add it to bytes and trials.
+  /// Bytes allocated since, all of them failed trials, read when the program exited before this
+  /// thread; then `armed` is 0. Add it to bytes and trials.
   std::atomic<std::uint64_t> pending;
   std::atomic<std::uint64_t> calls;  ///< Allocations that took the slow path.
 };
 
-/// An interval that samples refer to. Threads begin to draw with it when they see it; one
-/// that a reporter of a custom heap drew with need not have been in force.
+/// An interval that samples refer to. Each thread samples with it as soon as it sees it. A reporter
+/// of a custom heap may have sampled with an interval that was never in force.
 struct EpochRecord {
   std::uint64_t header;
   std::uint64_t time;
@@ -286,24 +287,24 @@ struct MarkRecord {
   std::uint32_t reserved;
 };
 
-/// A successful mmap, munmap, mremap, mprotect or move of the program break by the
-/// program itself, 64 bytes. `time` is taken before what gives addresses away (kUnmap)
-/// and behind all else, so that by time no range is used before it was given away.
+/// A successful mmap, munmap, mremap, mprotect or move of the program break by the program itself,
+/// 64 bytes. `time` is read before a call that releases addresses (kUnmap) and after any other, so
+/// that in order of time no range is reused before it was released.
 struct MappingRecord {
   std::uint64_t header;
   std::uint64_t time;
   Ref stack;
   MappingKind kind;
-  std::uint64_t address;      ///< Where it is now; kBreak: the new break.
+  std::uint64_t address;      ///< The new address; kBreak: the new break.
   std::uint64_t bytes;        ///< Length asked for; 0 for kBreak.
-  std::uint64_t old_address;  ///< kRemap: where it was; kBreak: the old break.
+  std::uint64_t old_address;  ///< kRemap: the old one; kBreak: the old break.
   std::uint64_t old_bytes;    ///< kRemap.
   std::uint32_t protection;   ///< kMap, kProtect: PROT_*. kRemap: ns that the call took.
   std::uint32_t flags;        ///< kMap: MAP_*; kRemap: MREMAP_*.
 };
 static_assert(sizeof(MappingRecord) == 64);
 
-/// How full the slab of a live sample is, as its allocator says.
+/// The utilization of a live sample's slab, from its allocator.
 struct UtilizationRecord {
   std::uint64_t header;
   std::uint64_t time;
@@ -313,8 +314,8 @@ struct UtilizationRecord {
   std::uint64_t free_bytes;
 };
 
-/// How much of a live sample is in memory, as mincore says inside the process. The records of
-/// one answer have the same `time`, when it began.
+/// How much of a live sample is in memory, from mincore inside the process. The records of one
+/// answer have the same `time`, when it began.
 struct ResidencyRecord {
   std::uint64_t header;
   std::uint64_t time;
@@ -325,9 +326,9 @@ struct ResidencyRecord {
 static_assert(sizeof(ResidencyRecord) == 32);
 
 /// The frame of a function that an interpreter runs, as a word of a stack: bit 63 | kind 7 | code
-/// 32 | offset 24, from the top. No address has bit 63. It follows the native
-/// frame of the interpreter's loop that runs it, which is nearer to the leaf; frames that one loop
-/// runs follow one another, the callee first.
+/// 32 | offset 24, from the top. No address has bit 63. It follows the native frame of the
+/// interpreter's loop that runs it, which is nearer to the leaf; the frames of one loop are
+/// adjacent, the callee first.
 struct InterpretedFrame {
   Ref code;              ///< Its CodeRecord.
   std::uint32_t offset;  ///< Of its instruction in its code, in units of 2 bytes, or kNotBegun.
@@ -347,8 +348,8 @@ struct InterpretedFrame {
   }
 };
 
-/// A function of an interpreted program, written before the first stack that names it. Behind it:
-/// name, file and line table, UTF-8 and bytes as the interpreter has them, padded to a word.
+/// A function of an interpreted program, written before the first stack that refers to it. Name,
+/// file and line table follow, as the interpreter has them (UTF-8; bytes), padded to a word.
 struct CodeRecord {
   std::uint64_t header;
   Ref interpreter;  ///< The InterpreterRecord that says how to read the line table.
@@ -360,12 +361,12 @@ struct CodeRecord {
 };
 static_assert(sizeof(CodeRecord) == 32);
 
-/// An interpreter of the process, written before the first code of it in each segment and again
-/// when `frames` or `small_objects` changes: the latest one of a `start` holds.
+/// An interpreter of the process, written before its first CodeRecord in each segment and again
+/// when `frames` or `small_objects` changes: the latest one with a `start` holds.
 struct InterpreterRecord {
   std::uint64_t header;
   std::uint64_t time;
-  std::uint64_t start;    ///< Where its module lies.
+  std::uint64_t start;    ///< First address of its module.
   std::uint32_t version;  ///< As Py_Version: 0x030b02f0 is 3.11.2.
   vocabulary::InterpretedFrames frames;
   vocabulary::SmallObjects small_objects;
@@ -373,19 +374,19 @@ struct InterpreterRecord {
 };
 static_assert(sizeof(InterpreterRecord) == 40);
 
-/// A wrong use of a guarded object, 88 bytes. The thread of the header did it, in `stack`, whose
-/// first address of an access is that of its instruction, + 1.
+/// A wrong use of a guarded object, 88 bytes, by the header's thread in `stack`. For an access, the
+/// stack's first address is that of the instruction, + 1.
 struct FaultRecord {
   std::uint64_t header;
   std::uint64_t time;
   FaultKind kind;
   vocabulary::Access access;
-  std::uint64_t address;       ///< That was accessed or handed to free.
-  std::uint64_t object;        ///< Where the object begins; 0: there was none.
-  std::uint64_t bytes;         ///< Of it, as requested.
-  std::uint64_t allocated;     ///< ns; 0: not known.
-  std::uint64_t freed;         ///< ns; 0: it was not.
-  std::uint32_t allocated_by;  ///< Id of the thread as the kernel numbers it.
+  std::uint64_t address;       ///< The one accessed or passed to free.
+  std::uint64_t object;        ///< The object's start; 0: no object.
+  std::uint64_t bytes;         ///< The object's requested size.
+  std::uint64_t allocated;     ///< ns; 0: unknown.
+  std::uint64_t freed;         ///< ns; 0: not freed.
+  std::uint32_t allocated_by;  ///< The kernel's id of the thread.
   std::uint32_t freed_by;
   Ref stack;
   Ref allocated_stack;

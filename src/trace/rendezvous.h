@@ -1,21 +1,21 @@
-// How a program that sleeps is woken from outside: two kinds of files in a directory of its
-// user, $XDG_RUNTIME_DIR/geiger, else /run/user/UID/geiger, else /tmp/geiger-UID.
+// How a controller wakes a dormant program: two kinds of files in a directory of its user,
+// $XDG_RUNTIME_DIR/geiger, else /run/user/UID/geiger, else /tmp/geiger-UID.
 //
-//   bell         one per directory, for ever; every sleeping program maps it when it starts
-//                and looks at one word of it
+//   bell         one per directory, never removed; every dormant program maps it at its start
+//                and polls one word of it
 //   PID.START    the rendezvous of one process, made by the first controller that calls it
 //
 //   controller   writes the request into the rendezvous, then rings the bell
-//   program      finds the bell rung for its process id, comes to the rendezvous, and from
-//                then on looks at one word of that
+//   program      sees that the bell rang for its process id, maps its rendezvous, and from then
+//                on polls one word of that
 //
 // Why not a file per process from the start: most processes are short and are never called, and a
-// program that has forbidden itself system calls (seccomp) would be killed for making one late. So
-// it makes none until it is called, and the controller can see from outside that it may be.
+// program that has restricted its system calls (seccomp) would be killed for a late one. So it
+// makes none until it is called, and the controller can check from outside whether it may call it.
 //
-// START is the process's start in clock ticks since boot (field 22 of /proc/PID/stat): a process id
-// that was reused gives another name. It is 0 of a process that sees no /proc. Directories are
-// 0700, files 0600, of the program's user or root: a user who may write there may ptrace the
+// START is the process's start in clock ticks since boot (field 22 of /proc/PID/stat), so that a
+// reused process id gives another name; it is 0 if the process has no /proc. Directories are 0700,
+// files 0600, owned by the program's user or root: a user who may write there may ptrace the
 // program as well.
 //
 // Nothing here makes a system call. Threads: the comments of the fields name their writers.
@@ -38,12 +38,12 @@ inline constexpr Bytes kRendezvousBytes = 4096;
 /// Paths with their NUL, both of directories and of files.
 inline constexpr std::size_t kRendezvousPath = 1024;
 
-/// Written by controllers, read by every program that sleeps.
+/// Written by controllers, read by every dormant program.
 struct Bell {
   char magic[8];
   std::uint32_t version;
   std::atomic<std::uint32_t> rings;  ///< So far.
-  /// Ring n, counted from 1, was for process called[n % kCalled], by its own count.
+  /// Ring n, counted from 1, was for process called[n % kCalled], an id in its own pid namespace.
   static constexpr std::uint32_t kCalled = 64;
   std::atomic<std::uint32_t> called[kCalled];
 
@@ -54,7 +54,8 @@ struct Bell {
     called[next % kCalled].store(pid, std::memory_order_relaxed);
     rings.fetch_add(1, std::memory_order_release);
   }
-  /// Whether the process was called after ring `heard`; true also where that is forgotten.
+  /// Whether the process was called after ring `heard`; also true if the entries have been
+  /// overwritten.
   [[nodiscard]] bool has_called(std::uint32_t pid, std::uint32_t heard, std::uint32_t now) const {
     if (now - heard >= kCalled) return true;
     for (std::uint32_t ring = heard + 1; ring != now + 1; ++ring) {
@@ -67,30 +68,30 @@ static_assert(sizeof(Bell) <= kRendezvousBytes);
 
 enum class Presence : std::uint32_t {
   kAbsent = 0,     ///< The program has not come yet.
-  kDormant = 1,    ///< Draws nothing, records nothing, waits for a request.
+  kDormant = 1,    ///< Samples and records nothing, waits for a request.
   kRecording = 2,  ///< Writes a trace.
 };
 
-/// A request is a number: odd asks for a recording, even for none. Only a number that was not
-/// served yet means anything, so a request is carried out once.
+/// A request is a number: odd asks for a recording, even for none. A number that was already served
+/// has no effect, so a request is carried out once.
 struct Rendezvous {
   char magic[8];
   std::uint32_t version;
-  std::uint32_t pid;  ///< As the program sees itself.
+  std::uint32_t pid;  ///< In the program's own pid namespace.
   std::uint64_t start_ticks;
 
   // Written by the runtime; valid once it has come.
   std::atomic<Presence> presence;
-  std::atomic<std::uint32_t> served;  ///< The last request carried out, or refused.
+  std::atomic<std::uint32_t> served;  ///< The last request carried out or refused.
   std::atomic<std::int32_t> error;    ///< errno that refused it, else 0.
-  std::uint32_t has_directory;        ///< 1: traces have a place (GEIGER_DIR) unless told another.
-  std::uint64_t own_interval;         ///< Sampling interval unless told another, bytes.
+  std::uint32_t has_directory;        ///< 1: the program has a directory for traces (GEIGER_DIR).
+  std::uint64_t own_interval;         ///< Default sampling interval, bytes.
 
   // Written by controllers, one at a time (they hold flock on the file).
   std::atomic<std::uint32_t> wanted;
-  /// 1: `directory` is for a program that has no place of its own, or may not write there.
+  /// 1: use `directory` only if the program has none of its own, or may not write there.
   std::uint32_t prefers_own;
-  std::atomic<std::uint64_t> wanted_interval;  ///< For the next recording; 0 = its own.
+  std::atomic<std::uint64_t> wanted_interval;  ///< For the next recording; 0 = the default.
   char directory[kRendezvousPath];  ///< For its trace, absolute; empty: the program's own.
 };
 static_assert(sizeof(Rendezvous) <= kRendezvousBytes);
@@ -113,7 +114,7 @@ void begin_bell(Bell& bell);
 /// Fills in magic, version and the process that it is for.
 void begin_rendezvous(Rendezvous& page, std::uint32_t pid, std::uint64_t start_ticks);
 
-/// A directory that must exist and belong to the program's user, and the one to be made in it.
+/// A directory that must exist and belong to the program's user, and the one to create in it.
 struct RendezvousPlace {
   char parent[kRendezvousPath];
   char name[32];
@@ -121,16 +122,16 @@ struct RendezvousPlace {
 };
 inline constexpr int kRendezvousPlaces = 3;
 
-/// The `index`th place to look, 0 to kRendezvousPlaces - 1; false: there is none.
-/// `runtime_directory` is XDG_RUNTIME_DIR of the program, null or empty if it has none.
+/// The `index`th place to look, 0 to kRendezvousPlaces - 1; false if there is none.
+/// `runtime_directory` is XDG_RUNTIME_DIR of the program, null or empty if unset.
 [[nodiscard]] bool rendezvous_place(int index, const char* runtime_directory, std::uint32_t uid,
                                     RendezvousPlace& place);
 
 /// "PID.START" and a NUL; needs 32 bytes at most.
 void rendezvous_name(std::uint32_t pid, std::uint64_t start_ticks, char (&name)[32]);
 
-/// Field 22 of the text of /proc/PID/stat; 0: not such a text. The name of the program in it
-/// may hold anything, also blanks and parentheses.
+/// Field 22 of the text of /proc/PID/stat; 0 if the text is malformed. The program's name in it may
+/// contain anything, also blanks and parentheses.
 [[nodiscard]] std::uint64_t start_ticks_in(const char* stat, std::size_t bytes);
 
 }  // namespace geiger::trace

@@ -10,9 +10,9 @@ namespace geiger::trace {
 /// Shares of processor time are counted in millionths.
 inline constexpr std::uint64_t kPerMillion = 1'000'000;
 
-/// The interval that it begins with, and the share that it keeps to unless another is requested.
+/// The first interval, and the default share.
 inline constexpr Bytes kFirstInterval = 16 * kKiB;
-/// The largest interval, given or regulated: skip counts stay far from 2^63 with it.
+/// The largest interval, given or regulated: keeps skip counts far from 2^63.
 inline constexpr Bytes kMostInterval = Bytes{1} << 40;
 inline constexpr std::uint64_t kUsualShare = 10'000;
 

@@ -1,5 +1,5 @@
-// Samples that live on from one segment of a process image to the next: the one place that decides
-// which sample a checkpoint's record carries on, and which fates thinning leaves known.
+// Samples that are live across segments of a process image: the one place that decides which sample
+// a checkpoint's record continues, and whose frees are recorded after thinning.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 
 namespace geiger::trace {
 
-/// Which samples' fates are known, by the records of thinning so far.
+/// Which samples' frees are recorded, by the ThinningRecords so far.
 struct Thinning {
   static constexpr std::uint32_t kMost = 64;  ///< Nothing is kept.
 
-  std::uint64_t seed = 0;   ///< Of the header.
-  std::uint32_t level = 0;  ///< 0: all are known.
+  std::uint64_t seed = 0;   ///< The header's.
+  std::uint32_t level = 0;  ///< 0: all are kept.
 
   void add(const ThinningRecord& record) { level = std::max(level, std::min(record.level, kMost)); }
   [[nodiscard]] bool keeps(Nanoseconds time, Address address) const {
@@ -30,20 +30,20 @@ struct Thinning {
   }
 };
 
-/// Samples that lived when a segment ended, by what the reader has of them (Place). Those that
-/// the next segment's checkpoint does not carry on ended in between.
+/// Samples that were live when a segment ended, each with the reader's own data (Place). Those that
+/// the next segment's checkpoint does not carry ended in between.
 template <class Place>
 class Survivors {
  public:
-  /// `ref`: of its record in the segment before, 0 if it has none there.
+  /// `ref`: its record in the previous segment, 0 if it has none there.
   void add(Ref ref, Nanoseconds time, Address address, Place place) {
     found_.push_back({ref, time, address, std::move(place), false});
     is_sorted_ = false;
   }
 
-  /// The sample that a record carries on, once; nothing if it is not among them. References are
-  /// looked up only if the segment `is_next`: no other is missing in between. They are trusted
-  /// only as far as they go: damage must not join strangers.
+  /// Takes the sample that a record carries; nothing if it is not among them. References are used
+  /// only if the segment `is_next` (no segment is missing in between), and only if time and address
+  /// match: damage must not join different samples.
   [[nodiscard]] std::optional<Place> take(const CarriedRecord& carried, bool is_next) {
     sort();
     Survivor* survivor = is_next ? by_reference(carried) : nullptr;
@@ -88,8 +88,8 @@ class Survivors {
     return is_same ? &*at : nullptr;
   }
 
-  /// Of all that live at one instant no two have the same address; the time distinguishes samples
-  /// that had it one after the other.
+  /// No two live samples have the same address; the time distinguishes samples that had it one
+  /// after the other.
   Survivor* by_birth(const CarriedRecord& carried) {
     if (births_.empty()) index_births();
     const Birth birth(carried.sample.address, carried.sample.time);

@@ -24,7 +24,7 @@ namespace {
 using base::is_error;
 using base::raw_syscall;
 
-/// Smaller traces are not begun.
+/// A trace with less capacity is refused.
 constexpr Bytes kLeastCapacity = 256 * kKiB;
 
 /// What a fresh trace allocates for itself: header, modules and first samples
@@ -34,17 +34,18 @@ constexpr Bytes kFirstExtent = 64 * kKiB;
 /// Mapped at first: 180,000 samples. Then it doubles, one system call each time.
 constexpr Bytes kFirstMapping = 16 * kMiB;
 
-/// Allocated at a time when no supervisor is ahead of us: as much again as there is, up to this.
+/// Allocated at a time when no supervisor does so ahead of us: as much as there is already, up to
+/// this.
 constexpr Bytes kLargestExtent = kMiB;
 
-/// A kernel without MADV_POPULATE_WRITE (< 5.14), or that refuses it, gets this much at once: later
-/// growth could only fault on a full disk, and such a fault is SIGBUS.
+/// Allocated at once on a kernel without MADV_POPULATE_WRITE (< 5.14), or that refuses it: later
+/// growth could fault on a full disk, and such a fault is SIGBUS.
 constexpr Bytes kOldKernelCapacity = 64 * kMiB;
 
-/// Address space is the program's: take at most a sixteenth of a limited one.
+/// The address space belongs to the program: take at most a sixteenth of a limited one.
 constexpr Bytes kLimitShare = 16;
 
-/// Sizes of files and mappings are multiples of the page, which is up to this long.
+/// Sizes of files and mappings are multiples of the page, which is at most this large.
 constexpr Bytes kLargestPage = 64 * kKiB;
 
 constexpr Bytes round_up(Bytes value, Bytes unit) { return (value + unit - 1) / unit * unit; }
@@ -69,8 +70,8 @@ Bytes clamp_to_limits(Bytes capacity) {
   return capacity / kLargestPage * kLargestPage;
 }
 
-/// Allocates [0, bytes) of the file where the kernel cannot populate. File systems without
-/// fallocate get zeros written, which allocates as well.
+/// Allocates [0, bytes) of the file if the kernel cannot populate: by fallocate, or on file systems
+/// without it by writing zeros.
 int allocate_all(long fd, Bytes bytes) {
   const long result = raw_syscall(SYS_fallocate, fd, 0, 0, static_cast<long>(bytes));
   if (result != -EOPNOTSUPP && result != -ENOSYS) return is_error(result) ? int(-result) : 0;
@@ -84,13 +85,13 @@ int allocate_all(long fd, Bytes bytes) {
   return 0;
 }
 
-/// Takes pages of the file. 0 or -errno.
+/// Allocates pages of the file. 0 or -errno.
 long allocate_pages(char* begin, Bytes bytes) {
   long result = 0;
   do {
     result = base::populate(begin, bytes);
   } while (result == -EINTR || result == -EAGAIN);
-  // A page of the file that cannot be allocated reads as a bad address.
+  // The kernel reports a file page that cannot be allocated as a bad address.
   return result == -EFAULT ? -ENOSPC : result;
 }
 
@@ -100,7 +101,7 @@ void copy_text(char* to, std::size_t capacity, const char* from) {
   to[i] = '\0';
 }
 
-/// Without this the first touch of a page reads ahead into the hole: 18 ms.
+/// Otherwise the first access to a page reads ahead into the hole, which takes 18 ms.
 void advise_random(void* mapping, Bytes bytes) {
   raw_syscall(SYS_madvise, reinterpret_cast<long>(mapping), static_cast<long>(bytes), MADV_RANDOM);
 }
@@ -149,7 +150,7 @@ int Writer::open(const char* path, Bytes capacity, const Identity& identity) {
 int Writer::adopt(long fd, Bytes capacity, const Identity& identity) {
   Prepared file{capacity, 0, 0, nullptr};
   const int error = prepare(fd, file);
-  // An empty file means to the reader that there was no room even for a header.
+  // To a reader, an empty file means that there was no room even for a header.
   if (error != 0) raw_syscall(SYS_ftruncate, fd, 0);
   raw_syscall(SYS_close, fd);
   if (error != 0) {
@@ -217,7 +218,8 @@ void Writer::write_header(Bytes capacity, const Identity& identity) {
   header_ = header;
 }
 
-/// Storage is what each segment has to be given itself; marks go where they were set.
+/// Except for storage, which each segment needs of its own, and marks, which go where they were
+/// set.
 void Writer::inherit(const ControlPage& asked) {
   const auto copy = [](auto& to, const auto& from) {
     to.store(from.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -249,9 +251,9 @@ void Writer::finish(State state, Nanoseconds now) {
   header_->state.store(state, std::memory_order_release);
 }
 
-// A reservation adds to the tail and then looks at the limit; this takes the limit away and then
-// looks at the tail. All four are sequentially consistent: whoever still found the limit has its
-// space in front of the end.
+// A reservation adds to the tail and then reads the limit; this clears the limit and then reads the
+// tail. All four are sequentially consistent: a reservation that still read the limit is in front
+// of the end.
 void Writer::close_tail() {
   stopped_.store(true, std::memory_order_relaxed);
   if (limit_.exchange(0, std::memory_order_seq_cst) == 0) return;
@@ -261,7 +263,7 @@ void Writer::close_tail() {
 
 namespace {
 
-/// Whether the file is the trace with this header: its path may have been given to another.
+/// Whether the file is the trace with this header: another file may have its path now.
 bool is_trace_of(long fd, const FileHeader& header) {
   constexpr std::size_t kBegin = offsetof(FileHeader, drops);
   alignas(FileHeader) char begin[kBegin];
@@ -307,7 +309,7 @@ const char* Writer::base(Bytes& bytes) const {
 
 void Writer::count_drop(DropCause cause, std::uint64_t count) {
   const bool is_closed = limit_.load(std::memory_order_relaxed) == 0;
-  if (header_ == nullptr || is_closed) return;  // What comes after the end is not lost.
+  if (header_ == nullptr || is_closed) return;  // After the end nothing is a loss.
   header_->drops[static_cast<std::size_t>(cause)].fetch_add(count, std::memory_order_relaxed);
 }
 
@@ -367,14 +369,14 @@ bool Writer::double_mapping() {
   }
   std::size_t expected = current;
   current_.compare_exchange_strong(expected, current + 1, std::memory_order_acq_rel);
-  // Unless it was closed meanwhile, or another thread has.
+  // Unless it was closed or doubled meanwhile.
   Bytes before = first_mapping_ << current;
   limit_.compare_exchange_strong(before, bytes, std::memory_order_seq_cst);
   return true;
 }
 
-/// Allocates storage up to `end` and some more, unless it is there. Two threads
-/// may ask for the same pages at once: the second finds them.
+/// Allocates storage up to `end` and some more, unless there is enough. Two threads may do this for
+/// the same pages at once: for the second they are there already.
 long Writer::populate(Bytes end) {
   const std::size_t current = current_.load(std::memory_order_acquire);
   char* base = mappings_[current].load(std::memory_order_relaxed);

@@ -1,6 +1,6 @@
 // Writes one image's trace: reserves space with one atomic addition, fills it in
-// place, commits last (format.h). Nothing is buffered, so whatever was committed
-// survives any death of the process.
+// place, commits last (format.h). Nothing is buffered, so a committed record survives however the
+// process dies.
 //
 // Threads: reserve/commit from any number of threads. Signals: safe. Fork: a
 // child must open() its own writer before it records. Allocates: never; makes no
@@ -16,7 +16,7 @@
 
 namespace geiger::trace {
 
-/// A reserved record; `words` is null when there was no room.
+/// A reserved record; `words` is null if there was no room.
 struct Slot {
   std::uint64_t* words = nullptr;
   Ref ref = 0;
@@ -39,7 +39,7 @@ struct Identity {
   /// In later segments: start_monotonic of the first; 0 in the first itself.
   Nanoseconds image_start = 0;
   std::uint32_t segment = 0;
-  /// The segment that this one goes on from: what is asked of it is asked of this one.
+  /// The previous segment's page: what it requests is requested of this one.
   const ControlPage* asked = nullptr;
 };
 
@@ -47,24 +47,23 @@ class Writer {
  public:
   constexpr Writer() = default;
 
-  /// Creates `path` (O_EXCL, 0600) for `capacity` bytes (less where a resource limit is lower),
-  /// maps the beginning and writes the header. The descriptor is closed again before it returns:
-  /// the mapping doubles without one. Returns 0, or the errno that refused it; with EEXIST the
-  /// caller picks another name.
+  /// Creates `path` (O_EXCL, 0600) for `capacity` bytes (less if a resource limit is lower), maps
+  /// the beginning, writes the header and closes the descriptor: the mapping doubles without one.
+  /// Returns 0 or an errno; with EEXIST the caller picks another name.
   int open(const char* path, Bytes capacity, const Identity& identity);
 
-  /// open() of a file that was just made with O_RDWR and kFileMode; closes the descriptor.
+  /// open() of a file just created with O_RDWR and kFileMode; closes the descriptor.
   int adopt(long fd, Bytes capacity, const Identity& identity);
 
-  /// Maps an already allocated image in memory instead of a file (tests).
+  /// Uses an already allocated image in memory instead of a file (tests).
   void open_memory(void* memory, Bytes capacity, const Identity& identity);
 
-  /// Unmaps the trace. No thread may be inside, or ever use its records again.
+  /// Unmaps the trace. No thread may be inside, or use its records afterwards.
   void close();
   /// close(), but the trace stays mapped, for readers that are still inside.
   void leave();
 
-  /// Without room it only counts drops from here on, and does not stop.
+  /// From now on a full trace only counts drops and does not stop.
   void go_on_when_full() { stops_when_full_ = false; }
 
   [[nodiscard]] bool is_open() const { return header_ != nullptr; }
@@ -85,22 +84,22 @@ class Writer {
   /// Records the reason and the time; later reserve() calls fail at once.
   void stop(StopReason reason, int error, Nanoseconds now);
 
-  /// Ends the trace on purpose; what is reserved already may still be committed.
+  /// Ends the trace on purpose; records already reserved may still be committed.
   void finish(State state, Nanoseconds now);
 
-  /// Lets nothing more be reserved and cuts the file at `path` to what is, if it is this trace's.
-  /// Threads may still be filling records, which lie in front of the cut.
+  /// Prevents further reservations and truncates the file at `path`, if it is this trace's, to the
+  /// reserved bytes. Threads may still be filling records, all of them in front of the cut.
   void shrink(const char* path);
 
   /// Bytes from the image's start that are reserved.
   [[nodiscard]] Bytes tail() const { return header_->tail.load(std::memory_order_relaxed); }
 
-  /// Allocates storage for all that is mapped, as far as the file system has it: for a
-  /// writer that will not be able to ask later.
+  /// Allocates storage for all that is mapped, as far as the file system has room: for a writer
+  /// that cannot ask later.
   void allocate_mapped();
 
-  /// Where records can be read: the current mapping, and how many bytes of it show the
-  /// file. A record of which the reference is known lies in it.
+  /// The current mapping, and how many of its bytes show the file. It contains every record whose
+  /// reference is known.
   [[nodiscard]] const char* base(Bytes& bytes) const;
   /// A record of this trace.
   template <typename Layout>

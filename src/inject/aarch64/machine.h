@@ -1,5 +1,5 @@
-// AArch64. See machine.h. Compiled, and run under an emulated kernel in an earlier form only: no
-// processor has run it, and none with SVE at all.
+// AArch64. See machine.h. Compiled; only an earlier version has run, under an emulated kernel:
+// never on a processor, and never with SVE.
 #pragma once
 
 #include <elf.h>
@@ -23,7 +23,7 @@ namespace geiger::inject::machine {
 
 using Registers = user_regs_struct;
 
-/// The first has the second in it.
+/// The first contains the second.
 inline constexpr std::array kExtended{NT_ARM_SVE, NT_PRFPREG};
 inline constexpr std::size_t kInstructionBytes = 4;
 inline constexpr std::string_view kSystemCall{"\x01\x00\x00\xd4", 4};
@@ -52,8 +52,8 @@ inline bool is_64_bit(const Registers& registers) {
   return (registers.pstate & k32Bit) == 0;
 }
 
-/// The kernel has gone back to the instruction already, with its first argument in place: a changed
-/// pc is all that it takes to forget the call.
+/// The kernel has already gone back to the instruction and restored its first argument: a changed
+/// pc suffices to cancel the call.
 inline long interrupted_call(const Registers& registers) {
   return static_cast<long>(registers.regs[kNumber]);
 }
@@ -73,7 +73,7 @@ inline void return_nowhere(Registers& registers, std::uint64_t top) {
 
 inline void prepare_call(Registers& registers, std::uint64_t function, std::uint64_t top,
                          const std::array<std::uint64_t, 3>& values) {
-  constexpr std::uint64_t kKindOfBranch = 0xc00;  // That functions expect to be reached by.
+  constexpr std::uint64_t kKindOfBranch = 0xc00;  // BTYPE, which functions check on entry.
   return_nowhere(registers, top);
   std::copy(values.begin(), values.end(), std::begin(registers.regs));
   registers.regs[kFramePointer] = 0;
@@ -81,12 +81,12 @@ inline void prepare_call(Registers& registers, std::uint64_t function, std::uint
   registers.pstate &= ~kKindOfBranch;
 }
 
-/// Whether a stop found the thread in this call: it has the call's number still, and its stack.
+/// Whether the thread was stopped in this call: it still has the call's number and stack pointer.
 inline bool is_in(const Registers& registers, const WaitingCall& call) {
   return call.number == interrupted_call(registers) && call.sp == registers.sp;
 }
 
-/// The first argument is gone, with the result in its place.
+/// The result has replaced the first argument.
 inline bool has_ended_wait(const Registers& registers, const WaitingCall& before) {
   const auto timeout = static_cast<std::int32_t>(before.arguments[3]);
   return is_in(registers, before) && before.number == SYS_epoll_pwait && timeout < 0 &&
@@ -97,8 +97,8 @@ inline void repeat_wait(Registers& registers, const WaitingCall& before) {
   registers.pc -= kInstructionBytes;
 }
 
-/// The kernel has gone back to the instruction, and would have asked for the rest, had the thread
-/// not been led elsewhere.
+/// The kernel has gone back to the instruction, and would have restarted the call with the time
+/// left if the thread had not run elsewhere.
 inline bool has_rest(const Registers& registers, const WaitingCall& before) {
   constexpr std::uint64_t kOperation = 0x7f;
   const auto& arguments = before.arguments;
@@ -112,7 +112,7 @@ inline bool has_rest(const Registers& registers, const WaitingCall& before) {
 }
 inline void wait_for_rest(Registers& registers) { registers.regs[kNumber] = SYS_restart_syscall; }
 
-/// Calls that any stop ends by EINTR, beside those of every processor.
+/// Calls that any stop ends by EINTR, besides those of every processor.
 inline bool notices_stops(long /*call*/) { return false; }
 
 inline bool for_unwinder(Dwfl_Thread* thread, const Registers& registers) {

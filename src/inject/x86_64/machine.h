@@ -41,7 +41,7 @@ inline long interrupted_call(const Registers& registers) {
 }
 inline std::uint64_t first_argument(const Registers& registers) { return registers.rdi; }
 
-/// It was in none: nothing is made again.
+/// Marks the thread as in no system call, so that none is restarted.
 inline void forget_call(Registers& registers) {
   registers.orig_rax = static_cast<std::uint64_t>(-1);
 }
@@ -89,13 +89,13 @@ inline void repeat_wait(Registers& registers, const WaitingCall& /*before*/) {
   registers.rip -= kSystemCallBytes;
 }
 
-/// The kernel knows from orig_rax and rax what is to be done.
+/// The kernel restarts such a call itself, by orig_rax and rax.
 inline bool has_rest(const Registers& /*registers*/, const WaitingCall& /*before*/) {
   return false;
 }
 inline void wait_for_rest(Registers& /*registers*/) {}
 
-/// Calls that any stop ends by EINTR, beside those of every processor.
+/// Calls that any stop ends by EINTR, besides those of every processor.
 inline bool notices_stops(long call) { return call == SYS_epoll_wait; }
 
 inline bool for_unwinder(Dwfl_Thread* thread, const Registers& r) {

@@ -2,7 +2,7 @@
 //
 //   malloc   the class of the size gives a list of the thread's heap. A list is counted: below 0,
 //            the slow path refills it, or decides about the block that the sampler drew. Whether
-// sampling is on is part of the count's value.
+//            sampling is on is part of the count's value.
 //   free     the address gives the header of its page. If the thread's heap owns it, the block goes
 //            to the page's own list; `needed` counts down to the next event of the page. All else
 //            has another owner: blocks of other threads, sampled, medium, large and huge objects.

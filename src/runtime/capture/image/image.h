@@ -2,7 +2,7 @@
 //
 // Phases, only downwards except for fork's child, which starts again:
 //
-//   kUninitialised -> kStarting -> kSampling -> kDetached (on request; may start again)
+//   kUninitialised -> kStarting -> kSampling -> kDetached  (on request; may start again)
 //                          \-----> kOff  (no settings, no trace, or nochildren)
 //
 // A process that sleeps until it is called (dormancy.h) is kDormant instead of kOff. From there it

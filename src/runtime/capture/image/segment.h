@@ -7,8 +7,9 @@
 //
 //   pin      a slow path notes the number of the segment that it uses
 //   reuse    of kSegments places, one is taken for a new segment that is not the current
-//            one and that no thread has pinned. There are a few instructions between the note and
-// the use of a segment, but at least kSegments - 2 whole segments between its end and its reuse.
+//            one and that no thread has pinned. Between the note and the use of a segment
+//            there are a few instructions, between its end and its reuse at least
+//            kSegments - 2 whole segments.
 //
 // The program itself may also read segments (interface.h), for longer than a slow path:
 //

@@ -8,10 +8,10 @@
 //   GEIGER_SEED=NUMBER       process seed (default: getrandom)
 //   GEIGER_CAPACITY=BYTES    most bytes of one trace (default 4 GiB; 256 MiB in memory)
 //   GEIGER_SEGMENT=BYTES     continue in a new trace after so many bytes (default 0: never)
-//   GEIGER_KEEP=NUMBER       traces of a process to keep; older ones are removed (default 0: all;
-// at most 64)
-//   GEIGER_LIVE=NUMBER       most live samples to track; when exceeded, half of them are given up
-// (default 4194304)
+//   GEIGER_KEEP=NUMBER       traces of a process to keep; older ones are removed (default 0:
+//                            all; at most 64)
+//   GEIGER_LIVE=NUMBER       most live samples to track; when exceeded, half of them are given
+//                            up (default 4194304)
 //   GEIGER_GUARD=NUMBER      guard one in so many samples (default 0: none)
 //   GEIGER_BROKER=DIGITS     the supervisor that creates traces which the process cannot
 //                            (trace/broker.h)
