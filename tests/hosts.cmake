@@ -54,6 +54,7 @@ geiger_host(forms hosts/forms.c)
 target_compile_options(host_forms PRIVATE -Wno-use-after-free)  # of what realloc refused
 geiger_host(own_new hosts/own_new.cc SHARED)
 geiger_host(plain_malloc hosts/plain_malloc.c SHARED)
+geiger_host(same_block hosts/same_block.c SHARED)
 geiger_host(exact_count hosts/exact_count.cc SHARED)
 target_compile_options(host_exact_count PRIVATE -Wno-ignored-attributes)  # of function types
 
@@ -140,6 +141,7 @@ if(TARGET geiger_preload AND TARGET geiger)
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tarball.py)
   set_tests_properties(tarball PROPERTIES LABELS suites TIMEOUT 1200
                        ENVIRONMENT "GEIGER_BUILD_DIR=${PROJECT_BINARY_DIR}")
+  geiger_process_test(doctor_machine e2e doctor_machine.py $<TARGET_FILE:geiger>)
   geiger_process_test(control e2e control.py)
   geiger_process_test(services e2e services.py)
   geiger_process_test(production e2e production.py)
