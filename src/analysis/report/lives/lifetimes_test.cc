@@ -175,7 +175,7 @@ TEST(LeaksReport, GrowthThatMayBeNoneHasAnUpperLimitOnly) {
   report.lines[0].site.verdict = profile::LeakVerdict::kUndecided;
   report.lines[0].rate = {6.0 * (1 << 20), {-67.0 * (1 << 20), 79.0 * (1 << 20)}};
   EXPECT_EQ(sentence(report),
-            "Undecided: leak (main.cc:2) may have grown, by up to 79 MiB a second.");
+            "Undecided: leak (main.cc:2) may have grown, by up to 79.0 MiB a second.");
 }
 
 TEST(LeaksReport, RecursionIsOneSite) {
