@@ -93,17 +93,6 @@ PValues p_values(const Pair& sides) {
   return {mid, std::max(mid, exact)};
 }
 
-// MOVER (Zou and Donner): uses the limits' distances from their estimates like the standard errors
-// of normal intervals.
-Interval mover(const Estimate& before, const Estimate& after) {
-  const double value = after.value - before.value;
-  const double down =
-      root_of_squares(after.value - after.interval.lo, before.interval.hi - before.value);
-  const double up =
-      root_of_squares(after.interval.hi - after.value, before.value - before.interval.lo);
-  return {value - down, value + up};
-}
-
 Estimate per_unit(const Estimate& estimate, double exposure) {
   return {estimate.value / exposure,
           estimate.variance / exposure / exposure,
@@ -181,12 +170,23 @@ void settle_next_event(NodeSums& before, NodeSums& after) {
   }
 }
 
+// MOVER (Zou and Donner): uses the limits' distances from their estimates like the standard errors
+// of normal intervals.
+Interval difference_interval(const Estimate& before, const Estimate& after) {
+  const double value = after.value - before.value;
+  const double down =
+      root_of_squares(after.value - after.interval.lo, before.interval.hi - before.value);
+  const double up =
+      root_of_squares(after.interval.hi - after.value, before.value - before.interval.lo);
+  return {value - down, value + up};
+}
+
 Difference difference(const Side& before, const Side& after, double level) {
   const Pair sides(before, after);
   const Certain certain = certain_change(before, after);
   const Estimate a = per_unit(sampled_part(sides.before, level), exposure_of(before));
   const Estimate b = per_unit(sampled_part(sides.after, level), exposure_of(after));
-  const Interval sampled = mover(a, b);
+  const Interval sampled = difference_interval(a, b);
   const PValues p = p_values(sides);
   return {.value = certain.all + (b.value - a.value),
           .interval = {certain.all + sampled.lo, certain.all + sampled.hi},

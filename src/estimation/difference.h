@@ -53,6 +53,9 @@ struct Difference {
 /// it; a caller that scales sides must call it before scaling.
 void settle_next_event(NodeSums& before, NodeSums& after);
 
+/// After minus before by MOVER: the arms of either interval that can move the difference.
+[[nodiscard]] Interval difference_interval(const Estimate& before, const Estimate& after);
+
 /// Compares two sides at a confidence level. Any input gives finite numbers.
 [[nodiscard]] Difference difference(const Side& before, const Side& after, double level);
 

@@ -73,7 +73,8 @@ InstantResult time_after_start(const std::string& text, const Recording& recordi
 InstantResult cleanup(const Recording& recording) {
   const std::vector<profile::Teardown> teardowns = profile::find_teardowns(recording);
   const profile::Teardown* largest = profile::largest_of(teardowns);
-  if (largest == nullptr || !largest->is_found()) return edge(recording, false);
+  const bool is_any = largest != nullptr && largest->kind != profile::Teardown::Kind::kNotFound;
+  if (!is_any) return edge(recording, false);
   const Nanoseconds before = largest->from - 1;
   return Instant{Instant::Kind::kGiven, before,
                  fmt::format("the start of the cleanup ({})", after_start(recording, before))};
@@ -160,9 +161,10 @@ InstantResult instant_of(const std::string& when, const Recording& recording, st
   if (when.starts_with(kMarkPrefix)) return Marks(recording).named(when.substr(kMarkPrefix.size()));
   if (when == "start" || when == "end") return edge(recording, when == "start");
   if (when == "peak") {
-    const Nanoseconds time = profile::largest_peak(recording, heap);
-    return Instant{Instant::Kind::kPeak, time,
-                   fmt::format("the peak ({})", after_start(recording, time))};
+    const profile::PeakInstant peak = profile::largest_peak(recording, heap);
+    return Instant{Instant::Kind::kPeak, peak.time,
+                   fmt::format("the peak ({})", after_start(recording, peak.time)),
+                   peak.is_chosen_by_samples};
   }
   if (when == "cleanup") return cleanup(recording);
   if (when.ends_with('%')) return percentage(when, recording);

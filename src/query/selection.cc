@@ -110,8 +110,8 @@ class Instants {
       subject_.selection.to = to->time;
       subject_.scope.to = after_start(*to);
     }
-    const auto is_peak = [](const auto& one) { return one && one->kind == Instant::Kind::kPeak; };
-    subject_.scope.is_split = is_peak(from) || is_peak(to);
+    const auto is_chosen = [](const auto& one) { return one && one->is_chosen_by_samples; };
+    subject_.scope.is_split = is_chosen(from) || is_chosen(to);
     subject_.selection.is_chosen_by_samples = subject_.scope.is_split;
     if (has_from || has_to) subject_.scope.when = window_text(from, to, has_from, has_to);
     return {};

@@ -244,6 +244,8 @@ export interface Leaks {
   slowFreesFrom?: number;
   /** Why samples are missing: "3 samples were dropped". */
   missing?: string;
+  /** Too much for an all-clear: at most so many bytes leaked at a site unnoticed. */
+  mayHaveLeaked?: number;
   live: Estimate;
   liveAtEnd: Estimate;
   suspects: number;

@@ -31,6 +31,8 @@ RunFacts facts_of(const Recording& recording, const Profile& profile) {
   RunFacts facts{
       totals.exact_bytes,         totals.unsettled_bound,         profile.largest_interval,   0,
       recording.processes.size(), profile::is_counted(recording), profile::gaps_of(recording)};
+  facts.calibrates = profile::exactly_allocated(recording).has_value() &&
+                     std::ranges::none_of(recording.processes, &profile::Process::is_pure);
   for (const profile::Process& process : recording.processes) {
     facts.dropped += std::accumulate(process.drops.begin(), process.drops.end(), std::uint64_t{0});
   }

@@ -76,6 +76,8 @@ struct RunFacts {
   std::vector<profile::Gap> gaps = {};  ///< What the recording lacks.
   /// Values are per unit of it: hours, counted bytes, or 1 where they are per run. > 0.
   double exposure = 1;
+  /// Whether the exact bytes are those that all samples were drawn from, none in pure mode.
+  bool calibrates = false;
 };
 
 struct SideFacts {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/compare/calibrate.h"
 #include "analysis/compare/site_runs.h"
 #include "base/check.h"
 #include "estimation/discoveries.h"
@@ -137,7 +138,44 @@ void judge(Comparison& comparison, const std::vector<std::size_t>& tested) {
   comparison.tested = tested.size();
 }
 
-std::optional<ExactTotals> exact_totals(const Collected& collected) {
+Verdict verdict_of(const ExactTotals& totals, double alpha) {
+  if (totals.p_value > alpha || totals.change() == 0) return Verdict::kNoise;
+  return totals.change() > 0 ? Verdict::kGrew : Verdict::kShrank;
+}
+
+/// Whether some run counted less than all that was allocated.
+bool lacks_counted(const Collected& collected) {
+  const auto lacks = [](const RunFacts& run) {
+    return std::ranges::any_of(run.gaps, [](const profile::Gap& gap) {
+      return gap.concerns(profile::Kind::kAllocated, true);
+    });
+  };
+  return std::ranges::any_of(collected.before.runs, lacks) ||
+         std::ranges::any_of(collected.after.runs, lacks);
+}
+
+/// How sure the change of counted totals is. Of one run a side it is a fact of these runs.
+void judge_counted(ExactTotals& totals, const Collected& collected, double level) {
+  const double change = totals.change();
+  totals.interval = {change, change};
+  if (has_several_runs(collected)) {
+    std::vector runs{
+        as_runs(counted_side(collected.before), counted_side(collected.after), collected)};
+    miss_nothing(runs.front());
+    const estimation::RunDifference counted = estimation::compare_runs(runs, level).sites[0];
+    totals.interval = counted.interval;
+    totals.p_value = counted.p_value;
+  } else if (change != 0) {
+    totals.p_value = 0;
+  }
+  totals.interval.lo -= totals.unsettled_before;
+  totals.interval.hi += totals.unsettled_after;
+  const bool is_zero_open = totals.interval.lo <= 0 && totals.interval.hi >= 0;
+  if (is_zero_open && !totals.is_settled()) totals.p_value = 1;
+  totals.verdict = lacks_counted(collected) ? Verdict::kTooFew : verdict_of(totals, 1 - level);
+}
+
+std::optional<ExactTotals> exact_totals(const Collected& collected, double level) {
   if (collected.kind != profile::Kind::kAllocated || collected.is_part) return std::nullopt;
   for (const SideFacts* side : {&collected.before, &collected.after}) {
     if (!std::ranges::all_of(side->runs, &RunFacts::is_counted)) return std::nullopt;
@@ -152,7 +190,25 @@ std::optional<ExactTotals> exact_totals(const Collected& collected) {
   totals.after = average(collected.after, &RunFacts::exact_bytes);
   totals.unsettled_before = average(collected.before, &RunFacts::unsettled_bound);
   totals.unsettled_after = average(collected.after, &RunFacts::unsettled_bound);
+  judge_counted(totals, collected, level);
   return totals;
+}
+
+bool lacks_errors(const Collected& collected) {
+  const auto is_of_errors = [](const profile::Gap& gap) {
+    return gap.lacks == profile::Gap::Lacks::kErrors;
+  };
+  const auto is_any = [&](const RunFacts& run) {
+    return std::ranges::any_of(run.gaps, is_of_errors);
+  };
+  return std::ranges::any_of(collected.before.runs, is_any) ||
+         std::ranges::any_of(collected.after.runs, is_any);
+}
+
+/// Nothing is known of how sure a change is.
+void forget_test(Row& row) {
+  row.change.p_value = row.change.q_value = row.change.sampling_p = 1;
+  row.verdict = Verdict::kTooFew;
 }
 
 double detectable_new(const Collected& collected, double level) {
@@ -204,11 +260,13 @@ Comparison compare(Collected collected, double level) {
   out.collected = std::move(collected);
   const Collected& all = out.collected;
   out.total = row_of(all.before.total, all.after.total, all, level);
-  out.exact = exact_totals(all);
+  out.exact = exact_totals(all, level);
   out.detectable_new = detectable_new(all, level);
   std::vector<std::size_t> tested;
+  const bool calibrates = can_calibrate(all);
   for (std::uint32_t i = 0; i < all.sites.size(); ++i) {
     Row row = row_of(all.sites[i].before, all.sites[i].after, all, level);
+    if (calibrates) calibrate(row, all.sites[i], all, level);
     row.site = i;
     if (is_testable(all.sites[i], row, all, 1 - level)) tested.push_back(out.rows.size());
     out.rows.push_back(row);
@@ -216,6 +274,12 @@ Comparison compare(Collected collected, double level) {
   if (has_several_runs(all)) allow_for_runs(out, tested);
   out.total.change.q_value = out.total.change.p_value;
   out.total.verdict = verdict_of(out.total, nullptr, 1 - level);
+  out.lacks_errors = lacks_errors(all);
+  if (out.lacks_errors) {
+    forget_test(out.total);
+    for (Row& row : out.rows) forget_test(row);
+    tested.clear();
+  }
   judge(out, tested);
   put_in_order(out.rows);
   return out;
@@ -343,9 +407,10 @@ std::optional<double> deviation_within(const std::vector<Comparison>& strata, co
   return mean;
 }
 
-std::optional<ExactTotals> mean_of_exact(const std::vector<Comparison>& strata,
-                                         const Parts& whole) {
+std::optional<ExactTotals> mean_of_exact(const std::vector<Comparison>& strata, const Parts& whole,
+                                         double level) {
   ExactTotals mean;
+  double down = 0, up = 0;
   for (std::size_t i = 0; i < strata.size(); ++i) {
     if (!strata[i].exact) return std::nullopt;
     const double share = whole.share_of(i);
@@ -353,7 +418,13 @@ std::optional<ExactTotals> mean_of_exact(const std::vector<Comparison>& strata,
     mean.after += share * strata[i].exact->after;
     mean.unsettled_before += share * strata[i].exact->unsettled_before;
     mean.unsettled_after += share * strata[i].exact->unsettled_after;
+    const double change = strata[i].exact->change();
+    down = std::hypot(down, share * (change - strata[i].exact->interval.lo));
+    up = std::hypot(up, share * (strata[i].exact->interval.hi - change));
   }
+  mean.interval = {mean.change() - down, mean.change() + up};
+  mean.p_value = mean.interval.lo > 0 || mean.interval.hi < 0 ? 0 : 1;
+  mean.verdict = verdict_of(mean, 1 - level);
   return mean;
 }
 
@@ -390,7 +461,7 @@ Comparison compare_within(Collected all, std::vector<Collected> strata, double l
   }
   out.matched = whole.combine(out.total);
   out.strata = compared.size();
-  out.exact = mean_of_exact(compared, whole);
+  out.exact = mean_of_exact(compared, whole, level);
   out.run_deviation = deviation_within(compared, whole);
   out.total.change.q_value = out.total.change.p_value;
   out.total.verdict = verdict_of(out.total, nullptr, 1 - level);

@@ -60,6 +60,10 @@ struct ExactTotals {
   /// Bytes that threads had not settled when they were cut off: the sides have at most so much
   /// more.
   double unsettled_before = 0, unsettled_after = 0;
+  /// Of the change: what is not settled and, where a side has several runs, how much runs differ.
+  estimation::Interval interval;
+  double p_value = 1;  ///< Of "the same bytes", two-sided.
+  Verdict verdict = Verdict::kNoise;
 
   [[nodiscard]] double change() const { return after - before; }
   [[nodiscard]] bool is_settled() const { return unsettled_before + unsettled_after == 0; }
@@ -77,6 +81,9 @@ struct Comparison {
   std::uint64_t tested = 0;  ///< Sites whose samples could have shown a difference.
   /// Smallest bytes per run at which a site that was not there before is found.
   double detectable_new = 0;
+  /// Some values may be estimates whose errors are not known (profile/gaps.h): nothing is tested,
+  /// and every verdict is kTooFew.
+  bool lacks_errors = false;
   /// Compared within strata: in how many, and the share of both sides' exposure that is in them.
   std::uint64_t strata = 0;
   double matched = 1;

@@ -48,7 +48,8 @@ TEST(Comparison, GivesEverySiteAVerdict) {
 }
 
 TEST(Comparison, PutsChangesFirstAndTheLargestOnTop) {
-  const auto before = run_with({{"noisy", 10'000}, {"small", 10}, {"large", 100}});
+  auto before = run_with({{"noisy", 10'000}, {"small", 10}, {"large", 100}});
+  before.recording.threads[0].armed = 1;  // Else the totals would show what noisy did.
   const auto after = run_with({{"noisy", 10'150}, {"small", 60}, {"large", 300}});
   const Comparison comparison = compared({before}, {after});
   std::vector<std::string> names;
@@ -143,6 +144,48 @@ TEST(Comparison, CountedTotalsDifferExactly) {
   EXPECT_FALSE(comparison.exact->is_settled());
   EXPECT_EQ(comparison.exact->unsettled_after, 100);
   EXPECT_FALSE(compared({before}, {after}, Kind::kLiveAtEnd).exact);
+}
+
+TEST(Comparison, CountedTotalsHaveAVerdictOfTheirOwn) {
+  const auto before = run_with({{"make", 30}});
+  TestRecording after = run_with({{"make", 31}});
+  Comparison comparison = compared({before}, {after});
+  EXPECT_EQ(comparison.exact->verdict, Verdict::kGrew);
+  EXPECT_EQ(comparison.exact->p_value, 0);
+  EXPECT_EQ(compared({after}, {before}).exact->verdict, Verdict::kShrank);
+  EXPECT_EQ(compared({before}, {before}).exact->verdict, Verdict::kNoise);
+  // What is not settled may be all of it.
+  after.recording.threads[0].armed = 2 * kInterval;
+  TestRecording open = before;
+  open.recording.threads[0].armed = 2 * kInterval;
+  comparison = compared({open}, {after});
+  EXPECT_EQ(comparison.exact->verdict, Verdict::kNoise);
+  // What is missing was not counted.
+  after = run_with({{"make", 31}});
+  after.recording.is_damaged = true;
+  EXPECT_EQ(compared({before}, {after}).exact->verdict, Verdict::kTooFew);
+}
+
+TEST(Comparison, CountedTotalsVaryFromRunToRun) {
+  const auto runs = [](int first, int second, int third) {
+    return std::vector{run_with({{"make", first}}), run_with({{"make", second}}),
+                       run_with({{"make", third}})};
+  };
+  EXPECT_EQ(compared(runs(300, 400, 500), runs(330, 440, 540)).exact->verdict, Verdict::kNoise);
+  EXPECT_EQ(compared(runs(400, 401, 402), runs(440, 441, 442)).exact->verdict, Verdict::kGrew);
+}
+
+TEST(Comparison, ValuesWithoutErrorsDecideNothing) {
+  const auto before = run_with({{"make", 30}}, 1);
+  TestRecording after = run_with({{"make", 60}}, 1);
+  EXPECT_EQ(row(compared({before}, {after}), "make").verdict, Verdict::kGrew);
+  after.recording.processes[0].is_imported = true;
+  after.recording.processes[0].interval = 0;
+  const Comparison comparison = compared({before}, {after});
+  EXPECT_TRUE(comparison.lacks_errors);
+  EXPECT_EQ(row(comparison, "make").verdict, Verdict::kTooFew);
+  EXPECT_EQ(comparison.total.verdict, Verdict::kTooFew);
+  EXPECT_EQ(comparison.tested, 0U);
 }
 
 TEST(Comparison, BytesArePerRun) {

@@ -45,17 +45,6 @@ double factor_of(const Limit& limit) {
 /// What after - factor * before is held against.
 double bound_of(const Limit& limit) { return limit.measured == Measured::kGrowth ? 0 : limit.most; }
 
-/// The counted bytes of a side as a site that was recorded with certainty.
-SiteSide counted_side(const SideFacts& facts) {
-  SiteSide side;
-  for (std::uint32_t run = 0; run < facts.runs.size(); ++run) {
-    const auto bytes = static_cast<double>(facts.runs[run].exact_bytes);
-    side.values.push_back({run, bytes, 0, 0});
-    side.sums.certain_bytes += bytes;
-  }
-  return side;
-}
-
 /// Bytes per run, certain ones included.
 double mean_bytes(const SiteSide& side, const SideFacts& facts) {
   const double sum = side.sums.certain_bytes + side.sums.weighted_bytes;
@@ -150,35 +139,39 @@ class Checker {
     return is_after && (is_before || limit.measured == Measured::kBytes);
   }
 
-  /// What the runs of a task lack of what it is about; empty: nothing.
-  std::string lacks_of(const Task& task) const {
-    std::string first;
-    std::size_t others = 0;
+  /// What the runs of a task lack of what it is about.
+  struct Lacks {
+    std::string why;            ///< Empty: nothing.
+    bool is_of_errors = false;  ///< Whether values may also be less than they seem.
+  };
+  Lacks lacks_of(const Task& task) const {
+    Lacks lacks;
+    bool has_others = false;
     const auto look_at = [&](const SideFacts& side) {
       for (const RunFacts& run : side.runs) {
         for (const profile::Gap& gap : run.gaps) {
           if (!gap.concerns(collected_.kind, task.subject.is_counted)) continue;
-          if (first.empty())
-            first = gap.why;
-          else if (gap.why != first)
-            ++others;
+          lacks.is_of_errors |= gap.lacks == profile::Gap::Lacks::kErrors;
+          has_others |= !lacks.why.empty() && gap.why != lacks.why;
+          if (lacks.why.empty()) lacks.why = gap.why;
         }
       }
     };
     look_at(collected_.after);
     if (task.result.limit.measured == Measured::kGrowth) look_at(collected_.before);
-    return others == 0 ? first : first + " (and other gaps)";
+    if (has_others) lacks.why += " (and other gaps)";
+    return lacks;
   }
 
   /// Half a recording may hold half the bytes: it shows that a limit is exceeded, never that it is
   /// kept. Objects whose frees are missing may not even have been live.
   void hold_back(Task& task) const {
-    std::string lacks = lacks_of(task);
+    Lacks lacks = lacks_of(task);
     const bool shows_more = task.result.limit.measured == Measured::kBytes &&
-                            collected_.kind == profile::Kind::kAllocated;
-    if (lacks.empty() || (task.result.answer == Answer::kFail && shows_more)) return;
+                            collected_.kind == profile::Kind::kAllocated && !lacks.is_of_errors;
+    if (lacks.why.empty() || (task.result.answer == Answer::kFail && shows_more)) return;
     task.result.answer = Answer::kUndecided;
-    task.result.lacks = std::move(lacks);
+    task.result.lacks = std::move(lacks.why);
   }
 
   bool is_testable(const Site& site) const {

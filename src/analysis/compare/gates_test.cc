@@ -78,6 +78,17 @@ TEST(Gates, WhatWasNotCountedIsNotTrusted) {
   EXPECT_FALSE(growth.results[0].is_exact);
 }
 
+TEST(Gates, ValuesWithoutErrorsNeitherPassNorFail) {
+  TestRecording imported = run_with({{"make", 1000}}, 1);
+  imported.recording.processes[0].is_imported = true;
+  imported.recording.processes[0].interval = 0;
+  for (const double most : {1.0, 1e9}) {
+    const auto answer = answers({}, {imported}, bytes_of_total(most));
+    EXPECT_EQ(answer.answer, Answer::kUndecided) << most;
+    EXPECT_EQ(answer.results[0].lacks, "1 profile does not contain its errors");
+  }
+}
+
 /// The answers about a run that lacks something: a limit on bytes far above, and far below.
 struct Answers {
   Answer generous, strict;

@@ -87,10 +87,7 @@ SiteRuns LimitFinder::runs_of(const Query& query) const {
     runs.before_exposures.clear();
   }
   for (NodeSums& run : runs.before) scale(run, query.factor);
-  if (!query.subject.is_counted) return runs;
-  for (auto* side : {&runs.before, &runs.after}) {
-    for (NodeSums& run : *side) run.largest_interval = 0;
-  }
+  if (query.subject.is_counted) miss_nothing(runs);
   return runs;
 }
 

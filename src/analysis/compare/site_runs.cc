@@ -41,6 +41,22 @@ estimation::Side as_side(const SiteSide& side, const SideFacts& facts) {
   return {.sums = side.sums, .exposure = facts.exposure(), .uneven_bytes = side.uneven_bytes};
 }
 
+SiteSide counted_side(const SideFacts& facts) {
+  SiteSide side;
+  for (std::uint32_t run = 0; run < facts.runs.size(); ++run) {
+    const auto bytes = static_cast<double>(facts.runs[run].exact_bytes);
+    side.values.push_back({run, bytes, 0, 0});
+    side.sums.certain_bytes += bytes;
+  }
+  return side;
+}
+
+void miss_nothing(estimation::SiteRuns& runs) {
+  for (auto* side : {&runs.before, &runs.after}) {
+    for (NodeSums& run : *side) run.largest_interval = 0;
+  }
+}
+
 estimation::SiteRuns as_runs(const SiteSide& before, const SiteSide& after,
                              const Collected& collected) {
   return {.before = run_sums(before, collected.before),

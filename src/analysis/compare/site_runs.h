@@ -15,6 +15,12 @@ namespace geiger::compare {
 [[nodiscard]] estimation::SiteRuns as_runs(const SiteSide& before, const SiteSide& after,
                                            const Collected& collected);
 
+/// The counted bytes of a side as a site that was recorded with certainty.
+[[nodiscard]] SiteSide counted_side(const SideFacts& facts);
+
+/// As of runs that missed nothing.
+void miss_nothing(estimation::SiteRuns& runs);
+
 /// Whether some side has several runs, so that more than the sampling error shows.
 [[nodiscard]] inline bool has_several_runs(const Collected& collected) {
   return collected.before.runs.size() > 1 || collected.after.runs.size() > 1;

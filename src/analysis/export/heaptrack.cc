@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <map>
+#include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -11,18 +14,27 @@
 #include "analysis/export/lives.h"
 #include "analysis/export/shown_stacks.h"
 #include "analysis/export/stack_sums.h"
+#include "analysis/profile/memory/gaps.h"
+#include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 #include "base/utf8_text.h"
+#include "estimation/counts.h"
 #include "estimation/rounding.h"
 
 namespace geiger::exports {
 namespace {
 
+using estimation::Count;
 using profile::Kind;
 using profile::Recording;
 
 constexpr Nanoseconds kMillisecond = 1'000'000;
 constexpr Bytes kSystemPage = 4096;
+/// Comments, which readers of the format skip and analysis/import/heaptrack reads: once, with the
+/// mean bytes between samples where they are sparsest; and below each block, with the number, size
+/// and rate of the samples behind it.
+constexpr std::string_view kEstimatesComment = "# geiger: estimates from samples, one byte in";
+constexpr std::string_view kSamplesComment = "# samples:";
 
 /// A line of its own cannot hold a line's end; other controls go with it.
 std::string line_text(std::string_view text) {
@@ -37,11 +49,17 @@ std::string line_text(std::string_view text) {
 class HeaptrackWriter {
  public:
   HeaptrackWriter(const Recording& recording, const Sink& sink)
-      : recording_(recording), sink_(sink), shown_(recording) {}
+      : recording_(recording),
+        sink_(sink),
+        shown_(recording),
+        has_errors_(!profile::is_any_without_errors(recording)) {}
 
   void begin(const std::string& command) {
     line("v {:x} {:x}", 0x10400, 3);
     line("X {}", line_text(command));
+    if (has_errors_)
+      line("{} {}", kEstimatesComment,
+           std::max(1.0, profile::largest_interval_of_fates(recording_)));
     line("I {:x} {:x}", kSystemPage, 0);
   }
 
@@ -53,11 +71,12 @@ class HeaptrackWriter {
     line("c {:x}", now);
   }
 
-  void allocate(std::uint32_t stack, std::int64_t bytes) {
-    line("+ {:x}", block(stack, static_cast<std::uint64_t>(bytes)));
+  /// `kind`: the samples behind the bytes.
+  void allocate(std::uint32_t stack, std::int64_t bytes, const Count& kind) {
+    line("+ {:x}", block(stack, static_cast<std::uint64_t>(bytes), kind));
   }
-  void free(std::uint32_t stack, std::int64_t bytes) {
-    line("- {:x}", block(stack, static_cast<std::uint64_t>(bytes)));
+  void free(std::uint32_t stack, std::int64_t bytes, const Count& kind) {
+    line("- {:x}", block(stack, static_cast<std::uint64_t>(bytes), kind));
   }
 
   void finish() {
@@ -73,11 +92,16 @@ class HeaptrackWriter {
     if (out_.size() >= kFlushAt) finish();
   }
 
-  /// The number of blocks of this size and stack.
-  std::uint64_t block(std::uint32_t stack, std::uint64_t bytes) {
+  /// The number of the block of these bytes, samples and stack.
+  std::uint64_t block(std::uint32_t stack, std::uint64_t bytes, const Count& kind) {
     const std::uint64_t trace = trace_of(stack);
-    const auto [place, is_new] = blocks_.try_emplace({trace, bytes}, blocks_.size());
-    if (is_new) line("a {:x} {:x}", bytes, trace);
+    const double rate = effective_rate(kind);
+    const auto [place, is_new] =
+        blocks_.try_emplace({trace, bytes, kind.size, kind.count, rate}, blocks_.size());
+    if (is_new) {
+      line("a {:x} {:x}", bytes, trace);
+      if (has_errors_) line("{} {} {} {}", kSamplesComment, kind.count, kind.size, rate);
+    }
     return place->second;
   }
 
@@ -146,13 +170,16 @@ class HeaptrackWriter {
   const Recording& recording_;
   const Sink& sink_;
   ShownStacks shown_;
+  const bool has_errors_;  ///< Else there is nothing to write of them.
   std::string out_;
   Nanoseconds time_ = 0;  ///< Of the last line that told one, in milliseconds.
   std::unordered_map<std::string, std::uint64_t> strings_;
   std::map<std::uint32_t, std::uint64_t> instructions_;  ///< By their outermost frame.
   using Pair = std::pair<std::uint64_t, std::uint64_t>;
-  std::map<Pair, std::uint64_t> nodes_;                      ///< By parent and instruction.
-  std::map<Pair, std::uint64_t> blocks_;                     ///< By trace and bytes.
+  std::map<Pair, std::uint64_t> nodes_;  ///< By parent and instruction.
+  /// By trace, bytes, and size, number and rate of samples.
+  using Block = std::tuple<std::uint64_t, std::uint64_t, Bytes, std::uint64_t, double>;
+  std::map<Block, std::uint64_t> blocks_;
   std::unordered_map<std::uint32_t, std::uint64_t> traces_;  ///< By stack.
 };
 
@@ -162,34 +189,76 @@ void write_lives(HeaptrackWriter& writer, const std::vector<Life>& lives) {
   for (const Life& life : lives) bytes.push_back(life.bytes);
   const std::vector<std::int64_t> rounded = estimation::round_to_total(bytes);
   for (const Event& event : events_of(lives)) {
-    const std::uint32_t stack = lives[event.life].sample->stack;
+    const Life& life = lives[event.life];
+    Count kind = life.kind;
+    kind.count = 1;
     writer.at(event.time);
     if (event.is_free) {
-      writer.free(stack, rounded[event.life]);
+      writer.free(life.sample->stack, rounded[event.life], kind);
     } else {
-      writer.allocate(stack, rounded[event.life]);
+      writer.allocate(life.sample->stack, rounded[event.life], kind);
     }
   }
 }
 
-/// What was counted only: what is live of each stack, and what is not.
+/// Samples alike that were counted only, by stack.
+class CountedSamples {
+ public:
+  void add(const Recording& recording, const profile::Sample& alike, std::uint64_t count) {
+    const Count kind = profile::count_of_fate(recording, alike);
+    if (count > 0) samples_[{alike.stack, kind.size, kind.lambda, kind.keep}] += count;
+  }
+
+  /// `write(stack, bytes, kind)`, whose bytes add up to the rounded estimate.
+  template <typename Write>
+  void for_each(const Write& write) const {
+    std::vector<Count> kinds;
+    std::vector<double> bytes;
+    for (const auto& [key, count] : samples_) {
+      const auto& [stack, size, lambda, keep] = key;
+      estimation::NodeSums sums;
+      kinds.push_back({.size = size, .lambda = lambda, .count = count, .keep = keep});
+      estimation::add(sums, kinds.back(), count);
+      bytes.push_back(bytes_of(sums));
+    }
+    const std::vector<std::int64_t> rounded = estimation::round_to_total(bytes);
+    std::size_t next = 0;
+    for (const auto& [key, count] : samples_) {
+      write(std::get<0>(key), rounded[next], kinds[next]);
+      ++next;
+    }
+  }
+
+ private:
+  std::map<std::tuple<std::uint32_t, Bytes, double, double>, std::uint64_t> samples_;
+};
+
+/// What was counted only: what is live of each stack, and what was freed. Of thinned processes the
+/// samples whose frees are recorded stand for all, as in followed ones.
 void write_counted(HeaptrackWriter& writer, const Recording& recording,
                    const profile::Selection& part) {
-  const auto live = sums_by_stack(recording, select(recording, of_kind(part, Kind::kLiveAtEnd)));
-  const auto all = sums_by_stack(recording, select(recording, of_kind(part, Kind::kAllocated)));
-  const std::vector<std::int64_t> live_bytes = rounded_bytes(live);
-  const std::vector<std::int64_t> all_bytes = rounded_bytes(all);
-  std::map<std::uint32_t, std::int64_t> freed;
-  for (std::size_t i = 0; i < all.size(); ++i) freed[all[i].stack] += all_bytes[i];
-  for (std::size_t i = 0; i < live.size(); ++i) {
-    writer.allocate(live[i].stack, live_bytes[i]);
-    freed[live[i].stack] -= live_bytes[i];
+  CountedSamples live, freed;
+  const profile::Chosen at_end = choose(recording, of_kind(part, Kind::kLiveAtEnd));
+  for (const profile::Sample* sample : at_end.samples) live.add(recording, *sample, 1);
+  for (const profile::Tally* tally : at_end.tallies) {
+    live.add(recording, tally->alike, count_of(*tally, Kind::kLiveAtEnd));
   }
-  for (const auto& [stack, bytes] : freed) {
-    if (bytes <= 0) continue;
-    writer.allocate(stack, bytes);
-    writer.free(stack, bytes);
+  profile::Selection allocated = of_kind(part, Kind::kAllocated);
+  allocated.tells_lifetimes = true;
+  const profile::Chosen all = choose(recording, allocated);
+  for (const profile::Sample* sample : all.samples) {
+    freed.add(recording, *sample, sample->free_time != 0 ? 1 : 0);
   }
+  for (const profile::Tally* tally : all.tallies) {
+    if (tally->is_tracked) freed.add(recording, tally->alike, tally->freed);
+  }
+  live.for_each([&](std::uint32_t stack, std::int64_t bytes, const Count& kind) {
+    writer.allocate(stack, bytes, kind);
+  });
+  freed.for_each([&](std::uint32_t stack, std::int64_t bytes, const Count& kind) {
+    writer.allocate(stack, bytes, kind);
+    writer.free(stack, bytes, kind);
+  });
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "analysis/export/lives.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "analysis/export/stack_sums.h"
 #include "analysis/profile/thinned.h"
-#include "estimation/counts.h"
 
 namespace geiger::exports {
 
@@ -15,10 +15,17 @@ std::vector<Life> lives_of(const profile::Recording& recording, const profile::S
   std::vector<Life> lives;
   for (const profile::Sample* sample : profile::choose(recording, selection).samples) {
     estimation::NodeSums sums;
-    estimation::add(sums, profile::count_of_fate(recording, *sample), 1);
-    lives.push_back({sample, bytes_of(sums), objects_of(sums)});
+    const estimation::Count kind = profile::count_of_fate(recording, *sample);
+    estimation::add(sums, kind, 1);
+    lives.push_back({sample, kind, bytes_of(sums), objects_of(sums)});
   }
   return lives;
+}
+
+double effective_rate(const estimation::Count& kind) {
+  if (kind.keep >= 1) return kind.lambda;
+  const auto size = static_cast<double>(estimation::tried_bytes(kind.size));
+  return -std::log1p(-inclusion_probability(kind)) / size;
 }
 
 std::vector<Event> events_of(const std::vector<Life>& lives) {

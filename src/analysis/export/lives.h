@@ -6,14 +6,16 @@
 
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "estimation/counts.h"
 
 namespace geiger::exports {
 
 /// A sampled object and the objects that it stands for.
 struct Life {
   const profile::Sample* sample = nullptr;
-  double bytes = 0;    ///< z/pi
-  double objects = 0;  ///< 1/pi
+  estimation::Count kind;  ///< As estimates count it.
+  double bytes = 0;        ///< z/pi
+  double objects = 0;      ///< 1/pi
 };
 
 /// Of what `part` selects of everything allocated, where it is known how long samples live:
@@ -21,6 +23,10 @@ struct Life {
 /// processes that only counted their samples.
 [[nodiscard]] std::vector<Life> lives_of(const profile::Recording& recording,
                                          const profile::Selection& part);
+
+/// The rate at which objects of this size alone, drawn and not thinned, have pi of the kind;
+/// kCertainRate where nothing can have been missed.
+[[nodiscard]] double effective_rate(const estimation::Count& kind);
 
 /// An object comes or goes.
 struct Event {

@@ -11,6 +11,7 @@
 #include "analysis/export/pprof_rows.h"
 #include "analysis/export/streams/gzip.h"
 #include "analysis/profile/frames/types.h"
+#include "analysis/profile/memory/gaps.h"
 #include "pprof/row_writer.h"
 #include "pprof/writer.h"
 
@@ -19,8 +20,10 @@ namespace {
 
 using profile::Recording;
 
-/// The largest interval that was in force: what left no sample may have been missed by it.
+/// The largest interval that was in force: what left no sample may have been missed by it. 0 of
+/// values whose errors are not known.
 Bytes period_of(const Recording& recording) {
+  if (profile::is_any_without_errors(recording)) return 0;
   Bytes largest = recording.processes.empty() ? 0 : recording.processes.front().interval;
   for (const profile::Epoch& epoch : recording.epochs) largest = std::max(largest, epoch.interval);
   return largest;

@@ -4,6 +4,7 @@
 
 #include "analysis/present/format.h"
 #include "analysis/present/measure.h"
+#include "analysis/profile/memory/gaps.h"
 #include "analysis/profile/memory/mappings.h"
 
 namespace geiger::exports {
@@ -28,6 +29,8 @@ std::vector<std::string> pprof_comments(const profile::Recording& recording,
   const bool is_mapped = profile::is_of_mappings(live.kind);
   if (is_mapped) {
     comments.emplace_back("mapped by the program's own calls of mmap, all counted by geiger");
+  } else if (profile::is_any_without_errors(recording)) {
+    comments.emplace_back("values of another profile, which does not contain their errors");
   } else if (!recording.processes.empty()) {
     comments.push_back(fmt::format("estimated by geiger from samples, one byte in {} on average",
                                    present::exact_bytes(recording.processes.front().interval)));

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "analysis/export/lives.h"
 #include "estimation/rounding.h"
 
 namespace geiger::exports {
@@ -24,10 +25,9 @@ Bytes effective_interval(const Entry& entry, const Recording& recording, const P
   if (is_certain(count) ||
       (count.lambda == recording.epochs[entry.epoch].lambda && count.keep >= 1))
     return interval;
-  const double lambda =
-      -std::log1p(-inclusion_probability(count)) / static_cast<double>(entry.requested);
   constexpr double kMost = 0x1p62;
-  return static_cast<Bytes>(std::llround(std::clamp(-1 / std::expm1(-lambda), 1.0, kMost)));
+  const double mean = -1 / std::expm1(-effective_rate(count));
+  return static_cast<Bytes>(std::llround(std::clamp(mean, 1.0, kMost)));
 }
 
 /// Finds the row of an entry.

@@ -209,12 +209,14 @@ TEST(Firefox, ImagesOfOnePidAreProcessesOfTheirOwn) {
 }
 
 TEST(Heaptrack, WritesBlocksInOrderOfTime) {
-  EXPECT_EQ(heaptrack(exact_recording()),
-            "v 10400 3\nX server x\nI 1000 0\nc a\n"
-            "s 6 /bin/a\ns 4 main\ns 7 main.cc\ni 1010 1 2 3 10\nt 1 0\n"
-            "s 7 inlined\ns 4 leaf\ni 1020 1 4 3 20 5 3 20\nt 2 1\n"
-            "a 64 2\n+ 0\nc 14\na 32 2\n+ 1\nc 1e\n- 0\nc 28\n"
-            "s b [truncated]\ni 4 0 6 0 0\nt 3 0\nt 1 3\na 7 4\n+ 2\nc 29\n- 2\nc 9c4\n");
+  EXPECT_EQ(
+      heaptrack(exact_recording()),
+      "v 10400 3\nX server x\n# geiger: estimates from samples, one byte in 1\nI 1000 0\nc a\n"
+      "s 6 /bin/a\ns 4 main\ns 7 main.cc\ni 1010 1 2 3 10\nt 1 0\n"
+      "s 7 inlined\ns 4 leaf\ni 1020 1 4 3 20 5 3 20\nt 2 1\n"
+      "a 64 2\n# samples: 1 100 inf\n+ 0\nc 14\na 32 2\n# samples: 1 50 inf\n+ 1\nc 1e\n- 0\nc 28\n"
+      "s b [truncated]\ni 4 0 6 0 0\nt 3 0\nt 1 3\na 7 4\n# samples: 1 7 inf\n+ 2\nc 29\n- 2\nc "
+      "9c4\n");
 }
 
 TEST(Heaptrack, BlocksWeighWhatTheyStandFor) {

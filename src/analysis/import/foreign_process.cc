@@ -31,6 +31,11 @@ std::uint32_t ForeignProcess::epoch() {
   return epoch_;
 }
 
+void ForeignProcess::lacks_errors() {
+  static_cast<void>(epoch());  // Which has an interval.
+  process().interval = 0;
+}
+
 void ForeignProcess::set_interval(double interval, std::optional<double> rate) {
   is_exact_ = !(interval > 1);
   const double lambda =

@@ -43,6 +43,9 @@ class ForeignProcess {
   /// recorded.
   void set_interval(double interval, std::optional<double> lambda = {});
 
+  /// How far its values are from the truth is not known (profile::lacks_errors).
+  void lacks_errors();
+
   /// Only what was live is known: nothing is counted as allocated.
   void tells_live_only() { tells_live_only_ = true; }
 

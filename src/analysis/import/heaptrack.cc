@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/numbers.h"
 #include "base/path.h"
+#include "estimation/counts.h"
 
 namespace geiger::imports {
 namespace {
@@ -30,12 +32,20 @@ struct TraceNode {
   std::uint32_t parent = 0;
 };
 
-/// Allocations of one size at one trace.
+/// As analysis/export/heaptrack writes them.
+constexpr std::string_view kEstimatesComment = "# geiger: estimates from samples, one byte in";
+constexpr std::string_view kSamplesComment = "# samples:";
+/// Of exports without these comments.
+constexpr std::string_view kEstimatesCommand = "estimated by geiger";
+
+/// Allocations of one size at one trace. Where geiger wrote it, each is so many samples.
 struct Block {
   Bytes size = 0;
   std::uint32_t trace = 0;
-  std::uint32_t stack = kNone;      ///< Of the recording, once it was needed.
-  std::vector<std::uint32_t> live;  ///< Samples, youngest last; while they are followed.
+  std::uint64_t samples = 1;
+  double rate = estimation::kCertainRate;  ///< Of the trials that drew the samples.
+  std::uint32_t stack = kNone;             ///< Of the recording, once it was needed.
+  std::vector<std::uint32_t> live;         ///< Samples, youngest last; while they are followed.
   std::uint64_t allocated = 0, freed = 0;
 };
 
@@ -69,9 +79,11 @@ class HeaptrackReader {
   }
 
   void read_line(std::string_view line) {
-    if (line.empty() || line[0] == '#') return;
+    if (line.empty()) return;
     std::string_view rest = line.substr(1);
     switch (line[0]) {
+      case '#':
+        return read_comment(line);
       case 'v':
         return read_version(rest);
       case 'X':
@@ -115,7 +127,43 @@ class HeaptrackReader {
   void read_command(std::string_view rest) {
     const std::string_view command = trimmed(rest);
     process_.process().executable = command.substr(0, command.find(' '));
-    is_export_ = command.find("estimated by geiger") != std::string_view::npos;
+    is_export_ = command.find(kEstimatesCommand) != std::string_view::npos;
+  }
+
+  void read_comment(std::string_view line) {
+    if (line.starts_with(kEstimatesComment)) {
+      const auto interval = number_behind(line, kEstimatesComment.size());
+      if (!interval || !(*interval >= 0)) return fail("the sampling interval is damaged");
+      interval_ = *interval;
+      process_.set_interval(*interval);
+      process_.process().is_pure = false;
+    } else if (interval_ && !blocks_.empty() && line.starts_with(kSamplesComment)) {
+      read_samples(line.substr(kSamplesComment.size()));
+    }
+  }
+
+  static std::optional<double> number_behind(std::string_view text, std::size_t prefix) {
+    return base::number_in<double>(trimmed(text.substr(std::min(prefix, text.size()))));
+  }
+
+  /// The number, size and rate of the samples behind the last block.
+  void read_samples(std::string_view rest) {
+    Block& block = blocks_.back();
+    const auto samples = take_decimal(rest);
+    const auto size = take_decimal(rest);
+    const auto rate = number_behind(rest, 0);
+    if (!samples || !size || !rate || !(*rate > 0))
+      return fail("the samples of a size are damaged");
+    block.samples = *samples;
+    block.size = *size;
+    block.rate = *rate;
+    const bool is_certain = block.rate == estimation::kCertainRate;
+    if (!is_certain && static_cast<double>(block.size) >= *interval_) {
+      process_.process().is_pure = true;
+    }
+    // One by one they would look as if each had been followed.
+    if (block.samples != 1) stop_following();
+    ++described_;
   }
 
   void read_string(std::string_view rest) {
@@ -169,7 +217,9 @@ class HeaptrackReader {
     const auto trace = take_hexadecimal(rest);
     if (!size || !trace) return fail("a size is damaged");
     if (*trace > traces_.size()) return fail("a size refers to a missing trace");
-    blocks_.push_back({*size, static_cast<std::uint32_t>(*trace), kNone, {}, 0, 0});
+    Block& block = blocks_.emplace_back();
+    block.size = *size;
+    block.trace = static_cast<std::uint32_t>(*trace);
   }
 
   void read_event(std::string_view rest, void (HeaptrackReader::*happens)(Block&)) {
@@ -195,10 +245,10 @@ class HeaptrackReader {
     profile::Sample sample;
     sample.process = process_.index();
     sample.stack = stack_of(block);
-    sample.epoch = process_.epoch();
+    sample.epoch = epoch_of(block);
     sample.time = now_;
     sample.requested = block.size;
-    sample.is_certain = true;
+    sample.is_certain = block.rate == estimation::kCertainRate;
     block.live.push_back(static_cast<std::uint32_t>(recording_.samples.size()));
     recording_.samples.push_back(sample);
   }
@@ -221,6 +271,11 @@ class HeaptrackReader {
     process_.process().is_aggregated = true;
   }
 
+  std::uint32_t epoch_of(const Block& block) {
+    if (block.rate == estimation::kCertainRate) return process_.epoch();
+    return process_.epoch_of(-1 / std::expm1(-block.rate), block.rate);
+  }
+
   std::uint32_t stack_of(Block& block) {
     if (block.stack != kNone) return block.stack;
     std::vector<std::uint32_t> locations;
@@ -234,35 +289,53 @@ class HeaptrackReader {
   }
 
   void finish() {
-    origin_.what = is_export_ ? "geiger's own export in heaptrack's format: samples as blocks"
-                              : "recording of heaptrack, every allocation recorded";
-    if (is_export_) {
-      origin_.notes.emplace_back("its bytes are estimates whose intervals the format cannot hold");
-    }
+    describe();
     profile::Process& process = process_.process();
     process.end = now_;
+    if (!is_following_) {
+      for (Block& block : blocks_) store_counts(block);
+    }
+    if (error_ || process.is_attached) return;
+    process.ending = profile::Ending::kExited;
+    if (!is_export_) add_thread();
+  }
+
+  void describe() {
+    origin_.what = "recording of heaptrack, every allocation recorded";
+    if (is_export_) {
+      const bool is_whole = interval_ && described_ == blocks_.size();
+      if (!is_whole) process_.lacks_errors();
+      origin_.what = "geiger's own export in heaptrack's format: samples as blocks";
+      if (!is_whole) {
+        origin_.notes.emplace_back("its bytes are estimates whose samples are not in the file");
+      }
+    }
     if (is_following_) {
       origin_.notes.emplace_back(
           "each free is matched with the youngest object of its stack and size: single lifetimes "
           "are a guess, live memory is not");
       origin_.notes.emplace_back("times have a resolution of 10 ms");
-    } else {
+    } else if (!is_export_) {
       origin_.notes.emplace_back(
           fmt::format("more than {} allocations: they were counted, not tracked", most_followed_));
-      for (Block& block : blocks_) store_counts(block);
     }
-    if (error_ || process.is_attached) return;
-    process.ending = profile::Ending::kExited;
-    add_thread();
   }
 
   void store_counts(Block& block) {
     if (block.allocated == 0 || error_) return;
     const std::uint32_t stack = stack_of(block);
     const auto add = [&](std::uint64_t count, bool is_freed) {
-      constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-      if (block.size != 0 && count > kMost / block.size) return fail("its sums overflow");
-      process_.add(stack, {count, count * block.size, is_freed});
+      Bytes bytes = 0;
+      if (__builtin_mul_overflow(count, block.samples, &count) ||
+          __builtin_mul_overflow(count, block.size, &bytes)) {
+        return fail("its sums overflow");
+      }
+      const bool is_certain = block.rate == estimation::kCertainRate;
+      process_.add(stack, {.count = count,
+                           .bytes = bytes,
+                           .is_freed = is_freed,
+                           .is_certain = is_certain,
+                           .epoch = epoch_of(block)});
     };
     add(block.allocated - block.freed, false);
     add(block.freed, true);
@@ -294,7 +367,9 @@ class HeaptrackReader {
   const std::size_t first_sample_;
   std::optional<Error> error_;
   bool has_sized_strings_ = true;
-  bool is_export_ = false;  ///< geiger wrote it.
+  bool is_export_ = false;          ///< geiger wrote it.
+  std::optional<double> interval_;  ///< Of an export, where samples are sparsest.
+  std::size_t described_ = 0;       ///< Blocks whose samples are in the file.
   bool is_following_ = true;
   Nanoseconds now_ = ForeignProcess::kStart;
   std::vector<std::string> strings_;

@@ -15,10 +15,11 @@ namespace geiger::imports {
 /// More allocations are counted, not followed: they would take more than half a GiB.
 inline constexpr std::size_t kMostFollowed = std::size_t{4} << 20;
 
-/// Reads it into `process` of `recording`. Everything is exact. A free names a stack and a
-/// size, not an object: it is taken to free the youngest that fits, so what is live is exact
-/// and single lifetimes are not. Instants have the grain of its time stamps, 10 ms. Beyond
-/// `most_followed` allocations there are counts only. Of an error the path is left to the caller.
+/// Reads it into `process` of `recording`. Everything is exact, unless geiger wrote the file: then
+/// its samples are read back. A free names a stack and a size, not an object: it is taken to free
+/// the youngest that fits, so what is live is exact and single lifetimes are not. Instants have the
+/// grain of its time stamps, 10 ms. Beyond `most_followed` allocations there are counts only. Of an
+/// error the path is left to the caller.
 [[nodiscard]] std::optional<ingest::Error> read_heaptrack(
     Lines& lines, profile::Recording& recording, ForeignProcess& process, Origin& origin,
     std::size_t most_followed = kMostFollowed);

@@ -152,6 +152,7 @@ class PprofReader {
       origin_.notes.emplace_back(
           "it has no sampling period in bytes: its values are shown as they are, without "
           "intervals");
+      process_.lacks_errors();
       return note_kinds();
     }
     period_ = static_cast<double>(message_.period);
@@ -167,6 +168,7 @@ class PprofReader {
       process_.set_interval(period_);
       origin_.notes.emplace_back("sample counts were recovered from its estimates");
     } else {
+      process_.lacks_errors();
       origin_.notes.emplace_back(
           "its values do not match samples with this period: they are shown as they are, "
           "without intervals");

@@ -10,8 +10,8 @@ namespace geiger::observe {
 namespace {
 
 /// What all readings of all processes may take. A snapshot that would go beyond it, at the cost of
-/// the latest one, waits until time has passed. The counters alone are read on, which costs little
-/// (ProcessObserver).
+/// the latest one, waits until time has passed, unless memory has doubled since the last one. The
+/// counters alone are read on, which costs little (ProcessObserver).
 struct Budget {
   double share;        ///< Of the time.
   Nanoseconds credit;  ///< To begin with.

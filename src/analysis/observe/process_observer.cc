@@ -110,11 +110,16 @@ bool ProcessObserver::is_snapshot_due(Nanoseconds now) const {
   if (now < last_end_ + rest) return false;
   const Nanoseconds idle = std::clamp(age / 2, kPace.least_rest, kPace.idle_rest);
   if (now >= last_end_ + idle) return true;
-  const auto most = static_cast<double>(found_.at_maximum->counts.resident);
-  return static_cast<double>(counts_.resident) >= most * (1 + kPace.growth);
+  return growth_since_maximum() >= 1 + kPace.growth;
 }
 
-bool ProcessObserver::observe(Nanoseconds now, bool may_take_snapshot) {
+double ProcessObserver::growth_since_maximum() const {
+  if (!found_.at_maximum) return 0;
+  const auto most = static_cast<double>(std::max<Bytes>(found_.at_maximum->counts.resident, 1));
+  return static_cast<double>(counts_.resident) / most;
+}
+
+bool ProcessObserver::observe(Nanoseconds now, bool can_afford_snapshot) {
   if (!found_.fault.empty()) {
     ask_if_due(now);
     next_ = next_question_;
@@ -124,7 +129,8 @@ bool ProcessObserver::observe(Nanoseconds now, bool may_take_snapshot) {
   bool is_read = false;
   timed(reading, [&] { is_read = read_counts(now); });
   found_.cost += reading;
-  const bool takes_snapshot = is_read && may_take_snapshot && is_snapshot_due(now);
+  const bool is_worth_it = can_afford_snapshot || growth_since_maximum() >= kPace.outgrown;
+  const bool takes_snapshot = is_read && is_worth_it && is_snapshot_due(now);
   if (takes_snapshot) take_snapshot(now);
   // A young process is looked at more often: it may be over before the first step is.
   const Nanoseconds age = now - started_;

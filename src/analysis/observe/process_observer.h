@@ -26,6 +26,9 @@ struct SnapshotPace {
   Nanoseconds idle_rest = 1'000'000'000;
   /// A maximum is new when it exceeds the last one caught by this share.
   double growth = 0.05;
+  /// A maximum so many times the last one caught is worth a snapshot that cannot be afforded: what
+  /// is known of RSS is then never less than half of it, at the cost of a snapshot per doubling.
+  double outgrown = 2;
 };
 
 class ProcessObserver {
@@ -33,9 +36,9 @@ class ProcessObserver {
   /// `trace` is the file that process `pid` writes.
   ProcessObserver(pid_t pid, const std::string& trace, bool wants_waste);
 
-  /// One reading of the counters, and a snapshot if one is due and may be taken. Nothing
-  /// is due before next() again. Whether it took one.
-  bool observe(Nanoseconds now, bool may_take_snapshot);
+  /// One reading of the counters, and a snapshot if one is due and can be afforded, or if memory
+  /// has outgrown the largest one. Nothing is due before next() again. Whether it took one.
+  bool observe(Nanoseconds now, bool can_afford_snapshot);
   /// A snapshot whether or not one is due.
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }
@@ -53,6 +56,8 @@ class ProcessObserver {
   [[nodiscard]] bool writes_trace(const std::string& maps) const;
   [[nodiscard]] bool read_counts(Nanoseconds now);
   [[nodiscard]] bool is_snapshot_due(Nanoseconds now) const;
+  /// By how much RSS exceeds the largest snapshot, as a ratio; 0 without one.
+  [[nodiscard]] double growth_since_maximum() const;
   void take_snapshot(Nanoseconds now);
   void ask_if_due(Nanoseconds now);
   [[nodiscard]] bool is_confined_further() const;

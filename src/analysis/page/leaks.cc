@@ -45,8 +45,9 @@ std::optional<Leaks> leaks_of(const profile::Recording& recording, const PageOpt
   out.why = report::name_of(report.judged.why);
   out.after_start = report.judged.after_start;
   out.before_end = report.judged.before_end;
-  out.slow_frees_from = report.judged.slow_frees_from;
+  out.slow_frees_from = report.judged.freed_from;
   out.missing = report.missing;
+  if (!report.can_be_clear) out.may_have_leaked = report.may_have_leaked;
   out.live = report.live.bytes;
   out.live_at_end = report.live_at_end.bytes;
   out.suspects = report.suspects;

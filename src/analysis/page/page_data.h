@@ -167,6 +167,8 @@ struct Leaks {
   Nanoseconds after_start = 0, before_end = 0;
   std::optional<Nanoseconds> slow_frees_from;
   std::string missing;  ///< Why samples are missing; empty: none are known to be.
+  /// Too much for an all-clear: at most so many bytes leaked at a site unnoticed.
+  std::optional<double> may_have_leaked;
   estimation::Estimate live, live_at_end;
   std::vector<LeakSite> sites;
   std::uint64_t suspects = 0, undecided = 0, tested = 0, samples_needed = 0;

@@ -220,6 +220,7 @@ void write_leaks(JsonWriter& json, const Leaks& leaks) {
   json.field("afterStart", leaks.after_start).field("beforeEnd", leaks.before_end);
   if (leaks.slow_frees_from) json.field("slowFreesFrom", *leaks.slow_frees_from);
   if (!leaks.missing.empty()) json.field("missing", leaks.missing);
+  if (leaks.may_have_leaked) json.field("mayHaveLeaked", *leaks.may_have_leaked);
   json.field("live", leaks.live).field("liveAtEnd", leaks.live_at_end);
   json.field("suspects", leaks.suspects).field("undecided", leaks.undecided);
   json.field("tested", leaks.tested).field("samplesNeeded", leaks.samples_needed);

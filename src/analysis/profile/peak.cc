@@ -120,10 +120,4 @@ Peak locate_peak(const Recording& recording, bool is_split, const Selection& wit
   return peak;
 }
 
-Nanoseconds largest_peak(const Recording& recording, std::uint32_t heap) {
-  Selection within;
-  within.heap = heap;
-  return locate_peak(recording, is_any_uncertain(recording, heap), within).time;
-}
-
 }  // namespace geiger::profile

@@ -80,9 +80,13 @@ struct Peak {
 [[nodiscard]] Peak locate_peak(const Recording& recording, bool is_split, const Selection& within,
                                std::uint32_t process = kNone);
 
-/// The instant of the peak, located by the first part: the window that it bounds is to be
-/// selected with is_chosen_by_samples.
-[[nodiscard]] Nanoseconds largest_peak(const Recording& recording, std::uint32_t heap);
+/// The instant that kLiveAtPeak selects.
+struct PeakInstant {
+  Nanoseconds time = 0;
+  /// Located by the first part: what it bounds is to be selected with is_chosen_by_samples.
+  bool is_chosen_by_samples = false;
+};
+[[nodiscard]] PeakInstant largest_peak(const Recording& recording, std::uint32_t heap);
 
 /// The peak of one process's own heap: as of kLiveAtPeak, but located and estimated in it alone.
 [[nodiscard]] Profile own_peak(const Recording& recording, const Selection& selection,

@@ -290,6 +290,16 @@ Profile select(const Recording& recording, const Selection& selection) {
   return profile_of(recording, selection, choose(recording, selection));
 }
 
+PeakInstant largest_peak(const Recording& recording, std::uint32_t heap) {
+  Selection selection;
+  selection.kind = Kind::kLiveAtPeak;
+  selection.heap = heap;
+  Chosen chosen;
+  choose_peak(chosen, recording, selection, kNone);
+  const bool is_any = !chosen.peak_times.empty();
+  return {is_any ? chosen.peak_times.front() : start_of(recording), chosen.rate_factor < 1};
+}
+
 Profile own_peak(const Recording& recording, const Selection& selection, std::uint32_t process) {
   const Selection peak = of_kind(selection, Kind::kLiveAtPeak);
   Chosen chosen;

@@ -351,9 +351,9 @@ Errors errors_up_to_peak(const std::vector<Allocation>& made, bool is_by_half) {
     const Recording recording = recorded(made, seed);
     Selection selection;
     selection.kind = Kind::kLiveAtEnd;
-    selection.is_chosen_by_samples = is_by_half;
-    selection.at =
-        is_by_half ? largest_peak(recording, kProcessHeap) : locate_peak(recording, false, {}).time;
+    const PeakInstant peak = largest_peak(recording, kProcessHeap);
+    selection.is_chosen_by_samples = is_by_half && peak.is_chosen_by_samples;
+    selection.at = is_by_half ? peak.time : locate_peak(recording, false, {}).time;
     double truth = 0;
     for (const Allocation& one : made) {
       if (is_live(one, *selection.at)) truth += static_cast<double>(one.size);

@@ -18,6 +18,7 @@
 #include "analysis/present/heading.h"
 #include "analysis/present/measure.h"
 #include "analysis/profile/labels.h"
+#include "analysis/profile/memory/gaps.h"
 #include "analysis/profile/memory/measured.h"
 #include "cli/options/ending.h"
 #include "cli/options/selection_options.h"
@@ -69,6 +70,13 @@ base::Outcome<void> check_firefox(const ExportRequest& request) {
 
 base::Outcome<void> check_heaptrack(const ExportRequest& request) {
   return check_no_kind(request, "heaptrack");
+}
+
+/// Its rows are samples, or exact.
+base::Outcome<void> check_heap_text(const ExportRequest& request) {
+  if (!profile::is_any_without_errors(request.recording)) return {};
+  return base::Failure{"export heap_v2: a profile does not contain its errors",
+                       base::Fault::kRequest};
 }
 
 void write_firefox(const ExportRequest& request, const Sink& sink) {
@@ -157,7 +165,8 @@ constexpr ExportFormat kFormats[] = {
      .help = "Heap profile as text with names, for google-pprof and jeprof",
      .has_level = true,
      .kinds = query::Kinds::kOfWholeObjects,
-     .write = write_heap_text},
+     .write = write_heap_text,
+     .check = check_heap_text},
     {.name = "folded",
      .help = "Folded stacks for flame graphs: root;caller;leaf BYTES",
      .has_frames = true,

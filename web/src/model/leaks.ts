@@ -1,6 +1,6 @@
 // What `geiger leaks` says of its sites, in the same figures.
 import type { LeakSite, Leaks } from "../data";
-import { duration, plural, probabilityOf } from "../numbers/format";
+import { boundBytes, duration, plural, probabilityOf } from "../numbers/format";
 import type { Stacks } from "./filter";
 
 type Verdict = LeakSite["verdict"];
@@ -32,12 +32,15 @@ export function openText({ open, kept, p, q }: LeakSite, { samplesNeeded, tested
 /** What may be hidden, or why no site is a suspect. */
 export function hiddenText(leaks: Leaks): string {
   if (leaks.slowFreesFrom !== undefined) {
-    return `From ${duration(leaks.slowFreesFrom)} on the program freed most of its heap; earlier leaks may be hidden. geiger leaks --until TIME judges an earlier heap.`;
+    return `From ${duration(leaks.slowFreesFrom)} on the program freed most of its heap; earlier leaks may be hidden. geiger leaks --until cleanup judges the heap before that.`;
   }
   if (leaks.missing !== undefined) {
     return `Samples are missing (${leaks.missing}), and a leak may be among them.`;
   }
   if (leaks.finding !== "undecided") return "";
   if (leaks.undecided > 0) return "A longer run or a smaller --interval decides.";
+  if (leaks.tested > 0 && leaks.mayHaveLeaked !== undefined) {
+    return `Up to ${boundBytes(leaks.mayHaveLeaked)} may have leaked at one site unnoticed. A longer run or a smaller --interval decides.`;
+  }
   return `No verdict: a site needs ${leaks.samplesNeeded} samples. A longer run or a smaller --interval decides.`;
 }

@@ -29,6 +29,9 @@ constexpr double kLatestOld = 0.25;
 constexpr double kTests = 2;
 /// Sites with less than this share of all live bytes are not worth a "record longer".
 constexpr double kWorthDeciding = 0.01;
+/// Of all live bytes, growth that must not have gone unnoticed where a heap is called clear: by
+/// half since the warm-up.
+constexpr double kMostUnnoticed = 0.5;
 
 double bytes_of(const NodeSums& sums) { return sums.certain_bytes + sums.weighted_bytes; }
 
@@ -94,6 +97,7 @@ struct Flow {
   std::array<double, kLeakWindows> changes{};
   std::array<std::uint64_t, kLeakWindows> arrivals{};  ///< Of `gained`.
   std::vector<std::uint32_t> gained, lost;
+  bool is_whole = true;  ///< Of all objects, once they are old enough.
 };
 
 /// Follows the samples of a site through the windows.
@@ -160,6 +164,7 @@ class Follower {
     std::vector<std::pair<double, double>> events;  // In order of time: sums depend on it.
     for (const std::uint32_t index : samples) {
       const std::optional<Nanoseconds> age = age_of(recording_.samples[index]);
+      flow.is_whole &= age.has_value();
       if (age) follow(index, *age, flow, events);
     }
     std::ranges::sort(events);
@@ -174,6 +179,7 @@ class Follower {
     const Nanoseconds entry = sample.time + age;
     const bool is_freed = sample.free_time != 0;
     const double latest = kLatestOld * static_cast<double>(active.to - active.from);
+    flow.is_whole &= static_cast<double>(age) <= latest;
     if (static_cast<double>(age) > latest || entry > active.to) return;
     if (age > 0 && is_freed && sample.free_time <= entry) return;
     const double in = LeakWindows::place(entry, active);
@@ -197,7 +203,7 @@ class Follower {
   }
 
   [[nodiscard]] LeakGrowth growth_of(const Flow& flow) const {
-    LeakGrowth growth;
+    LeakGrowth growth{.interval = {}, .is_whole = flow.is_whole};
     if (flow.gained.empty() && flow.lost.empty()) return growth;
     std::array<estimation::Change, kLeakWindows> changes;
     for (std::size_t i = 0; i < kLeakWindows; ++i) {
@@ -289,51 +295,6 @@ void sort_sites(std::vector<LeakSite>& sites) {
   });
 }
 
-/// Which samples are searched, and the suppression that a sample's stack falls under.
-class Suppressor {
- public:
-  Suppressor(const Recording& recording, const LeakOptions& options) : keeps_(options.keeps) {
-    const Suppressions* const suppressions = options.suppressions;
-    if (suppressions == nullptr || suppressions->is_empty()) return;
-    patterns_ = suppressions->size();
-    for (std::uint32_t i = 0; i < recording.stacks.size(); ++i) {
-      by_stack_.push_back(suppressions->match(recording, i));
-    }
-  }
-
-  [[nodiscard]] bool is_searched(const Sample& sample) const {
-    return is_kept(sample) && pattern_of(sample) == kNone;
-  }
-
-  [[nodiscard]] std::uint32_t pattern_of(const Sample& sample) const {
-    return sample.stack < by_stack_.size() ? by_stack_[sample.stack] : kNone;
-  }
-
-  [[nodiscard]] std::vector<SuppressedLeaks> suppressed(const Recording& recording) const {
-    std::vector<std::vector<std::uint32_t>> live(patterns_);
-    for (std::uint32_t i = 0; i < recording.samples.size(); ++i) {
-      const std::uint32_t pattern = pattern_of(recording.samples[i]);
-      const bool is_live =
-          recording.samples[i].free_time == 0 && !recording.samples[i].is_thinned_out;
-      if (pattern == kNone || !is_live || !is_kept(recording.samples[i])) continue;
-      live[pattern].push_back(i);
-    }
-    std::vector<SuppressedLeaks> found;
-    for (std::uint32_t i = 0; i < live.size(); ++i) {
-      if (live[i].empty()) continue;
-      found.push_back({i, live[i].size(), sums_of_samples(recording, live[i])});
-    }
-    return found;
-  }
-
- private:
-  [[nodiscard]] bool is_kept(const Sample& sample) const { return !keeps_ || keeps_(sample); }
-
-  const std::function<bool(const Sample&)>& keeps_;
-  std::size_t patterns_ = 0;
-  std::vector<std::uint32_t> by_stack_;  ///< Empty without suppressions.
-};
-
 bool is_any_alive(const Recording& recording, std::span<const std::uint32_t> samples) {
   return std::ranges::any_of(
       samples, [&](std::uint32_t index) { return recording.samples[index].free_time == 0; });
@@ -360,20 +321,29 @@ class SmallSites {
   LifetimeGroup all_;
 };
 
+/// At most so many bytes are at a site without samples.
+double unseen_limit(const Recording& recording, double level) {
+  NodeSums nothing;
+  nothing.could_have_sampled(largest_interval_of_fates(recording));
+  return estimation::estimate_bytes(nothing, level).interval.hi;
+}
+
 }  // namespace
+
+bool Leaks::can_be_clear() const { return may_have_leaked <= kMostUnnoticed * live; }
 
 Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   GEIGER_CHECK(options.by == LifetimeGrouping::kStack || options.by == LifetimeGrouping::kFunction);
   Leaks leaks;
   leaks.samples_needed = samples_needed(options.q);
-  const Suppressor suppressor(recording, options);
-  leaks.suppressed = suppressor.suppressed(recording);
+  const SearchedSamples searched(recording, options.suppressions, options.keeps);
+  leaks.suppressed = searched.suppressed(recording);
   LifetimeSelection selection;
   selection.with_unseen_allocations = true;
-  selection.keeps = [&](const Sample& sample) { return suppressor.is_searched(sample); };
+  selection.keeps = [&](const Sample& sample) { return searched.is_searched(sample); };
+  selection.joins_recursion = true;
   selection.describes = [&](auto samples) { return is_any_alive(recording, samples); };
   const Follower follower(recording, options);
-  double all_live = 0;
   std::size_t gone = 0;
   SmallSites small;
   for (LifetimeGroup& group : lifetime_groups(recording, options.by, selection)) {
@@ -384,11 +354,16 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
       continue;
     }
     leaks.sites.push_back(follower.judge(std::move(group)));
-    all_live += bytes_of(leaks.sites.back().alive);
+    leaks.live += bytes_of(leaks.sites.back().alive);
   }
   adjust(leaks, gone);
   leaks.small = small.judge(follower, options.q);
-  for (LeakSite& site : leaks.sites) decide(site, options.q, all_live);
+  leaks.may_have_leaked = unseen_limit(recording, options.level);
+  for (LeakSite& site : leaks.sites) {
+    decide(site, options.q, leaks.live);
+    if (site.verdict != LeakVerdict::kClear) continue;
+    leaks.may_have_leaked = std::max(leaks.may_have_leaked, site.most_leaked());
+  }
   sort_sites(leaks.sites);
   return leaks;
 }

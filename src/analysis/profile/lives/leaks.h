@@ -11,12 +11,14 @@
 // of the recording that it is given: to judge an earlier one, cut that (cut.h, teardown.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "analysis/profile/lives/lifetimes.h"
+#include "analysis/profile/lives/searched_samples.h"
 #include "analysis/profile/lives/suppressions.h"
 #include "analysis/profile/recording.h"
 #include "estimation/estimate.h"
@@ -36,13 +38,6 @@ struct LeakOptions {
   std::vector<Nanoseconds> ran_until = {};
   /// Which samples are searched; empty: all of them.
   std::function<bool(const Sample&)> keeps = {};
-};
-
-/// What one suppression took out of the search.
-struct SuppressedLeaks {
-  std::uint32_t pattern = 0;  ///< Index into the suppressions.
-  std::uint64_t samples = 0;  ///< Alive at the end.
-  estimation::NodeSums live;
 };
 
 enum class LeakVerdict : std::uint8_t {
@@ -68,6 +63,8 @@ struct LeakGrowth {
   bool is_lasting = false;
   /// Surely slowing down: not merely by chance of its samples.
   bool is_slowing = false;
+  /// Whatever stays is part of it, some time after it came.
+  bool is_whole = false;
 };
 
 struct LeakSite {
@@ -86,6 +83,11 @@ struct LeakSite {
   bool is_tested = false;       ///< Samples enough to be ever significant.
   LeakVerdict verdict = LeakVerdict::kClear;
   Open open = Open::kNothing;  ///< Of kUndecided.
+
+  /// At most so many bytes leaked since the warm-up: they would be part of either growth.
+  [[nodiscard]] double most_leaked() const {
+    return old.is_whole ? std::min(all.interval.hi, old.interval.hi) : all.interval.hi;
+  }
 };
 
 struct Leaks {
@@ -97,6 +99,14 @@ struct Leaks {
   std::optional<LeakSite> small;
   /// Samples that a site needs before any outcome could be significant.
   std::uint64_t samples_needed = 0;
+  double live = 0;  ///< Estimated bytes of all sites at the end.
+  /// At most so many bytes leaked since the warm-up at a site that is clear, or are at one that has
+  /// no samples: the larger of the upper limits.
+  double may_have_leaked = 0;
+
+  /// Whether a leak that matters to this heap would have been noticed. Without that, that none was
+  /// found says little (docs/estimators.md, Leak suspects).
+  [[nodiscard]] bool can_be_clear() const;
 };
 
 /// Judges every site with something live; those without count among the tested. Requires `by`

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 
 #include "analysis/profile/testing/simulated_heaps.h"
 
@@ -77,6 +78,36 @@ TEST(LeakSimulation, TheOldPartFindsSlowLeaks) {
     by_all += site.all.is_lasting && site.all.p_value <= 0.025;
   }
   EXPECT_GT(by_old, 4 * by_all);
+}
+
+/// Share of the runs that could be called clear, had nothing been suspect.
+double can_be_clear(const Program& program, double expected) {
+  int clear = 0;
+  for (int i = 0; i < kRepeats; ++i) {
+    Heap heap(static_cast<std::uint64_t>(i) + 1);
+    program(heap, expected);
+    clear += heap.leaks().can_be_clear();
+  }
+  return static_cast<double>(clear) / kRepeats;
+}
+
+// An all-clear takes samples: of a service that holds its heap level some dozens that are live; of
+// a heap of a few samples none is given.
+TEST(LeakSimulation, AllClearTakesSamples) {
+  const auto service = [](double kept, double mean) {
+    return [=](Heap& heap, double live) {
+      heap.arrive(
+          100 * kept * live, [](double) { return kNever; }, 0, 0.01);
+      flat(mean)(heap, (1 - kept) * live / mean);
+    };
+  };
+  const double few = can_be_clear(service(0.9, 0.01), 3);
+  const double turned_over = can_be_clear(service(0, 0.01), 50);
+  const double half_kept = can_be_clear(service(0.5, 0.01), 50);
+  std::printf("clear: %.3f of 3 samples, %.3f and %.3f of 50\n", few, turned_over, half_kept);
+  EXPECT_LE(few, 0.015 + 4 * error_of(0.015));
+  EXPECT_GE(turned_over, 0.86 - 4 * error_of(0.86));
+  EXPECT_GE(half_kept, 0.98 - 4 * error_of(0.98));
 }
 
 }  // namespace

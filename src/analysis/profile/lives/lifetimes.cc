@@ -42,12 +42,13 @@ bool is_selected(const Sample& sample, LifetimeGrouping grouping,
 /// Names groups, and finds the group of a sample.
 class Grouper {
  public:
-  Grouper(const Recording& recording, LifetimeGrouping grouping)
+  Grouper(const Recording& recording, LifetimeGrouping grouping, bool joins_recursion)
       : recording_(recording),
         shown_(recording),
         lines_(recording),
         like_(recording.stacks.size(), kNone),
-        grouping_(grouping) {}
+        grouping_(grouping),
+        joins_recursion_(joins_recursion) {}
 
   [[nodiscard]] std::uint32_t key_of(const Sample& sample) {
     switch (grouping_) {
@@ -98,14 +99,28 @@ class Grouper {
     if (stack >= like_.size()) return stack;
     if (like_[stack] != kNone) return like_[stack];
     shown_.of(stack);
-    std::vector<Place> places;
+    std::vector<std::uint32_t> places;
     for (std::size_t i = 0; i < shown_.path().size(); ++i) {
       const std::uint32_t frame = shown_.frames()[i];
       const Frame* const known = frame == kNone ? nullptr : &recording_.frames[frame];
-      places.emplace_back(shown_.path()[i], known == nullptr ? std::string_view() : known->file,
-                          known == nullptr ? 0 : known->line);
+      const Place place(shown_.path()[i], known == nullptr ? std::string_view() : known->file,
+                        known == nullptr ? 0 : known->line);
+      const auto next = static_cast<std::uint32_t>(places_.size());
+      add_place(places_.try_emplace(place, next).first->second, places);
     }
     return like_[stack] = by_places_.try_emplace(std::move(places), stack).first->second;
+  }
+
+  void add_place(std::uint32_t place, std::vector<std::uint32_t>& places) {
+    if (joins_recursion_) {
+      positions_.resize(places_.size());
+      std::size_t& position = positions_[place];
+      // Back at a place, what was called in between is a turn of the recursion.
+      const bool is_turn = position < places.size() && places[position] == place;
+      if (is_turn) places.resize(position);
+      position = places.size();
+    }
+    places.push_back(place);
   }
 
   std::uint32_t function_of(const Sample& sample) {
@@ -147,8 +162,11 @@ class Grouper {
   ShownPath shown_;
   LinesOfFunctions lines_;
   std::vector<std::uint32_t> like_;  ///< By stack: first_like(), as far as it is known.
-  std::map<std::vector<Place>, std::uint32_t> by_places_;
+  std::map<Place, std::uint32_t> places_;
+  std::vector<std::size_t> positions_;  ///< By place: where it was last in a stack.
+  std::map<std::vector<std::uint32_t>, std::uint32_t> by_places_;
   LifetimeGrouping grouping_;
+  bool joins_recursion_;
 };
 
 void sort_groups(std::vector<LifetimeGroup>& groups) {
@@ -198,7 +216,7 @@ double next_weight(const Recording& recording, CurveOver over, double heaviest) 
 
 std::vector<LifetimeGroup> lifetime_groups(const Recording& recording, LifetimeGrouping grouping,
                                            const LifetimeSelection& selection) {
-  Grouper grouper(recording, grouping);
+  Grouper grouper(recording, grouping, selection.joins_recursion);
   std::vector<LifetimeGroup> groups;
   std::vector<std::uint32_t> keys;
   tsl::robin_map<std::uint32_t, std::uint32_t, SpreadHash> known;

@@ -53,6 +53,8 @@ struct LifetimeSelection {
   /// Also objects whose allocation is in a segment that is missing: what is known of them
   /// is that they lived long enough to be seen later. No curve may have them.
   bool with_unseen_allocations = false;
+  /// Of kStack: stacks that differ only in how often functions recur in them are one group.
+  bool joins_recursion = false;
   /// Which groups, by their samples, get names and bytes; the others come last. Empty: all.
   std::function<bool(std::span<const std::uint32_t>)> describes;
 };

@@ -19,6 +19,12 @@ constexpr double kLeastShare = 0.5;
 /// They are a burst if they take no more than this share of the process's time; no longer
 /// end than the second is looked at.
 constexpr double kBurst = 0.05, kSlow = 0.5;
+/// Frees of a burst are this dense: so many live heaps in all of the process's time. Its start is
+/// where the frees become so dense, never the edge of the share that a burst may take: behind that
+/// edge the heap would be judged half emptied, and what leaked would look as if it had shrunk.
+constexpr double kBurstDensity = 5;
+/// Of the heap that slow frees began with, what may be gone before a burst is looked at.
+constexpr double kMostGone = 0.1;
 /// Objects younger than this share of the process's time do not count as tidied up.
 constexpr double kYoung = 0.01;
 
@@ -97,13 +103,17 @@ class FinalFrees {
     for (const Event& event : events) live_ += event.bytes;
   }
 
-  /// The longest end, no longer than this share of the time, that is of frees.
-  [[nodiscard]] Teardown within(double share) const {
+  /// The end of the process, no longer than kSlow, that is most of all one of frees of at least
+  /// this density.
+  [[nodiscard]] Teardown denser_than(double density) const {
     Teardown best{.end = end_};
-    double most = 0, live = live_, freed = 0, outweighed = 0;
+    double most = 0, live = live_, freed = 0, outweighed = 0, behind = 0;
     for (std::size_t i = events_.size(); i-- > 0;) {
       const Event& event = events_[i];
-      if (share_behind(event.time) > share) break;
+      const double share = share_behind(event.time);
+      if (share > kSlow) break;
+      outweighed += density * live * (share - behind);
+      behind = share;
       live -= event.bytes;
       if (is_free(event)) {
         if (is_old(*event.sample)) freed -= event.bytes;
@@ -117,7 +127,8 @@ class FinalFrees {
       const double score = freed - outweighed;
       if (!is_first || !is_free(event) || score <= most || freed < kLeastShare * live) continue;
       most = score;
-      best = {Teardown::Kind::kBurst, event.time, end_, live, freed};
+      best = {share <= kBurst ? Teardown::Kind::kBurst : Teardown::Kind::kSlow, event.time, end_,
+              live, freed};
     }
     return best;
   }
@@ -155,17 +166,19 @@ Teardown teardown_of(const std::vector<Event>& events, const Process& process,
                      Nanoseconds exit_free) {
   if (events.empty()) return {.from = process.end, .end = process.end};
   const FinalFrees ending(events, process);
-  Teardown slow = ending.within(kSlow);
-  Teardown burst = ending.within(kBurst);
-  // The last part of slow frees looks like a burst: it has to be most of them.
-  if (burst.freed < kLeastShare * slow.live) burst = {};
-  const bool is_burst = burst.kind == Teardown::Kind::kBurst;
-  if (exit_free != 0 && (!is_burst || exit_free < burst.from)) return ending.from(exit_free);
-  if (is_burst) return burst;
-  if (slow.kind == Teardown::Kind::kBurst) {
-    slow.kind = Teardown::Kind::kSlow;
+  const Teardown all = ending.denser_than(0);
+  Teardown dense = ending.denser_than(kBurstDensity);
+  // The last part of slow frees looks like a burst: it has to hold most of what they began with.
+  if (dense.live < (1 - kMostGone) * all.live) dense = {};
+  const bool is_burst = dense.kind == Teardown::Kind::kBurst;
+  if (exit_free != 0 && (!is_burst || exit_free < dense.from)) return ending.from(exit_free);
+  if (is_burst) return dense;
+  Teardown slow = all;
+  if (slow.kind == Teardown::Kind::kNotFound) {
+    slow.from = slow.end;
+    slow.live = ending.live_at_end();
   } else {
-    slow = {.from = slow.end, .end = slow.end, .live = ending.live_at_end()};
+    slow.kind = Teardown::Kind::kSlow;
   }
   return slow;
 }

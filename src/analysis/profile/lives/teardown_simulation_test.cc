@@ -115,5 +115,25 @@ TEST(TeardownSimulation, LeaksThatAreFreedAtExitAreFound) {
   }
 }
 
+// However long it takes to tidy up, the heap is not judged half emptied: what leaked would seem to
+// have shrunk. Longer teardowns than a twentieth of the time are undecided.
+TEST(TeardownSimulation, NoTeardownIsCutInTwo) {
+  for (const double part : {0.02, 0.045, 0.05, 0.055, 0.06, 0.07, 0.1, 0.15, 0.2}) {
+    int found = 0;
+    for (int i = 0; i < kRepeats; ++i) {
+      Heap heap(static_cast<std::uint64_t>(i) + 1);
+      leak(1, 0.001)(heap, 60);
+      heap.tidy_up(part);
+      const Teardown teardown = heap.teardown();
+      ASSERT_NE(teardown.kind, Teardown::Kind::kNotFound) << part;
+      found += teardown.is_found();
+      EXPECT_GE(teardown.live, 0.95 * heap.live_at(1 - part)) << part << ", seed " << i + 1;
+    }
+    std::printf("teardown of %.3f: found in %d of %d\n", part, found, kRepeats);
+    EXPECT_GE(found, part < 0.05 ? kRepeats : 0) << part;
+    EXPECT_LE(found, part > 0.06 ? 0 : kRepeats) << part;
+  }
+}
+
 }  // namespace
 }  // namespace geiger::profile

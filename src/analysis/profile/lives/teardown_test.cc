@@ -112,6 +112,21 @@ TEST_F(TeardownOf, AFewAllocationsWhileTidyingUpDoNotHideIt) {
   EXPECT_LE(found().from, 10'960U);
 }
 
+// The frees are 8 % of the time: too much for a burst, and the last 5 % are not one either.
+TEST_F(TeardownOf, ABurstIsNotCutAtItsLongestShare) {
+  test_.recording.processes[0].end = 11'800;
+  store([](std::size_t i) { return 10'950 + 8 * i; });
+  EXPECT_EQ(found().kind, Teardown::Kind::kSlow);
+  EXPECT_EQ(found().from, 10'950U);
+}
+
+TEST_F(TeardownOf, WhatWasFreedSlowlyBeforeABurstHidesLeaks) {
+  test_.recording.processes[0].end = 13'000;
+  store([](std::size_t i) { return i < 40 ? 11'000 + 40 * i : 12'700 + i; });
+  EXPECT_EQ(found().kind, Teardown::Kind::kSlow);
+  EXPECT_EQ(found().from, 11'000U);
+}
+
 TEST_F(TeardownOf, SlowFreesAreToldApart) {
   test_.recording.processes[0].end = 15'000;
   store([](std::size_t i) { return 11'000 + 40 * i; });

@@ -31,6 +31,8 @@ class Finder {
     if (recording_.is_damaged) add(Lacks::kAll, "a file is damaged or truncated");
     add_if(Lacks::kAll, recording_.unrecorded_processes, "process was not recorded",
            "processes were not recorded");
+    add_if(Lacks::kErrors, processes_if(lacks_errors), "profile does not contain its errors",
+           "profiles do not contain their errors");
     add_segments();
     const std::uint64_t full =
         processes_if([](const Process& process) { return process.ending == Ending::kSwitchedOff; });
@@ -99,7 +101,9 @@ class Finder {
 }  // namespace
 
 bool Gap::concerns(Kind kind, bool is_counted) const {
-  if (lacks == Lacks::kAll || lacks == Lacks::kBeginning) return true;
+  const bool concerns_all =
+      lacks == Lacks::kAll || lacks == Lacks::kBeginning || lacks == Lacks::kErrors;
+  if (concerns_all) return true;
   if (is_counted || is_of_mappings(kind)) return false;
   if (lacks == Lacks::kSamples) return true;
   Selection selection;
@@ -108,6 +112,10 @@ bool Gap::concerns(Kind kind, bool is_counted) const {
 }
 
 std::vector<Gap> gaps_of(const Recording& recording) { return Finder(recording).find(); }
+
+bool is_any_without_errors(const Recording& recording) {
+  return std::ranges::any_of(recording.processes, lacks_errors);
+}
 
 bool is_counted(const Recording& recording) {
   return !recording.threads.empty() &&

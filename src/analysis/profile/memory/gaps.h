@@ -18,6 +18,7 @@ struct Gap {
     kBeginning,  ///< All of its first part; what followed is whole.
     kAll,        ///< Samples, and bytes that were counted.
     kSamples,    ///< Samples only: what is counted is whole.
+    kErrors,     ///< How far the values of another program's profile are from the truth.
     kFates,      ///< How long some objects lived, or objects from before the recording.
   };
   Lacks lacks = Lacks::kAll;
@@ -27,12 +28,20 @@ struct Gap {
   [[nodiscard]] bool concerns(Kind kind, bool is_counted) const;
   /// Whether growth between the first sample and the last may have left no samples.
   [[nodiscard]] bool hides_growth() const {
-    return lacks == Lacks::kAll || lacks == Lacks::kSamples;
+    return lacks == Lacks::kAll || lacks == Lacks::kSamples || lacks == Lacks::kErrors;
   }
 };
 
 /// Everything known to be missing, the gravest first; of each cause once.
 [[nodiscard]] std::vector<Gap> gaps_of(const Recording& recording);
+
+/// Whether the values of an imported process may be estimates whose errors its file does not
+/// contain: nothing can be concluded from them.
+[[nodiscard]] inline bool lacks_errors(const Process& process) {
+  return process.is_imported && process.interval == 0;
+}
+
+[[nodiscard]] bool is_any_without_errors(const Recording& recording);
 
 /// Whether what the processes allocated was counted to the byte: nothing of it is known of
 /// profiles that other programs wrote.

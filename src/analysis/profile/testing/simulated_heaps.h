@@ -11,6 +11,7 @@
 #include "analysis/profile/lives/leaks.h"
 #include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/peak.h"
+#include "analysis/profile/thinned.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile::simulated {
@@ -88,6 +89,23 @@ class Heap {
     return judged({.ran_until = {teardown.from}});
   }
 
+  /// Estimated bytes at an instant.
+  [[nodiscard]] double live_at(double share) const {
+    double bytes = 0;
+    for (const Sample& sample : recording_.samples) {
+      if (!is_live_at(sample, time_of(share))) continue;
+      const estimation::Count count = count_of_fate(recording_, sample);
+      bytes += static_cast<double>(count.size) / estimation::inclusion_probability(count);
+    }
+    return bytes;
+  }
+
+  /// Where the program began to tidy up, if it did.
+  Teardown teardown() {
+    std::ranges::sort(recording_.samples, {}, &Sample::time);
+    return find_teardowns(recording_).front();
+  }
+
   /// At the largest estimated heap, located by all samples.
   LeakSite judged_at_peak() {
     std::ranges::sort(recording_.samples, {}, &Sample::time);
@@ -96,9 +114,13 @@ class Heap {
     return judged({.ran_until = {peak}});
   }
 
-  LeakSite judged(const LeakOptions& options = {}) {
+  Leaks leaks(const LeakOptions& options = {}) {
     std::ranges::sort(recording_.samples, {}, &Sample::time);
-    for (LeakSite& site : find_leaks(recording_, options).sites) {
+    return find_leaks(recording_, options);
+  }
+
+  LeakSite judged(const LeakOptions& options = {}) {
+    for (LeakSite& site : leaks(options).sites) {
       if (site.group.stack == 1) return site;
     }
     return {};

@@ -117,7 +117,11 @@ std::vector<std::string> caveats(const Comparison& comparison) {
     lines.push_back(std::move(open));
   }
   const compare::Collected& collected = comparison.collected;
-  if (!comparison.run_deviation) {
+  if (comparison.lacks_errors) {
+    lines.emplace_back(
+        "Undecided: a profile does not contain its errors, so changes cannot be distinguished from "
+        "sampling error.");
+  } else if (!comparison.run_deviation) {
     lines.emplace_back(
         "One run per side: the intervals include the sampling error, not run-to-run variation. "
         "Several runs per side include both.");

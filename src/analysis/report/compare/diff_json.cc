@@ -40,7 +40,9 @@ void write_exact(present::JsonWriter& json, const compare::ExactTotals& exact) {
   json.key("exact").begin_object();
   json.field("before", exact.before).field("after", exact.after).field("change", exact.change());
   json.field("unsettled_before", exact.unsettled_before);
-  json.field("unsettled_after", exact.unsettled_after).end_object();
+  json.field("unsettled_after", exact.unsettled_after);
+  json.field("lo", exact.interval.lo).field("hi", exact.interval.hi);
+  json.field("p", exact.p_value).field("verdict", compare::name_of(exact.verdict)).end_object();
 }
 
 }  // namespace

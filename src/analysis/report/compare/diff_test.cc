@@ -45,7 +45,7 @@ TEST(Diff, ReadsLikeThis) {
   estimated   65.1 MiB ± 4.1   75.1 MiB ± 4.4   +10.1 MiB ± 5.9
 
          change                     after                     q  function
-grew  +10.0 MiB ± 2.5            16.3 MiB ± 2.2         < 1e-12  make_buffer  target
+grew  +10.0 MiB ± 2.2            16.2 MiB ± 1.9         < 1e-12  make_buffer  target
 gone  -2.50 MiB [-3.41, -1.75]  < 237 KiB                 2e-12  load  target
 new   +1.88 MiB [+1.22, +2.68]   1.88 MiB [1.26, 2.68]    1e-09  cache  target
 

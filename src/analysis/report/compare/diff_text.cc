@@ -88,8 +88,7 @@ present::Figure counted(double bytes, double unsettled) {
 
 std::vector<std::string> exact_cells(const ExactTotals& exact, bool has_growth) {
   const double change = exact.change();
-  const estimation::Interval interval{change - exact.unsettled_before,
-                                      change + exact.unsettled_after};
+  const estimation::Interval& interval = exact.interval;
   std::vector<std::string> cells{"counted"};
   present::append_figure(cells, counted(exact.before, exact.unsettled_before));
   present::append_figure(cells, counted(exact.after, exact.unsettled_after));
@@ -222,6 +221,15 @@ std::string left_out_text(const DiffReport& report) {
   return out + clause + "; --all shows them.\n";
 }
 
+/// That no row changed, which is less than that nothing did.
+std::string nothing_listed(const Comparison& comparison) {
+  if (comparison.lacks_errors) return "No change can be shown.";
+  const bool has_changed = comparison.exact && compare::is_change(comparison.exact->verdict);
+  if (!has_changed) return "No change exceeds the noise.";
+  return fmt::format("The total {}, as counted; which {} did is within the noise.",
+                     name_of(comparison.exact->verdict), site_kind(comparison));
+}
+
 std::string reach_text(const Comparison& comparison) {
   if (!(comparison.detectable_new > 0)) return "";
   return fmt::format("Detectable with 80 % power: a new {} of {}, a change of the total by {}.\n",
@@ -260,7 +268,7 @@ std::string footer(const DiffReport& report, const present::Style& style) {
 std::string to_text(const DiffReport& report, const present::Style& style) {
   std::string out = heading(report, style) + totals_text(report.comparison, style);
   if (report.lines.empty()) {
-    out += "No change exceeds the noise.\n";
+    out += present::wrap(nothing_listed(report.comparison), 0, style.width) + "\n";
   } else {
     out += rows_text(report, style);
   }

@@ -77,9 +77,10 @@ void count(LeaksReport& report, LeakVerdict verdict) {
   }
 }
 
-present::Measure all_live(const Recording& recording, const profile::LeakOptions& search) {
+present::Measure all_live(const Recording& recording, const profile::LeakOptions& search,
+                          profile::Kind kind = profile::Kind::kLiveAtEnd) {
   profile::Selection selection;
-  selection.kind = profile::Kind::kLiveAtEnd;
+  selection.kind = kind;
   selection.keeps = search.keeps;
   const profile::Profile live = profile::select(recording, selection);
   return present::measure_total(profile::total(recording, live), search.level);
@@ -91,7 +92,24 @@ struct Judged {
   std::vector<Nanoseconds> until;  ///< By process, CLOCK_MONOTONIC; kNever: its end.
 };
 
-Judged judged_at(const Recording& recording, const GivenInstant& given) {
+/// Since the start, when the final frees of a large process began that `is_hiding` accepts.
+template <typename IsHiding>
+std::optional<Nanoseconds> freed_from(const Recording& recording,
+                                      const std::vector<Teardown>& teardowns,
+                                      const IsHiding& is_hiding) {
+  const Teardown* const largest = profile::largest_of(teardowns);
+  std::optional<Nanoseconds> from;
+  for (const Teardown& teardown : teardowns) {
+    const bool is_large = teardown.live >= largest->live / 2;
+    if (!is_large || teardown.kind == Teardown::Kind::kNotFound || !is_hiding(teardown)) continue;
+    const Nanoseconds after_start = teardown.from - profile::start_of(recording);
+    from = from ? std::min(*from, after_start) : after_start;
+  }
+  return from;
+}
+
+Judged judged_at(const Recording& recording, const GivenInstant& given,
+                 const std::vector<Teardown>& teardowns) {
   Judged judged;
   const Nanoseconds start = profile::start_of(recording);
   const Nanoseconds end = start + profile::duration_of(recording);
@@ -100,12 +118,13 @@ Judged judged_at(const Recording& recording, const GivenInstant& given) {
   const Nanoseconds at = given.is_end ? end : given.time;
   judged.instant.after_start = at - std::min(at, start);
   judged.instant.before_end = end - std::min(end, at);
+  judged.instant.freed_from = freed_from(
+      recording, teardowns, [&](const Teardown& teardown) { return teardown.from <= at; });
   return judged;
 }
 
 Judged judged_before_teardown(const Recording& recording, const std::vector<Teardown>& teardowns) {
   Judged judged;
-  const Nanoseconds start = profile::start_of(recording);
   for (const Teardown& teardown : teardowns) {
     judged.until.push_back(teardown.is_found() ? teardown.from : kNever);
     judged.instant.processes += teardown.is_found();
@@ -113,14 +132,11 @@ Judged judged_before_teardown(const Recording& recording, const std::vector<Tear
   const Teardown* largest = profile::largest_of(teardowns);
   judged.instant.after_start = profile::duration_of(recording);
   if (largest == nullptr) return judged;
-  for (const Teardown& teardown : teardowns) {
-    const bool is_large = teardown.live >= largest->live / 2;
-    if (teardown.kind != Teardown::Kind::kSlow || !is_large) continue;
-    judged.instant.slow_frees_from = teardown.from - start;
-  }
+  judged.instant.freed_from = freed_from(
+      recording, teardowns, [](const Teardown& teardown) { return !teardown.is_found(); });
   if (!largest->is_found()) return judged;
   judged.instant.why = JudgedInstant::Why::kBeforeTeardown;
-  judged.instant.after_start = largest->from - start;
+  judged.instant.after_start = largest->from - profile::start_of(recording);
   judged.instant.before_end = largest->end - largest->from;
   return judged;
 }
@@ -140,6 +156,8 @@ void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recordin
   Lines lines(recording, options.search.level);
   report.tested = leaks.tested;
   report.samples_needed = leaks.samples_needed;
+  report.may_have_leaked = leaks.may_have_leaked;
+  report.can_be_clear = leaks.can_be_clear();
   for (const profile::SuppressedLeaks& suppressed : leaks.suppressed) {
     report.suppressed.push_back({options.search.suppressions->pattern(suppressed.pattern),
                                  present::measure_row(suppressed.live, options.search.level)});
@@ -147,7 +165,7 @@ void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recordin
   for (LeakSite& site : leaks.sites) {
     count(report, site.verdict);
     if (site.verdict == LeakVerdict::kClear && site.seconds > 0) {
-      report.may_grow = std::max(report.may_grow, rate_of(site).interval.hi);
+      report.may_grow = std::max(report.may_grow, site.most_leaked() / site.seconds);
     }
     const bool is_listed = site.verdict != LeakVerdict::kClear || options.shows_all;
     const bool has_room = options.top == 0 || report.lines.size() < options.top;
@@ -179,18 +197,17 @@ LeaksReport report_of(const Recording& recording, const LeaksOptions& options,
 LeakFinding LeaksReport::finding() const {
   if (suspects > 0) return LeakFinding::kSuspects;
   const bool is_hidden =
-      small.has_value() || judged.slow_frees_from.has_value() || !missing.empty();
+      small.has_value() || judged.freed_from.has_value() || !missing.empty() || !can_be_clear;
   if (undecided > 0 || tested == 0 || is_hidden) return LeakFinding::kUndecided;
   return LeakFinding::kClear;
 }
 
 LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options) {
   std::vector<Teardown> own;
-  if (!options.until && options.teardowns == nullptr) own = profile::find_teardowns(recording);
-  const Judged judged =
-      options.until
-          ? judged_at(recording, *options.until)
-          : judged_before_teardown(recording, options.teardowns ? *options.teardowns : own);
+  if (options.teardowns == nullptr) own = profile::find_teardowns(recording);
+  const std::vector<Teardown>& teardowns = options.teardowns ? *options.teardowns : own;
+  const Judged judged = options.until ? judged_at(recording, *options.until, teardowns)
+                                      : judged_before_teardown(recording, teardowns);
   LeaksOptions judging = options;
   judging.search.ran_until = ran_until(recording, judged.until);
   const bool is_cut = std::ranges::any_of(judged.until, [](auto at) { return at != kNever; });
@@ -204,6 +221,9 @@ LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options
     report = report_of(recording, judging, judged.instant);
     report.live_at_end = report.live;
   }
+  // As other reports measure it: the instant was chosen by a part of the samples.
+  if (options.until && options.until->is_peak)
+    report.live = all_live(recording, options.search, profile::Kind::kLiveAtPeak);
   // Of the whole: what a cut left out is not missing.
   report.missing = missing_samples(recording);
   return report;

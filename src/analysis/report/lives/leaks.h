@@ -71,8 +71,8 @@ struct JudgedInstant {
   Nanoseconds before_end = 0;  ///< How long that process went on.
   std::size_t processes = 0;   ///< Judged before their final frees; there may be others.
   /// Since the recording's start: from then on most of what was live was freed, and next to
-  /// nothing allocated, for too long to take it for tidying up. Nothing: no such end.
-  std::optional<Nanoseconds> slow_frees_from;
+  /// nothing allocated, before the judged instant. Nothing: no such frees.
+  std::optional<Nanoseconds> freed_from;
 };
 
 /// The conclusion of the whole report.
@@ -86,9 +86,12 @@ struct LeaksReport {
   std::vector<LeakLine> lines;   ///< Suspects, undecided; with shows_all every site.
   std::uint64_t suspects = 0, undecided = 0, clear = 0;
   std::uint64_t tested = 0;
-  /// The largest upper limit of the growth of a site that is clear, in bytes a second: a leak
-  /// below it may be there and was not found.
+  /// The largest upper limit of what a clear site leaked, in bytes a second: a leak below it may be
+  /// there and was not found.
   double may_grow = 0;
+  /// Bytes, and whether they are few enough for an all-clear: as of profile::Leaks.
+  double may_have_leaked = 0;
+  bool can_be_clear = false;
   std::uint64_t samples_needed = 0;
   std::vector<SuppressedLine> suppressed;
   /// Sites with fewer samples than that, as one, if they grow together.
@@ -97,7 +100,8 @@ struct LeaksReport {
   std::string missing;
 
   /// Never kClear where a leak may be hidden: with undecided sites, sites that only grow
-  /// together, nothing tested, missing samples, or a heap that was freed slowly.
+  /// together, nothing tested, missing samples, a heap that had been freed, or too few samples to
+  /// notice growth that matters.
   [[nodiscard]] LeakFinding finding() const;
 };
 

@@ -50,7 +50,7 @@ void write_judged(present::JsonWriter& json, const LeaksReport& report) {
   json.field("after_start_ns", judged.after_start).field("before_end_ns", judged.before_end);
   json.field("processes", judged.processes);
   if (report.options.until) json.field("until", report.options.until->text);
-  if (judged.slow_frees_from) json.field("slow_frees_from_ns", *judged.slow_frees_from);
+  if (judged.freed_from) json.field("freed_from_ns", *judged.freed_from);
   json.end_object();
   json.object("live", [&] { write_fields(json, report.live); });
   json.object("live_at_end", [&] { write_fields(json, report.live_at_end); });
@@ -73,7 +73,8 @@ std::string to_json(const LeaksReport& report, const Recording& recording) {
   write_field(json, report.options.scope);
   json.field("suspects", report.suspects).field("undecided", report.undecided);
   json.field("clear", report.clear).field("tested", report.tested);
-  json.field("may_grow", report.may_grow);
+  json.field("may_grow", report.may_grow).field("may_have_leaked", report.may_have_leaked);
+  json.field("can_be_clear", report.can_be_clear);
   json.field("samples_needed", report.samples_needed);
   json.field("finding", name_of(report.finding()));
   if (!report.missing.empty()) json.field("missing", report.missing);

@@ -10,6 +10,7 @@
 #include "analysis/present/text.h"
 #include "analysis/present/unnamed.h"
 #include "analysis/report/lives/leaks.h"
+#include "analysis/report/lives/leaks_sentences.h"
 #include "analysis/report/lives/lifetimes.h"
 
 namespace geiger::report {
@@ -20,7 +21,6 @@ using profile::Open;
 
 /// Frames of a stack that evidence shows; the rest is counted.
 constexpr std::size_t kFramesShown = 8;
-constexpr std::size_t kUndecidedShown = 5;
 constexpr std::size_t kFactIndent = 13;
 /// Before a site that is not a suspect, and its figures.
 constexpr std::size_t kLeastLead = 3;
@@ -29,11 +29,6 @@ constexpr std::size_t kFiguresIndent = 5;
 std::string fact(std::string_view name, const std::string& value, const present::Style& style) {
   return fmt::format("   {}  {}\n", present::pad_right(name, kFactIndent - 5),
                      present::wrap(value, kFactIndent, style.width));
-}
-
-std::string named(const LeakLine& line) {
-  const std::string& name = line.site.group.name;
-  return line.where.empty() ? name : fmt::format("{} ({})", name, present::printable(line.where));
 }
 
 std::string where_text(const LeakLine& line) {
@@ -61,20 +56,6 @@ std::string place(const LeakLine& line, std::size_t room, const present::Style& 
   return tail.empty() ? text : text + "  " + tail;
 }
 
-std::string rate(const LeakLine& line) {
-  return present::change_figure(line.rate.value, line.rate.interval).text() + " a second";
-}
-
-/// Of what is known to grow.
-std::string growing_by(const LeakLine& line) {
-  return present::without_plus(present::change_figure(line.rate.value, line.rate.interval)) +
-         " a second";
-}
-
-std::string q_equation(double q) {
-  return fmt::format("q {} {}", q >= 1e-300 ? "=" : "", present::p_value_text(q));
-}
-
 std::string live(const LeakLine& line) {
   return fmt::format("{}, {} of its allocations, {}",
                      present::figure(line.live.bytes, present::Quantity::kBytes).text(),
@@ -83,7 +64,7 @@ std::string live(const LeakLine& line) {
 }
 
 std::string growth(const LeakLine& line) {
-  return fmt::format("{} since {}; of {} since then {} still live", rate(line),
+  return fmt::format("{} since {}; of {} since then {} still live", growth_rate(line),
                      present::duration(line.since), present::plural(line.site.since, "sample"),
                      present::exact_count(line.site.kept));
 }
@@ -132,7 +113,7 @@ std::string path(const LeakLine& line, const LeaksReport& report) {
   std::string text = short_path(line);
   const bool is_ambiguous = std::ranges::any_of(report.lines, [&](const LeakLine& other) {
     return &other != &line && other.site.verdict == LeakVerdict::kSuspect &&
-           named(other) == named(line) && short_path(other) == text;
+           name_and_place(other) == name_and_place(line) && short_path(other) == text;
   });
   return is_ambiguous ? whole_path(line) : text;
 }
@@ -183,166 +164,9 @@ std::string other_site(const LeakLine& line, const LeaksReport& report,
   if (!has_room_for_where(line, room, style)) note += "; in " + present::printable(line.where);
   const std::string figures = fmt::format(
       "{}, growth {}; {}", present::figure(line.live.bytes, present::Quantity::kBytes).text(),
-      rate(line), note);
+      growth_rate(line), note);
   return fmt::format("   {}\n     {}\n", place(line, room, style),
                      present::wrap(figures, kFiguresIndent, style.width));
-}
-
-std::string counts(const LeaksReport& report) {
-  std::string text = fmt::format("{} of {} suspect", present::exact_count(report.suspects),
-                                 present::plural(report.tested, "site"));
-  if (report.undecided > 0)
-    text += fmt::format(", {} undecided", present::exact_count(report.undecided));
-  return text;
-}
-
-/// Which heap was judged, and the verdicts in figures.
-std::string judged(const LeaksReport& report) {
-  const JudgedInstant& judged = report.judged;
-  const std::string only = present::only_text(report.options.scope);
-  const std::string live = present::figure(report.live.bytes, present::Quantity::kBytes).text() +
-                           " live" + (only.empty() ? "" : ", " + only);
-  const std::string end =
-      present::figure(report.live_at_end.bytes, present::Quantity::kBytes).text();
-  switch (judged.why) {
-    case JudgedInstant::Why::kBeforeTeardown:
-      return fmt::format(
-          "{} freed most of its heap in its last {}. Judged before that, at {}, with {} "
-          "({} at the end): {}.",
-          judged.processes > 1 ? "The process with the largest heap" : "The program",
-          present::duration(judged.before_end), present::duration(judged.after_start), live, end,
-          counts(report));
-    case JudgedInstant::Why::kGiven:
-      return fmt::format("Judged at {}, with {}: {}.", report.options.until->text, live,
-                         counts(report));
-    case JudgedInstant::Why::kEnd:
-      break;
-  }
-  return fmt::format(
-      "Judged at the end, {}, with {}: {}.{} Memory alive at the end is not "
-      "necessarily a leak.",
-      present::duration(judged.after_start), live, counts(report),
-      judged.processes > 0
-          ? fmt::format(" Processes ({}) that freed most of their heap before they ended are "
-                        "judged before that.",
-                        present::exact_count(judged.processes))
-          : "");
-}
-
-/// That a name stands for several stacks, or for others than those of a suspect.
-std::string other_stacks(const LeaksReport& report, const std::string& name, std::size_t sites) {
-  const bool is_suspect_too = std::ranges::any_of(report.lines, [&](const LeakLine& line) {
-    return line.site.verdict == LeakVerdict::kSuspect && named(line) == name;
-  });
-  if (is_suspect_too) {
-    return sites == 1 ? " (called from elsewhere than the suspect)"
-                      : fmt::format(" ({} stacks besides those of suspects)", sites);
-  }
-  return sites > 1 ? fmt::format(" ({} sites)", sites) : "";
-}
-
-/// The sites that something leaves undecided, as a list of names; empty: none.
-std::string undecided_names(const LeaksReport& report, Open open) {
-  // Sites are stacks: those of one line are named once.
-  std::vector<std::pair<std::string, std::size_t>> lines;
-  for (const LeakLine& line : report.lines) {
-    if (line.site.open != open) continue;
-    const auto at = std::ranges::find(lines, named(line), &decltype(lines)::value_type::first);
-    if (at == lines.end()) {
-      lines.emplace_back(named(line), 1);
-    } else {
-      ++at->second;
-    }
-  }
-  std::string names;
-  for (std::size_t i = 0; i < std::min(lines.size(), kUndecidedShown); ++i) {
-    const auto& [name, sites] = lines[i];
-    names += (i == 0 ? "" : ", ") + name + other_stacks(report, name, sites);
-  }
-  if (lines.size() > kUndecidedShown) {
-    names += fmt::format(" and {} more", lines.size() - kUndecidedShown);
-  }
-  return names;
-}
-
-std::string undecided_sites(const LeaksReport& report) {
-  const std::pair<Open, std::string> reasons[] = {
-      {Open::kAlone, fmt::format("with growth that would be significant alone, but may be chance "
-                                 "in one of {}",
-                                 present::plural(report.tested, "site"))},
-      {Open::kSlowing, "with growth that may have slowed down"},
-      {Open::kSamples, fmt::format("with growth but fewer than the {} samples that a verdict needs",
-                                   report.samples_needed)}};
-  std::string out;
-  for (const auto& [open, reason] : reasons) {
-    const std::string names = undecided_names(report, open);
-    if (names.empty()) continue;
-    const bool has_fewer =
-        open == Open::kAlone && report.options.search.by == profile::LifetimeGrouping::kStack;
-    out +=
-        fmt::format("Undecided, {}: {}. {} longer run or a smaller --interval decides.\n", reason,
-                    names, has_fewer ? "--by function judges fewer sites at once; a" : "A");
-  }
-  return out;
-}
-
-/// What keeps a leak from being seen, and what would show it.
-std::string open_questions(const LeaksReport& report) {
-  std::string out;
-  if (report.undecided > 0) out += undecided_sites(report);
-  if (report.small) {
-    out += fmt::format(
-        "Undecided: sites with fewer than {} samples each grew by {} in total. --by function "
-        "combines them; a longer run or a smaller --interval separates them.\n",
-        report.samples_needed, rate(*report.small));
-  }
-  if (report.tested == 0) {
-    out += fmt::format(
-        "Undecided: no site has the {} samples that a verdict needs. A longer run or a smaller "
-        "--interval decides.\n",
-        report.samples_needed);
-  }
-  if (!report.missing.empty()) {
-    out += fmt::format("Undecided: samples are missing ({}), and a leak may be among them.\n",
-                       report.missing);
-  }
-  if (report.judged.slow_frees_from) {
-    const std::string from = present::duration(*report.judged.slow_frees_from);
-    out += fmt::format(
-        "Undecided: from {} on the program freed most of its heap and allocated next to nothing; "
-        "earlier leaks may be hidden. --until TIME judges an earlier heap.\n",
-        from);
-  }
-  return out;
-}
-
-std::string footer(const LeaksReport& report, const present::Style& style) {
-  std::string out = open_questions(report);
-  const auto listed = static_cast<std::uint64_t>(std::ranges::count(
-      report.lines, LeakVerdict::kSuspect, [](const LeakLine& l) { return l.site.verdict; }));
-  if (report.suspects > listed) {
-    out += fmt::format("{} more suspects. --top 0 shows all.\n",
-                       present::exact_count(report.suspects - listed));
-  }
-  for (const SuppressedLine& line : report.suppressed) {
-    out +=
-        fmt::format("suppressed {} from {} live: leak:{}\n",
-                    present::figure(line.live.bytes, present::Quantity::kBytes).text(),
-                    present::plural(line.live.samples, "sample"), present::printable(line.pattern));
-  }
-  out += fmt::format(
-      "Suspects kept growing after the first {:.0f} % of the time, beyond what sampling and the "
-      "program's own variation explain. ",
-      100 * report.options.search.warm_up);
-  if (report.options.until && report.options.until->is_peak) {
-    out +=
-        "At the peak, more of them are false than q states: heaps that only fluctuate have grown "
-        "until then.\n";
-  } else {
-    out += fmt::format("At most {:g} % of the suspects are expected to be false positives.\n",
-                       100 * report.options.search.q);
-  }
-  return present::paint(style, present::Role::kFaint, present::wrap_lines(out, style.width));
 }
 
 /// Columns for the name of a line of `room`: where it is goes elsewhere if the name needs them.
@@ -383,7 +207,7 @@ std::string text_of(const LeaksReport& report, const present::Style& style) {
   std::string out =
       present::paint(style, is_warning ? present::Role::kWarning : present::Role::kHeading,
                      present::wrap(sentence(report), 0, style.width)) +
-      "\n\n" + present::wrap(judged(report), 0, style.width) + "\n\n";
+      "\n\n" + present::wrap(judged_heap(report), 0, style.width) + "\n\n";
   std::size_t number = 0;
   for (const LeakLine& line : report.lines) {
     if (line.site.verdict == LeakVerdict::kSuspect) out += suspect(++number, line, report, style);
@@ -395,39 +219,10 @@ std::string text_of(const LeaksReport& report, const present::Style& style) {
     }
     out += "\n";
   }
-  return out + footer(report, style);
+  return out + leaks_footer(report, style);
 }
 
 }  // namespace
-
-std::string sentence(const LeaksReport& report) {
-  const std::string only = present::only_text(report.options.scope);
-  const std::string among = only.empty() ? "" : " (" + only + ")";
-  switch (report.finding()) {
-    case LeakFinding::kSuspects: {
-      const LeakLine& line = report.lines.front();
-      return fmt::format("{} kept growing by {}, suspect with {}.", named(line), growing_by(line),
-                         q_equation(line.site.q_value));
-    }
-    case LeakFinding::kUndecided:
-      if (report.undecided > 0) {
-        const LeakLine& line = report.lines.front();
-        return fmt::format("Undecided{}: {} grew by {}, but may not be a leak.", among, named(line),
-                           growing_by(line));
-      }
-      return fmt::format("Undecided: no leak suspects{}, but a leak may be hidden.", among);
-    case LeakFinding::kClear:
-      if (!(report.may_grow >= 1)) {
-        return fmt::format("No leak suspects{}: none of {} kept growing.", among,
-                           present::plural(report.tested, "site"));
-      }
-      return fmt::format(
-          "No leak suspects{} among {}: no significant growth; growth below {} a second may have "
-          "been missed.",
-          among, present::plural(report.tested, "site"), present::bound_bytes(report.may_grow));
-  }
-  return "";
-}
 
 std::string to_text(const LeaksReport& report, const present::Style& style) {
   LeaksReport named = report;

@@ -151,8 +151,8 @@ std::string explained_line(const RssReport& report) {
   if (report.options.moment == profile::Moment::kLast) {
     when = "at its last reading";
   } else if (report.high_water / 10 * 9 > report.resident) {
-    when = fmt::format("at its largest reading (the kernel's maximum: {})",
-                       present::exact_bytes(report.high_water));
+    when = fmt::format("at its largest reading, {} after the start (the kernel's maximum: {})",
+                       present::duration(report.after), present::exact_bytes(report.high_water));
   }
   return fmt::format("malloc profile explains {} of {} RSS {}",
                      present::figure(report.rows.front().share).text(),

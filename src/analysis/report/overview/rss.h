@@ -71,8 +71,8 @@ base::Outcome<RssReport> rss_report(const profile::Recording& recording, const R
 [[nodiscard]] std::string to_json(const RssReport& report, const profile::Recording& recording);
 
 /// "malloc profile explains 71 % ± 2 of 812 MiB RSS at its maximum", of the process with
-/// the largest; what it was at most, where no reading came within a tenth of that; empty
-/// where nothing is known.
+/// the largest; its instant and what RSS was at most, where no reading came within a tenth of that;
+/// empty where nothing is known.
 [[nodiscard]] std::string explained_line(const RssReport& report);
 
 [[nodiscard]] std::string_view key_of(RssPart part);   ///< "live_heap", ...

@@ -1,14 +1,17 @@
-// What geiger writes as pprof it reads back: the same values, the same intervals, the same samples,
-// also where the interval changed while recording.
+// What geiger writes in formats of other tools it reads back: the same values, the same intervals,
+// the same samples, also where the interval changed while recording.
 #include <gtest/gtest.h>
 
 #include <map>
 #include <random>
+#include <sstream>
 #include <string>
 
+#include "analysis/export/heaptrack.h"
 #include "analysis/export/pprof.h"
 #include "analysis/import/import.h"
 #include "analysis/profile/groups/view.h"
+#include "analysis/profile/memory/gaps.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/testing/test_recording.h"
 #include "estimation/estimate.h"
@@ -53,6 +56,19 @@ Recording through_pprof(const Recording& recording) {
   imports::Imported imported = imports::read_bytes(file, "round.pb.gz");
   EXPECT_TRUE(imported.errors.empty());
   return std::move(imported.recording);
+}
+
+Recording read_heaptrack(const std::string& file) {
+  imports::Imported imported = imports::read_bytes(file, "round.ht");
+  EXPECT_TRUE(imported.errors.empty());
+  return std::move(imported.recording);
+}
+
+std::string as_heaptrack(const Recording& recording) {
+  std::string file;
+  exports::write_heaptrack(recording, {}, "server (estimated by geiger)",
+                           [&](std::string_view bytes) { file += bytes; });
+  return file;
 }
 
 void expect_alike(const estimation::Estimate& a, const estimation::Estimate& b) {
@@ -123,6 +139,74 @@ TEST(PprofRoundTrip, NothingReadBackWasCounted) {
   const Recording back = through_pprof(several_intervals().recording);
   ASSERT_EQ(back.processes.size(), 1U);
   EXPECT_TRUE(back.processes[0].is_imported);
+}
+
+void expect_alike(const Recording& original, const Recording& read, Kind kind) {
+  SCOPED_TRACE(profile::name_of(kind));
+  const auto sums = total(original, select(original, kind));
+  const auto back = total(read, select(read, kind));
+  expect_alike(estimation::estimate_bytes(sums, 0.95), estimation::estimate_bytes(back, 0.95));
+  expect_alike(estimation::estimate_objects(sums, 0.95), estimation::estimate_objects(back, 0.95));
+  EXPECT_EQ(sums.certain_samples, back.certain_samples);
+  EXPECT_NEAR(sums.largest_interval, back.largest_interval, 1e-6 * back.largest_interval);
+}
+
+TEST(HeaptrackRoundTrip, KeepsSamplesAndTheirWeights) {
+  const auto test = several_intervals();
+  const Recording back = read_heaptrack(as_heaptrack(test.recording));
+  EXPECT_FALSE(profile::is_any_without_errors(back));
+  EXPECT_FALSE(profile::is_counted(back));
+  EXPECT_EQ(back.samples.size(), test.recording.samples.size());
+  expect_alike(test.recording, back, Kind::kAllocated);
+  expect_alike(test.recording, back, Kind::kLiveAtEnd);
+}
+
+TEST(HeaptrackRoundTrip, KeepsWhatWasOnlyCounted) {
+  auto test = several_intervals();
+  Recording& recording = test.recording;
+  recording.processes[0].is_aggregated = true;
+  for (const profile::Sample& sample : recording.samples) {
+    profile::Tally tally;
+    tally.alike = sample;
+    tally.alike.free_time = 0;
+    tally.allocated = 3;
+    tally.freed = sample.free_time != 0 ? 2 : 0;
+    recording.tallies.push_back(tally);
+  }
+  recording.samples.clear();
+  const Recording back = read_heaptrack(as_heaptrack(recording));
+  EXPECT_TRUE(back.samples.empty());
+  expect_alike(recording, back, Kind::kAllocated);
+  expect_alike(recording, back, Kind::kLiveAtEnd);
+}
+
+TEST(HeaptrackRoundTrip, OfThinnedFatesIsAsWide) {
+  auto test = several_intervals();
+  test.recording.processes[0].thinning = 1;
+  std::mt19937 generator(11);
+  for (profile::Sample& sample : test.recording.samples) {
+    sample.is_thinned_out = generator() % 2 == 0;
+  }
+  const Recording back = read_heaptrack(as_heaptrack(test.recording));
+  const auto sums = total(test.recording, select(test.recording, Kind::kLiveAtEnd));
+  const auto read = total(back, select(back, Kind::kLiveAtEnd));
+  EXPECT_NEAR(read.weighted_bytes, sums.weighted_bytes, 1e-6 * sums.weighted_bytes);
+  EXPECT_NEAR(read.bytes_variance, sums.bytes_variance, 1e-6 * sums.bytes_variance);
+  EXPECT_EQ(read.certain_bytes, 0);
+}
+
+// A filter that leaves comments out leaves values whose errors are not known.
+TEST(HeaptrackRoundTrip, WithoutTheSamplesItsErrorsAreNotKnown) {
+  std::istringstream lines(as_heaptrack(several_intervals().recording));
+  std::string bare;
+  for (std::string line; std::getline(lines, line);) {
+    if (line[0] != '#') bare += line + "\n";
+  }
+  const Recording back = read_heaptrack(bare);
+  EXPECT_TRUE(profile::is_any_without_errors(back));
+  // Nor once it is written again, in whichever format.
+  EXPECT_TRUE(profile::is_any_without_errors(read_heaptrack(as_heaptrack(back))));
+  EXPECT_TRUE(profile::is_any_without_errors(through_pprof(back)));
 }
 
 }  // namespace

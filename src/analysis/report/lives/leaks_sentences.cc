@@ -1,0 +1,255 @@
+#include "analysis/report/lives/leaks_sentences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "analysis/present/text.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::LeakVerdict;
+using profile::Open;
+
+constexpr std::size_t kUndecidedShown = 5;
+
+/// Of what is known to grow.
+std::string growing_by(const LeakLine& line) {
+  return present::without_plus(present::change_figure(line.rate.value, line.rate.interval)) +
+         " a second";
+}
+
+std::string counts(const LeaksReport& report) {
+  std::string text = fmt::format("{} of {} suspect", present::exact_count(report.suspects),
+                                 present::plural(report.tested, "site"));
+  if (report.undecided > 0)
+    text += fmt::format(", {} undecided", present::exact_count(report.undecided));
+  return text;
+}
+
+/// That a name stands for several stacks, or for others than those of a suspect.
+std::string other_stacks(const LeaksReport& report, const std::string& name, std::size_t sites) {
+  const bool is_suspect_too = std::ranges::any_of(report.lines, [&](const LeakLine& line) {
+    return line.site.verdict == LeakVerdict::kSuspect && name_and_place(line) == name;
+  });
+  if (is_suspect_too) {
+    return sites == 1 ? " (called from elsewhere than the suspect)"
+                      : fmt::format(" ({} stacks besides those of suspects)", sites);
+  }
+  return sites > 1 ? fmt::format(" ({} sites)", sites) : "";
+}
+
+/// The sites that something leaves undecided, as a list of names; empty: none.
+std::string undecided_names(const LeaksReport& report, Open open) {
+  // Sites are stacks: those of one line are named once.
+  std::vector<std::pair<std::string, std::size_t>> lines;
+  for (const LeakLine& line : report.lines) {
+    if (line.site.open != open) continue;
+    const auto at =
+        std::ranges::find(lines, name_and_place(line), &decltype(lines)::value_type::first);
+    if (at == lines.end()) {
+      lines.emplace_back(name_and_place(line), 1);
+    } else {
+      ++at->second;
+    }
+  }
+  std::string names;
+  for (std::size_t i = 0; i < std::min(lines.size(), kUndecidedShown); ++i) {
+    const auto& [name, sites] = lines[i];
+    names += (i == 0 ? "" : ", ") + name + other_stacks(report, name, sites);
+  }
+  if (lines.size() > kUndecidedShown) {
+    names += fmt::format(" and {} more", lines.size() - kUndecidedShown);
+  }
+  return names;
+}
+
+std::string undecided_sites(const LeaksReport& report) {
+  const std::pair<Open, std::string> reasons[] = {
+      {Open::kAlone, fmt::format("with growth that would be significant alone, but may be chance "
+                                 "in one of {}",
+                                 present::plural(report.tested, "site"))},
+      {Open::kSlowing, "with growth that may have slowed down"},
+      {Open::kSamples, fmt::format("with growth but fewer than the {} samples that a verdict needs",
+                                   report.samples_needed)}};
+  std::string out;
+  for (const auto& [open, reason] : reasons) {
+    const std::string names = undecided_names(report, open);
+    if (names.empty()) continue;
+    const bool has_fewer =
+        open == Open::kAlone && report.options.search.by == profile::LifetimeGrouping::kStack;
+    out +=
+        fmt::format("Undecided, {}: {}. {} longer run or a smaller --interval decides.\n", reason,
+                    names, has_fewer ? "--by function judges fewer sites at once; a" : "A");
+  }
+  return out;
+}
+
+/// That too few samples were there to notice a leak, and what would do.
+std::string unnoticed_growth(const LeaksReport& report) {
+  return fmt::format(
+      "Undecided: up to {} may have leaked at one site unnoticed, against {} live. No leak is "
+      "called "
+      "absent that may be more than half of the live heap. A longer run or a smaller "
+      "--interval decides.\n",
+      present::bound_bytes(report.may_have_leaked),
+      present::figure(report.live.bytes, present::Quantity::kBytes).text());
+}
+
+/// What keeps a leak from being seen, and what would show it.
+std::string open_questions(const LeaksReport& report) {
+  std::string out;
+  if (report.undecided > 0) out += undecided_sites(report);
+  if (report.small) {
+    out += fmt::format(
+        "Undecided: sites with fewer than {} samples each grew by {} in total. --by function "
+        "combines them; a longer run or a smaller --interval separates them.\n",
+        report.samples_needed, growth_rate(*report.small));
+  }
+  if (report.tested == 0) {
+    out += fmt::format(
+        "Undecided: no site has the {} samples that a verdict needs. A longer run or a smaller "
+        "--interval decides.\n",
+        report.samples_needed);
+  }
+  if (!report.missing.empty()) {
+    out += fmt::format("Undecided: samples are missing ({}), and a leak may be among them.\n",
+                       report.missing);
+  }
+  if (report.judged.freed_from) {
+    out += fmt::format(
+        "Undecided: from {} on the program freed most of its heap and allocated next to nothing; "
+        "earlier leaks may be hidden. --until cleanup judges the heap before that.\n",
+        present::duration(*report.judged.freed_from));
+  }
+  if (report.tested > 0 && !report.can_be_clear) out += unnoticed_growth(report);
+  return out;
+}
+
+/// The first sentence where nothing is suspect and a leak may be there all the same.
+std::string undecided_sentence(const LeaksReport& report, const std::string& among) {
+  const bool is_hidden = report.small || report.tested == 0 || !report.missing.empty() ||
+                         report.judged.freed_from.has_value();
+  if (report.undecided == 0 && is_hidden) {
+    return fmt::format("Undecided: no leak suspects{}, but a leak may be hidden.", among);
+  }
+  if (report.undecided == 0) {
+    return fmt::format(
+        "Undecided: no leak suspects{} among {}, but up to {} may have leaked unnoticed.", among,
+        present::plural(report.tested, "site"), present::bound_bytes(report.may_have_leaked));
+  }
+  const LeakLine& line = report.lines.front();
+  const estimation::Interval& rate = line.rate.interval;
+  // "6 MiB ± 73" says less than its upper limit.
+  if (rate.lo <= 0) {
+    return fmt::format("Undecided{}: {} may have grown, by up to {} a second.", among,
+                       name_and_place(line), present::bound_bytes(rate.hi));
+  }
+  return fmt::format("Undecided{}: {} grew by {}, but may not be a leak.", among,
+                     name_and_place(line), growing_by(line));
+}
+
+}  // namespace
+
+std::string name_and_place(const LeakLine& line) {
+  const std::string& name = line.site.group.name;
+  return line.where.empty() ? name : fmt::format("{} ({})", name, present::printable(line.where));
+}
+
+std::string growth_rate(const LeakLine& line) {
+  return present::change_figure(line.rate.value, line.rate.interval).text() + " a second";
+}
+
+std::string q_equation(double q) {
+  return fmt::format("q {} {}", q >= 1e-300 ? "=" : "", present::p_value_text(q));
+}
+
+std::string judged_heap(const LeaksReport& report) {
+  const JudgedInstant& judged = report.judged;
+  const std::string only = present::only_text(report.options.scope);
+  const std::string live = present::figure(report.live.bytes, present::Quantity::kBytes).text() +
+                           " live" + (only.empty() ? "" : ", " + only);
+  const std::string end =
+      present::figure(report.live_at_end.bytes, present::Quantity::kBytes).text();
+  switch (judged.why) {
+    case JudgedInstant::Why::kBeforeTeardown:
+      return fmt::format(
+          "{} freed most of its heap in its last {}. Judged before that, at {}, with {} "
+          "({} at the end): {}.",
+          judged.processes > 1 ? "The process with the largest heap" : "The program",
+          present::duration(judged.before_end), present::duration(judged.after_start), live, end,
+          counts(report));
+    case JudgedInstant::Why::kGiven:
+      return fmt::format("Judged at {}, with {}: {}.", report.options.until->text, live,
+                         counts(report));
+    case JudgedInstant::Why::kEnd:
+      break;
+  }
+  return fmt::format(
+      "Judged at the end, {}, with {}: {}.{} Memory alive at the end is not "
+      "necessarily a leak.",
+      present::duration(judged.after_start), live, counts(report),
+      judged.processes > 0
+          ? fmt::format(" Processes ({}) that freed most of their heap before they ended are "
+                        "judged before that; when each had ended, {} was live.",
+                        present::exact_count(judged.processes), end)
+          : "");
+}
+
+std::string leaks_footer(const LeaksReport& report, const present::Style& style) {
+  std::string out = open_questions(report);
+  const auto listed = static_cast<std::uint64_t>(std::ranges::count(
+      report.lines, LeakVerdict::kSuspect, [](const LeakLine& l) { return l.site.verdict; }));
+  if (report.suspects > listed) {
+    out += fmt::format("{} more suspects. --top 0 shows all.\n",
+                       present::exact_count(report.suspects - listed));
+  }
+  for (const SuppressedLine& line : report.suppressed) {
+    out +=
+        fmt::format("suppressed {} from {} live: leak:{}\n",
+                    present::figure(line.live.bytes, present::Quantity::kBytes).text(),
+                    present::plural(line.live.samples, "sample"), present::printable(line.pattern));
+  }
+  out += fmt::format(
+      "Suspects kept growing after the first {:.0f} % of the time, beyond what sampling and the "
+      "program's own variation explain. ",
+      100 * report.options.search.warm_up);
+  if (report.options.until && report.options.until->is_peak) {
+    out +=
+        "At the peak, more of them are false than q states: heaps that only fluctuate have grown "
+        "until then.\n";
+  } else {
+    out += fmt::format("At most {:g} % of the suspects are expected to be false positives.\n",
+                       100 * report.options.search.q);
+  }
+  return present::paint(style, present::Role::kFaint, present::wrap_lines(out, style.width));
+}
+
+std::string sentence(const LeaksReport& report) {
+  const std::string only = present::only_text(report.options.scope);
+  const std::string among = only.empty() ? "" : " (" + only + ")";
+  switch (report.finding()) {
+    case LeakFinding::kSuspects: {
+      const LeakLine& line = report.lines.front();
+      return fmt::format("{} kept growing by {}, suspect with {}.", name_and_place(line),
+                         growing_by(line), q_equation(line.site.q_value));
+    }
+    case LeakFinding::kUndecided:
+      return undecided_sentence(report, among);
+    case LeakFinding::kClear:
+      if (!(report.may_grow >= 1)) {
+        return fmt::format("No leak suspects{}: none of {} kept growing.", among,
+                           present::plural(report.tested, "site"));
+      }
+      return fmt::format(
+          "No leak suspects{} among {}: no significant growth; growth below {} a second may have "
+          "been missed.",
+          among, present::plural(report.tested, "site"), present::bound_bytes(report.may_grow));
+  }
+  return "";
+}
+
+}  // namespace geiger::report

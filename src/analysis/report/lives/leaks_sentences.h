@@ -1,0 +1,24 @@
+// The sentences of `leaks`: what was judged, what was found, and what is left open.
+#pragma once
+
+#include <string>
+
+#include "analysis/present/style.h"
+#include "analysis/report/lives/leaks.h"
+
+namespace geiger::report {
+
+/// "Store::open (store.cc:8)".
+[[nodiscard]] std::string name_and_place(const LeakLine& line);
+/// "+4.8 MiB ± 1.3 a second".
+[[nodiscard]] std::string growth_rate(const LeakLine& line);
+/// "q = 7e-06".
+[[nodiscard]] std::string q_equation(double q);
+
+/// Which heap was judged, and the verdicts in figures.
+[[nodiscard]] std::string judged_heap(const LeaksReport& report);
+
+/// What keeps a leak from being seen, what is not listed, and what a suspect is.
+[[nodiscard]] std::string leaks_footer(const LeaksReport& report, const present::Style& style);
+
+}  // namespace geiger::report
