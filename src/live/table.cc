@@ -10,6 +10,7 @@
 #include "analysis/present/format.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/text.h"
+#include "analysis/report/profiles/stack_contexts.h"
 
 namespace geiger::live {
 namespace {
@@ -229,7 +230,10 @@ Behind behind(const TableLine& row, GroupBy by, std::size_t room, const present:
   // It distinguishes rows by line.
   const bool has_room = present::columns_of(where) + kLeastName + 2 <= room;
   if (!has_room && by != GroupBy::kLine) where.clear();
-  if (by == GroupBy::kStack) return {std::move(where), callers_text(row.detail, style)};
+  if (by == GroupBy::kStack) {
+    return {std::move(where), row.context.empty() ? callers_text(row.detail, style)
+                                                  : report::context_text(row.context, style)};
+  }
   const bool is_told = !where.empty() && present::is_named_by_functions(by);
   return {std::move(where), is_told ? "" : present::printable(row.detail)};
 }
@@ -289,8 +293,9 @@ std::vector<terminal::ScreenLine> draw_table(const report::LiveReport& report, s
     terminal::append(line, {terminal::Ink::kStrong, names[i]});
     if (!behinds[i].where.empty())
       terminal::append(line, {terminal::Ink::kBand, "  " + behinds[i].where});
-    if (!behinds[i].detail.empty())
-      terminal::append(line, {terminal::Ink::kFaint, "  " + behinds[i].detail});
+    const std::size_t taken = terminal::columns_of(line);
+    terminal::append(
+        line, {terminal::Ink::kFaint, present::tail_within(behinds[i].detail, width, taken)});
     line = terminal::fitted(std::move(line), width);
     lines.push_back(begin + i == cursor ? chosen(line, width) : std::move(line));
   }

@@ -1,6 +1,6 @@
 // What stands in a box: whole names, as many of a chain as fit.
 import { describe, expect, it } from "vitest";
-import { fitted, unqualified } from "../src/draw/painter";
+import { fitted, labelsOf, unqualified } from "../src/draw/painter";
 import { joinedNames } from "../src/views/boxes";
 
 describe("labels of boxes", () => {
@@ -11,14 +11,22 @@ describe("labels of boxes", () => {
     expect(fitted(chain, 24)).toBe("… › vector<a::b>::resize");
     expect(fitted(chain, 20)).toBe("vector<a::b>::resize");
     expect(fitted(chain, 19)).toBe("resize");
-    expect(fitted(chain, 5)).toBe("resi…");
-    expect(fitted(chain, 4)).toBe("");
+    expect(fitted(chain, 5)).toBe("");
+    expect(fitted(["createEmbeddedString"], 10)).toBe("creat…ring");
+    expect(fitted(["createEmbeddedString"], 9)).toBe("");
     expect(fitted([], 40)).toBe("");
   });
   it("show an offset whole or not at all", () => {
     expect(fitted(["cc1plus+0x7f5356"], 16)).toBe("cc1plus+0x7f5356");
     expect(fitted(["cc1plus+0x7f5356"], 9)).toBe("+0x7f5356");
     expect(fitted(["cc1plus+0x7f5356"], 8)).toBe("");
+  });
+  it("show no cut name that stands for two functions of a row", () => {
+    const row = (...names: string[]) => labelsOf(names.map((name) => ({ names: [name], characters: 10 })));
+    expect(row("dictAddRawNow", "dictAnyRawNow")).toEqual(["", ""]);
+    expect(row("dictAddRawNow", "dictFindByHash")).toEqual(["dictA…wNow", "dictF…Hash"]);
+    expect(row("dictAddRawNow", "dictAddRawNow")).toEqual(["dictA…wNow", "dictA…wNow"]);
+    expect(row("call", "call")).toEqual(["call", "call"]);
   });
   it("know where a qualifier ends", () => {
     expect(unqualified("a::b<c::d>::e(f::g)")).toBe("e(f::g)");

@@ -133,6 +133,33 @@ describe("frames of an interpreter", () => {
   });
 });
 
+describe("frames without names", () => {
+  const data = fixture({ nodes: 3000 });
+  data.frames.flags = data.frames.flags.map((flags, i) =>
+    i > 0 && i % 3 === 0 && !(flags & FrameFlag.Plumbing) ? flags | FrameFlag.Unknown : flags,
+  );
+  const whole = pageOf(data);
+  const nameless = foldedPage(whole);
+  const moduleOf = (of: number) => data.frames.module[nameless.frameOf[of]!]!;
+
+  it("are passed over below a name of their module, with all they allocated", () => {
+    let kept = 0;
+    for (let i = 1; i < nameless.nodes; ++i) {
+      const of = nameless.functionOf[i]!;
+      if (!nameless.isUnnamed[of] || nameless.isLibrary[of]) continue;
+      ++kept;
+      for (let at = nameless.parent[i]!; at > 0; at = nameless.parent[at]!) {
+        const above = nameless.functionOf[at]!;
+        const isNamed = !nameless.isUnnamed[above] && !nameless.isLibrary[above];
+        expect(isNamed && moduleOf(above) === moduleOf(of)).toBe(false);
+      }
+    }
+    expect(kept).toBeGreaterThan(0);
+    const sums = (of: typeof page) => added(select(of, ALL).self, of.nodes);
+    expectSame(sums(nameless), sums(whole));
+  });
+});
+
 describe("tables", () => {
   const selected = select(page, ALL);
   const ofFolded = select(folded, ALL);

@@ -317,7 +317,9 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
   });
 
   it("draws no more of 200,000 nodes than there is to see", async () => {
-    const opened = await shown(fixture({ nodes: 200000, depth: 1028 }));
+    const opened = await shown(fixture({ nodes: 200000, depth: 1028 }), "", {
+      viewport: { width: 1280, height: 1080 },
+    });
     const canvas = opened.page.locator(".chart canvas");
     await canvas.waitFor();
     const boxes = Number(await canvas.getAttribute("data-boxes"));

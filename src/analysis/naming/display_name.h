@@ -27,6 +27,10 @@ namespace geiger::naming {
 /// The fewest columns in which fit_name() leaves the last component whole.
 [[nodiscard]] std::size_t least_columns(std::string_view display);
 
+/// The fewest columns in which it also leaves the component before that: "Pass::run" says more
+/// than "run".
+[[nodiscard]] std::size_t telling_columns(std::string_view display);
+
 /// A function of a report, and the room that its name has.
 struct Named {
   std::string_view demangled;

@@ -96,8 +96,9 @@ TEST(DisplayName, LambdasAreNamedByTheirFunction) {
 }
 
 TEST(DisplayName, Clones) {
-  constexpr std::array<Pair, 6> kPairs{{
+  constexpr std::array<Pair, 7> kPairs{{
       {"parse.isra.0", "parse"},
+      {"__static_initialization_and_destruction_0(int, int) [clone .constprop.0]", "{static init}"},
       {"parse.constprop.0.isra.0", "parse"},
       {"Foo::bar(int) [clone .cold]", "Foo::bar"},
       {"Foo::bar(int) [clone .isra.0] [clone .cold]", "Foo::bar"},
@@ -220,6 +221,17 @@ TEST(DistinctNames, LambdasHaveTheirLines) {
   EXPECT_EQ(distinct({{"void run<main::{lambda()#1}>(main::{lambda()#1})", "", 0, 5},
                       {"void run<main::{lambda()#2}>(main::{lambda()#2})", "", 0, 5}}),
             (Strings{"run<main::{lambda#1}>", "run<main::{lambda#2}>"}));
+}
+
+TEST(FitName, HasOneEllipsisWhereTwoWouldMeet) {
+  EXPECT_EQ(fit_name("Manager<Loop, …, Standard>::run", 26), "Manager<Loop, …ndard>::run");
+}
+
+TEST(FitName, NeedsTheClassToTellAnything) {
+  EXPECT_EQ(telling_columns("llvm::Pass<Loop>::run"), 10U);  // "…Pass::run"
+  EXPECT_EQ(telling_columns("Pass::run"), 9U);
+  EXPECT_EQ(telling_columns("run"), 3U);
+  EXPECT_EQ(telling_columns("libfoo.so+0x1234"), 16U);
 }
 
 TEST(DistinctNames, ClonesAndModules) {

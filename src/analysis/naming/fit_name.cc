@@ -30,6 +30,11 @@ std::string shortened_list(std::string_view list, std::size_t columns) {
   if (columns_of(list) <= columns) return std::string(list);
   if (columns < 4) return "…";
   std::string middle = elide(list, columns);
+  // What was folded to an ellipsis before may lie beside the new one.
+  constexpr std::string_view kTwice = "……";
+  for (std::size_t at; (at = middle.find(kTwice)) != std::string::npos;) {
+    middle.erase(at, kTwice.size() / 2);
+  }
   return is_balanced(middle) ? middle : std::string("…");
 }
 
@@ -86,10 +91,10 @@ class Pieces {
     return out += name.substr(at);
   }
 
-  /// The function's own name without lists.
-  [[nodiscard]] std::string bare() const {
+  /// The function's own name without lists, with `qualifiers` components before it.
+  [[nodiscard]] std::string bare(std::size_t qualifiers = 0) const {
     std::string out;
-    for (std::size_t k = own_; k < lists_.size(); ++k) {
+    for (std::size_t k = own_ - std::min(own_, qualifiers); k < lists_.size(); ++k) {
       const std::size_t next = k + 1 < begins_.size() ? begins_[k + 1] : end_;
       const bool has_list =
           !lists_[k].is_empty() && function_.path.components[k].kind != Kind::kImpl;
@@ -148,6 +153,13 @@ std::size_t least_columns(std::string_view display) {
   if (pieces.is_foreign()) return columns_of(display);
   const std::size_t own = columns_of(pieces.bare());
   return own < columns_of(display) ? own + 1 : own;
+}
+
+std::size_t telling_columns(std::string_view display) {
+  const Pieces pieces(display);
+  if (pieces.is_foreign()) return columns_of(display);
+  const std::size_t telling = columns_of(pieces.bare(1));
+  return telling < columns_of(display) ? telling + 1 : telling;
 }
 
 std::string fit_name(std::string_view display, std::size_t columns) {

@@ -378,6 +378,8 @@ std::string spelled(std::string_view demangled, const Detail& detail) {
   const std::string_view whole = without_clone(demangled);
   const std::string_view words = subject_words(whole);
   const std::string_view name = whole.substr(words.empty() ? after_words(whole) : words.size());
+  // What g++ makes of the variables of a file that need code to begin with.
+  if (name.starts_with("__static_initialization_and_destruction_0")) return "{static init}";
   const Brackets text(name);
   const Function function = parse_function(text);
   if (function.path.components.empty()) return std::string(whole);

@@ -139,6 +139,14 @@ std::uint32_t StackNodes::of(std::uint32_t stack) {
 std::uint32_t StackNodes::node_of(const profile::Stack& stack) {
   std::uint32_t node = CallTree::kRoot;
   if (stack.is_truncated) node = tree_.child(node, tree_.remark(labels_[Labels::kTruncated].name));
+  std::vector<std::uint32_t> path;
+  for (const std::uint32_t location : stack.locations) {
+    const std::span<const std::uint32_t> labels = labels_.of(location);
+    path.insert(path.end(), labels.begin(), labels.end());
+  }
+  if (roles_.is_of_runtime(path)) {
+    node = tree_.child(node, tree_.remark(labels_[Labels::kRuntime].name));
+  }
   for (auto location = stack.locations.rbegin(); location != stack.locations.rend(); ++location) {
     const std::vector<std::uint32_t>& frames = frames_of(*location);
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {

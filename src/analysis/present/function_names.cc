@@ -21,7 +21,7 @@ std::size_t columns_needed(std::string_view function) {
   constexpr std::size_t kLine = 5;    // ":1234"
   const std::string name = naming::display_name(printable(function));
   const bool is_lambda = name.ends_with("{lambda}") || name.ends_with("{closure}");
-  return std::min(naming::least_columns(name) + (is_lambda ? kLine : kNumber), kMost);
+  return std::min(naming::telling_columns(name) + (is_lambda ? kLine : kNumber), kMost);
 }
 
 std::string callers_text(std::string_view callers, const Style& style) {
@@ -71,7 +71,7 @@ void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
              std::string_view detail, profile::GroupBy by, const Style& style, bool is_faint,
              const profile::SourceLine& where) {
   const bool is_stack = by == profile::GroupBy::kStack;
-  std::string tail = is_stack ? callers_text(detail, style) : printable(detail);
+  std::string tail = is_stack ? std::string() : printable(detail);
   const std::string place = printable(text_of(where));
   if (!is_stack && !place.empty() && cells.back() != place) tail = place;
   // A function of Python has its file for a module, which the place says too.
@@ -79,6 +79,7 @@ void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
   if (cells.back() == tail || (is_told && cells.back() == place)) tail.clear();
   grid.add(std::move(cells), std::move(tail), is_faint);
   if (is_named_by_functions(by)) grid.name(name, is_stack ? "" : detail, where.line);
+  if (is_stack) grid.tell_callers(callers_text(detail, style));
 }
 
 void write_name(JsonWriter& json, std::string_view name, bool is_function) {

@@ -18,7 +18,7 @@ namespace geiger::present {
 [[nodiscard]] std::string function_text(std::string_view function, std::size_t columns,
                                         const Style& style);
 
-/// Columns for a distinct name with its last component whole; very long ones need no more than
+/// Columns for a distinct name with its last two components whole; very long ones need no more than
 /// others.
 [[nodiscard]] std::size_t columns_needed(std::string_view function);
 

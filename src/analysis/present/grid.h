@@ -38,6 +38,10 @@ class Grid {
   /// is not known, may tell two of one name apart.
   void name(std::string_view function, std::string_view module, std::uint32_t source_line = 0);
 
+  /// The tail of the line added last is of callers. Where one of such tails has no room for its
+  /// first caller, or a context for all that distinguishes it, all go to lines of their own.
+  void tell_callers(std::string callers, bool is_context = false);
+
   /// The cell that is cut, of the line added last, is shown as it is.
   void keep_whole() { lines_.back().is_whole = true; }
 
@@ -48,6 +52,8 @@ class Grid {
   /// Whether lines are no wider than the terminal, and the last component of each function is
   /// whole. Very long ones do not count, nor do addresses without a name.
   [[nodiscard]] bool has_room_for_names(const Style& style) const;
+  /// Whether there is room for a place behind each function too, where that is the tail.
+  [[nodiscard]] bool has_room_for_places(const Style& style) const;
   /// Columns of the widest short name of a function.
   [[nodiscard]] std::size_t widest_name() const;
 
@@ -59,8 +65,10 @@ class Grid {
     std::vector<std::string> cells;
     std::string tail;
     bool is_faint = false;
-    bool is_named = false;  ///< Its cut cell is a function.
-    bool is_whole = false;  ///< Its cut cell is not cut.
+    bool is_named = false;     ///< Its cut cell is a function.
+    bool is_whole = false;     ///< Its cut cell is not cut.
+    bool has_callers = false;  ///< Its tail is of callers.
+    bool is_context = false;   ///< They are what distinguishes it.
     std::string module = {};
     std::uint32_t source_line = 0;
   };
@@ -70,8 +78,15 @@ class Grid {
   [[nodiscard]] bool is_function(const Line& line) const;
   /// The cells that are cut, as they are shown.
   [[nodiscard]] std::vector<std::string> cut_cells(std::size_t room, const Style& style) const;
-  [[nodiscard]] std::string drawn(const Line& line, std::string_view cut, std::size_t width,
-                                  const Style& style) const;
+  /// The room of its cut cell beside the place that follows.
+  [[nodiscard]] std::size_t room_beside_place(const Line& line, std::size_t room) const;
+  /// The cells, `cut` in place of the one that is cut.
+  [[nodiscard]] std::string drawn(const Line& line, std::string_view cut, std::size_t width) const;
+  /// The tails of callers as shown, each on a line of its own if `is_below`; empty for other lines.
+  [[nodiscard]] std::vector<std::string> callers_behind(const std::vector<std::string>& drawn,
+                                                        bool is_below, const Style& style) const;
+  [[nodiscard]] bool are_callers_below(const std::vector<std::string>& drawn,
+                                       const Style& style) const;
   [[nodiscard]] std::vector<std::string> headings() const;
 
   std::vector<Column> columns_;

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
 
 #include "analysis/naming/columns.h"
+#include "analysis/naming/display_name.h"
 #include "base/parts.h"
 #include "base/utf8.h"
 
@@ -39,6 +41,38 @@ bool needs_no_quotes(char c) {
   return u >= 0x80 || std::isalnum(u) != 0 || kPlain.find(c) != std::string_view::npos;
 }
 
+constexpr std::string_view kCalledBy = " < ";
+
+/// Where ":25" of a place is.
+struct LineOfPlace {
+  std::size_t begin = 0, end = 0;
+};
+
+std::optional<LineOfPlace> line_of_place(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  std::size_t end = text.find_last_not_of(kDigits) + 1;
+  if (end == text.size() || end < 2) return std::nullopt;
+  if (text.substr(0, end).ends_with(" +")) {
+    end -= 2;
+  } else {
+    end = text.size();
+  }
+  const std::size_t colon = text.rfind(':', end - 1);
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == end) return std::nullopt;
+  const std::string_view number = text.substr(colon + 1, end - colon - 1);
+  if (number.find_first_not_of(kDigits) != std::string_view::npos) return std::nullopt;
+  return LineOfPlace{colon, end};
+}
+
+/// The first caller; "…", which stands for those left out, goes with the next.
+std::string_view take_caller(std::string_view& callers) {
+  const std::size_t from = callers.starts_with("… < ") ? std::string_view("… < ").size() : 0;
+  const std::size_t end = std::min(callers.find(kCalledBy, from), callers.size());
+  const std::string_view caller = callers.substr(0, end);
+  callers.remove_prefix(std::min(end + kCalledBy.size(), callers.size()));
+  return caller;
+}
+
 }  // namespace
 
 bool is_acting(char32_t value) { return is_control(value) || is_invisible(value); }
@@ -66,15 +100,57 @@ std::string elide(std::string_view text, std::size_t columns) {
   return naming::elide(text, columns);
 }
 
+bool is_place(std::string_view text) { return line_of_place(text).has_value(); }
+
+std::string fit_place(std::string_view place, std::size_t columns) {
+  if (columns_of(place) <= columns) return std::string(place);
+  const auto line = line_of_place(place);
+  constexpr std::size_t kLeastFile = 4;  // "a….c"
+  if (!line) return "";
+  const std::string_view file = place.substr(0, line->begin);
+  const std::string_view number = place.substr(line->begin, line->end - line->begin);
+  if (columns < number.size() + std::min(kLeastFile, columns_of(file))) return "";
+  return elide(file, columns - number.size()).append(number);
+}
+
+std::string fit_callers(std::string_view callers, std::size_t columns) {
+  constexpr std::string_view kMore = " < …";
+  std::string out;
+  while (!callers.empty()) {
+    const std::size_t more = columns_of(kMore);
+    const std::string_view name = take_caller(callers);
+    const std::size_t left = columns - std::min(columns, callers.empty() ? 0 : more);
+    const std::string longer =
+        out.empty() ? std::string(name) : out + std::string(kCalledBy).append(name);
+    if (columns_of(longer) <= left) {
+      out = longer;
+    } else if (out.empty()) {
+      if (naming::least_columns(name) > left) return "";
+      return naming::fit_name(name, left).append(callers.empty() ? "" : kMore);
+    } else {
+      return out.append(kMore);
+    }
+  }
+  return out;
+}
+
 std::string tail_within(std::string_view tail, std::size_t room, std::size_t used) {
   constexpr std::size_t kGap = 2;
   constexpr std::size_t kStub = 8;
   if (tail.empty() || used + kGap >= room) return "";
   const std::size_t left = room - used - kGap;
-  // A file with its line, or a module, is of no use in parts.
-  const bool is_word = tail.find(' ') == std::string_view::npos;
-  if (left < (is_word ? columns_of(tail) : std::min(kStub, columns_of(tail)))) return "";
-  return std::string(kGap, ' ') + elide(tail, left);
+  std::string shown;
+  if (is_place(tail)) {
+    shown = fit_place(tail, left);
+  } else if (tail.find(kCalledBy) != std::string_view::npos) {
+    shown = fit_callers(tail, left);
+  } else {
+    // A module is of no use in parts.
+    const bool is_word = tail.find(' ') == std::string_view::npos;
+    if (left >= (is_word ? columns_of(tail) : std::min(kStub, columns_of(tail))))
+      shown = elide(tail, left);
+  }
+  return shown.empty() ? "" : std::string(kGap, ' ') + shown;
 }
 
 std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {

@@ -26,9 +26,20 @@ inline constexpr std::size_t kProcessesShown = 20;
 /// At most `columns` wide: the middle goes, both ends stay ("alpha…omega").
 [[nodiscard]] std::string elide(std::string_view text, std::size_t columns);
 
+/// Whether it is a place in a source file as reports show them: "leaky.cc:25", "leaky.cc:25 +2".
+[[nodiscard]] bool is_place(std::string_view text);
+
+/// A place in `columns`: "+2" goes first, then the middle of the file's name; the line never does.
+/// Empty where there is no room for that.
+[[nodiscard]] std::string fit_place(std::string_view place, std::size_t columns);
+
+/// "a < b < c" in `columns`: whole names, from the left, "a < …". Empty where the first of them
+/// would lose its last component.
+[[nodiscard]] std::string fit_callers(std::string_view callers, std::size_t columns);
+
 /// `tail` behind a text that takes `used` of `room` columns, two spaces before it; empty where too
-/// little of it would be left.
-/// A single word is shown whole or not at all.
+/// little of it would be left. Places and callers are cut as above; another single word is shown
+/// whole or not at all.
 [[nodiscard]] std::string tail_within(std::string_view tail, std::size_t room, std::size_t used);
 
 /// Breaks at spaces so that no line is wider than `width` columns; lines after the first begin with

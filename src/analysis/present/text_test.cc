@@ -57,5 +57,30 @@ TEST(Text, LinesAreWrappedOneByOne) {
   EXPECT_EQ(wrap_lines("", 3), "");
 }
 
+TEST(Text, APlaceNeverLosesItsLine) {
+  constexpr std::string_view kPlace = "sessions.cc:125 +2";
+  EXPECT_EQ(fit_place(kPlace, 18), kPlace);
+  EXPECT_EQ(fit_place(kPlace, 17), "sessions.cc:125");
+  EXPECT_EQ(fit_place(kPlace, 14), "sessi…s.cc:125");
+  EXPECT_EQ(fit_place(kPlace, 8), "se…c:125");
+  EXPECT_EQ(fit_place(kPlace, 7), "");
+  EXPECT_EQ(fit_place("a.c:7", 5), "a.c:7");
+  EXPECT_EQ(tail_within(kPlace, 40, 20), "  " + std::string(kPlace));
+  EXPECT_EQ(tail_within(kPlace, 40, 22), "  sessions.cc:125");
+  for (const char* other :
+       {"server", "main.cc", "a < b", "a:b", ":7", "7", "", "x:7 2", "std::f +2"})
+    EXPECT_FALSE(is_place(other)) << other;
+}
+
+TEST(Text, CallersAreCutBetweenNames) {
+  EXPECT_EQ(fit_callers("parse < load < main", 19), "parse < load < main");
+  EXPECT_EQ(fit_callers("parse < load < main", 18), "parse < load < …");
+  EXPECT_EQ(fit_callers("parse < load < main", 15), "parse < …");
+  EXPECT_EQ(fit_callers("parse < load < main", 8), "");
+  EXPECT_EQ(fit_callers("store::parse < load < main", 12), "…parse < …");
+  EXPECT_EQ(fit_callers("… < load < main", 14), "… < load < …");
+  EXPECT_EQ(fit_callers("… < load < main", 11), "") << "an ellipsis alone says nothing";
+}
+
 }  // namespace
 }  // namespace geiger::present

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <unordered_map>
 
@@ -34,6 +35,28 @@ Key key_of(const Frame& frame, std::uint32_t module) {
   return key;
 }
 
+/// Programs that run others' files: what was started names a script, not them.
+bool runs_scripts(std::string_view path) {
+  constexpr std::array<std::string_view, 16> kInterpreters{
+      "python", "perl", "ruby",  "node", "bash",    "dash",   "zsh",      "lua",
+      "php",    "tcl",  "guile", "java", "busybox", "toybox", "ld-linux", "qemu-"};
+  const std::string_view file = file_name_of(path);
+  return std::ranges::any_of(kInterpreters,
+                             [&](std::string_view start) { return file.starts_with(start); });
+}
+
+/// What the processes of each executable were started as; empty where they differ.
+std::unordered_map<std::string_view, std::string_view> started_names(const Recording& recording) {
+  std::unordered_map<std::string_view, std::string_view> names;
+  for (const Process& process : recording.processes) {
+    const bool is_host = process.pid == 0;
+    if (is_host || process.started_as.empty() || runs_scripts(process.executable)) continue;
+    const auto [known, is_new] = names.try_emplace(process.executable, process.started_as);
+    if (!is_new && known->second != process.started_as) known->second = {};
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string_view program_name(const Process& process) {
@@ -52,7 +75,13 @@ std::string address_name(const Recording& recording, const Location& location) {
 }
 
 Labels::Labels(const Recording& recording)
-    : labels_{{.name = "[no stack]"}, {.name = "[truncated]"}} {
+    : labels_{{.name = "[no stack]"}, {.name = "[truncated]"}, {.name = "[runtime]"}} {
+  const auto started = started_names(recording);
+  for (const Module& module : recording.modules) {
+    const auto known = started.find(module.path);
+    const bool is_known = known != started.end() && !known->second.empty();
+    module_names_.emplace_back(is_known ? known->second : place_name_of(module.path));
+  }
   // Keys look into the recording, which outlives this constructor.
   std::unordered_map<Key, std::uint32_t, KeyHash> known;
   starts_.reserve(recording.locations.size() + 1);

@@ -52,17 +52,26 @@ class Labels {
   void collect_frames(const Recording& recording, std::uint32_t stack,
                       std::vector<std::uint32_t>& out) const;
 
+  /// File name of a module; of a program that was started by a link to it the link's: redis-server,
+  /// not redis-check-rdb.
+  [[nodiscard]] std::string_view module_name(std::uint32_t module) const {
+    return module_names_[module];
+  }
+
   [[nodiscard]] const Label& operator[](std::uint32_t label) const { return labels_[label]; }
   [[nodiscard]] std::size_t size() const { return labels_.size(); }
 
   static constexpr std::uint32_t kNoStack = 0;
   static constexpr std::uint32_t kTruncated = 1;
+  /// In place of a stack that never leaves the C and C++ runtime: libstdc++'s pool for exceptions.
+  static constexpr std::uint32_t kRuntime = 2;
 
  private:
   std::vector<Label> labels_;
   std::vector<std::uint32_t> starts_;  ///< Per location, into ids_; one more at the end.
   std::vector<std::uint32_t> ids_;
   std::vector<std::uint32_t> frames_;  ///< Beside ids_: into Recording::frames, or kNone.
+  std::vector<std::string> module_names_;
 };
 
 /// The callers next to the leaf of a collected stack: "b < c < d". Empty for a leaf alone.

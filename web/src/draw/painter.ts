@@ -1,5 +1,6 @@
 // Draws a layout on a canvas: boxes whose dark part reaches the lower limit and whose pale part
 // reaches the estimate, with names, places and figures where there is room.
+import { elided } from "../model/names";
 import { type Layout, REST } from "./layout";
 import type { Palette, Tones } from "./palette";
 
@@ -62,7 +63,7 @@ export function rowsInView(
 }
 
 /** A name cut to fewer characters could be of anything. */
-const LEAST_CUT = 5;
+const LEAST_CUT = 10;
 
 /** "resize" of "vector<int>::resize": without its qualifiers. */
 export function unqualified(name: string): string {
@@ -77,7 +78,7 @@ export function unqualified(name: string): string {
 
 /**
  * As much of a chain of names as fits, each name whole: outer ones go first, then the qualifiers of
- * the last one, and only then its end.
+ * the last one, and only then its middle.
  */
 export function fitted(names: readonly string[], characters: number): string {
   if (names.length === 0) return "";
@@ -90,7 +91,24 @@ export function fitted(names: readonly string[], characters: number): string {
   const offset = /\+0x[0-9a-f]+$/.exec(last)?.[0];
   const own = offset ?? unqualified(last);
   for (const name of [last, own]) if (name.length <= characters) return name;
-  return offset || characters < LEAST_CUT ? "" : `${own.slice(0, characters - 1)}…`;
+  return offset || characters < LEAST_CUT ? "" : elided(own, characters);
+}
+
+/**
+ * The labels of boxes side by side. One that had to be cut says nothing where the cut name of
+ * another function beside it is the same.
+ */
+export function labelsOf(boxes: readonly { names: readonly string[]; characters: number }[]): string[] {
+  const labels = boxes.map(({ names, characters }) => fitted(names, characters));
+  const last = (i: number) => boxes[i]!.names.at(-1) ?? "";
+  const first = new Map<string, number>();
+  const isShared = new Set<string>();
+  labels.forEach((label, i) => {
+    const known = first.get(label);
+    if (known === undefined) first.set(label, i);
+    else if (last(known) !== last(i)) isShared.add(label);
+  });
+  return labels.map((label, i) => (isShared.has(label) && !label.endsWith(last(i)) ? "" : label));
 }
 
 function fillBox(context: CanvasRenderingContext2D, x: number, y: number, width: number): void {
@@ -129,6 +147,7 @@ function drawBox(
 function drawText(
   context: CanvasRenderingContext2D,
   paint: Paint,
+  label: string,
   x: number,
   y: number,
   width: number,
@@ -136,7 +155,6 @@ function drawText(
 ): void {
   const room = width - 2 * PADDING;
   const middle = y + BOX / 2 + 0.5;
-  const label = fitted(paint.names, Math.floor(room / letter));
   context.fillStyle = paint.text;
   context.font = paint.isBold ? BOLD_FONT : NAME_FONT;
   context.fillText(label, x + PADDING, middle);
@@ -154,6 +172,28 @@ function drawText(
   context.globalAlpha = 1;
 }
 
+/** Of a box, less the gap to the next one. */
+function shownWidth(width: number): number {
+  return Math.max(0.6, width - (width > 4 ? 1.5 : 0.5));
+}
+
+/** Boxes too narrow to draw, as one. */
+function drawRest(
+  context: CanvasRenderingContext2D,
+  palette: Palette,
+  count: number,
+  x: number,
+  y: number,
+  width: number,
+): void {
+  context.fillStyle = palette.rest;
+  fillBox(context, x, y, shownWidth(width));
+  if (width < 64) return;
+  context.font = TEXT_FONT;
+  context.fillStyle = palette.faint;
+  context.fillText(`${count} small`, x + PADDING, y + BOX / 2 + 0.5);
+}
+
 /** Draws what is in view; returns how many boxes that were. */
 export function draw(context: CanvasRenderingContext2D, scene: Scene): number {
   const { layout, palette } = scene;
@@ -166,26 +206,34 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene): number {
   const [first, last] = rowsInView(scene);
   let boxes = 0;
   for (let row = first; row <= last; ++row) {
+    const from = layout.rowStart[row]!;
     const y = rowTop(scene, row);
-    for (let box = layout.rowStart[row]!; box < layout.rowStart[row + 1]!; ++box, ++boxes) {
-      const x = layout.x[box]!;
-      const width = layout.width[box]!;
-      const shown = Math.max(0.6, width - (width > 4 ? 1.5 : 0.5));
+    const paints: (Paint | undefined)[] = [];
+    for (let box = from; box < layout.rowStart[row + 1]!; ++box) {
+      const [x, width] = [layout.x[box]!, layout.width[box]!];
       if (layout.node[box] === REST) {
-        context.fillStyle = palette.rest;
-        fillBox(context, x, y, shown);
-        if (width < 64) continue;
-        context.font = TEXT_FONT;
-        context.fillStyle = palette.faint;
-        context.fillText(`${layout.rest[box]!} small`, x + PADDING, y + BOX / 2 + 0.5);
+        paints.push(undefined);
+        drawRest(context, palette, layout.rest[box]!, x, y, width);
         continue;
       }
       const paint = scene.paintOf(box);
+      paints.push(paint);
       context.globalAlpha = row < layout.above || paint.isDim ? 0.6 : 1;
-      drawBox(context, paint, x, y, shown);
+      drawBox(context, paint, x, y, shownWidth(width));
       context.globalAlpha = 1;
-      if (width >= LEAST_LABEL) drawText(context, paint, x, y, shown, letter);
     }
+    const labels = labelsOf(
+      paints.map((paint, i) => {
+        const room = shownWidth(layout.width[from + i]!) - 2 * PADDING;
+        return { names: paint?.names ?? [], characters: Math.floor(room / letter) };
+      }),
+    );
+    paints.forEach((paint, i) => {
+      const [x, width] = [layout.x[from + i]!, layout.width[from + i]!];
+      if (!paint || width < LEAST_LABEL) return;
+      drawText(context, paint, labels[i]!, x, y, shownWidth(width), letter);
+    });
+    boxes += paints.length;
   }
   return boxes;
 }

@@ -1,7 +1,8 @@
 // The call tree that is shown: without hidden frames, and without library code where that is
 // folded: what is above own code goes, what is below becomes part of the first call out of own code,
 // which stays because it says what was wanted. An interpreter's own frames below own code are passed
-// over. Sums of nodes never change by it: every stack ends somewhere in the tree that is shown.
+// over, and so are frames without a name below own code of their module that has one. Sums of nodes
+// never change by it: every stack ends somewhere in the tree that is shown.
 import type { Page } from "./page";
 import { Pace, type Steps } from "./slices";
 
@@ -45,13 +46,41 @@ class Nodes {
   }
 }
 
+/** Sets of modules, each a larger one with one more; 0 is empty. */
+class ModuleSets {
+  private readonly larger = [0];
+  private readonly last = [-1];
+  private readonly known = new Map<string, number>();
+
+  has(set: number, module: number): boolean {
+    for (let at = set; at > 0; at = this.larger[at]!) if (this.last[at] === module) return true;
+    return false;
+  }
+
+  with(set: number, module: number): number {
+    if (this.has(set, module)) return set;
+    const key = `${set} ${module}`;
+    let found = this.known.get(key);
+    if (found === undefined) {
+      found = this.last.length;
+      this.known.set(key, found);
+      this.larger.push(set);
+      this.last.push(module);
+    }
+    return found;
+  }
+}
+
 /** `hides`: by function, whether its frames are left out. */
 export function* foldedTree(
   page: Page,
   folds: boolean,
   hides: Uint8Array | undefined,
 ): Steps<Folded> {
-  const { nodes, parent, functionOf, isLibrary, isDispatch } = page;
+  const { nodes, parent, functionOf, isLibrary, isDispatch, isUnnamed } = page;
+  const modules = new ModuleSets();
+  /** Of each node: the modules of own code with names in it and above it. */
+  const named = new Int32Array(nodes);
   const made = new Nodes(page, page.data.frames.name.length);
   /** Of each node: the folded node of the last own frame above it or of itself; 0: there is none. */
   const own = new Int32Array(nodes);
@@ -66,7 +95,10 @@ export function* foldedTree(
     if (pace.isDue()) yield;
     const above = parent[i]!;
     const of = functionOf[i]!;
-    const isPassed = folds && isDispatch[of] !== 0 && own[above] !== 0;
+    const module = page.data.frames.module[page.frameOf[of]!]!;
+    named[i] = named[above]!;
+    const isNameless = isUnnamed[of] !== 0 && modules.has(named[i]!, module);
+    const isPassed = folds && own[above] !== 0 && (isDispatch[of] !== 0 || isNameless);
     if (isPassed) hidden.add(of);
     if (isPassed || hides?.[of]) {
       [depth[i], own[i], call[i]] = [depth[above]!, own[above]!, call[above]!];
@@ -77,6 +109,7 @@ export function* foldedTree(
     depth[i] = depth[above]! + 1;
     if (!folds || !isLibrary[of]) {
       target[i] = own[i] = made.child(own[above]!, i);
+      if (!isLibrary[of] && !isUnnamed[of]) named[i] = modules.with(named[i]!, module);
       continue;
     }
     own[i] = own[above]!;

@@ -2,7 +2,7 @@
 import type { Cells, PageData, Survival } from "../data";
 import { emptySums, type Sums, strataSums } from "../numbers/sums";
 import { foldedTree } from "./fold";
-import { displayNames, isDispatchFrame, isLibraryFrame } from "./roles";
+import { displayNames, isDispatchFrame, isLibraryFrame, isUnnamedFrame } from "./roles";
 import { printable } from "./names";
 import { finished, Pace, type Steps, STRETCH } from "./slices";
 
@@ -70,6 +70,8 @@ export interface Page {
   isLibrary: Uint8Array;
   /** Of each function: of an interpreter. */
   isDispatch: Uint8Array;
+  /** Of each function: without a name. */
+  isUnnamed: Uint8Array;
   /** Of each node of the document: the node that its stacks end in. */
   target: Int32Array;
   /** Functions that folding hides. */
@@ -158,9 +160,11 @@ export function pageOf(data: PageData): Page {
   for (let i = 0; i < nodes; ++i) functionOf[i] = functions.of[data.nodes.frame[i]!] ?? 0;
   const isLibrary = new Uint8Array(functions.first.length);
   const isDispatch = new Uint8Array(functions.first.length);
+  const isUnnamed = new Uint8Array(functions.first.length);
   functions.first.forEach((frame, i) => {
     isLibrary[i] = isLibraryFrame(data, frame) ? 1 : 0;
     isDispatch[i] = isDispatchFrame(data, frame) ? 1 : 0;
+    isUnnamed[i] = isUnnamedFrame(data, frame) ? 1 : 0;
   });
   return {
     data,
@@ -179,6 +183,7 @@ export function pageOf(data: PageData): Page {
     functions: functions.first.length,
     isLibrary,
     isDispatch,
+    isUnnamed,
     target: Int32Array.from({ length: nodes }, (_, i) => i),
     hidden: 0,
     cells: data.cells.map(columnsOf),

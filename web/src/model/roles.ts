@@ -12,6 +12,11 @@ export function isDispatchFrame(data: PageData, frame: number): boolean {
   return (data.frames.flags[frame]! & FrameFlag.Dispatch) !== 0;
 }
 
+/** Called "module+0x1234". */
+export function isUnnamedFrame(data: PageData, frame: number): boolean {
+  return (data.frames.flags[frame]! & FrameFlag.Unknown) !== 0;
+}
+
 /** Names of data.names as they are shown. */
 export function displayNames(data: PageData): string[] {
   return data.names.map((name, i) => {

@@ -1,5 +1,5 @@
 // The flame graph: callees from the root, callers from the leaves, or both around one function.
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { ROW } from "../draw/painter";
 import { EstimateBook } from "../model/book";
 import { elided } from "../model/names";
@@ -24,6 +24,24 @@ import { SourceLines } from "./Source";
 
 /** Rows of boxes before the chart scrolls. */
 const MOST_ROWS = 14;
+const LEAST_ROWS = 8;
+/** What stands above the chart of a whole page, and of the detail below it what shows its figures. */
+const BESIDE_CHART = 660;
+
+function heightOfChart(): number {
+  return Math.min(MOST_ROWS * ROW, Math.max(LEAST_ROWS * ROW, window.innerHeight - BESIDE_CHART));
+}
+
+/** How tall a chart may be so that the detail below it is in view. */
+function useTallest(): number {
+  const [tallest, setTallest] = useState(heightOfChart);
+  useEffect(() => {
+    const measure = () => setTallest(heightOfChart());
+    window.addEventListener("resize", measure);
+    return () => window.removeEventListener("resize", measure);
+  }, []);
+  return tallest;
+}
 
 interface ChartOfProps extends ViewProps {
   tree: CallTree;
@@ -236,6 +254,7 @@ function Whole(props: ViewProps & { tree: CallTree }) {
   const isOfFinding = state.chosen.length === 0 && props.tree.direction === "callees";
   const wanted = isOfFinding ? (finding?.path ?? NO_PATH) : state.chosen;
   const at = useFound(page, props.tree, state.zoom, wanted);
+  const tallest = useTallest();
   const tree = at.value?.tree ?? props.tree;
   const book = useMemo(() => new EstimateBook(tree, level, true), [tree, level]);
   if (!at.value) return <Busy />;
@@ -255,7 +274,7 @@ function Whole(props: ViewProps & { tree: CallTree }) {
         zoomed={zoomed}
         chosen={chosen}
         isFlame={state.isFlame}
-        tallest={MOST_ROWS * ROW}
+        tallest={tallest}
         isWhole={true}
         onChoose={(node) => (node === ROOT ? zoom(node) : change({ chosen: tree.path(node) }, true))}
         onZoom={zoom}

@@ -329,10 +329,14 @@ function Chart({ layout, props, place }: Shown & { place: Place }) {
   const reveal = (node: number) => {
     const row = depthOf(tree, node);
     layout.extend(row + 1);
-    const [first, last] = rowsInView({ layout, isFlame, top, height: height - ROW });
+    const view = place.element.current!;
+    const [first, last] = rowsInView({ layout, isFlame, top: view.scrollTop, height: height - ROW });
     if (row >= first && row <= last) return;
-    place.element.current!.scrollTop = (isFlame ? layout.rows - 1 - row : row) * ROW - height / 2;
+    view.scrollTop = (isFlame ? layout.rows - 1 - row : row) * ROW - height / 2;
   };
+  useLayoutEffect(() => {
+    if (chosen >= 0) reveal(chosen);
+  }, [tree, zoomed, isFlame, height, chosen]);
   const press = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
     const at = focused < 0 ? zoomed : focused;
     if (event.key.startsWith("Arrow")) {

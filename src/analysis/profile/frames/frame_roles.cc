@@ -175,25 +175,48 @@ FrameRoles::FrameRoles(const Recording& recording, const Labels& labels) {
     const FrameRole role = is_anonymous ? FrameRole::kDispatch : rules.role(facts);
     roles_.push_back(is_hidden ? FrameRole::kHidden : role);
     modules_.push_back(label.module);
+    is_runtime_.push_back(is_standard_module(facts.module) && is_plumbing(roles_.back()));
     is_unnamed_.push_back(is_unnamed);
   }
 }
 
 std::size_t FrameRoles::blamed(std::span<const std::uint32_t> path) const {
-  std::size_t best = 0;
+  std::size_t best = path.size();  // Of plumbing.
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (!is_left_out(path[i])) {
-      if (shows_plumbing_ || !is_unnamed_[path[i]]) return i;
-      for (std::size_t above = i; above < path.size(); ++above) {
-        const std::uint32_t label = path[above];
-        if (modules_[label] != modules_[path[i]]) break;
-        if (!is_unnamed_[label] && !is_left_out(label)) return above;
-      }
-      return i;
+      const std::size_t named = shows_plumbing_ ? i : named_caller(path, i);
+      // A part of plumbing that has no name of its own.
+      if (!is_left_out(path[named])) return named;
+      i = named;
     }
-    if (roles_[path[i]] < roles_[path[best]]) best = i;
+    if (best == path.size() || roles_[path[i]] < roles_[path[best]]) best = i;
   }
   return best;
+}
+
+std::size_t FrameRoles::named_caller(std::span<const std::uint32_t> path, std::size_t at) const {
+  for (std::size_t i = at; i < path.size() && modules_[path[i]] == modules_[path[at]]; ++i) {
+    if (!is_unnamed_[path[i]]) return i;
+  }
+  return at;
+}
+
+bool FrameRoles::is_of_runtime(std::span<const std::uint32_t> path) const {
+  return std::ranges::all_of(path, [&](std::uint32_t label) { return is_runtime_[label]; });
+}
+
+std::vector<bool> FrameRoles::shown_of(std::span<const std::uint32_t> path) const {
+  const std::size_t first = blamed(path);
+  std::vector<bool> shown(path.size());
+  std::vector<std::uint32_t> named;  // Modules of callers with names.
+  for (std::size_t i = path.size(); i-- > first;) {
+    const std::uint32_t module = modules_[path[i]];
+    const bool is_known = std::ranges::find(named, module) != named.end();
+    const bool gives_way = is_unnamed_[path[i]] && is_known && !shows_plumbing_;
+    shown[i] = i == first || (!is_left_out(path[i]) && !gives_way);
+    if (shown[i] && !is_unnamed_[path[i]] && !is_known) named.push_back(module);
+  }
+  return shown;
 }
 
 void FrameRoles::keep_shown(std::vector<std::uint32_t>& path) const {
@@ -203,10 +226,15 @@ void FrameRoles::keep_shown(std::vector<std::uint32_t>& path) const {
 
 void FrameRoles::keep_shown(std::vector<std::uint32_t>& path,
                             std::vector<std::uint32_t>& frames) const {
-  const std::size_t first = blamed(path);
+  if (!shows_plumbing_ && is_of_runtime(path)) {
+    frames = {frames[blamed(path)]};
+    path = {Labels::kRuntime};
+    return;
+  }
+  const std::vector<bool> shown = shown_of(path);
   std::size_t kept = 0;
-  for (std::size_t i = first; i < path.size(); ++i) {
-    if (i != first && is_left_out(path[i])) continue;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (!shown[i]) continue;
     path[kept] = path[i];
     frames[kept++] = frames[i];
   }

@@ -89,19 +89,30 @@ class FrameRoles {
   /// The frame to blame, as an index into the labels of a stack, leaf first and not empty: the
   /// first that is not left out. One without a name in its module's symbol table gives way to
   /// its next caller in the same module that has one: a static function of a stripped library to
-  /// the function that users call.
+  /// the function that users call. Where that is plumbing, so is the static function.
   [[nodiscard]] std::size_t blamed(std::span<const std::uint32_t> path) const;
 
   /// The labels of a stack that views show, leaf first: those from the blamed one on that are
-  /// not left out.
+  /// not left out. Callers without a name give way too where one of their own callers has a name
+  /// in the same module. Of a stack that never leaves the C and C++ runtime Labels::kRuntime
+  /// remains.
   void keep_shown(std::vector<std::uint32_t>& path) const;
   /// As above, and keeps `frames`, which run parallel to the path.
   void keep_shown(std::vector<std::uint32_t>& path, std::vector<std::uint32_t>& frames) const;
 
+  /// Whether a stack never leaves the C and C++ runtime.
+  [[nodiscard]] bool is_of_runtime(std::span<const std::uint32_t> path) const;
+
  private:
+  /// The first frame from `at` on that has a name, without leaving the module; else `at`.
+  [[nodiscard]] std::size_t named_caller(std::span<const std::uint32_t> path, std::size_t at) const;
+  /// Whether keep_shown() keeps each label of the path.
+  [[nodiscard]] std::vector<bool> shown_of(std::span<const std::uint32_t> path) const;
+
   std::vector<FrameRole> roles_;        ///< By label.
   std::vector<std::uint32_t> modules_;  ///< By label; of those without a name: their module.
   std::vector<bool> is_unnamed_;        ///< By label.
+  std::vector<bool> is_runtime_;        ///< By label: of the C and C++ runtime.
   bool shows_plumbing_ = false;
 };
 

@@ -338,6 +338,13 @@ TEST_F(BlamedFrame, OfAStrippedLibraryIsTheFunctionThatItExports) {
   EXPECT_EQ(of({{"libbig.so+0x1234"}, {"big_read"}, {"main"}}, {library, library, 0}), "big_read");
 }
 
+TEST_F(BlamedFrame, IsNotThePartOfAContainerThatHasNoName) {
+  const std::uint32_t library = module("/usr/lib/libQt5Core.so.5");
+  EXPECT_EQ(of({{}, {"QString::arg(int)"}, {"load"}}, {library, library, 0}), "load");
+  EXPECT_EQ(of({{}, {"QString::arg(int)"}, {"qt_read"}}, {library, library, library}), "qt_read");
+  EXPECT_EQ(of({{}, {"QString::arg(int)"}}, {library, library}), "QString::arg(int)");
+}
+
 TEST_F(BlamedFrame, OfAStrippedProgramStaysInIt) {
   const std::uint32_t library = module("/usr/lib/libbig.so");
   EXPECT_EQ(of({{}, {"big_call_me"}, {"main"}}, {0, library, 0}), "target+0x1000");
@@ -352,6 +359,69 @@ TEST_F(BlamedFrame, FollowsTheRulesOfTheProject) {
 TEST_F(BlamedFrame, IsTheLeafWhenPlumbingIsShown) {
   read_by("hide ^std::", true);
   EXPECT_EQ(of({{"std::vector<int>::reserve(unsigned long)"}, {"xmalloc"}, {"main"}}), "xmalloc");
+}
+
+TEST(ModuleNames, OfAProgramAreWhatWasStarted) {
+  TestRecording test(1);
+  const std::uint32_t stack = test.stack({test.location({"call"})});
+  test.sample(stack, 100);
+  const auto module_of_row = [&] {
+    const Profile profile = select(test.recording, Kind::kAllocated);
+    return table(test.recording, profile, GroupBy::kFunction)[0].detail;
+  };
+  Process& process = test.recording.processes[0];
+  test.recording.modules[0].path = process.executable = "/usr/bin/redis-check-rdb";
+  process.pid = 1;
+  EXPECT_EQ(module_of_row(), "redis-check-rdb");
+  process.started_as = "redis-server";
+  EXPECT_EQ(module_of_row(), "redis-server");
+  test.recording.processes.push_back(process);
+  test.recording.processes[1].started_as = "redis-sentinel";
+  EXPECT_EQ(module_of_row(), "redis-check-rdb") << "its functions are of both";
+  test.recording.processes.pop_back();
+  test.recording.modules[0].path = test.recording.processes[0].executable = "/usr/bin/perl";
+  test.recording.processes[0].started_as = "script";
+  EXPECT_EQ(module_of_row(), "perl") << "a script has none of its functions";
+}
+
+TEST_F(BlamedFrame, CallersWithoutNamesGiveWayToOneWithANameInTheirModule) {
+  const std::uint32_t library = module("/usr/lib/libbig.so");
+  const auto stack = test_.stack({test_.location({"lex"}, library), test_.location({}, library),
+                                  test_.location({"call"}), test_.location({}, library),
+                                  test_.location({"parse"}, library), test_.location({}),
+                                  test_.location({"main"}), test_.location({})});
+  test_.sample(stack, 100);
+  const auto shown = [&] {
+    const Profile profile = select(test_.recording, Kind::kAllocated);
+    const Row row = table(test_.recording, profile, GroupBy::kStack)[0];
+    return row.name + " < " + row.detail;
+  };
+  EXPECT_EQ(shown(), "lex < call < parse < main");
+  read_by("", true);
+  EXPECT_EQ(shown(), "lex < libbig.so+0x1010 < call < libbig.so+0x1030") << "all of it was wanted";
+}
+
+TEST_F(BlamedFrame, OfAProgramWithoutNamesAreItsAddresses) {
+  const auto stack = test_.stack({test_.location({}), test_.location({}), test_.location({})});
+  test_.sample(stack, 100);
+  const Profile profile = select(test_.recording, Kind::kAllocated);
+  EXPECT_EQ(table(test_.recording, profile, GroupBy::kStack)[0].detail,
+            "target+0x1010 < target+0x1020");
+}
+
+TEST_F(BlamedFrame, StacksThatNeverLeaveTheRuntimeAreOneRow) {
+  const std::uint32_t cxx = module("/usr/lib/x86_64-linux-gnu/libstdc++.so.6");
+  const std::uint32_t loader = module("/lib64/ld-linux-x86-64.so.2");
+  const std::uint32_t libc = module("/lib/x86_64-linux-gnu/libc.so.6");
+  test_.sample(test_.stack({test_.location({}, cxx), test_.location({"call_init"}, loader)}), 100);
+  test_.sample(test_.stack({test_.location({}, libc), test_.location({}, loader)}), 100);
+  test_.sample(test_.stack({test_.location({}, cxx), test_.location({"main"})}), 100);
+  const Profile profile = select(test_.recording, Kind::kAllocated);
+  std::vector<std::string> rows;
+  for (const Row& row : table(test_.recording, profile, GroupBy::kFunction)) {
+    rows.push_back(row.name + "|" + row.detail);
+  }
+  EXPECT_EQ(rows, (std::vector<std::string>{"[runtime]|", "main|target"}));
 }
 
 /// What readers without rules see.

@@ -126,8 +126,8 @@ constexpr std::array kWrappers{
     Text("av_buffer_alloc"), Text("av_buffer_allocz"), Text("av_buffer_realloc"),
     Text("av_fast_malloc"), Text("av_fast_mallocz"), Text("av_fast_padded_malloc"),
     Text("av_fast_padded_mallocz"), Text("av_fast_realloc"), Text("av_realloc_f"),
-    Text("ngx_alloc"), Text("ngx_calloc"), Text("ngx_memalign"), Text("ngx_palloc_large"),
-    Text("allocator_alloc"), Text("apr_palloc"), Text("stdalloc__malloc"),
+    Text("av_reallocp"), Text("ngx_alloc"), Text("ngx_calloc"), Text("ngx_memalign"),
+    Text("ngx_palloc_large"), Text("allocator_alloc"), Text("apr_palloc"), Text("stdalloc__malloc"),
     Text("CRYPTO_clear_realloc"), Text("my_once_alloc"), Text("XtMalloc"), Text("qMallocAligned"),
     Text("qReallocAligned"), Text("xmlMemMalloc")};
 
@@ -200,7 +200,8 @@ constexpr std::array kStarts{Text("_start"),
                              Text("_dl_start_user"),
                              Text("g_thread_proxy"),
                              Text("QThreadPrivate::start(void*)"),
-                             Text("[truncated]")};
+                             Text("[truncated]"),
+                             Text("[runtime]")};
 
 /// Whole names, as parts of others they say nothing.
 constexpr std::array kDispatchers{
@@ -259,10 +260,6 @@ constexpr std::array kPackagePaths{Text("/.cargo/registry/"), Text("/.cargo/git/
                                    Text("/usr/include/"),     Text("/go/pkg/mod/"),
                                    Text("/.conan"),           Text("/vcpkg/"),
                                    Text("/site-packages/"),   Text("/node_modules/")};
-
-/// Folders of installed packages; Python's own library is in lib/python3.11.
-constexpr std::array kPythonPackages{Text("/site-packages/"), Text("/dist-packages/")};
-constexpr std::array kPythonLibraries{Text("/lib/python"), Text("/lib64/python")};
 
 template <typename Texts>
 bool starts_with_any(std::string_view text, const Texts& starts) {
@@ -378,45 +375,5 @@ bool is_standard_source(std::string_view file) {
 }
 
 bool is_package_source(std::string_view file) { return contains_any(file, kPackagePaths); }
-
-bool is_python_module(std::string_view path) {
-  const std::string_view file = file_name_of(path);
-  return file.starts_with("python") || file.starts_with("libpython");
-}
-
-bool is_python_function(std::string_view function) {
-  return function.starts_with("Py") || function.starts_with("_Py");
-}
-
-bool is_python_library(std::string_view path) {
-  if (contains_any(path, kPythonPackages)) return true;
-  return std::ranges::any_of(kPythonLibraries, [&](std::string_view folder) {
-    // "/lib/python3.11/", "/usr/lib/python3/", and no "/lib/python_of_mine/".
-    const std::size_t at = path.find(folder);
-    if (at == std::string_view::npos) return false;
-    const std::string_view rest = path.substr(at + folder.size());
-    const std::size_t end = rest.find_first_not_of("0123456789.");
-    return end != std::string_view::npos && end > 0 &&
-           (rest[end] == '/' || rest.substr(end, 4) == "zip/");
-  });
-}
-
-bool is_python_dispatch(std::string_view function, std::string_view file) {
-  // Methods of dataclasses and named tuples, what calls __init__ from 3.12 on, and our own module,
-  // which projects copy.
-  return file.starts_with("<frozen ") || file == "__init__" || file == "<shim>" ||
-         file_name_of(file) == "geiger.py" || function.starts_with("__create_fn__.");
-}
-
-bool is_python_start_up(std::string_view function, std::string_view file) {
-  const std::string_view name = file_name_of(file);
-  if (name == "runpy.py" || file == "<frozen runpy>") return true;
-  if (name == "threading.py" && is_python_library(file)) {
-    return function.find("_bootstrap") != std::string_view::npos;
-  }
-  const std::string_view folder = file.substr(0, file.size() - name.size());
-  return function == "<module>" && folder.ends_with("/bin/") &&
-         name.find('.') == std::string_view::npos;
-}
 
 }  // namespace geiger::profile

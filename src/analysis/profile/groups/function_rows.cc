@@ -13,8 +13,10 @@
 namespace geiger::profile {
 namespace {
 
+constexpr std::string_view kNoModule = "[no module]";
+
 std::string module_path(const Recording& recording, std::uint32_t module) {
-  return module == kNone ? std::string("[no module]") : recording.modules[module].path;
+  return module == kNone ? std::string(kNoModule) : recording.modules[module].path;
 }
 
 /// Rows by number, made when first met; a stack adds to each total once.
@@ -59,11 +61,11 @@ class RowSet {
   std::uint64_t stacks_ = 0;
 };
 
-void describe_function(const Recording& recording, const Labels& labels, std::uint32_t label,
-                       Row& row) {
+void describe_function(const Labels& labels, std::uint32_t label, Row& row) {
   row.name = labels[label].name;
-  if (label == Labels::kNoStack) return;
-  row.detail = place_name_of(module_path(recording, labels[label].module));
+  if (!labels[label].is_frame()) return;
+  const std::uint32_t module = labels[label].module;
+  row.detail = module == kNone ? kNoModule : labels.module_name(module);
 }
 
 }  // namespace
@@ -79,7 +81,7 @@ std::vector<Row> table_of_functions(const Recording& recording,
     lines.add(shown.path()[0], shown.frames()[0], weighted_total(slot.sums));
   }
   return rows.finish([&](std::uint32_t group, Row& row) {
-    describe_function(recording, shown.labels(), group, row);
+    describe_function(shown.labels(), group, row);
     row.where = lines.heaviest(group);
   });
 }
@@ -112,7 +114,7 @@ std::vector<Row> table_of_lines(const Recording& recording,
     rows.add(slot, groups);
   }
   return rows.finish([&](std::uint32_t group, Row& row) {
-    describe_function(recording, shown.labels(), places[group].label, row);
+    describe_function(shown.labels(), places[group].label, row);
     row.where = source_line_of(recording, places[group].frame);
   });
 }

@@ -137,7 +137,7 @@ class Grouper {
     group.name = label.name;
     group.where = lines_.heaviest(key);
     if (label.module != kNone && !label.is_location) {
-      group.detail = place_name_of(recording_.modules[label.module].path);
+      group.detail = shown_.labels().module_name(label.module);
     }
   }
 

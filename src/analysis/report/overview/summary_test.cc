@@ -27,6 +27,24 @@ nlohmann::json json_of(const Recording& recording) {
   return nlohmann::json::parse(to_json(summary_report(recording, {}), recording));
 }
 
+TEST(Summary, ShowsLinesWholeHoweverNarrow) {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  for (const Address line : {1234U, 1235U, 1236U}) {
+    const auto place = builder.location(module, line, {"space::SessionStore::open_or_create"});
+    builder.sample(thread, builder.stack({place}), 1000 * line, 1);
+  }
+  for (const std::size_t width : {60U, 70U, 80U}) {
+    present::Style style;
+    style.width = width;
+    const std::string text = summary_text_of(builder.recording(), style);
+    const std::string list = text.substr(text.find("Most allocated"));
+    EXPECT_THAT(list, HasSubstr("SessionStore::open_or_create"));
+    EXPECT_THAT(list, HasSubstr("  main.cc:1236 +2\n"));
+  }
+}
+
 TEST(Summary, ReadsLikeThis) {
   EXPECT_EQ(summary_text_of(small_server()),
             R"(At the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 137 MiB ± 19.

@@ -120,7 +120,7 @@ present::Grid process_grid(const SummaryReport& report, const Recording& recordi
     if (figures.has_exact) cells.push_back(present::exact_bytes(line->exact.exact_bytes));
     const bool is_testable = profile::check_hits(recording, line->index).is_testable;
     cells.push_back(is_testable ? present::z_score(line->exact.z) : "-");
-    cells.push_back(present::printable(profile::file_name_of(process.executable)));
+    cells.push_back(present::printable(profile::program_name(process)));
     grid.add(std::move(cells), present::ending_text(process));
   }
   return grid;
@@ -165,7 +165,7 @@ std::string whose_lines(const SummaryReport& report, const Recording& recording,
   if (report.rss) {
     const Process& process = recording.processes[report.rss->process];
     out += fmt::format("; resident memory is of {}, pid {}",
-                       present::printable(profile::file_name_of(process.executable)), process.pid);
+                       present::printable(profile::program_name(process)), process.pid);
   }
   return present::paint(style, present::Role::kFaint, present::wrap(out + ".", 0, style.width)) +
          "\n";
@@ -195,7 +195,9 @@ std::string site_list(std::string_view title, const std::vector<TableLine>& line
                       const present::Style& style) {
   if (lines.empty()) return "";
   present::Grid grid = site_grid(lines, true);
-  if (!grid.has_room_for_names(style)) grid = site_grid(lines, false);
+  if (!grid.has_room_for_names(style) || !grid.has_room_for_places(style)) {
+    grid = site_grid(lines, false);
+  }
   return fmt::format("\n{}\n{}", present::paint(style, present::Role::kHeading, title),
                      grid.text(style));
 }

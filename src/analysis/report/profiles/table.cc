@@ -17,6 +17,7 @@
 #include "analysis/present/text.h"
 #include "analysis/present/unnamed.h"
 #include "analysis/report/profiles/python_objects.h"
+#include "analysis/report/profiles/stack_contexts.h"
 
 namespace geiger::report {
 namespace {
@@ -181,13 +182,14 @@ present::Grid grid_of(const TableReport& report, TableFigures figures,
   for (const TableLine& line : report.lines) {
     present::add_row(grid, cells_for(report, line, figures), line.name, line.detail,
                      report.options.by, style, false, line.where);
+    if (!line.context.empty()) grid.tell_callers(context_text(line.context, style), true);
   }
   return grid;
 }
 
 /// All figures, or those without which the names have room: the share goes first, then the
 /// measure that the rows are not sorted by, then both; at last the lines go behind the names, or
-/// the samples where rows are lines.
+/// the samples go where lines distinguish rows.
 present::Grid fitting_grid(const TableReport& report, const present::Style& style) {
   const TableFigures all{true, has_two_measures(report), report.has_whole, has_lines(report)};
   TableFigures without_share = all;
@@ -200,7 +202,7 @@ present::Grid fitting_grid(const TableReport& report, const present::Style& styl
   TableFigures least = one_measure;
   least.has_share = false;
   TableFigures last = least;
-  if (report.options.by == GroupBy::kLine) {
+  if (report.options.by == GroupBy::kLine || report.options.by == GroupBy::kStack) {
     last.has_samples = false;
   } else {
     last.has_where = false;
@@ -294,6 +296,7 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
   }
   mark_uncertain_order(report.lines, options.sort);
   report.lines.resize(shown);
+  if (options.by == GroupBy::kStack) tell_stacks_apart(report.lines, recording);
   report.others = whole.measure_others(sum_from(rows, order, shown), options.level);
   return report;
 }

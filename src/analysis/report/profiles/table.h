@@ -36,6 +36,13 @@ struct TableOptions {
   std::function<bool(const profile::Row&)> shows = {};
 };
 
+/// A part of what distinguishes a stack from others whose blamed function is at the same line.
+struct ContextPart {
+  std::string function = {};  ///< As demangled; empty of a number.
+  std::string mark = {};      ///< Before it: "› " of a callee.
+  std::string place = {};     ///< Behind it: " (leaky.cc:11)".
+};
+
 struct TableLine {
   std::string name, detail;
   std::uint32_t stack = profile::kNone;  ///< Of a row that stands for one.
@@ -46,6 +53,7 @@ struct TableLine {
   /// wrong order. Not set above rows without samples, nor where rows are sorted
   /// by samples or name.
   bool is_order_uncertain = false;
+  std::vector<ContextPart> context = {};  ///< Of a stack that looks like another one.
 };
 
 struct TableReport {

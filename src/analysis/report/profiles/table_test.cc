@@ -75,6 +75,42 @@ TEST(Table, OfTypesSaysOfHowManyPythonObjectsTheTypeIsKnown) {
   EXPECT_THAT(to_text(table_of(recording, by_type), {}), Not(HasSubstr("Python object")));
 }
 
+/// A function at one line with four callers that others share, and one of its own line.
+Recording look_alikes() {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  const auto leaf = builder.location(module, 7, {"make_buffer"});
+  const auto read = builder.location(module, 20, {"read_request"});
+  const auto near = builder.location(module, 30, {"serve_connection"});
+  const auto far = builder.location(module, 31, {"serve_connection"});
+  const auto loop = builder.location(module, 40, {"event_loop"});
+  const auto main = builder.location(module, 50, {"main"});
+  const auto append = builder.location(module, 60, {"std::string::append(char)"});
+  for (const auto& stack :
+       {std::vector{leaf, read, near, main}, std::vector{leaf, read, near, loop, main},
+        std::vector{leaf, read, far, main}, std::vector{append, leaf, read, near, main},
+        std::vector{leaf, main}}) {
+    builder.sample(thread, builder.stack(stack), 1000, 1);
+  }
+  return builder.recording();
+}
+
+TEST(Table, StacksThatLookAlikeAreToldApart) {
+  TableOptions by_stack;
+  by_stack.by = GroupBy::kStack;
+  for (const std::size_t width : {60U, 80U, 100U, 160U}) {
+    present::Style style;
+    style.width = width;
+    const std::string text = to_text(table_of(look_alikes(), by_stack), style);
+    EXPECT_THAT(text, HasSubstr("main.cc:7"));
+    EXPECT_THAT(text, HasSubstr("read_request < serve_connection < event_loop"));
+    EXPECT_THAT(text, HasSubstr("› string::append"));
+    EXPECT_THAT(text, HasSubstr("serve_connection (main.cc:31)"));
+    EXPECT_THAT(text, Not(HasSubstr("serve_conn…")));
+  }
+}
+
 // One thread that was cut off, one lost sample, one damaged place, one process in
 // pure mode: then rows stand on their own samples.
 TEST(Table, CalibratesOnlyToWhatIsKnownExactly) {

@@ -29,8 +29,7 @@ TEST(Tree, ReadsLikeThis) {
  144 MiB [142, 144]          100 % [98, 100]       253  main (main.cc:256)
  132 MiB [130, 132]           92 % [90, 92]        252  ├─ serve (main.cc:512)
  126 MiB [121, 129]           88 % [84, 90]        240  │  ├─ make_buffer (main.cc:1280)
-5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]       12  │  └─ read_request (main.cc:768)
-5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]       12  │     grow (main.cc:768)
+5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]       12  │  └─ read_request › grow (main.cc:768)
   12 MiB exact + < 1.85 MiB  8.2 % [7.3, 9.7]        1  └─ load_table (main.cc:1536)
 
 Figures with at least 5 samples are calibrated to the exact total of 144 MiB.
@@ -87,7 +86,7 @@ TEST(Tree, SharesGiveWayToNames) {
   style.width = 70;
   const std::string narrow = to_text(tree_of(small_server()), style);
   EXPECT_THAT(narrow, testing::Not(HasSubstr("share")));
-  EXPECT_THAT(narrow, HasSubstr("│  └─ read_request (main.cc:768)\n"));
+  EXPECT_THAT(narrow, HasSubstr("│  └─ … › grow (main.cc:768)\n"));
   style.width = 100;
   EXPECT_THAT(to_text(tree_of(small_server()), style), HasSubstr("share"));
 }
@@ -116,17 +115,37 @@ TEST(Tree, FunctionsOfAChainAreToldApart) {
 }
 
 TEST(Tree, FunctionsLookTheSameWhereverTheyAreCalled) {
-  std::vector<std::string> functions;
-  for (int i = 0; i < 40; ++i) {
-    functions.push_back("some::space::around::it::allocate_for_reading(" +
-                        std::string(i % 2 == 0 ? "int)" : "long)"));
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  std::vector<std::uint32_t> stack;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const std::string argument = i % 2 == 0 ? "int)" : "long)";
+    stack.insert(stack.begin(),
+                 builder.location(module, i + 1,
+                                  {"some::space::around::it::allocate_for_reading(" + argument}));
+    // Each allocates itself: no two have the same figures.
+    builder.sample(thread, builder.stack(stack), 1000, 1);
   }
   present::Style style;
   style.width = 80;
-  const std::string text = to_text(tree_of(recording_of(functions)), style);
+  const std::string text = to_text(tree_of(builder.recording()), style);
   EXPECT_THAT(text, HasSubstr("…allocate_for_reading(int)"));
   EXPECT_THAT(text, HasSubstr("…allocate_for_reading(long)"));
   EXPECT_THAT(text, testing::Not(HasSubstr("reading\n")));
+}
+
+TEST(Tree, AChainIsOneLineHoweverNarrow) {
+  const Recording recording = recording_of({"main", "space::first(int)", "space::second(int)",
+                                            "space::third(int)", "space::the_last_one(int)"});
+  present::Style style;
+  style.width = 60;
+  const std::string text = to_text(tree_of(recording), style);
+  EXPECT_THAT(text, HasSubstr("main (main.cc:1) › … › …the_last_one (main.cc:5)\n"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 9) << text;
+  EXPECT_THAT(text, HasSubstr("--names full"));
+  style.names = present::Names::kFull;
+  EXPECT_THAT(to_text(tree_of(recording), style), HasSubstr("space::third(int) (main.cc:4)"));
 }
 
 TEST(Tree, FullNamesAreNeverCut) {

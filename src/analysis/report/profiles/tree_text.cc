@@ -70,7 +70,8 @@ std::string where_of(const TreeLine& line) {
 /// one name wherever it is called, and no other has the same.
 class LineNames {
  public:
-  LineNames(const TreeReport& report, const std::vector<Indent>& indents, std::size_t room,
+  /// `rooms`: the columns that each line has.
+  LineNames(const TreeReport& report, const std::vector<std::size_t>& rooms,
             const present::Style& style);
 
   [[nodiscard]] const std::string& at(std::size_t line) const { return shown_[function_[line]]; }
@@ -85,12 +86,9 @@ class LineNames {
   std::vector<std::string> shown_;
 };
 
-LineNames::LineNames(const TreeReport& report, const std::vector<Indent>& indents, std::size_t room,
+LineNames::LineNames(const TreeReport& report, const std::vector<std::size_t>& rooms,
                      const present::Style& style) {
-  for (std::size_t i = 0; i < report.lines.size(); ++i) {
-    const std::size_t used = present::columns_of(indents[i].lead);
-    add(report.lines[i], room > used ? room - used : 1);
-  }
+  for (std::size_t i = 0; i < report.lines.size(); ++i) add(report.lines[i], rooms[i]);
   for (const naming::Named& function : functions_) {
     shown_.push_back(present::printable(function.demangled));
   }
@@ -113,50 +111,123 @@ void LineNames::add(const TreeLine& line, std::size_t room) {
   if (function.line == 0) function.line = line.where.line;
 }
 
-/// Whether a line says no more than the one above it: its only child, with all of its samples.
-bool continues_parent(const TreeReport& report, std::size_t index) {
-  const std::uint32_t parent = report.lines[index].parent;
-  if (parent == 0 || report.lines[parent].children != 1) return false;
-  const present::Measure& above = report.lines[parent].total;
-  const present::Measure& below = report.lines[index].total;
-  return above.samples == below.samples &&
-         present::shown_bytes(above).value == present::shown_bytes(below).value;
+/// A branch point with the only children that are shown of it and look no different, one below the
+/// other.
+using Chain = std::vector<std::size_t>;
+
+std::string shown_figures(const TreeLine& line) {
+  return present::figure(present::shown_bytes(line.total), present::Quantity::kBytes).text();
 }
 
-/// The names of a line and of those that continue it, as long as they find room.
-struct Chain {
-  std::size_t line = 0;
-  std::string text;
-};
-
-std::vector<Chain> chains_of(const TreeReport& report, std::size_t room,
-                             const present::Style& style) {
-  constexpr std::string_view kCalled = " › ";
-  const std::size_t least = std::min(columns_for_names(report, style), room);
-  const std::size_t deepest = std::min((room - least) / kIndent, kDeepestIndent);
-  const std::vector<Indent> indents = indents_of(report.lines, deepest);
-  const LineNames names(report, indents, room, style);
-  std::vector<Chain> chains{{0, "all"}};
+std::vector<Chain> chains_of(const TreeReport& report) {
+  std::vector<Chain> chains{{0}};
+  std::string figures;  // Of the chain's first line: small steps do not add up.
   for (std::size_t i = 1; i < report.lines.size(); ++i) {
-    const std::string name = names.at(i);
-    const std::string where = where_of(report.lines[i]);
-    if (continues_parent(report, i)) {
-      std::string& text = chains.back().text;
-      const std::string link = std::string(kCalled).append(name).append(where);
-      if (present::columns_of(text) + present::columns_of(link) <= room) {
-        text += link;
-        continue;
-      }
+    const std::uint32_t parent = report.lines[i].parent;
+    const bool is_only = parent != 0 && report.lines[parent].children == 1;
+    const std::string own = shown_figures(report.lines[i]);
+    if (is_only && own == figures) {
+      chains.back().push_back(i);
+    } else {
+      chains.push_back({i});
+      figures = own;
     }
-    chains.push_back({i, indents[i].lead + name});
-    const bool has_room =
-        present::columns_of(chains.back().text) + present::columns_of(where) <= room;
-    if (has_room || style.names == present::Names::kFull) chains.back().text += where;
   }
   return chains;
 }
 
-present::Grid grid_of(const TreeReport& report, const std::vector<Chain>& chains, bool has_share) {
+constexpr std::string_view kCalled = " › ";
+constexpr std::string_view kLeftOut = "… › ";
+
+/// A function of a chain, and where it is called: " (leaky.cc:11)".
+struct Link {
+  std::string name, where;
+};
+
+/// "a › b › c"; with little room without the places of callers, then with as many of the last
+/// functions as find room behind the first: "a › … › c".
+std::string joined(const std::vector<Link>& links, std::size_t room) {
+  std::string whole, names;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const bool is_last = i + 1 == links.size();
+    const std::string_view called = i == 0 ? std::string_view() : kCalled;
+    whole.append(called).append(links[i].name).append(links[i].where);
+    names.append(called).append(links[i].name).append(is_last ? links[i].where : "");
+  }
+  if (present::columns_of(whole) <= room) return whole;
+  if (links.size() == 1 || present::columns_of(names) <= room) return names;
+  std::string begin = links.front().name + std::string(kCalled).append(kLeftOut);
+  std::string end = links.back().name + links.back().where;
+  if (present::columns_of(begin + end) > room) begin = kLeftOut;
+  for (std::size_t i = links.size() - 1; i-- > 1;) {
+    std::string longer = links[i].name + std::string(kCalled).append(end);
+    if (present::columns_of(begin + longer) > room) break;
+    end = std::move(longer);
+  }
+  return begin + end;
+}
+
+/// A line of the text: what it shows of a chain, and whose figures.
+struct TreeRow {
+  std::size_t line = 0;
+  std::string text;
+  bool is_cut = false;  ///< Functions of the chain are left out.
+};
+
+/// With full names each function has a line of its own unless the next ones find room behind it.
+void add_whole_names(const Chain& chain, const std::vector<Link>& links, const std::string& lead,
+                     std::size_t room, std::vector<TreeRow>& rows) {
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const std::string link = links[i].name + links[i].where;
+    if (i > 0) {
+      const std::string longer = rows.back().text + std::string(kCalled) + link;
+      if (present::columns_of(longer) <= room) {
+        rows.back() = {chain[i], longer};
+        continue;
+      }
+    }
+    rows.push_back({chain[i], lead + link});
+  }
+}
+
+std::vector<TreeRow> tree_rows(const TreeReport& report, std::size_t room,
+                               const present::Style& style) {
+  const std::size_t least = std::min(columns_for_names(report, style), room);
+  const std::size_t deepest = std::min((room - least) / kIndent, kDeepestIndent);
+  const std::vector<Indent> indents = indents_of(report.lines, deepest);
+  const std::vector<Chain> chains = chains_of(report);
+  std::vector<std::size_t> rooms;
+  for (const Chain& chain : chains) {
+    const std::size_t used = present::columns_of(indents[chain.front()].lead);
+    const std::size_t mark = chain.size() > 1 ? present::columns_of(kLeftOut) : 0;
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      rooms.push_back(room > used + mark ? room - used - mark : 1);
+    }
+  }
+  const LineNames names(report, rooms, style);
+  std::vector<TreeRow> rows{{0, "all"}};
+  for (const Chain& chain : chains) {
+    if (chain.front() == 0) continue;
+    std::vector<Link> links;
+    const bool is_full = style.names == present::Names::kFull;
+    for (const std::size_t i : chain) {
+      const std::string& name = names.at(i);
+      const std::string where = where_of(report.lines[i]);
+      const bool has_room = present::columns_of(name) + present::columns_of(where) <= rooms[i];
+      links.push_back({name, has_room || is_full ? where : ""});
+    }
+    const std::string& lead = indents[chain.front()].lead;
+    if (is_full) {
+      add_whole_names(chain, links, lead, room, rows);
+      continue;
+    }
+    const std::string text = joined(links, room - std::min(room, present::columns_of(lead)));
+    rows.push_back({chain.back(), lead + text, text.find(kLeftOut) != std::string::npos});
+  }
+  return rows;
+}
+
+present::Grid grid_of(const TreeReport& report, const std::vector<TreeRow>& rows, bool has_share) {
   std::vector<present::Column> columns;
   present::append_figure_columns(columns, "total");
   if (has_share) present::append_figure_columns(columns, "share");
@@ -164,16 +235,15 @@ present::Grid grid_of(const TreeReport& report, const std::vector<Chain>& chains
       {std::string(present::count_heading(report.kind)), present::Align::kRight, false});
   columns.push_back({"call tree", present::Align::kLeft, false});
   present::Grid grid(std::move(columns));
-  for (const Chain& chain : chains) {
-    const TreeLine& line = report.lines[chain.line];
+  for (const TreeRow& row : rows) {
+    const TreeLine& line = report.lines[row.line];
     std::vector<std::string> cells;
-    present::append_figure(
-        cells, chain.line == 0
-                   ? present::total_figure(line.total)
-                   : present::figure(present::shown_bytes(line.total), present::Quantity::kBytes));
+    present::append_figure(cells, row.line == 0 ? present::total_figure(line.total)
+                                                : present::figure(present::shown_bytes(line.total),
+                                                                  present::Quantity::kBytes));
     if (has_share) present::append_figure(cells, present::figure(line.share));
     cells.push_back(present::exact_count(line.total.samples));
-    cells.push_back(chain.text);
+    cells.push_back(row.text);
     grid.add(std::move(cells));
     grid.keep_whole();
   }
@@ -181,19 +251,23 @@ present::Grid grid_of(const TreeReport& report, const std::vector<Chain>& chains
 }
 
 /// The shares give way where the names would have little room, as in a table.
-present::Grid fitting_grid(const TreeReport& report, const present::Style& style) {
-  std::vector<Chain> figures;
+std::pair<std::vector<TreeRow>, bool> fitting_rows(const TreeReport& report,
+                                                   const present::Style& style) {
+  std::vector<TreeRow> figures;
   for (std::size_t i = 0; i < report.lines.size(); ++i) figures.push_back({i, ""});
   const std::size_t with_share = grid_of(report, figures, true).room_for_cut(style.width);
   const std::size_t needed = columns_for_names(report, style) + 2 * kIndent;
   const bool has_share = with_share >= std::max(kRoomForTreeName, needed);
   const std::size_t room =
       has_share ? with_share : grid_of(report, figures, false).room_for_cut(style.width);
-  return grid_of(report, chains_of(report, room, style), has_share);
+  return {tree_rows(report, room, style), has_share};
 }
 
-std::string footer(const TreeReport& report, const present::Style& style) {
+std::string footer(const TreeReport& report, bool is_any_cut, const present::Style& style) {
   std::string out;
+  if (is_any_cut) {
+    out += "› … › stands for functions with the same figures; --names full shows them.\n";
+  }
   if (report.nodes > report.lines.size()) {
     out += fmt::format("{} below {:.3g} % {} left out (--min-percent).\n",
                        present::plural(report.nodes - report.lines.size(), "branch point"),
@@ -213,7 +287,9 @@ std::string to_text(const TreeReport& report, const present::Style& style) {
   if (report.lines.front().total.samples == 0) {
     return out + present::nothing_sampled(report.kind, report.options.scope);
   }
-  return out + fitting_grid(report, style).text(style) + footer(report, style);
+  const auto [rows, has_share] = fitting_rows(report, style);
+  const bool is_any_cut = std::ranges::any_of(rows, &TreeRow::is_cut);
+  return out + grid_of(report, rows, has_share).text(style) + footer(report, is_any_cut, style);
 }
 
 }  // namespace geiger::report
