@@ -54,6 +54,8 @@ struct SiteSide {
   /// Certain bytes in objects that the other side may have tried (estimation::Side).
   double uneven_bytes = 0;
   CertainSizes certain_sizes;  ///< While collecting; empty in what finish() returns.
+
+  [[nodiscard]] std::uint64_t samples() const { return sums.samples + sums.certain_samples; }
 };
 
 struct Site {
