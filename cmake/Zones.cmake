@@ -16,6 +16,9 @@ set(GEIGER_RUNTIME_FLAGS
   -fPIC -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden
   -fvisibility-inlines-hidden -fasynchronous-unwind-tables
   -ftls-model=initial-exec -fno-plt -fno-math-errno -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND GEIGER_RUNTIME_FLAGS -fconstexpr-steps=16777216)  # The filter is a million atomics.
+endif()
 
 # geiger_unite(TARGET): with GEIGER_UNITY, its sources are compiled twelve at a time, as most of
 # the time goes into headers. So names in anonymous namespaces must differ within a room. Not for
