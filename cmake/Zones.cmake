@@ -16,6 +16,9 @@ set(GEIGER_RUNTIME_FLAGS
   -fPIC -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden
   -fvisibility-inlines-hidden -fasynchronous-unwind-tables
   -ftls-model=initial-exec -fno-plt -fno-math-errno -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND GEIGER_RUNTIME_FLAGS -fconstexpr-steps=16777216)  # The filter is a million atomics.
+endif()
 
 # geiger_unite(TARGET): with GEIGER_UNITY, its sources are compiled twelve at a time, as most of
 # the time goes into headers. So names in anonymous namespaces must differ within a room. Not for
@@ -129,6 +132,10 @@ function(geiger_test name label)
   target_compile_definitions(${name} PRIVATE GEIGER_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                              GEIGER_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main geiger_warnings)
+  if(CMAKE_CROSSCOMPILING)
+    # To be run once: compiling a test takes far longer than running it, even under an emulator.
+    target_compile_options(${name} PRIVATE -O1)
+  endif()
   if(GEIGER_COVERAGE)
     geiger_count_room(${name})
   endif()

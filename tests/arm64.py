@@ -29,7 +29,7 @@ SKIPPED = 77
 MIN_WALKS = 100_000
 LIMITS = {"malloc": 10, "free": 8, "_Znwm": 10, "_ZdlPv": 8}
 
-# Program: tests that the emulator cannot run.
+# Program: tests that the emulator cannot run, or that have no place here.
 UNITS = {
     "base_test": [], "trace_reader_test": [], "rendezvous_test": [], "counter_sampler_test": [],
     # No seccomp filters; no second mapping of the same pages by mremap.
@@ -37,8 +37,14 @@ UNITS = {
     "unwind_cfi_test": [], "unwind_frames_test": [], "unwind_test": [],
     # The emulator maps the next library elsewhere.
     "unwind_loaded_test": ["LoadedModules.AreToldApartAtTheSameAddress",
-                           "LoadedModules.HaveFreshRulesWithoutBuildId"],
-    "capture_tables_test": [], "capture_filter_test": [], "capture_names_test": [],
+                           "LoadedModules.HaveFreshRulesWithoutBuildId",
+                           # glibc's table is wrong there: docs/aarch64.md.
+                           "LoadedModules.LetWalksPassTheLazyBindingTrampoline"],
+    # Millions of entries and the memory that they take: half of all time, and nothing of the processor.
+    "capture_tables_test": ["LiveTable.HoldsAMillionAndDrains",
+                            "LiveTable.TakesNoMoreForEntriesThatReplaceEachOther",
+                            "LiveTable.GivesItsPagesBackWhenItEmptiesAndTakesThemAgain"],
+    "capture_filter_test": [], "capture_names_test": [],
     "probes_test": [], "guard_test": [],
     # No process_vm_readv.
     "python_test": ["Walk.LeavesHandlersBeforeTheFirstRun", "Walk.TheFirstWalksAreChecked",
@@ -51,13 +57,13 @@ PYTHON_PROGRAM = """\
 import json, random
 random.seed(1)
 rows = [{f"k{i}": [random.random() for _ in range(20)], "s": "x" * random.randint(1, 99)}
-        for i in range(120)]
+        for i in range(40)]
 for _ in range(3):
     rows = json.loads(json.dumps(rows))
 """
 PERL_PROGRAM = """\
 my %words;
-for my $i (1 .. 15000) {
+for my $i (1 .. 6000) {
   my $word = join "", map { chr(97 + ($i * $_) % 26) } 1 .. 8;
   $words{"$word$i"} = [split //, $word];
 }
@@ -136,7 +142,7 @@ def write_inputs(folder):
     (folder / "program.ninja").write_text("rule copy\n  command = cp $in $out\n" + "".join(edges))
     for name, step in (("one", 3), ("two", 5)):
         (folder / name).mkdir()
-        for i in range(100):
+        for i in range(60):
             lines = (f"line {j} of {i} is {j * i % step}\n" for j in range(200))
             (folder / name / f"file{i}").write_text("".join(lines))
 
@@ -147,7 +153,7 @@ class Units(unittest.TestCase):
             with self.subTest(name):
                 done = run(*emulator(ROOT / "bookworm"), BUILD / "bin" / name,
                            "--gtest_filter=-" + ":".join(excluded), timeout=300)
-                self.assertEqual(done.returncode, 0, done.stdout[-3000:])
+                self.assertEqual(done.returncode, 0, done.stdout[-1000:])
                 print(f"{name}: " + re.search(r"(\d+) tests? from .* ran", done.stdout)[0])
 
 

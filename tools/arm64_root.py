@@ -50,8 +50,9 @@ GROUPS = {
     "signed": ("trixie", "trixie", "arm64", PROGRAMS, True),
 }
 # Of the right names, and of no use here: large, or to be run by a package manager.
-UNWANTED = ("debconf", "perl-modules-5.36-doc", "clang-14", "libclang", "llvm-14-tools",
-            "llvm-14_", "llvm-14-runtime", "libpfm4", "python3-pygments", "python3-yaml", "git-man")
+UNWANTED = ("debconf", "perl-modules-5.36-doc", "clang-14", "libclang", "libllvm14", "llvm-14-tools",
+            "llvm-14_", "llvm-14-runtime", "libicu", "libpfm4", "libz3", "python3-pygments",
+            "python3-yaml", "git-man")
 
 
 class Unavailable(Exception):

@@ -27,10 +27,12 @@ void give_back_pages(void* start, std::size_t bytes) {
 
 namespace {
 
-// One block of 256 bytes, and so one slot of every filter; the same bucket of every table.
-constexpr std::uint64_t kOld = 0x10010;
-constexpr std::uint64_t kNew = 0x10020;
-constexpr std::uint64_t kOther = 0x10030;
+// One block of 256 bytes, and so one slot of every filter, another one of each size; the same bucket
+// of every table.
+constexpr std::uint64_t kOld = 0x510010;
+constexpr std::uint64_t kNew = 0x510020;
+constexpr std::uint64_t kOther = 0x510030;
+constexpr std::uint64_t kFar = 0x20010;  // Of another block.
 constexpr std::uint64_t kOldValue = 7;
 constexpr std::uint64_t kNewValue = 8;
 constexpr std::uint64_t kOtherValue = 9;
@@ -56,6 +58,14 @@ void begin() {
 void begin_with_other() {
   begin();
   require(state->table.insert(kOther, kOtherValue), "inserts");
+}
+
+/// Nothing but what is far away marks the new sample's slot.
+void begin_far() {
+  state = new (geiger::model::allocate(sizeof(State))) State;
+  require(state->table.insert(kFar, kOldValue), "inserts");
+  filter.start();
+  filter.add(pointer(kFar));
 }
 
 void take_old() { state->ended += state->table.take(kOld) == kOldValue; }
@@ -108,7 +118,7 @@ const Scenario kScenarios[] = {
      {take_old, insert_new},
      [] { expect_new_alone(1); }},
     {"a free while the filter grows",
-     begin_with_other,
+     begin_far,
      {[] {
         insert_new();
         filter.add(pointer(kNew));

@@ -240,11 +240,8 @@ class Checker {
 
   /// Samples that the result rests on.
   static void count_samples(Task& task) {
-    const auto samples = [](const SiteSide& side) {
-      return side.sums.samples + side.sums.certain_samples;
-    };
-    task.result.samples_before = samples(*task.subject.before);
-    task.result.samples_after = samples(*task.subject.after);
+    task.result.samples_before = task.subject.before->samples();
+    task.result.samples_after = task.subject.after->samples();
   }
 
   void measure_bytes(Task& task) {
