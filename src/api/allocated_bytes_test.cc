@@ -1,4 +1,4 @@
-// What threads and the process requested, against the sums that the tests keep themselves.
+// Bytes requested by threads and the process, compared with the tests' own sums.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,7 +92,7 @@ TEST(AllocatedBytes, OfTheProcessHoldThreadsThatRunAndThatEnded) {
       capture::end_thread();
     });
   }
-  // Meanwhile it never falls.
+  // Meanwhile the total never falls.
   for (std::uint64_t last = before; done < kThreads;) {
     const ProcessBytes now = process_allocated_bytes();
     ASSERT_EQ(now.status, GEIGER_OK);

@@ -1,5 +1,5 @@
-// Everything at once, in few threads: for the sanitizers, and for what only interleaving
-// breaks. Totals are exact at the end.
+// Everything at once, in few threads: for the sanitizers, and for bugs that need interleaving.
+// Totals are exact at the end.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -57,7 +57,7 @@ void listen(std::atomic<int>& calls) {
     });
     std::this_thread::yield();
     listener.reset();
-    is_alive = false;  // No call may come from here on.
+    is_alive = false;  // No call may come from now on.
   }
 }
 

@@ -1,5 +1,5 @@
-// A recording in memory that is much longer than its memory: what lives, what tokens saw and
-// what listeners are told stays right, from trace to trace.
+// A recording in memory that is much longer than its memory: live objects, tokens and listeners
+// stay correct from trace to trace.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,8 +78,8 @@ class Endless : public ::testing::Test {
   }
 };
 
-/// 60 snapshots while some 165,000 samples are taken: 50 times what a trace has room for. The
-/// intervals have a level of 0.9999, so that all hold: a false alarm in 160.
+/// 60 snapshots while some 165,000 samples are taken: 50 times the capacity of a trace. The
+/// intervals have a level of 0.9999, so that all cover: a false alarm in 160.
 TEST_F(Endless, SnapshotsHoldWhatLives) {
   Program program(1);
   std::uint64_t samples = 0;
@@ -109,7 +109,7 @@ TEST_F(Endless, SnapshotsHoldWhatLives) {
   EXPECT_EQ(live.info().samples, 0);
 }
 
-/// Where everything is drawn nothing may be missing, and every free must be known.
+/// If every byte is drawn nothing may be missing, and every free must be recorded.
 TEST_F(Endless, TokensGoFromTraceToTrace) {
   ASSERT_EQ(geiger_set_sampling_interval(1), GEIGER_OK);
   ASSERT_EQ(geiger_record_free_stacks(1), GEIGER_OK);
@@ -210,7 +210,7 @@ TEST_F(Endless, WhatWasReadStays) {
   EXPECT_FALSE(frames.empty());
   program.run(200'000);
   EXPECT_EQ(check(), before);
-  // It lives on, and so do its names.
+  // It stays live, with its names.
   bool is_found = false;
   Profile::snapshot().for_each([&](const geiger_sample& sample) {
     if (sample.address != labelled) return;
@@ -224,8 +224,8 @@ TEST_F(Endless, WhatWasReadStays) {
   program.free_all();
 }
 
-/// Threads that allocate, and one that takes snapshots meanwhile: what lives throughout is in
-/// each of them once.
+/// Threads that allocate, and one that takes snapshots meanwhile: an object that is always live is
+/// in each of them once.
 TEST_F(Endless, SnapshotsAreWholeWhileThreadsGoOn) {
   std::vector<std::uint64_t> stays;
   for (int i = 0; i < 500; ++i) stays.push_back(allocate(kInterval));
@@ -258,7 +258,7 @@ TEST_F(Endless, SnapshotsAreWholeWhileThreadsGoOn) {
   for (const std::uint64_t address : stays) release(address);
 }
 
-/// The check of a custom heap on itself: 5 sigmas, a false alarm in 1.7 million.
+/// A custom heap's check on itself: 5 sigmas, a false alarm in 1.7 million.
 TEST_F(Endless, CustomHeapsAreDrawnWithOneStream) {
   const Heap heap("endless");
   for (std::uint64_t i = 1; i <= 300'000; ++i) {

@@ -62,7 +62,7 @@ TEST(Listeners, AreNotToldOfTheirOwnAllocations) {
     allocate(2 * kInterval);
   }
   EXPECT_EQ(calls, 1);
-  EXPECT_EQ(token.stop().info().samples, 2);  // But counted they are.
+  EXPECT_EQ(token.stop().info().samples, 2);  // But they are counted.
 }
 
 TEST(Listeners, ThatThrowAreNotCalledAgain) {
@@ -129,8 +129,8 @@ TEST(Listeners, MayDoWhatTakesNoLock) {
 }
 
 TEST(Listeners, AreGoneWhenRemoved) {
-  // The listener waits in its call until its removal has begun; the removal must not
-  // return before the call.
+  // The listener waits in its call until its removal has begun; the removal must return after the
+  // call.
   std::atomic<bool> is_inside{false}, may_leave{false}, has_left{false};
   auto listener = std::make_unique<Listener>([&](const geiger_sample&) {
     is_inside = true;
@@ -179,7 +179,7 @@ TEST(Listeners, MayForkAndTheChildGoesOnInTheCall) {
       fflush(nullptr);
       const pid_t child = fork();
       if (child != 0) return void(waitpid(child, &status, 0));
-      // The call is the thread's still: what takes the lock is refused.
+      // The thread is still in the call, so functions that take the lock are refused.
       exit(geiger_start_recording() == GEIGER_IN_LISTENER ? 7 : 1);
     });
     allocate(2 * kInterval);

@@ -86,7 +86,7 @@ TEST(Misuse, OfEstimates) {
       GEIGER_WRONG_HEAP);
   EXPECT_EQ(profile.total().value, 2 * kInterval);
   EXPECT_EQ(profile.total(GEIGER_OBJECTS).value, 1);
-  // Nothing counts: zero, and what may have been missed.
+  // No sample counts: the value is 0, with the limit of what was missed.
   const geiger_estimate none = profile.total_where([](const geiger_sample&) { return false; });
   EXPECT_EQ(none.value, 0);
   EXPECT_GT(none.highest, 3.6 * kInterval);
@@ -131,7 +131,7 @@ TEST(Misuse, EveryStatusHasItsWords) {
   EXPECT_STREQ(geiger_status_message(static_cast<geiger_status>(1000)), "unknown status");
 }
 
-/// Runs `body` in a fork's child; its result is how many expectations failed there.
+/// Runs `body` in a fork's child; returns the number of expectations that failed there.
 template <typename Body>
 int failures_in_child(const Body& body) {
   fflush(nullptr);
@@ -160,7 +160,7 @@ TEST(Fork, ChildHasNoTokensOfItsParent) {
               EXPECT_EQ(running.status(), GEIGER_OTHER_PROCESS);
               EXPECT_EQ(geiger_get_profile_info(unread.get(), &info), GEIGER_OTHER_PROCESS);
               EXPECT_EQ(read.info().samples, 1);
-              // Nothing that the parent's token asked for is left.
+              // No request of the parent's token is left.
               EXPECT_EQ(geiger_get_status(&recorder), GEIGER_OK);
               EXPECT_EQ(recorder.interval, kInterval);
               EXPECT_EQ(recorder.is_paused, 1);
@@ -220,7 +220,8 @@ TEST(Fork, ChildDrawsOtherBytesOfCustomHeaps) {
   const std::set<std::uint64_t> own = gaps();
   std::size_t common = 0;
   for (const std::uint64_t gap : childs) common += own.contains(gap);
-  EXPECT_LT(common, kCount / 2);  // Of the same stream all but the first and last would be.
+  EXPECT_LT(common, kCount / 2);  // With the same stream all but the first and last would be
+                                  // common.
 }
 
 TEST(Threads, MayBeCancelledInAListener) {

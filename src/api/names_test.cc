@@ -12,7 +12,7 @@ namespace {
 using test::allocate;
 using test::kInterval;
 
-/// Labels of a certain sample made now, innermost first, joined by "<".
+/// Labels of a certain sample allocated now, innermost first, joined by "<".
 std::string labels_now(std::string* type = nullptr) {
   Token token;
   allocate(2 * kInterval);

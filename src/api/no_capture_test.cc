@@ -1,4 +1,4 @@
-// The library in a program that has no capture: every call says so and does nothing.
+// The library in a program without capture: every call reports this and does nothing.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Profiles in pprof's format, read back field by field: hostile texts, samples without stacks,
-// modules that are gone, files that cannot be written.
+// unloaded modules, files that cannot be written.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ using trace::TestTrace;
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-/// What a file says, with its texts.
+/// The contents of a file, with its texts.
 struct Read {
   struct Sample {
     std::vector<std::uint64_t> locations;
@@ -161,7 +161,7 @@ TEST_F(Pprof, StreamsAndStringsHaveWhatAFunctionIsGiven) {
   EXPECT_EQ(profile.write_pprof(out), GEIGER_OK);
   const std::string expected = written(profile.get());
   for (const std::string& file : {profile.pprof(), out.str()}) {
-    // But for the time of writing, which each has.
+    // Except for the time of writing in each.
     EXPECT_EQ(file.size(), expected.size());
     EXPECT_EQ(read(file).texts, read(expected).texts);
     ASSERT_EQ(read(file).samples.size(), 1);
@@ -349,7 +349,7 @@ TEST_F(PprofFiles, AFailureThatOnlyClosingTellsIsTold) {
   }));
 }
 
-/// Empties the pipe that a writer waits for.
+/// Empties the pipe for which a writer waits.
 int pipe_to_empty = -1;
 volatile sig_atomic_t interruptions = 0;
 void empty_pipe(int) {
@@ -372,7 +372,7 @@ TEST_F(PprofFiles, WritingGoesOnBehindASignal) {
   }, before{};
   action.sa_handler = empty_pipe;
   ASSERT_EQ(sigaction(SIGUSR2, &action, &before), 0);
-  // More than the pipe holds: only the handler empties it.
+  // More than the pipe's capacity: only the handler empties it.
   std::atomic<bool> has_ended{false};
   geiger_status status = GEIGER_THREW;
   std::thread writer([&] {

@@ -1,4 +1,4 @@
-// What calls answer where the capture refuses, has ended, or is in the middle of something.
+// Results of calls when the capture refuses, has ended, or is in the middle of an operation.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -28,7 +28,7 @@ using trace::TestTrace;
 
 void ignore(void*, const geiger_sample*) {}
 
-/// A trace of one epoch that goes on while the test runs.
+/// A trace of one epoch that grows while the test runs.
 struct Refused : ::testing::Test {
   Refused() {
     fake = {};
@@ -114,7 +114,7 @@ TEST_F(Refused, AnIntervalThatCannotBeSetStartsNoToken) {
   EXPECT_EQ(geiger_set_sampling_interval(10), GEIGER_NOT_RECORDING);
   fake.can_set_interval = true;
   EXPECT_EQ(geiger_set_sampling_interval(kInterval), GEIGER_OK);
-  // Nothing of the refused token is left: the next asks for what it wants alone.
+  // The refused token has no effect: the next one gets the interval that it requests.
   EXPECT_EQ(geiger_start_profile(GEIGER_ALLOCATIONS, 100, &token), GEIGER_OK);
   EXPECT_EQ(fake.status.interval, 100);
   EXPECT_EQ(geiger_stop_profile(token, nullptr), GEIGER_OK);
@@ -359,7 +359,7 @@ struct Told {
 };
 
 TEST_F(Refused, WhoListenedBeforeGoesOnListening) {
-  // Connected once in the life of the program, which outlives this test.
+  // Connected once in the program, which outlives this test.
   static Told before;
   before = {};
   static const capture::Listener first{

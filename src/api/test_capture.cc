@@ -10,7 +10,7 @@ std::atomic<const capture::Listener*> listener{nullptr};
 
 namespace {
 
-/// Once: what is called may ask the same.
+/// Calls it once: it may call the same function.
 void tell(std::function<void()>& told) {
   if (const auto call = std::exchange(told, nullptr)) call();
 }

@@ -1,6 +1,5 @@
-// For tests only: a capture whose answers the test chooses, and whose trace it writes. It takes
-// the place of the real one in the program, so that a call can be refused what a real capture
-// refuses once in a million years.
+// For tests only: a capture whose results the test chooses, and whose trace it writes. It replaces
+// the real one in the program, to test refusals that a real capture makes once in a million years.
 #pragma once
 
 #include <deque>
@@ -17,8 +16,8 @@ namespace geiger::api::test {
 inline constexpr std::uint64_t kInterval = 1024;  ///< Of the traces' first epoch.
 
 struct Capture {
-  /// Makes the trace what the program finds, as image `number`; what was found before stays
-  /// valid, as mapped traces do.
+  /// Shows this trace to the program, as image `number`; earlier ones stay valid, like mapped
+  /// traces.
   void show(trace::TestTrace& trace, std::uint32_t number = 1) {
     const auto bytes = trace.bytes();
     static std::deque<std::vector<std::uint64_t>> traces;
@@ -39,7 +38,7 @@ struct Capture {
               .header = header};
     mapped = bytes.size();
   }
-  /// The same image with what the trace has gone on to hold.
+  /// The same image with the records added to the trace.
   void grow(trace::TestTrace& trace) {
     const std::uint32_t first = status.first_image;
     show(trace, status.image);
@@ -58,12 +57,12 @@ struct Capture {
   capture::Counted counted = capture::Counted::kYes;
   std::uint64_t thread_bytes = 0;
   capture::ProcessBytes process_bytes{};
-  std::vector<bool> held;  ///< What hold() was told.
-  /// Called once, when these are asked.
+  std::vector<bool> held;  ///< Arguments of hold().
+  /// Called once, when these functions are called.
   std::function<void()> at_status, at_rate, at_live, at_allocate;
 };
 
-/// Of this program; a test begins with a new one and another image.
+/// This program's; each test begins with a new one and another image.
 extern Capture fake;
 extern std::atomic<const capture::Listener*> listener;
 

@@ -1,6 +1,6 @@
-// A program for tests: allocations of its process heap go through the real capture, by
-// the steps of runtime/interpose, at addresses that nothing lies at and that never come
-// again. Seeds are fixed: a constructor sets GEIGER_SEED and starts the test anew.
+// A program for tests: allocations of its process heap go through the real capture, by the steps of
+// runtime/interpose, at addresses that are not mapped and never reused. Seeds are fixed: a
+// constructor sets GEIGER_SEED and restarts the test.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace geiger::api::test {
 
 inline constexpr std::uint64_t kInterval = 4096;  ///< Of GEIGER_INTERVAL.
 
-/// Each allocation is known by its number, from 1.
+/// Each allocation has a number, from 1.
 inline std::uint64_t address_of(std::uint64_t number) { return number << 8; }
 inline std::uint64_t number_of(std::uint64_t address) { return address >> 8; }
 

@@ -32,7 +32,7 @@ geiger_profile stopped(geiger_token token) {
   return profile;
 }
 
-/// What identifies a sample and what it counts for.
+/// A sample's identity and weight.
 struct Seen {
   std::uint64_t number;
   std::uint64_t offset;
@@ -69,7 +69,7 @@ struct Window {
   }
 };
 
-/// Allocates, and frees some of what lives.
+/// Allocates, and frees some of the live objects.
 class Churn {
  public:
   explicit Churn(std::uint64_t seed) : random_(seed) {}
@@ -120,7 +120,7 @@ TEST(Tokens, EachIsTheStreamBetweenItsStartAndItsStop) {
   own.start(GEIGER_ALLOCATIONS);
   coarse.start(GEIGER_ALLOCATIONS);
   churn.run(500);
-  fine.start(GEIGER_ALLOCATIONS);  // From here on the process draws more finely.
+  fine.start(GEIGER_ALLOCATIONS);  // From now on the process samples at a smaller interval.
   churn.run(700);
   late.start(GEIGER_ALLOCATIONS);
   own.stop();
@@ -141,7 +141,7 @@ TEST(Tokens, EachIsTheStreamBetweenItsStartAndItsStop) {
   for (const Window* window : {&coarse, &coarse_too}) {
     EXPECT_EQ(seen_in(window->profile), seen_in(coarse_whole.profile, window->from, window->to));
   }
-  // Finer ones hold all of the coarser.
+  // Finer ones contain all of the coarser.
   const std::vector<Seen> fine_seen = seen_in(fine.profile);
   std::set<std::uint64_t> numbers;
   for (const Seen& seen : fine_seen) numbers.insert(seen.number);
@@ -165,7 +165,7 @@ TEST(Tokens, TellWhatWasFreedBeforeTheirStop) {
   Churn churn(3);
   Window censored{0}, complete{0};
   ASSERT_EQ(geiger_start_recording(), GEIGER_OK);
-  churn.run(300);  // Some of what is freed later was allocated before.
+  churn.run(300);  // Some objects freed later were allocated before.
   censored.start(GEIGER_LIFETIMES);
   complete.start(GEIGER_COMPLETE_LIFETIMES);
   const std::uint64_t outlives = allocate(2 * kInterval);  // Where others' frees may go astray.
@@ -295,7 +295,7 @@ TEST(Snapshots, AreRefusedWhereNothingIsRecorded) {
   ASSERT_EQ(geiger_take_snapshot(GEIGER_LIVE, &profile), GEIGER_OK);
   EXPECT_EQ(geiger_free_profile(profile), GEIGER_OK);
   EXPECT_EQ(geiger_stop_recording(), GEIGER_OK);
-  // Nothing would find what is allocated from here on.
+  // Nothing would record allocations from now on.
   for (const geiger_profile_kind kind :
        {GEIGER_LIVE, GEIGER_PEAK, GEIGER_FRAGMENTATION, GEIGER_RESIDENCY}) {
     EXPECT_EQ(geiger_take_snapshot(kind, &profile), GEIGER_NOT_RECORDING) << kind;
@@ -316,7 +316,7 @@ TEST(Snapshots, HaveTheLimitsOfTheIntervalThatWasSetBeforeRecording) {
     geiger_profile_info info;
     is_right &= geiger_take_snapshot(GEIGER_LIVE, &profile) == GEIGER_OK &&
                 geiger_get_profile_info(profile, &info) == GEIGER_OK && info.interval == 100;
-    // From here on something may live that was drawn with more.
+    // From now on live objects may have been drawn with a larger one.
     is_right &= geiger_set_sampling_interval(5000) == GEIGER_OK &&
                 geiger_set_sampling_interval(50) == GEIGER_OK &&
                 geiger_take_snapshot(GEIGER_LIVE, &profile) == GEIGER_OK &&
@@ -367,7 +367,7 @@ TEST(Snapshots, OfThePeakAreExactWhereEverythingIsDrawn) {
 
 TEST(Snapshots, OfResidencySeeEveryPage) {
   constexpr std::uint64_t kPage = 4096;
-  constexpr std::uint64_t kPages = 3000;  // Several stretches of what is asked for at once.
+  constexpr std::uint64_t kPages = 3000;  // Several times the size of one query.
   char* memory = static_cast<char*>(mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   ASSERT_NE(memory, MAP_FAILED);
@@ -400,7 +400,7 @@ TEST(Snapshots, OfResidencySeeEveryPage) {
       resident += states[(byte - start) / kPage] & 1;
     }
     EXPECT_EQ(sample.value, resident);
-    // Nothing of it is in swap: what is not in memory was never touched.
+    // Nothing is in swap: pages that are not in memory were never touched.
     if (knows_pages && sample.swapped == 0) {
       EXPECT_EQ(sample.untouched, sample.requested - resident);
     }
@@ -411,7 +411,7 @@ TEST(Snapshots, OfResidencySeeEveryPage) {
   munmap(memory, kPages * kPage);
 }
 
-/// 200 windows of one stream are independent, so each is a trial of its own.
+/// 200 windows of one stream are independent, so each is a separate trial.
 class ThinningLaw : public ::testing::Test {
  protected:
   struct Sums {
@@ -420,7 +420,7 @@ class ThinningLaw : public ::testing::Test {
     int covered = 0;
   };
 
-  /// What a token at this interval should see of these allocations.
+  /// The samples that a token at this interval should see of these allocations.
   static void add(Sums& sums, const Window& window,
                   const std::map<std::uint64_t, std::uint64_t>& sizes) {
     const auto interval = static_cast<double>(window.interval);

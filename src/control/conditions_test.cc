@@ -48,7 +48,7 @@ TEST(Trigger, FiresOnceWhenPassedAndAgainAfterItWasUndershot) {
   EXPECT_FALSE(watched.rss(100 * kMiB));
   EXPECT_TRUE(watched.rss(101 * kMiB));
   EXPECT_FALSE(watched.rss(120 * kMiB));
-  EXPECT_FALSE(watched.rss(96 * kMiB));  // Within a twentieth: noise.
+  EXPECT_FALSE(watched.rss(96 * kMiB));  // Within a twentieth, so noise.
   EXPECT_FALSE(watched.rss(101 * kMiB));
   EXPECT_FALSE(watched.rss(95 * kMiB));
   EXPECT_TRUE(watched.rss(101 * kMiB));

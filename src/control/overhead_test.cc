@@ -29,7 +29,7 @@ TEST(Overhead, IsAShareOrARate) {
   }
 }
 
-// One call per second, all of it spent as given in multiples of what is allowed.
+// One call per second, with the cost as a multiple of the allowance.
 Bytes after(IntervalGovernor& governor, const std::vector<double>& loads) {
   for (const double load : loads) governor.account(kSecond, load * 100, 100, 100);
   return governor.interval();
@@ -65,7 +65,7 @@ TEST(Governor, AllowsHalfUntilADebtIsPaid) {
 TEST(Governor, CutsAPeriodShortWhenItIsOverdrawn) {
   IntervalGovernor governor(kMiB);
   EXPECT_EQ(governor.account(kSecond / 10, 100, 10, 100), 16 * kMiB);
-  EXPECT_EQ(governor.account(kSecond / 100, 100, 1, 100), 16 * kMiB);  // Too short to tell.
+  EXPECT_EQ(governor.account(kSecond / 100, 100, 1, 100), 16 * kMiB);  // Too short for a verdict.
   EXPECT_EQ(governor.account(kSecond / 10, 1e99, 10, 100), trace::kMostInterval);
   IntervalGovernor few(kMiB);
   EXPECT_EQ(few.account(kSecond / 10, 7, 1, 7), kMiB);
@@ -84,11 +84,11 @@ TEST(Governor, StaysFiniteWhateverItIsTold) {
 
 // ---- in the loop with the sampler ---------------------------------------------------
 
-/// A program that allocates steadily, and a thousand times as much now and then. The governor
-/// sees what a supervisor sees: the samples of the past.
+/// A program that allocates steadily, and sometimes a thousand times as much. The governor sees
+/// what a supervisor sees: past samples.
 class Program {
  public:
-  static constexpr Bytes kWanted = 64;    ///< Interval where the budget allows it.
+  static constexpr Bytes kWanted = 64;    ///< Interval if the budget allows it.
   static constexpr double kAllowed = 40;  ///< Samples per second.
   static constexpr int kRounds = 300;     ///< Of a tenth of a second.
   static constexpr Nanoseconds kRound = kSecond / 10;
@@ -158,8 +158,8 @@ TEST(GovernedInterval, LeavesEstimatesUnbiasedAndCovered) {
   EXPECT_GT(covered / kPrograms, 0.95 - 5 * std::sqrt(0.95 * 0.05 / kPrograms));
 }
 
-// Thousandfold bursts. The first tenth of a second of the first one is drawn before the governor
-// can know of it, and alone is 2 times what half a minute allows; the rest adds a fifth of that.
+// Thousandfold bursts. The first tenth of a second of the first one is sampled before the governor
+// can see it, and alone costs twice the allowance of half a minute; the rest adds a fifth of that.
 TEST(GovernedInterval, KeepsToTheBudgetOverBursts) {
   std::uint64_t samples = 0;
   for (int i = 0; i < 50; ++i) {

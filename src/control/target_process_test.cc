@@ -81,7 +81,7 @@ TEST(TargetProcess, StandsForOneProcessOnly) {
 
 // ---- marks ---------------------------------------------------------------------------
 
-/// A trace as its process has it open.
+/// A trace that its process has open.
 class Marks : public testing::Test {
  protected:
   void SetUp() override {
@@ -100,7 +100,7 @@ class Marks : public testing::Test {
   [[nodiscard]] LiveTrace open() const {
     return std::move(LiveTrace::open(open_to_control(AT_FDCWD, path_), path_).value());
   }
-  /// "time name" of the records of marks, in their order.
+  /// "time name" of the MarkRecords, in order.
   [[nodiscard]] std::vector<std::string> marks() const {
     std::vector<std::string> found;
     for (Bytes at = trace::kRecordsOffset; at < writer_.tail();) {

@@ -1,4 +1,4 @@
-// Plays the runtime's part with a hand-made trace file.
+// Acts as the runtime with an artificial trace file.
 #include "control/trace_feeder.h"
 
 #include <fcntl.h>
@@ -105,7 +105,7 @@ TEST_F(Feeder, LeavesShortProcessesAlone) {
   EXPECT_EQ(trace.control().watermark, kFirstExtent);
 }
 
-// As in ext3, FAT and some network file systems. The writer may be ahead of the watermark.
+// As on ext3, FAT and some network file systems. The writer may be ahead of the watermark.
 TEST_F(Feeder, LeavesRecordsAloneWhereThereIsNoFallocate) {
   const FakeTrace trace(path("a.1.0.geiger"));
   const std::string record = "a record beyond the watermark";
@@ -153,7 +153,7 @@ unsigned mode_of(const std::string& path) {
   return status.st_mode & 07777;
 }
 
-// Each process may take four descriptors, geiger itself takes some.
+// Each process may need four descriptors, geiger itself some.
 TEST_F(Feeder, WatchesAsManyAsTheDescriptorsAllow) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -282,8 +282,8 @@ TEST_F(Feeder, LetsGoOfAnImageThatCalledExec) {
   EXPECT_EQ(after.control().supervised, 1U);
 }
 
-// Mounts a file system of this size for a child process of ours alone, and feeds a writer that
-// is ahead. Exit codes: 0 as expected, 1 not, 77 no permission to mount.
+// Mounts a file system of this size in a child process only, and feeds a writer that is ahead. Exit
+// codes: 0 as expected, 1 not, 77 no permission to mount.
 int feed_on_a_full_disk(const std::string& directory, Bytes size, bool has_fallocate, int refused,
                         Bytes watermark) {
   const std::string options = "size=" + std::to_string(size);
@@ -320,7 +320,7 @@ TEST_F(Feeder, KeepsTheWatermarkWhereTheDiskIsFullAndTakesAShareOfWhatIsFree) {
     const int status = feed(192 * kKiB, ENOSPC, kFirstExtent);
     if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "mounting is not permitted";
     EXPECT_EQ(status, 0) << has_fallocate;
-    // 4 MiB would be wanted ahead of 128 KiB.
+    // With enough room it would allocate 4 MiB ahead of 128 KiB.
     EXPECT_EQ(feed(2 * kMiB, 0, kMiB / 2), 0) << has_fallocate;
     EXPECT_EQ(feed(16 * kMiB, 0, 2 * kMiB + kMiB / 4), 0) << has_fallocate;
   }

@@ -79,7 +79,7 @@ class Enumeration {
   }
 
   [[nodiscard]] bool holds(const Interval& interval) const {
-    // All seen, or nothing: a limit may be the truth itself, up to rounding.
+    // Everything or nothing was seen: a limit may equal the truth, up to rounding.
     return interval.lo <= part_bytes_ * (1 + 1e-12) && part_bytes_ <= interval.hi * (1 + 1e-12);
   }
 
@@ -190,7 +190,7 @@ NodeSums large_objects(std::uint64_t samples) {
 
 double width(const Interval& interval) { return interval.hi - interval.lo; }
 
-// What it is for: 1,000 samples in all, and the shares that the part may have.
+// The purpose: 1,000 samples in all, with different shares of the part.
 TEST(Calibration, NarrowsTheMoreTheLargerThePart) {
   const struct {
     std::uint64_t samples;
@@ -215,7 +215,7 @@ TEST(Calibration, IsClopperAndPearsonsShareForSmallObjects) {
   EXPECT_NEAR(found.hi / (20 * kT), boost::math::ibeta_inv(8.0, 13.0, 0.975), 1e-3);
 }
 
-// Small shares gain nothing, and lose no more than a few per cent.
+// Small shares gain nothing, and lose a few per cent at most.
 TEST(Calibration, IsNeverMuchWiderThanTheOwnInterval) {
   for (const std::uint64_t samples : {5ULL, 20ULL, 100ULL}) {
     for (const std::uint64_t others : {10ULL, 1000ULL, 100000ULL}) {
@@ -233,7 +233,7 @@ TEST(Calibration, IsNeverMuchWiderThanTheOwnInterval) {
   }
 }
 
-// Every byte of the whole ends up in some part, whatever the sizes and intervals.
+// Every byte of the whole is in some part, whatever the sizes and intervals.
 TEST(Calibration, ValuesOfDisjointPartsAddUpToTheExactTotal) {
   std::mt19937_64 generator(3);
   std::vector<NodeSums> parts(12);
@@ -263,7 +263,7 @@ TEST(Calibration, ValuesOfDisjointPartsAddUpToTheExactTotal) {
   }
 }
 
-// A part with all the samples may still not be everything; its upper limit is.
+// A part with all the samples need not be everything; but its upper limit is.
 TEST(Calibration, PartWithAllSamplesReachesTheTotal) {
   const NodeSums whole = small_objects(40);
   const double exact = 41 * kT;
@@ -305,8 +305,8 @@ TEST(Calibration, CertainPartsAreExact) {
   EXPECT_EQ(found.interval.hi, 1000);
 }
 
-// Laws too narrow for the inverse beta function: constants and the normal limit
-// join it without a step.
+// Laws too narrow for the inverse beta function: constants and the normal limit continue it without
+// a step.
 TEST(Calibration, StaysSoundForVeryManySamples) {
   double before = 0;
   for (const double s : {1e3, 1e5, 1e7, 9e9, 2e10, 1e12, 1e14}) {

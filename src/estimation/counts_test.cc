@@ -43,7 +43,7 @@ TEST(Counts, BecomeCanonical) {
   EXPECT_TRUE(none.empty());
 }
 
-// Objects of one size and rate are not alike if something else is summed of them.
+// Objects of one size and rate differ if another value of them is summed.
 TEST(Counts, KeepValuesApart) {
   Counts counts{{8, 0.1, 2, 5}, {8, 0.1, 1}, {8, 0.1, 3, 5}, {8, 0.1, 4, 0}, {8, 0.1, 7, 2}};
   make_canonical(counts);
@@ -58,7 +58,7 @@ TEST(Counts, KeepValuesApart) {
   EXPECT_TRUE(has_equal_bits(sums_of(both), expected));
 }
 
-// Parts of one set of samples, merged in any order and any grouping.
+// Parts of one set of samples, merged in any order and grouping.
 TEST(Counts, GiveTheSameBitsHoweverTheyCameTogether) {
   std::mt19937_64 generator(1);
   std::vector<Counts> parts;
@@ -83,7 +83,7 @@ TEST(Counts, GiveTheSameBitsHoweverTheyCameTogether) {
   EXPECT_EQ(merged(rest, half), expected);
 }
 
-// Not so the sums themselves: what the counts are for.
+// The sums themselves do not, which is why there are counts.
 TEST(Counts, DoWhatSumsCannot) {
   std::mt19937_64 generator(2);
   const Counts counts = some_counts(generator, 300);

@@ -32,7 +32,7 @@ struct Recorded {
   bool is_pure = false;
 };
 
-// What one recording may show.
+// One possible result of a recording.
 struct Outcome {
   Side side;
   double probability;
@@ -106,8 +106,7 @@ struct Worst {
   }
 };
 
-// The true growth lies within its limits where the interval of after - (1 + growth) before
-// contains 0.
+// The true growth is within its limits if the interval of after - (1 + growth) before contains 0.
 void tally_growth(Worst& shares, Side before, Side after, double ratio, double probability) {
   settle_next_event(before.sums, after.sums);
   for (double* bytes :
@@ -122,7 +121,7 @@ void tally_growth(Worst& shares, Side before, Side after, double ratio, double p
   if (interval.lo > slack) shares.growth_missed[1] += probability;
 }
 
-// The shares for one pair of sides; p-values mean something if they are alike.
+// The shares for one pair of sides; p-values are meaningful if the sides are equal.
 Worst shares_of(const std::vector<Outcome>& before, const std::vector<Outcome>& after,
                 double bytes_before, double bytes_after) {
   Worst shares;
@@ -145,7 +144,7 @@ Worst shares_of(const std::vector<Outcome>& before, const std::vector<Outcome>& 
   return shares;
 }
 
-// The worst error rates where nothing changed: one set of objects, recorded at T and at T / ratio.
+// The worst error rates without a change: one set of objects, recorded at T and at T / ratio.
 Worst without_change(const std::vector<Alike>& objects, double ratio, bool is_pure = false) {
   const auto coarse = outcomes_of(objects, {kT, kT, is_pure});
   const auto fine = outcomes_of(objects, {kT / ratio, kT, is_pure});
@@ -169,9 +168,8 @@ void expect_level(const Worst& worst, int alphas, const std::string& what) {
   EXPECT_LE(worst.missed[0] + worst.missed[1], 0.05) << what;
 }
 
-// Poisson counts of tiny objects, where pairs of counts are many: for each count of
-// one side the counts of the other that are rejected lie beyond two limits, which
-// move monotonically.
+// Poisson counts of tiny objects, with many pairs of counts: for each count of one side, the
+// rejected counts of the other are beyond two limits, which move monotonically.
 class TinyObjects {
  public:
   TinyObjects(double interval, double samples)
@@ -235,13 +233,13 @@ TEST(Level, OfTinyObjectsIsKept) {
       }
       EXPECT_LE(worst_mid, 1.1 * alpha) << ratio;
       EXPECT_LE(worst_exact, alpha) << ratio;
-      EXPECT_GT(worst_mid, 0.75 * alpha) << ratio;  // Not just never rejecting.
+      EXPECT_GT(worst_mid, 0.75 * alpha) << ratio;  // It does reject.
     }
   }
 }
 
-// What this file can find: the difference over its standard error rejects 30 times too
-// often at .001 where intervals are 4 apart.
+// Shows that this file finds errors: the difference over its standard error rejects 30 times too
+// often at .001 if intervals are 4 apart.
 TEST(Level, IsNotKeptByTheUsualTest) {
   double worst = 0;
   for (const double samples : kSamples) {
@@ -251,7 +249,7 @@ TEST(Level, IsNotKeptByTheUsualTest) {
   EXPECT_GT(worst, 30e-3);
 }
 
-// One size, up to T, also where it is certain on the finer side.
+// One size, up to T, also if it is certain on the finer side.
 TEST(Level, OfObjectsNearTheIntervalIsKeptToAThousandth) {
   for (const double ratio : {1.0, 4.0, 16.0}) {
     for (const double size : {0.1, 0.24, 0.5, 0.9, 0.99}) {
@@ -309,8 +307,8 @@ TEST(Level, InPureModeIsKeptToAThousandth) {
   }
 }
 
-// What is large beside the fine interval need not be so beside the coarse one; the
-// weights of the coarse side count all the same.
+// An object that is large for the fine interval need not be so for the coarse one; the weights of
+// the coarse side count anyway.
 TEST(Level, InPureModeIsKeptBetweenDifferentIntervals) {
   for (const double size : {0.5, 0.9, 1.2, 2.0, 4.0}) {
     Worst worst;

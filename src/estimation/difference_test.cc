@@ -106,13 +106,13 @@ TEST(Difference, ObjectsBetweenTwoIntervalsAreComparedByTheirBytes) {
   EXPECT_EQ(same.certain, 0);
   EXPECT_GT(same.p_value, 0.5);
   EXPECT_EQ(smallest_attainable_p(before, after), 0);
-  // Taken for certain ones, they would seem gone and others come.
+  // As certain bytes, they would seem to be gone, and the samples new.
   before.uneven_bytes = 0;
   EXPECT_LT(difference(before, after, 0.95).p_value, 1e-3);
 }
 
 TEST(Difference, AgainstACompleteRecordingTestsAKnownNumber) {
-  // Before: everything seen, ten intervals' worth. After: nothing in T.
+  // Before: everything seen, ten intervals. After: nothing in T.
   Side before{.sums = {}, .uneven_bytes = 10 * kT};
   before.sums.add_certain(static_cast<Bytes>(kT), 10);
   Side after;
@@ -120,7 +120,7 @@ TEST(Difference, AgainstACompleteRecordingTestsAKnownNumber) {
   const Difference gone = difference(before, after, 0.95);
   expect_near(gone.exact_p_value, 2 * std::exp(-10), "exact");
   expect_near(gone.p_value, 2 * std::exp(-10), "no mid-p against a known number");
-  // Nothing on either side, one of them complete.
+  // Nothing on either side, one side complete.
   EXPECT_EQ(difference({}, after, 0.95).p_value, 1);
   EXPECT_EQ(difference(after, {}, 0.95).exact_p_value, 1);
   EXPECT_EQ(difference({}, {}, 0.95).p_value, 1);

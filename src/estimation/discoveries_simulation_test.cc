@@ -110,8 +110,8 @@ TEST(FalseDiscoveries, AreRareWhereNothingChanged) {
   }
 }
 
-// What the test above can find: p-values that are not adjusted, or of the difference
-// over its standard error, make a discovery in nearly every comparison.
+// Shows that the test above finds errors: p-values that are not adjusted, or of the difference over
+// its standard error, make a discovery in nearly every comparison.
 TEST(FalseDiscoveries, AreTheRuleForTheUsualProcedures) {
   EXPECT_GT(discoveries_of({1, kT, 0}, mid_p, Adjust::kNo, 100).false_rate, 0.9);
   EXPECT_GT(discoveries_of({1, 4 * kT, 0}, wald_p, Adjust::kYes, 100).false_rate, 0.9);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kT = 65536;
 
-// One site alone: the classical t-test where the runs vary more than the sampling.
+// One site alone: the classical t-test if the runs vary more than the sampling.
 TEST(CompareRuns, IsStudentsTestForOneSite) {
   const SiteRuns site{{certain(100), certain(110), certain(120)},
                       {certain(130), certain(150), certain(140)}};
@@ -35,7 +35,7 @@ TEST(CompareRuns, IsStudentsTestForOneSite) {
 }
 
 TEST(CompareRuns, NeverSaysMoreThanTheSamplingAllows) {
-  // Runs that happen to agree exactly: no variation seen, but 4 samples are 4 samples.
+  // Runs that happen to agree exactly: no variation seen, but the error of 4 samples remains.
   const SiteRuns site{{tiny(4, kT), tiny(4, kT), tiny(4, kT)},
                       {tiny(8, kT), tiny(8, kT), tiny(8, kT)}};
   const RunDifference row = compare_runs({&site, 1}, 0.95).sites[0];
@@ -69,7 +69,7 @@ TEST(CompareRuns, OfACompleteAndSteadyRecordingIsExact) {
   }
 }
 
-// Among steady sites one that varies: what the others know is not true of it.
+// One site that varies among steady ones: the variance of the others does not apply to it.
 TEST(CompareRuns, LetsASiteThatVariesFarMoreStandForItself) {
   std::vector<SiteRuns> sites(20, {{certain(1000), certain(1001), certain(999)},
                                    {certain(1000), certain(999), certain(1001)}});
@@ -164,8 +164,8 @@ Shares shares_of(const Program& program, const Design& design, double least, int
 
 // No change; runs vary by up to 5 %, intervals and numbers of runs differ, half the
 // bytes may be certain. At 1000 samples and more, 2000 sites each: the standard error
-// of a share of .05 is .005, of which five make the limit .075. The sampling error
-// alone would cry wolf at every second such site.
+// of a share of .05 is .005, of which five make the limit .075. The sampling error alone would give
+// a false alarm at every second such site.
 TEST(CompareRunsSimulation, KeepsItsLevelWhereRunsVary) {
   for (const double share : {0.0, 0.5}) {
     for (const Design& design :
@@ -181,8 +181,8 @@ TEST(CompareRunsSimulation, KeepsItsLevelWhereRunsVary) {
   }
 }
 
-// A few samples a run, no variation: 2000 sites. Where the intervals are 8 apart the
-// t-law alone would reject .18, as a side without samples seems to have no variance.
+// A few samples a run, no variation: 2000 sites. If the intervals are 8 apart, the t-law alone
+// would reject .18, as a side without samples seems to have no variance.
 TEST(CompareRunsSimulation, KeepsItsLevelWithFewSamples) {
   const Program program{.sites = 20, .samples_at_top = 8, .deviation = 0, .zipf = 0};
   for (const Design& design : {Design{3, 3}, Design{3, 3, 8 * kT}}) {

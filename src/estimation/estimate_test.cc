@@ -19,7 +19,7 @@ nlohmann::json vectors() {
   return nlohmann::json::parse(std::ifstream(GEIGER_SOURCE_DIR "/tests/vectors/statistics.json"));
 }
 
-// The reference was computed with 45 digits: what is that far below 1 is noise.
+// The reference was computed with 45 digits: a value that far below 1 is noise.
 void expect_near(double value, double expected, const std::string& what) {
   EXPECT_NEAR(value, expected, 1e-10 * std::abs(expected) + 1e-35) << what;
 }
@@ -47,9 +47,8 @@ NodeSums sums_of(const nlohmann::json& site) {
   return sums;
 }
 
-// The reference conditions both limits on the largest interval. Where intervals
-// are mixed that makes the upper limit too small (see
-// ListedUpperLimitKnowsWhatListedTheSite), so ours lies above it there.
+// The reference conditions both limits on the largest interval. With mixed intervals that makes the
+// upper limit too small (see ListedUpperLimitKnowsWhatListedTheSite), so ours is above it there.
 void expect_listed(const NodeSums& sums, const nlohmann::json& expected, const std::string& name) {
   const Interval listed = estimate_bytes(sums, 0.95, Form::kListed).interval;
   expect_near(listed.lo, expected[0], name + " listed");
@@ -160,8 +159,8 @@ TEST(EstimateBytes, ListedLimitsSolveTheConditionalEquations) {
   }
 }
 
-// One object drawn at T/32, where T was in force too: it lists the site whatever else there is, so
-// having been listed does not depend on the rest.
+// One object drawn at T/32, with T in force too: it lists the site regardless of the other objects,
+// so the listing does not depend on them.
 TEST(EstimateBytes, ListedUpperLimitKnowsWhatListedTheSite) {
   NodeSums sums;
   sums.could_have_sampled(kT);
@@ -180,7 +179,7 @@ TEST(EstimateBytes, ListedFormIsTheTotalFormForManySamples) {
 }
 
 TEST(EstimateObjects, IsExactPoissonForTinyObjects) {
-  // Weights 1/pi are all but equal: Garwood's limits times the weight.
+  // Weights 1/pi are nearly equal: Garwood's limits times the weight.
   const double lambda = 1e-9;
   NodeSums sums;
   sums.add(16, lambda, 10);

@@ -72,13 +72,13 @@ TEST(Exposures, OfOneRunThatHasNearlyAllAreFinite) {
   }
 }
 
-/// A fleet: every host runs for a time of its own, sites vary from host to host.
+/// A fleet: hosts run for different times, sites vary from host to host.
 struct Fleet {
   int hosts = 20;
   double deviation = 0.3;   ///< Of a site's rate, from host to host.
   double spread = 1;        ///< Sigma of the lognormal law of exposures.
   double longer_after = 1;  ///< Exposures after, as a multiple of those before.
-  double startup = 0;       ///< Bytes that every run has besides, as a part of an hour's.
+  double startup = 0;       ///< Additional bytes of every run, as a share of an hour's.
   double growth = 0;        ///< Of all bytes.
   std::size_t sites = 12;
   double samples_an_hour = 300;
@@ -200,15 +200,15 @@ TEST(ExposuresSimulation, KeepTheirLevel) {
   }
 }
 
-// What was recorded three times as long has three times as much, and did not grow.
+// A recording three times as long has three times as much, without growth.
 TEST(ExposuresSimulation, CannotBeLeftOut) {
   const Fleet fleet{.hosts = 20, .longer_after = 3};
   const Shares shares = shares_of(fleet, 20, without_exposures);
   EXPECT_GT(shares.rejected, 0.5);
 }
 
-// Every run begins with as much as half an hour has. The fleet has what its hours have; the mean of
-// the rates of runs is that of its short runs.
+// Every run begins with as much as half an hour has. The fleet's rate is that of its hours; the
+// mean of the runs' rates is that of its short runs.
 TEST(ExposuresSimulation, AreOfTheFleetAndNotOfTheMeanRun) {
   const Fleet fleet{.hosts = 40, .spread = 1, .startup = 0.5, .growth = 0.5};
   const Shares ours = shares_of(fleet, 200, as_they_are);
@@ -218,7 +218,8 @@ TEST(ExposuresSimulation, AreOfTheFleetAndNotOfTheMeanRun) {
   EXPECT_LT(ours.error, 0.6 * rates.error);
 }
 
-// Where few samples are all the error there is, short runs know least and should count least.
+// If the only error is that of few samples, short runs contain least information and should count
+// least.
 TEST(ExposuresSimulation, LetLongRunsCountForMore) {
   const Fleet fleet{.hosts = 20, .deviation = 0.05, .spread = 1.5, .samples_an_hour = 5};
   const Shares ours = shares_of(fleet, 100, as_they_are);

@@ -74,7 +74,7 @@ void enumerate(Shares& shares, const std::vector<Group>& groups,
   }
 }
 
-// `largest_ratio`: of value to size, as it is known of the whole profile.
+// `largest_ratio`: of value to size in the whole profile.
 Shares shares_of(const std::vector<Group>& groups, double largest_ratio = 1) {
   Shares shares;
   NodeSums start;
@@ -165,8 +165,8 @@ void expect_nominal(const Worst& worst, double slack = 0) {
   }
 }
 
-// As recorded by default: what reaches the interval is certain. At 95 and 99 %
-// each limit may be used alone; at 90 % the lower one misses up to .061.
+// As recorded by default: objects of at least the interval are certain. At 95 and 99 % each limit
+// may be used alone; at 90 % the lower one misses up to .061.
 TEST(FfsgCoverage, IsNeverBelowTheLevelAsRecorded) {
   const Worst worst = worst_of(Compositions(1, 0.999, false), 1000);
   expect_nominal(worst);
@@ -176,9 +176,9 @@ TEST(FfsgCoverage, IsNeverBelowTheLevelAsRecorded) {
   }
 }
 
-// Hosts or epochs with intervals up to 32 times apart. At 90 % one composition in
-// thousands falls up to half a percent short. Catches a listed form that takes
-// the site for listed by the largest interval (.79 instead of .95).
+// Hosts or epochs with intervals up to 32 times apart. At 90 % one composition in thousands falls
+// up to half a percent short. Catches a listed form that assumes that the largest interval listed
+// the site (.79 instead of .95).
 TEST(FfsgCoverage, IsNeverBelowTheLevelForMergedIntervals) {
   const Worst worst = worst_of(Compositions(3, 0.999, true), 1000);
   expect_nominal(worst, 0.002);
@@ -189,16 +189,16 @@ TEST(FfsgCoverage, IsNeverBelowTheLevelForMergedIntervals) {
 }
 
 // Without certain objects a site may consist of a dozen objects of 6 to 8 T, of
-// which one is missed with a probability just above alpha while nothing in the
-// sums tells: the one known weakness, .4 % at the levels 90 and 99.
+// which one is missed with a probability just above alpha without a trace in the sums: the one
+// known weakness, .4 % at the levels 90 and 99.
 TEST(FfsgCoverage, IsNearTheLevelInPureMode) {
   const Worst worst = worst_of(Compositions(2, 10, false), 600);
   expect_nominal(worst, 0.004);
   EXPECT_GE(worst.covered[1], 0.95);
 }
 
-// Sums of values from a tenth to three times the size, mixed within one node, where E
-// stands at the largest ratio of the profile.
+// Sums of values from a tenth to three times the size, mixed within one node; E uses the largest
+// ratio of the profile.
 TEST(FfsgCoverage, IsNeverBelowTheLevelForValues) {
   const Worst worst = worst_of(Compositions(4, 0.999, false, true), 1000, 3);
   expect_nominal(worst, 0.002);
@@ -208,8 +208,8 @@ TEST(FfsgCoverage, IsNeverBelowTheLevelForValues) {
   }
 }
 
-// Why E has to: a node without samples whose objects are worth three times their size
-// would be said to hold at most 3.7 T, which it exceeds with a probability of e^(-1.23).
+// Why E must use it: for a node without samples whose objects are worth three times their size, the
+// limit would be 3.7 T, which it exceeds with a probability of e^(-1.23).
 TEST(FfsgCoverage, FallsShortForValuesWhoseRatioIsNotStated) {
   const auto count = static_cast<std::uint64_t>(1.25 * kT / 64);
   const std::vector<Group> worth_more{{64, count, kT, 3}};
@@ -217,8 +217,8 @@ TEST(FfsgCoverage, FallsShortForValuesWhoseRatioIsNotStated) {
   EXPECT_GE(shares_of(worth_more, 3).covered[1], 0.95);
 }
 
-// One kind of object, finely over the number of expected samples: where the
-// binomial's steps make coverage oscillate most.
+// One kind of object, in small steps of the number of expected samples: the binomial's steps make
+// coverage oscillate most there.
 TEST(FfsgCoverage, IsNeverBelowTheLevelForOneSize) {
   Worst worst;
   for (const double size : {16.0, 0.3 * kT, 0.9 * kT, 2 * kT, 5 * kT}) {

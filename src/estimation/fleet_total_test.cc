@@ -1,6 +1,6 @@
-// Totals of fleets of which a part was recorded. Seeds are fixed. A share of .95 of 2000 fleets has
-// a standard error of .0049; limits leave 4.5 of them to what is promised: for a fresh seed each
-// is passed with a probability below 1e-5.
+// Totals of partly recorded fleets. Seeds are fixed. A share of .95 of 2000 fleets has a standard
+// error of .0049; limits leave 4.5 of them to what is promised: for a fresh seed each is passed
+// with a probability below 1e-5.
 #include "estimation/fleet_total.h"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ struct Fleet {
 
 struct Coverage {
   double ours = 0;
-  double of_sampling = 0;  ///< FF-SG of what was recorded, times all over recorded.
+  double of_sampling = 0;  ///< FF-SG of the recorded hosts, times all over recorded.
   double width = 0;        ///< Mean, relative to the truth.
 };
 
@@ -163,7 +163,7 @@ TEST(FleetTotalSimulation, AllowsForHoursOfDifferentLengths) {
   }
 }
 
-// Half of the fleet: what was recorded is no longer uncertain but for the sampling.
+// Half of the fleet: for the recorded hosts only the sampling error is left.
 TEST(FleetTotalSimulation, IsNoWiderThanItNeedsToBe) {
   const Coverage half = coverage_of({.recorded = 1000, .samples = 50});
   EXPECT_LE(half.ours, 0.95 + 4.5 * kError);

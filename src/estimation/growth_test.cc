@@ -67,8 +67,8 @@ TEST(Trend, IsNeverNan) {
   }
 }
 
-// A random walk is what the test is exact for: it alarms as often as it says. 4,000
-// walks with a fixed seed; four standard errors.
+// The test is exact for random walks: its rate of alarms is its level. 4,000 walks with a fixed
+// seed; four standard errors.
 TEST(Trend, KeepsItsLevelOnRandomWalks) {
   constexpr int kWalks = 4000;
   std::mt19937_64 generator(5);

@@ -24,7 +24,7 @@ struct Fleet {
   std::size_t sites = 60;
   double samples_per_host = 2000;
   double host_deviation = 0.3;  ///< Of all sites of a host together: its load.
-  double site_deviation = 0.2;  ///< Of each site on a host besides.
+  double site_deviation = 0.2;  ///< Of each site on a host, in addition.
   std::size_t one_in = 0;       ///< Every so many sites changed, 0: none.
 };
 
@@ -72,7 +72,7 @@ class Simulation {
   double harmonic_ = 0;
 };
 
-/// Each host's share of the fleet is what it allocated in all, as estimated from its samples.
+/// Each host's exposure is its total of allocated bytes, as estimated from its samples.
 void compare_per_total(std::vector<SiteRuns>& sites) {
   const auto totals = [&](std::vector<NodeSums> SiteRuns::*side) {
     std::vector<double> bytes((sites[0].*side).size(), 0);
@@ -153,7 +153,7 @@ TEST(HostsSimulation, FindNothingBetweenTwoHalvesOfAFleet) {
 /// Releases that change a quarter of the sites by some 30 %: the mean share of false discoveries. A
 /// release whose hosts happen to have more load has many of them at once: the share has a
 /// standard deviation of .1 over releases, its mean over 80 one of .011, of which the limit leaves
-/// 4.5. Per total, what changed also moves the shares of the rest a little.
+/// 4.5. Per total, the changes also move the shares of the other sites a little.
 TEST(HostsSimulation, FindWhatReleasesChanged) {
   constexpr int kReleases = 80;
   Simulation simulation({.hosts = 30, .sites = 200, .samples_per_host = 5000, .one_in = 4});

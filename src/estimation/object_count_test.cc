@@ -1,5 +1,5 @@
-// Counts of objects where the sizes that can occur are known, by exact
-// enumeration: what that knowledge buys, and what its absence costs.
+// Counts of objects if the possible sizes are known, by exact enumeration: the gain from this
+// knowledge, and the cost of its absence.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -58,8 +58,8 @@ Covered covered_by(const Group& small, const Group& large) {
   return covered;
 }
 
-// The upper limit needs to know what may have been missed. A site with few samples
-// of large objects may hold any number of small ones.
+// The upper limit depends on which objects may have been missed. A site with few samples of large
+// objects may have any number of small ones.
 TEST(ObjectsOfKnownSizes, AreCoveredForEveryMixture) {
   double lowest_seen = 1;
   for (const double small_samples : {0.1, 0.7, 2.0, 5.0}) {
@@ -71,7 +71,7 @@ TEST(ObjectsOfKnownSizes, AreCoveredForEveryMixture) {
       lowest_seen = std::min(lowest_seen, covered.given_the_sizes_seen);
     }
   }
-  EXPECT_LT(lowest_seen, 0.1);  // Mostly none but the large ones were seen.
+  EXPECT_LT(lowest_seen, 0.1);  // Mostly only the large ones were seen.
 }
 
 TEST(ObjectsOfKnownSizes, AreBoundedWithoutSamples) {

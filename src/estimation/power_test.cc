@@ -42,7 +42,7 @@ TEST(SamplesNeeded, GivesTheReferenceTable) {
   }
 }
 
-// Calls visit(n, P(n)) for a Poisson law without its improbable ends.
+// Calls visit(n, P(n)) for a Poisson law without its improbable tails.
 template <typename Visit>
 void for_each_poisson(double mean, const Visit& visit) {
   const double reach = 6 * std::sqrt(mean) + 6;
@@ -66,7 +66,7 @@ double power_of_test(double samples, double change, double alpha) {
   return power;
 }
 
-// Counts are whole, so the power moves in steps, wide ones for few samples.
+// Counts are integers, so the power moves in steps, large ones for few samples.
 TEST(SamplesNeeded, GivesTheTestItsPower) {
   for (const double change : {0.5, 1.0, 2.0, 4.0, -0.5, -0.9}) {
     for (const double power : {0.8, 0.95}) {
@@ -78,8 +78,8 @@ TEST(SamplesNeeded, GivesTheTestItsPower) {
   }
 }
 
-// `detectable` is computed from what was seen; taken at the expected counts it must
-// be a growth that the test finds in 80 % of cases, from nothing on.
+// `detectable` is computed from the counts seen; at the expected counts it must be a growth that
+// the test finds in 80 % of cases, also from 0.
 TEST(Detectable, IsFoundWithEightyPercent) {
   for (const std::uint64_t samples : {0U, 3U, 10U, 50U, 200U}) {
     const Side side{.sums = tiny(samples, kT)};
@@ -91,7 +91,7 @@ TEST(Detectable, IsFoundWithEightyPercent) {
   }
 }
 
-// A sampled byte stands for T bytes; at T bytes nothing is left to chance.
+// A sampled byte represents T bytes; objects of T bytes are certain.
 TEST(SampledObject, IsOffByWhatItStandsFor) {
   EXPECT_NEAR(error_of_sampled_object(1, 1024), 1023, 1e-9);
   EXPECT_NEAR(error_of_sampled_object(2, 4), 9.0 / 7, 1e-12);  // pi = 1 - (3/4)^2

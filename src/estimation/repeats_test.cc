@@ -36,8 +36,8 @@ TEST(Repeats, WhatPairsShareCancels) {
   EXPECT_NEAR(ratio.interval.hi - ratio.interval.lo, 0, 1e-12);
 }
 
-// 4,000 experiments of 5 pairs, seed 1: normal logarithms are what Student's law is exact for, so
-// 95 % cover; 4.4 sigma of the binomial is 1.5 %, passed by chance once in 90,000.
+// 4,000 experiments of 5 pairs, seed 1: Student's law is exact for normal logarithms, so 95 %
+// cover; 4.4 sigma of the binomial is 1.5 %, exceeded by chance once in 90,000.
 TEST(Repeats, IntervalsOfRatiosCover) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> scatter(0, 0.1);

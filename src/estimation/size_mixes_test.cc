@@ -1,8 +1,7 @@
-// Sampler and estimators together, over the mixtures of sizes that allocation profiles
-// consist of: no bias, and intervals that cover. Seeds are fixed. A right build with
-// fresh seeds would fail with probability 4e-3 in all: 49 mean errors beyond 4 standard
-// errors (6e-5 each), and 25 coverages of at least .953 that come out below .94 in 4000
-// runs (4 standard errors).
+// Sampler and estimators together, over typical mixtures of sizes in allocation profiles: no bias,
+// and intervals that cover. Seeds are fixed. A correct build with fresh seeds would fail with
+// probability 4e-3 in all: 49 mean errors beyond 4 standard errors (6e-5 each), and 25 coverages of
+// at least .953 that come out below .94 in 4000 runs (4 standard errors).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,8 +29,7 @@ struct Mix {
 
 double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
-// Inverse transforms and Box-Muller: the standard library's distributions may differ
-// from one to another.
+// Inverse transforms and Box-Muller: distributions differ between standard libraries.
 double normal(std::mt19937_64& random) {
   const double radius = std::sqrt(-2 * std::log(1 - uniform(random)));
   return radius * std::cos(6.283185307179586 * uniform(random));
@@ -117,8 +115,8 @@ TEST(SizeMixes, EstimatesAreUnbiasedAndIntervalsCover) {
   }
 }
 
-// The interval changes with the program's own doings, from T to T/8 and back, and every
-// sample counts at the rate of its trial. E is the larger of the two.
+// The interval changes with the program's actions, from T to T/8 and back, and every sample counts
+// at the rate of its trial. E is the larger of the two.
 TEST(SizeMixes, ChangesOfTheIntervalKeepEstimatesRight) {
   using Kind = sampling::Verdict::Kind;
   Bias bytes_bias;

@@ -124,7 +124,7 @@ Shares shares_of(const Fleet& fleet) {
   return shares;
 }
 
-// The new release went to the large hosts first: all together it looks like growth.
+// The new release went to the large hosts first, which looks like growth if all hosts are pooled.
 TEST(StrataSimulation, KeepTheirLevelWhereSidesHaveOtherHosts) {
   for (const Fleet& fleet :
        {Fleet{{30, 6}, {10, 20}, {40, 320}}, Fleet{{8, 8}, {8, 8}, {40, 320}},

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The reference was computed with 45 digits: what is that far below 1 is noise.
+// The reference was computed with 45 digits: a value that far below 1 is noise.
 void expect_near(double value, double expected, const std::string& what) {
   EXPECT_NEAR(value, expected, 1e-12 * std::abs(expected) + 1e-35) << what;
 }
@@ -47,7 +47,7 @@ TEST(NodeSums, GivesTheReferenceWeights) {
   EXPECT_GT(compared, 150);
 }
 
-// Where another property y of the objects is summed, the weights stay those of the size.
+// If another property y of the objects is summed, the weights stay those of the size.
 TEST(NodeSums, SumsAValueInPlaceOfTheSize) {
   const double lambda = rate_of_interval(1000);
   for (const Bytes size : {Bytes{10}, Bytes{700}, Bytes{4000}}) {
@@ -62,12 +62,12 @@ TEST(NodeSums, SumsAValueInPlaceOfTheSize) {
       expect_near(sums.bytes_variance, ratio * ratio * plain.bytes_variance, "V");
       expect_near(sums.covariance, ratio * plain.covariance, "CB");
       expect_near(sums.largest_weight, ratio * plain.largest_weight, "largest weight");
-      // Objects are counted as ever.
+      // Objects are counted as usual.
       EXPECT_EQ(sums.samples, plain.samples);
       EXPECT_EQ(sums.objects, plain.objects);
       EXPECT_EQ(sums.objects_variance, plain.objects_variance);
       EXPECT_EQ(sums.largest_object_weight, plain.largest_object_weight);
-      // A missed object may be worth more than its size, a seen one less.
+      // A missed object may have a larger value than its size, a seen one a smaller.
       expect_near(sums.largest_interval, std::max(ratio, 1.0) / lambda, "E");
       expect_near(sums.smallest_interval, ratio / lambda, "E_least");
     }
@@ -127,7 +127,7 @@ TEST(NodeSums, MergesByAddingAndByTheMaximum) {
   EXPECT_EQ(merged.smallest_interval, small.smallest_interval);
 }
 
-// They are sampled as one byte is, and have no bytes to sum.
+// They are sampled like one byte, and have no bytes to sum.
 TEST(NodeSums, CountsObjectsWithoutBytes) {
   const double lambda = rate_of_interval(1024);
   NodeSums empty, byte;
@@ -143,14 +143,14 @@ TEST(NodeSums, CountsObjectsWithoutBytes) {
   EXPECT_EQ(empty.largest_interval, byte.largest_interval);
   EXPECT_GT(empty.smallest_interval, 0);
   EXPECT_LT(empty.smallest_interval, 1e-9);
-  // What the allocator gave for them.
+  // Usable bytes from the allocator.
   empty = {};
   empty.add(0, lambda, 1, 1.0, 24);
   expect_near(empty.weighted_bytes, 24 * 1024, "Y");
   expect_near(empty.largest_interval, 24 / lambda, "E");
 }
 
-// Neither form of the interval knows bytes of them: they say no more than no sample does.
+// Neither form of the interval has bytes of them: the result is that without samples.
 TEST(NodeSums, BoundTheBytesOfObjectsWithoutBytes) {
   NodeSums sums;
   sums.add(0, rate_of_interval(1024), 2);
@@ -170,7 +170,7 @@ TEST(NodeSums, BoundTheBytesOfObjectsWithoutBytes) {
   EXPECT_GT(mixed.interval.hi, mixed.value);
 }
 
-// T = 1: nothing can be missed, so nothing is left of E, V and s.
+// T = 1: nothing can be missed, so E, V and s are 0.
 TEST(NodeSums, EveryByteDrawnIsCertain) {
   NodeSums sums;
   sums.add(100, rate_of_interval(1), 7);
@@ -184,7 +184,7 @@ TEST(NodeSums, EveryByteDrawnIsCertain) {
   EXPECT_EQ(sums.weighted_bytes, 0);
 }
 
-// Corrupt records reach this place with any numbers.
+// Corrupt records may contain any numbers.
 TEST(NodeSums, IgnoresWhatCannotHaveBeenSampled) {
   NodeSums sums;
   sums.add(16, 0);
@@ -269,7 +269,7 @@ TEST(NodeSums, EveryFieldIsMergedAndTakenAway) {
   merged.merge(of_everything(3));
   EXPECT_EQ(merged, of_everything(6));
   NodeSums rest = rest_of(of_everything(3), of_everything(6));
-  rest.largest_weight = of_everything(3).largest_weight;  // Which is not known of a rest.
+  rest.largest_weight = of_everything(3).largest_weight;  // Unknown for a rest.
   EXPECT_EQ(rest, of_everything(3));
 }
 

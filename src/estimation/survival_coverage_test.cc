@@ -1,7 +1,7 @@
-// Whether the limits of survival curves contain what a recording of every allocation would
-// have given, for mixes of sizes whose lives differ. The levels stated were measured with
-// other seeds (docs/estimators.md, section 12); each must be met within four standard
-// errors (a false alarm of a fresh seed once in 16,000 comparisons).
+// Whether the limits of survival curves contain the curve of a recording of every allocation, for
+// mixes of sizes with different lifetimes. The levels stated were measured with other seeds
+// (docs/estimators.md, section 12); each must be met within four standard errors (a false alarm of
+// a fresh seed once in 16,000 comparisons).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -147,7 +147,7 @@ TEST(SurvivalCoverage, IsWhatWasMeasured) {
       const double alive = truth.at(length).alive;
       curve += band.lo <= alive && alive <= band.hi;
       const auto half = truth.quantile(0.5).value;
-      // One that the program itself does not reach is missed only by an upper limit.
+      // Only an upper limit can miss one that the program itself does not reach.
       median += half ? holds(seen.quantile(0.5), *half) : !seen.quantile(0.5).hi;
     }
     expect_level(curve, tried.levels.curve, tried, "curve");

@@ -43,7 +43,7 @@ std::vector<Lifetime> freed_at(const std::vector<double>& lengths) {
   return lives;
 }
 
-/// The limits of a share of which k in n are left (Clopper and Pearson), by the beta law.
+/// Clopper and Pearson's limits of a share with k of n left, by the beta law.
 Interval clopper_pearson(int k, int n) {
   return {k == 0 ? 0 : boost::math::ibeta_inv(k, n - k + 1, 0.025),
           k == n ? 1 : boost::math::ibeta_inv(k + 1, n - k, 0.975)};
@@ -76,7 +76,7 @@ TEST(SurvivalCurve, IsTheEmpiricalOneWithoutCensoring) {
   EXPECT_EQ(curve.quantile(0.5).value, 20);
 }
 
-// Twelve that went at once are not known as badly as one.
+// Twelve freed at once are known better than one.
 TEST(SurvivalCurve, IsBoundWhereEverythingWent) {
   const SurvivalCurve curve(std::vector<Lifetime>(12, Lifetime{5, true, 1}), 0.95);
   EXPECT_EQ(curve.at(5).alive, 0);
@@ -85,8 +85,8 @@ TEST(SurvivalCurve, IsBoundWhereEverythingWent) {
   EXPECT_EQ(SurvivalCurve(freed_at({5}), 0.95).at(5).band.hi, 1);
 }
 
-// What the variance is by its definition: the answer of the logarithm to a little more
-// weight on each sample, taken by differences.
+// The variance by its definition: the derivative of the logarithm with respect to the weight of
+// each sample, by differences.
 double variance_by_differences(const std::vector<Lifetime>& lives, double length) {
   constexpr double kStep = 1e-5;
   const auto logarithm_with = [&](std::size_t i, double factor) {
@@ -103,7 +103,7 @@ double variance_by_differences(const std::vector<Lifetime>& lives, double length
   return variance;
 }
 
-// Heavy samples that live longer than light ones: Greenwood's formula has a seventh of it.
+// Heavy samples that live longer than light ones: Greenwood's formula gives a seventh of it.
 TEST(SurvivalCurve, HasTheVarianceOfSampling) {
   std::vector<Lifetime> lives;
   for (int i = 0; i < 30; ++i) lives.push_back({1 + 0.01 * i, true, 1, 1});
@@ -117,7 +117,7 @@ TEST(SurvivalCurve, HasTheVarianceOfSampling) {
   EXPECT_GT(step.band.hi, std::exp(-by_greenwood.lower_quantile(0.025)) + 0.01);
 }
 
-// Certain objects add no error, and where nothing can be missed there is none.
+// Certain objects add no error, and if nothing can be missed there is none.
 TEST(SurvivalCurve, IsExactWhereEverythingWasRecorded) {
   std::vector<Lifetime> lives{{1, true, 3, 0}, {2, false, 5, 0}, {4, true, 2, 0}, {6, false, 7, 0}};
   const SurvivalCurve exact(lives, {.level = 0.95, .next = 0.0});
@@ -127,7 +127,7 @@ TEST(SurvivalCurve, IsExactWhereEverythingWasRecorded) {
   }
   EXPECT_EQ(exact.quantile(0.1).lo, 1);
   EXPECT_EQ(exact.quantile(0.1).hi, 1);
-  // Smaller objects may have been missed: as much as one sample's worth is not unlikely.
+  // Smaller objects may have been missed: a weight of up to one sample is not unlikely.
   const SurvivalCurve missing(lives, {.level = 0.95, .next = 1.0});
   EXPECT_NEAR(missing.at(0).band.lo, std::exp(-std::log(40.0) / 17), 1e-12);
   EXPECT_EQ(missing.at(1).band.hi, missing.at(1).alive);
@@ -166,12 +166,12 @@ TEST(SurvivalCurve, SaysWhatItCannotKnow) {
   EXPECT_EQ(alive.size(), 0U);
   EXPECT_EQ(alive.longest(), 4);
   EXPECT_FALSE(alive.quantile(0.5).value);
-  // The curve reaches one half; three samples do not tell the limits.
+  // The curve reaches one half; three samples do not determine the limits.
   const auto median = SurvivalCurve(freed_at({1, 2, 3}), 0.95).quantile(0.5);
   EXPECT_EQ(median.lo, 0);
   EXPECT_EQ(median.value, 2);
   EXPECT_FALSE(median.hi);
-  // Behind the longest length watched everything is possible.
+  // Beyond the longest length watched everything is possible.
   const SurvivalCurve long_lived(std::vector<Lifetime>(100, Lifetime{7, false, 1}), 0.95);
   EXPECT_EQ(long_lived.quantile(0.5).lo, 7);
   EXPECT_FALSE(long_lived.quantile(0.5).value);
@@ -243,8 +243,8 @@ class Watched {
   std::exponential_distribution<double> exponential_;
 };
 
-// However short the recording, the curve over bytes is that of the bytes, where the
-// share of the freed ones (.63 of the truth and less for short recordings) is not.
+// For any length of the recording the curve over bytes is that of the bytes; the share of the freed
+// ones (.63 of the truth and less for short recordings) is not.
 TEST(SurvivalSimulation, IsUnbiasedAndCovers) {
   constexpr int kRepeats = 1500;
   for (const double watched : {0.5, 1.0, 3.0}) {

@@ -1,4 +1,4 @@
-// The binomial law of sampled objects, as tests enumerate it.
+// The binomial law of sampled objects, for enumeration in tests.
 #pragma once
 
 #include <cmath>

@@ -28,7 +28,7 @@ TEST(KeepProbability, GivesTheReferenceValues) {
   EXPECT_EQ(keep_probability(16, 1e-3, 1e-3), 1);
 }
 
-// What is thinned weighs as if drawn at the lower rate: pi_from keep = pi_to.
+// Thinned samples weigh as if drawn at the lower rate: pi_from keep = pi_to.
 TEST(KeepProbability, ComposesOverSteps) {
   for (const Bytes size : {Bytes{1}, Bytes{64}, Bytes{5000}, Bytes{1} << 30}) {
     EXPECT_NEAR(keep_probability(size, 1e-3, 1e-4) * keep_probability(size, 1e-4, 1e-6),
@@ -76,8 +76,7 @@ TEST(Parts, AreIndependentProcessesOfTheirRates) {
 
 // A flat heap of 20 objects of nearly T, replaced one by one. The first part
 // chooses the instant of its largest count, the second estimates the heap there
-// without bias. A plain coin per sample gives .68: what one part shows in excess
-// the other lacks.
+// without bias. A plain coin per sample gives .68: an excess in one part is missing in the other.
 TEST(Parts, OneLocatesAPeakAndTheOtherEstimatesItWithoutBias) {
   std::mt19937_64 generator(2);
   constexpr Bytes kSize = 61;
@@ -118,7 +117,7 @@ TEST(Parts, BothHoldEverythingAtIntervalOne) {
   EXPECT_TRUE(parts.in_first && parts.in_second);
 }
 
-/// All of [0, 1) in even steps: probabilities come out as shares, to one in a million.
+/// All of [0, 1) in even steps: probabilities become shares, to one in a million.
 template <typename Visit>
 void for_each_random(const Visit& visit) {
   constexpr std::uint64_t kSteps = 1'000'000;
@@ -151,7 +150,7 @@ TEST(Thinning, WhatIsBesideTheFirstPartKnowsNothingOfIt) {
     for (const double keep : {1.0, 0.5, 1.0 / 64}) {
       const double q = part_of(keep * drawn, kShare);
       const double a = beside_first_part(drawn, keep * drawn, kShare);
-      // Taken: all that was drawn and is not in the first part, and of the others a share a.
+      // Taken: everything drawn that is not in the first part, and a share a of the others.
       const double taken_outside = drawn - q;
       EXPECT_NEAR(taken_outside + a * q, a, 1e-12) << "its probability is a";
       EXPECT_NEAR(taken_outside / (1 - q), a, 1e-12) << "the same outside as inside";

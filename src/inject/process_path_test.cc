@@ -12,7 +12,8 @@
 namespace geiger::inject {
 namespace {
 
-/// A child that waits, below a root of its own if `root` is not empty. Ended by its destructor.
+/// A child process that waits, below a root of its own if `root` is not empty. The destructor ends
+/// it.
 class Child {
  public:
   explicit Child(const std::string& root) : pid_(fork()) {
@@ -28,7 +29,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// Until its root is this directory.
+  /// Waits until its root is this directory.
   void await_root(const std::string& root) const {
     for (int i = 0; i < 10'000 && path_inside(pid_, root + "/x") != "/x"; ++i) usleep(1000);
   }
@@ -70,7 +71,7 @@ TEST(ProcessPath, AfterAChrootStartsAtTheNewRoot) {
   // Mapped before: it is not below the new root, and the maps show our path.
   const MappedAs libc = loaded_libc(child.pid());
   EXPECT_EQ(path_here(child.pid(), libc), libc.path);
-  // Mapped, and then out of everybody's sight: the mapping itself.
+  // Mapped, and then not reachable by any path: opens the mapping itself.
   MappedAs hidden = libc;
   hidden.path = "/nowhere/libc.so.6";
   EXPECT_TRUE(is_mapping_link(path_here(child.pid(), hidden)));

@@ -39,7 +39,7 @@ TEST(SafePoint, AHandlerThatInterruptedTheAllocatorIsBusy) {
   EXPECT_EQ(judge({kWaits, kProgram, kNameless, kOther, kProgram, kNameless}), Safety::kBusy);
 }
 
-// As do all threads but the first of a program that was started with the runtime.
+// As all threads except the first do in a program started with the runtime.
 TEST(SafePoint, AThreadMayStartInTheRuntime) {
   EXPECT_EQ(judge({kProgram, kRuntime, kNameless, kNameless}), Safety::kSafe);
   EXPECT_EQ(judge({kNameless, kWaits, kProgram, kRuntime, kNameless}), Safety::kSafe);

@@ -1,7 +1,6 @@
-// The law of BernoulliTrial. Seeds are fixed, so nothing here is flaky; the limits are
-// what a right one with a fresh seed would exceed with probability below 1e-6 per
-// comparison (|z| < 5: 5.7e-7; p > 1e-6). What FastBernoulliTrial's comparison would
-// show on the same seeds stands with each test as "there".
+// The law of BernoulliTrial. Seeds are fixed, so nothing here is flaky; with a fresh seed, a
+// correct one would exceed the limits with probability below 1e-6 per comparison (|z| < 5: 5.7e-7;
+// p > 1e-6). "There" in a test's comment is FastBernoulliTrial's comparison on the same seeds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -58,8 +57,8 @@ TEST(BernoulliTrialLaw, SkipsAreGeometric) {
   }
 }
 
-// At probabilities of real use an error of one trial shows in the smallest skips only:
-// z = +14 there, and for skips rounded up -13.
+// At realistic probabilities an error of one trial shows in the smallest skips only: z = +14 there,
+// and for skips rounded up -13.
 TEST(BernoulliTrialLaw, FirstTrialAfterASuccessHasItsProbability) {
   constexpr double kProbability = 1.0 / 102400;
   constexpr int kDraws = 1 << 24;
@@ -75,8 +74,8 @@ TEST(BernoulliTrialLaw, FirstTrialAfterASuccessHasItsProbability) {
   EXPECT_LT(std::abs(z_score(within_16, kDraws, 1 - survival_at(16, kProbability))), 5);
 }
 
-// Where in its block the success lies, found by a twin that goes trial by trial: the
-// geometric law cut at the block. There p is 0 and 2e-65.
+// The success's place in its block, found by a twin that tries one by one: the geometric law cut at
+// the block. There p is 0 and 2e-65.
 TEST(BernoulliTrialLaw, PlacesInBlocksAreTruncatedGeometric) {
   for (const std::uint64_t interval : {std::uint64_t{8}, std::uint64_t{64}}) {
     constexpr std::uint64_t kCount = 16;

@@ -1,4 +1,4 @@
-// What BernoulliTrial answers at every boundary, with a generator whose numbers the test sets.
+// BernoulliTrial's results at every boundary, with a generator whose numbers the test sets.
 #include "geiger/bernoulli_trial.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
 
-// Yields the skip counts it was given, one after the other, for one probability.
+// Yields the given skip counts in order, for one probability.
 class Script {
  public:
   Script(double probability, std::vector<std::uint64_t> skips, int* calls)

@@ -1,5 +1,5 @@
-// The list sampler as an object of its own: what links only the counter sampler, such as the
-// runtime, does not get it. The order of the includes is needed.
+// The list sampler in an object of its own, so that libraries that need only the counter sampler,
+// such as the runtime, do not link it. The order of the includes is needed.
 // clang-format off
 #include "sampling/compiled.h"
 

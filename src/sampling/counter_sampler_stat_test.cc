@@ -1,6 +1,6 @@
-// The law of the sampler. Seeds are fixed, so nothing here is flaky; the limits
-// are what a right sampler with a fresh seed would exceed with probability below
-// 1e-6 per comparison (|z| < 5: 5.7e-7; p > 1e-6; Anderson-Darling < 12.5).
+// The law of the sampler. Seeds are fixed, so nothing here is flaky; with a fresh seed, a correct
+// sampler would exceed the limits with probability below 1e-6 per comparison (|z| < 5: 5.7e-7; p >
+// 1e-6; Anderson-Darling < 12.5).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,8 +66,8 @@ TEST(CounterSamplerLaw, SkipsAreGeometric) {
   }
 }
 
-// At intervals of real use an error of one byte shows nowhere but in the
-// smallest skips: shifted down by one gives z = +14, rounded up -13.
+// At realistic intervals an error of one byte shows only in the smallest skips: shifted down by one
+// gives z = +14, rounded up -13.
 TEST(CounterSamplerLaw, SmallestSkipsHaveTheirProbabilityAtRealIntervals) {
   constexpr std::uint64_t kInterval = 102400;
   constexpr int kDraws = 1 << 24;

@@ -62,8 +62,8 @@ TEST(CounterSampler, OneByteMoreThanSkipIsASampleAtOffsetSkip) {
   }
 }
 
-// Catches a tail that is tried: what follows the drawn byte in its
-// allocation must not touch the fresh skip count.
+// Catches a tail that is tried: the bytes after the drawn one in its allocation must not change the
+// fresh skip count.
 TEST(CounterSampler, BytesBehindTheHitAreNotTested) {
   CounterSampler one_more = started(9, 64, true);
   CounterSampler many_more = started(9, 64, true);
@@ -72,7 +72,7 @@ TEST(CounterSampler, BytesBehindTheHitAreNotTested) {
   EXPECT_EQ(one_more.countdown(), many_more.countdown());
 }
 
-// Catches a trial for nothing, most easily right after a hit with skip 0.
+// Catches a trial without a byte, most easily right after a hit with skip 0.
 TEST(CounterSampler, SizeZeroIsNeverASampleAndChangesNothing) {
   for (const bool pure : {false, true}) {
     CounterSampler sampler = started(3, 2, pure);
@@ -104,8 +104,8 @@ TEST(CounterSampler, ObjectsOfAtLeastTheIntervalAreCertain) {
   EXPECT_EQ(sampler.trial(kInterval - 1).kind, Kind::kNotSampled);
 }
 
-// Catches certain objects that eat up the skip count (their neighbours would be
-// sampled too often) or that are lost because the counter was armed beyond T - 1.
+// Catches certain objects that use up the skip count (their neighbours would be sampled too often)
+// or that are lost because the counter was armed beyond T - 1.
 TEST(CounterSampler, CertainObjectsLeaveTheSkipCountAlone) {
   constexpr std::uint64_t kInterval = 64;
   for (std::uint64_t seed = 1; seed < 300; ++seed) {
@@ -129,8 +129,8 @@ TEST(CounterSampler, PureModeKnowsNoCertainObjects) {
   EXPECT_EQ(sampler.trial(kHuge).kind, Kind::kSampled);
 }
 
-// The reason for the counter form: bytes may pass in any grouping. Catches a
-// settle() that is off by one or looks at the wrong counter.
+// The reason for the counter form: bytes may pass in any grouping. Catches a settle() that is off
+// by one or uses the wrong counter.
 TEST(CounterSampler, SettlingEqualsTryingEveryAllocation) {
   Xoshiro256pp sizes(5);
   for (const bool pure : {false, true}) {
@@ -164,7 +164,7 @@ TEST(CounterSampler, SettlingTooMuchTakesWhatWasHandedOut) {
   EXPECT_EQ(pure.countdown(), 0U);
 }
 
-// T = 1: the skip count is 0 for ever and lambda infinite. Catches 0 * inf.
+// T = 1: the skip count is always 0 and lambda infinite. Catches 0 * inf.
 TEST(CounterSampler, IntervalOneTakesEveryNonzeroAllocation) {
   CounterSampler pure = started(1, 1, true);
   CounterSampler certain = started(1, 1, false);
@@ -176,7 +176,8 @@ TEST(CounterSampler, IntervalOneTakesEveryNonzeroAllocation) {
   }
 }
 
-// Catches an object without bytes that uses up trials, or is drawn by others than the next byte's.
+// Catches an object without bytes that uses up trials, or is drawn by a trial other than the next
+// byte's.
 // Of 100,000 with T = 4 a quarter is drawn, within 5 standard errors; the seed is fixed.
 TEST(CounterSampler, AnObjectWithoutBytesSharesTheNextTrial) {
   constexpr int kObjects = 100'000;

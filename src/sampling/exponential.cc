@@ -3,8 +3,8 @@
 //   1 - e^-x = 1 - 2^-k (1 + q) = (1 - 2^-k) - 2^-k q
 //
 // where 1 - 2^-k is exact. For k = 0 the first part is 0 and the result is -q, which
-// the series gives with its relative error; for k >= 1 the result is above 0.29 and q
-// at most 0.42, so what is rounded in q counts half or less.
+// the series gives with its relative error; for k >= 1 the result is above 0.29 and q at most 0.42,
+// so the rounding of q counts half or less.
 #include "sampling/exponential.h"
 
 #include <bit>
@@ -26,8 +26,8 @@ constexpr double kCoefficients[] = {
     1.0 / 5040,      1.0 / 40320,      1.0 / 362880,     1.0 / 3628800, 1.0 / 39916800,
     1.0 / 479001600, 1.0 / 6227020800, 1.0 / 87178291200};
 
-/// 1 - e^-r for |r| <= 0.35: r - r^2 (1/2 - r/6 + r^2/24 - ...). What is left out is below
-/// r 2^-58.
+/// 1 - e^-r for |r| <= 0.35: r - r^2 (1/2 - r/6 + r^2/24 - ...). The omitted terms are below r
+/// 2^-58.
 double small_one_minus_exp(double r) {
   double sum = 0;
   for (int i = 12; i >= 0; --i) sum = kCoefficients[i] - r * sum;

@@ -1,4 +1,4 @@
-// 1 - e^-x without libm, for the same reasons and by the same rules as logarithm.h.
+// 1 - e^-x without libm, for the reasons and by the rules of logarithm.h.
 //
 // Threads, signals, fork: pure functions. Allocates: never.
 #pragma once
@@ -11,9 +11,9 @@ namespace geiger::sampling {
 /// x < 0 and NaN.
 [[nodiscard]] double one_minus_exp(double x);
 
-/// How many bytes one sampled object of `size` >= 1 bytes stands for, drawn at `lambda`
-/// per byte (rate_of()): size / (1 - e^(-lambda size)), rounded to a whole byte. At
-/// lambda = +inf the size itself.
+/// Bytes that one sampled object of `size` >= 1 bytes represents, drawn at `lambda` per byte
+/// (rate_of()): size / (1 - e^(-lambda size)), rounded to a whole byte. At lambda = +inf the size
+/// itself.
 [[nodiscard]] std::uint64_t weighted_bytes(std::uint64_t size, double lambda);
 
 }  // namespace geiger::sampling

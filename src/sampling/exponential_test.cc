@@ -80,7 +80,7 @@ TEST(WeightedBytes, AreSizeOverInclusionProbability) {
   EXPECT_EQ(weighted_bytes(1, rate_of(std::uint64_t{1} << 40)), std::uint64_t{1} << 40);
 }
 
-// Sum over all sizes of probability * weight = size: what makes sums of weights unbiased.
+// Probability * weight = size for all sizes, which makes sums of weights unbiased.
 TEST(WeightedBytes, AreUnbiasedUpToTheRounding) {
   for (const std::uint64_t interval : {2U, 1000U, 524288U}) {
     const double lambda = rate_of(interval);

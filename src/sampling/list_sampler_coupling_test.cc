@@ -1,5 +1,5 @@
-// What the list sampler hands out and samples is what trials of every byte, one by one, give: for
-// every outcome of a few trials, and for a whole heap with the same draws.
+// The list sampler hands out and samples the same as trials of every byte, one by one: for every
+// outcome of a few trials, and for a whole heap with the same draws.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ void expect_invariants(const ListSampler& sampler, const SampledList& list) {
   ASSERT_TRUE(asks || list.reserve == 0 || list.skip < list.block_size);
 }
 
-// The direct scheme: a sequence of trials of which each block takes the next block_size, and looks
-// at those of its object only. Certain objects take none.
+// The direct scheme: a sequence of trials. Each block takes the next block_size of them, and reads
+// only those of its object. Certain objects take none.
 class ByteTrials {
  public:
   ByteTrials(std::uint32_t successes, int length) : successes_(successes), length_(length) {}
@@ -41,7 +41,7 @@ class ByteTrials {
     return {skip_count < block_size, is_sample ? Verdict{Kind::kSampled, skip_count} : Verdict{}};
   }
 
-  /// Failed trials from here on before the next success; one is far behind them all.
+  /// Failed trials from here to the next success; there is one far beyond the given ones.
   [[nodiscard]] std::uint64_t to_success() const {
     for (int i = next_; i < length_; ++i) {
       if ((successes_ >> i & 1) != 0) return static_cast<std::uint64_t>(i - next_);
@@ -131,7 +131,7 @@ void try_all(Case shape, std::uint64_t interval) {
 }
 
 // Every outcome of the trials of some blocks of 1 to 4 bytes. Catches a list cut a block too early
-// or too late, K taken from the wrong end, drawn bytes behind the request, an offset off by one.
+// or too late, K counted from the wrong end, drawn bytes beyond the request, an offset off by one.
 TEST(ListSampler, SamplesWhatTrialsOfEveryByteGive) {
   for (const Case shape : {Case{1, 6}, {2, 4}, {3, 3}, {4, 3}}) {
     ASSERT_NO_FATAL_FAILURE(try_all(shape, 1000));
@@ -145,9 +145,9 @@ TEST(ListSampler, CertainObjectsLeaveTheTrialsToOthers) {
   }
 }
 
-// Blocks that come and go in the middle of a list: before each of four blocks nothing, one more,
-// two more, or one less. Catches an install() that assumes an empty list, and one that forgets what
-// was left.
+// Blocks added and removed in the middle of a list: before each of four blocks nothing, one more,
+// two more, or one less. Catches an install() that assumes an empty list, and one that loses the
+// rest.
 TEST(ListSampler, BlocksMayComeAndGoAtAnyTime) {
   constexpr std::uint64_t kSize = 3;
   constexpr int kBlocks = 4;
@@ -167,7 +167,7 @@ TEST(ListSampler, BlocksMayComeAndGoAtAnyTime) {
 }
 
 // The same draws, walked byte by byte, for a whole heap. Catches a draw too many or too few: at
-// refills, at certain objects, behind a drawn block.
+// refills, at certain objects, after a drawn block.
 void expect_heap_equals_walk(std::uint64_t interval, bool pure) {
   ListHeap heap(11, interval, pure);
   Xoshiro256pp generator(11);

@@ -1,9 +1,9 @@
 // The law of the list sampler: objects independently of each other, of the lists they come from and
 // of the heaps' owners, each with probability 1 - q^size.
 //
-// Seeds are fixed, so nothing here is flaky; the limits are what a right sampler with fresh seeds
-// would exceed with probability below 1e-6 per comparison (|z| < 5: 5.7e-7; chi-square on either
-// side: p > 1e-6). What mistakes show stands with the tests.
+// Seeds are fixed, so nothing here is flaky; with fresh seeds, a correct sampler would exceed the
+// limits with probability below 1e-6 per comparison (|z| < 5: 5.7e-7; chi-square on either side: p
+// > 1e-6). Each test states the figures that mistakes lead to.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ double inclusion(std::uint64_t size, std::uint64_t interval) {
   return 1 - survival(std::max<std::uint64_t>(size, 1), interval);
 }
 
-// What objects of one program were sampled: all, by size, and those behind a sample of their class.
+// Sampled objects of one program: all, by size, and those after a sample of their class.
 class Tally {
  public:
   explicit Tally(std::uint64_t interval) {
@@ -63,7 +63,7 @@ struct Live {
   std::uint32_t block;
 };
 
-// Random sizes in random order of death, with a collection now and then.
+// Random sizes, freed in random order, with an occasional collection.
 void run_random_sizes(ListHeap& heap, std::uint64_t seed, int objects, Tally& tally) {
   Xoshiro256pp random(seed);
   std::vector<Live> live;
@@ -82,8 +82,8 @@ void run_random_sizes(ListHeap& heap, std::uint64_t seed, int objects, Tally& ta
   }
 }
 
-// Drawn bytes behind the request recorded: |z| is 103 and 79. Lists that contain their drawn block:
-// over 1,000. Redrawn at a refill only if the success is near: 50.
+// If drawn bytes beyond the request are recorded, |z| is 103 and 79; if lists contain their drawn
+// block, over 1,000; if a refill redraws only if the success is near, 50.
 TEST(ListSamplerLaw, RandomSizesHaveTheirProbabilities) {
   for (const std::uint64_t interval : {64, 1024}) {
     ListHeap heap(101, interval, true);
@@ -93,8 +93,8 @@ TEST(ListSamplerLaw, RandomSizesHaveTheirProbabilities) {
   }
 }
 
-// The z of 300 programs are standard normal together: a sampler that is too regular, or whose
-// samples come in groups, shows here.
+// The z of 300 programs are standard normal: catches a sampler that is too regular, or whose
+// samples come in groups.
 TEST(ListSamplerLaw, CountsOfManyRunsVaryAsIndependentTrials) {
   double statistic = 0;
   constexpr int kRuns = 300;
@@ -107,7 +107,7 @@ TEST(ListSamplerLaw, CountsOfManyRunsVaryAsIndependentTrials) {
   expect_chi_square(statistic, kRuns, "runs");
 }
 
-// Bursts of one size, of which then everything is freed: lists of every length, uncut and cut.
+// Bursts of one size that are then freed completely: lists of every length, uncut and cut.
 TEST(ListSamplerLaw, BurstsOfOneSizeHaveTheirProbabilities) {
   ListHeap heap(301, 1024, true);
   Tally tally(1024);
@@ -127,9 +127,9 @@ TEST(ListSamplerLaw, BurstsOfOneSizeHaveTheirProbabilities) {
   tally.expect_right("bursts");
 }
 
-// Threads of 50 to 550 objects, four at a time, that leave their heap to whoever comes next, with
-// its lists as they are. Had a heap drawn afresh for its new owner only if a success were near, or
-// were heaps with short lists given up, the first objects of threads would show it.
+// Threads of 50 to 550 objects, four at a time, that leave their heap with its lists to the next
+// thread. If a heap redrew for its new owner only if a success is near, or if heaps with short
+// lists were given up, the first objects of threads would show it.
 TEST(ListSamplerLaw, HeapsChangeHands) {
   constexpr std::uint64_t kInterval = 1024;
   std::vector<ListHeap> heaps;
@@ -192,9 +192,9 @@ TEST(ListSamplerLaw, CertainObjectsDoNotDisturbTheOthers) {
   EXPECT_LT(std::abs(same_class.z()), 5);
 }
 
-// T changes between 64 and 1024 bytes, at moments of the program's own, in the middle of lists; or
-// the next slow path finds the change, which is a moment that K decides. Each object has the T that
-// was in force before it. With only cut lists redrawn |z| is 17 to 197.
+// T changes between 64 and 1024 bytes in the middle of lists, at moments that the program chooses;
+// or the next slow path finds the change, at a moment that depends on K. Each object has the T that
+// was in force before it. If only cut lists are redrawn, |z| is 17 to 197.
 void expect_right_under_changes(bool at_slow_path) {
   ListHeap heap(701, 1024, true);
   Xoshiro256pp random(702);

@@ -1,5 +1,5 @@
-// The exact properties of the list sampler at its edges. That its samples are those of trials of
-// every byte is in the coupling_test, the distribution in the stat_test.
+// The exact properties of the list sampler at its limits. The coupling_test compares its samples
+// with trials of every byte, the stat_test tests the distribution.
 #include "sampling/list_sampler.h"
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@ namespace {
 using Kind = Verdict::Kind;
 constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
 
-// Blocks handed out are counted exactly at every moment, and which ones they are does not depend on
-// what is sampled. Catches a decision that moves objects, and counts that lose a block.
+// Blocks handed out are counted exactly at every moment, and do not depend on what is sampled.
+// Catches a decision that moves objects, and counts that lose a block.
 TEST(ListSampler, SamplingMovesNoObjectAndTotalsAreExact) {
   std::vector<ListHeap> heaps;
   for (const std::uint64_t interval : {0, 1, 64, 4096})
@@ -77,7 +77,7 @@ TEST(ListSampler, NeverLeavesListsUncut) {
   EXPECT_TRUE(list.take());
 }
 
-// Never for longer than K can count: no sample all the same.
+// No sample with "never", even for longer than K can count.
 TEST(ListSampler, NeverEndsInNoSample) {
   ListSampler sampler = started_lists(1, 0, true);
   SampledList list = opened(sampler, 16);
@@ -101,8 +101,8 @@ TEST(ListSampler, IntervalOneTakesEveryRequest) {
   }
 }
 
-// Sizes T - 1, T, T + 1 in one class. Catches `size > T`, and a class of blocks of T bytes that is
-// not asked about.
+// Sizes T - 1, T, T + 1 in one class. Catches `size > T`, and a class of blocks of T bytes without
+// decisions.
 TEST(ListSampler, RequestsOfAtLeastTheIntervalAreCertain) {
   constexpr std::uint64_t kInterval = 64;
   for (const std::uint64_t block_size : {kInterval, kInterval + 1}) {
@@ -118,8 +118,8 @@ TEST(ListSampler, RequestsOfAtLeastTheIntervalAreCertain) {
   }
 }
 
-// The lists of the heap that threads without one share: no take() succeeds, however many came
-// before. Catches a test for "was not 0".
+// The lists of the heap shared by threads without one: no take() succeeds, after any number of
+// them. Catches a test for "was not 0".
 TEST(ListSampler, TheSharedHeapHandsOutNothing) {
   SampledList list;
   list.left = SampledList::kNoHeap;

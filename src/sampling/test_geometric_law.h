@@ -1,4 +1,4 @@
-// The law of skip counts and how far counts are from a law, for tests of samplers.
+// The law of skip counts, and the distance of counts from a law, for tests of samplers.
 #pragma once
 
 #include <algorithm>

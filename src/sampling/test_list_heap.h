@@ -1,6 +1,5 @@
 // Lists for tests of the list sampler, and a heap of them without memory: blocks are numbers. Its
-// lists are refilled from what was freed of their class, as free pages are, and else from new
-// blocks.
+// lists are refilled from freed blocks of their class, as free pages are, else from new blocks.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +24,7 @@ inline SampledList opened(ListSampler& sampler, std::uint64_t block_size) {
   return list;
 }
 
-/// Has the list cut for another K, in place of a draw.
+/// Cuts the list for another K, instead of a draw.
 inline void set_skip_count(const ListSampler& sampler, SampledList& list,
                            std::uint64_t skip_count) {
   list.reserve = list.listed();
@@ -34,7 +33,7 @@ inline void set_skip_count(const ListSampler& sampler, SampledList& list,
   sampler.install(list, 0);
 }
 
-/// 16 to 640 bytes, as classes of allocators are.
+/// 16 to 640 bytes, like the classes of allocators.
 inline constexpr std::uint64_t kBlockSizes[] = {16,  32,  48,  64,  80,  96,  112, 128, 160,
                                                 192, 224, 256, 320, 384, 448, 512, 640};
 inline constexpr std::size_t kClasses = std::size(kBlockSizes);
@@ -45,8 +44,8 @@ inline std::size_t class_of(std::uint64_t size) {
       std::lower_bound(std::begin(kBlockSizes), std::end(kBlockSizes), size) - kBlockSizes);
 }
 
-/// An object handed out: the number of its block, unique in its class, what was decided, and the
-/// interval that was in force.
+/// An object handed out: the number of its block, unique in its class, the decision, and the
+/// interval in force.
 struct HandedOut {
   std::uint32_t block;
   Verdict verdict;
@@ -76,12 +75,12 @@ class ListHeap {
 
   void free(std::uint64_t size, std::uint32_t block) { freed_[class_of(size)].push_back(block); }
 
-  /// As a collection does: what was freed goes to the lists at once, whatever they contain.
+  /// Like a collection: freed blocks go to the lists at once, whatever these contain.
   void collect() {
     for (std::size_t i = 0; i < kClasses; ++i) install_freed(i);
   }
 
-  /// As the retirement of a page does: what is listed of a class is given up.
+  /// Like the retirement of a page: gives up the listed blocks of a class.
   void give_up(std::size_t index) {
     sampler_.withdraw(lists_[index], listed_[index].size());
     freed_[index].insert(freed_[index].end(), listed_[index].begin(), listed_[index].end());

@@ -1,4 +1,4 @@
-// For tests only: how far what was sampled is from its expectation.
+// For tests only: the distance of the samples from their expectation.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -43,7 +43,7 @@ Outcome read(std::span<const std::byte> image, std::size_t window = std::size_t{
   return outcome;
 }
 
-/// One record of every type, with a hole and a reserved record among them.
+/// One record of every type, with a hole and a reserved record in between.
 TestTrace small_trace() {
   TestTrace trace;
   const Ref epoch = trace.epoch(1024);
@@ -59,7 +59,7 @@ TestTrace small_trace() {
   return trace;
 }
 
-/// small_trace() with records that programs cause through the API.
+/// small_trace() with records that the API writes.
 TestTrace talkative_trace() {
   TestTrace trace = small_trace();
   const Ref request = trace.name(NameKind::kLabel, 0, "request");
@@ -355,7 +355,7 @@ TEST(RecordReader, AReservedRecordCanBeReadAgainAndTheTraceGoOn) {
   reader.retry_reserved();
   EXPECT_EQ(reader.position(), place);
   EXPECT_EQ(reader.uncommitted(), 2U);
-  // Written by now, and something behind it.
+  // Written by now, with another record after it.
   TestTrace whole;
   whole.sample({});
   std::memcpy(trace.word_at(place), whole.word_at(kRecordsOffset), 64);

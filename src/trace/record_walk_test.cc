@@ -34,13 +34,13 @@ struct Windows {
 
   TestTrace& trace;
   std::uint64_t most = kMiB;
-  std::function<void()> behind_our_back = nullptr;  ///< Once, after a window was read.
+  std::function<void()> behind_our_back = nullptr;  ///< Called once, after a window was read.
   bool lies = false;
   int questions = 0;
   std::vector<std::uint64_t> copy = {};
 };
 
-/// References of all records, of whatever type.
+/// References of all records of any type.
 struct Taken {
   void on(const Record& record, const auto& /*layout*/) { refs.push_back(record.ref()); }
   std::vector<Ref> refs;

@@ -1,4 +1,4 @@
-// For tests only: builds images of traces in memory, sound or broken at will.
+// For tests only: builds images of traces in memory, valid or damaged.
 #pragma once
 
 #include <bit>
@@ -131,7 +131,7 @@ class TestTrace {
     return append(RecordType::kFree, body, flags, thread);
   }
 
-  /// A sample of the segment before, whose record there was `previous`.
+  /// A sample of the previous segment, whose record there was `previous`.
   Ref carried(const Drawn& drawn, Ref previous, std::uint8_t flags = 0) {
     const std::uint64_t body[] = {0,
                                   drawn.time,
@@ -269,7 +269,7 @@ class TestTrace {
     append(RecordType::kSample, body, kReserved);
   }
 
-  /// Sets the tail behind what was appended, and returns the image up to there.
+  /// Sets the tail to the end of the records, and returns the image up to there.
   std::vector<std::byte> bytes() {
     header().tail = end();
     return raw();

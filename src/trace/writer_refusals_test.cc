@@ -1,4 +1,4 @@
-// What a writer does where the kernel refuses it something.
+// How the writer handles system calls that the kernel refuses.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -60,7 +60,7 @@ struct WriterRefusals : ::testing::Test {
 
   int open(Bytes capacity = kMiB) { return writer.open(path("a").c_str(), capacity, kIdentity); }
 
-  /// Reserves until there is no room; the bytes that were reserved.
+  /// Reserves until there is no room; returns the bytes reserved.
   Bytes fill() {
     Bytes bytes = 0;
     while (const Slot slot = writer.reserve(kLong)) {
@@ -105,7 +105,7 @@ TEST_F(WriterRefusals, AnOldKernelsFileSystemWithoutFallocateGetsZeros) {
     ASSERT_TRUE(where_refused({kOldKernel, {SYS_fallocate, error}, {SYS_pwrite64, EDQUOT, 3, 8192}},
                               [&] { EXPECT_EQ(open(), EDQUOT); }));
     std::filesystem::remove(path("a"));
-    // Nothing written and no error: as full.
+    // Nothing written without an error means full.
     ASSERT_TRUE(where_refused({kOldKernel, {SYS_fallocate, error}, {SYS_pwrite64, 0, 3, 8192}},
                               [&] { EXPECT_EQ(open(), ENOSPC); }));
     std::filesystem::remove(path("a"));
@@ -146,7 +146,7 @@ TEST_F(WriterRefusals, AMappingThatCannotGrowStopsTheTrace) {
   }));
   expect_stop(StopReason::kMapFailed, ENOMEM);
   writer.stop(StopReason::kNoSpace, ENOSPC, 9);
-  expect_stop(StopReason::kMapFailed, ENOMEM);  // The first reason is the reason.
+  expect_stop(StopReason::kMapFailed, ENOMEM);  // The first reason counts.
 }
 
 TEST_F(WriterRefusals, LimitsThatCannotBeReadAreNone) {
@@ -185,7 +185,7 @@ TEST_F(WriterRefusals, AProgramThatConfinedItselfIsAskedForNothing) {
   EXPECT_LE(kFirstExtent - kRecordsOffset - filled, Bytes{kLong.words} * 8);
   expect_stop(StopReason::kNoSpace, EPERM);
   base::confinement = Confinement::kToAllocators;
-  writer.close();  // munmap is an allocator's call too.
+  writer.close();  // Allocators call munmap too.
   base::confinement = Confinement::kNone;
   EXPECT_FALSE(writer.is_open());
 }
@@ -246,7 +246,7 @@ TEST_F(WriterRefusals, ASegmentIsAskedWhatTheOneBeforeWas) {
   second.close();
 }
 
-/// Without a supervisor as much again as there is, up to 1 MiB at a time.
+/// Without a supervisor storage doubles, by at most 1 MiB at a time.
 TEST_F(WriterRefusals, StorageDoublesAndThenGrowsByMegabytes) {
   ASSERT_EQ(open(4 * kMiB), 0);
   const auto pages_of_file = [&] {

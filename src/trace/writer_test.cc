@@ -185,7 +185,7 @@ TEST_F(WriterTest, ShowsNoRecordBeforeItIsFilled) {
   EXPECT_EQ(wrong, 0U);
 }
 
-// SIGXFSZ would end the child.
+// SIGXFSZ would kill the child.
 TEST_F(WriterTest, StaysBelowTheFileSizeLimit) {
   const std::string file = path("a");
   fflush(nullptr);
@@ -234,7 +234,7 @@ TEST_F(WriterTest, ShrinksNoOtherFileOfItsName) {
   EXPECT_TRUE(second.reserve(kFree));
 }
 
-// No record lies behind the cut, wherever in a reservation the threads are.
+// No record is beyond the cut, wherever the threads are in a reservation.
 TEST_F(WriterTest, ShrinksUnderWriters) {
   for (int round = 0; round < 20; ++round) {
     const std::string file = path(std::to_string(round).c_str());
