@@ -28,7 +28,7 @@ namespace geiger {
 
 // --------------------------------------------------------- allocated bytes ---
 
-/// Measures the bytes that the calling thread requests from malloc and new from here on, exactly:
+/// Measures the bytes that the calling thread requests from malloc and new from now on, exactly:
 ///   const geiger::AllocationMeter meter;
 ///   handle(request);
 ///   log(meter.bytes());

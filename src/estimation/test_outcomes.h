@@ -21,7 +21,7 @@ struct SampledCount {
   double probability;
 };
 
-/// The whole law but for what is less probable than `negligible`.
+/// The whole law except outcomes less probable than `negligible`.
 inline std::vector<SampledCount> sampled_counts(std::uint64_t n, double lambda_z,
                                                 double negligible) {
   const double mean = static_cast<double>(n) * -std::expm1(-lambda_z);

@@ -2,7 +2,7 @@
 //
 // A trace is one file per process image, mapped shared by the runtime:
 //
-//   [0, 4096)           FileHeader    written by the runtime only, but for `tail`
+//   [0, 4096)           FileHeader    written by the runtime only, except `tail`, `outer_pid`
 //   [4096, 8192)        ControlPage   written by the supervisor only
 //   [8192, tail)        records, 8-byte aligned, in order of reservation: records.h
 //   [sealed_end, ...)   chunks with checksums (symbols), once the image is sealed
@@ -44,7 +44,7 @@ enum class State : std::uint32_t {
   kOff = 2,        ///< Switched itself off: see StopReason.
   kExited = 3,     ///< The program ended through exit(); totals are final.
   kContinued = 4,  ///< Goes on in the next segment.
-  kStopped = 5,    ///< Ended on request (dormant again, or detached); the program goes on.
+  kStopped = 5,    ///< Ended on request (dormant again, or detached); the program continues.
 };
 
 using vocabulary::DropCause;

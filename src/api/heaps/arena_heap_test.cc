@@ -51,7 +51,7 @@ TEST(ArenaHeap, FollowsTheIntervalAndSaysWithWhichItDrew) {
   Arena arena({.seed = 8, .sink = sink_of(heap.id())});
   for (const std::uint64_t interval : {64, 1000, 1, 1'000'003}) {
     ASSERT_EQ(geiger_set_sampling_interval(interval), GEIGER_OK);
-    // The first object behind a change still has the old interval's trials.
+    // The first object after a change still has the old interval's trials.
     for (int i = 0; i < 3; ++i) (void)arena.allocate(4'000'000);
     arena.reset();
     (void)arena.allocate(4'000'000);

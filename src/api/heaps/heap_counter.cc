@@ -62,7 +62,7 @@ Verdict decide(HeapCounter& counter, std::uint64_t size) {
   return verdict;
 }
 
-/// Draws with the rate in force from here on; independent of the last draw.
+/// Draws with the rate in force from now on; independent of the last draw.
 void follow(HeapCounter& counter, const Rate& rate) {
   if (rate.process == counter.rate.process && rate.interval != counter.rate.interval) {
     counter.sampler.change_interval(rate.interval, rate.lambda);

@@ -46,7 +46,7 @@ struct RefusedHeaps : ::testing::Test {
   }
   ~RefusedHeaps() override { fake = {}; }
 
-  /// What is drawn with from here on.
+  /// The interval to sample with from now on.
   void record(std::uint64_t interval = kInterval) const {
     fake.rate = {interval,          sampling::rate_of(interval), epoch,
                  fake.status.image, fake.status.first_image,     false};
@@ -75,7 +75,7 @@ TEST_F(RefusedHeaps, WithoutMemoryNothingIsCountedAndThatIsSaid) {
   record();
   const geiger_heap heap = defined("no memory");
   fake.has_memory = false;
-  // Two threads at once: none of those that ended before has left its counters to both.
+  // Two threads at once: no ended thread has left its counters to both.
   EXPECT_EQ(geiger_report_allocation(heap, at(1), 8), GEIGER_NO_MEMORY);
   in_new_thread([&] { EXPECT_EQ(geiger_report_allocation(heap, at(1), 8), GEIGER_NO_MEMORY); });
   EXPECT_EQ(totals_of(heap).bytes, 0);

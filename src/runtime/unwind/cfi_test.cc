@@ -255,7 +255,7 @@ TEST(Pointer, IsReadInEveryFormat) {
   EXPECT_EQ(pointer_in(0x0b, bytes), ~std::uint64_t{1});
   EXPECT_EQ(pointer_in(0x01, {0x80, 0x01}), 128U);
   EXPECT_EQ(pointer_in(0x09, {0x7f}), ~std::uint64_t{0});
-  EXPECT_EQ(pointer_in(0x1b, {0x10, 0, 0, 0}), 16U);  // relative to where it stands
+  EXPECT_EQ(pointer_in(0x1b, {0x10, 0, 0, 0}), 16U);  // relative to its own address
 }
 
 TEST(Pointer, OfOtherBasesAndFormatsIsRefused) {

@@ -22,7 +22,7 @@ void put(Bytes& to, std::uint64_t value, std::size_t bytes) {
 
 void put(Bytes& to, const Bytes& bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
-/// The function lies here, as a distance from the header; it is never read.
+/// The function's distance from the header; it is never read.
 constexpr std::uint64_t kFunction = 0x10000;
 constexpr std::uint64_t kFunctionBytes = 64;
 
@@ -225,7 +225,7 @@ TEST(CraftedPrograms, PlaceARegisterByAnExpression) {
   EXPECT_EQ(fp_after({0x16, kFp, 6, breg(kSp), 0x80, 0x80, 0x80, 0x80, 0x04}).kind, kUnsupported);
 }
 
-// Instructions that the return address is signed from here on.
+// Instructions after which the return address is signed.
 TEST(CraftedPrograms, MaySayThatAddressesAreSigned) {
   for (const std::uint8_t opcode : Bytes{0x2c, 0x2d}) {
     EXPECT_EQ(finds({.fde_program = {opcode, at_offset(kFp), 2}}), !machine::kPushesReturnAddress);

@@ -4,7 +4,7 @@
 //   kSaved         a register that survives calls; kOtherSaved: another
 //   kLost          one that does not
 //   GEIGER_FP ...  the same for the assembler; GEIGER_AT_FP, GEIGER_AT_SP: DW_OP_breg of it
-//   GEIGER_AFTER_CALL   what the assembler is told in a frame that has saved the return address
+//   GEIGER_AFTER_CALL   the assembler's directives in a frame that has saved the return address
 //                       below the CFA
 //   GEIGER_TRAP    an instruction that raises SIGILL, and a return
 #pragma once

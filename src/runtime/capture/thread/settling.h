@@ -60,7 +60,7 @@ struct RecordTotals {
 /// Settles the bytes since the counter was armed, of which `rest` is left.
 void settle_state(ThreadState& state, std::uint64_t armed, std::uint64_t rest);
 
-/// Draws with the interval in force from here on.
+/// Draws with the interval in force from now on.
 void adopt_epoch(ThreadState& state, Segment& segment);
 
 /// Returns the counter to the fast path. First tries the bytes that handlers allocated since it was

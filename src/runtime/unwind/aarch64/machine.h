@@ -54,7 +54,7 @@ inline constexpr bool kPushesReturnAddress = false;
   return address & ((std::uint64_t{1} << 48) - 1);
 }
 
-/// Both toggle whether the return address is signed from here on.
+/// Both toggle whether the return address is signed after this instruction.
 [[nodiscard]] constexpr bool is_no_operation(std::uint8_t call_frame_instruction) {
   constexpr std::uint8_t kNegateRaStateWithPc = 0x2c;
   constexpr std::uint8_t kNegateRaState = 0x2d;
