@@ -165,8 +165,8 @@ base::Outcome<void> FollowedProcess::cut(const Now& now, bool is_last, bool is_w
   next.key.started = span.started;
   next.is_document = true;
   const Document document = document_of(recording, stacks, span, now, next);
-  if (const auto problem = problem_with(document)) {
-    return begin_anew(span, std::move(next), *problem);
+  if (const auto checked = check_limits(document); !checked.has_value()) {
+    return begin_anew(span, std::move(next), checked.reason());
   }
   const auto kept = keep(document, next);
   if (!kept.has_value()) return kept;

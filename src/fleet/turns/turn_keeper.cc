@@ -152,7 +152,9 @@ void TurnKeeper::tell_that_it_ran(pid_t pid, std::int64_t step, const Now& now,
   window.skew_ms = now.skew_ms;
   window.executable = known.executable;
   window.labels = names_.labels;
-  if (const auto problem = problem_with(document)) return log_(known.executable + ": " + *problem);
+  if (const auto checked = check_limits(document); !checked.has_value()) {
+    return log_(known.executable + ": " + checked.reason());
+  }
   const auto kept = spool_.put(window.key, pack(document));
   if (!kept.has_value()) log_(kept.reason());
 }
