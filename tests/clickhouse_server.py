@@ -20,7 +20,7 @@ CONFIG = """<yandex>
 <users_config>{data}/users.xml</users_config>
 <default_profile>default</default_profile><default_database>default</default_database>
 {more}</yandex>"""
-USERS = """<yandex><profiles><default><max_memory_usage>4000000000</max_memory_usage></default></profiles>
+USERS = """<yandex><profiles><default><max_memory_usage>4000000000</max_memory_usage>{settings}</default></profiles>
 <quotas><default/></quotas><users>{users}</users></yandex>"""
 USER = """<{name}><password>{password}</password><networks><ip>127.0.0.1</ip></networks>
 <profile>default</profile><quota>default</quota></{name}>"""
@@ -39,15 +39,16 @@ def free_ports(count):
 
 
 class ClickHouse:
-    """A server; `users` are more users with their passwords."""
+    """A server; `users` are more users with their passwords, `more` and `settings` XML of its configuration and
+    of its users' profile."""
 
-    def __init__(self, users=(), more="", ports=None):
+    def __init__(self, users=(), more="", ports=None, settings=""):
         self.data = tempfile.mkdtemp(prefix="geiger-clickhouse-")
         self.http, self.tcp = ports or free_ports(2)
         with open(os.path.join(self.data, "config.xml"), "w") as config:
             config.write(CONFIG.format(data=self.data, http=self.http, tcp=self.tcp, more=more))
         with open(os.path.join(self.data, "users.xml"), "w") as config:
-            config.write(USERS.format(users="".join(
+            config.write(USERS.format(settings=settings, users="".join(
                 USER.format(name=name, password=password) for name, password in [("default", ""), *users])))
         self.process = None
         self.start()

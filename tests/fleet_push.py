@@ -116,6 +116,15 @@ class FleetPush(unittest.TestCase):
         with contextlib.closing(sqlite3.connect(self.store)) as database:
             return database.execute(query).fetchall()
 
+    def wait_until(self, holds):
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            with contextlib.suppress(sqlite3.OperationalError):  # There are no tables yet.
+                if holds():
+                    return
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
     def assert_all_there(self):
         """The store has what the traces have, to the sample and to the byte."""
         told = subprocess.run([GEIGER, "summary", "--json", self.traces], capture_output=True,
@@ -177,6 +186,22 @@ class FleetPush(unittest.TestCase):
                                    "WHERE rss_byte_seconds > 0")
         self.assertGreater(least, 4 << 20)
         self.assertLess(most, 256 << 20)
+
+    def test_a_program_that_is_killed(self):
+        """What it allocated counts, and reports say how it ended; one that exits is not mentioned."""
+        killed, ended = self.program(), self.program()
+        agent = subprocess.Popen(self.agent_command(self.store), env=self.environment())
+        self.wait_until(lambda: len(self.rows("SELECT DISTINCT process FROM windows")) == 2)
+        killed.process.kill()
+        killed.process.wait(PATIENCE)
+        ended.end()
+        self.wait_until(lambda: self.rows("SELECT 1 FROM gaps"))
+        agent.send_signal(signal.SIGTERM)
+        self.assertEqual(agent.wait(PATIENCE), 0)
+        self.assertEqual(self.rows("SELECT first = last, reason LIKE 'ended without exit%' FROM gaps"), [(1, 1)])
+        done = subprocess.run([GEIGER, "fleet", "top", "--store", self.store], capture_output=True, text=True)
+        self.assertIn("1 process ended without exit", done.stdout)
+        self.assertIn("nothing is missing", done.stdout)
 
     def test_aggregated_programs(self):
         """Their traces have tallies in place of samples; windows are differences of those."""

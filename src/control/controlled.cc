@@ -220,7 +220,14 @@ std::string Controlled::obstacle() const {
   return "";
 }
 
-Told Controlled::wake(Order order, milliseconds patience) {
+base::Outcome<void> Controlled::call(Order order) {
+  const auto is_answered = ask_to_record(order, milliseconds{0});
+  if (!is_answered.has_value()) return is_answered.failure();
+  return {};
+}
+
+/// As Waking::request(). Sets `order.directory` to where the trace goes, as the process sees it.
+base::Outcome<bool> Controlled::ask_to_record(Order& order, milliseconds patience) {
   const std::string reason = order.despite_seccomp ? "" : obstacle();
   if (!reason.empty()) return base::Failure{fmt::format("{} {}", shown(), reason)};
   auto waking = Waking::open(*target_, *files_.bell);
@@ -245,9 +252,15 @@ Told Controlled::wake(Order order, milliseconds patience) {
     order.directory = its_name;
   }
   order.records = true;
-  const auto answer = waking.value().request(order, patience);
+  const auto is_answered = waking.value().request(order, patience);
   if (!made.empty() && waking.value().pending() != true) remove_unused(*target_, made);
-  if (!answer.has_value()) return answer.failure();
+  return is_answered;
+}
+
+Told Controlled::wake(Order order, milliseconds patience) {
+  const auto is_answered = ask_to_record(order, patience);
+  if (!is_answered.has_value()) return is_answered.failure();
+  if (!is_answered.value()) return late(shown(), "start");
   auto again = Controlled::open(target_->pid());
   if (!again.has_value()) return again.failure();
   const LiveTrace* trace = again.value().trace();
@@ -262,8 +275,7 @@ Told Controlled::stop(milliseconds patience) {
       if (waking && waking->pending() == true) {
         auto called = Waking::open(*target_, *files_.bell);
         if (!called.has_value()) return called.failure();
-        const auto answer = called.value().request({}, patience);
-        return answer.has_value() ? Told(shown() + " stays dormant") : answer.failure();
+        return told(called.value().request({}, patience), "stop", shown() + " stays dormant");
       }
     }
     return base::Failure{shown() + " is not recording"};
@@ -280,9 +292,15 @@ Told Controlled::stop(milliseconds patience) {
   const std::string path = trace_->path();
   auto waking = Waking::open(*target_, *files_.bell);
   if (!waking.has_value()) return waking.failure();
-  const auto answer = waking.value().request({}, patience);
-  if (!answer.has_value()) return answer.failure();
-  return fmt::format("{} is dormant again; its trace is {}", shown(), path);
+  return told(waking.value().request({}, patience), "stop",
+              fmt::format("{} is dormant again; its trace is {}", shown(), path));
+}
+
+/// What to tell of a request to `wish`: `done` if it was answered.
+Told Controlled::told(const base::Outcome<bool>& is_answered, std::string_view wish,
+                      std::string done) const {
+  if (!is_answered.has_value()) return is_answered.failure();
+  return is_answered.value() ? Told(std::move(done)) : late(shown(), wish);
 }
 
 Told Controlled::no_trace(std::string_view wish) const {

@@ -69,6 +69,8 @@ class Controlled {
   /// Each returns the message for the user; a failure's reason is one line that names the process.
   /// `order.directory` must exist; empty: the program's own, else a new one here.
   [[nodiscard]] base::Outcome<std::string> start(Order order, std::chrono::milliseconds patience);
+  /// As start() of a dormant process, without waiting: it begins when it next looks.
+  [[nodiscard]] base::Outcome<void> call(Order order);
   [[nodiscard]] base::Outcome<std::string> stop(std::chrono::milliseconds patience);
   [[nodiscard]] base::Outcome<std::string> set_interval(Bytes interval,
                                                         std::chrono::milliseconds patience);
@@ -84,7 +86,10 @@ class Controlled {
   bool reach(const Act& act);
   [[nodiscard]] bool can_be_called() const { return files_.bell.has_value(); }
   [[nodiscard]] std::string obstacle() const;
+  [[nodiscard]] base::Outcome<bool> ask_to_record(Order& order, std::chrono::milliseconds patience);
   [[nodiscard]] base::Outcome<std::string> wake(Order order, std::chrono::milliseconds patience);
+  [[nodiscard]] base::Outcome<std::string> told(const base::Outcome<bool>& is_answered,
+                                                std::string_view wish, std::string done) const;
   [[nodiscard]] base::Outcome<std::string> no_trace(std::string_view wish) const;
 
   std::unique_ptr<TargetProcess> target_;

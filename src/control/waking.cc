@@ -256,9 +256,7 @@ base::Outcome<bool> Waking::request(const Order& order, milliseconds patience) {
   page_->wanted.store(request, std::memory_order_release);
   if (!is_answered(request, patience)) {
     if (!target_->is_alive()) return base::Failure{target_->shown() + " has ended"};
-    return base::Failure{
-        fmt::format("{} has not allocated enough yet to respond: it will {} when it does",
-                    target_->shown(), order.records ? "start" : "stop")};
+    return false;
   }
   if (const int error = page_->error.load(); error != 0) {
     return base::Failure{fmt::format("{}: {}", target_->shown(), refusal(error))};

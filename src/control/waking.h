@@ -71,8 +71,8 @@ class Waking {
   void set_interval(Bytes interval) { page_->wanted_interval.store(interval); }
   [[nodiscard]] Bytes interval() const;
 
-  /// Makes a request and waits for the answer. The reason of a failure is the program's answer, or
-  /// that there was none; then the request stays pending.
+  /// Makes a request and waits for the answer. False: none came within `patience`, and the request
+  /// stays pending. Fails if the program refused it or has ended.
   [[nodiscard]] base::Outcome<bool> request(const Order& order, std::chrono::milliseconds patience);
 
  private:

@@ -1,8 +1,10 @@
 #include "analysis/present/coverage.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "analysis/present/format.h"
 #include "analysis/present/hours.h"
@@ -33,6 +35,62 @@ std::string recorded_text(const Coverage& part) {
   return text + ".";
 }
 
+std::string killed_text(const Coverage& part) {
+  if (part.killed == 0) return "";
+  std::string text = fmt::format(" {} {} ended without exit", exact_count(part.killed),
+                                 part.killed == 1 ? "process" : "processes");
+  if (part.out_of_memory > 0) {
+    text += fmt::format(", {} of them while the host was out of memory", part.out_of_memory);
+  }
+  return text + ".";
+}
+
+/// "0 to 1, 8 to 12"
+std::string hours_of_day_text(const Coverage& part) {
+  std::vector<std::string> stretches;
+  for (std::size_t hour = 0; hour < part.ms_of_hour.size();) {
+    const std::size_t first = hour;
+    while (hour < part.ms_of_hour.size() && part.ms_of_hour[hour] > 0) ++hour;
+    if (hour == first) {
+      ++hour;
+      continue;
+    }
+    stretches.push_back(fmt::format("{} to {}", first, hour));
+  }
+  return fmt::format("{}", fmt::join(stretches, ", "));
+}
+
+/// The part of the recorded time that two share by hours of the day, 0 to 1.
+double common_hours(const Coverage& one, const Coverage& other) {
+  const auto sum = [](const Coverage& part) {
+    return static_cast<double>(
+        std::accumulate(part.ms_of_hour.begin(), part.ms_of_hour.end(), std::uint64_t{0}));
+  };
+  const double all = sum(one), all_other = sum(other);
+  double common = 0;
+  for (std::size_t hour = 0; hour < one.ms_of_hour.size(); ++hour) {
+    common += std::min(static_cast<double>(one.ms_of_hour[hour]) / all,
+                       static_cast<double>(other.ms_of_hour[hour]) / all_other);
+  }
+  return common;
+}
+
+/// Load follows the time of the day. Jobs have no hours: only what ran for longer has.
+std::string hours_differ_text(const std::vector<Coverage>& parts) {
+  constexpr double kAlike = 0.9;
+  constexpr std::uint64_t kHourMs = 3'600'000;
+  if (parts.size() != 2) return "";
+  const bool are_jobs = std::ranges::all_of(parts, [](const Coverage& part) {
+    return part.recorded_ms < kHourMs * std::max<std::uint64_t>(part.recorded_hosts, 1);
+  });
+  if (are_jobs || !(common_hours(parts[0], parts[1]) < kAlike)) return "";
+  return fmt::format(
+      "Hours of the day differ (UTC): {} was recorded from {}, {} from {}. What depends on the "
+      "time of the day looks like a change; --same-hours compares hours that both have.\n",
+      printable(parts[0].of), hours_of_day_text(parts[0]), printable(parts[1].of),
+      hours_of_day_text(parts[1]));
+}
+
 std::string all_text(const Coverage& part, double level) {
   if (part.is_whole()) return "";
   if (!part.all) {
@@ -55,9 +113,11 @@ std::string all_text(const Coverage& part, double level) {
 std::string text_of(const std::vector<Coverage>& parts, const Style& style) {
   std::string text;
   for (const Coverage& part : parts) {
-    text += fmt::format("Recorded{}: {}{}\n", parts.size() > 1 ? " of " + printable(part.of) : "",
-                        recorded_text(part), parts.size() > 1 ? "" : all_text(part, style.level));
+    text += fmt::format("Recorded{}: {}{}{}\n", parts.size() > 1 ? " of " + printable(part.of) : "",
+                        recorded_text(part), killed_text(part),
+                        parts.size() > 1 ? "" : all_text(part, style.level));
   }
+  text += hours_differ_text(parts);
   return text.empty() ? text : paint(style, Role::kFaint, wrap_lines(text, style.width));
 }
 
@@ -70,6 +130,7 @@ void write_field(JsonWriter& json, const std::vector<Coverage>& parts) {
     json.field("recorded_hours", hours_of(part.recorded_ms));
     json.field("missing_hours", hours_of(missing_ms(part)));
     json.field("gaps", part.gaps).field("gap_hours", hours_of(part.gap_ms));
+    json.field("killed", part.killed).field("out_of_memory", part.out_of_memory);
     if (!part.all) return;
     json.field("all_hosts", part.all->bytes).field("is_of_few_hosts", part.all->is_of_few);
   });

@@ -1,6 +1,7 @@
 // How much of a fleet a report rests on.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,13 +20,17 @@ struct Coverage {
   std::uint64_t expected_ms = 0;  ///< Recorded, missing, and lost in gaps.
   std::uint64_t recorded_ms = 0;
   std::uint64_t gaps = 0, gap_ms = 0;
+  std::uint64_t killed = 0;                    ///< Processes that ended without exit().
+  std::uint64_t out_of_memory = 0;             ///< Of these, while their hosts ran out of memory.
+  std::array<std::uint64_t, 24> ms_of_hour{};  ///< Recorded, by hour of the day (UTC); may be 0.
   /// An estimate for all of them, where something is missing and it can be made.
   std::optional<estimation::FleetTotal> all;
 
   [[nodiscard]] bool is_whole() const { return recorded_ms >= expected_ms; }
 };
 
-/// A line for each part, ended by a newline. Several lines are distinguished by `of`.
+/// A line for each part, ended by a newline. Several lines are distinguished by `of`; one more says
+/// so if two were recorded at different hours of the day.
 [[nodiscard]] std::string text_of(const std::vector<Coverage>& parts, const Style& style);
 
 /// The field "fleet", unless there are none.

@@ -73,11 +73,15 @@ base::Outcome<std::unique_ptr<fleet::Store>> open_store(const FleetOptions& opti
   return store;
 }
 
-base::Outcome<fleet::Filter> filter_of(const FleetOptions& options, fleet::Store& store) {
-  fleet::Filter filter;
+base::Outcome<StorePart> open_part(const FleetOptions& options, const std::string& version) {
+  auto store = open_store(options);
+  if (!store.has_value()) return store.failure();
+  StorePart part{std::move(store.value()), {}};
+  fleet::Filter& filter = part.filter;
   filter.service = options.service;
+  if (!version.empty()) filter.version = version;
   if (filter.service.empty()) {
-    auto only = fleet::only_service(store);
+    auto only = fleet::only_service(*part.store);
     if (!only.has_value()) return only.failure();
     filter.service = std::move(only.value());
   }
@@ -93,7 +97,7 @@ base::Outcome<fleet::Filter> filter_of(const FleetOptions& options, fleet::Store
     if (!date.has_value()) return usage_failure(date.reason());
     *time = date.value();
   }
-  return filter;
+  return part;
 }
 
 base::Outcome<fleet::Fleet> ask_named(fleet::Store& store, const fleet::Filter& filter,
@@ -110,6 +114,7 @@ std::string text_of(const fleet::Filter& filter) {
   if (filter.version) text += " " + *filter.version;
   if (filter.host) text += ", host " + *filter.host;
   for (const auto& [name, value] : filter.labels) text += fmt::format(", {}={}", name, value);
+  if (filter.hours_of_day) text += ", common hours of the day";
   if (filter.from) text += ", from " + query::date_text(*filter.from);
   if (filter.to) text += ", before " + query::date_text(*filter.to);
   return text;

@@ -43,8 +43,13 @@ base::Outcome<std::string> store_url(const FleetOptions& options);
 /// That store.
 base::Outcome<std::unique_ptr<fleet::Store>> open_store(const FleetOptions& options);
 
-/// The part that the options choose, of any version.
-base::Outcome<fleet::Filter> filter_of(const FleetOptions& options, fleet::Store& store);
+/// A part of a store.
+struct StorePart {
+  std::unique_ptr<fleet::Store> store;
+  fleet::Filter filter;
+};
+/// The part that the options choose, of one version, or of all if `version` is empty.
+base::Outcome<StorePart> open_part(const FleetOptions& options, const std::string& version = "");
 
 /// fleet::ask(), with the names that this machine has.
 base::Outcome<fleet::Fleet> ask_named(fleet::Store& store, const fleet::Filter& filter,

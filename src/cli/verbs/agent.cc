@@ -56,8 +56,10 @@ base::Outcome<void> complete(AgentArguments& options) {
   for (const auto& [option, name] : {std::pair("--service", &agent.names.given.service),
                                      {"--version", &agent.names.given.version},
                                      {"--host", &agent.names.host}}) {
-    const auto problem = name->empty() ? std::nullopt : fleet::problem_with_name(*name);
-    if (problem) return usage_failure(fmt::format("{} '{}': {}", option, *name, *problem));
+    if (name->empty()) continue;
+    if (const auto checked = fleet::check_name(*name); !checked.has_value()) {
+      return usage_failure(fmt::format("{} '{}': {}", option, *name, checked.reason()));
+    }
   }
   auto labels = labels_of(options.labels);
   if (!labels.has_value()) return labels.failure();

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -19,7 +20,7 @@ sys.path.insert(0, TESTS)
 RECIPES, TOOLS = (os.path.join(TESTS, os.pardir, name) for name in ("recipes", "tools"))
 
 from clickhouse_server import PATIENCE, PROGRAM, ClickHouse, free_ports  # noqa: E402
-from fleet_store import HOSTS, geiger  # noqa: E402
+from fleet_store import CHANGES, HOSTS, FleetStore, geiger  # noqa: E402
 from fleet_verbs_test import FleetVerbs  # noqa: E402
 
 
@@ -228,12 +229,97 @@ class ClickHouseVerbs(FleetVerbs):
         self.assertIn("older than the store keeps documents", why)
         self.assertEqual(self.server.ask("SELECT COUNT(*) FROM counts", "old"), [("0",)])
 
+    def test_late_and_doubled_rows_after_a_roll_up_count_once(self):
+        url, faketime = self.database("late"), "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+        if not os.path.exists(faketime):
+            self.skipTest("faketime is not installed")
+        tomorrow = {"LD_PRELOAD": faketime, "FAKETIME": "+1d"}
+
+        def rolled():
+            done = geiger("fleet", "maintain", "--store", url, "--json", cwd=self.here, **tomorrow)
+            self.assertEqual(done.returncode, 0, done)
+            return json.loads(done.stdout)["rolled"]
+
+        self.push(url)
+        self.assertEqual((rolled(), rolled()), (1, 0))
+        self.push(url, "plain1.geiger", "web-1")
+        for table in ("counts", "windows"):
+            columns = ", ".join(name for name, *_ in self.server.ask(f"DESCRIBE TABLE {table}", "late"))
+            self.server.ask(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM {table}", "late")
+        local = json.loads(self.geiger("table", "plain0.geiger", "plain1.geiger", "--top", "0", "--json"))
+        self.assert_alike(self.total(url)["rows"], local["rows"])
+        self.assertEqual((rolled(), rolled()), (1, 0))
+        self.assert_alike(self.total(url)["rows"], local["rows"])
+        self.server.ask("TRUNCATE TABLE counts", "late")  # Read from what was added up.
+        self.assert_alike(self.total(url)["rows"], local["rows"])
+
     def test_maintenance(self):
         url = self.database("kept")
         self.push(url)
         before = self.total(url)
         self.assertEqual(self.json("fleet", "maintain", "--store", url)["rolled"], 0)
         self.assert_alike(self.total(url), before)
+
+
+class TwoShards(unittest.TestCase):
+    """Tables over two servers, as docs/clickhouse.md says: with one down nothing is answered in part."""
+    SETTINGS = ("<insert_distributed_sync>1</insert_distributed_sync>"
+                "<distributed_product_mode>local</distributed_product_mode>")
+    assert_alike = FleetStore.assert_alike
+
+    def setUp(self):
+        self.here = tempfile.mkdtemp(prefix="geiger-shards-")
+        self.addCleanup(shutil.rmtree, self.here)
+        ports = [free_ports(2), free_ports(2)]
+        shards = "".join(f"<shard><replica><host>127.0.0.1</host><port>{tcp}</port></replica></shard>"
+                         for _, tcp in ports)
+        more = f"<remote_servers incl='none'><two>{shards}</two></remote_servers>"
+        self.servers = [ClickHouse(more=more, ports=each, settings=self.SETTINGS) for each in ports]
+        for server in self.servers:
+            self.addCleanup(server.remove)
+            self.geiger("fleet", "init", "--store", server.url("parts"))
+        first = self.servers[0]
+        first.ask("CREATE DATABASE fleet")
+        for (table,) in first.ask("SHOW TABLES", "parts"):
+            key = {"stacks": "stack_id", "sites": "stack_id", "locations": "location_id",
+                   "frames": "location_id", "schema_versions": "version", "refusals": "reason",
+                   "rolled_up": "service"}.get(table, "host")
+            hashed = "version" if key == "version" else f"cityHash64({key})"
+            first.ask(f"CREATE TABLE fleet.{table} AS parts.{table} ENGINE = "
+                      f"Distributed(two, parts, {table}, {hashed})")
+        self.store = first.url("fleet")
+
+    def geiger(self, *words, code=0):
+        done = geiger(*words, cwd=self.here)
+        self.assertEqual(done.returncode, code, done)
+        return done.stdout if code == 0 else done.stderr.decode()
+
+    def push(self, host, code=0):
+        return self.geiger("push", "--service", "shop", "--version", "1.0", "--host", f"web-{host}",
+                           f"{host}.geiger", self.store, code=code)
+
+    def rows(self):
+        return json.loads(self.geiger("fleet", "top", "--store", self.store, "--top", "0", "--json"))["rows"]
+
+    def test_one_down(self):
+        for host in range(HOSTS):
+            self.geiger("run", "-q", "--interval", "4KiB", "--seed", str(host + 1), "-o", f"{host}.geiger",
+                        "--", CHANGES, "plain")
+            self.push(host)
+        there = [int(server.ask("SELECT count() FROM parts.windows")[0][0]) for server in self.servers]
+        self.assertTrue(all(there), there)
+        self.assertEqual(sum(there), HOSTS)
+        local = json.loads(self.geiger("table", *(f"{host}.geiger" for host in range(HOSTS)), "--top", "0",
+                                       "--json"))["rows"]
+        self.assert_alike(self.rows(), local)
+        self.servers[1].kill()
+        self.geiger("fleet", "top", "--store", self.store, code=1)
+        for host in range(HOSTS):  # Again, as hosts do that got no answer.
+            self.push(host, code=1)
+        self.servers[1].start()
+        for host in range(HOSTS):
+            self.push(host)
+        self.assert_alike(self.rows(), local)
 
 
 class ClickHouseStores(unittest.TestCase):

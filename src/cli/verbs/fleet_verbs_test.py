@@ -48,6 +48,20 @@ class FleetVerbs(FleetStore):
         self.assertEqual(sorted(row["name"] for row in by_host["rows"]),
                          [f"web-{host}" for host in range(HOSTS)])
 
+    @classmethod
+    def database(cls, name):
+        """A new store; its URL."""
+        return name + ".db"
+
+    def test_one_run_as_two_versions_is_not_compared(self):
+        url = self.database("twice")
+        for version, run in (("1.0", "plain0"), ("1.1", "plain0"), ("1.2", "again0")):
+            self.geiger("push", "--service", "shop", "--version", version, "--host", "web-" + version,
+                        run + ".geiger", url)
+        why = self.refused("fleet", "diff", "1.0", "1.1", "--store", url, code=1)
+        self.assertIn("one process sampled with the seed of another one", why)
+        self.geiger("fleet", "diff", "1.0", "1.2", "--store", url)
+
     def test_gates_answer(self):
         self.geiger("fleet", "check", "plain", "again", "--max-growth", "20%")
         self.geiger("fleet", "check", "plain", "leak", "--kind", "live", "--max-growth", "1%", code=3)

@@ -76,12 +76,19 @@ base::Outcome<void> recall_hosts(Store& store, const Filter& filter,
   return rows;
 }
 
-/// Adds the time that hosts lost to gaps, which are in order of hosts and time.
+/// Adds how processes ended, and the time that hosts lost to gaps, which are in order of hosts and
+/// time.
 void add_gaps(const std::vector<GapRow>& gaps, std::map<std::string, std::uint64_t>& expected,
               Reach& reach) {
   const std::string* host = nullptr;
   std::int64_t end = 0;
   for (const GapRow& gap : gaps) {
+    const bool is_out_of_memory = gap.reason == kOutOfMemory;
+    if (is_out_of_memory || gap.reason == kKilled) {
+      ++reach.killed;
+      reach.out_of_memory += is_out_of_memory ? 1 : 0;
+    }
+    if (gap.last == gap.first) continue;
     if (host == nullptr || *host != gap.host) end = gap.first;
     host = &gap.host;
     const std::int64_t first = std::max(end, gap.first);

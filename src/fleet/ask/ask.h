@@ -30,6 +30,8 @@ struct Reach {
   std::uint64_t longest_ms = 0;  ///< That a host ran, gaps included.
   std::uint64_t gaps = 0;        ///< Periods that were recorded and then lost.
   std::uint64_t gap_ms = 0;
+  std::uint64_t killed = 0;         ///< Processes that ended without exit().
+  std::uint64_t out_of_memory = 0;  ///< Of these, while their hosts ran out of memory.
 
   [[nodiscard]] bool is_whole() const { return recorded_ms >= expected_ms; }
 };

@@ -128,8 +128,8 @@ base::Outcome<std::vector<Document>> cut(const Recording& recording, const Origi
   for (const auto& [what, name] : {std::pair("service", &origin.service),
                                    {"version", &origin.version},
                                    {"host", &origin.host}}) {
-    if (const auto problem = problem_with_name(*name)) {
-      return base::Failure{std::string("the ") + what + " has no valid name: " + *problem};
+    if (const auto checked = check_name(*name); !checked.has_value()) {
+      return base::Failure{std::string("the ") + what + " has no valid name: " + checked.reason()};
     }
   }
   const SharedStacks stacks(recording);

@@ -31,19 +31,28 @@ Numbers numbers_in(protozero::pbf_reader& reader) {
 }
 
 struct Columns {
-  Numbers stacks, rows, sizes, intervals, sorts, allocated, live;
+  Numbers ids, rows, sizes, intervals, sorts, allocated, live;
 };
 
-base::Outcome<std::vector<CountRow>> rows_of(const Columns& columns) {
+/// The stacks that columns have rows of: first those of the document.
+std::vector<StackId> stacks_of(const Columns& columns, const std::vector<Stack>& stacks) {
+  std::vector<StackId> ids;
+  for (const Stack& stack : stacks) ids.push_back(stack.id);
+  ids.insert(ids.end(), columns.ids.begin(), columns.ids.end());
+  return ids;
+}
+
+base::Outcome<std::vector<CountRow>> rows_of(const Columns& columns,
+                                             const std::vector<StackId>& stacks) {
   const std::size_t count = columns.sizes.size();
   if (count > kMostRows) return base::Failure{"it has too many rows"};
   const bool is_even = columns.intervals.size() == count && columns.sorts.size() == count &&
                        columns.allocated.size() == count && columns.live.size() == count &&
-                       columns.rows.size() == columns.stacks.size();
+                       columns.rows.size() == stacks.size();
   if (!is_even) return base::Failure{"its columns differ in length"};
   std::vector<CountRow> rows;
   rows.reserve(count);
-  for (std::size_t stack = 0; stack < columns.stacks.size(); ++stack) {
+  for (std::size_t stack = 0; stack < stacks.size(); ++stack) {
     if (columns.rows[stack] > count - rows.size()) {
       return base::Failure{"its columns differ in length"};
     }
@@ -52,20 +61,19 @@ base::Outcome<std::vector<CountRow>> rows_of(const Columns& columns) {
       if (columns.sorts[at] >> 1 > profile::kMostThinning) {
         return base::Failure{"it has rows thinned beyond what is possible"};
       }
-      rows.push_back({columns.stacks[stack], columns.sizes[at], columns.intervals[at],
+      rows.push_back({stacks[stack], columns.sizes[at], columns.intervals[at],
                       static_cast<std::uint32_t>(columns.sorts[at] >> 1),
                       (columns.sorts[at] & 1) != 0, columns.allocated[at], columns.live[at]});
     }
   }
   if (rows.size() != count) return base::Failure{"its columns differ in length"};
+  std::ranges::sort(rows);
   return rows;
 }
 
-base::Outcome<void> read_measured(protozero::pbf_reader reader, Document& document) {
+base::Outcome<void> read_measured(protozero::pbf_reader reader, Window& window, Columns& columns) {
   namespace f = in_measured;
-  Window& window = document.window;
   Numbers numbers;
-  Columns columns;
   std::vector<std::string> names, values;
   const auto text = [&reader] { return reader.get_string(); };
   const auto take_label = [&](std::vector<std::string>& texts) {
@@ -88,7 +96,7 @@ base::Outcome<void> read_measured(protozero::pbf_reader reader, Document& docume
       ingest::OnField(f::kStackIds,
                       [&] {
                         const auto range = reader.get_packed_fixed64();
-                        columns.stacks.assign(range.begin(), range.end());
+                        columns.ids.assign(range.begin(), range.end());
                       }),
       ingest::OnField(f::kRowsOfStack, [&] { columns.rows = numbers_in(reader); }),
       ingest::OnField(f::kSizes, [&] { columns.sizes = numbers_in(reader); }),
@@ -108,9 +116,6 @@ base::Outcome<void> read_measured(protozero::pbf_reader reader, Document& docume
   window.is_pure = numbers[at + 2] != 0;
   if (names.size() != values.size()) return base::Failure{"it has labels without values"};
   for (std::size_t i = 0; i < names.size(); ++i) window.labels[names[i]] = values[i];
-  auto rows = rows_of(columns);
-  if (!rows.has_value()) return rows.failure();
-  document.counts = std::move(rows.value());
   return {};
 }
 
@@ -119,7 +124,7 @@ constexpr std::size_t kMostNames = 2 * kMostLocations;  // Of functions that wer
 /// The columns about stacks, before they are put together.
 struct Referents {
   std::vector<Location> modules;  ///< With their module's fields only.
-  Numbers location_modules, depths, truncated, locations;
+  Numbers location_modules, shared, depths, truncated, locations;
   std::vector<std::int64_t> addresses;
   std::vector<std::pair<std::uint64_t, profile::Frame>> names;  ///< By location.
 };
@@ -148,9 +153,35 @@ std::pair<std::uint64_t, profile::Frame> read_name(protozero::pbf_reader reader)
   return name;
 }
 
+base::Outcome<void> add_stacks(const Referents& referents, Document& document) {
+  std::size_t next = 0, positions = 0;
+  std::vector<LocationId> path;  // From the root.
+  for (std::size_t i = 0; i < referents.depths.size(); ++i) {
+    const std::uint64_t shared = referents.shared[i], depth = referents.depths[i];
+    const bool is_sound = shared <= path.size() && depth <= referents.locations.size() - next &&
+                          shared + depth <= kMostDepth;
+    if (!is_sound) return base::Failure{"a stack is deeper than its locations"};
+    positions += shared + depth;
+    if (positions > kMostPositions) return base::Failure{"it has too many stacks"};
+    path.resize(shared);
+    for (std::uint64_t level = 0; level < depth; ++level) {
+      const std::uint64_t at = referents.locations[next++];
+      if (at >= document.locations.size()) return base::Failure{"a stack has an unknown location"};
+      path.push_back(document.locations[at].id);
+    }
+    Stack stack;
+    stack.is_truncated = referents.truncated[i] != 0;
+    stack.locations.assign(path.rbegin(), path.rend());
+    stack.id = id_of(stack);
+    document.stacks.push_back(std::move(stack));
+  }
+  return {};
+}
+
 base::Outcome<void> put_together(const Referents& referents, Document& document) {
   if (referents.location_modules.size() != referents.addresses.size() ||
-      referents.depths.size() != referents.truncated.size()) {
+      referents.depths.size() != referents.truncated.size() ||
+      referents.depths.size() != referents.shared.size()) {
     return base::Failure{"its columns differ in length"};
   }
   if (referents.addresses.size() > kMostLocations || referents.depths.size() > kMostStacks ||
@@ -171,35 +202,21 @@ base::Outcome<void> put_together(const Referents& referents, Document& document)
     document.locations[at].frames.push_back(frame);
   }
   for (Location& location : document.locations) location.id = id_of(location);
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < referents.depths.size(); ++i) {
-    const std::uint64_t depth = referents.depths[i];
-    if (depth > kMostDepth || depth > referents.locations.size() - next) {
-      return base::Failure{"a stack is deeper than its locations"};
-    }
-    Stack stack;
-    stack.is_truncated = referents.truncated[i] != 0;
-    for (std::uint64_t level = 0; level < depth; ++level) {
-      const std::uint64_t at = referents.locations[next++];
-      if (at >= document.locations.size()) return base::Failure{"a stack has an unknown location"};
-      stack.locations.push_back(document.locations[at].id);
-    }
-    stack.id = id_of(stack);
-    document.stacks.push_back(std::move(stack));
-  }
-  return {};
+  return add_stacks(referents, document);
 }
 
 base::Outcome<Document> read_document(std::string_view message) {
   namespace f = in_document;
   Document document;
   Referents referents;
+  Columns columns;
   base::Outcome<void> measured = base::Failure{"it has no window"};
   protozero::pbf_reader reader(message.data(), message.size());
   ingest::read_fields(
       reader,
-      ingest::OnField(f::kMeasured,
-                      [&] { measured = read_measured(reader.get_message(), document); }),
+      ingest::OnField(
+          f::kMeasured,
+          [&] { measured = read_measured(reader.get_message(), document.window, columns); }),
       ingest::OnField(f::kModule,
                       [&] {
                         if (referents.modules.size() > kMostLocations) return reader.skip();
@@ -215,13 +232,17 @@ base::Outcome<Document> read_document(std::string_view message) {
                         if (referents.names.size() > kMostNames) return reader.skip();
                         referents.names.push_back(read_name(reader.get_message()));
                       }),
+      ingest::OnField(f::kShared, [&] { referents.shared = numbers_in(reader); }),
       ingest::OnField(f::kDepths, [&] { referents.depths = numbers_in(reader); }),
       ingest::OnField(f::kTruncated, [&] { referents.truncated = numbers_in(reader); }),
       ingest::OnField(f::kLocations, [&] { referents.locations = numbers_in(reader); }));
   if (!measured.has_value()) return measured.failure();
   const auto whole = put_together(referents, document);
   if (!whole.has_value()) return whole.failure();
-  if (const auto problem = problem_with(document)) return base::Failure{*problem};
+  auto rows = rows_of(columns, stacks_of(columns, document.stacks));
+  if (!rows.has_value()) return rows.failure();
+  document.counts = std::move(rows.value());
+  if (const auto checked = check_limits(document); !checked.has_value()) return checked.failure();
   return document;
 }
 

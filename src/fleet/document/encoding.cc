@@ -1,10 +1,13 @@
 #include "fleet/document/encoding.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <protozero/pbf_writer.hpp>
+#include <span>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "analysis/ingest/zstd_frame.h"
 #include "base/check.h"
@@ -54,21 +57,40 @@ std::uint64_t sort_of(const CountRow& row) {
   return std::uint64_t{row.thinning} << 1 | static_cast<std::uint64_t>(row.is_certain);
 }
 
-void add_counts(protozero::pbf_writer& writer, const std::vector<CountRow>& counts) {
-  Numbers stacks, rows, sizes, intervals, sorts, allocated, live;
-  for (const CountRow& row : counts) {
-    if (stacks.empty() || stacks.back() != row.stack) {
-      stacks.push_back(row.stack);
-      rows.push_back(0);
-    }
-    ++rows.back();
-    sizes.push_back(row.size);
-    intervals.push_back(row.interval);
-    sorts.push_back(sort_of(row));
-    allocated.push_back(row.allocated);
-    live.push_back(row.live);
+/// The rows of one stack.
+using RowsOfStack = std::span<const CountRow>;
+
+std::map<StackId, RowsOfStack> by_stack(const std::vector<CountRow>& counts) {
+  std::map<StackId, RowsOfStack> groups;
+  for (std::size_t i = 0, end = 0; i < counts.size(); i = end) {
+    while (end < counts.size() && counts[end].stack == counts[i].stack) ++end;
+    groups[counts[i].stack] = RowsOfStack(counts).subspan(i, end - i);
   }
-  writer.add_packed_fixed64(in_measured::kStackIds, stacks.begin(), stacks.end());
+  return groups;
+}
+
+/// `stacks` are those that the reader finds in the document: they need no ids.
+void add_counts(protozero::pbf_writer& writer, const std::vector<CountRow>& counts,
+                const std::vector<Stack>& stacks) {
+  Numbers ids, rows, sizes, intervals, sorts, allocated, live;
+  const auto add = [&](RowsOfStack of_stack) {
+    rows.push_back(of_stack.size());
+    for (const CountRow& row : of_stack) {
+      sizes.push_back(row.size);
+      intervals.push_back(row.interval);
+      sorts.push_back(sort_of(row));
+      allocated.push_back(row.allocated);
+      live.push_back(row.live);
+    }
+  };
+  auto groups = by_stack(counts);
+  for (const Stack& stack : stacks) add(std::exchange(groups[stack.id], {}));
+  for (const auto& [id, of_stack] : groups) {
+    if (of_stack.empty()) continue;
+    ids.push_back(id);
+    add(of_stack);
+  }
+  writer.add_packed_fixed64(in_measured::kStackIds, ids.begin(), ids.end());
   add_numbers(writer, in_measured::kRowsOfStack, rows);
   add_numbers(writer, in_measured::kSizes, sizes);
   add_numbers(writer, in_measured::kIntervals, intervals);
@@ -77,11 +99,12 @@ void add_counts(protozero::pbf_writer& writer, const std::vector<CountRow>& coun
   add_numbers(writer, in_measured::kLive, live);
 }
 
-std::string measured(const Document& document) {
+/// The window and its counts, as they are sent with `stacks`.
+std::string measured(const Document& document, const std::vector<Stack>& stacks) {
   std::string bytes;
   protozero::pbf_writer writer(bytes);
   add_window(writer, document.window);
-  add_counts(writer, document.counts);
+  add_counts(writer, document.counts, stacks);
   return bytes;
 }
 
@@ -120,12 +143,20 @@ void add_locations(protozero::pbf_writer& writer, const std::vector<Location>& l
 void add_stacks(protozero::pbf_writer& writer, const Document& document) {
   std::unordered_map<LocationId, std::uint64_t> places;
   for (std::size_t i = 0; i < document.locations.size(); ++i) places[document.locations[i].id] = i;
-  Numbers depths, truncated, locations;
+  Numbers shared, depths, truncated, locations;
+  const std::vector<LocationId> none;
+  const std::vector<LocationId>* before = &none;
   for (const Stack& stack : document.stacks) {
-    depths.push_back(stack.locations.size());
+    const auto root = stack.locations.rbegin();
+    const auto differs =
+        std::mismatch(root, stack.locations.rend(), before->rbegin(), before->rend()).first;
+    shared.push_back(static_cast<std::uint64_t>(differs - root));
+    depths.push_back(static_cast<std::uint64_t>(stack.locations.rend() - differs));
     truncated.push_back(static_cast<std::uint64_t>(stack.is_truncated));
-    for (const LocationId location : stack.locations) locations.push_back(places.at(location));
+    for (auto at = differs; at != stack.locations.rend(); ++at) locations.push_back(places.at(*at));
+    before = &stack.locations;
   }
+  add_numbers(writer, in_document::kShared, shared);
   add_numbers(writer, in_document::kDepths, depths);
   add_numbers(writer, in_document::kTruncated, truncated);
   add_numbers(writer, in_document::kLocations, locations);
@@ -140,10 +171,10 @@ void append_number(std::string& bytes, std::uint64_t number, std::size_t size) {
 }  // namespace
 
 std::string pack(const Document& document) {
-  GEIGER_CHECK(!problem_with(document));
+  GEIGER_CHECK(check_limits(document).has_value());
   std::string message;
   protozero::pbf_writer writer(message);
-  writer.add_message(in_document::kMeasured, measured(document));
+  writer.add_message(in_document::kMeasured, measured(document, document.stacks));
   add_locations(writer, document.locations);
   add_stacks(writer, document);
   const std::string frame = ingest::zstd_frame_of(message, kLevel);
@@ -153,6 +184,6 @@ std::string pack(const Document& document) {
   return bytes + frame;
 }
 
-std::uint64_t content_of(const Document& document) { return hash_of(measured(document)); }
+std::uint64_t content_of(const Document& document) { return hash_of(measured(document, {})); }
 
 }  // namespace geiger::fleet

@@ -29,48 +29,49 @@ bool is_possible(const CountRow& row) {
          std::max(row.allocated, row.live) <= kMostSamples;
 }
 
-std::optional<std::string> problem_with(const Window& window) {
+base::Outcome<void> check_limits(const Window& window) {
   for (const std::string* name : {&window.key.service, &window.key.version, &window.key.host}) {
-    if (const auto problem = problem_with_name(*name)) return problem;
+    if (const auto checked = check_name(*name); !checked.has_value()) return checked;
   }
   if (window.key.started < kFirstSecond || window.key.started > kLastSecond) {
-    return "its time is not in seconds since 1970";
+    return base::Failure{"its time is not in seconds since 1970"};
   }
-  if (window.labels.size() > kMostLabels) return "it has too many labels";
-  if (window.recorded_ms > window.alive_ms) return "it was recorded for longer than it ran";
-  if (window.alive_ms > kMostMilliseconds) return "its window is too long";
+  if (window.labels.size() > kMostLabels) return base::Failure{"it has too many labels"};
+  if (window.recorded_ms > window.alive_ms)
+    return base::Failure{"it was recorded for longer than it ran"};
+  if (window.alive_ms > kMostMilliseconds) return base::Failure{"its window is too long"};
   const auto largest = std::max({window.interval, window.exact_bytes.value_or(0),
                                  window.unsettled_bytes, window.rss_byte_seconds, window.trials,
                                  window.hits, window.dropped, window.sequence});
-  if (largest > kMostNumber) return "it has numbers out of range";
-  return std::nullopt;
+  if (largest > kMostNumber) return base::Failure{"it has numbers out of range"};
+  return {};
 }
 
 }  // namespace
 
-std::optional<std::string> problem_with_name(std::string_view text) {
-  if (text.empty()) return "a name is empty";
-  if (text.size() > kMostName) return "a name is longer than 200 bytes";
+base::Outcome<void> check_name(std::string_view text) {
+  if (text.empty()) return base::Failure{"a name is empty"};
+  if (text.size() > kMostName) return base::Failure{"a name is longer than 200 bytes"};
   const bool has_controls = std::ranges::any_of(
       text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; });
-  if (has_controls) return "a name has control characters";
-  return std::nullopt;
+  if (has_controls) return base::Failure{"a name has control characters"};
+  return {};
 }
 
-std::optional<std::string> problem_with(const Document& document) {
-  if (auto problem = problem_with(document.window)) return problem;
-  if (document.counts.size() > kMostRows) return "it has too many rows";
+base::Outcome<void> check_limits(const Document& document) {
+  if (auto checked = check_limits(document.window); !checked.has_value()) return checked;
+  if (document.counts.size() > kMostRows) return base::Failure{"it has too many rows"};
   std::size_t positions = 0;
   for (const Stack& stack : document.stacks) positions += stack.locations.size();
   const bool has_too_many_stacks = document.stacks.size() > kMostStacks ||
                                    document.locations.size() > kMostLocations ||
                                    positions > kMostPositions;
-  if (has_too_many_stacks) return "it has too many stacks";
-  if (!has_key_order(document.counts)) return "its rows are not in order";
+  if (has_too_many_stacks) return base::Failure{"it has too many stacks"};
+  if (!has_key_order(document.counts)) return base::Failure{"its rows are not in order"};
   if (!std::ranges::all_of(document.counts, is_possible)) {
-    return "it has numbers out of range";
+    return base::Failure{"it has numbers out of range"};
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace geiger::fleet

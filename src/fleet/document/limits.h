@@ -1,20 +1,18 @@
 // Limits of every document.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
 
+#include "base/outcome.h"
 #include "fleet/document/document.h"
 
 namespace geiger::fleet {
 
-/// Why a text is not a valid name of a service, version or host, as a clause; nothing if it is
-/// valid.
-[[nodiscard]] std::optional<std::string> problem_with_name(std::string_view text);
+/// Fails, with a clause, if a text is not a valid name of a service, version or host.
+[[nodiscard]] base::Outcome<void> check_name(std::string_view text);
 
-/// What is wrong with a document, as a clause; nothing if it is valid: then its numbers and sums of
-/// thousands of them fit into signed 64 bits.
-[[nodiscard]] std::optional<std::string> problem_with(const Document& document);
+/// Fails, with a clause, if a document is not valid. The numbers of valid ones, and sums of
+/// thousands of them, fit into signed 64 bits.
+[[nodiscard]] base::Outcome<void> check_limits(const Document& document);
 
 }  // namespace geiger::fleet

@@ -16,14 +16,18 @@ namespace geiger::fleet {
 using Numbers = std::vector<std::uint64_t>;
 
 // Field numbers. A number is never used again for another field.
+//
+// A stack is what it shares with the stack before it, from the root on, and further locations
+// towards the leaf. Rows are those of the document's stacks, in their order, and then those of the
+// stacks that are only named by their ids.
 namespace in_document {
 inline constexpr int kMeasured = 1, kModule = 2, kLocationModules = 3, kAddresses = 4, kNames = 5,
-                     kDepths = 6, kTruncated = 7, kLocations = 8;
+                     kTruncated = 7, kShared = 9, kDepths = 10, kLocations = 11;
 }
 namespace in_measured {
 inline constexpr int kService = 1, kVersion = 2, kHost = 3, kProcess = 4, kStarted = 5,
                      kNumbers = 6, kSeed = 7, kExact = 8, kSkew = 9, kExecutable = 10,
-                     kLabelName = 11, kLabelValue = 12, kStackIds = 13, kRowsOfStack = 14,
+                     kLabelName = 11, kLabelValue = 12, kStackIds = 13, kRowsOfStack = 20,
                      kSizes = 15, kIntervals = 16, kSorts = 17, kAllocated = 18, kLive = 19;
 }
 namespace in_module {
@@ -43,7 +47,7 @@ auto plain_numbers(Its& window) {
 inline constexpr std::size_t kPlainNumbers =
     std::tuple_size_v<decltype(plain_numbers(std::declval<Window&>()))>;
 
-inline constexpr std::string_view kMagic = "geigdoc1";
+inline constexpr std::string_view kMagic = "geigdoc2";
 // After the magic: the unpacked size, and a hash of the frame, so that a damaged bit never changes
 // a count.
 inline constexpr std::size_t kSizeBytes = 4, kHashBytes = 8;

@@ -111,6 +111,13 @@ void SharedStacks::add_to(Document& document) const {
     document.stacks.push_back(stack);
     locations.insert(stack.locations.begin(), stack.locations.end());
   }
+  // What stacks share is sent once between neighbours. The stack of all that were moved stays last.
+  const bool has_untold = !document.stacks.empty() && document.stacks.back().id == untold();
+  std::sort(document.stacks.begin(), document.stacks.end() - (has_untold ? 1 : 0),
+            [](const Stack& a, const Stack& b) {
+              return std::lexicographical_compare(a.locations.rbegin(), a.locations.rend(),
+                                                  b.locations.rbegin(), b.locations.rend());
+            });
   for (const LocationId id : locations) document.locations.push_back(locations_[places_.at(id)]);
   // Neighbours in a module differ little, so deltas pack well.
   std::ranges::sort(document.locations, [](const Location& a, const Location& b) {

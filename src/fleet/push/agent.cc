@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 
 #include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/input_file.h"
 #include "analysis/observe/proc_text.h"
 #include "analysis/observe/process_files.h"
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "fleet/document/ids.h"
 
 namespace geiger::fleet {
@@ -27,6 +30,18 @@ constexpr std::int64_t kSkewThatCounts = 60'000;
 constexpr std::chrono::seconds kFarewell{10};
 constexpr Nanoseconds kLongestSleep = 1'000'000'000;
 constexpr std::int64_t kNever = INT64_MAX / 2;
+
+/// Processes that the kernel has killed for lack of memory since it started; 0 where it does not
+/// say.
+std::uint64_t oom_kills() {
+  constexpr std::string_view kCounter = "oom_kill ";
+  std::ifstream counters("/proc/vmstat");
+  for (std::string line; std::getline(counters, line);) {
+    if (!line.starts_with(kCounter)) continue;
+    return base::number_in<std::uint64_t>(line.substr(kCounter.size())).value_or(0);
+  }
+  return 0;
+}
 
 std::string state_name(const ingest::Image& image) {
   const trace::FileHeader& header = image.header();
@@ -138,6 +153,7 @@ void Agent::remove_fleeting(const Image& image) const {
 }
 
 void Agent::look() {
+  oom_kills_ = oom_kills();
   for (const auto& [name, image] : images_) {
     image->process.look(base::monotonic_now());
     if (!image->latest || image->process.is_finished()) continue;
@@ -153,6 +169,7 @@ void Agent::look() {
 
 Now Agent::now() const {
   Now now;
+  now.oom_kills = oom_kills_;
   now.grid = options_.grid;
   now.monotonic = base::monotonic_now();
   const std::int64_t skew = sender_.skew_ms().value_or(0);

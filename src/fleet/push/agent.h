@@ -63,6 +63,7 @@ class Agent {
   Sender sender_;
   std::map<std::string, std::unique_ptr<Image>> images_;  ///< By name of their states.
   std::map<std::string, std::string> known_;              ///< Image of each trace's path.
+  std::uint64_t oom_kills_ = 0;                           ///< At the latest look.
 };
 
 }  // namespace geiger::fleet

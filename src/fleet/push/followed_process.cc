@@ -104,6 +104,7 @@ Document FollowedProcess::document_of(const profile::Recording& recording,
 }
 
 base::Outcome<void> FollowedProcess::cut(const Now& now, bool is_last, bool is_written) {
+  if (is_written) oom_kills_ = now.oom_kills;
   const bool may_be_due = is_last || follower_->has_ended() || now.realtime >= next_due_;
   if (!may_be_due) return {};
   const profile::Recording& recording = follower_->recorded();
@@ -148,8 +149,9 @@ base::Outcome<void> FollowedProcess::cut(const Now& now, bool is_last, bool is_w
   const bool has_news = sent_.sequence == 0 || next.allocated != sent_.allocated ||
                         next.exact_bytes != sent_.exact_bytes;
   if (!has_news && !is_running) {
-    is_exhausted_ = true;
-    if (!has_ended) return {};
+    // At first the end of the trace may only have been written after it was read.
+    const bool was_exhausted = std::exchange(is_exhausted_, true);
+    if (!has_ended) return was_exhausted ? tell_end(span, now) : base::Outcome<void>();
     next.key = sent_.key;
     next.sequence = sent_.sequence;
     const auto kept = write_durably(spool_.state_directory(), name_ + kStateEnd, encode(next));
@@ -165,8 +167,8 @@ base::Outcome<void> FollowedProcess::cut(const Now& now, bool is_last, bool is_w
   next.key.started = span.started;
   next.is_document = true;
   const Document document = document_of(recording, stacks, span, now, next);
-  if (const auto problem = problem_with(document)) {
-    return begin_anew(span, std::move(next), *problem);
+  if (const auto checked = check_limits(document); !checked.has_value()) {
+    return begin_anew(span, std::move(next), checked.reason());
   }
   const auto kept = keep(document, next);
   if (!kept.has_value()) return kept;
@@ -188,6 +190,17 @@ base::Outcome<void> FollowedProcess::begin_anew(const Span& span, Sent next,
   const auto kept = write_durably(spool_.state_directory(), name_ + kStateEnd, encode(next));
   if (kept.has_value()) sent_ = std::move(next);
   return kept;
+}
+
+/// Tells, once, that the process ended without exit(): it was killed, or crashed.
+base::Outcome<void> FollowedProcess::tell_end(const Span& span, const Now& now) {
+  if (is_end_told_) return {};
+  const bool is_out_of_memory = oom_kills_ && now.oom_kills > *oom_kills_;
+  const auto told =
+      spool_.put(GapRow{sent_.key.host, sent_.key.process, span.begin_second, span.begin_second,
+                        std::string(is_out_of_memory ? kOutOfMemory : kKilled)});
+  is_end_told_ = told.has_value();
+  return told;
 }
 
 base::Outcome<void> FollowedProcess::keep(const Document& document, const Sent& next) {

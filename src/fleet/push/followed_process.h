@@ -24,6 +24,8 @@ struct Now {
   std::int64_t correction = 0;  ///< Nanoseconds that were taken off the host's clock.
   std::int32_t skew_ms = 0;
   std::int64_t grid = 600;  ///< Seconds.
+  /// Processes that the kernel has killed for lack of memory since it started.
+  std::uint64_t oom_kills = 0;
 };
 
 class FollowedProcess {
@@ -68,6 +70,7 @@ class FollowedProcess {
                                      Sent& next) const;
   [[nodiscard]] base::Outcome<void> begin_anew(const Span& span, Sent next,
                                                const std::string& reason);
+  [[nodiscard]] base::Outcome<void> tell_end(const Span& span, const Now& now);
   [[nodiscard]] base::Outcome<void> keep(const Document& document, const Sent& next);
   [[nodiscard]] std::string path(const char* kind) const;
 
@@ -81,6 +84,8 @@ class FollowedProcess {
   std::int64_t next_due_ = 0;  ///< Unix nanoseconds: before, no picture need be made.
   bool is_given_up_ = false;
   bool is_exhausted_ = false;
+  bool is_end_told_ = false;
+  std::optional<std::uint64_t> oom_kills_;  ///< When it was last seen to run.
 };
 
 }  // namespace geiger::fleet

@@ -34,7 +34,7 @@ base::Outcome<Parcel> read_gap(std::string_view message) {
       ingest::OnField(in_gap::kLast, [&] { gap.last = reader.get_sint64(); }),
       ingest::OnField(in_gap::kReason, [&] { gap.reason = reader.get_string(); }));
   for (const std::string* text : {&gap.host, &gap.reason}) {
-    if (const auto problem = problem_with_name(*text)) return base::Failure{*problem};
+    if (const auto checked = check_name(*text); !checked.has_value()) return checked.failure();
   }
   if (gap.first < 0 || gap.last < gap.first || gap.last > kLatestSecond) {
     return base::Failure{"its times are not in seconds since 1970"};
@@ -45,7 +45,7 @@ base::Outcome<Parcel> read_gap(std::string_view message) {
 }  // namespace
 
 std::string pack(const GapRow& gap) {
-  GEIGER_CHECK(!problem_with_name(gap.host));
+  GEIGER_CHECK(check_name(gap.host).has_value());
   std::string bytes(kGapMagic);
   protozero::pbf_writer writer(bytes);
   writer.add_string(in_gap::kHost, gap.host);

@@ -55,8 +55,8 @@ std::string environment_of(const RunningProgram& program) {
 }
 
 std::string first_valid(std::initializer_list<std::string> names) {
-  const auto* const found =
-      std::ranges::find_if(names, [](const std::string& name) { return !problem_with_name(name); });
+  const auto* const found = std::ranges::find_if(
+      names, [](const std::string& name) { return check_name(name).has_value(); });
   return found == names.end() ? "unknown" : *found;
 }
 

@@ -20,6 +20,7 @@
 #include "fleet/store/clickhouse_sums.h"
 #include "fleet/store/clickhouse_upkeep.h"
 #include "fleet/store/row_binary.h"
+#include "fleet/store/sum_queries.h"
 
 namespace geiger::fleet {
 namespace {
@@ -121,6 +122,14 @@ class ClickHouseStore final : public Store {
                                    const TakeTimedRow& take) override {
     return done([&] { sums_.rows_by_time(filter, length, take); });
   }
+  base::Outcome<HoursOfDay> hours_of_day(const Filter& filter) override {
+    return guarded([&] { return sums_.hours_of_day(filter); });
+  }
+
+  base::Outcome<std::uint64_t> shared_seeds(const std::vector<Filter>& parts) override {
+    return guarded([&] { return sums_.shared_seeds(parts); });
+  }
+
   base::Outcome<std::vector<GapRow>> gaps(const Filter& filter) override {
     return guarded([&] { return sums_.gaps(filter); });
   }
@@ -187,7 +196,7 @@ class ClickHouseStore final : public Store {
     return guarded([&] {
       Health health;
       health.incomplete_windows = sums_.incomplete_windows();
-      health.shared_seeds = sums_.shared_seeds();
+      health.shared_seeds = sums_.shared_seeds({Filter{}});
       health.unknown_stacks = server_->number_of(
           "SELECT COUNT(DISTINCT stack_id) FROM counts WHERE stack_id NOT IN (SELECT stack_id FROM "
           "stacks)");
@@ -197,7 +206,7 @@ class ClickHouseStore final : public Store {
       health.unnamed_locations = server_->number_of(
           "SELECT COUNT(DISTINCT location_id) FROM locations WHERE location_id NOT IN (SELECT "
           "location_id FROM frames)");
-      health.gaps = server_->number_of("SELECT COUNT(*) FROM gaps FINAL");
+      health.gaps = server_->number_of(lost_gaps_query("gaps FINAL"));
       server_->ask("SELECT reason, SUM(documents) FROM refusals GROUP BY reason",
                    [&](const TabRow& row) { health.refusals[row.text(0)] = row.number(1); });
       return health;

@@ -18,8 +18,8 @@ std::string label_of_row(const std::string& name) {
 
 std::string clause_of(const Filter& filter) {
   if (filter.service.empty()) return "1";
-  return condition_of(filter,
-                      {[](const std::string& value) { return quoted(value); }, label_of_row});
+  return condition_of(filter, {[](const std::string& value) { return quoted(value); }, label_of_row,
+                               "toUInt32(started)"});
 }
 
 /// What counts have a column for, at any time.
@@ -27,6 +27,11 @@ Filter without_labels(const Filter& filter) {
   Filter plain = at_any_time(filter);
   plain.labels.clear();
   return plain;
+}
+
+/// Whether it chooses windows by what days do not have.
+bool is_narrow(const Filter& filter) {
+  return !filter.labels.empty() || filter.hours_of_day || filter.with_rss;
 }
 
 template <typename Read>
@@ -52,7 +57,7 @@ const std::vector<ClickHouseSums::Stretch>& ClickHouseSums::stretches(const Filt
   asked.host.reset();
   asked.from = filter.from;
   asked.to = filter.to;
-  const bool needs_counts = may == May::kNeedCounts || !filter.labels.empty() || filter.with_rss;
+  const bool needs_counts = may == May::kNeedCounts || is_narrow(filter);
   may = needs_counts ? May::kNeedCounts : May::kUseDaily;
   const auto [place, is_new] =
       known_.try_emplace(fmt::format("{} {}", clause_of(asked), needs_counts));
@@ -134,7 +139,7 @@ std::string ClickHouseSums::counts_in(const Stretch& stretch, const Filter& filt
   if (is_distinct) {
     condition += fmt::format(" AND ({}) IN ({})", kWindowKey, complete_windows(all));
   }
-  if (!filter.labels.empty() || filter.with_rss) {
+  if (is_narrow(filter)) {
     condition += fmt::format(" AND ({0}) IN (SELECT {0} FROM windows FINAL WHERE {1} AND {2})",
                              kWindowKey, clause_of(filter), time);
   }
@@ -164,10 +169,11 @@ void ClickHouseSums::sum_counts(const Filter& filter, May may, const std::string
     all += all.empty() ? "" : " UNION ALL ";
     all += counts_in(stretch, filter, part, part_of_day);
   }
-  server_.ask(fmt::format("SELECT part, {0}, SUM(a), SUM(l) FROM ({1}) GROUP BY part, {0} ORDER BY "
-                          "part",
-                          kCell, all),
-              take);
+  // What comes of one stretch is added up already.
+  if (merged.size() > 1) {
+    all = fmt::format("SELECT part, {0}, SUM(a), SUM(l) FROM ({1}) GROUP BY part, {0}", kCell, all);
+  }
+  server_.ask(all + " ORDER BY part", take);
 }
 
 std::vector<VersionFacts> ClickHouseSums::versions() {
@@ -181,6 +187,13 @@ std::vector<HostSums> ClickHouseSums::hosts(const Filter& filter) {
 std::vector<StepSums> ClickHouseSums::steps(const Filter& filter, std::int64_t length) {
   const May may = length % kDay == 0 ? May::kUseDaily : May::kNeedCounts;
   return all_rows_of(server_, steps_query(windows_of(filter, may), length), read_step<TabRow>);
+}
+
+HoursOfDay ClickHouseSums::hours_of_day(const Filter& filter) {
+  HoursOfDay hours{};
+  server_.ask(hours_of_day_query(windows_of(filter, May::kUseDaily)),
+              [&](const TabRow& row) { read_hour(row, hours); });
+  return hours;
 }
 
 void ClickHouseSums::rows(const Filter& filter, const Store::TakeRow& take) {
@@ -231,8 +244,10 @@ std::uint64_t ClickHouseSums::incomplete_windows() {
   return count;
 }
 
-std::uint64_t ClickHouseSums::shared_seeds() {
-  return server_.number_of(shared_seeds_query(windows_where("1")));
+std::uint64_t ClickHouseSums::shared_seeds(const std::vector<Filter>& parts) {
+  std::vector<std::string> windows;
+  for (const Filter& part : parts) windows.push_back(windows_where(clause_of(part)));
+  return server_.number_of(shared_seeds_query(windows));
 }
 
 }  // namespace geiger::fleet

@@ -26,6 +26,7 @@ class ClickHouseSums {
   void rows_by_host(const Filter& filter, const Store::TakeRow& take);
   void rows(const Filter& filter, const Store::TakeRow& take);
   [[nodiscard]] std::vector<StepSums> steps(const Filter& filter, std::int64_t length);
+  [[nodiscard]] HoursOfDay hours_of_day(const Filter& filter);
   void rows_by_time(const Filter& filter, std::int64_t length, const Store::TakeTimedRow& take);
   [[nodiscard]] std::vector<GapRow> gaps(const Filter& filter);
   [[nodiscard]] std::vector<std::string> label_values(const Filter& filter,
@@ -33,7 +34,7 @@ class ClickHouseSums {
 
   /// Windows with fewer rows or samples than they say.
   [[nodiscard]] std::uint64_t incomplete_windows();
-  [[nodiscard]] std::uint64_t shared_seeds();
+  [[nodiscard]] std::uint64_t shared_seeds(const std::vector<Filter>& parts);
 
   /// Something was inserted.
   void forget() { known_.clear(); }

@@ -4,15 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
-#include <set>
-#include <tuple>
 #include <utility>
 
-#include "fleet/document/encoding.h"
-#include "fleet/document/ids.h"
 #include "fleet/store/schema_sections.h"
 #include "fleet/store/schema_text.h"
+#include "fleet/store/sqlite_documents.h"
 #include "fleet/store/sqlite_sums.h"
 #include "fleet/store/store.h"
 #include "fleet/store/sum_queries.h"
@@ -23,42 +19,6 @@ namespace {
 
 /// "geig": which program a file of SQLite belongs to.
 constexpr std::int64_t kApplicationId = 0x67656967;
-
-/// The statements that run for each document, or for each row of one.
-struct Prepared {
-  explicit Prepared(sqlite::Database& database)
-      : find_window(
-            database.prepare("SELECT content FROM windows WHERE service = ? AND version = ? "
-                             "AND host = ? AND process = ? AND started = ?")),
-        put_window(database.prepare(
-            "INSERT INTO windows (service, version, host, process, started, recorded_ms, alive_ms, "
-            "from_start, is_pure, step, thinning, seed, exact_bytes, unsettled_bytes, "
-            "rss_byte_seconds, trials, hits, dropped, row_count, samples, sequence, skew_ms, "
-            "executable, content, received) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-            "?, "
-            "?, ?, ?, ?, ?, ?, ?, ?, unixepoch()) RETURNING window_id")),
-        put_label(database.prepare("INSERT INTO window_labels VALUES (?, ?, ?)")),
-        put_count(database.prepare("INSERT INTO window_counts VALUES (?, ?, ?, ?)")),
-        find_cell(database.prepare("SELECT cell_id FROM cells WHERE stack_id = ? AND size = ? AND "
-                                   "step = ? AND thinning = ? AND certain = ?")),
-        put_cell(database.prepare("INSERT INTO cells (stack_id, size, step, thinning, certain) "
-                                  "VALUES (?, ?, ?, ?, ?) RETURNING cell_id")),
-        find_stack(database.prepare("SELECT truncated FROM stacks WHERE stack_id = ?")),
-        get_stack(database.prepare(
-            "SELECT location_id FROM stack_locations WHERE stack_id = ? ORDER BY position")),
-        put_stack(database.prepare("INSERT INTO stacks VALUES (?, ?)")),
-        put_stack_location(database.prepare("INSERT INTO stack_locations VALUES (?, ?, ?)")),
-        get_location(database.prepare(
-            "SELECT kind, build_id, module, address FROM locations WHERE location_id = ?")),
-        put_location(database.prepare("INSERT OR IGNORE INTO locations VALUES (?, ?, ?, ?, ?)")),
-        get_frames(database.prepare("SELECT function, system_name, file, line FROM frames WHERE "
-                                    "location_id = ? ORDER BY position")),
-        put_frame(database.prepare("INSERT OR IGNORE INTO frames VALUES (?, ?, ?, ?, ?, ?)")) {}
-
-  sqlite::Statement find_window, put_window, put_label, put_count, find_cell, put_cell;
-  sqlite::Statement find_stack, get_stack, put_stack, put_stack_location;
-  sqlite::Statement get_location, put_location, get_frames, put_frame;
-};
 
 /// Has a database call `tick` as long as it is there.
 class Watched {
@@ -90,13 +50,13 @@ class SqliteStore final : public Store {
       throw sqlite::Error("it is a database of another program");
     }
     make_tables();
-    prepared_.emplace(database_);
+    documents_.emplace(database_);
   }
 
   base::Outcome<Receipt> put(const Document& document) override {
     return guarded([&] {
       sqlite::Transaction transaction(database_);
-      const Receipt receipt = put_document(document);
+      const Receipt receipt = documents_->put(document);
       transaction.commit();
       return receipt;
     });
@@ -106,7 +66,7 @@ class SqliteStore final : public Store {
     return guarded([&] {
       std::vector<Receipt> receipts;
       sqlite::Transaction transaction(database_);
-      for (const Document& document : documents) receipts.push_back(put_document(document));
+      for (const Document& document : documents) receipts.push_back(documents_->put(document));
       transaction.commit();
       return receipts;
     });
@@ -169,6 +129,14 @@ class SqliteStore final : public Store {
     return done([&] { sum_rows_by_time(database_, filter, length, take); });
   }
 
+  base::Outcome<HoursOfDay> hours_of_day(const Filter& filter) override {
+    return guarded([&] { return sum_hours_of_day(database_, filter); });
+  }
+
+  base::Outcome<std::uint64_t> shared_seeds(const std::vector<Filter>& parts) override {
+    return guarded([&] { return count_shared_seeds(database_, parts); });
+  }
+
   base::Outcome<std::vector<GapRow>> gaps(const Filter& filter) override {
     return guarded([&] { return find_gaps(database_, filter); });
   }
@@ -185,9 +153,7 @@ class SqliteStore final : public Store {
   base::Outcome<void> put_names(const std::vector<Location>& named) override {
     return done([&] {
       sqlite::Transaction transaction(database_);
-      for (const Location& location : named) {
-        if (!has_frames(location.id)) put_frames(location);
-      }
+      for (const Location& location : named) documents_->stacks().put_names(location);
       transaction.commit();
     });
   }
@@ -223,7 +189,7 @@ class SqliteStore final : public Store {
 
   base::Outcome<void> load_stacks(const std::vector<StackId>& stacks, Recall& into) override {
     return done([&] {
-      for (const StackId id : stacks) load_stack(id, into);
+      for (const StackId id : stacks) documents_->stacks().load(id, into);
     });
   }
 
@@ -273,180 +239,6 @@ class SqliteStore final : public Store {
     transaction.commit();
   }
 
-  /// Within a transaction. Writes nothing unless it is stored.
-  Receipt put_document(const Document& document) {
-    const std::uint64_t content = content_of(document);
-    if (const auto known = content_at(document.window.key)) {
-      return *known == content ? Receipt::kKnown : Receipt::kOtherContents;
-    }
-    const auto has_other_locations = [&](const Stack& stack) {
-      return is_known(stack.id) && !is_same(stack);
-    };
-    if (std::ranges::any_of(document.stacks, has_other_locations)) return Receipt::kOtherStack;
-    put_stacks(document);
-    const std::int64_t window = put_window(document, content);
-    put_counts(document, window);
-    return Receipt::kStored;
-  }
-
-  std::optional<std::uint64_t> content_at(const Key& key) {
-    sqlite::Statement& find = prepared_->find_window.reset();
-    find.bind(key.service).bind(key.version).bind(key.host).bind(key.process).bind(key.started);
-    std::optional<std::uint64_t> content;
-    if (find.next()) content = find.number(0);
-    find.reset();
-    return content;
-  }
-
-  std::int64_t put_window(const Document& document, std::uint64_t content) {
-    const Window& window = document.window;
-    std::uint64_t samples = 0;
-    for (const CountRow& row : document.counts) samples += row.allocated;
-    sqlite::Statement& put = prepared_->put_window.reset();
-    put.bind(window.key.service).bind(window.key.version).bind(window.key.host);
-    put.bind(window.key.process).bind(window.key.started);
-    put.bind(window.recorded_ms).bind(window.alive_ms).bind(window.is_from_start);
-    put.bind(window.is_pure).bind(window.interval).bind(window.thinning).bind(window.seed);
-    put.bind(window.exact_bytes).bind(window.unsettled_bytes).bind(window.rss_byte_seconds);
-    put.bind(window.trials).bind(window.hits).bind(window.dropped);
-    put.bind(std::uint64_t{document.counts.size()}).bind(samples).bind(window.sequence);
-    put.bind(std::int64_t{window.skew_ms}).bind(window.executable).bind(content);
-    const std::int64_t id = put.next() ? put.integer(0) : 0;
-    put.run();
-    for (const auto& [name, value] : window.labels) {
-      prepared_->put_label.reset().bind(id).bind(name).bind(value).run();
-    }
-    return id;
-  }
-
-  void put_counts(const Document& document, std::int64_t window) {
-    for (const CountRow& row : document.counts) {
-      const std::int64_t cell = cell_of(row);
-      prepared_->put_count.reset().bind(window).bind(cell).bind(row.allocated).bind(row.live).run();
-    }
-  }
-
-  std::int64_t cell_of(const CountRow& row) {
-    const auto bind_to = [&](sqlite::Statement& statement) -> sqlite::Statement& {
-      return statement.reset()
-          .bind(row.stack)
-          .bind(row.size)
-          .bind(row.interval)
-          .bind(row.thinning)
-          .bind(row.is_certain);
-    };
-    sqlite::Statement& find = bind_to(prepared_->find_cell);
-    if (find.next()) {
-      const std::int64_t known = find.integer(0);
-      find.reset();
-      return known;
-    }
-    find.reset();
-    sqlite::Statement& put = bind_to(prepared_->put_cell);
-    const std::int64_t id = put.next() ? put.integer(0) : 0;
-    put.run();
-    return id;
-  }
-
-  void put_stacks(const Document& document) {
-    for (const Stack& stack : document.stacks) {
-      if (!is_known(stack.id)) put_stack(stack);
-    }
-    for (const Location& location : document.locations) put_location(location);
-  }
-
-  bool is_known(StackId stack) {
-    sqlite::Statement& find = prepared_->find_stack.reset().bind(stack);
-    const bool is_known = find.next();
-    find.reset();
-    return is_known;
-  }
-
-  bool is_same(const Stack& stack) {
-    sqlite::Statement& get = prepared_->get_stack.reset().bind(stack.id);
-    std::size_t depth = 0;
-    bool is_same = true;
-    while (get.next()) {
-      is_same =
-          is_same && depth < stack.locations.size() && get.number(0) == stack.locations[depth];
-      ++depth;
-    }
-    get.reset();
-    return is_same && depth == stack.locations.size();
-  }
-
-  void put_stack(const Stack& stack) {
-    prepared_->put_stack.reset().bind(stack.id).bind(stack.is_truncated).run();
-    std::int64_t position = 0;
-    for (const LocationId location : stack.locations) {
-      prepared_->put_stack_location.reset().bind(stack.id).bind(position++).bind(location).run();
-    }
-  }
-
-  void put_location(const Location& location) {
-    prepared_->put_location.reset()
-        .bind(location.id)
-        .bind(static_cast<std::int64_t>(location.kind))
-        .bind(location.build_id)
-        .bind(location.module)
-        .bind(location.address)
-        .run();
-    put_frames(location);
-  }
-
-  bool has_frames(LocationId id) {
-    sqlite::Statement& frames = prepared_->get_frames.reset().bind(id);
-    const bool has_some = frames.next();
-    frames.reset();
-    return has_some;
-  }
-
-  void put_frames(const Location& location) {
-    std::int64_t position = 0;
-    for (const profile::Frame& frame : location.frames) {
-      prepared_->put_frame.reset()
-          .bind(location.id)
-          .bind(position++)
-          .bind(frame.function)
-          .bind(frame.system_name)
-          .bind(frame.file)
-          .bind(frame.line)
-          .run();
-    }
-  }
-
-  void load_stack(StackId id, Recall& into) {
-    sqlite::Statement& find = prepared_->find_stack.reset().bind(id);
-    if (!find.next()) return;
-    Stack stack;
-    stack.id = id;
-    stack.is_truncated = find.integer(0) != 0;
-    sqlite::Statement& get = prepared_->get_stack.reset().bind(id);
-    while (get.next()) stack.locations.push_back(get.number(0));
-    for (const LocationId location : stack.locations) {
-      if (!into.has_location(location)) into.add_location(location_of(location));
-    }
-    into.add_stack(stack);
-  }
-
-  Location location_of(LocationId id) {
-    Location location;
-    location.id = id;
-    sqlite::Statement& get = prepared_->get_location.reset().bind(id);
-    if (get.next()) {
-      location.kind = static_cast<profile::ModuleKind>(get.integer(0));
-      location.build_id = get.text(1);
-      location.module = get.text(2);
-      location.address = get.number(3);
-    }
-    sqlite::Statement& frames = prepared_->get_frames.reset().bind(id);
-    while (frames.next()) {
-      location.frames.push_back({frames.text(0), frames.text(1), frames.text(2),
-                                 static_cast<std::uint32_t>(frames.number(3))});
-    }
-    return location;
-  }
-
   /// A file keeps windows as they are, until they are dropped.
   Upkeep drop_old(std::int64_t first_day) {
     constexpr std::int64_t kDaySeconds = 86'400;
@@ -475,20 +267,20 @@ class SqliteStore final : public Store {
         "AS a "
         "FROM window_counts GROUP BY window_id) USING (window_id) "
         "WHERE row_count <> COALESCE(n, 0) OR samples <> COALESCE(a, 0)");
-    health.shared_seeds = count(shared_seeds_query("windows"));
+    health.shared_seeds = count(shared_seeds_query({"windows"}));
     health.unknown_stacks = count(
         "SELECT COUNT(DISTINCT stack_id) FROM cells WHERE stack_id NOT IN (SELECT stack_id FROM "
         "stacks)");
     health.unnamed_locations = count(
         "SELECT COUNT(*) FROM locations WHERE location_id NOT IN (SELECT location_id FROM frames)");
-    health.gaps = count("SELECT COUNT(*) FROM gaps");
+    health.gaps = count(lost_gaps_query("gaps"));
     sqlite::Statement refusals = database_.prepare("SELECT reason, documents FROM refusals");
     while (refusals.next()) health.refusals[refusals.text(0)] = refusals.number(1);
     return health;
   }
 
   sqlite::Database database_;
-  std::optional<Prepared> prepared_;  ///< Once the tables are there.
+  std::optional<SqliteDocuments> documents_;  ///< Once the tables are there.
 };
 
 }  // namespace

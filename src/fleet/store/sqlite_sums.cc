@@ -82,6 +82,26 @@ std::vector<StepSums> sum_steps(sqlite::Database& database, const Filter& filter
                   read_step<sqlite::Statement>);
 }
 
+HoursOfDay sum_hours_of_day(sqlite::Database& database, const Filter& filter) {
+  const Condition condition = condition_of(filter);
+  sqlite::Statement query = database.prepare(hours_of_day_query(condition.windows()));
+  bind(query, condition);
+  HoursOfDay hours{};
+  while (query.next()) read_hour(query, hours);
+  return hours;
+}
+
+std::uint64_t count_shared_seeds(sqlite::Database& database, const std::vector<Filter>& parts) {
+  std::vector<Condition> conditions;
+  std::vector<std::string> windows;
+  for (const Filter& part : parts) {
+    windows.push_back(conditions.emplace_back(condition_of(part)).windows());
+  }
+  sqlite::Statement query = database.prepare(shared_seeds_query(windows));
+  for (const Condition& condition : conditions) bind(query, condition);
+  return query.next() ? query.number(0) : 0;
+}
+
 void sum_rows_by_host(sqlite::Database& database, const Filter& filter,
                       const Store::TakeRow& take) {
   sum_counts(database, filter, "host", [&](const sqlite::Statement& query, const SummedRow& row) {

@@ -18,6 +18,9 @@ void sum_rows(sqlite::Database& database, const Filter& filter, const Store::Tak
                                               std::int64_t length);
 void sum_rows_by_time(sqlite::Database& database, const Filter& filter, std::int64_t length,
                       const Store::TakeTimedRow& take);
+[[nodiscard]] HoursOfDay sum_hours_of_day(sqlite::Database& database, const Filter& filter);
+[[nodiscard]] std::uint64_t count_shared_seeds(sqlite::Database& database,
+                                               const std::vector<Filter>& parts);
 [[nodiscard]] std::vector<GapRow> find_gaps(sqlite::Database& database, const Filter& filter);
 [[nodiscard]] std::vector<std::string> find_label_values(sqlite::Database& database,
                                                          const Filter& filter,

@@ -2,6 +2,8 @@
 // at: keep rows once, and add up integers.
 #pragma once
 
+#include <array>
+#include <bitset>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -25,9 +27,14 @@ struct Filter {
   std::optional<std::string> host;
   std::optional<std::int64_t> from, to;       ///< Unix seconds; windows that begin in [from, to).
   std::map<std::string, std::string> labels;  ///< All of them; "": windows without it too.
+  /// Only windows that begin in these hours of the day (UTC).
+  std::optional<std::bitset<24>> hours_of_day;
   /// Only windows that were recorded and whose resident memory is known.
   bool with_rss = false;
 };
+
+/// Recorded milliseconds of hosts, by the hour of the day (UTC) in which their windows begin.
+using HoursOfDay = std::array<std::uint64_t, 24>;
 
 /// What became of a document that was offered.
 enum class Receipt : std::uint8_t {
@@ -83,6 +90,10 @@ struct Upkeep {
   std::uint64_t short_days = 0;    ///< Left as they were, because windows of them are incomplete.
   std::uint64_t dropped_days = 0;  ///< Now kept by day, or not at all.
 };
+
+/// Reasons of gaps without a length: how a process ended.
+inline constexpr std::string_view kKilled = "ended without exit";
+inline constexpr std::string_view kOutOfMemory = "ended without exit, host out of memory";
 
 /// A stretch of time that is known to be missing.
 struct GapRow {
@@ -141,7 +152,12 @@ class Store {
   /// The windows of each step of `length` seconds, a multiple of the grid; in order of time.
   [[nodiscard]] virtual base::Outcome<std::vector<StepSums>> steps(const Filter& filter,
                                                                    std::int64_t length) = 0;
-  /// The counts of each such step, added up over hosts, in order of time.
+  [[nodiscard]] virtual base::Outcome<HoursOfDay> hours_of_day(const Filter& filter) = 0;
+  /// How many processes of these parts drew with the seed of another one. One that is in two parts
+  /// is two.
+  [[nodiscard]] virtual base::Outcome<std::uint64_t> shared_seeds(
+      const std::vector<Filter>& parts) = 0;
+  /// The counts of each step, added up over hosts, in order of time.
   using TakeTimedRow = std::function<void(std::int64_t started, const SummedRow& row)>;
   [[nodiscard]] virtual base::Outcome<void> rows_by_time(const Filter& filter, std::int64_t length,
                                                          const TakeTimedRow& take) = 0;

@@ -11,10 +11,7 @@
 
 #include "analysis/profile/profile.h"
 #include "fleet/document/test_documents.h"
-#include "fleet/store/clickhouse_schema.h"
 #include "fleet/store/open_store.h"
-#include "fleet/store/schema_sections.h"
-#include "fleet/store/tab_rows.h"
 
 namespace geiger::fleet {
 namespace {
@@ -213,6 +210,10 @@ TEST_F(StoreTest, GapsBelongToWhatTheirProcessesRan) {
   EXPECT_EQ(store_->gaps(filter)->front().first, 2000);
   EXPECT_EQ(store_->gaps(filter)->front().last, 4000);
   EXPECT_TRUE(store_->gaps(of_version("1.1"))->empty());
+  const GapRow end{key.host, key.process, 6000, 6000, std::string(kOutOfMemory)};
+  EXPECT_TRUE(store_->put(end).has_value());
+  EXPECT_EQ(store_->gaps(of_version("1.0"))->size(), 2U);
+  EXPECT_EQ(store_->health()->gaps, 2U) << "the end of a process is not one";
 }
 
 TEST_F(StoreTest, LabelsAndTheirLackAreStrata) {
@@ -257,6 +258,54 @@ TEST_F(StoreTest, ProcessesWithOneSeedAreFound) {
   EXPECT_EQ(store_->health()->shared_seeds, 1U);
 }
 
+TEST_F(StoreTest, OneRunAsTwoVersionsSharesItsSeed) {
+  Origin other = kOrigin;
+  other.version = "1.1";
+  for (const Document& document : documents_of(random_recording(16))) put(document);
+  for (const Document& document : documents_of(random_recording(17), other)) put(document);
+  const std::vector<Filter> both{of_version("1.0"), of_version("1.1")};
+  const auto seeds = [&](const std::vector<Filter>& parts) {
+    const auto count = store_->shared_seeds(parts);
+    EXPECT_TRUE(count.has_value()) << count.reason();
+    return count.value();
+  };
+  // Recordings of tests have one seed, and these are of one process.
+  EXPECT_EQ(seeds({both[0]}), 0U) << "windows of one process";
+  EXPECT_EQ(seeds(both), 1U);
+  EXPECT_EQ(seeds({both[0], both[0]}), 1U) << "compared with itself";
+  EXPECT_EQ(store_->health()->shared_seeds, 1U);
+}
+
+TEST_F(StoreTest, HoursOfTheDayAreThoseOfWindows) {
+  constexpr std::int64_t kHour = 3600;
+  const std::vector<Document> documents = documents_of(random_recording(18));
+  HoursOfDay expected{};
+  for (const Document& document : documents) {
+    put(document);
+    expected.at(document.window.key.started % (24 * kHour) / kHour) += document.window.recorded_ms;
+  }
+  const Filter filter = of_version("1.0");
+  EXPECT_EQ(store_->hours_of_day(filter).value(), expected);
+  Filter narrow = filter;
+  narrow.hours_of_day.emplace().set(documents.back().window.key.started % (24 * kHour) / kHour);
+  std::uint64_t recorded = 0, samples = 0;
+  for (const Document& document : documents) {
+    const std::int64_t hour = document.window.key.started % (24 * kHour) / kHour;
+    if (!narrow.hours_of_day->test(hour)) continue;
+    recorded += document.window.recorded_ms;
+    for (const CountRow& row : document.counts) samples += row.allocated;
+  }
+  EXPECT_EQ(store_->hosts(narrow)->front().recorded_ms, recorded);
+  std::uint64_t found = 0;
+  EXPECT_TRUE(
+      store_
+          ->rows(narrow, [&](const std::string&, const SummedRow& row) { found += row.allocated; })
+          .has_value());
+  EXPECT_EQ(found, samples);
+  narrow.hours_of_day->reset();
+  EXPECT_TRUE(store_->hosts(narrow)->empty());
+}
+
 /// What the store answers about all hosts and about each, in one list.
 std::vector<std::string> answers(Store& store) {
   std::vector<std::string> all;
@@ -284,7 +333,11 @@ TEST_F(StoreTest, DaysThatAreAddedUpAnswerAsBefore) {
   const auto before = answers(*store_);
   EXPECT_TRUE(store_->maintain({day + 2, 0, 0}).has_value());
   EXPECT_EQ(answers(*store_), before);
-  for (const Document& document : late) put(document);
+  // Late, and doubled, and what is rolled up is sent again.
+  for (int i = 0; i < 2; ++i) {
+    for (const Document& document : late) put(document);
+    for (const Document& document : documents) EXPECT_EQ(put(document), Receipt::kKnown);
+  }
   const auto with_late = answers(*store_);
   EXPECT_GT(with_late.size(), before.size());
   for (int i = 0; i < 2; ++i) {
@@ -323,36 +376,6 @@ TEST_F(StoreTest, SitesAreWrittenOnceTheirNamesAreKnown) {
   unnamed.has_names = true;
   EXPECT_TRUE(store_->put_sites({unnamed}).has_value());
   EXPECT_EQ(store_->stacks_without_sites()->size(), stacks->size() - 2);
-}
-
-TEST(SchemaSections, AreStatementsByVersion) {
-  const auto sections = sections_of(
-      "-- about it\n-- version 1\nCREATE a (  -- why; and how\n  b);\nCREATE c;\n-- version "
-      "2\nALTER;");
-  ASSERT_EQ(sections.size(), 2U);
-  EXPECT_EQ(sections[0].statements, (std::vector<std::string>{"CREATE a (\n  b)\n", "CREATE c\n"}));
-  EXPECT_EQ(sections[1].version, 2);
-}
-
-TEST(ClickHouseSchema, OldServersGetWhatTheyKnow) {
-  EXPECT_EQ(
-      for_old_servers("a LowCardinality(String) CODEC(Delta, ZSTD(3)), b UInt8\n) ENGINE = x\n"
-                      "TTL day + 1 SETTINGS y = 1\n"),
-      "a String, b UInt8\n) ENGINE = x\n\n");
-}
-
-TEST(TabRows, ComeInPieces) {
-  std::vector<std::string> seen;
-  TabRows rows([&](const TabRow& row) {
-    seen.push_back(row.text(0) + "|" + std::to_string(row.number(1)) + "|" + row.text(2));
-  });
-  for (const char* piece : {"a\\tb\t1", "8446744073709551615\t\n", "c\\\\\t-", "2\tx"}) {
-    rows.add(piece);
-  }
-  EXPECT_FALSE(rows.is_whole());
-  rows.add("\n");
-  EXPECT_TRUE(rows.is_whole());
-  EXPECT_EQ(seen, (std::vector<std::string>{"a\tb|18446744073709551615|", "c\\|0|x"}));
 }
 
 TEST_F(StoreTest, OtherFilesAreRefused) {

@@ -1,6 +1,7 @@
 #include "fleet/store/sum_queries.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <utility>
@@ -44,6 +45,16 @@ std::string added(bool has_names) {
   return text;
 }
 
+std::string hour_of_day_is(const std::bitset<24>& hours, const std::string& started) {
+  std::vector<std::size_t> seconds;
+  for (std::size_t hour = 0; hour < hours.size(); ++hour) {
+    if (hours[hour]) seconds.push_back(hour * 3600);
+  }
+  // IN takes no empty list.
+  if (seconds.empty()) return "1 = 0";
+  return fmt::format("{0} % 86400 - {0} % 3600 IN ({1})", started, fmt::join(seconds, ", "));
+}
+
 }  // namespace
 
 std::string condition_of(const Filter& filter, const Dialect& dialect) {
@@ -54,6 +65,7 @@ std::string condition_of(const Filter& filter, const Dialect& dialect) {
     const std::string label = dialect.label(name);
     text += fmt::format(" AND {} = {}", label, dialect.text(value));
   }
+  if (filter.hours_of_day) text += " AND " + hour_of_day_is(*filter.hours_of_day, dialect.started);
   if (filter.with_rss) text += " AND rss_byte_seconds > 0 AND recorded_ms > 0";
   if (filter.from) text += fmt::format(" AND started >= {}", *filter.from);
   if (filter.to) text += fmt::format(" AND started < {}", *filter.to);
@@ -91,19 +103,39 @@ std::string gaps_query(const std::string& gaps, const std::string& windows, cons
       gaps, windows);
   if (filter.from) text += fmt::format(" AND last > {}", *filter.from);
   if (filter.to) text += fmt::format(" AND first < {}", *filter.to);
+  if (filter.hours_of_day) text += " AND " + hour_of_day_is(*filter.hours_of_day, "first");
   return text + " ORDER BY host, first";
 }
 
-std::string shared_seeds_query(const std::string& windows) {
+std::string hours_of_day_query(const std::string& windows) {
   return fmt::format(
-      "SELECT COALESCE(SUM(n - 1), 0) FROM (SELECT COUNT(DISTINCT process) AS n FROM {} WHERE "
-      "recorded_ms > 0 GROUP BY seed HAVING n > 1)",
-      windows);
+      "SELECT started % 86400 - started % 3600 AS hour, SUM(recorded) FROM {} GROUP BY hour",
+      of_hosts_and_grid(windows));
+}
+
+std::string shared_seeds_query(const std::vector<std::string>& windows) {
+  std::string processes;
+  for (const std::string& part : windows) {
+    processes += fmt::format(
+        "{}SELECT service, seed, MAX(recorded_ms) AS longest FROM {} GROUP BY service, seed, "
+        "version, process HAVING longest > 0",
+        processes.empty() ? "" : " UNION ALL ", part);
+  }
+  return fmt::format(
+      "SELECT COALESCE(SUM(n - 1), 0) FROM (SELECT COUNT(*) AS n FROM ({}) GROUP BY service, seed "
+      "HAVING n > 1)",
+      processes);
+}
+
+std::string lost_gaps_query(const std::string& gaps) {
+  return fmt::format("SELECT COUNT(*) FROM {} WHERE reason NOT IN ('{}', '{}')", gaps, kKilled,
+                     kOutOfMemory);
 }
 
 Filter at_any_time(Filter filter) {
   filter.from.reset();
   filter.to.reset();
+  filter.hours_of_day.reset();
   filter.with_rss = false;
   return filter;
 }

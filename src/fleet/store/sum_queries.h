@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "fleet/store/store.h"
 
@@ -16,6 +17,7 @@ namespace geiger::fleet {
 struct Dialect {
   std::function<std::string(const std::string&)> text;   ///< A value.
   std::function<std::string(const std::string&)> label;  ///< The value of a label of a window.
+  std::string started = "started";                       ///< As a number.
 };
 
 /// A condition on windows.
@@ -32,8 +34,12 @@ struct Dialect {
 [[nodiscard]] std::string gaps_query(const std::string& gaps, const std::string& windows,
                                      const Filter& filter);
 
-/// How many processes drew with the seed of another one.
-[[nodiscard]] std::string shared_seeds_query(const std::string& windows);
+/// Seconds of the day at which hours begin, and what was recorded in these.
+[[nodiscard]] std::string hours_of_day_query(const std::string& windows);
+/// How many processes of these relations drew with the seed of another one.
+[[nodiscard]] std::string shared_seeds_query(const std::vector<std::string>& windows);
+/// How many gaps there are that lost something.
+[[nodiscard]] std::string lost_gaps_query(const std::string& gaps);
 
 /// Of a filter, what gaps belong to: without times.
 [[nodiscard]] Filter at_any_time(Filter filter);
@@ -63,6 +69,11 @@ HostSums read_host(const Row& row) {
   HostSums sums = read_sums(row, 1);
   sums.host = row.text(0);
   return sums;
+}
+
+template <typename Row>
+void read_hour(const Row& row, HoursOfDay& hours) {
+  hours.at(row.number(0) / 3600) = row.number(1);
 }
 
 template <typename Row>

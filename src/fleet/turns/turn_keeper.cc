@@ -89,12 +89,9 @@ void TurnKeeper::begin_turn() {
     if (status.standing != Standing::kDormant || status.pending == true) continue;
     auto program = Controlled::open(status.pid);
     if (!program.has_value()) continue;
-    const auto started = program->start({.records = true, .directory = directory_}, kNoPatience);
-    const auto after = Controlled::open(status.pid);
-    const bool is_called =
-        started.has_value() || (after.has_value() && after->status(false).pending == true);
-    if (is_called) called_.insert(status.pid);
-    if (!is_called) log_("not recorded: " + started.reason());
+    const auto called = program->call({.directory = directory_});
+    if (called.has_value()) called_.insert(status.pid);
+    if (!called.has_value()) log_("not recorded: " + called.reason());
   }
 }
 
@@ -155,7 +152,9 @@ void TurnKeeper::tell_that_it_ran(pid_t pid, std::int64_t step, const Now& now,
   window.skew_ms = now.skew_ms;
   window.executable = known.executable;
   window.labels = names_.labels;
-  if (const auto problem = problem_with(document)) return log_(known.executable + ": " + *problem);
+  if (const auto checked = check_limits(document); !checked.has_value()) {
+    return log_(known.executable + ": " + checked.reason());
+  }
   const auto kept = spool_.put(window.key, pack(document));
   if (!kept.has_value()) log_(kept.reason());
 }

@@ -8,6 +8,7 @@
 #include "analysis/present/format.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/grid.h"
+#include "analysis/present/hours.h"
 #include "analysis/present/json.h"
 #include "analysis/present/stack_json.h"
 #include "analysis/present/text.h"
@@ -148,7 +149,7 @@ std::string notes(const CostReport& report) {
   if (report.unknown_hours > 0) {
     text += fmt::format(
         "Resident memory is unknown for {} of the recorded time, which no figure includes.\n",
-        present::duration(static_cast<Nanoseconds>(report.unknown_hours * 3.6e12)));
+        present::duration(present::nanoseconds_of_hours(report.unknown_hours)));
   }
   if (!report.options.price) {
     text += "--price N (per GiB and hour) adds amounts of money.\n";

@@ -18,8 +18,8 @@ namespace {
 
 struct FleetCheckArguments {
   FleetOptions fleet;
-  std::vector<std::string> versions;
-  std::optional<Per> per;
+  std::vector<std::string> named;
+  Versions versions;
   GateOptions gates;
 };
 
@@ -27,17 +27,17 @@ base::Outcome<int> check_fleet(FleetCheckArguments& options) {
   const auto gates = gates_of(options.gates);
   if (!gates.has_value()) return usage_failure("fleet check: " + gates.reason());
   const bool needs_before = has_growth_limit(gates.value());
-  if (options.versions.size() != (needs_before ? 2 : 1)) {
+  if (options.named.size() != (needs_before ? 2 : 1)) {
     return usage_failure(needs_before
                              ? "fleet check: limits on growth need two versions: BEFORE AFTER"
                              : "fleet check: name one version to check");
   }
-  const Versions versions{needs_before ? options.versions[0] : "", options.versions.back(),
-                          options.per, ""};
+  if (needs_before) options.versions.before = options.named[0];
+  options.versions.after = options.named.back();
   Shown shown;
   std::vector<compare::Collector> one;
   one.emplace_back(options.fleet.kind, options.gates.grouping, patterns_of(gates.value()));
-  const auto collected = collect_versions(options.fleet, versions, std::move(one), shown);
+  const auto collected = collect_versions(options.fleet, options.versions, std::move(one), shown);
   if (!collected.has_value()) return collected.failure();
   options.gates.check.before = std::move(shown.before);
   options.gates.check.after = std::move(shown.after);
@@ -54,12 +54,12 @@ void add_fleet_check(CLI::App& fleet, Work& work) {
   auto options = std::make_shared<FleetCheckArguments>();
   CLI::App* verb =
       fleet.add_subcommand("check", "Check limits on a version, as a gate of releases");
-  verb->add_option("VERSION", options->versions,
+  verb->add_option("VERSION", options->named,
                    "Version before and version after; without limits on growth\n"
                    "only the version to check")
       ->type_name("")
       ->required();
-  add_per_option(*verb, options->per);
+  add_comparison_options(*verb, options->versions);
   add_gate_options(*verb, options->gates);
   add_store_options(*verb, options->fleet);
   add_part_options(*verb, options->fleet);

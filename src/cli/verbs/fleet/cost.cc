@@ -26,8 +26,6 @@
 namespace geiger::cli {
 namespace {
 
-constexpr double kHourSeconds = 3600;
-
 struct CostArguments {
   FleetOptions fleet;
   std::string version;
@@ -46,7 +44,7 @@ base::Outcome<double> parse_price(const std::string& text) {
 double rss_byte_hours(const std::vector<fleet::HostSums>& hosts) {
   double bytes = 0;
   for (const fleet::HostSums& host : hosts) bytes += static_cast<double>(host.rss_byte_seconds);
-  return bytes / kHourSeconds;
+  return bytes / present::kHourSeconds;
 }
 
 double recorded_hours(const std::vector<fleet::HostSums>& hosts) {
@@ -75,22 +73,20 @@ void add_objects(report::CostReport& report, const fleet::Fleet& fleet) {
 }
 
 base::Outcome<int> print_cost(CostArguments& options) {
-  auto store = open_store(options.fleet);
-  if (!store.has_value()) return store.failure();
-  auto filter = filter_of(options.fleet, *store.value());
-  if (!filter.has_value()) return filter.failure();
-  if (!options.version.empty()) filter->version = options.version;
-  const auto reach = fleet::reach_of(*store.value(), filter.value());
+  auto part = open_part(options.fleet, options.version);
+  if (!part.has_value()) return part.failure();
+  auto& [store, filter] = part.value();
+  const auto reach = fleet::reach_of(*store, filter);
   if (!reach.has_value()) return reach.failure();
-  const auto all = store.value()->hosts(filter.value());
+  const auto all = store->hosts(filter);
   if (!all.has_value()) return all.failure();
   report::CostReport report;
   report.options = options.cost;
   report.options.level = options.fleet.level;
   report.bill = rss_byte_hours(all.value());
-  const auto coverage = coverage_of(filter.value(), reach.value());
-  filter->with_rss = true;
-  const auto known = store.value()->hosts(filter.value());
+  const auto coverage = coverage_of(filter, reach.value());
+  filter.with_rss = true;
+  const auto known = store->hosts(filter);
   if (!known.has_value()) return known.failure();
   if (known->empty()) {
     return base::Failure{
@@ -98,12 +94,12 @@ base::Outcome<int> print_cost(CostArguments& options) {
         "given"};
   }
   options.fleet.kind = profile::Kind::kLiveAtEnd;
-  const auto fleet = ask_named(*store.value(), filter.value(), options.fleet, fleet::Unit::kFleet);
+  const auto fleet = ask_named(*store, filter, options.fleet, fleet::Unit::kFleet);
   if (!fleet.has_value()) return fleet.failure();
   report.known_hours = recorded_hours(fleet->hosts);
   report.unknown_hours = std::max(recorded_hours(all.value()) - report.known_hours, 0.0);
   report.unrecorded = std::max(report.bill - rss_byte_hours(fleet->hosts), 0.0);
-  report.options.scope = scope_of(filter.value(), fleet.value(), options.fleet.kind);
+  report.options.scope = scope_of(filter, fleet.value(), options.fleet.kind);
   report.options.scope.fleet = {coverage};
   add_objects(report, fleet.value());
   report::settle(report);

@@ -48,7 +48,7 @@ void add_fleet_diff(CLI::App& fleet, Work& work) {
   add_store_options(*verb, options->fleet);
   add_part_options(*verb, options->fleet);
   add_fleet_kind_option(*verb, options->fleet);
-  add_per_option(*verb, options->versions.per);
+  add_comparison_options(*verb, options->versions);
   verb->add_option("--match", options->versions.match,
                    "Compare hosts only with those that have the same value of\n"
                    "this label, such as zone")

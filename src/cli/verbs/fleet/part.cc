@@ -37,8 +37,17 @@ profile::Profile select_in(const profile::Recording& recording, profile::Kind ki
 }
 
 present::Coverage coverage_of(const fleet::Filter& filter, const fleet::Reach& reach) {
-  return {text_of(filter),   reach.hosts, reach.recorded_hosts, reach.expected_ms,
-          reach.recorded_ms, reach.gaps,  reach.gap_ms,         {}};
+  present::Coverage coverage;
+  coverage.of = text_of(filter);
+  coverage.hosts = reach.hosts;
+  coverage.recorded_hosts = reach.recorded_hosts;
+  coverage.expected_ms = reach.expected_ms;
+  coverage.recorded_ms = reach.recorded_ms;
+  coverage.gaps = reach.gaps;
+  coverage.gap_ms = reach.gap_ms;
+  coverage.killed = reach.killed;
+  coverage.out_of_memory = reach.out_of_memory;
+  return coverage;
 }
 
 present::Coverage coverage_of(const fleet::Filter& filter, const fleet::Fleet& fleet,

@@ -1,4 +1,6 @@
 // `geiger fleet report`: a page of all hosts, for a browser.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
@@ -9,6 +11,7 @@
 #include "analysis/compare/comparison.h"
 #include "analysis/page/page.h"
 #include "analysis/present/coverage.h"
+#include "analysis/present/format.h"
 #include "cli/options/fleet_options.h"
 #include "cli/options/frame_options.h"
 #include "cli/options/page_preset.h"
@@ -26,8 +29,8 @@ namespace {
 struct FleetReportArguments {
   FleetOptions fleet;
   PageFile file;
-  std::vector<std::string> versions;
-  std::optional<Per> per;
+  std::vector<std::string> named;
+  Versions versions;
 };
 
 /// The comparison of two versions, as the page shows it.
@@ -37,33 +40,33 @@ base::Outcome<page::ComparedRuns> compare_pages(const FleetReportArguments& opti
     collectors.emplace_back(options.fleet.kind, grouping);
   }
   Shown shown;
-  auto collected =
-      collect_versions(options.fleet, {options.versions[0], options.versions[1], options.per, ""},
-                       std::move(collectors), shown);
+  auto collected = collect_versions(options.fleet, options.versions, std::move(collectors), shown);
   if (!collected.has_value()) return collected.failure();
+  for (std::size_t i = 0; i < shown.fleet.size(); ++i) {
+    const std::string hosts = present::plural(shown.fleet[i].recorded_hosts, "host");
+    (i == 0 ? shown.before : shown.after).back() +=
+        fmt::format(", {}, per {}", hosts, shown.per.empty() ? "host" : shown.per);
+  }
   return compared_runs(std::move(shown.before), std::move(shown.after),
                        std::move(collected.value()), options.fleet.level);
 }
 
 base::Outcome<std::string> fleet_document(const FleetReportArguments& options) {
-  auto store = open_store(options.fleet);
-  if (!store.has_value()) return store.failure();
-  auto filter = filter_of(options.fleet, *store.value());
-  if (!filter.has_value()) return filter.failure();
-  if (!options.versions.empty()) filter->version = options.versions.back();
-  const auto fleet = ask_named(*store.value(), filter.value(), options.fleet, fleet::Unit::kHost);
+  const auto part = open_part(options.fleet, options.named.empty() ? "" : options.named.back());
+  if (!part.has_value()) return part.failure();
+  const auto fleet = ask_named(*part->store, part->filter, options.fleet, fleet::Unit::kHost);
   if (!fleet.has_value()) return fleet.failure();
   page::PageOptions page;
   page.level = options.fleet.level;
   page.version = GEIGER_VERSION;
-  page.title = text_of(filter.value());
-  page.scope = scope_of(filter.value(), fleet.value(), options.fleet.kind);
+  page.title = text_of(part->filter);
+  page.scope = scope_of(part->filter, fleet.value(), options.fleet.kind);
   page.scope.fleet = {
-      coverage_of(filter.value(), fleet.value(), options.fleet.kind, options.fleet.level)};
+      coverage_of(part->filter, fleet.value(), options.fleet.kind, options.fleet.level)};
   page.only = options.fleet.kind;
   page.preset = preset_of(options.fleet.frames);
   std::optional<page::ComparedRuns> compared;
-  if (options.versions.size() == 2) {
+  if (options.named.size() == 2) {
     auto pages = compare_pages(options);
     if (!pages.has_value()) return pages.failure();
     compared = std::move(pages.value());
@@ -74,9 +77,13 @@ base::Outcome<std::string> fleet_document(const FleetReportArguments& options) {
   return page::page_data(fleet->recording, page);
 }
 
-base::Outcome<int> make_fleet_report(const FleetReportArguments& options) {
-  if (options.versions.size() > 2) {
+base::Outcome<int> make_fleet_report(FleetReportArguments& options) {
+  if (options.named.size() > 2) {
     return usage_failure("fleet report: one version, or two to compare: BEFORE AFTER");
+  }
+  if (options.named.size() == 2) {
+    options.versions.before = options.named[0];
+    options.versions.after = options.named[1];
   }
   if (options.fleet.is_json) {
     const auto document = fleet_document(options);
@@ -85,7 +92,7 @@ base::Outcome<int> make_fleet_report(const FleetReportArguments& options) {
   }
   const auto can_write = check_page_template();
   if (!can_write.has_value()) return can_write.failure();
-  const std::string name = options.versions.empty() ? "fleet" : "fleet-" + options.versions.back();
+  const std::string name = options.named.empty() ? "fleet" : "fleet-" + options.named.back();
   return write_page_file(options.file, page_name(name), [&] { return fleet_document(options); });
 }
 
@@ -94,14 +101,14 @@ base::Outcome<int> make_fleet_report(const FleetReportArguments& options) {
 void add_fleet_report(CLI::App& fleet, Work& work) {
   auto options = std::make_shared<FleetReportArguments>();
   CLI::App* verb = fleet.add_subcommand("report", "One HTML file on all hosts, for a browser");
-  verb->add_option("VERSION", options->versions,
+  verb->add_option("VERSION", options->named,
                    "Version (default: all together), or two: the page of the\n"
                    "second one also shows what changed since the first")
       ->type_name("");
   add_store_options(*verb, options->fleet);
   add_page_file_options(*verb, options->file, "geiger-fleet-VERSION.html here");
   add_part_options(*verb, options->fleet);
-  add_per_option(*verb, options->per);
+  add_comparison_options(*verb, options->versions);
   add_frame_options(*verb, options->fleet.frames);
   verb->callback([options, &work] { work = [options] { return make_fleet_report(*options); }; });
 }

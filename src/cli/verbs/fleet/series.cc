@@ -120,11 +120,8 @@ base::Outcome<void> add_sites(const fleet::Series& series, Kind kind, double lev
 }
 
 base::Outcome<int> print_series(SeriesArguments& options) {
-  auto store = open_store(options.fleet);
-  if (!store.has_value()) return store.failure();
-  auto filter = filter_of(options.fleet, *store.value());
-  if (!filter.has_value()) return filter.failure();
-  if (!options.version.empty()) filter->version = options.version;
+  const auto part = open_part(options.fleet, options.version);
+  if (!part.has_value()) return part.failure();
   SeriesReport& report = options.report;
   report.level = options.fleet.level;
   report.kind = options.fleet.kind;
@@ -132,13 +129,13 @@ base::Outcome<int> print_series(SeriesArguments& options) {
   if (report.has_sites) kinds = {report.kind};
   for (const Kind kind : kinds) {
     auto series =
-        fleet::ask_series(*store.value(), filter.value(), kind, report.step, report.has_sites);
+        fleet::ask_series(*part->store, part->filter, kind, report.step, report.has_sites);
     if (!series.has_value()) return series.failure();
     if (report.points.empty()) {
       report.points = points_of(series.value());
-      report.scope = scope_of(filter.value(), series->fleet, kind);
+      report.scope = scope_of(part->filter, series->fleet, kind);
       report.scope.when.clear();
-      report.scope.fleet = {coverage_of(filter.value(), series->fleet.reach)};
+      report.scope.fleet = {coverage_of(part->filter, series->fleet.reach)};
     }
     // What came between two queries is in none of the points.
     if (series->steps.size() != report.points.size()) {

@@ -28,19 +28,16 @@ const Choices<GroupBy> kFleetGroups{{"function", GroupBy::kFunction}, {"line", G
                                     {"size", GroupBy::kSize},         {"host", GroupBy::kProcess}};
 
 base::Outcome<int> print_top(TopArguments& options) {
-  auto store = open_store(options.fleet);
-  if (!store.has_value()) return store.failure();
-  auto filter = filter_of(options.fleet, *store.value());
-  if (!filter.has_value()) return filter.failure();
-  if (!options.version.empty()) filter->version = options.version;
+  const auto part = open_part(options.fleet, options.version);
+  if (!part.has_value()) return part.failure();
   const bool has_hosts = options.table.by == GroupBy::kProcess;
   const auto unit = has_hosts ? fleet::Unit::kHost : fleet::Unit::kHostIfMissing;
-  const auto fleet = ask_named(*store.value(), filter.value(), options.fleet, unit);
+  const auto fleet = ask_named(*part->store, part->filter, options.fleet, unit);
   if (!fleet.has_value()) return fleet.failure();
   options.table.level = options.fleet.level;
-  options.table.scope = scope_of(filter.value(), fleet.value(), options.fleet.kind);
+  options.table.scope = scope_of(part->filter, fleet.value(), options.fleet.kind);
   options.table.scope.fleet = {
-      coverage_of(filter.value(), fleet.value(), options.fleet.kind, options.fleet.level)};
+      coverage_of(part->filter, fleet.value(), options.fleet.kind, options.fleet.level)};
   const auto report = report::table_report(
       fleet->recording, select_in(fleet->recording, options.fleet.kind, fleet->longest_ms()),
       options.table);

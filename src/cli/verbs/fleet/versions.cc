@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bitset>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "analysis/present/format.h"
+#include "analysis/present/hours.h"
 #include "base/check.h"
 #include "cli/options/parsed_option.h"
 #include "cli/verbs/fleet/part.h"
@@ -34,13 +36,12 @@ std::vector<double> exposures_of(const fleet::Fleet& fleet, profile::Kind kind, 
   std::vector<double> exposures;
   const auto add = [&](const profile::Recording& recording,
                        const fleet::HostSums& host) -> base::Outcome<void> {
-    constexpr double kMsPerHour = 3.6e6;
     switch (per) {
       case Per::kHost:
         exposures.push_back(1);
         break;
       case Per::kHour:
-        exposures.push_back(static_cast<double>(host.recorded_ms) / kMsPerHour);
+        exposures.push_back(present::hours_of(host.recorded_ms));
         break;
       case Per::kTotal:
         exposures.push_back(bytes_of(recording, kind, host.recorded_ms));
@@ -84,7 +85,7 @@ std::string normalise(std::vector<Side>& sides, profile::Kind kind, Per per) {
     case Per::kHost:
       break;
     case Per::kHour:
-      return present::duration(static_cast<Nanoseconds>(unit * 3.6e12)) + " of a host";
+      return present::duration(present::nanoseconds_of_hours(unit)) + " of a host";
     case Per::kTotal:
       return present::bound_bytes(unit) + " of a host";
   }
@@ -146,29 +147,85 @@ base::Outcome<std::optional<fleet::Fleet>> ask_side(fleet::Store& store,
   return std::optional(std::move(fleet.value()));
 }
 
+/// The parts of the store that are compared: before and after, or only after.
+std::vector<fleet::Filter> parts_of(const fleet::Filter& of_service, const Versions& versions) {
+  std::vector<fleet::Filter> parts;
+  for (const std::string* version : {&versions.before, &versions.after}) {
+    if (version->empty()) continue;
+    parts.push_back(of_service);
+    parts.back().version = *version;
+  }
+  return parts;
+}
+
+/// Samples of one seed are drawn alike: they do not differ by chance as those of several runs do.
+base::Outcome<void> check_seeds(fleet::Store& store, const std::vector<fleet::Filter>& parts) {
+  const auto shared = store.shared_seeds(parts);
+  if (!shared.has_value()) return shared.failure();
+  if (shared.value() == 0) return {};
+  return base::Failure{fmt::format(
+      "{} sampled with the seed of another one, so their samples are not independent: was one run "
+      "pushed as two versions or hosts?",
+      shared.value() == 1 ? "one process" : fmt::format("{} processes", shared.value()))};
+}
+
+/// The hours of the day of each part. Narrows the parts to those of all, if `of_same_hours`.
+base::Outcome<std::vector<fleet::HoursOfDay>> settle_hours(fleet::Store& store,
+                                                           std::vector<fleet::Filter>& parts,
+                                                           bool of_same_hours) {
+  std::vector<fleet::HoursOfDay> hours;
+  std::bitset<24> common;
+  common.set();
+  bool are_known = true;
+  for (const fleet::Filter& part : parts) {
+    const auto found = store.hours_of_day(part);
+    if (!found.has_value()) return found.failure();
+    for (std::size_t hour = 0; hour < common.size(); ++hour) {
+      if (found.value()[hour] == 0) common.reset(hour);
+    }
+    are_known = are_known && found.value() != fleet::HoursOfDay{};
+    hours.push_back(found.value());
+  }
+  if (!of_same_hours || !are_known) return hours;
+  if (common.none()) {
+    return base::Failure{"--same-hours: the versions were not recorded in the same hours of a day"};
+  }
+  for (fleet::Filter& part : parts) part.hours_of_day = common;
+  for (fleet::HoursOfDay& each : hours) {
+    for (std::size_t hour = 0; hour < each.size(); ++hour) {
+      if (!common[hour]) each[hour] = 0;
+    }
+  }
+  return hours;
+}
+
 /// All sides of all strata with what they were exposed to, and what a report calls them.
 base::Outcome<std::vector<Side>> ask_sides(const FleetOptions& options, const Versions& versions,
                                            Shown& shown) {
-  const auto opened = open_store(options);
-  if (!opened.has_value()) return opened.failure();
-  fleet::Store& store = *opened.value();
-  auto filter = filter_of(options, store);
-  if (!filter.has_value()) return filter.failure();
-  const auto strata = strata_of(store, filter.value(), versions);
+  auto part = open_part(options);
+  if (!part.has_value()) return part.failure();
+  fleet::Store& store = *part->store;
+  const auto strata = strata_of(store, part->filter, versions);
   if (!strata.has_value()) return strata.failure();
+  std::vector<fleet::Filter> parts = parts_of(part->filter, versions);
+  const auto checked = check_seeds(store, parts);
+  if (!checked.has_value()) return checked.failure();
+  const auto hours = settle_hours(store, parts, versions.of_same_hours);
+  if (!hours.has_value()) return hours.failure();
   std::vector<Side> sides;
-  for (const compare::Which which : compare::kBoth) {
-    const bool is_before = which == compare::Which::kBefore;
-    filter->version = is_before ? versions.before : versions.after;
-    if (filter->version->empty()) continue;
-    (is_before ? shown.before : shown.after) = {text_of(filter.value())};
-    const auto reach = fleet::reach_of(store, filter.value());
+  for (std::size_t number = 0; number < parts.size(); ++number) {
+    const fleet::Filter& filter = parts[number];
+    const bool is_before = number + 1 < parts.size();
+    const compare::Which which = is_before ? compare::Which::kBefore : compare::Which::kAfter;
+    (is_before ? shown.before : shown.after) = {text_of(filter)};
+    const auto reach = fleet::reach_of(store, filter);
     if (!reach.has_value()) return reach.failure();
-    shown.fleet.push_back(coverage_of(filter.value(), reach.value()));
+    shown.fleet.push_back(coverage_of(filter, reach.value()));
+    shown.fleet.back().ms_of_hour = hours.value()[number];
     for (std::size_t i = 0; i < strata->size(); ++i) {
-      fleet::Filter part = filter.value();
-      if (strata.value()[i]) part.labels[versions.match] = *strata.value()[i];
-      auto fleet = ask_side(store, part, options, versions.match);
+      fleet::Filter stratum = filter;
+      if (strata.value()[i]) stratum.labels[versions.match] = *strata.value()[i];
+      auto fleet = ask_side(store, stratum, options, versions.match);
       if (!fleet.has_value()) return fleet.failure();
       if (fleet.value()) sides.push_back({which, i, std::move(*fleet.value()), {}});
     }
@@ -238,13 +295,15 @@ base::Outcome<compare::Comparison> compare_versions(const FleetOptions& options,
   return compare::compare_within(std::move(collected), std::move(parts), options.level);
 }
 
-void add_per_option(CLI::App& verb, std::optional<Per>& per) {
+void add_comparison_options(CLI::App& verb, Versions& versions) {
   add_choice(verb, "--per", "UNIT",
              "Unit of comparison: host, hour (of a host; default if hosts\n"
              "ran long and for different times), or total (shares of what\n"
              "each host has)",
              Choices<Per>{{"host", Per::kHost}, {"hour", Per::kHour}, {"total", Per::kTotal}},
-             [&per](Per unit) { per = unit; });
+             [&versions](Per unit) { versions.per = unit; });
+  verb.add_flag("--same-hours", versions.of_same_hours,
+                "Only hours of the day (UTC) in which both versions were recorded");
 }
 
 }  // namespace geiger::cli

@@ -20,12 +20,13 @@ enum class Per : std::uint8_t { kHost, kHour, kTotal };
 /// Versions before and after; none before where the limits need none.
 struct Versions {
   std::string before, after;
-  std::optional<Per> per;  ///< As typed.
-  std::string match;       ///< Label whose values are strata; empty: none.
+  std::optional<Per> per;      ///< As typed.
+  std::string match;           ///< Label whose values are strata; empty: none.
+  bool of_same_hours = false;  ///< Only hours of the day in which both were recorded.
 };
 
-/// --per.
-void add_per_option(CLI::App& verb, std::optional<Per>& per);
+/// --per, --same-hours.
+void add_comparison_options(CLI::App& verb, Versions& versions);
 
 /// What the report calls the sides.
 struct Shown {

@@ -1,0 +1,38 @@
+// The stacks of documents in the store's file: their locations, and the names of these. Throws
+// sqlite::Error.
+#pragma once
+
+#include "fleet/document/document.h"
+#include "fleet/document/recall.h"
+#include "sqlite/database.h"
+
+namespace geiger::fleet {
+
+class SqliteStacks {
+ public:
+  /// The tables must be there.
+  explicit SqliteStacks(sqlite::Database& database);
+
+  /// Whether the stack's id is that of other locations.
+  [[nodiscard]] bool has_other(const Stack& stack);
+  /// Adds the stacks and locations that are not there.
+  void put(const Document& document);
+  /// Adds frames to a location that has none.
+  void put_names(const Location& location);
+  /// Hands over a stack that is known, after its locations.
+  void load(StackId id, Recall& into);
+
+ private:
+  [[nodiscard]] bool is_known(StackId stack);
+  [[nodiscard]] bool is_same(const Stack& stack);
+  void put_stack(const Stack& stack);
+  void put_location(const Location& location);
+  void put_frames(const Location& location);
+  [[nodiscard]] bool has_frames(LocationId id);
+  [[nodiscard]] Location location_of(LocationId id);
+
+  sqlite::Statement find_stack_, get_stack_, put_stack_, put_stack_location_;
+  sqlite::Statement get_location_, put_location_, get_frames_, put_frame_;
+};
+
+}  // namespace geiger::fleet
