@@ -7,7 +7,7 @@
 //   lose()         is never freed: the leak
 //
 //   lifetimes [ROUNDS [tidy]]    short sleeps between rounds spread them over time; tidy: frees
-//                                what was lost before it exits, at once
+//                                what was lost and the table before it exits, at once
 #include <pthread.h>
 #include <unistd.h>
 
@@ -97,6 +97,8 @@ int main(int argc, char** argv) {
   if (argc > 2) {
     for (void* object : lost) free(object);
     lost.clear();
+    for (int i = 0; i < 4000; ++i) free(static_cast<void**>(table)[i]);
+    free(table);
   }
   std::printf("%d rounds, %zu lost, table %s\n", rounds, all_lost, table ? "kept" : "gone");
   return 0;

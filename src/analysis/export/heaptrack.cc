@@ -245,11 +245,11 @@ void write_counted(HeaptrackWriter& writer, const Recording& recording,
   }
   profile::Selection allocated = of_kind(part, Kind::kAllocated);
   allocated.tells_lifetimes = true;
-  const profile::Chosen all = choose(recording, allocated);
-  for (const profile::Sample* sample : all.samples) {
+  for (const profile::Sample* sample : choose(recording, allocated).samples) {
     freed.add(recording, *sample, sample->free_time != 0 ? 1 : 0);
   }
-  for (const profile::Tally* tally : all.tallies) {
+  allocated.tells_lifetimes = false;  // Which tallies cannot tell.
+  for (const profile::Tally* tally : choose(recording, allocated).tallies) {
     if (tally->is_tracked) freed.add(recording, tally->alike, tally->freed);
   }
   live.for_each([&](std::uint32_t stack, std::int64_t bytes, const Count& kind) {

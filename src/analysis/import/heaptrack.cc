@@ -135,7 +135,8 @@ class HeaptrackReader {
       const auto interval = number_behind(line, kEstimatesComment.size());
       if (!interval || !(*interval >= 0)) return fail("the sampling interval is damaged");
       interval_ = *interval;
-      process_.set_interval(*interval);
+      const double mean = *interval > 1 ? std::round(-1 / std::expm1(-1 / *interval)) : 1;
+      process_.set_interval(mean, 1 / *interval);
       process_.process().is_pure = false;
     } else if (interval_ && !blocks_.empty() && line.starts_with(kSamplesComment)) {
       read_samples(line.substr(kSamplesComment.size()));
