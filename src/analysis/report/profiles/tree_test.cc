@@ -139,10 +139,10 @@ TEST(Tree, AChainIsOneLineHoweverNarrow) {
   const Recording recording = recording_of({"main", "space::first(int)", "space::second(int)",
                                             "space::third(int)", "space::the_last_one(int)"});
   present::Style style;
-  style.width = 60;
+  style.width = 84;
   const std::string text = to_text(tree_of(recording), style);
-  EXPECT_THAT(text, HasSubstr("main (main.cc:1) › … › …the_last_one (main.cc:5)\n"));
-  EXPECT_EQ(std::ranges::count(text, '\n'), 9) << text;
+  EXPECT_THAT(text, HasSubstr("main › … › space::the_last_one (main.cc:5)\n"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 7) << text;
   EXPECT_THAT(text, HasSubstr("--names full"));
   style.names = present::Names::kFull;
   EXPECT_THAT(to_text(tree_of(recording), style), HasSubstr("space::third(int) (main.cc:4)"));
