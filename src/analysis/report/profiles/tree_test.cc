@@ -142,7 +142,7 @@ TEST(Tree, AChainIsOneLineHoweverNarrow) {
   style.width = 84;
   const std::string text = to_text(tree_of(recording), style);
   EXPECT_THAT(text, HasSubstr("main › … › space::the_last_one (main.cc:5)\n"));
-  EXPECT_EQ(std::ranges::count(text, '\n'), 8) << text;
+  EXPECT_EQ(std::ranges::count(text, '\n'), 7) << text;
   EXPECT_THAT(text, HasSubstr("--names full"));
   style.names = present::Names::kFull;
   EXPECT_THAT(to_text(tree_of(recording), style), HasSubstr("space::third(int) (main.cc:4)"));
