@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -53,6 +54,13 @@ while not stop.is_set():
             self.process.communicate(timeout=PATIENCE)
 
 
+def minds(pid, number):
+    """Whether a process catches or blocks a signal."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    masks = re.findall(r"(?m)^Sig(?:Blk|Cgt):\s*(\w+)$", status)
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
+
+
 class FleetTurns(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix="fleet-turns-")
@@ -78,6 +86,8 @@ class FleetTurns(unittest.TestCase):
             [GEIGER, "agent", "--to", self.store, "--watch", self.traces, "--spool",
              os.path.join(self.directory, "spool"), "--grid", "1s", "--host", "web-1", *options],
             stderr=subprocess.PIPE, text=True, env=self.environment())
+        self.wait_for(lambda: process.poll() is not None or minds(process.pid, signal.SIGTERM),
+                      "it can be ended")
         try:
             yield process
         finally:

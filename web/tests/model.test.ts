@@ -515,7 +515,7 @@ describe("leaks", () => {
       "Samples are missing (3 samples were dropped), and a leak may be among them.",
     );
     expect(hiddenText({ ...none, mayHaveLeaked: 54 * 2 ** 20 })).toMatch(
-      /^Up to 54 MiB may have leaked at one site unnoticed/,
+      /^Up to 54\.0 MiB may have leaked at one site unnoticed/,
     );
     expect(hiddenText(none)).toMatch(/^No verdict: a site needs 6 samples/);
   });

@@ -119,7 +119,7 @@ double ProcessObserver::growth_since_maximum() const {
   return static_cast<double>(counts_.resident) / most;
 }
 
-bool ProcessObserver::observe(Nanoseconds now, bool can_afford_snapshot) {
+bool ProcessObserver::observe(Nanoseconds now, std::int64_t balance) {
   if (!found_.fault.empty()) {
     ask_if_due(now);
     next_ = next_question_;
@@ -129,8 +129,8 @@ bool ProcessObserver::observe(Nanoseconds now, bool can_afford_snapshot) {
   bool is_read = false;
   timed(reading, [&] { is_read = read_counts(now); });
   found_.cost += reading;
-  const bool is_worth_it = can_afford_snapshot || growth_since_maximum() >= kPace.outgrown;
-  const bool takes_snapshot = is_read && is_worth_it && is_snapshot_due(now);
+  const std::int64_t least = growth_since_maximum() >= kPace.outgrown ? -kPace.loan : 0;
+  const bool takes_snapshot = is_read && balance >= least && is_snapshot_due(now);
   if (takes_snapshot) take_snapshot(now);
   // A young process is looked at more often: it may be over before the first step is.
   const Nanoseconds age = now - started_;

@@ -26,9 +26,10 @@ struct SnapshotPace {
   Nanoseconds idle_rest = 1'000'000'000;
   /// A maximum is new when it exceeds the last one caught by this share.
   double growth = 0.05;
-  /// A maximum so many times the last one caught is worth a snapshot that cannot be afforded: what
-  /// is known of RSS is then never less than half of it, at the cost of a snapshot per doubling.
+  /// A maximum so many times the last one caught is worth a snapshot that overdraws the budget by
+  /// as much as `loan`: a program of a fraction of a second earns none.
   double outgrown = 2;
+  std::int64_t loan = 3'000'000;
 };
 
 class ProcessObserver {
@@ -36,9 +37,10 @@ class ProcessObserver {
   /// `trace` is the file that process `pid` writes.
   ProcessObserver(pid_t pid, const std::string& trace, bool wants_waste);
 
-  /// One reading of the counters, and a snapshot if one is due and can be afforded, or if memory
-  /// has outgrown the largest one. Nothing is due before next() again. Whether it took one.
-  bool observe(Nanoseconds now, bool can_afford_snapshot);
+  /// One reading of the counters, and a snapshot if one is due and can be afforded. `balance`: ns
+  /// that the budget has left after another snapshot. Nothing is due before next() again. Whether
+  /// it took one.
+  bool observe(Nanoseconds now, std::int64_t balance);
   /// A snapshot whether or not one is due.
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }

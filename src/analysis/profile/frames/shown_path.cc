@@ -8,16 +8,16 @@ void ShownPath::of(std::uint32_t stack) {
   roles_.keep_shown(path_, frames_);
 }
 
-void LinesOfFunctions::add(std::uint32_t label, std::uint32_t frame, double bytes) {
+void LinesOfGroups::add(std::uint32_t group, std::uint32_t frame, double bytes) {
   if (frame == kNone || recording_.frames[frame].file.empty()) return;
   const Frame& known = recording_.frames[frame];
-  Line& line = lines_[label][{known.file, known.line}];
+  Line& line = lines_[group][{known.file, known.line}];
   line.frame = frame;
   line.bytes += bytes;
 }
 
-SourceLine LinesOfFunctions::heaviest(std::uint32_t label) const {
-  const auto found = lines_.find(label);
+SourceLine LinesOfGroups::heaviest(std::uint32_t group) const {
+  const auto found = lines_.find(group);
   if (found == lines_.end()) return {};
   const Line* most = nullptr;
   for (const auto& [place, line] : found->second) {

@@ -34,14 +34,14 @@ class ShownPath {
   std::vector<std::uint32_t> path_, frames_;
 };
 
-/// The lines of each function, by what they are to blame for.
-class LinesOfFunctions {
+/// The lines of the frames of each group (a function, a node of a tree), by their bytes.
+class LinesOfGroups {
  public:
-  explicit LinesOfFunctions(const Recording& recording) : recording_(recording) {}
+  explicit LinesOfGroups(const Recording& recording) : recording_(recording) {}
 
-  void add(std::uint32_t label, std::uint32_t frame, double bytes);
+  void add(std::uint32_t group, std::uint32_t frame, double bytes);
   /// The one with most; between equals the first in its file.
-  [[nodiscard]] SourceLine heaviest(std::uint32_t label) const;
+  [[nodiscard]] SourceLine heaviest(std::uint32_t group) const;
 
  private:
   struct Line {

@@ -73,7 +73,7 @@ void describe_function(const Labels& labels, std::uint32_t label, Row& row) {
 std::vector<Row> table_of_functions(const Recording& recording,
                                     const std::vector<StackSums>& by_stack) {
   ShownPath shown(recording);
-  LinesOfFunctions lines(recording);
+  LinesOfGroups lines(recording);
   RowSet rows;
   for (const StackSums& slot : by_stack) {
     shown.of(slot.stack);

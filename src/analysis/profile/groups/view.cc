@@ -37,7 +37,7 @@ void sort_rows(std::vector<Row>& rows) {
 class TreeBuilder {
  public:
   TreeBuilder(const Recording& recording, bool inverted)
-      : recording_(recording), shown_(recording), is_inverted_(inverted) {
+      : recording_(recording), shown_(recording), lines_(recording), is_inverted_(inverted) {
     shapes_.push_back({});
   }
 
@@ -54,10 +54,11 @@ class TreeBuilder {
       std::ranges::reverse(path_);
       std::ranges::reverse(frames_);
     }
+    const double bytes = weighted_total(slot.sums);
     std::uint32_t node = 0;
     for (std::size_t i = 0; i < path_.size(); ++i) {
       node = child(node, path_[i]);
-      note_line(shapes_[node], frames_[i]);
+      if (frames_[i] != kNone) add_line(node, frames_[i], bytes);
     }
     ends_.push_back(node);
   }
@@ -82,18 +83,22 @@ class TreeBuilder {
     std::uint32_t label = 0;
     std::uint32_t children = 0;
     std::uint32_t frame = kNone;  ///< The first one met.
-    bool has_lines = false;       ///< Others are at other lines.
+    double bytes = 0;             ///< On its line, until there is another one.
+    bool has_lines = false;       ///< All of them are in lines_: most nodes have one.
   };
 
-  void note_line(Shape& shape, std::uint32_t frame) const {
-    if (frame == kNone || shape.frame == frame) return;
-    if (shape.frame == kNone) {
-      shape.frame = frame;
-      return;
-    }
+  void add_line(std::uint32_t node, std::uint32_t frame, double bytes) {
+    Shape& shape = shapes_[node];
+    if (shape.frame == kNone) shape.frame = frame;
     const Frame& first = recording_.frames[shape.frame];
     const Frame& other = recording_.frames[frame];
-    shape.has_lines |= first.line != other.line || first.file != other.file;
+    if (!shape.has_lines && first.line == other.line && first.file == other.file) {
+      shape.bytes += bytes;
+      return;
+    }
+    if (!shape.has_lines) lines_.add(node, shape.frame, shape.bytes);
+    shape.has_lines = true;
+    lines_.add(node, frame, bytes);
   }
 
   std::uint32_t child(std::uint32_t parent, std::uint32_t label) {
@@ -112,8 +117,8 @@ class TreeBuilder {
     node.frame_or_location = label.frame_or_location;
     node.is_location = label.is_location;
     node.name = label.name;
-    node.where = source_line_of(recording_, shapes_[index].frame);
-    if (shapes_[index].has_lines) node.where.line = 0;
+    node.where = shapes_[index].has_lines ? lines_.heaviest(index)
+                                          : source_line_of(recording_, shapes_[index].frame);
   }
 
   /// Adds up a node whose children are complete, in their order.
@@ -135,6 +140,7 @@ class TreeBuilder {
 
   const Recording& recording_;
   ShownPath shown_;
+  LinesOfGroups lines_;  ///< By node.
   const bool is_inverted_;
   std::vector<Shape> shapes_;        ///< Per node; 0 is the root.
   std::vector<std::uint32_t> ends_;  ///< Per stack added, the node it ends at.

@@ -68,7 +68,7 @@ struct TreeNode {
   std::uint32_t frame_or_location = kNone;
   bool is_location = false;
   std::string name;  ///< "" for the root; "[truncated]", "[no stack]" for marks.
-  /// Where its stacks are in it; without a line where they are at several.
+  /// The line that most of `total` passes through.
   SourceLine where = {};
   estimation::NodeSums self;            ///< Of the stacks that end at this node.
   estimation::NodeSums total;           ///< self and all children.

@@ -117,6 +117,23 @@ TEST_F(CallTree, Inverted) {
             ":135(leaf:130(inlined:100(work:100(main:100)) main:30) main:5)");
 }
 
+TEST_F(CallTree, NodesHaveTheLineWithMost) {
+  const auto called_at = [this](std::uint32_t line) {
+    const std::uint32_t caller = test.location({"caller"});
+    Frame& frame = test.recording.frames[test.recording.locations[caller].frames[0]];
+    frame.file = "a.cc";
+    frame.line = line;
+    return test.stack({leaf_, caller});
+  };
+  test.sample(called_at(7), 60);
+  test.sample(called_at(8), 50);
+  test.sample(called_at(7), 1);
+  test.sample(called_at(9), 70);
+  const Tree built = tree(test.recording, allocated(), false);
+  EXPECT_EQ(text_of(built.nodes[1].where), "a.cc:9 +2");
+  EXPECT_EQ(text_of(built.nodes[2].where), "");
+}
+
 TEST_F(CallTree, ChildrenFollowTheirParents) {
   test.sample(test.stack(std::vector<std::uint32_t>(255, leaf_)), 100);
   const Tree deep = tree(test.recording, allocated(), false);

@@ -160,7 +160,7 @@ class Grouper {
 
   const Recording& recording_;
   ShownPath shown_;
-  LinesOfFunctions lines_;
+  LinesOfGroups lines_;
   std::vector<std::uint32_t> like_;  ///< By stack: first_like(), as far as it is known.
   std::map<Place, std::uint32_t> places_;
   std::vector<std::size_t> positions_;  ///< By place: where it was last in a stack.

@@ -24,7 +24,7 @@ struct TreeOptions {
 
 struct TreeLine {
   std::string name;
-  profile::SourceLine where;   ///< Without a line where its stacks are at several.
+  profile::SourceLine where;   ///< The line with most of it.
   std::uint32_t parent = 0;    ///< Index of a line above; the root's is its own.
   std::uint32_t children = 0;  ///< Lines below that name this one as parent.
   present::Measure self, total;
