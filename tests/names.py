@@ -36,6 +36,26 @@ def own_name(function):
     return path[-1] if path[-1] in OWN else None
 
 
+def take_chain(nodes):
+    """Takes the first of a tree's nodes, and below it those that are alone and have all of it."""
+    parents = collections.Counter(node["parent"] for node in nodes)
+    chain = [nodes.pop(0)]
+    while nodes and (nodes[0]["parent"], parents[nodes[0]["parent"]]) == (chain[-1]["id"], 1):
+        if nodes[0]["total"]["samples"] != chain[-1]["total"]["samples"]:
+            break
+        chain.append(nodes.pop(0))
+    return chain
+
+
+def ends(chain, names):
+    """The whole name and what is shown of each node of a chain, but for those behind its "…"."""
+    front = names.index("…") if "…" in names else len(names)
+    back = len(names) - front - 1
+    pairs = list(zip(chain[:front], names[:front]))
+    pairs += zip(chain[len(chain) - back:], names[front + 1:]) if back > 0 else []
+    return [(node["name"], shown) for node, shown in pairs]
+
+
 class Names(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -84,7 +104,7 @@ class Names(unittest.TestCase):
         below = lines[top + 1:]
         rows = below[:below.index("")] if "" in below else below
         # A place without room beside its function has a line of its own.
-        return [row[begin:] for row in rows if row[:begin].strip()]
+        return [row[begin:] for row in rows if not re.fullmatch(r" +[\w.]+:\d+.*", row)]
 
     def test_table(self):
         for words in (["--top", "0"], [], ["--sort", "total"], ["--by", "line"]):
@@ -100,11 +120,15 @@ class Names(unittest.TestCase):
             lines = self.text("tree", *words)
             self.assert_fits(lines, "tree")
             cells = self.column(lines, "call tree")
-            shown = [re.sub(r" \([^()]*\.(cc|h|tcc)(:\d+)?( \+\d+)?\)$", "", name)
-                     for cell in cells[1:] for name in re.sub(r"^[ │├└─·]*", "", cell).split(" › ")]
-            functions = [node["name"] for node in self.json("tree", *words)["nodes"][1:]]
-            self.assertEqual(len(shown), len(functions), "\n".join(lines))
-            self.assert_told_apart(list(zip(functions, shown)), f"tree {words}")
+            nodes = self.json("tree", *words)["nodes"][1:]
+            pairs = []
+            for cell in cells[1:]:
+                names = [re.sub(r" \([^()]*\.(cc|h|tcc)(:\d+)?( \+\d+)?\)$", "", name)
+                         for name in re.sub(r"^[ │├└─·]*", "", cell).split(" › ")]
+                chain = [nodes.pop(0) for _ in names] if "…" not in names else take_chain(nodes)
+                pairs += ends(chain, names)
+            self.assertEqual(nodes, [], "\n".join(lines))
+            self.assert_told_apart(pairs, f"tree {words}")
 
     def test_lifetimes(self):
         lines = self.text("lifetimes", "--by", "function")

@@ -10,8 +10,8 @@ namespace geiger::observe {
 namespace {
 
 /// What all readings of all processes may take. A snapshot that would go beyond it, at the cost of
-/// the latest one, waits until time has passed; where memory has doubled, a process may overdraw it
-/// a little. The counters alone are read on, which costs little (ProcessObserver).
+/// the latest one, waits until time has passed. The counters alone are read on, which costs little
+/// (ProcessObserver).
 struct Budget {
   double share;        ///< Of the time.
   Nanoseconds credit;  ///< To begin with.
@@ -46,11 +46,10 @@ void Observer::begin(const Writing& trace) {
   newest = trace.path;
 }
 
-std::int64_t Observer::balance_after_snapshot(Nanoseconds now) const {
+bool Observer::can_afford(Nanoseconds now) const {
   const Budget& budget = wants_waste_ ? kBudgetOfWaste : kBudget;
   const auto earned = static_cast<Nanoseconds>(static_cast<double>(now - started_) * budget.share);
-  return static_cast<std::int64_t>(budget.credit + earned) -
-         static_cast<std::int64_t>(cost_ + latest_);
+  return cost_ + latest_ <= budget.credit + earned;
 }
 
 Nanoseconds Observer::round() {
@@ -59,7 +58,7 @@ Nanoseconds Observer::round() {
     const Nanoseconds now = base::monotonic_now();
     if (now >= process->next()) {
       const Nanoseconds before = process->cost();
-      const bool has_snapshot = process->observe(now, balance_after_snapshot(now));
+      const bool has_snapshot = process->observe(now, can_afford(now));
       const Nanoseconds spent = process->cost() - before;
       cost_ += spent;
       if (has_snapshot) latest_ = spent;

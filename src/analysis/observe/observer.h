@@ -41,8 +41,7 @@ class Observer {
   [[nodiscard]] std::optional<profile::Observations> take(const std::string& path);
 
  private:
-  /// What the budget has left after another snapshot, at the cost of the latest one, in ns.
-  [[nodiscard]] std::int64_t balance_after_snapshot(Nanoseconds now) const;
+  [[nodiscard]] bool can_afford(Nanoseconds now) const;
   void begin(const Writing& trace);
   [[nodiscard]] profile::Observations counters_before(const std::string& path);
 

@@ -110,16 +110,11 @@ bool ProcessObserver::is_snapshot_due(Nanoseconds now) const {
   if (now < last_end_ + rest) return false;
   const Nanoseconds idle = std::clamp(age / 2, kPace.least_rest, kPace.idle_rest);
   if (now >= last_end_ + idle) return true;
-  return growth_since_maximum() >= 1 + kPace.growth;
+  const auto most = static_cast<double>(found_.at_maximum->counts.resident);
+  return static_cast<double>(counts_.resident) >= most * (1 + kPace.growth);
 }
 
-double ProcessObserver::growth_since_maximum() const {
-  if (!found_.at_maximum) return 0;
-  const auto most = static_cast<double>(std::max<Bytes>(found_.at_maximum->counts.resident, 1));
-  return static_cast<double>(counts_.resident) / most;
-}
-
-bool ProcessObserver::observe(Nanoseconds now, std::int64_t balance) {
+bool ProcessObserver::observe(Nanoseconds now, bool may_take_snapshot) {
   if (!found_.fault.empty()) {
     ask_if_due(now);
     next_ = next_question_;
@@ -129,8 +124,7 @@ bool ProcessObserver::observe(Nanoseconds now, std::int64_t balance) {
   bool is_read = false;
   timed(reading, [&] { is_read = read_counts(now); });
   found_.cost += reading;
-  const std::int64_t least = growth_since_maximum() >= kPace.outgrown ? -kPace.loan : 0;
-  const bool takes_snapshot = is_read && balance >= least && is_snapshot_due(now);
+  const bool takes_snapshot = is_read && may_take_snapshot && is_snapshot_due(now);
   if (takes_snapshot) take_snapshot(now);
   // A young process is looked at more often: it may be over before the first step is.
   const Nanoseconds age = now - started_;

@@ -26,10 +26,6 @@ struct SnapshotPace {
   Nanoseconds idle_rest = 1'000'000'000;
   /// A maximum is new when it exceeds the last one caught by this share.
   double growth = 0.05;
-  /// A maximum so many times the last one caught is worth a snapshot that overdraws the budget by
-  /// as much as `loan`: a program of a fraction of a second earns none.
-  double outgrown = 2;
-  std::int64_t loan = 3'000'000;
 };
 
 class ProcessObserver {
@@ -37,10 +33,9 @@ class ProcessObserver {
   /// `trace` is the file that process `pid` writes.
   ProcessObserver(pid_t pid, const std::string& trace, bool wants_waste);
 
-  /// One reading of the counters, and a snapshot if one is due and can be afforded. `balance`: ns
-  /// that the budget has left after another snapshot. Nothing is due before next() again. Whether
-  /// it took one.
-  bool observe(Nanoseconds now, std::int64_t balance);
+  /// One reading of the counters, and a snapshot if one is due and may be taken. Nothing
+  /// is due before next() again. Whether it took one.
+  bool observe(Nanoseconds now, bool may_take_snapshot);
   /// A snapshot whether or not one is due.
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }
@@ -58,8 +53,6 @@ class ProcessObserver {
   [[nodiscard]] bool writes_trace(const std::string& maps) const;
   [[nodiscard]] bool read_counts(Nanoseconds now);
   [[nodiscard]] bool is_snapshot_due(Nanoseconds now) const;
-  /// By how much RSS exceeds the largest snapshot, as a ratio; 0 without one.
-  [[nodiscard]] double growth_since_maximum() const;
   void take_snapshot(Nanoseconds now);
   void ask_if_due(Nanoseconds now);
   [[nodiscard]] bool is_confined_further() const;

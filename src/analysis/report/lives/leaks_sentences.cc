@@ -177,9 +177,10 @@ std::string judged_heap(const LeaksReport& report) {
   switch (judged.why) {
     case JudgedInstant::Why::kBeforeTeardown:
       return fmt::format(
-          "{} freed most of its heap in its last {}. Judged before that, at {}, with {} "
-          "({} at the end): {}.",
+          "{} freed {} in its last {}. Judged before that, at {}, with {} ({} at the end): {}.",
           judged.processes > 1 ? "The process with the largest heap" : "The program",
+          2 * report.live_at_end.bytes.value <= report.live.bytes.value ? "most of its heap"
+                                                                        : "memory below exit()",
           present::duration(judged.before_end), present::duration(judged.after_start), live, end,
           counts(report));
     case JudgedInstant::Why::kGiven:
