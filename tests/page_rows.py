@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,12 @@ def limits_in(title):
     low, low_unit, high, high_unit = TITLE.match(title).groups()
     return (float(low.replace(",", "")) * UNITS[low_unit],
             float(high.replace(",", "")) * UNITS[high_unit])
+
+
+def file_of(program):
+    """A table names a program as it was started, a page by its file."""
+    found = shutil.which(program) if program else None
+    return os.path.basename(os.path.realpath(found)) if found else program
 
 
 @unittest.skipUnless((WEB / "dist").exists(), f"{WEB} has no page: tests/web_page.sh")
@@ -111,7 +118,7 @@ class PageRows(unittest.TestCase):
         """`detail` tells functions of one name apart, and is not what the page says of others."""
         found = collections.defaultdict(list)
         for row in rows:
-            found[row["name"], row["detail"] if by == "function" else ""].append(row)
+            found[row["name"], file_of(row["detail"]) if by == "function" else ""].append(row)
         return {key: rows[0] for key, rows in found.items() if len(rows) == 1}
 
     def assert_same(self, found, expected, where):
@@ -125,12 +132,14 @@ class PageRows(unittest.TestCase):
 
     def compare_rows(self, rows, name, kind, by, *options):
         page = self.by_name(rows, by)
-        # Above all frames of such stacks, and nothing of its own; without plumbing it is their row.
-        page.pop(("[runtime]", ""), None)
         table = self.table(name, kind, by, *options)
         if by == "size":  # Each side names them its own way: the smallest first.
             page = dict(enumerate(page[key] for key in sorted(page, key=lambda key: int(key[0]))))
             table = dict(enumerate(table.values()))
+        # A remark above all frames of such stacks, without bytes of its own.
+        for remark in (("[runtime]", ""), ("[no module]", "")):
+            if remark in page and remark not in table:
+                self.assertEqual(page.pop(remark)["samples"], 0)
         both = page.keys() & table.keys()
         self.assertEqual(both, page.keys() | table.keys(), (name, kind, by))
         for key in both:
