@@ -33,7 +33,7 @@ static_assert(sizeof(ThreadLocal) <= 64);
 /// Null until the first call finds it.
 extern constinit std::atomic<const capture::Interface*> found_capture;
 [[nodiscard]] const capture::Interface* connection_slow();
-/// The capture of this process; null if there is none, or one of another version.
+/// The capture of this process; null without one of this version.
 [[nodiscard]] inline const capture::Interface* connection() {
   const capture::Interface* found = found_capture.load(std::memory_order_relaxed);
   return found != nullptr ? found : connection_slow();

@@ -74,7 +74,7 @@ geiger_status Demand::set_own(std::uint64_t interval) {
   const std::uint64_t current = observe();
   if (current == 0) return GEIGER_NOT_RECORDING;
   own_ = interval;
-  set_ = current;  // The interval in force was observed; it is no longer the program's own.
+  set_ = current;  // Else apply() would take the interval in force for the program's own.
   connection()->set_own_interval(interval);
   return apply();
 }

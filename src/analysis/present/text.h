@@ -30,7 +30,7 @@ inline constexpr std::size_t kProcessesShown = 20;
 [[nodiscard]] bool is_place(std::string_view text);
 
 /// A place in `columns`: "+2" goes first, then the middle of the file's name; the line never does.
-/// Empty where there is no room for that.
+/// Empty if even that does not fit.
 [[nodiscard]] std::string fit_place(std::string_view place, std::size_t columns);
 
 /// "a < b < c" in `columns`: whole names, from the left, "a < …". Empty where the first of them
