@@ -20,15 +20,23 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND GEIGER_RUNTIME_FLAGS -fconstexpr-steps=16777216)  # The filter is a million atomics.
 endif()
 
-# geiger_unite(TARGET): with GEIGER_UNITY, its sources are compiled twelve at a time, as most of
-# the time goes into headers. So names in anonymous namespaces must differ within a room. Not for
-# what lives in programs: the runtime's code is the same in every build. Debug information has lines
-# and functions only, which takes a fifth off and changes no instruction.
+# geiger_unite(TARGET): with GEIGER_UNITY, its sources are compiled forty at a time, as most of
+# the time goes into headers and what they instantiate. So names in anonymous namespaces must differ
+# within a room. Not for what lives in programs: the runtime's code is the same in every build. Debug
+# information has lines and functions only, which takes a fifth off and changes no instruction.
 function(geiger_unite target)
   if(GEIGER_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 40)
     target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-g1>)
   endif()
+endfunction()
+
+# geiger_compile_quickly(TARGETS...): -O1 for what waits for people, files and processes rather than
+# computes. A quarter off its compile time; reports take as long as before.
+function(geiger_compile_quickly)
+  foreach(target IN LISTS ARGN)
+    target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
+  endforeach()
 endfunction()
 
 # geiger_room(NAME ZONE SOURCES... [DEPENDS targets...])

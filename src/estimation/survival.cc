@@ -46,7 +46,7 @@ std::vector<double> sums_from(std::span<const Lifetime> lives, const Value& valu
   return sums;
 }
 
-double weight_of(const Lifetime& life) { return life.weight; }
+double weight_of_life(const Lifetime& life) { return life.weight; }
 
 /// The contribution of a life to the variance of a sum of weights.
 double square_of(const Lifetime& life) { return missed_of(life) * life.weight * life.weight; }
@@ -107,7 +107,7 @@ class CurveVariance {
 
 // The typical weight of the samples, from the sum of squares.
 double typical_weight(std::span<const Lifetime> lives) {
-  const double sum = sums_from(lives, weight_of).front();
+  const double sum = sums_from(lives, weight_of_life).front();
   return sum > 0 ? sums_from(lives, square_of).front() / sum : 0;
 }
 
@@ -125,7 +125,7 @@ SurvivalCurve::SurvivalCurve(std::span<const Lifetime> lifetimes, const Survival
   for (Lifetime& life : lives) life.weight /= unit_;
   squares_ = sums_from(lives, square_of).front();
   next_ = design.next ? usable_weight(*design.next) / unit_ : typical_weight(lives);
-  const std::vector<double> at_risk = sums_from(lives, weight_of);
+  const std::vector<double> at_risk = sums_from(lives, weight_of_life);
   start_.at_risk = start_.later = at_risk.front();
   Point point = start_;
   CurveVariance variance(lives);

@@ -90,9 +90,9 @@ class Teller {
 /// The columns of a row that a telling goes into.
 using ObjectColumns = std::vector<ToldObjects HeapTextRow::*>;
 
-class Rows {
+class ToldRows {
  public:
-  Rows(const Recording& recording, Bytes interval) : recording_(recording), interval_(interval) {}
+  ToldRows(const Recording& recording, Bytes interval) : recording_(recording), interval_(interval) {}
 
   /// Adds samples that are drawn as readers assume unchanged; returns what rows must express of the
   /// others.
@@ -183,7 +183,7 @@ HeapTextTable heap_text_table(const Recording& recording, const Profile& allocat
   HeapTextTable table;
   const Profile& first = live.entries.empty() ? allocated : live;
   table.interval = header_interval(first.largest_interval);
-  Rows rows(recording, table.interval);
+  ToldRows rows(recording, table.interval);
   const auto kLive = &HeapTextRow::live;
   const auto kAllocated = &HeapTextRow::allocated;
   const bool repeats =

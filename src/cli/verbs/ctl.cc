@@ -33,7 +33,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr double kLevel = 0.95;  // Of a style; nothing here is an estimate.
+constexpr double kStyleLevel = 0.95;  // Of a style; nothing here is an estimate.
 constexpr Nanoseconds kLongestWait = Nanoseconds{3600} * 1'000'000'000;
 
 struct CtlArguments {
@@ -206,14 +206,14 @@ int list(bool is_json) {
     terminal::complain("none of your processes has geiger loaded");
     return kExitOk;
   }
-  const present::Style style = terminal::output_style(kLevel);
+  const present::Style style = terminal::output_style(kStyleLevel);
   return terminal::print_report(as_table(processes, style), style) ? kExitOk : kExitFailed;
 }
 
 int print_status(const control::Controlled& controlled, bool is_json) {
   const control::ProcessStatus status = controlled.status(true);
   if (!is_json) {
-    const present::Style style = terminal::output_style(kLevel);
+    const present::Style style = terminal::output_style(kStyleLevel);
     return terminal::print_report(as_text(status), style) ? kExitOk : kExitFailed;
   }
   present::JsonWriter json("ctl");

@@ -43,7 +43,7 @@ struct PushArguments {
 /// The first bytes of a build id tell builds apart.
 constexpr std::size_t kVersionDigits = 12;
 /// Of the intervals in a profile's comments.
-constexpr double kLevel = 0.95;
+constexpr double kCommentLevel = 0.95;
 
 /// What options leave open: the first process says it.
 base::Outcome<fleet::Origin> origin_of(const PushArguments& options,
@@ -98,7 +98,7 @@ std::string pprof_within(const profile::Recording& recording, const fleet::Profi
   selection.kind = profile::Kind::kLiveAtEnd;
   const profile::Profile live = profile::select(recording, selection);
   exports::PprofOptions options;
-  options.comments = exports::pprof_comments(recording, &allocated, live, kLevel, "");
+  options.comments = exports::pprof_comments(recording, &allocated, live, kCommentLevel, "");
   options.extent = {.has_stacks_only = limits.rows != 0, .most_rows = limits.rows};
   constexpr std::size_t kFewest = 16;
   while (true) {

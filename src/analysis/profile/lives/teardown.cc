@@ -54,7 +54,7 @@ bool is_asked_for(std::uint32_t process, std::uint32_t only) {
 }
 
 /// The events of each process that has ended, in order of time.
-std::vector<std::vector<Event>> events_of(const Recording& recording, std::uint32_t only) {
+std::vector<std::vector<Event>> memory_events_of(const Recording& recording, std::uint32_t only) {
   std::vector<std::vector<Event>> events(recording.processes.size());
   for (const Sample& sample : recording.samples) {
     if (!is_asked_for(sample.process, only) || sample.is_thinned_out) continue;
@@ -186,7 +186,7 @@ Teardown teardown_of(const std::vector<Event>& events, const Process& process,
 }  // namespace
 
 std::vector<Teardown> find_teardowns(const Recording& recording, std::uint32_t only) {
-  const auto events = events_of(recording, only);
+  const auto events = memory_events_of(recording, only);
   const std::vector<Nanoseconds> exit_frees = first_exit_frees(recording, only);
   std::vector<Teardown> teardowns;
   for (std::size_t i = 0; i < events.size(); ++i) {
