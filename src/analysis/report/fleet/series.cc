@@ -67,17 +67,17 @@ std::string pictures(const SeriesReport& report, const present::Style& style) {
   const std::string limits = present::level_text(report.level);
   const std::string titles[] = {fmt::format("allocated a step, {} limits", limits),
                                 fmt::format("live, {} limits", limits)};
-  constexpr std::size_t kGap = 3;
+  constexpr std::size_t kSpaces = 3;
   const std::size_t width = std::min(style.width, kSeriesPlotColumns);
-  const bool has_room = width >= 2 * kLeastPlotColumns + kGap;
-  const std::size_t columns = has_room ? (width - kGap) / 2 : width;
+  const bool has_room = width >= 2 * kLeastPlotColumns + kSpaces;
+  const std::size_t columns = has_room ? (width - kSpaces) / 2 : width;
   const auto drawn = [&](OfPoint value, const std::string& title) {
     return present::draw_dots(chart_of(report, value, title.c_str()), columns, kSeriesPlotRows,
                               style.has_unicode);
   };
   const auto left = drawn(&SeriesPoint::allocated, titles[0]);
   const auto right = drawn(&SeriesPoint::live, titles[1]);
-  if (has_room) return present::beside(left, right, kGap) + "\n";
+  if (has_room) return present::beside(left, right, kSpaces) + "\n";
   return present::beside(left, {}, 0) + "\n" + present::beside(right, {}, 0) + "\n";
 }
 

@@ -48,9 +48,9 @@ double rss_byte_hours(const std::vector<fleet::HostSums>& hosts) {
 }
 
 double recorded_hours(const std::vector<fleet::HostSums>& hosts) {
-  std::uint64_t milliseconds = 0;
-  for (const fleet::HostSums& host : hosts) milliseconds += host.recorded_ms;
-  return present::hours_of(milliseconds);
+  std::uint64_t recorded_ms = 0;
+  for (const fleet::HostSums& host : hosts) recorded_ms += host.recorded_ms;
+  return present::hours_of(recorded_ms);
 }
 
 /// Live objects are averaged over the time of the host that was recorded for longest; multiplied by
