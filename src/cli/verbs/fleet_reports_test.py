@@ -157,6 +157,23 @@ class FleetReports(FleetStore):
         self.assertEqual(self.json("fleet", "top", "leak", *store)["fleet"][0]["gaps"], 0)
         self.assertRegex(self.geiger("fleet", "top", "plain", *store), r"in\s+2\s+gaps")
 
+    def test_only_hours_of_the_day_that_both_have_are_compared(self):
+        gone = "DELETE FROM windows WHERE version = 'again' AND host IN ('web-0', 'web-1')"
+        # The remark is for services, not for jobs.
+        whole = "UPDATE windows SET recorded_ms = 3600000"
+        store = ("--store", self.copy("hours.db", IN_TURN, whole, gone))
+        self.assertIn("--same-hours", self.geiger("fleet", "diff", "plain", "again", *store))
+        diff = self.json("fleet", "diff", "plain", "again", "--same-hours", *store)
+        self.assertEqual([part["recorded_hosts"] for part in diff["fleet"]], [2, 2])
+        late = self.json("fleet", "top", "plain", "--store", self.copy(
+            "late.db", "DELETE FROM windows WHERE host IN ('web-0', 'web-1')"))
+        self.assertEqual((diff["before"]["run_count"], diff["changes"]), (2, 0))
+        self.assert_close(2 * diff["total"]["before"]["value"], late["total"]["bytes"]["value"])
+        other = ("--store", self.copy("other.db", IN_TURN, "UPDATE windows SET started = started + "
+                                      "43200 WHERE version = 'again'"))
+        self.assertIn("not recorded in the same hours of a day", self.refused(
+            "fleet", "diff", "plain", "again", "--same-hours", *other, code=1))
+
     # ---------------------------------------------------------------- strata ---
 
     def test_strata_are_compared_each_with_its_like(self):

@@ -41,8 +41,10 @@ export function Verdict(props: { row: DiffRow; level: number }) {
 
 const byChange = (a: DiffRow, b: DiffRow) => Math.abs(b.delta.value) - Math.abs(a.delta.value);
 
+/** What changed for sure comes first, as in the report on a terminal. */
 const ORDERS = {
-  change: byChange,
+  change: (a: DiffRow, b: DiffRow, level: number) =>
+    Number(isSure(b.q, level)) - Number(isSure(a.q, level)) || byChange(a, b),
   q: (a: DiffRow, b: DiffRow) => a.q - b.q || byChange(a, b),
   before: (a: DiffRow, b: DiffRow) => b.before.value - a.before.value,
   after: (a: DiffRow, b: DiffRow) => b.after.value - a.after.value,
@@ -59,7 +61,13 @@ interface Rows {
   shown: DiffRow[];
 }
 
-function* rowsOf(all: DiffRow[], state: State, order: Order, first: number): Steps<Rows> {
+function* rowsOf(
+  all: DiffRow[],
+  state: State,
+  order: Order,
+  level: number,
+  first: number,
+): Steps<Rows> {
   const { test } = expressionOf(state.filter);
   const pace = new Pace();
   const kept: number[] = [];
@@ -67,7 +75,7 @@ function* rowsOf(all: DiffRow[], state: State, order: Order, first: number): Ste
     if (pace.isDue(OF_TEXT)) yield;
     if (state.filter === "" || test(row.name) || test(row.detail)) kept.push(i);
   }
-  const chosen = (a: number, b: number) => ORDERS[order](all[a]!, all[b]!) || a - b;
+  const chosen = (a: number, b: number) => ORDERS[order](all[a]!, all[b]!, level) || a - b;
   const compare: Compare<number> = state.isAscending ? (a, b) => chosen(b, a) : chosen;
   const ordered = yield* firstOf(kept, first + PAGE_ROWS, compare);
   return { all, kept, compare, first, shown: ordered.slice(first).map((i) => all[i]!) };
@@ -134,8 +142,8 @@ export function DiffTable({ page, by, rows, state, change, level }: DiffTablePro
   const sort: Order = state.sort in ORDERS ? (state.sort as Order) : "change";
   const paging = usePaging([rows, state.filter, sort, state.isAscending]);
   const made = useSteps(
-    () => rowsOf(rows, state, sort, paging.first),
-    [page, rows, state.filter, sort, state.isAscending, paging.first],
+    () => rowsOf(rows, state, sort, level, paging.first),
+    [page, rows, state.filter, sort, state.isAscending, level, paging.first],
   );
   if (!made.value) return <Busy />;
   const { kept, shown, first } = made.value;
