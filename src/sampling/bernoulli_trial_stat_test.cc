@@ -1,6 +1,6 @@
 // The law of BernoulliTrial. Seeds are fixed, so nothing here is flaky; with a fresh seed, a
 // correct one would exceed the limits with probability below 1e-6 per comparison (|z| < 5: 5.7e-7;
-// p > 1e-6). "There" in a test's comment is FastBernoulliTrial's comparison on the same seeds.
+// p > 1e-6). Figures for n + 1 are those of FastBernoulliTrial's comparison, on the same seeds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,9 +24,9 @@ std::uint64_t next_skip(BernoulliTrial& trial) {
   return skip;
 }
 
-// All blocks, and those right after a success. For a power of .999 at 1e-6 it takes
-// 64 (1 - pi)/(pi delta^2) blocks, delta = q^n p: 3e4 for (1/8, 1), 1.5e6 for (1/64, 16).
-// There z is +470 and +576, +65 and +174, +8.7 and +20 in the three cases.
+// All blocks, and those right after a success. A power of .999 at 1e-6 needs 64 (1 - pi)/(pi
+// delta^2) blocks, delta = q^n p: 3e4 for (1/8, 1), 1.5e6 for (1/64, 16). With n + 1, z is +470 and
+// +576, +65 and +174, +8.7 and +20 in the three cases.
 TEST(BernoulliTrialLaw, BlocksSucceedAtTheirRateAlsoRightAfterASuccess) {
   for (const auto [probability, count] : {Case{0.5, 1}, {0.125, 1}, {1.0 / 64, 16}}) {
     BernoulliTrial trial(probability, 101);
@@ -46,7 +46,7 @@ TEST(BernoulliTrialLaw, BlocksSucceedAtTheirRateAlsoRightAfterASuccess) {
   }
 }
 
-// Skips by single trials in up to 200 bins; probabilities that are no 1/T among them.
+// Skips by single trials in up to 200 bins, also for probabilities other than 1/T.
 TEST(BernoulliTrialLaw, SkipsAreGeometric) {
   for (const double probability : {0.7, 0.3, 1.0 / 8, 1.0 / 16, 0.011}) {
     const SkipBins bins(probability, 200);
@@ -57,8 +57,8 @@ TEST(BernoulliTrialLaw, SkipsAreGeometric) {
   }
 }
 
-// At realistic probabilities an error of one trial shows in the smallest skips only: z = +14 there,
-// and for skips rounded up -13.
+// At realistic probabilities an error of one trial shows in the smallest skips only: z = +14 with n
+// + 1, and -13 for skips rounded up.
 TEST(BernoulliTrialLaw, FirstTrialAfterASuccessHasItsProbability) {
   constexpr double kProbability = 1.0 / 102400;
   constexpr int kDraws = 1 << 24;
@@ -74,8 +74,8 @@ TEST(BernoulliTrialLaw, FirstTrialAfterASuccessHasItsProbability) {
   EXPECT_LT(std::abs(z_score(within_16, kDraws, 1 - survival_at(16, kProbability))), 5);
 }
 
-// The success's place in its block, found by a twin that tries one by one: the geometric law cut at
-// the block. There p is 0 and 2e-65.
+// The success's position in its block, found by a twin with single trials: the geometric law
+// truncated at the block. With n + 1, p is 0 and 2e-65.
 TEST(BernoulliTrialLaw, PlacesInBlocksAreTruncatedGeometric) {
   for (const std::uint64_t interval : {std::uint64_t{8}, std::uint64_t{64}}) {
     constexpr std::uint64_t kCount = 16;

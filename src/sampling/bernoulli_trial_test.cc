@@ -92,8 +92,8 @@ TEST(BernoulliTrial, ZeroAndOneUseNoRandomNumbers) {
   }
 }
 
-// One seed, once in blocks and once trial by trial up to the first success: the answers
-// are the same, not only their law.
+// One seed, once in blocks and once trial by trial up to the first success: the results are equal,
+// not only their law.
 TEST(BernoulliTrial, BlocksAnswerAsSingleTrialsDo) {
   for (const double probability : {0.5, 0.125, 1.0 / 64, 1e-3}) {
     BernoulliTrial blocks(probability, 17);

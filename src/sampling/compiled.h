@@ -2,6 +2,6 @@
 #pragma once
 
 #define GEIGER_SAMPLING_INLINE
-#if defined(GEIGER_ASSERTIONS)  // Without a symbol: this library needs none.
+#if defined(GEIGER_ASSERTIONS)  // No symbol: this library must not need any.
 #define GEIGER_SAMPLING_ASSERT(condition) ((condition) ? void(0) : __builtin_trap())
 #endif

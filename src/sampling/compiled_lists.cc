@@ -1,5 +1,5 @@
-// The list sampler in an object of its own, so that libraries that need only the counter sampler,
-// such as the runtime, do not link it. The order of the includes is needed.
+// The list sampler in its own object, so that libraries that need only the counter sampler, such as
+// the runtime, do not link it. The order of the includes matters.
 // clang-format off
 #include "sampling/compiled.h"
 

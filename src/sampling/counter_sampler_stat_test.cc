@@ -28,9 +28,8 @@ struct SizeAndInterval {
   std::uint64_t size, interval;
 };
 
-// Objects of one size, all of them and those right after a sample. A sampler
-// that takes skip == size for a hit shows z of +334 and +409, +45 and +124,
-// +6.0 and +13.9 in the three cases.
+// Objects of one size, all of them and those right after a sample. If skip == size counts as a hit,
+// z is +334 and +409, +45 and +124, +6.0 and +13.9 in the three cases.
 TEST(CounterSamplerLaw, HitRateIsRightAlsoForTheFirstObjectAfterAHit) {
   for (const auto [size, interval] : {SizeAndInterval{1, 2}, {1, 8}, {16, 64}}) {
     CounterSampler sampler = started(101, interval);
@@ -66,8 +65,8 @@ TEST(CounterSamplerLaw, SkipsAreGeometric) {
   }
 }
 
-// At realistic intervals an error of one byte shows only in the smallest skips: shifted down by one
-// gives z = +14, rounded up -13.
+// At realistic intervals an error of one byte shows only in the smallest skips: z = +14 if they are
+// shifted down by one, -13 if rounded up.
 TEST(CounterSamplerLaw, SmallestSkipsHaveTheirProbabilityAtRealIntervals) {
   constexpr std::uint64_t kInterval = 102400;
   constexpr int kDraws = 1 << 24;
@@ -82,8 +81,8 @@ TEST(CounterSamplerLaw, SmallestSkipsHaveTheirProbabilityAtRealIntervals) {
   EXPECT_LT(std::abs(z_score(below_16, kDraws, 1 - survival(16, kInterval))), 5);
 }
 
-// 1 - q^K (1 - V p) is uniform for an independent uniform V, so the test sees
-// every part of the law, the tails above all.
+// 1 - q^K (1 - V p) is uniform for an independent uniform V, so the test checks every part of the
+// law, especially the tails.
 TEST(CounterSamplerLaw, SkipsPassAndersonDarling) {
   for (const std::uint64_t interval : {2, 16, 64, 102400}) {
     CounterSampler sampler = started(404, interval);
@@ -106,8 +105,8 @@ TEST(CounterSamplerLaw, SkipsPassAndersonDarling) {
   }
 }
 
-// Given a hit, the offset follows the geometric law cut at the size. The most
-// sensitive to errors at the boundary; also catches a wrong u.
+// Given a hit, the offset follows the geometric law truncated at the size. This test is the most
+// sensitive to errors at the boundary; it also catches a wrong u.
 TEST(CounterSamplerLaw, OffsetsAreTruncatedGeometric) {
   for (const auto [size, interval] : {SizeAndInterval{4, 8}, {16, 64}, {100, 64}, {16, 1024}}) {
     std::vector<double> counts(size);

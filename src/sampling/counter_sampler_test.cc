@@ -41,8 +41,7 @@ TEST(CounterSampler, IsUnarmedWhenZeroInitialised) {
   EXPECT_EQ(sampler.countdown(), 0U);
 }
 
-// Catches `skip > size` read as "fits" with size == skip called a hit: the first
-// object after a hit would carry one byte too many.
+// Catches size == skip treated as a hit: the first object after a hit would have one byte too many.
 TEST(CounterSampler, SizeEqualToSkipIsAllFailuresAndTheNextByteIsTheHit) {
   CounterSampler sampler = with_skip_of_at_least(2, 64, true);
   EXPECT_EQ(sampler.trial(sampler.countdown()).kind, Kind::kNotSampled);
@@ -62,7 +61,7 @@ TEST(CounterSampler, OneByteMoreThanSkipIsASampleAtOffsetSkip) {
   }
 }
 
-// Catches a tail that is tried: the bytes after the drawn one in its allocation must not change the
+// Catches trials of the tail: the bytes after the drawn one in its allocation must not change the
 // fresh skip count.
 TEST(CounterSampler, BytesBehindTheHitAreNotTested) {
   CounterSampler one_more = started(9, 64, true);
@@ -72,7 +71,7 @@ TEST(CounterSampler, BytesBehindTheHitAreNotTested) {
   EXPECT_EQ(one_more.countdown(), many_more.countdown());
 }
 
-// Catches a trial without a byte, most easily right after a hit with skip 0.
+// Catches a trial for an object of 0 bytes, most easily right after a hit with skip 0.
 TEST(CounterSampler, SizeZeroIsNeverASampleAndChangesNothing) {
   for (const bool pure : {false, true}) {
     CounterSampler sampler = started(3, 2, pure);
@@ -85,7 +84,7 @@ TEST(CounterSampler, SizeZeroIsNeverASampleAndChangesNothing) {
   }
 }
 
-// Catches an addition that wraps for sizes no allocator can serve.
+// Catches an addition that wraps for sizes that no allocator can serve.
 TEST(CounterSampler, LargestSizeIsDecidedWithoutWrapping) {
   CounterSampler pure = with_skip_of_at_least(10, 64, true);
   const std::uint64_t skip = pure.countdown();
@@ -176,9 +175,8 @@ TEST(CounterSampler, IntervalOneTakesEveryNonzeroAllocation) {
   }
 }
 
-// Catches an object without bytes that uses up trials, or is drawn by a trial other than the next
-// byte's.
-// Of 100,000 with T = 4 a quarter is drawn, within 5 standard errors; the seed is fixed.
+// Catches objects of 0 bytes that use up trials, or that are drawn by a trial other than the next
+// byte's. Of 100,000 with T = 4 a quarter is drawn, within 5 standard errors; the seed is fixed.
 TEST(CounterSampler, AnObjectWithoutBytesSharesTheNextTrial) {
   constexpr int kObjects = 100'000;
   CounterSampler sampler = started(5, 4, true);

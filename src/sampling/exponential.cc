@@ -2,9 +2,9 @@
 //
 //   1 - e^-x = 1 - 2^-k (1 + q) = (1 - 2^-k) - 2^-k q
 //
-// where 1 - 2^-k is exact. For k = 0 the first part is 0 and the result is -q, which
-// the series gives with its relative error; for k >= 1 the result is above 0.29 and q at most 0.42,
-// so the rounding of q counts half or less.
+// where 1 - 2^-k is exact. For k = 0 the first part is 0 and the result is -q, with the relative
+// error of the series; for k >= 1 the result is above 0.29 and q at most 0.42, so the rounding
+// error of q counts half or less.
 #include "sampling/exponential.h"
 
 #include <bit>
@@ -13,7 +13,7 @@
 namespace geiger::sampling {
 namespace {
 
-// As in logarithm.cc: products of the high part with exponents are exact.
+// As in logarithm.inl: products of the high part with exponents are exact.
 constexpr double kLn2High = 0x1.62e42fee00000p-1;
 constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 constexpr double kInverseLn2 = 0x1.71547652b82fep+0;

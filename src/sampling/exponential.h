@@ -1,4 +1,4 @@
-// 1 - e^-x without libm, for the reasons and by the rules of logarithm.h.
+// 1 - e^-x without libm, for the reasons and by the rules given in logarithm.h.
 //
 // Threads, signals, fork: pure functions. Allocates: never.
 #pragma once
@@ -12,8 +12,7 @@ namespace geiger::sampling {
 [[nodiscard]] double one_minus_exp(double x);
 
 /// Bytes that one sampled object of `size` >= 1 bytes represents, drawn at `lambda` per byte
-/// (rate_of()): size / (1 - e^(-lambda size)), rounded to a whole byte. At lambda = +inf the size
-/// itself.
+/// (rate_of()): size / (1 - e^(-lambda size)), rounded to a whole byte; size at lambda = +inf.
 [[nodiscard]] std::uint64_t weighted_bytes(std::uint64_t size, double lambda);
 
 }  // namespace geiger::sampling

@@ -40,7 +40,7 @@ TEST(OneMinusExp, IsWithinTwoUlpWhereItBends) {
   }
 }
 
-// At odd multiples of ln 2 / 2 the reduction changes over.
+// At odd multiples of ln 2 / 2 the reduction changes to the next k.
 TEST(OneMinusExp, IsWithinTwoUlpAtTheFolds) {
   for (int fold = 1; fold < 112; fold += 2) {
     double x = fold * std::log(2.0) / 2;

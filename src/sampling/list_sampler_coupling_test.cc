@@ -1,5 +1,5 @@
-// The list sampler hands out and samples the same as trials of every byte, one by one: for every
-// outcome of a few trials, and for a whole heap with the same draws.
+// The list sampler makes the same decisions as trials of every byte, one by one: for every outcome
+// of a few trials, and for a whole heap with the same draws.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void expect_invariants(const ListSampler& sampler, const SampledList& list) {
   ASSERT_TRUE(asks || list.reserve == 0 || list.skip < list.block_size);
 }
 
-// The direct scheme: a sequence of trials. Each block takes the next block_size of them, and reads
+// The direct scheme: a sequence of trials. Each block takes the next block_size trials, and reads
 // only those of its object. Certain objects take none.
 class ByteTrials {
  public:

@@ -1,9 +1,9 @@
-// The law of the list sampler: objects independently of each other, of the lists they come from and
+// The law of the list sampler: objects are sampled independently of each other, of their lists and
 // of the heaps' owners, each with probability 1 - q^size.
 //
 // Seeds are fixed, so nothing here is flaky; with fresh seeds, a correct sampler would exceed the
 // limits with probability below 1e-6 per comparison (|z| < 5: 5.7e-7; chi-square on either side: p
-// > 1e-6). Each test states the figures that mistakes lead to.
+// > 1e-6). Each test states the figures that mistakes would give.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -93,8 +93,8 @@ TEST(ListSamplerLaw, RandomSizesHaveTheirProbabilities) {
   }
 }
 
-// The z of 300 programs are standard normal: catches a sampler that is too regular, or whose
-// samples come in groups.
+// The z of 300 programs are standard normal: catches samples that are too regular, or that come in
+// groups.
 TEST(ListSamplerLaw, CountsOfManyRunsVaryAsIndependentTrials) {
   double statistic = 0;
   constexpr int kRuns = 300;
@@ -153,7 +153,7 @@ TEST(ListSamplerLaw, HeapsChangeHands) {
   EXPECT_LT(std::abs(first.z()), 5);
 }
 
-// Given a sample, its offset follows the geometric law cut at the requested size.
+// Given a sample, its offset follows the geometric law truncated at the requested size.
 TEST(ListSamplerLaw, OffsetsAreTruncatedGeometric) {
   struct SizeAndInterval {
     std::uint64_t size, interval;
@@ -218,8 +218,8 @@ TEST(ListSamplerLaw, ChangesOfTheIntervalKeepBothRates) {
 }
 
 // 300 children of each of 30 parents, with a sample each on average. The sum over the children of
-// one parent varies as independent trials: if children keep K, their mean square is 132 instead
-// of 1.
+// one parent varies like independent trials: if children keep K, the mean square of z is 132
+// instead of 1.
 TEST(ListSamplerLaw, ChildrenOfAForkDrawTheirOwnBytes) {
   constexpr std::uint64_t kInterval = 1024, kSize = 40;
   constexpr int kParents = 30, kChildren = 300, kObjects = 25;

@@ -77,7 +77,7 @@ TEST(ListSampler, NeverLeavesListsUncut) {
   EXPECT_TRUE(list.take());
 }
 
-// No sample with "never", even for longer than K can count.
+// There are no samples with "never", even after more bytes than K can count.
 TEST(ListSampler, NeverEndsInNoSample) {
   ListSampler sampler = started_lists(1, 0, true);
   SampledList list = opened(sampler, 16);
@@ -118,8 +118,8 @@ TEST(ListSampler, RequestsOfAtLeastTheIntervalAreCertain) {
   }
 }
 
-// The lists of the heap shared by threads without one: no take() succeeds, after any number of
-// them. Catches a test for "was not 0".
+// The lists of the shared heap of threads without a heap: no take() succeeds, after any number of
+// calls. Catches a test for "was not 0".
 TEST(ListSampler, TheSharedHeapHandsOutNothing) {
   SampledList list;
   list.left = SampledList::kNoHeap;
@@ -128,7 +128,7 @@ TEST(ListSampler, TheSharedHeapHandsOutNothing) {
   EXPECT_EQ(list.handed_out(), 0U);
 }
 
-// A slow path that found no memory leaves a count below 0 behind.
+// A slow path that found no memory leaves a count below 0.
 TEST(ListSampler, TakesThatFailedAreNotCounted) {
   ListSampler sampler = started_lists(1, 1000, true);
   SampledList list = opened(sampler, 16);

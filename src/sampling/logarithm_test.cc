@@ -42,7 +42,7 @@ TEST(NaturalLog, IsWithinOneUlpEverywhere) {
   }
 }
 
-// The result passes through 0 here: catches a rounding at the size of the parts.
+// The result passes through 0 here: catches an error that is relative to the parts, not the result.
 TEST(NaturalLog, IsWithinOneUlpAroundOneAndAtTheFolds) {
   for (const double centre : {1.0, std::sqrt(0.5), std::sqrt(2.0), 0x1p-53, 0x1p-1022}) {
     double below = centre;
@@ -67,8 +67,8 @@ TEST(NaturalLog, HasTheLimits) {
   EXPECT_LE(natural_log_ulps(std::numeric_limits<double>::max()), 1.0);
 }
 
-// A digest of 100,000 results, computed outside C++: fails where a compiler fuses or reorders,
-// which would make one seed give two sets of samples.
+// A digest of 100,000 results, computed outside C++: fails if a compiler fuses or reorders
+// operations, so that one seed would give two sets of samples.
 TEST(NaturalLog, IsTheSameToTheBitEverywhere) {
   Xoshiro256pp generator(3);
   std::uint64_t digest = 0;

@@ -41,8 +41,8 @@ TEST(ThreadSeed, IsDistinctOverThreadsAndNeighbouringProcesses) {
   EXPECT_EQ(seen.size(), 50000U);
 }
 
-// Streams of neighbouring threads agree in half of their bits, no more: of
-// 64,000 bits 32,000 +- 126 (one sigma); 6 sigma have probability 2e-9.
+// Streams of neighbouring threads agree in half of their bits: in 32,000 +- 126 (one sigma) of
+// 64,000; 6 sigma have probability 2e-9.
 TEST(ThreadSeed, NeighboursDrawUnrelatedStreams) {
   for (std::uint64_t thread = 0; thread < 20; ++thread) {
     Xoshiro256pp one(thread_seed(7, thread));

@@ -60,7 +60,7 @@ struct SkipBins {
   }
 };
 
-/// The law of the offset in a sampled object: the geometric law cut at the size.
+/// The law of the offset in a sampled object: the geometric law truncated at the size.
 inline std::vector<double> offset_probabilities(std::uint64_t size, std::uint64_t interval) {
   std::vector<double> probabilities(size);
   for (std::uint64_t i = 0; i < size; ++i) {

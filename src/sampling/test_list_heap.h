@@ -1,5 +1,5 @@
 // Lists for tests of the list sampler, and a heap of them without memory: blocks are numbers. Its
-// lists are refilled from freed blocks of their class, as free pages are, else from new blocks.
+// lists are refilled from freed blocks of their class, like free pages, else from new blocks.
 #pragma once
 
 #include <algorithm>

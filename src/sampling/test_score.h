@@ -23,7 +23,7 @@ struct Score {
   [[nodiscard]] double z() const { return excess / std::sqrt(variance); }
 };
 
-/// Neither more nor less spread than squares of standard normal variables; false alarms: 2e-6.
+/// As spread as squares of standard normal variables; false-alarm probability: 2e-6.
 inline void expect_chi_square(double statistic, double freedom, const char* what) {
   EXPECT_GT(boost::math::gamma_q(freedom / 2, statistic / 2), 1e-6) << what << ": " << statistic;
   EXPECT_GT(boost::math::gamma_p(freedom / 2, statistic / 2), 1e-6) << what << ": " << statistic;
