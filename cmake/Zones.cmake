@@ -31,14 +31,6 @@ function(geiger_unite target)
   endif()
 endfunction()
 
-# geiger_compile_quickly(TARGETS...): -O1 for what waits for people, files and processes rather than
-# computes. A quarter off its compile time; reports take as long as before.
-function(geiger_compile_quickly)
-  foreach(target IN LISTS ARGN)
-    target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
-  endforeach()
-endfunction()
-
 # geiger_room(NAME ZONE SOURCES... [DEPENDS targets...])
 # One static library per folder, compiled once per zone that needs it: rooms of
 # the shared zone get a second archive, NAME_rt, with the runtime's flags.
@@ -95,6 +87,7 @@ function(geiger_module name)
     OUTPUT_NAME ${file} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/geiger)
   target_include_directories(${name} PRIVATE ${GEIGER_INCLUDE_DIRECTORIES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} geiger_warnings)
+  geiger_unite(${name})
   install(TARGETS ${name} LIBRARY DESTINATION lib/geiger)
   set_property(GLOBAL APPEND PROPERTY GEIGER_MODULES ${name})
 endfunction()
