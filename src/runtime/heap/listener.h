@@ -25,6 +25,9 @@ struct Sample {
   std::uint64_t interval;  ///< T of the draw, not the current one.
   std::uint64_t offset;    ///< Of the drawn byte.
   bool is_certain;         ///< At least T bytes: not drawn; offset is 0.
+  /// Whether freed() will be called. Not without memory for its record, and not if a signal handler
+  /// allocates it while its thread works on records.
+  bool is_followed = true;
 };
 
 struct Listener {
@@ -40,8 +43,5 @@ struct Listener {
 /// restart from it. The listener must stay valid for ever, and is called for frees of earlier
 /// samples too.
 void listen(const Listener* listener, std::uint64_t interval, std::uint64_t seed);
-
-/// Objects that were drawn but not reported, without memory for their record.
-std::uint64_t lost_samples();
 
 }  // namespace geiger::heap

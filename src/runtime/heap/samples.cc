@@ -84,7 +84,6 @@ struct Leaves {
   Page* slots;  ///< Divided into small leaves, at least one of them unused.
 };
 constinit Leaves leaves{};
-constinit std::atomic<std::uint64_t> lost{0};
 
 template <typename Node>
 void push(Node*& first, Node& node) {
@@ -263,11 +262,9 @@ void* place(Sample& sample) {
     Page& page = *page_of(sample.address);
     number = moves ? move(page, sample) : keep_in_place(*first_slot(&page), sample);
   }
-  if (number != nullptr) {
-    *number = listener->sampled(&sample);
-  } else {
-    lost.fetch_add(1, std::memory_order_relaxed);
-  }
+  sample.is_followed = number != nullptr;
+  const std::uint64_t told = listener->sampled(&sample);
+  if (sample.is_followed) *number = told;
   return sample.address;
 }
 
@@ -316,9 +313,7 @@ Detached detach(Page& page, const void* pointer) {
 }
 
 void attach_again(Page& page, const void* pointer, const Detached& sample) {
-  if (sample.was_sample && attach(page, pointer, sample.number) == nullptr) {
-    lost.fetch_add(1, std::memory_order_relaxed);
-  }
+  if (sample.was_sample) attach(page, pointer, sample.number);
 }
 
 void tell_end(const Detached& sample, const void* pointer) {
@@ -338,7 +333,5 @@ void release_what_came_later_slow() {
   Block* block = freed_later.exchange(nullptr, std::memory_order_acquire);
   while (block != nullptr) release(std::exchange(block, block->next));
 }
-
-std::uint64_t lost_samples() { return lost.load(std::memory_order_relaxed); }
 
 }  // namespace geiger::heap

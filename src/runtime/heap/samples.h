@@ -61,7 +61,7 @@ inline void end_in_place(Page& page, const void* pointer) {
 extern constinit Lock samples_lock;
 
 /// Whether the calling thread holds the lock, or is about to take it. If an entry point finds it
-/// set, it runs in a signal handler: its allocations are not drawn, and its frees are deferred.
+/// set, it runs in a signal handler: its samples have no records, and its frees are deferred.
 extern thread_local constinit bool is_among_samples;
 
 /// Holds the lock.
