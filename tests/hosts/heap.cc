@@ -3,15 +3,19 @@
 // tests/heap.py judges.
 //
 //   heap NAME
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <thread>
 #include <vector>
 
@@ -239,12 +243,37 @@ void forks() {
   std::printf("children that failed: %d\n", failed);
 }
 
+// --- no system calls ---
+
+std::int64_t coarse_milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);  // Never a system call.
+  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+}
+
+/// Uses a heap in strict mode that has had free memory for longer than it is kept.
+void strict_mode() {
+  static void* blocks[20'000];
+  const auto use = [] {
+    for (void*& block : blocks) block = opaque(malloc(600));
+    for (void* block : blocks) free(block);
+  };
+  use();
+  EXPECT(syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, nullptr) == 0);
+  const std::int64_t end = coarse_milliseconds() + 300;
+  while (coarse_milliseconds() < end) {
+  }
+  use();
+  syscall(SYS_exit, 0);
+}
+
 constexpr Scenario kScenarios[] = {
     {"first_calls", first_calls},
     {"producer_ends", producer_ends},
     {"many_threads", many_threads},
     {"address_space", address_space},
     {"forks", forks},
+    {"strict_mode", strict_mode},
 };
 
 }  // namespace

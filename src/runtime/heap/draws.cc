@@ -1,6 +1,7 @@
 #include "runtime/heap/draws.h"
 
 #include "runtime/heap/lock.h"
+#include "runtime/heap/segments.h"
 #include "runtime/heap/system.h"
 #include "runtime/heap/threads.h"
 #include "sampling/logarithm.h"
@@ -79,5 +80,7 @@ void listen(const Listener* listener, std::uint64_t interval, std::uint64_t seed
   wanted.version.fetch_add(1, std::memory_order_release);
   if (this_heap != &no_heap) keep_up(*this_heap);
 }
+
+void keep_memory(bool keeps) { segments.keeps_memory.store(keeps, std::memory_order_relaxed); }
 
 }  // namespace geiger::heap

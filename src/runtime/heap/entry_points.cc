@@ -104,3 +104,4 @@ GEIGER_EXPORT void geiger_heap_listen_v1(const Listener* listener, std::uint64_t
                                          std::uint64_t seed) {
   listen(listener, interval, seed);
 }
+GEIGER_EXPORT void geiger_heap_keep_memory_v1(bool keeps) { keep_memory(keeps); }

@@ -44,4 +44,8 @@ struct Listener {
 /// samples too.
 void listen(const Listener* listener, std::uint64_t interval, std::uint64_t seed);
 
+/// From now on, free memory stays with the allocator (true), or is returned after a while, as at
+/// first (false). For programs that give up their system calls: a later return would end them.
+void keep_memory(bool keeps);
+
 }  // namespace geiger::heap

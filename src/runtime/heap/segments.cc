@@ -196,7 +196,7 @@ void Segments::purge(Segment& segment) {
 }
 
 void Segments::purge_what_is_due(std::uint64_t now) {
-  if (next_look_ == 0 || now < next_look_) return;
+  if (next_look_ == 0 || now < next_look_ || keeps_memory.load(std::memory_order_relaxed)) return;
   next_look_ = 0;
   const auto keep = [&](std::uint64_t due) {
     next_look_ = next_look_ == 0 ? due : std::min(next_look_, due);

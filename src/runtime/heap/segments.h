@@ -88,6 +88,8 @@ class Segments {
   [[nodiscard]] constexpr const void* address_of_mapped() const { return &mapped_; }
 
   Lock lock;
+  /// Whether free memory stays until malloc_trim() or a lack of memory; no system calls until then.
+  std::atomic<bool> keeps_memory;
   std::atomic<std::size_t> huge_bytes;   ///< Of huge objects,
   std::atomic<std::size_t> huge_mapped;  ///< and of their mappings.
 

@@ -16,6 +16,7 @@ using heap::Sample;
 using trace::EntryPoint;
 
 using Listen = void (*)(const Listener* listener, std::uint64_t interval, std::uint64_t seed);
+using KeepMemory = void (*)(bool keeps);
 constinit Listen listen = nullptr;
 
 /// The program's call: as noted by AskedAs, or else the allocator's own call.
@@ -82,7 +83,9 @@ void ask_for_samples(const link_map* allocator, Originals& table) {
   listen = reinterpret_cast<Listen>(find_in(allocator, "geiger_heap_listen_v1").address);
   if (listen == nullptr) return;
   const link_map* own = own_module();
-  capture::set_drawing_allocator({draw, unwind::range_of(allocator),
+  const auto keep_memory =
+      reinterpret_cast<KeepMemory>(find_in(allocator, "geiger_heap_keep_memory_v1").address);
+  capture::set_drawing_allocator({draw, keep_memory, unwind::range_of(allocator),
                                   own != nullptr ? unwind::range_of(own) : unwind::AddressRange{}});
   asked_originals = table;
   table.calloc = ask_calloc;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "runtime/capture/guard/trap.h"
 #include "runtime/capture/image/image.h"
+#include "runtime/capture/sample/drawn.h"
 
 namespace geiger::capture {
 
@@ -18,10 +19,14 @@ Attempt::Attempt(base::Confinement wanted)
   if (before_ == base::Confinement::kNone && is_recording())
     current_segment().writer.allocate_mapped();
   base::confinement.store(wanted_, std::memory_order_relaxed);
+  if (wanted_ == base::Confinement::kTotal) keep_allocators_memory(true);
 }
 
 void Attempt::end(bool is_in_force) const {
-  if (!is_in_force) return base::confinement.store(before_, std::memory_order_relaxed);
+  if (!is_in_force) {
+    if (before_ != base::Confinement::kTotal) keep_allocators_memory(false);
+    return base::confinement.store(before_, std::memory_order_relaxed);
+  }
   if (wanted_ == base::Confinement::kTotal && is_recording()) {
     current_segment().writer.stop(trace::StopReason::kNoSpace, EPERM, begun_);
   }

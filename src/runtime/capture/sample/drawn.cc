@@ -67,6 +67,10 @@ void begin_allocator_draws() {
                  std::max<std::uint64_t>(sampling::splitmix64(seed), 1));
 }
 
+void keep_allocators_memory(bool keeps) {
+  if (allocator.keep_memory != nullptr) allocator.keep_memory(keeps);
+}
+
 void pass_interval_on() {
   if (!image.origin.is_drawn_by_allocator) return;
   // Of two concurrent changes the later one is passed on last.

@@ -23,6 +23,8 @@ namespace geiger::capture {
 struct DrawingAllocator {
   /// Sets the interval; 0: stops reporting. `seed` 0: the generators keep their state.
   void (*draw)(std::uint64_t interval, std::uint64_t seed);
+  /// Whether it keeps free memory, or returns it to the system after a while.
+  void (*keep_memory)(bool keeps);
   unwind::AddressRange code;
   unwind::AddressRange runtime;  ///< The runtime's own code.
 };
@@ -31,6 +33,8 @@ void set_drawing_allocator(const DrawingAllocator& allocator);
 
 /// At the start of an image: decides whether the allocator draws, and starts or stops its draws.
 void begin_allocator_draws();
+/// While the program has no system calls (confinement.h), the allocator makes none unasked.
+void keep_allocators_memory(bool keeps);
 /// Passes a changed interval to the allocator.
 void pass_interval_on();
 
