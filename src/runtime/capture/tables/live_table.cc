@@ -136,13 +136,16 @@ bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t v
 /// Reads a slot that may change meanwhile. An insertion writes the value last, a removal clears it
 /// first, so a value that is the same before and after the address was read belongs to it. (In
 /// aggregated recordings entries share values: then the slot may have had another value in between,
-/// and has this one again.)
+/// and has this one again.) Otherwise it is read again: an entry whose value is being exchanged is
+/// there all the time.
 LiveTable::Entry LiveTable::entry_at(const Bucket& bucket, std::size_t slot) {
-  const std::uint64_t value = bucket.values[slot].load(std::memory_order_acquire);
-  const std::uint64_t address = bucket.addresses[slot].load(std::memory_order_acquire);
-  const bool is_own = value != 0 && value != kLeaving &&
-                      bucket.values[slot].load(std::memory_order_relaxed) == value;
-  return {address, is_own ? value : 0};
+  std::uint64_t value = bucket.values[slot].load(std::memory_order_acquire);
+  for (;;) {
+    const std::uint64_t address = bucket.addresses[slot].load(std::memory_order_acquire);
+    const std::uint64_t after = bucket.values[slot].load(std::memory_order_acquire);
+    if (after == value) return {address, value != kLeaving ? value : 0};
+    value = after;
+  }
 }
 
 /// 0: the entry is being removed, or was removed.

@@ -299,6 +299,30 @@ TEST(LiveTable, VisitsNoAddressWithTheValueOfAnother) {
   EXPECT_EQ(table.size(), 0U);
 }
 
+TEST(LiveTable, VisitsEntriesWhoseValuesAreExchanged) {
+  static constinit LiveTable table;
+  constexpr std::uint64_t kLast = 3'000'000;
+  for (unsigned thread = 0; thread < 3; ++thread) ASSERT_TRUE(table.insert((thread + 1) << 4, 1));
+  std::atomic<int> working{3};
+  const int failures = failures_in_threads([&working](unsigned thread) {
+    int wrong = 0;
+    if (thread < 3) {
+      for (std::uint64_t value = 1; value < kLast; ++value) {
+        wrong += !table.exchange((thread + 1) << 4, value, value + 1);
+      }
+      --working;
+      return wrong;
+    }
+    do {
+      int seen = 0;
+      table.for_each([&seen](std::uint64_t, std::uint64_t value) { seen += value != 0; });
+      wrong += seen != 3;
+    } while (working.load(std::memory_order_relaxed) != 0);
+    return wrong;
+  });
+  EXPECT_EQ(failures, 0);
+}
+
 TEST(LiveTable, EndsEachEntryOnceWhileOthersAreRemoved) {
   static constinit LiveTable table;
   std::atomic<int> working{3};
