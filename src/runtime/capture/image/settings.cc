@@ -19,10 +19,15 @@ namespace geiger::capture {
 namespace {
 
 /// The environment as the kernel laid it out: argc, argv, 0, envp, 0. It exists before libc has set
-/// `environ`, and setenv() in the program cannot race with reading it.
+/// `environ`, and setenv() in the program cannot race with reading it. A recording may begin after
+/// main() has shortened argv, as parsers of options do, so its end is where argc says.
 char** initial_environment() {
+  constexpr std::uintptr_t kMostArguments = std::uintptr_t{1} << 24;
   char** arguments = initial_arguments();
   if (arguments == nullptr) return environ;
+  // Not argc, but an address, after a loader that skipped its own arguments.
+  const auto count = reinterpret_cast<std::uintptr_t>(arguments[-1]);
+  if (count < kMostArguments && arguments[count] == nullptr) return arguments + count + 1;
   while (*arguments != nullptr) ++arguments;
   return arguments + 1;
 }
