@@ -21,8 +21,6 @@ HOSTS = ("edges", "first", "forms", "processes", "threads", "signals", "exits", 
 # Differences that every replacement of malloc makes: one pthread key fewer for the program, and
 # blocks of two allocators in a library that is bound to the C library's on purpose.
 EXCEPT = {"threads/all_keys", "loading/deep_binding"}
-# Memory that is returned 100 ms after its last use, which is not among the four calls that are left.
-EXCEPT_ALONE = {"sandboxed/strict"}
 FORKS = 10_000 if "--all" in sys.argv else 300
 
 
@@ -33,8 +31,7 @@ class Hosts(harness.ProcessTest):
         for program in HOSTS:
             names = subprocess.run([harness.host(program), "list"], capture_output=True, check=True)
             for name in names.stdout.decode().split():
-                excepted = EXCEPT if behind_runtime else EXCEPT | EXCEPT_ALONE
-                if f"{program}/{name}" in excepted:
+                if f"{program}/{name}" in EXCEPT:
                     continue
                 with self.subTest(scenario=f"{program}/{name}"):
                     self.compare_one([harness.host(program), name], behind_runtime)
