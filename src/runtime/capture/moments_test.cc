@@ -168,13 +168,13 @@ TEST_F(Moments, OfAnAddressThatComesBackTellAnUnseenFree) {
 
 // ------------------------------------------------------------------- threads ---
 
-/// Joined threads exist in the kernel for another moment.
-void wait_until_alone() {
+/// A joined thread exists in the kernel for another moment, and looks alive until then.
+void wait_until_threads_are(int wanted) {
   const auto count = [] {
     const std::filesystem::directory_iterator tasks("/proc/self/task");
     return std::distance(begin(tasks), end(tasks));
   };
-  while (count() > 1) std::this_thread::yield();
+  while (count() > wanted) std::this_thread::yield();
 }
 
 TEST_F(Moments, OfThreadsThatCameBeforeAreSettledAtTheEnd) {
@@ -193,12 +193,13 @@ TEST_F(Moments, OfThreadsThatCameBeforeAreSettledAtTheEnd) {
               const ThreadState& state = *first_state();
               GEIGER_OR_FAIL(state.is_foreign);
               std::thread([] { allocate(7); }).join();  // Its end is not seen either.
+              wait_until_threads_are(2);
               detach();
               GEIGER_OR_FAIL(state.record->armed.load() == 0 && state.record->pending.load() == 8);
               GEIGER_OR_FAIL(first_state()->record->armed.load() != 0);
               step = 3;
               before.join();
-              wait_until_alone();
+              wait_until_threads_are(1);
               GEIGER_OR_FAIL(directory_.attach() == 0);  // Their states are free again.
               for (const ThreadState* one = first_state(); one != nullptr; one = one->next) {
                 GEIGER_OR_FAIL(one->lifecycle.load() == kFree);
