@@ -24,7 +24,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/docs/schema/geiger-report.schema.json
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/recipes DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # What is compiled into our binaries, from the packages that it comes from.
-foreach(package libcli11-dev libprotozero-dev robin-map-dev libboost1.74-dev libsimdjson-dev llvm-14-dev)
+foreach(package IN LISTS GEIGER_COMPILED_IN)
   set(text /usr/share/doc/${package}/copyright)
   if(EXISTS ${text})
     list(APPEND licences ${package})

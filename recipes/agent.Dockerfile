@@ -11,8 +11,7 @@ FROM debian:12-slim
 # The libraries of the command, and the certificates that collectors are known by.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends \
-      ca-certificates libcpp-httplib0.11 libcurl4 libdw1 libelf1 libfmt9 libncursesw6 libsqlite3-0 \
-      libzstd1 libzydis4.0 \
+      ca-certificates libcpp-httplib0.11 libcurl4 libncursesw6 libsqlite3-0 libzydis4.0 \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=geiger /opt/geiger /opt/geiger
 RUN install -d -m 700 -o nobody /spool

@@ -33,10 +33,11 @@ COMPILER = ["binutils-aarch64-linux-gnu", "cpp-12-aarch64-linux-gnu", "gcc-12-aa
             "g++-12-aarch64-linux-gnu", "libgcc-12-dev-arm64-cross",
             "libstdc++-12-dev-arm64-cross"]
 BUILD = ["libc6-dev", "libstdc++-12-dev", "libgtest-dev", "libgmock-dev", "libboost-math-dev",
-         "libcli11-dev", "libcpp-httplib-dev", "libcurl4-openssl-dev", "libdw-dev", "libelf-dev",
-         "libfmt-dev", "liblttng-ust-dev", "libncurses-dev", "libprotozero-dev", "libsimdjson-dev",
-         "libsqlite3-dev", "libxxhash-dev", "libzstd-dev", "libzydis-dev", "llvm-14-dev",
-         "nlohmann-json3-dev", "robin-map-dev", "systemtap-sdt-dev", "zlib1g-dev"]
+         "libcli11-dev", "libcpp-httplib-dev", "libcurl4-openssl-dev", "libbz2-dev", "libdw-dev",
+         "libelf-dev", "libfmt-dev", "liblttng-ust-dev", "liblzma-dev", "libncurses-dev",
+         "libprotozero-dev", "libsimdjson-dev", "libsqlite3-dev", "libxxhash-dev", "libzstd-dev",
+         "libzydis-dev", "llvm-14-dev", "nlohmann-json3-dev", "robin-map-dev", "systemtap-sdt-dev",
+         "zlib1g-dev"]
 PROGRAMS = ["busybox-static", "git", "libpython3-stdlib", "ninja-build", "perl", "python3-minimal",
             "sqlite3"]
 # File: (suite, the package that depends on the one with the image)

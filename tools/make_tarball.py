@@ -29,9 +29,6 @@ import urllib.parse
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SYSTEM = pathlib.PurePath("lib/geiger/system")
 DOCUMENTS = pathlib.PurePath("share/doc/geiger")
-# What is compiled into geiger from headers, as Debian packages.
-COMPILED_IN = ("libcli11-dev", "libprotozero-dev", "robin-map-dev", "libboost1.74-dev", "libsimdjson-dev",
-               "llvm-14-dev", "libcpp-httplib-dev")
 
 
 def output_of(*command):
@@ -153,9 +150,9 @@ def verification_code(files):
 
 def add_list(tree, origins, version, date):
     owners = {name: package_of(path) for name, path in origins.items()}
-    compiled_in = [name for name in COMPILED_IN if pathlib.Path("/usr/share/doc", name).exists()]
     licences = tree / DOCUMENTS / "licences"
-    for package in {*owners.values(), *compiled_in}:
+    compiled_in = [path.stem for path in licences.iterdir()]  # cmake/Debian.cmake
+    for package in set(owners.values()):
         shutil.copy(f"/usr/share/doc/{package}/copyright", licences / f"{package}.txt")
     files = [describe_file(tree, path) for path in files_of(tree)]
     packages = [describe_package(name) for name in sorted({*owners.values(), *compiled_in})]

@@ -12,7 +12,7 @@
 set -eu
 
 build='g++ cmake ninja-build binutils pkg-config libcli11-dev libfmt-dev libboost-math-dev
-  libdw-dev libelf-dev libcpp-httplib-dev libncurses-dev libprotozero-dev libsimdjson-dev
+  libdw-dev libelf-dev liblzma-dev libbz2-dev libcpp-httplib-dev libncurses-dev libprotozero-dev libsimdjson-dev
   libsqlite3-dev libxxhash-dev libzstd-dev llvm-14-dev robin-map-dev zlib1g-dev systemtap-sdt-dev
   liblttng-ust-dev scdoc libzydis-dev libcurl4-openssl-dev'
 test='python3 python3-jsonschema libgtest-dev libgmock-dev nlohmann-json3-dev procps util-linux
