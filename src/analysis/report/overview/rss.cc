@@ -147,12 +147,18 @@ base::Outcome<RssReport> rss_report(const Recording& recording, const RssOptions
 
 std::string explained_line(const RssReport& report) {
   if (report.resident == 0) return "";
+  const std::string read_after = present::duration(report.after);
+  const std::string high_water = present::exact_bytes(report.high_water);
   std::string when = "at its maximum";
   if (report.options.moment == profile::Moment::kLast) {
     when = "at its last reading";
+  } else if (report.high_water / 2 > report.resident) {
+    return fmt::format(
+        "the maximum RSS, {}, fell between two readings; the largest, {} after the start, found {}",
+        high_water, read_after, present::exact_bytes(report.resident));
   } else if (report.high_water / 10 * 9 > report.resident) {
     when = fmt::format("at its largest reading, {} after the start (the kernel's maximum: {})",
-                       present::duration(report.after), present::exact_bytes(report.high_water));
+                       read_after, high_water);
   }
   return fmt::format("malloc profile explains {} of {} RSS {}",
                      present::figure(report.rows.front().share).text(),
