@@ -36,7 +36,7 @@ def commands_of(page):
             yield command, output
 
 
-RESIDENT = re.compile("malloc profile explains|the maximum RSS")
+RESIDENT = re.compile("malloc profile explains|near the maximum RSS")
 
 
 def comparable(text):

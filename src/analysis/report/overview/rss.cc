@@ -154,7 +154,7 @@ std::string explained_line(const RssReport& report) {
     when = "at its last reading";
   } else if (report.high_water / 2 > report.resident) {
     return fmt::format(
-        "the maximum RSS, {}, fell between two readings; the largest, {} after the start, found {}",
+        "no reading was near the maximum RSS, {}: the largest, {} after the start, found {}",
         high_water, read_after, present::exact_bytes(report.resident));
   } else if (report.high_water / 10 * 9 > report.resident) {
     when = fmt::format("at its largest reading, {} after the start (the kernel's maximum: {})",
