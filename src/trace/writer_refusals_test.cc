@@ -26,18 +26,19 @@ constexpr std::uint32_t kPopulate = 23;  // MADV_POPULATE_WRITE
 constexpr Refusal kOldKernel{SYS_madvise, EINVAL, 2, kPopulate};
 constexpr Bytes kFirstExtent = 64 * kKiB;
 constexpr Bytes kFirstMapping = 16 * kMiB;
-constexpr RecordHeader kFree{RecordType::kFree, 0, 3, 0, 1};
+constexpr RecordHeader kFreeRecord{RecordType::kFree, 0, 3, 0, 1};
 /// The largest record.
 constexpr RecordHeader kLong{RecordType::kMark, 0, kMaxRecordWords, 0, 1};
-constexpr Identity kIdentity{.seed = 1,
-                             .interval = 4096,
-                             .mode = 0,
-                             .start_monotonic = 5,
-                             .start_realtime = 6,
-                             .executable = "/bin/program",
-                             .allocator = nullptr,
-                             .runtime_version = "a version that is longer than its room of 32",
-                             .is_paused = true};
+constexpr Identity kPausedIdentity{
+    .seed = 1,
+    .interval = 4096,
+    .mode = 0,
+    .start_monotonic = 5,
+    .start_realtime = 6,
+    .executable = "/bin/program",
+    .allocator = nullptr,
+    .runtime_version = "a version that is longer than its room of 32",
+    .is_paused = true};
 
 /// How many mappings of this process show the file.
 int mappings_of(const std::string& path) {
@@ -58,7 +59,9 @@ struct WriterRefusals : ::testing::Test {
   }
   [[nodiscard]] std::string path(const char* name) const { return directory + "/" + name; }
 
-  int open(Bytes capacity = kMiB) { return writer.open(path("a").c_str(), capacity, kIdentity); }
+  int open(Bytes capacity = kMiB) {
+    return writer.open(path("a").c_str(), capacity, kPausedIdentity);
+  }
 
   /// Reserves until there is no room; returns the bytes reserved.
   Bytes fill() {
@@ -99,7 +102,7 @@ TEST_F(WriterRefusals, OpeningSaysWhichAndLeavesAnEmptyFile) {
 TEST_F(WriterRefusals, AnOldKernelsFileSystemWithoutFallocateGetsZeros) {
   for (const int error : {EOPNOTSUPP, ENOSYS}) {
     ASSERT_TRUE(where_refused({kOldKernel, {SYS_fallocate, error}}, [&] { EXPECT_EQ(open(), 0); }));
-    EXPECT_TRUE(writer.reserve(kFree));
+    EXPECT_TRUE(writer.reserve(kFreeRecord));
     writer.close();
     std::filesystem::remove(path("a"));
     ASSERT_TRUE(where_refused({kOldKernel, {SYS_fallocate, error}, {SYS_pwrite64, EDQUOT, 3, 8192}},
@@ -176,7 +179,7 @@ TEST_F(WriterRefusals, AProgramThatConfinedItselfIsAskedForNothing) {
   ASSERT_EQ(open(64 * kMiB), 0);
   base::confinement = Confinement::kToAllocators;
   Writer other;
-  const int refused = other.open(path("b").c_str(), kMiB, kIdentity);
+  const int refused = other.open(path("b").c_str(), kMiB, kPausedIdentity);
   const Bytes filled = fill();
   base::confinement = Confinement::kNone;
   EXPECT_EQ(refused, EPERM);
@@ -205,13 +208,13 @@ TEST_F(WriterRefusals, ATraceThatEndedTakesNoMore) {
   EXPECT_EQ(writer.control()->paused.load(), 1U);
   writer.count_drop(DropCause::kReentered, 3);
   EXPECT_EQ(writer.header()->drops[static_cast<std::size_t>(DropCause::kReentered)].load(), 3U);
-  const Slot before = writer.reserve(kFree);
+  const Slot before = writer.reserve(kFreeRecord);
   writer.finish(State::kContinued, 7);
-  EXPECT_TRUE(writer.reserve(kFree));  // A thread that is inside may finish.
+  EXPECT_TRUE(writer.reserve(kFreeRecord));  // A thread that is inside may finish.
   writer.finish(State::kStopped, 8);
-  EXPECT_FALSE(writer.reserve(kFree));
-  Writer::commit(before, kFree);
-  EXPECT_EQ(before.words[0], kFree.pack());
+  EXPECT_FALSE(writer.reserve(kFreeRecord));
+  Writer::commit(before, kFreeRecord);
+  EXPECT_EQ(before.words[0], kFreeRecord.pack());
   EXPECT_EQ(writer.header()->stop_monotonic, 8U);
   writer.allocate_mapped();  // Stopped: changes nothing.
 }
@@ -224,7 +227,7 @@ TEST_F(WriterRefusals, ASegmentIsAskedWhatTheOneBeforeWas) {
   asked->wanted_residency = 7;
   asked->wanted_segment = 6;
   asked->watermark = kMiB;
-  Identity next = kIdentity;
+  Identity next = kPausedIdentity;
   next.is_paused = false;
   next.image_start = 3;
   next.segment = 1;
@@ -242,7 +245,7 @@ TEST_F(WriterRefusals, ASegmentIsAskedWhatTheOneBeforeWas) {
   // All of it at once, then again.
   second.allocate_mapped();
   second.allocate_mapped();
-  EXPECT_EQ(second.reserve(kFree).ref, kRecordsOffset / 8);
+  EXPECT_EQ(second.reserve(kFreeRecord).ref, kRecordsOffset / 8);
   second.close();
 }
 
@@ -281,7 +284,7 @@ TEST_F(WriterRefusals, NoTraceIsLargerThanReferencesReach) {
 
 TEST_F(WriterRefusals, NamesThatAreTooLongAreCut) {
   const std::string program(2 * sizeof FileHeader::executable, 'x');
-  Identity identity = kIdentity;
+  Identity identity = kPausedIdentity;
   identity.executable = program.c_str();
   ASSERT_EQ(writer.open(path("a").c_str(), kMiB, identity), 0);
   EXPECT_EQ(std::strlen(writer.header()->executable), sizeof FileHeader::executable - 1);

@@ -11,7 +11,7 @@
 namespace geiger::study {
 namespace {
 
-constexpr double kT = 65536;
+constexpr double kMeanBytes = 65536;
 
 struct Group {
   Bytes size;
@@ -30,14 +30,14 @@ double truth_of(const std::vector<Group>& groups) {
 
 /// Shares of the recordings that have an average at all: whose interval holds the
 /// true one, and whose interval is the bound.
-struct Coverage {
+struct SizeCoverage {
   double covered = 0, bounds = 0;
 };
 
 estimation::NodeSums recorded(const std::vector<Group>& groups, std::mt19937_64& generator) {
-  const double lambda = estimation::rate_of_interval(kT);
+  const double lambda = estimation::rate_of_interval(kMeanBytes);
   estimation::NodeSums sums;
-  sums.could_have_sampled(kT);
+  sums.could_have_sampled(kMeanBytes);
   for (const Group& group : groups) {
     std::binomial_distribution<std::int64_t> sampled(
         static_cast<std::int64_t>(group.count),
@@ -47,11 +47,11 @@ estimation::NodeSums recorded(const std::vector<Group>& groups, std::mt19937_64&
   return sums;
 }
 
-Coverage coverage_of(const std::vector<Group>& groups, Bytes least_size) {
+SizeCoverage size_coverage_of(const std::vector<Group>& groups, Bytes least_size) {
   std::mt19937_64 generator(1);
   const double truth = truth_of(groups);
   int found = 0;
-  Coverage coverage;
+  SizeCoverage coverage;
   for (int run = 0; run < 4000; ++run) {
     const auto average = average_size(recorded(groups, generator), 0.95, least_size);
     if (!average.has_value()) continue;
@@ -65,7 +65,7 @@ Coverage coverage_of(const std::vector<Group>& groups, Bytes least_size) {
 
 /// Two sizes with half of the bytes each; `expected` small samples in all.
 std::vector<Group> two_sizes(double expected) {
-  const auto half = static_cast<std::uint64_t>(expected * kT / 2);
+  const auto half = static_cast<std::uint64_t>(expected * kMeanBytes / 2);
   return {{1024, half / 1024}, {32768, half / 32768 + 1}};
 }
 
@@ -73,17 +73,17 @@ std::vector<Group> two_sizes(double expected) {
 // limits below lie three of them under it.
 TEST(AverageSize, IsBoundedForFewSamples) {
   for (const double expected : {1.0, 3.0, 10.0}) {
-    const Coverage found = coverage_of(two_sizes(expected), 1024);
+    const SizeCoverage found = size_coverage_of(two_sizes(expected), 1024);
     EXPECT_GT(found.bounds, 0.9);
     EXPECT_GE(found.covered, 0.94) << expected;
   }
   // Given the sizes seen only: the small ones were missed in one run of eight.
-  EXPECT_NEAR(coverage_of(two_sizes(3), 0).covered, 0.876, 0.016);
+  EXPECT_NEAR(size_coverage_of(two_sizes(3), 0).covered, 0.876, 0.016);
 }
 
 TEST(AverageSize, HasItsIntervalFromTheDeltaMethod) {
   for (const double expected : {60.0, 200.0}) {
-    const Coverage found = coverage_of(two_sizes(expected), 0);
+    const SizeCoverage found = size_coverage_of(two_sizes(expected), 0);
     EXPECT_EQ(found.bounds, 0);
     EXPECT_GE(found.covered, 0.94) << expected;
   }
@@ -92,7 +92,7 @@ TEST(AverageSize, HasItsIntervalFromTheDeltaMethod) {
 // One size: the average is known, whatever the number of objects.
 TEST(AverageSize, IsCertainForOneSize) {
   estimation::NodeSums sums;
-  sums.add(640, estimation::rate_of_interval(kT), 50);
+  sums.add(640, estimation::rate_of_interval(kMeanBytes), 50);
   const AverageSize found = average_size(sums, 0.95).value();
   EXPECT_FALSE(found.is_bound);
   EXPECT_NEAR(found.value, 640, 1e-9);
@@ -108,7 +108,7 @@ TEST(AverageSize, CountsCertainObjects) {
   EXPECT_EQ(found.interval.lo, 100000);
   EXPECT_EQ(found.interval.hi, 100000);
   EXPECT_FALSE(found.is_bound);
-  sums.could_have_sampled(kT);
+  sums.could_have_sampled(kMeanBytes);
   EXPECT_GT(average_size(sums, 0.95).value().interval.hi, 100000);
   EXPECT_LT(average_size(sums, 0.95).value().interval.lo, 10);
 }
@@ -127,7 +127,7 @@ TEST(NormalInterval, IsTheTextbooks) {
 TEST(AverageSize, RefusesWhatHasNone) {
   EXPECT_EQ(average_size({}, 0.95).error(), estimation::InputError::kCount);
   estimation::NodeSums sums;
-  sums.add(16, estimation::rate_of_interval(kT));
+  sums.add(16, estimation::rate_of_interval(kMeanBytes));
   EXPECT_EQ(average_size(sums, 1).error(), estimation::InputError::kLevel);
   EXPECT_EQ(average_size(sums, std::nan("")).error(), estimation::InputError::kLevel);
 }

@@ -18,7 +18,7 @@ using profile::Kind;
 using profile::TestRecording;
 using Runs = std::vector<TestRecording>;
 
-constexpr double kInterval = kTestInterval;
+constexpr double kT = kTestInterval;
 
 Verdicts answers(const Runs& before, const Runs& after, const Gates& gates,
                  Kind kind = Kind::kAllocated) {
@@ -48,8 +48,8 @@ TEST(Gates, CountedTotalsNeedNoSamples) {
   EXPECT_EQ(total_answer(100, 106, growth_of_total(0.05), Kind::kAllocated), Answer::kFail);
   EXPECT_EQ(total_answer(100, 50, growth_of_total(-0.5), Kind::kAllocated), Answer::kPass);
   EXPECT_EQ(total_answer(100, 51, growth_of_total(-0.5), Kind::kAllocated), Answer::kFail);
-  EXPECT_EQ(total_answer(1, 100, bytes_of_total(100 * kInterval), Kind::kAllocated), Answer::kPass);
-  EXPECT_EQ(total_answer(1, 101, bytes_of_total(100 * kInterval), Kind::kAllocated), Answer::kFail);
+  EXPECT_EQ(total_answer(1, 100, bytes_of_total(100 * kT), Kind::kAllocated), Answer::kPass);
+  EXPECT_EQ(total_answer(1, 101, bytes_of_total(100 * kT), Kind::kAllocated), Answer::kFail);
 }
 
 TEST(Gates, UnsettledBytesLeaveCountsOpen) {
@@ -67,12 +67,12 @@ TEST(Gates, WhatWasNotCountedIsNotTrusted) {
   TestRecording imported = run_with({{"make", 1000}});
   imported.recording.processes[0].is_imported = true;
   imported.recording.threads.clear();
-  const auto over = answers({}, {imported}, bytes_of_total(500 * kInterval));
+  const auto over = answers({}, {imported}, bytes_of_total(500 * kT));
   EXPECT_EQ(over.answer, Answer::kFail);
   EXPECT_FALSE(over.results[0].is_exact);
-  EXPECT_NEAR(over.results[0].value.value_or(0), 1000 * kInterval, 20 * kInterval);
-  EXPECT_EQ(answers({}, {imported}, bytes_of_total(1010 * kInterval)).answer, Answer::kUndecided);
-  EXPECT_EQ(answers({}, {imported}, bytes_of_total(2000 * kInterval)).answer, Answer::kPass);
+  EXPECT_NEAR(over.results[0].value.value_or(0), 1000 * kT, 20 * kT);
+  EXPECT_EQ(answers({}, {imported}, bytes_of_total(1010 * kT)).answer, Answer::kUndecided);
+  EXPECT_EQ(answers({}, {imported}, bytes_of_total(2000 * kT)).answer, Answer::kPass);
   const auto growth = answers({run_with({{"make", 100}})}, {imported}, growth_of_total(0.5));
   EXPECT_EQ(growth.answer, Answer::kFail);
   EXPECT_FALSE(growth.results[0].is_exact);
@@ -95,8 +95,8 @@ struct Answers {
   std::string lacks;
 };
 Answers answers_about(const TestRecording& run, Kind kind) {
-  const auto generous = answers({}, {run}, bytes_of_total(1e6 * kInterval), kind);
-  const auto strict = answers({}, {run}, bytes_of_total(kInterval), kind);
+  const auto generous = answers({}, {run}, bytes_of_total(1e6 * kT), kind);
+  const auto strict = answers({}, {run}, bytes_of_total(kT), kind);
   return {generous.answer, strict.answer, generous.results[0].lacks};
 }
 
@@ -146,7 +146,7 @@ TEST(Gates, AnIncompleteBaselineDecidesNoGrowth) {
   damaged.recording.is_damaged = true;
   const TestRecording whole = run_with({{"make", 1000}});
   EXPECT_EQ(answers({damaged}, {whole}, growth_of_total(0.5)).answer, Answer::kUndecided);
-  EXPECT_EQ(answers({damaged}, {whole}, bytes_of_total(2000 * kInterval)).answer, Answer::kPass);
+  EXPECT_EQ(answers({damaged}, {whole}, bytes_of_total(2000 * kT)).answer, Answer::kPass);
 }
 
 TEST(Gates, EstimatesAnswerOnlyWhenTheyCan) {
@@ -155,9 +155,9 @@ TEST(Gates, EstimatesAnswerOnlyWhenTheyCan) {
   EXPECT_EQ(total_answer(1000, 1500, growth_of_total(0.2), live), Answer::kFail);
   EXPECT_EQ(total_answer(1000, 1200, growth_of_total(0.2), live), Answer::kUndecided);
   EXPECT_EQ(total_answer(10, 12, growth_of_total(0.2), live), Answer::kUndecided);
-  EXPECT_EQ(total_answer(1, 1000, bytes_of_total(2000 * kInterval), live), Answer::kPass);
-  EXPECT_EQ(total_answer(1, 1000, bytes_of_total(500 * kInterval), live), Answer::kFail);
-  EXPECT_EQ(total_answer(1, 1000, bytes_of_total(1010 * kInterval), live), Answer::kUndecided);
+  EXPECT_EQ(total_answer(1, 1000, bytes_of_total(2000 * kT), live), Answer::kPass);
+  EXPECT_EQ(total_answer(1, 1000, bytes_of_total(500 * kT), live), Answer::kFail);
+  EXPECT_EQ(total_answer(1, 1000, bytes_of_total(1010 * kT), live), Answer::kUndecided);
 }
 
 TEST(Gates, SayWhatWouldDecide) {
@@ -229,8 +229,8 @@ TEST(Gates, SmallChangesOfSitesAreIgnored) {
 
 TEST(Gates, PatternsTakeAllThatTheyCall) {
   Gates gates;
-  gates.specs = {{{"main", "*"}, {Measured::kBytes, 100 * kInterval}, "b:1"},
-                 {{"make", "*"}, {Measured::kBytes, 100 * kInterval}, "b:2"},
+  gates.specs = {{{"main", "*"}, {Measured::kBytes, 100 * kT}, "b:1"},
+                 {{"make", "*"}, {Measured::kBytes, 100 * kT}, "b:2"},
                  {{"nobody", "*"}, {Measured::kGrowth, 0.1}, "b:3"}};
   const auto verdicts = answers({run_with({{"make", 50}, {"other", 300}})},
                                 {run_with({{"make", 50}, {"other", 300}})}, gates);

@@ -27,7 +27,7 @@ constexpr std::uint64_t kFunction = 0x10000;
 constexpr std::uint64_t kFunctionBytes = 64;
 
 /// The contents of the tables. With these defaults, a row is found.
-struct Tables {
+struct CraftedTables {
   std::uint8_t header_version = 1;
   std::uint8_t frame_encoding = 0x1b;
   std::uint8_t count_encoding = 0x03;
@@ -102,12 +102,12 @@ bool finds_in(const Bytes& bytes, std::uint64_t distance, FoundRow& found) {
   return find_row({copy.range(), header}, header + kFunction + distance, found);
 }
 
-bool finds(const Tables& tables, std::uint64_t distance = 0) {
+bool finds(const CraftedTables& tables, std::uint64_t distance = 0) {
   FoundRow found{};
   return finds_in(tables.all(), distance, found);
 }
 
-Row row_of(const Tables& tables, std::uint64_t distance = 0) {
+Row row_of(const CraftedTables& tables, std::uint64_t distance = 0) {
   FoundRow found{};
   EXPECT_TRUE(finds_in(tables.all(), distance, found));
   return found.row;
@@ -134,7 +134,7 @@ TEST(CraftedTables, AreRefusedWithAnotherHeader) {
 }
 
 TEST(CraftedTables, MayBeCutBehindAnyByte) {
-  const Bytes whole = Tables{}.all();
+  const Bytes whole = CraftedTables{}.all();
   for (std::size_t size = 1; size < whole.size(); ++size) {
     FoundRow found{};
     EXPECT_FALSE(finds_in(Bytes(whole.begin(), whole.begin() + static_cast<long>(size)), 0, found))
@@ -181,9 +181,9 @@ TEST(CraftedTables, MayHaveNoLetters) {
 
 TEST(CraftedTables, TellSignalFrames) {
   FoundRow found{};
-  EXPECT_TRUE(finds_in(Tables{.letters = "zRS"}.all(), 0, found));
+  EXPECT_TRUE(finds_in(CraftedTables{.letters = "zRS"}.all(), 0, found));
   EXPECT_TRUE(found.is_signal_frame);
-  EXPECT_TRUE(finds_in(Tables{}.all(), 0, found));
+  EXPECT_TRUE(finds_in(CraftedTables{}.all(), 0, found));
   EXPECT_FALSE(found.is_signal_frame);
 }
 

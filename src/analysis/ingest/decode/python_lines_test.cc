@@ -71,40 +71,42 @@ std::string difference(const Expected& expected) {
 
 TEST(PythonLines, AreAsTheInterpreterReadsThem) {
   const char* const other = std::getenv("GEIGER_PYTHON_LINES");
-  std::ifstream file(other != nullptr ? other : GEIGER_SOURCE_DIR "/tests/vectors/python_lines.tsv");
+  std::ifstream file(other != nullptr ? other
+                                      : GEIGER_SOURCE_DIR "/tests/vectors/python_lines.tsv");
   Expected expected;
   std::size_t tables = 0;
   for (; read(file, expected); ++tables) {
-    ASSERT_EQ(difference(expected), "") << "table " << tables << ", version " << std::hex
-                                        << expected.version;
+    ASSERT_EQ(difference(expected), "")
+        << "table " << tables << ", version " << std::hex << expected.version;
   }
   EXPECT_GT(tables, 50U);
 }
 
-constexpr std::uint32_t k39 = 0x030909f0, k310 = 0x030a0df0, k311 = 0x030b02f0;
+constexpr std::uint32_t kVersion39 = 0x030909f0, kVersion310 = 0x030a0df0, kVersion311 = 0x030b02f0;
 
 TEST(PythonLines, AreThoseOfTheFunctionWhereThereIsNoTable) {
-  for (const std::uint32_t version : {k39, k310, k311}) {
+  for (const std::uint32_t version : {kVersion39, kVersion310, kVersion311}) {
     const PythonLines lines(version, 17, {}, false);
     EXPECT_EQ(lines.at(0), 17U);
     EXPECT_EQ(lines.at(0xfffffe), 17U);
   }
-  EXPECT_EQ(PythonLines(k311, -5, {}, false).at(3), 0U);
+  EXPECT_EQ(PythonLines(kVersion311, -5, {}, false).at(3), 0U);
 }
 
 TEST(PythonLines, EndWithACutTable) {
   const std::vector<std::uint8_t> pairs{4, 1, 4, 1};
-  EXPECT_EQ(PythonLines(k39, 10, pairs, false).at(4), 12U);
-  EXPECT_EQ(PythonLines(k39, 10, pairs, true).at(4), 10U);  // How far line 12 reaches is missing.
-  EXPECT_EQ(PythonLines(k39, 10, pairs, true).at(2), 11U);
-  EXPECT_EQ(PythonLines(k310, 10, pairs, true).at(3), 12U);
-  EXPECT_EQ(PythonLines(k310, 10, pairs, true).at(4), 10U);
+  EXPECT_EQ(PythonLines(kVersion39, 10, pairs, false).at(4), 12U);
+  EXPECT_EQ(PythonLines(kVersion39, 10, pairs, true).at(4),
+            10U);  // How far line 12 reaches is missing.
+  EXPECT_EQ(PythonLines(kVersion39, 10, pairs, true).at(2), 11U);
+  EXPECT_EQ(PythonLines(kVersion310, 10, pairs, true).at(3), 12U);
+  EXPECT_EQ(PythonLines(kVersion310, 10, pairs, true).at(4), 10U);
 }
 
 TEST(PythonLines, OfEntriesWithoutALineAreTheFunctions) {
   // A line forward, no location, a line forward.
   const std::vector<std::uint8_t> table{0xe8, 0x02, 0xf8, 0xe8, 0x02};
-  const PythonLines lines(k311, 10, table, false);
+  const PythonLines lines(kVersion311, 10, table, false);
   EXPECT_EQ(lines.at(0), 11U);
   EXPECT_EQ(lines.at(1), 10U);
   EXPECT_EQ(lines.at(2), 12U);
