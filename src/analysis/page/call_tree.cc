@@ -185,7 +185,9 @@ Frame StackNodes::frame_of(std::uint32_t number) const {
   const profile::Label& label = labels_[number];
   Frame frame{.name = names_.intern(label.name)};
   if (label.module != profile::kNone) {
-    frame.module = names_.intern(recording_.modules[label.module].path);
+    const std::string_view path = recording_.modules[label.module].path;
+    const std::string_view name = labels_.module_name(label.module);
+    frame.module = names_.intern(path.ends_with(name) ? path : name);
   }
   if (profile::is_plumbing(roles_[number])) frame.flags |= kPlumbing;
   if (roles_[number] == profile::FrameRole::kDispatch) frame.flags |= kDispatch;

@@ -325,6 +325,18 @@ TEST(Page, HasTheVerdictsOfLeaks) {
   EXPECT_EQ(data.leaks->sites[1].kept, said.lines[1].site.kept);
 }
 
+TEST(Page, NamesAProgramAsItWasStarted) {
+  Recording recording = profile::example::small_server();
+  profile::Process& process = recording.processes[0];
+  process.pid = 1;
+  process.started_as = "small-server";
+  for (const profile::Module& module : recording.modules) {
+    if (module.path.ends_with("server")) process.executable = module.path;
+  }
+  ASSERT_FALSE(process.executable.empty());
+  EXPECT_THAT(page_data(recording, {}), testing::HasSubstr("\"small-server\""));
+}
+
 TEST(Page, TheSameRecordingGivesTheSameBytes) {
   const Recording recording = profile::example::small_server();
   const std::string document = page_data(recording, {});

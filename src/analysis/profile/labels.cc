@@ -59,6 +59,18 @@ std::unordered_map<std::string_view, std::string_view> started_names(const Recor
 
 }  // namespace
 
+std::vector<std::string> module_names(const Recording& recording) {
+  const auto started = started_names(recording);
+  std::vector<std::string> names;
+  names.reserve(recording.modules.size());
+  for (const Module& module : recording.modules) {
+    const auto known = started.find(module.path);
+    const bool is_known = known != started.end() && !known->second.empty();
+    names.emplace_back(is_known ? known->second : place_name_of(module.path));
+  }
+  return names;
+}
+
 std::string_view program_name(const Process& process) {
   return process.started_as.empty() ? file_name_of(process.executable) : process.started_as;
 }
@@ -75,13 +87,8 @@ std::string address_name(const Recording& recording, const Location& location) {
 }
 
 Labels::Labels(const Recording& recording)
-    : labels_{{.name = "[no stack]"}, {.name = "[truncated]"}, {.name = "[runtime]"}} {
-  const auto started = started_names(recording);
-  for (const Module& module : recording.modules) {
-    const auto known = started.find(module.path);
-    const bool is_known = known != started.end() && !known->second.empty();
-    module_names_.emplace_back(is_known ? known->second : place_name_of(module.path));
-  }
+    : labels_{{.name = "[no stack]"}, {.name = "[truncated]"}, {.name = "[runtime]"}},
+      module_names_(module_names(recording)) {
   // Keys look into the recording, which outlives this constructor.
   std::unordered_map<Key, std::uint32_t, KeyHash> known;
   starts_.reserve(recording.locations.size() + 1);

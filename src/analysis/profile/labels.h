@@ -36,6 +36,10 @@ using base::place_name_of;
 /// "module+0x1234" of a location, "0x7f..." outside every module.
 [[nodiscard]] std::string address_name(const Recording& recording, const Location& location);
 
+/// File names of a recording's modules; of a program that was started by a link to it the link's:
+/// redis-server, not redis-check-rdb.
+[[nodiscard]] std::vector<std::string> module_names(const Recording& recording);
+
 class Labels {
  public:
   explicit Labels(const Recording& recording);
@@ -52,8 +56,7 @@ class Labels {
   void collect_frames(const Recording& recording, std::uint32_t stack,
                       std::vector<std::uint32_t>& out) const;
 
-  /// File name of a module; of a program that was started by a link to it the link's: redis-server,
-  /// not redis-check-rdb.
+  /// As module_names() has it.
   [[nodiscard]] std::string_view module_name(std::uint32_t module) const {
     return module_names_[module];
   }

@@ -367,7 +367,9 @@ TEST(ModuleNames, OfAProgramAreWhatWasStarted) {
   test.sample(stack, 100);
   const auto module_of_row = [&] {
     const Profile profile = select(test.recording, Kind::kAllocated);
-    return table(test.recording, profile, GroupBy::kFunction)[0].detail;
+    const std::string name = table(test.recording, profile, GroupBy::kModule)[0].name;
+    EXPECT_EQ(table(test.recording, profile, GroupBy::kFunction)[0].detail, name);
+    return name;
   };
   Process& process = test.recording.processes[0];
   test.recording.modules[0].path = process.executable = "/usr/bin/redis-check-rdb";

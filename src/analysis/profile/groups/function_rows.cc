@@ -152,9 +152,10 @@ std::vector<Row> table_of_modules(const Recording& recording,
     if (path.empty()) path.push_back(0);
     rows.add(slot, path);
   }
+  const std::vector<std::string> names = module_names(recording);
   return rows.finish([&](std::uint32_t group, Row& row) {
     row.detail = module_path(recording, group - 1U);
-    row.name = place_name_of(row.detail);
+    row.name = group == 0 ? row.detail : names[group - 1U];
   });
 }
 

@@ -22,9 +22,10 @@ TEST(ExplainedLine, SaysWhatTheLargestReadingMissed) {
   EXPECT_EQ(explained_line(half_explained(90 * kMiB - 1, 100 * kMiB)),
             "malloc profile explains 50 % of 90.00 MiB RSS at its largest reading, 40 ms after the "
             "start (the kernel's maximum: 100 MiB)");
-  EXPECT_EQ(explained_line(half_explained(49 * kMiB, 100 * kMiB)),
-            "no reading was near the maximum RSS, 100 MiB: the largest, 40 ms after the start, found "
-            "49 MiB");
+  EXPECT_EQ(
+      explained_line(half_explained(49 * kMiB, 100 * kMiB)),
+      "no reading was near the maximum RSS, 100 MiB: the largest, 40 ms after the start, found "
+      "49 MiB");
   RssReport last = half_explained(90 * kMiB, 200 * kMiB);
   last.options.moment = profile::Moment::kLast;
   EXPECT_EQ(explained_line(last), "malloc profile explains 50 % of 90 MiB RSS at its last reading");
