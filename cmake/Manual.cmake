@@ -33,8 +33,9 @@ else()
   file(GLOB prose CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.scd)
   set(further ${made}/man/geiger.5.gz ${made}/man/geiger.7.gz ${made}/man/geiger-malloc.7.gz)
   add_custom_command(OUTPUT ${pages} ${further}
-    COMMAND ${CMAKE_COMMAND} -D GEIGER=$<TARGET_FILE:geiger> "-DVERBS=${verbs}" -D SCDOC=${GEIGER_SCDOC}
-            -D SOURCE=${PROJECT_SOURCE_DIR} -D VERSION=${PROJECT_VERSION} -D OUTPUT=${made}/man
+    COMMAND ${CMAKE_COMMAND} "-DGEIGER=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:geiger>"
+            "-DVERBS=${verbs}" -D SCDOC=${GEIGER_SCDOC} -D SOURCE=${PROJECT_SOURCE_DIR}
+            -D VERSION=${PROJECT_VERSION} -D OUTPUT=${made}/man
             -P ${CMAKE_CURRENT_LIST_DIR}/write_manual.cmake
     DEPENDS geiger ${prose} ${CMAKE_CURRENT_LIST_DIR}/write_manual.cmake
     VERBATIM COMMENT "Writing the manual pages")

@@ -57,6 +57,13 @@ class Machine(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertRegex(done.stderr, r"^geiger: the load cannot be recorded: .*\n$")
 
+    def test_options_of_recordings_are_refused(self):
+        for words in (["--json"], ["a.geiger"]):
+            done = subprocess.run([GEIGER, "doctor", "--machine", *words], capture_output=True,
+                                  text=True, timeout=60, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("excludes --machine", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

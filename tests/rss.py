@@ -19,10 +19,12 @@ import unittest
 import harness
 
 GEIGER = harness.BUILD / "bin" / "geiger"
-# Allocates 64 MiB in small objects, 30 MiB that are never touched, then rests.
+# Allocates 64 MiB in small objects, 30 MiB that are never touched, then rests. Without large pages,
+# which the kernel may put in the place of small ones at any time, and which are wholly resident.
 PROGRAM = """
 import ctypes, sys, time
 libc = ctypes.CDLL(None)
+libc.prctl(41, 1, 0, 0, 0)  # PR_SET_THP_DISABLE
 libc.malloc.restype = ctypes.c_void_p
 large = [libc.malloc(ctypes.c_size_t(1 << 20)) for _ in range(30)]
 blocks = []

@@ -91,6 +91,9 @@ class Tarball(harness.ProcessTest):
         self.assertEqual(set(inside) - set(listed), {"share/doc/geiger/geiger.spdx.json"})
         for name, sums in listed.items():
             self.assertEqual(hashlib.sha256(inside[name]).hexdigest(), sums["SHA256"], name)
+        for each in (document, *document["packages"], *document["files"]):
+            self.assertRegex(each["SPDXID"], r"^SPDXRef-[A-Za-z0-9.-]+$")
+        self.assertEqual(len(ids), len(document["packages"]) + len(document["files"]))
         generated = {relation["spdxElementId"] for relation in document["relationships"]
                      if relation["relationshipType"] == "GENERATED_FROM"}
         system = [each for each in document["files"] if "/lib/geiger/system/" in each["fileName"]]

@@ -5,13 +5,14 @@ Usage: tools/arm64_root.py FOLDER [GROUP...]
 
 Debian packages are fetched by apt with a state of its own inside FOLDER and unpacked there: neither
 the host's packages nor its list of architectures change, and root is not needed. (Installing
-Debian's cross compiler would remove gcc-multilib, which other tests need.) Groups, all but the last by default:
+Debian's cross compiler would remove gcc-multilib, which other tests need.) Groups, all but the last two by default:
 
   compiler   FOLDER/compiler    g++ 12 and binutils for arm64, to run on this machine (amd64)
   build      FOLDER/bookworm    the sysroot: libraries and headers of Debian 12
   programs   FOLDER/bookworm    programs of Debian 12, for the comparison of walks
   signed     FOLDER/trixie      the same of Debian 13, built with pointer authentication
   kernels    FOLDER/kernels     Debian's, with pages of 4 KiB (4k) and of 16 KiB (16k), for qemu-system
+  packages   FOLDER/packages    what dpkg-shlibdeps has to know of the sysroot's libraries
 
 A group that is there already is left as it is. Exit code 3: the network, apt or the right machine
 is missing.
@@ -24,6 +25,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 
 MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -43,6 +45,11 @@ PROGRAMS = ["busybox-static", "git", "libpython3-stdlib", "ninja-build", "perl",
 # File: (suite, the package that depends on the one with the image)
 KERNELS = {"4k": ("bookworm", "linux-image-arm64"), "16k": ("trixie", "linux-image-arm64-16k")}
 
+# Whose libraries geiger's Debian packages depend on.
+LIBRARIES = ["libc6", "libcpp-httplib0.11", "libcurl4", "libdw1", "libelf1", "libfmt9", "libgcc-s1",
+             "liblttng-ust1", "libncursesw6", "libsqlite3-0", "libstdc++6", "libtinfo6", "libzstd1",
+             "libzydis4.0", "zlib1g"]
+
 # Group: (where, suite, architecture, packages, whether what they depend on comes along)
 GROUPS = {
     "compiler": ("compiler", "bookworm", "amd64", COMPILER, False),
@@ -50,6 +57,7 @@ GROUPS = {
     "programs": ("bookworm", "bookworm", "arm64", PROGRAMS, True),
     "signed": ("trixie", "trixie", "arm64", PROGRAMS, True),
 }
+SEPARATE = ("kernels", "packages")
 # Of the right names, and of no use here: large, or to be run by a package manager.
 UNWANTED = ("debconf", "perl-modules-5.36-doc", "clang-14", "libclang", "libllvm14", "llvm-14-tools",
             "llvm-14_", "llvm-14-runtime", "libicu", "libpfm4", "libz3", "python3-pygments",
@@ -168,6 +176,45 @@ def provide_kernel(folder, name):
     print(f"{image}: {target}")
 
 
+def register(archive, database, sysroot):
+    """As dpkg would have it, were the package installed in the sysroot."""
+    def output_of(*command, **options):
+        return subprocess.run(command, check=True, capture_output=True, **options).stdout
+    fields = output_of("dpkg-deb", "--field", archive, text=True)
+    name = re.search(r"(?m)^Package: (\S+)", fields)[1]
+    with open(database / "status", "a") as status:
+        status.write(f"{fields}Status: install ok installed\n\n")
+    paths = output_of("tar", "-t", input=output_of("dpkg-deb", "--fsys-tarfile", archive)).decode()
+    libraries = [sysroot / path for path in paths.splitlines() if re.search(r"\.so\.\d", path)]
+    found = {path.parent.resolve() / path.name for path in libraries}
+    info = database / "info" / name
+    info.with_name(f"{info.name}.list").write_text("".join(f"{path}\n" for path in sorted(found)))
+    with tempfile.TemporaryDirectory() as control:
+        output_of("dpkg-deb", "--control", archive, control)
+        for kind in ("symbols", "shlibs"):
+            if (file := pathlib.Path(control, kind)).exists():
+                shutil.copy(file, info.with_name(f"{info.name}.{kind}"))
+
+
+def provide_packages(folder):
+    """A database for dpkg-shlibdeps, and in FOLDER/bin a call of it with that: CPack calls it by name."""
+    database = folder / "packages"
+    if (database / "status").exists():
+        return
+    apt = Apt(folder, "bookworm", "arm64", "packages")
+    archives = apt.fetch(LIBRARIES, False)
+    (database / "info").mkdir(parents=True, exist_ok=True)
+    sysroot = folder / "bookworm"
+    for archive in archives:
+        register(archive, database, sysroot)
+    shutil.rmtree(apt.archives)
+    wrapper = folder / "bin" / "dpkg-shlibdeps"
+    wrapper.write_text(f"#!/bin/sh\nDEB_HOST_ARCH=arm64 exec {shutil.which('dpkg-shlibdeps')} "
+                       f"'--admindir={database}' '-l{sysroot}/usr/lib/aarch64-linux-gnu' \"$@\"\n")
+    wrapper.chmod(0o755)
+    print(f"packages: {database}")
+
+
 def provide(folder, group):
     where, suite, architecture, packages, with_dependencies = GROUPS[group]
     stamp = folder / f"{group}.unpacked"
@@ -195,6 +242,8 @@ def main(folder, groups):
         for group in groups:
             for name in KERNELS if group == "kernels" else ():
                 provide_kernel(folder, name)
+            if group == "packages":
+                provide_packages(folder)
             if group in GROUPS:
                 provide(folder, group)
     except Unavailable as reason:
@@ -204,6 +253,6 @@ def main(folder, groups):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= {*GROUPS, "kernels"}:
+    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= {*GROUPS, *SEPARATE}:
         sys.exit(__doc__)
     sys.exit(main(sys.argv[1], sys.argv[2:] or list(GROUPS)))

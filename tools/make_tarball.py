@@ -5,7 +5,7 @@ usage: tools/make_tarball.py BUILD ARCHIVE [--arm64 BUILD]
 
 BUILD/bin/geiger and what `cmake --install` puts beside it are packed with the loader and the
 libraries that they need, which are this machine's; bin/geiger becomes a launcher that starts them
-(cmake/tarball/launcher.c). --arm64 adds the preload libraries of a cross build.
+(cmake/tarball/launcher.c). --arm64 adds the preload library of a cross build.
 
 The same files give the same bytes: names are sorted, times are those of the sources
 (SOURCE_DATE_EPOCH, else the last commit), owners are root. share/doc/geiger/geiger.spdx.json lists
@@ -96,11 +96,10 @@ def add_other_names(tree):
 
 
 def add_arm64(build, tree):
-    folder = tree / "lib/geiger/lib/aarch64-linux-gnu"
-    folder.mkdir()
-    for path in (build / "lib/geiger/lib/aarch64-linux-gnu").glob("*.so"):
-        output_of(ROOT / "build/arm64-root/bin/aarch64-linux-gnu-strip", "--strip-unneeded", "-o",
-                  folder / path.name, path)
+    name = "lib/geiger/lib/aarch64-linux-gnu/libgeiger-preload.so"
+    (tree / name).parent.mkdir()
+    output_of(ROOT / "build/arm64-root/bin/aarch64-linux-gnu-strip", "--strip-unneeded", "-o",
+              tree / name, build / name)
 
 
 # ------------------------------------------------------------------ what is inside ---

@@ -1,5 +1,6 @@
 /* Threads, cancellation, a child and callbacks: for C libraries other than the one that the
    runtime was built with. Prints how many bytes it asked malloc for. */
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,20 @@ __attribute__((noinline)) static char* make(size_t bytes) {
   char* made = malloc(bytes);
   memset(made, 1, bytes);
   return made;
+}
+
+/* By functions that call malloc or each other in some C libraries. */
+static void make_otherwise(size_t bytes) {
+  free(make(bytes)); /* calloc must clear what is in it. */
+  char* made[4] = {calloc(2, bytes / 2), memalign(64, bytes), valloc(bytes)};
+  if (posix_memalign((void**)&made[3], 64, bytes) != 0) abort();
+  for (size_t i = 0; i < bytes; ++i) {
+    if (made[0][i] != 0) abort();
+  }
+  for (int i = 0; i < 4; ++i) {
+    asked += bytes;
+    free(made[i]);
+  }
 }
 
 static void* work(void* how) {
@@ -36,6 +51,7 @@ static int compare(const void* a, const void* b) {
 int main(void) {
   static char* kept[1000];
   for (int i = 0; i < 1000; ++i) kept[i] = make(1000);
+  for (size_t bytes = 1000; bytes < 300000; bytes *= 2) make_otherwise(bytes);
   pthread_t threads[4], waiting;
   for (long i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, work, (void*)(i % 2));
   for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);

@@ -1,9 +1,10 @@
 // A plugin that allocates and frees on behalf of its loader, and in its own
 // constructor and destructor.
-#include <immintrin.h>
-
 #include <cstddef>
 #include <cstdlib>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 namespace {
 
@@ -27,6 +28,7 @@ void plugin_release(void* pointer) {
   asm volatile("");
 }
 
+#ifdef __x86_64__
 double plugin_sum(const double* values);
 double plugin_wide(__m256d a, __m256d b, __m256d c, __m256d d, __m256d e, __m256d f, __m256d g,
                    __m256d h);
@@ -42,4 +44,5 @@ double plugin_wide(__m256d a, __m256d b, __m256d c, __m256d d, __m256d e, __m256
   const __m256d wide = _mm256_loadu_pd(values);
   return plugin_wide(wide, wide, wide, wide, wide, wide, wide, wide);
 }
+#endif
 }

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/machine/load.h"
 #include "cli/options/foreign.h"
@@ -40,9 +41,13 @@ void register_doctor(CLI::App& app, Work& work) {
   auto options = std::make_shared<DoctorArguments>();
   CLI::App* verb = app.add_subcommand("doctor", "Check a recording for defects and missing data");
   add_read_options(*verb, *options);
-  verb->add_flag("--machine", options->examines_machine,
-                 "Examine this machine instead: record loads of geiger's own,\n"
-                 "and print a report to send with questions (a minute)");
+  const std::vector<CLI::Option*> of_recordings =
+      verb->get_options([verb](const CLI::Option* each) { return each != verb->get_help_ptr(); });
+  CLI::Option* machine =
+      verb->add_flag("--machine", options->examines_machine,
+                     "Examine this machine instead: record loads of geiger's own,\n"
+                     "and print a report to send with questions (a minute)");
+  for (CLI::Option* each : of_recordings) machine->excludes(each);
   verb->add_option("--machine-load", options->load)->group("");
   verb->footer(
       "\nTests the sampler against its own counts (hits against trials, positions of\n"

@@ -23,6 +23,11 @@ Definition find_in(const link_map* module, const char* name) {
   return address == nullptr ? Definition{} : Definition{address, module};
 }
 
+bool calls_itself_by_name(const link_map* allocator) {
+  const bool is_c_library = find_in(allocator, "__libc_start_main").address != nullptr;
+  return is_c_library && find_in(allocator, "gnu_get_libc_version").address == nullptr;
+}
+
 Definition find_next(const char* name) {
   bool is_candidate = searches_all;
   for (const link_map* module = base::first_module(); module != nullptr; module = module->l_next) {

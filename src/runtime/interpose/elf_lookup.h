@@ -30,4 +30,7 @@ void search_all_modules();
 /// The definition of `name` in this module only.
 [[nodiscard]] Definition find_in(const link_map* module, const char* name);
 
+/// Whether this is musl, which calls functions of its own allocator by name.
+[[nodiscard]] bool calls_itself_by_name(const link_map* allocator);
+
 }  // namespace geiger::interpose

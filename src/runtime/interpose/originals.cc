@@ -16,6 +16,7 @@
 #include "runtime/interpose/drawing_allocator.h"
 #include "runtime/interpose/elf_lookup.h"
 #include "runtime/interpose/first_call.h"
+#include "runtime/interpose/layers.h"
 #include "runtime/interpose/private_frees.h"
 
 namespace geiger::interpose {
@@ -120,6 +121,7 @@ GEIGER_SLOW_PATH void resolve() {
   assign_from(found.calloc, allocator.module, "calloc");
   assign_from(found.realloc, allocator.module, "realloc");
   assign_aligned(found, allocator.module);
+  if (calls_itself_by_name(allocator.module)) lay_over_malloc(found);
   assign(found.free_sized, find_in(allocator.module, "free_sized"));
   assign(found.free_aligned_sized, find_in(allocator.module, "free_aligned_sized"));
   // Only the allocator's own: another allocator's would read a header that is not its own.
