@@ -61,6 +61,11 @@ void Statement::run() {
   reset();
 }
 
+std::int64_t Statement::insert() {
+  run();
+  return functions_->last_insert_rowid(database_);
+}
+
 Statement& Statement::reset() {
   // What step() failed with was thrown there.
   static_cast<void>(functions_->reset(statement_.get()));
