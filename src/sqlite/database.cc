@@ -61,6 +61,11 @@ void Statement::run() {
   reset();
 }
 
+std::int64_t Statement::insert() {
+  run();
+  return functions_->last_insert_rowid(database_);
+}
+
 Statement& Statement::reset() {
   // What step() failed with was thrown there.
   static_cast<void>(functions_->reset(statement_.get()));
@@ -78,7 +83,9 @@ std::string Statement::text(int column) const {
 Database::Database(const std::string& path, int flags)
     : functions_(loaded_functions()), handle_(nullptr, functions_.close) {
   sqlite3* opened = nullptr;
-  const int result = functions_.open_v2(path.c_str(), &opened, flags, nullptr);
+  // One thread at a time uses a database, so that SQLite need not lock at every call.
+  const int result =
+      functions_.open_v2(path.c_str(), &opened, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   handle_.reset(opened);
   if (result != SQLITE_OK) {
     throw Error(opened != nullptr ? functions_.errmsg(opened) : functions_.errstr(result));

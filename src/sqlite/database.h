@@ -35,6 +35,9 @@ class Statement {
   [[nodiscard]] bool next();
   /// Runs it to its end and makes it ready to run again.
   void run();
+  /// Runs an INSERT of one row, and returns the row's id. RETURNING would open a temporary table
+  /// for each.
+  [[nodiscard]] std::int64_t insert();
   /// Makes it ready to run again.
   Statement& reset();
 

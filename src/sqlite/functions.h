@@ -20,6 +20,7 @@ struct Functions {
   decltype(&sqlite3_bind_null) bind_null;
   decltype(&sqlite3_step) step;
   decltype(&sqlite3_reset) reset;
+  decltype(&sqlite3_last_insert_rowid) last_insert_rowid;
   decltype(&sqlite3_column_int64) column_int64;
   decltype(&sqlite3_column_text) column_text;
   decltype(&sqlite3_column_bytes) column_bytes;

@@ -15,13 +15,13 @@ SqliteDocuments::SqliteDocuments(sqlite::Database& database)
           "from_start, is_pure, step, thinning, seed, exact_bytes, unsettled_bytes, "
           "rss_byte_seconds, trials, hits, dropped, row_count, samples, sequence, skew_ms, "
           "executable, content, received) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-          "?, ?, ?, ?, ?, ?, ?, ?, ?, unixepoch()) RETURNING window_id")),
+          "?, ?, ?, ?, ?, ?, ?, ?, ?, unixepoch())")),
       put_label_(database.prepare("INSERT INTO window_labels VALUES (?, ?, ?)")),
       put_count_(database.prepare("INSERT INTO window_counts VALUES (?, ?, ?, ?)")),
       find_cell_(database.prepare("SELECT cell_id FROM cells WHERE stack_id = ? AND size = ? AND "
                                   "step = ? AND thinning = ? AND certain = ?")),
       put_cell_(database.prepare("INSERT INTO cells (stack_id, size, step, thinning, certain) "
-                                 "VALUES (?, ?, ?, ?, ?) RETURNING cell_id")) {}
+                                 "VALUES (?, ?, ?, ?, ?)")) {}
 
 Receipt SqliteDocuments::put(const Document& document) {
   const std::uint64_t content = content_of(document);
@@ -58,8 +58,7 @@ std::int64_t SqliteDocuments::put_window(const Document& document, std::uint64_t
   put.bind(window.trials).bind(window.hits).bind(window.dropped);
   put.bind(std::uint64_t{document.counts.size()}).bind(samples).bind(window.sequence);
   put.bind(std::int64_t{window.skew_ms}).bind(window.executable).bind(content);
-  const std::int64_t id = put.next() ? put.integer(0) : 0;
-  put.run();
+  const std::int64_t id = put.insert();
   for (const auto& [name, value] : window.labels) {
     put_label_.reset().bind(id).bind(name).bind(value).run();
   }
@@ -89,10 +88,7 @@ std::int64_t SqliteDocuments::cell_of(const CountRow& row) {
     return known;
   }
   find.reset();
-  sqlite::Statement& put = bind_to(put_cell_);
-  const std::int64_t id = put.next() ? put.integer(0) : 0;
-  put.run();
-  return id;
+  return bind_to(put_cell_).insert();
 }
 
 }  // namespace geiger::fleet

@@ -1,6 +1,24 @@
 #include "fleet/store/sqlite_stacks.h"
 
+#include "analysis/profile/hash.h"
+
 namespace geiger::fleet {
+namespace {
+
+/// Keyed by chance, and so independent of the hash that makes ids.
+std::uint64_t second_hash_of(const Stack& stack) {
+  std::uint64_t hash = profile::spread(profile::table_seed(), stack.locations.size());
+  for (const LocationId location : stack.locations) hash = profile::spread(hash, location);
+  return hash;
+}
+
+template <typename Table, typename Key, typename Value>
+void remember(Table& table, const Key& key, const Value& value, std::size_t most) {
+  if (table.size() >= most) table.clear();
+  table[key] = value;
+}
+
+}  // namespace
 
 SqliteStacks::SqliteStacks(sqlite::Database& database)
     : find_stack_(database.prepare("SELECT truncated FROM stacks WHERE stack_id = ?")),
@@ -15,13 +33,29 @@ SqliteStacks::SqliteStacks(sqlite::Database& database)
                                    "location_id = ? ORDER BY position")),
       put_frame_(database.prepare("INSERT OR IGNORE INTO frames VALUES (?, ?, ?, ?, ?, ?)")) {}
 
-bool SqliteStacks::has_other(const Stack& stack) { return is_known(stack.id) && !is_same(stack); }
+bool SqliteStacks::has_other(const Stack& stack) {
+  const std::uint64_t hash = second_hash_of(stack);
+  const auto seen = seen_stacks_.find(stack.id);
+  if (seen != seen_stacks_.end()) return seen->second != hash;
+  if (!is_known(stack.id)) return false;
+  if (!is_same(stack)) return true;
+  remember(seen_stacks_, stack.id, hash, kMostSeen);
+  return false;
+}
 
 void SqliteStacks::put(const Document& document) {
   for (const Stack& stack : document.stacks) {
-    if (!is_known(stack.id)) put_stack(stack);
+    if (seen_stacks_.contains(stack.id) || is_known(stack.id)) continue;
+    put_stack(stack);
+    remember(seen_stacks_, stack.id, second_hash_of(stack), kMostSeen);
   }
-  for (const Location& location : document.locations) put_location(location);
+  for (const Location& location : document.locations) {
+    const std::size_t frames = location.frames.size();
+    const auto seen = seen_locations_.find(location.id);
+    if (seen != seen_locations_.end() && seen->second >= frames) continue;
+    put_location(location);
+    remember(seen_locations_, location.id, frames, kMostSeen);
+  }
 }
 
 bool SqliteStacks::is_known(StackId stack) {

@@ -205,7 +205,7 @@ class SqliteStore final : public Store {
     try {
       return work();
     } catch (const sqlite::Error& error) {
-      return base::Failure{std::string("SQLite: ") + error.what()};
+      return failure_of(error);
     }
   }
   template <typename Work>
@@ -215,8 +215,13 @@ class SqliteStore final : public Store {
       work();
       return {};
     } catch (const sqlite::Error& error) {
-      return base::Failure{std::string("SQLite: ") + error.what()};
+      return failure_of(error);
     }
+  }
+
+  base::Failure failure_of(const sqlite::Error& error) {
+    documents_->stacks().forget();
+    return {std::string("SQLite: ") + error.what()};
   }
 
   /// Those that are missing, in a file that is new or of an earlier version.

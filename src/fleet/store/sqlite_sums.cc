@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <unordered_map>
 #include <utility>
 
+#include "base/numbers.h"
 #include "fleet/store/sum_queries.h"
 
 namespace geiger::fleet {
@@ -49,22 +52,50 @@ auto all_rows(sqlite::Statement query, const Condition& condition, const Read& r
   return all;
 }
 
-/// Adds up the counts of each value of `group`, an expression, and hands them to take(query, row)
-/// in order of it; all together if it is empty.
+struct CellSums {
+  std::uint64_t allocated = 0, live_ms = 0;
+};
+
+/// Adds up the counts of each value of `group`, an expression, and hands them to take(value, row)
+/// in order of it. Added up here and not by GROUP BY, which sorts all rows: that took three times
+/// as long. The query of the windows stays open, so all queries read the same state of the file.
 template <typename Take>
 void sum_counts(sqlite::Database& database, const Filter& filter, const std::string& group,
                 const Take& take) {
   const Condition condition = condition_of(filter);
-  const bool is_grouped = !group.empty();
-  sqlite::Statement query = database.prepare(fmt::format(
-      "SELECT part, stack_id, size, step, thinning, certain, allocated, live_ms FROM (SELECT "
-      "{} AS part, cell_id, SUM(allocated) AS allocated, SUM(live * recorded_ms) AS live_ms "
-      "FROM windows JOIN window_counts USING (window_id) WHERE {} GROUP BY {}cell_id) "
-      "JOIN cells USING (cell_id){}",
-      is_grouped ? group : "''", condition.text, is_grouped ? "part, " : "",
-      is_grouped ? " ORDER BY part" : ""));
-  bind(query, condition);
-  while (query.next()) take(query, read_counts(query));
+  sqlite::Statement windows = database.prepare(
+      fmt::format("SELECT {} AS part, window_id, recorded_ms FROM {} ORDER BY part, window_id",
+                  group, condition.windows()));
+  sqlite::Statement counts =
+      database.prepare("SELECT cell_id, allocated, live FROM window_counts WHERE window_id = ?");
+  sqlite::Statement cells = database.prepare(
+      "SELECT '', stack_id, size, step, thinning, certain, ?, ? FROM cells WHERE cell_id = ?");
+  std::unordered_map<std::int64_t, CellSums> sums;
+  const auto hand_over = [&](const std::string& part) {
+    std::vector<std::pair<std::int64_t, CellSums>> sorted(sums.begin(), sums.end());
+    std::ranges::sort(sorted, {}, [](const auto& each) { return each.first; });
+    for (const auto& [cell, sum] : sorted) {
+      cells.reset().bind(sum.allocated).bind(sum.live_ms).bind(cell);
+      if (cells.next()) take(part, read_counts(cells));
+    }
+    sums.clear();
+  };
+  bind(windows, condition);
+  std::string part;
+  while (windows.next()) {
+    if (std::string next = windows.text(0); next != part) {
+      hand_over(part);
+      part = std::move(next);
+    }
+    const std::uint64_t recorded_ms = windows.number(2);
+    counts.reset().bind(windows.integer(1));
+    while (counts.next()) {
+      CellSums& sum = sums[counts.integer(0)];
+      sum.allocated += counts.number(1);
+      sum.live_ms += counts.number(2) * recorded_ms;
+    }
+  }
+  hand_over(part);
 }
 
 }  // namespace
@@ -104,21 +135,18 @@ std::uint64_t count_shared_seeds(sqlite::Database& database, const std::vector<F
 
 void sum_rows_by_host(sqlite::Database& database, const Filter& filter,
                       const Store::TakeRow& take) {
-  sum_counts(database, filter, "host", [&](const sqlite::Statement& query, const SummedRow& row) {
-    take(query.text(0), row);
-  });
+  sum_counts(database, filter, "host", take);
 }
 
 void sum_rows(sqlite::Database& database, const Filter& filter, const Store::TakeRow& take) {
-  sum_counts(database, filter, "",
-             [&](const sqlite::Statement& /*query*/, const SummedRow& row) { take("", row); });
+  sum_counts(database, filter, "''", take);
 }
 
 void sum_rows_by_time(sqlite::Database& database, const Filter& filter, std::int64_t length,
                       const Store::TakeTimedRow& take) {
-  sum_counts(
-      database, filter, step_of(length),
-      [&](const sqlite::Statement& query, const SummedRow& row) { take(query.integer(0), row); });
+  sum_counts(database, filter, step_of(length), [&](const std::string& part, const SummedRow& row) {
+    take(base::number_in<std::int64_t>(part).value_or(0), row);
+  });
 }
 
 std::vector<GapRow> find_gaps(sqlite::Database& database, const Filter& filter) {

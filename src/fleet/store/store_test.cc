@@ -12,6 +12,7 @@
 #include "analysis/profile/profile.h"
 #include "fleet/document/test_documents.h"
 #include "fleet/store/open_store.h"
+#include "sqlite/database.h"
 
 namespace geiger::fleet {
 namespace {
@@ -118,6 +119,20 @@ TEST_F(StoreTest, AStackIdWithOtherLocationsIsRefusedAsAWhole) {
   documents[1].stacks.front().locations.push_back(documents[1].locations.front().id);
   EXPECT_EQ(put(documents[1]), Receipt::kOtherStack);
   EXPECT_EQ(store_->hosts(of_version("1.0"))->front().windows, 1U);
+}
+
+TEST_F(StoreTest, StacksOfAnUndoneTransactionAreWrittenAgain) {
+  if (!std::filesystem::exists(path())) GTEST_SKIP() << "servers have no transactions";
+  const auto documents = documents_of(random_recording(3));
+  sqlite::Database other(path(), SQLITE_OPEN_READWRITE);
+  other.execute(
+      "CREATE TRIGGER full BEFORE INSERT ON window_counts BEGIN SELECT RAISE(ABORT, 'full'); END");
+  EXPECT_FALSE(store_->put_all(documents).has_value());
+  other.execute("DROP TRIGGER full");
+  EXPECT_EQ(put(documents[0]), Receipt::kStored);
+  EXPECT_EQ(store_->health()->unknown_stacks, 0U);
+  EXPECT_EQ(other.integer_of("SELECT COUNT(*) FROM locations"),
+            static_cast<std::int64_t>(documents[0].locations.size()));
 }
 
 TEST_F(StoreTest, FiltersChooseWindows) {
