@@ -179,7 +179,7 @@ void Writer::start_mapping(char* base, Bytes bytes, Bytes allocated) {
 void Writer::write_header(Bytes capacity, const Identity& identity) {
   capacity_ = capacity;
   stops_when_full_ = true;
-  stopped_.store(false, std::memory_order_relaxed);
+  phase_.store(Phase::kOpen, std::memory_order_relaxed);
   char* base = mappings_[0].load(std::memory_order_relaxed);
   auto* header = reinterpret_cast<FileHeader*>(base);
   control_ = reinterpret_cast<ControlPage*>(base + kControlOffset);
@@ -246,7 +246,7 @@ void Writer::leave() {
 
 void Writer::finish(State state, Nanoseconds now) {
   // The controller that ended it may truncate the file as soon as it reads this state.
-  if (state == State::kStopped) stopped_.store(true, std::memory_order_relaxed);
+  if (state == State::kStopped) phase_.store(Phase::kEnded, std::memory_order_relaxed);
   header_->stop_monotonic = now;
   header_->state.store(state, std::memory_order_release);
 }
@@ -255,7 +255,7 @@ void Writer::finish(State state, Nanoseconds now) {
 // tail. All four are sequentially consistent: a reservation that still read the limit is in front
 // of the end.
 void Writer::close_tail() {
-  stopped_.store(true, std::memory_order_relaxed);
+  phase_.store(Phase::kEnded, std::memory_order_relaxed);
   if (limit_.exchange(0, std::memory_order_seq_cst) == 0) return;
   const Bytes tail = header_->tail.load(std::memory_order_seq_cst);
   header_->capacity = std::min(tail, capacity_);
@@ -308,13 +308,16 @@ const char* Writer::base(Bytes& bytes) const {
 }
 
 void Writer::count_drop(DropCause cause, std::uint64_t count) {
-  const bool is_closed = limit_.load(std::memory_order_relaxed) == 0;
-  if (header_ == nullptr || is_closed) return;  // After the end nothing is a loss.
+  if (header_ == nullptr || phase_.load(std::memory_order_relaxed) == Phase::kEnded) return;
   header_->drops[static_cast<std::size_t>(cause)].fetch_add(count, std::memory_order_relaxed);
 }
 
 void Writer::stop(StopReason reason, int error, Nanoseconds now) {
-  if (header_ == nullptr || stopped_.exchange(true, std::memory_order_relaxed)) return;
+  Phase open = Phase::kOpen;
+  if (header_ == nullptr ||
+      !phase_.compare_exchange_strong(open, Phase::kStopped, std::memory_order_relaxed)) {
+    return;
+  }
   header_->stop_errno = error;
   header_->stop_monotonic = now;
   header_->stop_reason.store(reason, std::memory_order_relaxed);

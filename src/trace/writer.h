@@ -108,7 +108,9 @@ class Writer {
     return *reinterpret_cast<const Layout*>(base(bytes) + Bytes{ref} * 8);
   }
 
-  [[nodiscard]] bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool is_stopped() const {
+    return phase_.load(std::memory_order_relaxed) != Phase::kOpen;
+  }
   [[nodiscard]] FileHeader* header() const { return header_; }
   [[nodiscard]] const ControlPage* control() const { return control_; }
 
@@ -141,7 +143,12 @@ class Writer {
   /// Space this process has allocated itself; writable up to
   /// max(allocated_, control_->watermark).
   std::atomic<Bytes> allocated_{0};
-  std::atomic<bool> stopped_{false};
+  enum class Phase : std::uint8_t {
+    kOpen,
+    kStopped,  ///< It takes no more, and what is refused is lost.
+    kEnded,    ///< So it should be: what comes now is after the end.
+  };
+  std::atomic<Phase> phase_{Phase::kOpen};
   bool stops_when_full_ = true;
 };
 

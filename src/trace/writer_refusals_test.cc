@@ -213,6 +213,8 @@ TEST_F(WriterRefusals, ATraceThatEndedTakesNoMore) {
   EXPECT_TRUE(writer.reserve(kFreeRecord));  // A thread that is inside may finish.
   writer.finish(State::kStopped, 8);
   EXPECT_FALSE(writer.reserve(kFreeRecord));
+  writer.count_drop(DropCause::kTraceFull);  // As what has no slot is, but this is after the end.
+  EXPECT_EQ(writer.header()->drops[static_cast<std::size_t>(DropCause::kTraceFull)].load(), 0U);
   Writer::commit(before, kFreeRecord);
   EXPECT_EQ(before.words[0], kFreeRecord.pack());
   EXPECT_EQ(writer.header()->stop_monotonic, 8U);
