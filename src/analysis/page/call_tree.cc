@@ -187,7 +187,7 @@ Frame StackNodes::frame_of(std::uint32_t number) const {
   if (label.module != profile::kNone) {
     const std::string_view path = recording_.modules[label.module].path;
     const std::string_view name = labels_.module_name(label.module);
-    frame.module = names_.intern(path.ends_with(name) ? path : name);
+    frame.module = names_.intern(profile::place_name_of(path) == name ? path : name);
   }
   if (profile::is_plumbing(roles_[number])) frame.flags |= kPlumbing;
   if (roles_[number] == profile::FrameRole::kDispatch) frame.flags |= kDispatch;
