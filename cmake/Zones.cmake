@@ -20,6 +20,17 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND GEIGER_RUNTIME_FLAGS -fconstexpr-steps=16777216)  # The filter is a million atomics.
 endif()
 
+# Rooms of the analysis zone that compute. What the others do (they read options, write text, wait for
+# programs) takes as long at -O1, and compiling them takes a quarter less.
+set(GEIGER_ROOMS_THAT_COMPUTE
+  geiger_api geiger_compare geiger_estimation geiger_fleet geiger_fleet_push geiger_follow
+  geiger_ingest geiger_observe geiger_pprof geiger_profile geiger_symbolize)
+
+# geiger_compile_briefly(TARGET): at -O1, in the builds that optimize.
+function(geiger_compile_briefly target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
+endfunction()
+
 # geiger_unite(TARGET): with GEIGER_UNITY, its sources are compiled forty at a time, as most of
 # the time goes into headers and what they instantiate. So names in anonymous namespaces must differ
 # within a room. Not for what lives in programs: the runtime's code is the same in every build. Debug
@@ -58,6 +69,9 @@ function(geiger_room name zone)
   endif()
   if(zone STREQUAL "analysis")
     geiger_unite(${name})
+    if(NOT name IN_LIST GEIGER_ROOMS_THAT_COMPUTE)
+      geiger_compile_briefly(${name})
+    endif()
   endif()
 endfunction()
 
@@ -88,6 +102,7 @@ function(geiger_module name)
   target_include_directories(${name} PRIVATE ${GEIGER_INCLUDE_DIRECTORIES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} geiger_warnings)
   geiger_unite(${name})
+  geiger_compile_briefly(${name})
   install(TARGETS ${name} LIBRARY DESTINATION lib/geiger)
   set_property(GLOBAL APPEND PROPERTY GEIGER_MODULES ${name})
 endfunction()
