@@ -126,8 +126,25 @@ function(geiger_checked_room name)
   target_link_libraries(${name} PRIVATE geiger_warnings)
 endfunction()
 
-# geiger_test(NAME LABEL SOURCES... [DEPENDS targets...]): a GoogleTest program. Unit tests take much
-# longer to compile than to run, so -O1 does for them; what they test is optimized as it is released.
+# geiger_unit_options(TARGET): unit tests take much longer to compile than to run, so -O1 does for
+# them, under an emulator, too; what they test is optimized as it is released.
+function(geiger_unit_options target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1 -g1>)
+  if(CMAKE_CROSSCOMPILING)
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()
+
+# The headers of GoogleTest, compiled once for all unit tests of a build from scratch.
+if(GEIGER_BUILD_TESTS AND GEIGER_UNITY)
+  file(WRITE ${PROJECT_BINARY_DIR}/test_headers.cc "")
+  add_library(geiger_test_headers OBJECT ${PROJECT_BINARY_DIR}/test_headers.cc)
+  target_precompile_headers(geiger_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+  target_link_libraries(geiger_test_headers PRIVATE GTest::gmock geiger_warnings)
+  geiger_unit_options(geiger_test_headers)
+endif()
+
+# geiger_test(NAME LABEL SOURCES... [DEPENDS targets...]): a GoogleTest program.
 function(geiger_test name label)
   cmake_parse_arguments(ARG "" "" "DEPENDS;SOURCES" ${ARGN})
   if(NOT ARG_SOURCES)
@@ -138,7 +155,10 @@ function(geiger_test name label)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   if(label STREQUAL "unit")
-    target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1 -g1>)
+    geiger_unit_options(${name})
+    if(TARGET geiger_test_headers)
+      target_precompile_headers(${name} REUSE_FROM geiger_test_headers)
+    endif()
   endif()
   list(LENGTH ARG_SOURCES count)
   if(count GREATER 1)
@@ -148,10 +168,6 @@ function(geiger_test name label)
   target_compile_definitions(${name} PRIVATE GEIGER_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                              GEIGER_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main geiger_warnings)
-  if(CMAKE_CROSSCOMPILING)
-    # To be run once: compiling a test takes far longer than running it, even under an emulator.
-    target_compile_options(${name} PRIVATE -O1)
-  endif()
   if(GEIGER_COVERAGE)
     geiger_count_room(${name})
   endif()

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "trace/format.h"
 
@@ -126,8 +127,8 @@ void add_interpreted(Image& image) {
   stack.count = 3;
   const std::uint64_t frames[] = {0x401234, InterpretedFrame{work, 7}.pack(),
                                   InterpretedFrame{work, InterpretedFrame::kNotBegun}.pack()};
-  const std::string words(reinterpret_cast<const char*>(frames), sizeof frames);
-  image.add(RecordType::kStack, 0, 1, body_of(stack) + words);
+  const std::string_view words(reinterpret_cast<const char*>(frames), sizeof frames);
+  image.add(RecordType::kStack, 0, 1, with_text(body_of(stack), words));
 }
 
 /// A sample that was carried on, a void one, and what a segment opens with.
