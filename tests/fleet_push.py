@@ -35,6 +35,11 @@ for line in sys.stdin:
 """
 
 
+def memory(mebibytes):
+    """Starts a program that gets no more; the stacks of threads count whole, so they are small."""
+    return ["prlimit", f"--data={mebibytes << 20}", "--stack=524288"]
+
+
 class Program:
     """A program that allocates when it is told to, recorded into a directory."""
 
@@ -86,11 +91,11 @@ class FleetPush(unittest.TestCase):
         return {"LD_PRELOAD": str(library), "FAKETIME": shift}
 
     @contextlib.contextmanager
-    def collector(self, *options, shift=None):
+    def collector(self, *options, shift=None, prefix=()):
         """Its URL. `shift`: of its clock."""
         environment = {**os.environ, **(self.shifted(shift) if shift else {})}
         process = subprocess.Popen(
-            [GEIGER, "collect", "--store", self.store, "--listen", "127.0.0.1:0",
+            [*prefix, GEIGER, "collect", "--store", self.store, "--listen", "127.0.0.1:0",
              "--token-file", self.tokens, *options], stdout=subprocess.PIPE, text=True,
             env=environment)
         try:
@@ -329,10 +334,46 @@ class FleetPush(unittest.TestCase):
         self.assertGreater(sequences[0], 0)  # The oldest are missing, and only they.
         self.assertLess(last, self.rows("SELECT MIN(started) FROM windows")[0][0] + 2)
 
+    def test_64_mib_of_memory(self):
+        """Suffice for an agent. A collector that gets thousands of counts 200 times at once lives, and has those
+        hosts send again for which it has no memory."""
+        document = self.captured_of(self.program(GEIGER_INTERVAL="512"), 60000)
+        for trace in pathlib.Path(self.traces).iterdir():  # The agent sends another program's.
+            trace.unlink()
+        self.program(GEIGER_INTERVAL="512").allocate(60000)
+        with self.collector(prefix=memory(64)) as url:
+            done = self.agent(url, prefix=memory(64))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            answers = self.post_200_times(url, document)
+        self.assertLessEqual(set(answers), {0, 200, 429, 500, 503})
+        self.assertGreater(answers.count(200), 0)
+        self.assertEqual(self.rows("SELECT COUNT(*), COUNT(DISTINCT process) FROM windows"), [(2, 2)])
+        ((rows,),) = self.rows("SELECT MAX(row_count) FROM windows")
+        self.assertGreater(rows, 2000)
+
+    def test_out_of_memory(self):
+        """An agent that ends for lack of memory, wherever that is, loses nothing and sends nothing twice."""
+        program, failures = self.program(GEIGER_INTERVAL="4096"), 0
+        with self.collector() as url:
+            for limit in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32):
+                program.allocate()
+                failed = self.agent(url, prefix=memory(limit))
+                failures += failed.returncode != 0
+                if limit % 2:
+                    program.allocate()
+                    self.assertEqual(self.agent(url, prefix=memory(64)).returncode, 0)
+            program.end()
+            done = self.agent(url, prefix=memory(64))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertGreaterEqual(failures, 2)
+        self.assert_all_there()
+
     def captured(self):
         """A packed document, as an agent sends it."""
-        program = self.program()
-        program.allocate()
+        return self.captured_of(self.program(), 3000)
+
+    def captured_of(self, program, objects):
+        program.allocate(objects)
         self.agent("http://127.0.0.1:9/", spool="captured")
         (document,) = pathlib.Path(self.path("captured/waiting")).iterdir()
         program.end()
@@ -346,6 +387,19 @@ class FleetPush(unittest.TestCase):
         text = answer.read().decode()
         connection.close()
         return answer.status, text, answer
+
+    def post_or_0(self, url, document):
+        try:
+            return self.post(url, document)[0]
+        except ConnectionError:  # No room in the queue of connections; agents come back, too.
+            return 0
+
+    def post_200_times(self, url, document):
+        """The answers, at once; then it is taken."""
+        with concurrent.futures.ThreadPoolExecutor(200) as pool:
+            answers = list(pool.map(lambda _: self.post_or_0(url, document), range(200)))
+        self.assertEqual(self.post_or_0(url, document), 200)
+        return answers
 
     def test_what_is_refused(self):
         document = self.captured()
@@ -451,15 +505,8 @@ class FleetPush(unittest.TestCase):
         """All are kept in the end; those that do not fit are told to come back."""
         document = self.captured()
 
-        def post(url):
-            try:
-                return self.post(url, document)[0]
-            except ConnectionError:  # No room in the queue of connections; agents come back, too.
-                return 0
-
-        with self.collector() as url, concurrent.futures.ThreadPoolExecutor(200) as pool:
-            answers = list(pool.map(lambda _: post(url), range(200)))
-            self.assertEqual(post(url), 200)
+        with self.collector() as url:
+            answers = self.post_200_times(url, document)
         self.assertLessEqual(set(answers), {0, 200, 429})
         self.assertGreater(answers.count(200), 20)
         self.assertEqual(self.rows("SELECT COUNT(*) FROM windows"), [(1,)])

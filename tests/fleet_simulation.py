@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """A fleet whose truth is known (tools/fleet_study), and what `geiger fleet` says of it.
 
-usage: fleet_simulation.py GEIGER GEIGER_FLEET_STUDY [--by-hand [OPTION...]]
+usage: fleet_simulation.py GEIGER GEIGER_FLEET_STUDY [--by-hand FLEETS [OPTION...]]
 
-With --by-hand it takes options of geiger-fleet-study and prints figures in place of checking them:
-those in docs/fleet.md are of
-    fleet_simulation.py GEIGER GEIGER_FLEET_STUDY --by-hand --hosts 2400 --hours 8 --share 0.25 --groups 4
+With --by-hand it simulates so many fleets, with the seeds from 1, takes options of geiger-fleet-study, and
+prints figures in place of checking them: those in docs/fleet.md are of
+    fleet_simulation.py GEIGER GEIGER_FLEET_STUDY --by-hand 1 --hosts 10000 --hours 24 --share 0.5 --samples 400 --groups 12
 """
 import json
 import math
@@ -100,13 +100,16 @@ class Fleet:
 
     def predicted_power(self, group, change, spread):
         """That the changed site is found, of hosts as runs compared by their totals: two sides of n
-        hosts, whose shares vary by the spread and by the samples; Benjamini-Hochberg with one true
-        change lets through what Bonferroni does."""
+        hosts, whose shares vary by the spread of the site and of all others, and by the samples;
+        Benjamini-Hochberg with one true change lets through what Bonferroni does."""
         top = self.top("before", group)
         rows = {row["name"]: row["self"] for row in top["rows"]}
         hosts = top["fleet"][0]["recorded_hosts"]
         samples = rows[self.truth["changed_site"]]["samples"] / hosts
-        error = math.sqrt(2 * (spread ** 2 + 1 / samples) / hosts)
+        sites = self.parts["before", group]
+        shares = {name: site["all"] / sites[""]["all"] for name, site in sites.items() if name}
+        spreads = 1 - 2 * shares[self.truth["changed_site"]] + sum(share ** 2 for share in shares.values())
+        error = math.sqrt(2 * (spread ** 2 * spreads + 1 / samples) / hosts)
         return NORMAL.cdf(abs(math.log(change)) / error - NORMAL.inv_cdf(1 - 0.025 / len(rows)))
 
 
@@ -138,36 +141,65 @@ class Simulation(unittest.TestCase):
         self.assertEqual(self.fleet.found("before", "again", 0), [])
 
 
-def by_hand(options):
-    """The figures of a large fleet."""
-    fleet = Fleet(options)
+def at_least(hits, count, chance):
+    """The probability of so many hits or more."""
+    return sum(math.comb(count, k) * chance ** k * (1 - chance) ** (count - k)
+               for k in range(hits, count + 1))
+
+
+def solve(rises_above, target):
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if rises_above(middle) > target else (middle, high)
+    return low
+
+
+def rate(hits, count):
+    """A proportion and its 95 % interval (Clopper and Pearson)."""
+    low = solve(lambda p: at_least(hits, count, p), 0.025) if hits else 0
+    high = solve(lambda p: at_least(hits + 1, count, p), 0.975) if hits < count else 1
+    return f"{hits} of {count} = {hits / count:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def by_hand(number, options):
+    """The figures of large fleets."""
     value = {words[0].lstrip("-"): float(words[1]) for words in zip(options[::2], options[1::2])}
     change, spread = value.get("change", 1.1), value.get("site-spread", 0.2)
-    samples, rows, exact = fleet.totals()
-    truth = fleet.truth
-    print(f"{truth['documents']} documents, {rows} rows, {samples} samples, "
-          f"{truth['packed_bytes'] / max(rows, 1):.1f} bytes a row packed, "
-          f"{os.path.getsize(fleet.store) / max(rows, 1):.1f} stored; {fleet.seconds:.0f} s")
-    print("totals equal:", (samples, rows) == (truth["samples"], truth["rows"]),
-          exact == sum(sites[""]["recorded"] for sites in fleet.parts.values()))
-    for what, (held, all_of_them) in fleet.covered().items():
-        print(f"{what}: {held} of {all_of_them} intervals hold")
-    false = [fleet.found("before", "again", group) for group in range(fleet.groups)]
-    print(f"A/A: something found in {sum(map(bool, false))} of {fleet.groups}: {false}")
-    found = [fleet.found("before", "changed", group) for group in range(fleet.groups)]
-    power = statistics.mean(fleet.predicted_power(group, change, spread) for group in range(fleet.groups))
-    hits = sum(truth["changed_site"] in names for names in found)
-    print(f"change by {change} at {truth['changed_share']:.4f} of the bytes: found in {hits} of "
-          f"{fleet.groups}, predicted {power:.2f}; others: "
-          f"{[name for names in found for name in names if name != truth['changed_site']]}")
-    begun = time.monotonic()
-    fleet.ask("diff", "before", "changed")
-    print(f"diff of two thirds: {time.monotonic() - begun:.1f} s")
-    fleet.close()
+    covered, predicted = {}, []
+    false = hits = comparisons = others = 0
+    for seed in range(1, number + 1):
+        fleet = Fleet([*options, "--seed", str(seed)])
+        samples, rows, exact = fleet.totals()
+        truth = fleet.truth
+        print(f"{truth['documents']} documents, {rows} rows, {samples} samples, "
+              f"{truth['packed_bytes'] / max(rows, 1):.1f} bytes a row packed, "
+              f"{os.path.getsize(fleet.store) / max(rows, 1):.1f} stored; {fleet.seconds:.0f} s")
+        print("totals equal:", (samples, rows) == (truth["samples"], truth["rows"]),
+              exact == sum(sites[""]["recorded"] for sites in fleet.parts.values()))
+        for what, (held, all_of_them) in fleet.covered().items():
+            before = covered.get(what, (0, 0))
+            covered[what] = (before[0] + held, before[1] + all_of_them)
+        for group in range(fleet.groups):
+            false += bool(fleet.found("before", "again", group))
+            found = fleet.found("before", "changed", group)
+            hits += truth["changed_site"] in found
+            others += any(name != truth["changed_site"] for name in found)
+            predicted.append(fleet.predicted_power(group, change, spread))
+            comparisons += 1
+        begun = time.monotonic()
+        fleet.ask("diff", "before", "changed")
+        print(f"diff of two thirds: {time.monotonic() - begun:.1f} s", flush=True)
+        fleet.close()
+    for what, (held, all_of_them) in covered.items():
+        print(f"{what}: {held} of {all_of_them} intervals hold, {held / all_of_them:.4f}")
+    print(f"A/A: something found in {rate(false, comparisons)}")
+    print(f"change by {change} at {truth['changed_share']:.4f} of the bytes: found in {rate(hits, comparisons)}, "
+          f"predicted {statistics.mean(predicted):.3f}; others found in {rate(others, comparisons)}")
 
 
 if __name__ == "__main__":
     if OPTIONS is None:
         unittest.main()
     else:
-        by_hand(OPTIONS)
+        by_hand(int(OPTIONS[0]), OPTIONS[1:])

@@ -1,17 +1,27 @@
 #include "analysis/ingest/zstd_frame.h"
 
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 namespace geiger::ingest {
+namespace {
+
+bool is_error(std::size_t result) {
+  if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation) throw std::bad_alloc();
+  return ZSTD_isError(result) != 0;
+}
+
+}  // namespace
 
 std::string zstd_frame_of(std::string_view bytes, int level) {
   std::string frame(ZSTD_compressBound(bytes.size()), '\0');
   const std::size_t size =
       ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), level);
-  if (ZSTD_isError(size) != 0) return {};
+  if (is_error(size)) return {};
   frame.resize(size);
   return frame;
 }
@@ -19,6 +29,7 @@ std::string zstd_frame_of(std::string_view bytes, int level) {
 std::optional<std::string> from_zstd_frame(std::string_view stored, std::uint64_t size) {
   const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
                                                                      &ZSTD_freeDCtx);
+  if (context == nullptr) throw std::bad_alloc();
   // Most frames are small: a block of the usual size takes longer to clear than they to unpack.
   std::string block(std::clamp<std::uint64_t>(size, 1, ZSTD_DStreamOutSize()), '\0');
   std::string payload;
@@ -28,7 +39,7 @@ std::optional<std::string> from_zstd_frame(std::string_view stored, std::uint64_
     ZSTD_outBuffer output{block.data(), block.size(), 0};
     const std::size_t before = input.pos;
     left = ZSTD_decompressStream(context.get(), &output, &input);
-    if (ZSTD_isError(left) != 0 || payload.size() + output.pos > size) return std::nullopt;
+    if (is_error(left) || payload.size() + output.pos > size) return std::nullopt;
     if (left != 0 && output.pos == 0 && input.pos == before) return std::nullopt;
     payload.append(block.data(), output.pos);
   }

@@ -8,6 +8,8 @@
 
 namespace geiger::ingest {
 
+// Both throw std::bad_alloc where the library finds no memory: that is not a damaged frame.
+
 /// Empty if the compressor refuses; the frame of anything, nothing included, is not empty.
 [[nodiscard]] std::string zstd_frame_of(std::string_view bytes, int level);
 

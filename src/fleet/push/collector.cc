@@ -1,6 +1,8 @@
 #include "fleet/push/collector.h"
 
 #include <chrono>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "fleet/document/encoding.h"
@@ -66,13 +68,17 @@ void Collector::release(std::size_t bytes) {
 }
 
 Verdict Collector::take(std::string packed) {
-  std::future<Verdict> verdict;
-  {
-    const std::lock_guard lock(mutex_);
-    verdict = jobs_.emplace_back(Job{std::move(packed), {}}).verdict.get_future();
+  try {
+    std::future<Verdict> verdict;
+    {
+      const std::lock_guard lock(mutex_);
+      verdict = jobs_.emplace_back(Job{std::move(packed), {}}).verdict.get_future();
+    }
+    changed_.notify_one();
+    return verdict.get();
+  } catch (const std::exception&) {  // Memory is short here, or the writer dropped the promise.
+    return {Verdict::What::kLater, "out of memory"};
   }
-  changed_.notify_one();
-  return verdict.get();
 }
 
 void Collector::count_refusal(const std::string& reason) {
@@ -87,14 +93,21 @@ void Collector::work() {
     const bool was_last = ends_;
     std::deque<Job> jobs = std::exchange(jobs_, {});
     lock.unlock();
-    while (!jobs.empty()) write(jobs);
+    while (!jobs.empty()) {
+      try {
+        write(jobs);
+      } catch (const std::bad_alloc&) {
+        continue;
+      }
+    }
     write_refusals();
     lock.lock();
     if (was_last && jobs_.empty()) return;
   }
 }
 
-/// Writes and removes the first of them.
+/// Writes and removes the first of them. Those whose promises it drops for lack of memory are sent
+/// again.
 void Collector::write(std::deque<Job>& jobs) {
   std::vector<Document> documents;
   std::vector<std::promise<Verdict>> waiting;

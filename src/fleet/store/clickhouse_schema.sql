@@ -34,7 +34,7 @@ TTL started + INTERVAL 400 DAY SETTINGS ttl_only_drop_parts = 1;
 -- Stacks first in the key: rows that are alike lie side by side, and a row takes 2 to 3 bytes.
 CREATE TABLE IF NOT EXISTS counts (   -- samples alike in all that an estimate depends on
   service LowCardinality(String), version LowCardinality(String),
-  stack_id UInt64 CODEC(ZSTD(1)), size UInt64 CODEC(ZSTD(1)), step UInt64 CODEC(ZSTD(1)),
+  stack_id UInt64 CODEC(ZSTD(1)), size UInt64 CODEC(ZSTD(1)), step UInt64 CODEC(ZSTD(3)),
   thinning UInt32 CODEC(ZSTD(1)), certain UInt8 CODEC(ZSTD(1)),
   host LowCardinality(String) CODEC(ZSTD(3)), process UInt64 CODEC(ZSTD(3)),
   started DateTime('UTC') CODEC(Delta, ZSTD(3)),
@@ -46,7 +46,7 @@ TTL started + INTERVAL 30 DAY SETTINGS ttl_only_drop_parts = 1;
 
 CREATE TABLE IF NOT EXISTS daily (    -- counts without processes and times of day
   day Date, service LowCardinality(String), version LowCardinality(String),
-  stack_id UInt64 CODEC(ZSTD(1)), size UInt64 CODEC(ZSTD(1)), step UInt64 CODEC(ZSTD(1)),
+  stack_id UInt64 CODEC(ZSTD(1)), size UInt64 CODEC(ZSTD(1)), step UInt64 CODEC(ZSTD(3)),
   thinning UInt32 CODEC(ZSTD(1)), certain UInt8 CODEC(ZSTD(1)),
   host LowCardinality(String) CODEC(ZSTD(3)),
   allocated UInt64 CODEC(ZSTD(3)),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <utility>
 
 #include "fleet/store/schema_sections.h"
@@ -206,6 +207,8 @@ class SqliteStore final : public Store {
       return work();
     } catch (const sqlite::Error& error) {
       return failure_of(error);
+    } catch (const std::bad_alloc&) {
+      return out_of_memory();
     }
   }
   template <typename Work>
@@ -216,9 +219,15 @@ class SqliteStore final : public Store {
       return {};
     } catch (const sqlite::Error& error) {
       return failure_of(error);
+    } catch (const std::bad_alloc&) {
+      return out_of_memory();
     }
   }
 
+  base::Failure out_of_memory() {
+    documents_->stacks().forget();
+    return base::Failure{"out of memory"};
+  }
   base::Failure failure_of(const sqlite::Error& error) {
     documents_->stacks().forget();
     return {std::string("SQLite: ") + error.what()};
