@@ -151,17 +151,26 @@ ByteRange range_of(std::uint64_t begin, std::uint64_t end) {
   return {reinterpret_cast<const std::uint8_t*>(begin), reinterpret_cast<const std::uint8_t*>(end)};
 }
 
-/// The segment that contains `address`; the whole module if no header covers it.
-ByteRange segment_of(const Object& object, const ProgramHeaders& headers, std::uint64_t address) {
+/// The loadable segment that contains `address`, or null.
+const ElfW(Phdr) *
+    find_segment(const link_map& map, const ProgramHeaders& headers, std::uint64_t address) {
   for (std::uint64_t i = 0; i < headers.count; ++i) {
     const ElfW(Phdr)& segment = headers.begin[i];
-    const std::uint64_t begin = object.map->l_addr + segment.p_vaddr;
-    const std::uint64_t size = segment.p_memsz;
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_R) == 0) continue;
-    if (address - begin >= size || begin < object.start || size > object.end - begin) continue;
-    return range_of(begin, begin + size);
+    const std::uint64_t begin = map.l_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && address - begin < segment.p_memsz) return &segment;
   }
-  return range_of(object.start, object.end);
+  return nullptr;
+}
+
+/// The readable segment that contains `address`; the whole module if no header covers it.
+ByteRange segment_of(const Object& object, const ProgramHeaders& headers, std::uint64_t address) {
+  const ElfW(Phdr)* const segment = find_segment(*object.map, headers, address);
+  if (segment == nullptr || (segment->p_flags & PF_R) == 0) {
+    return range_of(object.start, object.end);
+  }
+  const std::uint64_t begin = object.map->l_addr + segment->p_vaddr;
+  const bool is_inside = begin >= object.start && segment->p_memsz <= object.end - begin;
+  return is_inside ? range_of(begin, begin + segment->p_memsz) : range_of(object.start, object.end);
 }
 
 /// Notes: three words, the name padded to 4, the description.
@@ -369,6 +378,16 @@ bool find_module(std::uint64_t pc, FoundModule& found) {
   found = found_in(draft);
   found.is_recognizable = false;
   return true;
+}
+
+ByteRange code_around(const FoundModule& module, std::uint64_t pc) {
+  constexpr auto kCode = PF_R | PF_X;
+  if (module.id == 0) return {nullptr, nullptr};
+  const auto& map = *static_cast<const link_map*>(unwind::module(module.id).link_map);
+  const ElfW(Phdr)* const segment = find_segment(map, headers_of(map), pc);
+  if (segment == nullptr || (segment->p_flags & kCode) != kCode) return {nullptr, nullptr};
+  const std::uint64_t begin = map.l_addr + segment->p_vaddr;
+  return range_of(begin, begin + segment->p_filesz);
 }
 
 bool is_still(std::uint32_t id, std::uint64_t pc) {
