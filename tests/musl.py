@@ -74,9 +74,22 @@ class Musl(harness.ProcessTest):
         trace = self.record([self.program], "--interval", "4096")[1]
         rows = self.report("table", "--by", "function", trace)["rows"]
         self.assertEqual(rows[0]["name"], "make")
+        self.assertEqual(self.report("summary", trace)["truncated_samples"], 0)
+
+    def test_stacks_go_through_functions_of_musl(self):
+        """It has no unwind tables: their rows are found from their code."""
+        program = self.build("libc_allocates.c")
+        trace = self.record([program], "--interval", "1")[1]
         whole = self.report("summary", trace)
-        # Only those through qsort, which has no unwind table.
-        self.assertLess(whole["truncated_samples"], whole["samples"] / 5)
+        self.assertGreater(whole["samples"], 1000)
+        self.assertEqual(whole["truncated_samples"], 0)
+        rows = self.report("table", "--by", "stack", "--top", "0", trace)["rows"]
+        stacks = [[frame["function"] for frame in row["stack"]] for row in rows]
+        for caller in ("duplicate", "print", "list", "read_lines", "compare"):
+            with self.subTest(caller):
+                found = [stack for stack in stacks if caller in stack]
+                self.assertTrue(found)
+                self.assertTrue(all("main" in stack for stack in found), found)
 
     def test_children_of_other_programs_are_recorded(self):
         trace = self.record(["/bin/sh", "-c", f"{self.program}; exit $?"], "--interval", "4096")[1]

@@ -139,7 +139,8 @@ std::uint64_t frame_of(const Position& position) {
 Outcome step(Position& position, StackMemory& stack, std::uint32_t& module) {
   FoundRow found;
   const std::uint64_t pc = position.at.ip - (position.is_exact ? 0 : 1);
-  const bool has_row = find_full_row(pc, found, module);
+  const Registers registers{position.at.ip, position.at.sp, position.at[Slot::kFramePointer]};
+  const bool has_row = find_full_row(pc, registers, stack, found, module);
   Outcome outcome = Outcome::kStepped;
   if (has_row) {
     outcome = step_by_row(position.at, found, stack);

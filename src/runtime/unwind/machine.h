@@ -9,6 +9,7 @@
 //   stripped()             a return address without the bits of pointer authentication
 //   is_no_operation()      call frame instructions of this processor that change no row
 //   find_signal_return()   the row of the kernel's return from signals, where it has no table
+//   kFollowsCode           code.h understands this processor's instructions
 //   link_of(), forget_link()  a return address in a register
 //   store_registers()      those of the function that it is inlined into
 //   stack_pointer_after()  where the function that it is inlined into leaves the stack pointer

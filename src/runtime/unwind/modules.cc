@@ -10,6 +10,7 @@
 
 #include "base/loaded_symbol.h"
 #include "base/loader.h"
+#include "runtime/unwind/program_headers.h"
 
 namespace geiger::unwind {
 namespace {
@@ -75,47 +76,6 @@ struct Object {
 
 // ------------------------------------------------------------ ELF headers ---
 
-struct ProgramHeaders {
-  const ElfW(Phdr) * begin;
-  std::uint64_t count;
-};
-
-/// Headers in the first page at `start`, as every linker lays them out.
-ProgramHeaders headers_at(std::uint64_t start) {
-  if (start == 0 || start % kFirstPage != 0) return {nullptr, 0};
-  ElfW(Ehdr) elf;
-  std::memcpy(&elf, reinterpret_cast<const void*>(start), sizeof elf);
-  const bool is_usable = std::memcmp(elf.e_ident, ELFMAG, SELFMAG) == 0 &&
-                         elf.e_phentsize == sizeof(ElfW(Phdr)) && elf.e_phoff < kFirstPage &&
-                         elf.e_phoff % 8 == 0 &&
-                         elf.e_phnum <= (kFirstPage - elf.e_phoff) / sizeof(ElfW(Phdr));
-  if (!is_usable) return {nullptr, 0};
-  return {reinterpret_cast<const ElfW(Phdr)*>(start + elf.e_phoff), elf.e_phnum};
-}
-
-bool belong_to(const ProgramHeaders& headers, const link_map& map) {
-  for (std::uint64_t i = 0; i < headers.count; ++i) {
-    const ElfW(Phdr)& segment = headers.begin[i];
-    if (segment.p_type != PT_DYNAMIC) continue;
-    return map.l_addr + segment.p_vaddr == reinterpret_cast<std::uint64_t>(map.l_ld);
-  }
-  return false;
-}
-
-bool is_executable(const link_map* map) { return map == base::first_module(); }
-
-/// The kernel passes the address of the executable's headers, unless the program was started by
-/// naming the loader: then they are the loader's.
-ProgramHeaders headers_of(const link_map& map) {
-  if (is_executable(&map)) {
-    const ProgramHeaders told = {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)),
-                                 getauxval(AT_PHNUM)};
-    // A static program has no other module, and may have no dynamic section.
-    if (map.l_ld == nullptr || belong_to(told, map)) return told;
-  }
-  return headers_at(map.l_addr);
-}
-
 /// Sets all fields except `map` from the program headers. False: not found.
 bool measure(Object& object) {
   const ProgramHeaders headers = headers_of(*object.map);
@@ -151,17 +111,15 @@ ByteRange range_of(std::uint64_t begin, std::uint64_t end) {
   return {reinterpret_cast<const std::uint8_t*>(begin), reinterpret_cast<const std::uint8_t*>(end)};
 }
 
-/// The segment that contains `address`; the whole module if no header covers it.
+/// The readable segment that contains `address`; the whole module if no header covers it.
 ByteRange segment_of(const Object& object, const ProgramHeaders& headers, std::uint64_t address) {
-  for (std::uint64_t i = 0; i < headers.count; ++i) {
-    const ElfW(Phdr)& segment = headers.begin[i];
-    const std::uint64_t begin = object.map->l_addr + segment.p_vaddr;
-    const std::uint64_t size = segment.p_memsz;
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_R) == 0) continue;
-    if (address - begin >= size || begin < object.start || size > object.end - begin) continue;
-    return range_of(begin, begin + size);
+  const ElfW(Phdr)* const segment = find_segment(*object.map, headers, address);
+  if (segment == nullptr || (segment->p_flags & PF_R) == 0) {
+    return range_of(object.start, object.end);
   }
-  return range_of(object.start, object.end);
+  const std::uint64_t begin = object.map->l_addr + segment->p_vaddr;
+  const bool is_inside = begin >= object.start && segment->p_memsz <= object.end - begin;
+  return is_inside ? range_of(begin, begin + segment->p_memsz) : range_of(object.start, object.end);
 }
 
 /// Notes: three words, the name padded to 4, the description.
@@ -369,6 +327,16 @@ bool find_module(std::uint64_t pc, FoundModule& found) {
   found = found_in(draft);
   found.is_recognizable = false;
   return true;
+}
+
+ByteRange code_around(const FoundModule& module, std::uint64_t pc) {
+  constexpr auto kCode = PF_R | PF_X;
+  if (module.id == 0) return {nullptr, nullptr};
+  const auto& map = *static_cast<const link_map*>(unwind::module(module.id).link_map);
+  const ElfW(Phdr)* const segment = find_segment(map, headers_of(map), pc);
+  if (segment == nullptr || (segment->p_flags & kCode) != kCode) return {nullptr, nullptr};
+  const std::uint64_t begin = map.l_addr + segment->p_vaddr;
+  return range_of(begin, begin + segment->p_filesz);
 }
 
 bool is_still(std::uint32_t id, std::uint64_t pc) {

@@ -37,6 +37,11 @@ void learn_permanent_modules();
 /// The module that contains `pc`; false = the loader knows none.
 [[nodiscard]] bool find_module(std::uint64_t pc, FoundModule& found);
 
+/// The loadable segment of code that contains `pc`, as far as it is in the module's file; empty if
+/// it is not readable. The module must stay loaded, as it does while one of its frames is on the
+/// stack.
+[[nodiscard]] ByteRange code_around(const FoundModule& module, std::uint64_t pc);
+
 /// Whether `pc` is still in the recognizable module `id`.
 [[nodiscard]] bool is_still(std::uint32_t id, std::uint64_t pc);
 

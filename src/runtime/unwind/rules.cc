@@ -4,6 +4,7 @@
 
 #include "base/loaded_symbol.h"
 #include "base/populate.h"
+#include "runtime/unwind/code.h"
 #include "runtime/unwind/modules.h"
 
 namespace geiger::unwind {
@@ -39,13 +40,17 @@ bool is_start_code_of_musl(const FoundModule& found, std::uint64_t pc) {
 }
 
 /// Finds the row of a pc in a known module. False: none.
-bool find_row_in(const FoundModule& module, std::uint64_t pc, FoundRow& found) {
+bool find_row_in(const FoundModule& module, std::uint64_t pc, const Registers& at,
+                 StackMemory& stack, FoundRow& found) {
   const bool has_table = module.cfi.header != 0;
   if (has_table && find_row(module.cfi, pc, found)) return true;
   if (machine::find_signal_return(pc, true, found)) return true;
   const bool is_end = is_entry_code(module, pc) || is_start_code_of_musl(module, pc) ||
                       (has_table && is_made_return(module, pc));
-  if (!is_end) return false;
+  if (!is_end) {
+    if constexpr (machine::kFollowsCode) return find_row_of_code(module, pc, at, stack, found);
+    return false;
+  }
   found = FoundRow{};
   found.row[Slot::kReturnAddress].kind = Place::Kind::kUndefined;
   return true;
@@ -81,14 +86,15 @@ GEIGER_SLOW_PATH bool Rules::recheck(std::uint32_t module, std::uint64_t pc) {
   return true;
 }
 
-GEIGER_SLOW_PATH Rule Rules::find_slow(std::uint64_t pc) {
+GEIGER_SLOW_PATH Rule Rules::find_slow(std::uint64_t pc, const Registers& at, StackMemory& stack) {
   FoundModule module;
   FoundRow found;
   if (!find_module(pc, module)) {
     return machine::find_signal_return(pc, false, found) ? Rule::of(found) : Rule::without_row();
   }
-  const Rule rule = (find_row_in(module, pc, found) ? Rule::of(found) : Rule::without_row())
-                        .in_module(module.id, module.is_permanent);
+  const Rule rule =
+      (find_row_in(module, pc, at, stack, found) ? Rule::of(found) : Rule::without_row())
+          .in_module(module.id, module.is_permanent);
   if (module.is_recognizable) {
     cache_.store(pc, rule);
     checked_ = module.id;
@@ -96,12 +102,13 @@ GEIGER_SLOW_PATH Rule Rules::find_slow(std::uint64_t pc) {
   return rule;
 }
 
-bool find_full_row(std::uint64_t pc, FoundRow& found, std::uint32_t& module) {
+bool find_full_row(std::uint64_t pc, const Registers& at, StackMemory& stack, FoundRow& found,
+                   std::uint32_t& module) {
   FoundModule place;
   module = 0;
   if (!find_module(pc, place)) return machine::find_signal_return(pc, false, found);
   module = place.id;
-  return find_row_in(place, pc, found);
+  return find_row_in(place, pc, at, stack, found);
 }
 
 }  // namespace geiger::unwind

@@ -1,10 +1,11 @@
-// The rule of a pc: from the cache if it may still be used, else from the tables.
+// The rule of a pc: from the cache if it may still be used, else from the tables, else from code.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "runtime/unwind/rule.h"
+#include "runtime/unwind/stack_memory.h"
 
 namespace geiger::unwind {
 
@@ -93,13 +94,14 @@ class RuleCache {
 /// is on the stack, so a module that was checked once in a walk stays checked.
 class Rules {
  public:
-  /// `pc` is in the instruction to unwind from: return address - 1.
-  [[gnu::always_inline]] Rule find(std::uint64_t pc) {
+  /// `pc` is in the instruction to unwind from: return address - 1. `at` is the frame, for code
+  /// without tables.
+  [[gnu::always_inline]] Rule find(std::uint64_t pc, const Registers& at, StackMemory& stack) {
     Rule rule;
     if (cache_.find(pc, rule) && (rule.is_permanent() || is_fresh(rule, pc))) [[likely]] {
       return rule;
     }
-    return find_slow(pc);
+    return find_slow(pc, at, stack);
   }
 
   static void prefetch(std::uint64_t pc) { cache_.prefetch(pc); }
@@ -114,13 +116,14 @@ class Rules {
     return rule.module() == checked_ || recheck(rule.module(), pc);
   }
   bool recheck(std::uint32_t module, std::uint64_t pc);
-  Rule find_slow(std::uint64_t pc);
+  Rule find_slow(std::uint64_t pc, const Registers& at, StackMemory& stack);
 
   static constinit RuleCache cache_;
   std::uint32_t checked_ = 0;  // Id of the module checked last in this walk.
 };
 
-/// The full row of `pc`. False: none.
-[[nodiscard]] bool find_full_row(std::uint64_t pc, FoundRow& found, std::uint32_t& module);
+/// The full row of `pc`, of the frame `at`. False: none.
+[[nodiscard]] bool find_full_row(std::uint64_t pc, const Registers& at, StackMemory& stack,
+                                 FoundRow& found, std::uint32_t& module);
 
 }  // namespace geiger::unwind

@@ -4,6 +4,7 @@
 //    +- rule of an ip             rules.h: lock-free cache, else
 //    |   +- module of the ip      modules.h: _dl_find_object, identity checked
 //    |   +- row of the tables     cfi.h: .eh_frame_hdr -> FDE -> CIE -> row.h
+//    |   +- row of the code       code.h: without tables (x86-64)
 //    +- step                      bounded reads of the stack: stack_memory.h
 //   walk with all registers       full_walk.h: only when a rule asks for other registers
 //

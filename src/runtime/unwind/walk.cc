@@ -86,7 +86,7 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
       if (at.ip == 0) break;
       return Outcome::kRecorded;  // No address has bit 63: it marks interpreted frames.
     }
-    const Rule rule = rules.find(at.ip - 1 + after_signal);
+    const Rule rule = rules.find(at.ip - 1 + after_signal, at, stack);
     if (!recorder.push(at, at.ip + after_signal, rule.module())) return Outcome::kRecorded;
     Rule::Kind kind = rule.kind();
     if (kind == Rule::Kind::kEnd) break;
@@ -126,7 +126,7 @@ Registers leave(const Registers& start, const StackBounds& bounds, const Address
   bool is_sp_bound = false;  // See step_by_rule().
   for (int i = 0; i < kMostFrames; ++i) {
     if (!one.holds(at.ip - 1) && !other.holds(at.ip - 1)) return at;
-    const Rule rule = rules.find(at.ip - 1);
+    const Rule rule = rules.find(at.ip - 1, at, stack);
     const bool has_rule = rule.kind() == Rule::Kind::kStep;
     const bool stepped =
         has_rule ? step_by_rule(at, rule, stack, is_sp_bound) : step_by_frame_pointer(at, stack);

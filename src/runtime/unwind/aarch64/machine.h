@@ -46,6 +46,7 @@ enum class Slot : std::uint8_t {
 namespace machine {
 
 inline constexpr bool kPushesReturnAddress = false;
+inline constexpr bool kFollowsCode = false;
 
 /// Code is in the lower 2^48 bytes, even where programs may ask for more. Signatures and tags are
 /// in the bits above and are always removed, so it does not matter whether a row marks an address

@@ -49,6 +49,7 @@ enum class Slot : std::uint8_t {
 namespace machine {
 
 inline constexpr bool kPushesReturnAddress = true;
+inline constexpr bool kFollowsCode = true;
 
 [[nodiscard]] constexpr std::uint64_t stripped(std::uint64_t address) { return address; }
 

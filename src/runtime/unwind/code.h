@@ -1,0 +1,78 @@
+// Rows of code without tables, such as musl's: from what the rest of the function does.
+//
+// From a pc, every path to a return takes the same words off the stack: how many shows where the
+// return address is, and which of them it pops into the saved registers shows where those are. So
+// paths are followed forward. This needs neither the start of the function, which no symbol gives
+// for a static one, nor its prologue, which may be spread over branches.
+//
+// A call that does not return may be followed by anything, so a row needs a second proof: the word
+// where it finds the return address is one (machine::is_behind_call).
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/unwind/cfi.h"
+#include "runtime/unwind/modules.h"
+#include "runtime/unwind/stack_memory.h"
+
+namespace geiger::unwind {
+
+/// The caller's value of a register.
+struct Saved {
+  Place place;
+  /// Where the path pushed the register: base + offset, as in Path. base 0: it did not.
+  std::uint8_t pushed_base;
+  std::int32_t pushed_offset;
+};
+
+/// A point on a path, and what has happened since the path began.
+struct Path {
+  std::uint64_t at;
+  /// The stack pointer is base + offset, of registers as at the beginning; dwarf::kNoBase: unknown.
+  std::uint8_t base;
+  std::int32_t offset;
+  /// The highest offset so far. Words below it are gone: others may have been pushed since.
+  std::int32_t gone;
+  Saved saved[kSlots];
+
+  [[nodiscard]] Saved& operator[](Slot slot) { return saved[static_cast<std::size_t>(slot)]; }
+};
+
+enum class Flow : std::uint8_t {
+  kNext,
+  kJump,    ///< To `target` only.
+  kBranch,  ///< To `target` or on.
+  kReturn,
+  kUnknown,  ///< An instruction that is not understood, or whose target is not known.
+};
+
+struct Instruction {
+  Flow flow;
+  std::uint64_t target;
+};
+
+namespace machine {
+
+/// Reads one instruction and applies it to `path`, but for `path.at`. Reads only from `code`.
+[[nodiscard]] Instruction follow(Cursor& code, Path& path);
+
+/// The row of a path at its return. False: the path is not one of a function that made a call
+/// (`begins_after_call`) or ran at its beginning.
+[[nodiscard]] bool finish(const Path& path, bool begins_after_call, Row& row);
+
+/// Whether a call instruction ends at `at`.
+[[nodiscard]] bool is_behind_call(const ByteRange& code, std::uint64_t at);
+
+}  // namespace machine
+
+/// The row of the instruction at `at`, which is next to run. False: no path to a return was
+/// understood, or two disagree. Bounded; reads only from `code`.
+[[nodiscard]] bool find_row_in_code(const ByteRange& code, std::uint64_t at, bool is_after_call,
+                                    FoundRow& found);
+
+/// The row of `pc` in `module`, proved by the frame `at`. It depends on the pc alone, so one frame
+/// proves it for all.
+[[nodiscard]] bool find_row_of_code(const FoundModule& module, std::uint64_t pc,
+                                    const Registers& at, StackMemory& stack, FoundRow& found);
+
+}  // namespace geiger::unwind
