@@ -319,11 +319,11 @@ class FleetPush(unittest.TestCase):
         sent = 0
         for _ in range(8):
             program.allocate(20000)
-            done = self.agent("http://127.0.0.1:9/", "--spool-bytes", "60kB")
+            done = self.agent("http://127.0.0.1:9/", "--spool-bytes", "40kB")
             sent += 1
         self.assertIn("dropped before it was sent: the spool is full", done.stderr)
         size = sum(file.stat().st_size for file in pathlib.Path(self.path("spool/waiting")).iterdir())
-        self.assertLessEqual(size, 61_000)
+        self.assertLessEqual(size, 41_000)
         program.end()
         with self.collector() as url:
             self.assertEqual(self.agent(url).returncode, 0)
