@@ -90,7 +90,12 @@ FleetOfRecordings::FleetOfRecordings(const std::vector<profile::Recording>& reco
   std::ranges::sort(sites_, std::greater<>(), &Site::bytes);
   while (sites_.size() > design_.sites) {
     const Cell& cell = sites_.back().cells.front();
-    rest.cells.push_back(cell);
+    const auto same = std::ranges::find(rest.cells, cell.size, &Cell::size);
+    if (same == rest.cells.end()) {
+      rest.cells.push_back(cell);
+    } else {
+      same->objects += cell.objects;
+    }
     rest.bytes += static_cast<double>(cell.size) * cell.objects;
     sites_.pop_back();
   }
