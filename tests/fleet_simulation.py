@@ -22,9 +22,9 @@ import unittest
 GEIGER, STUDY = (os.path.abspath(path) for path in sys.argv[1:3])
 OPTIONS = sys.argv[4:] if sys.argv[3:4] == ["--by-hand"] else None
 del sys.argv[1:]
-# 210 hosts, each a third of them; what is found, and what covers, is always the same.
-SMALL = ["--hosts", "210", "--hours", "6", "--share", "0.6", "--samples", "400", "--sites", "60",
-         "--change", "1.4", "--changed-share", "0.03"]
+# 70 hosts of each version in each group.
+SMALL = ["--hosts", "1260", "--groups", "6", "--hours", "3", "--share", "0.6", "--samples", "400",
+         "--sites", "60", "--change", "1.5", "--changed-share", "0.03"]
 PROGRAMS = {
     "python": ["/usr/bin/python3", "-c",
                "import ast, json, decimal, email, unittest\n"
@@ -114,6 +114,9 @@ class Fleet:
 
 
 class Simulation(unittest.TestCase):
+    """The programs recorded do not allocate the same in every run (addresses are hashed), so the seed
+    does not fix what is found: each bound is one that chance passes less than once in 10,000 runs."""
+
     @classmethod
     def setUpClass(cls):
         cls.fleet = Fleet(SMALL)
@@ -134,11 +137,21 @@ class Simulation(unittest.TestCase):
             least = 0.95 - 4 * math.sqrt(0.95 * 0.05 / all_of_them)
             self.assertGreaterEqual(held / all_of_them, least, what)
 
-    def test_the_changed_site_is_found_and_no_other(self):
-        self.assertEqual(self.fleet.found("before", "changed", 0), [self.fleet.truth["changed_site"]])
-
-    def test_nothing_is_found_where_nothing_changed(self):
-        self.assertEqual(self.fleet.found("before", "again", 0), [])
+    def test_the_changed_site_is_found_and_few_others(self):
+        """A comparison may find something false once in twenty: six or more of twelve do in one run of
+        50,000. The changed site is missed less than once in a thousand: twice of six in one of 60,000."""
+        fleet, found, false = self.fleet, 0, 0
+        self.assertEqual(fleet.groups, 6)
+        self.assertLess(at_least(6, 12, 0.05), 1 / 50_000)
+        self.assertLess(at_least(2, 6, 0.001), 1 / 60_000)
+        for group in range(fleet.groups):
+            self.assertGreater(fleet.predicted_power(group, 1.5, 0.2), 0.999)
+            names = fleet.found("before", "changed", group)
+            found += fleet.truth["changed_site"] in names
+            false += any(name != fleet.truth["changed_site"] for name in names)
+            false += bool(fleet.found("before", "again", group))
+        self.assertGreaterEqual(found, 5)
+        self.assertLess(false, 6)
 
 
 def at_least(hits, count, chance):
