@@ -6,9 +6,9 @@ the table is rewritten with
 
     instruction_table.py --update
 
-and the commit says why.  Method: a loop over one entry point runs N and 2N times
-under callgrind with an interval that nothing reaches; differences divided by N are
-per call.  Columns: `entry`, what the loop's last entry point itself executes, from
+and the commit says why.  Method: a loop over one entry point runs N times, and N times more
+within counted_loop(), where callgrind counts, with an interval that nothing reaches; the
+count divided by N is per call.  Columns: `entry`, what the loop's last entry point itself executes, from
 the call to the jump into the original function or a checked call of it; `inside` (library),
 all that the loop executes in the preload library; `over_bare`, the whole program
 less the same program without the library: negative where operator new skips a
@@ -103,7 +103,7 @@ def parse(path):
 def command_of(name, count):
     if name in PYTHON_LOOPS:
         return python_command(count, *PYTHON_LOOPS[name])
-    return [harness.host("loops"), name, str(count)]
+    return [harness.host("loops"), name, str(count), "counted"]
 
 
 def python_command(count, domain, loop, depth=1):
@@ -117,7 +117,7 @@ def free_of(domain):
     return f"void {inside}py_free<({inside}Domain){DOMAINS[domain]}>(void*, void*)"
 
 
-def callgrind(name, count, is_bare=False, interval=NEVER, mode="", layout=1):
+def callgrind(name, is_bare=False, interval=NEVER, mode="", layout=1):
     with tempfile.TemporaryDirectory() as directory:
         output = os.path.join(directory, "callgrind.out")
         preloads = [] if is_bare else [harness.preload_library()]
@@ -125,7 +125,7 @@ def callgrind(name, count, is_bare=False, interval=NEVER, mode="", layout=1):
                "GEIGER_CAPACITY": str(64 * harness.MIB), "GEIGER_MODE": mode, "LOOPS_LAYOUT": str(layout * 7919),
                "PYTHONHASHSEED": "1"}
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}",
-                   *command_of(name, count)]
+                   "--toggle-collect=counted_loop", *command_of(name, COUNT)]
         subprocess.run(command, check=True, capture_output=True,
                        env=harness.environment(preloads, env))
         return parse(output)
@@ -133,11 +133,8 @@ def callgrind(name, count, is_bare=False, interval=NEVER, mode="", layout=1):
 
 def per_call(name, is_bare=False, **options):
     """Instructions per iteration: by function of the library, and in the whole program."""
-    once = callgrind(name, COUNT, is_bare, **options)
-    twice = callgrind(name, 2 * COUNT, is_bare, **options)
-    functions = {key: (count - once.functions[key]) / COUNT
-                 for key, count in twice.functions.items()}
-    return Cost(functions, (twice.total - once.total) / COUNT)
+    cost = callgrind(name, is_bare, **options)
+    return Cost({key: count / COUNT for key, count in cost.functions.items()}, cost.total / COUNT)
 
 
 def landing_pads():
@@ -203,7 +200,7 @@ def python_walk(depth):
                                   check=True, capture_output=True, text=True,
                                   env=harness.environment([harness.preload_library()], env))
             return int(re.search(r"Collected : (\d+)", done.stderr)[1])
-    return (walks(400) - walks(200)) / 200
+    return (walks(200) - walks(100)) / 200  # Each loop runs twice.
 
 
 def format_table(table):

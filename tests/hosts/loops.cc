@@ -1,6 +1,7 @@
 // Loops over one entry point each, for counting instructions and system calls.
 //
 //   loops NAME COUNT [THREADS]
+//   loops NAME COUNT counted    once more within counted_loop(), where the counting begins and ends
 //
 // The blocks of `malloc`, `new` ... are kept, so that the loop holds nothing but
 // the call; the pairs free at once.
@@ -80,9 +81,11 @@ constexpr Loop kLoops[] = {
        static void* live[kLive];
        const char* layout = getenv("LOOPS_LAYOUT");
        unsigned state = layout != nullptr ? static_cast<unsigned>(atoi(layout)) : 1;
-       for (void*& block : live) {
-         state = state * 1664525 + 1013904223;
-         block = opaque(malloc(kCertain + (state >> 16) % kCertain));
+       if (live[0] == nullptr) {
+         for (void*& block : live) {
+           state = state * 1664525 + 1013904223;
+           block = opaque(malloc(kCertain + (state >> 16) % kCertain));
+         }
        }
        static void* batch[kBatch];
        for (long done = 0; done < count; done += kBatch) {
@@ -108,6 +111,11 @@ void run_in_threads(void (*run)(long), long count, int threads) {
 
 }  // namespace
 
+extern "C" [[gnu::noinline]] void counted_loop(void (*run)(long), long count) {
+  run(count);
+  asm volatile("");  // No tail call, for the function ends where the counting does.
+}
+
 int main(int argc, char** argv) {
   for (const Loop& loop : kLoops) {
     if (argc == 2 && strcmp(argv[1], "list") == 0) std::puts(loop.name);
@@ -118,6 +126,7 @@ int main(int argc, char** argv) {
       run_in_threads(loop.run, count, threads);
     } else {
       loop.run(count);
+      if (argc > 3 && strcmp(argv[3], "counted") == 0) counted_loop(loop.run, count);
     }
   }
 }

@@ -37,13 +37,7 @@ void break_up_pools(const Functions& functions, std::size_t size) {
   for (int i = 0; i < kBlocks; i += 3) functions.free(blocks[i]);
 }
 
-}  // namespace
-
-/// `domain` is PyObject or PyMem. Each block is freed at once.
-extern "C" void python_loop(const char* domain, const char* loop, long count) {
-  const Functions functions(domain);
-  break_up_pools(functions, kSize);
-  break_up_pools(functions, 2 * kSize);
+void run(const Functions& functions, const char* loop, long count) {
   for (long i = 0; i < count; ++i) {
     if (std::strcmp(loop, "calloc+free") == 0) {
       functions.free(functions.calloc(1, kSize));
@@ -53,4 +47,22 @@ extern "C" void python_loop(const char* domain, const char* loop, long count) {
       functions.free(functions.malloc(kSize));
     }
   }
+}
+
+}  // namespace
+
+extern "C" [[gnu::noinline]] void counted_loop(const Functions& functions, const char* loop,
+                                               long count) {
+  run(functions, loop, count);
+  asm volatile("");  // No tail call, for the function ends where the counting does.
+}
+
+/// `domain` is PyObject or PyMem. Each block is freed at once. Runs twice `count` times, the second
+/// half in counted_loop().
+extern "C" void python_loop(const char* domain, const char* loop, long count) {
+  const Functions functions(domain);
+  break_up_pools(functions, kSize);
+  break_up_pools(functions, 2 * kSize);
+  run(functions, loop, count);
+  counted_loop(functions, loop, count);
 }

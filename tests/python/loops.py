@@ -1,5 +1,5 @@
-"""LIBRARY DOMAIN LOOP COUNT [DEPTH]: a loop of hosts/python_loops.cc, called by as many frames, at
-least two."""
+"""LIBRARY DOMAIN LOOP COUNT [DEPTH]: a loop of hosts/python_loops.cc, twice COUNT times, called by as
+many frames, at least two."""
 import ctypes
 import sys
 
