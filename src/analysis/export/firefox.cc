@@ -127,7 +127,7 @@ class FirefoxWriter {
 
   void write_thread(std::uint32_t index) {
     const Process& process = recording_.processes[index];
-    const std::string name(profile::file_name_of(process.executable));
+    const std::string name(profile::program_name(process));
     json_.begin_object().field("name", name).field("processName", name);
     json_.field("processType", "default").field("isMainThread", true);
     json_.field("pid", pids_[index]).field("tid", pids_[index]);

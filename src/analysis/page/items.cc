@@ -9,6 +9,7 @@
 #include "analysis/profile/frames/type_rules.h"
 #include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/hash.h"
+#include "analysis/profile/labels.h"
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
@@ -72,7 +73,7 @@ void set_end(Item& item, const Sample& sample, Nanoseconds end_of_process, Nanos
 
 /// "cc1plus, process 22694, 10.0 s".
 std::string process_text(const profile::Process& process) {
-  return fmt::format("{}, process {}, {}", profile::file_name_of(process.executable), process.pid,
+  return fmt::format("{}, process {}, {}", profile::program_name(process), process.pid,
                      present::duration(process.end - std::min(process.start, process.end)));
 }
 

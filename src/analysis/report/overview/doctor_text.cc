@@ -21,7 +21,7 @@ std::string heading(const DoctorReport& report, const Recording& recording,
                     const present::Style& style) {
   if (recording.processes.empty()) return "The recording is empty: it contains no process.\n";
   const Process& first = recording.processes.front();
-  std::string name = present::printable(profile::file_name_of(first.executable));
+  std::string name = present::printable(profile::program_name(first));
   std::string out = fmt::format("{}, pid {}", present::paint(style, present::Role::kHeading, name),
                                 present::pid_text(first));
   if (recording.processes.size() > 1) {
@@ -82,7 +82,7 @@ std::string process_list(const DoctorReport& report, const Recording& recording,
         {std::to_string(process.pid), present::exact_count(check.hits.hits),
          fmt::format("{:.4g}", check.hits.expected), present::z_score(check.hits.z),
          present::p_value_text(check.hits.p_value), present::p_value_text(check.offsets.p_value()),
-         present::printable(profile::file_name_of(process.executable))},
+         present::printable(profile::program_name(process))},
         present::ending_text(process));
   }
   std::string out = fmt::format(

@@ -171,7 +171,7 @@ std::string processes(const StatsReport& report, const Recording& recording,
     grid.add({std::to_string(recording.processes[i].pid), present::exact_bytes(totals.exact_bytes),
               present::exact_bytes(totals.unsettled_bound),
               present::exact_bytes(totals.certain_bytes), present::z_score(totals.z),
-              present::printable(profile::file_name_of(recording.processes[i].executable))});
+              present::printable(profile::program_name(recording.processes[i]))});
   }
   std::string out = section(style, "Bytes counted exactly, by process", grid);
   if (report.processes.size() <= shown) return out;
