@@ -101,14 +101,23 @@ class Grouper {
     shown_.of(stack);
     std::vector<std::uint32_t> places;
     for (std::size_t i = 0; i < shown_.path().size(); ++i) {
-      const std::uint32_t frame = shown_.frames()[i];
-      const Frame* const known = frame == kNone ? nullptr : &recording_.frames[frame];
-      const Place place(shown_.path()[i], known == nullptr ? std::string_view() : known->file,
-                        known == nullptr ? 0 : known->line);
-      const auto next = static_cast<std::uint32_t>(places_.size());
-      add_place(places_.try_emplace(place, next).first->second, places);
+      add_place(place_of(shown_.path()[i], shown_.frames()[i]), places);
     }
     return like_[stack] = by_places_.try_emplace(std::move(places), stack).first->second;
+  }
+
+  /// Texts are compared once for each frame, not in each stack.
+  std::uint32_t place_of(std::uint32_t label, std::uint32_t frame) {
+    const auto [known, is_new] =
+        place_of_frame_.try_emplace(std::uint64_t{label} << 32 | frame, kNone);
+    if (is_new) {
+      const Frame* const said = frame == kNone ? nullptr : &recording_.frames[frame];
+      const Place place(label, said == nullptr ? std::string_view() : said->file,
+                        said == nullptr ? 0 : said->line);
+      const auto next = static_cast<std::uint32_t>(places_.size());
+      known.value() = places_.try_emplace(place, next).first->second;
+    }
+    return known.value();
   }
 
   void add_place(std::uint32_t place, std::vector<std::uint32_t>& places) {
@@ -163,6 +172,7 @@ class Grouper {
   LinesOfGroups lines_;
   std::vector<std::uint32_t> like_;  ///< By stack: first_like(), as far as it is known.
   std::map<Place, std::uint32_t> places_;
+  tsl::robin_map<std::uint64_t, std::uint32_t, SpreadHash> place_of_frame_;  ///< Label, frame.
   std::vector<std::size_t> positions_;  ///< By place: where it was last in a stack.
   std::map<std::vector<std::uint32_t>, std::uint32_t> by_places_;
   LifetimeGrouping grouping_;
