@@ -379,6 +379,7 @@ class FleetPush(unittest.TestCase):
                 program.allocate()
                 failed = self.agent(url, prefix=memory(limit))
                 failures += failed.returncode != 0
+                self.assertNotIn("std::", failed.stderr)
                 if limit % 2:
                     program.allocate()
                     self.assertEqual(self.agent(url, prefix=memory(64)).returncode, 0)
@@ -387,6 +388,14 @@ class FleetPush(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertGreaterEqual(failures, 2)
         self.assert_all_there()
+
+    def test_no_threads(self):
+        """The stacks of a collector's threads do not fit into its memory."""
+        done = subprocess.run(
+            ["prlimit", f"--as={384 << 20}", "--stack=8388608", GEIGER, "collect", "--store", self.store,
+             "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"\Ageiger: cannot start 64 threads \(.*\n\Z")
 
     def captured(self):
         """A packed document, as an agent sends it."""
