@@ -1,13 +1,17 @@
 #include "fleet/store/sqlite_documents.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
+#include "analysis/profile/hash.h"
 #include "fleet/document/encoding.h"
 
 namespace geiger::fleet {
 
 SqliteDocuments::SqliteDocuments(sqlite::Database& database)
     : stacks_(database),
+      get_version_(database.prepare("PRAGMA data_version")),
       find_window_(database.prepare("SELECT content FROM windows WHERE service = ? AND version = ? "
                                     "AND host = ? AND process = ? AND started = ?")),
       put_window_(database.prepare(
@@ -31,6 +35,7 @@ Receipt SqliteDocuments::put(const Document& document) {
   const auto has_other = [&](const Stack& stack) { return stacks_.has_other(stack); };
   if (std::ranges::any_of(document.stacks, has_other)) return Receipt::kOtherStack;
   stacks_.put(document);
+  look_for_changes();
   const std::int64_t window = put_window(document, content);
   put_counts(document, window);
   return Receipt::kStored;
@@ -65,14 +70,40 @@ std::int64_t SqliteDocuments::put_window(const Document& document, std::uint64_t
   return id;
 }
 
+/// In order of cells, each row lies behind the one before it, and is not looked for.
 void SqliteDocuments::put_counts(const Document& document, std::int64_t window) {
-  for (const CountRow& row : document.counts) {
-    const std::int64_t cell = cell_of(row);
-    put_count_.reset().bind(window).bind(cell).bind(row.allocated).bind(row.live).run();
+  std::vector<std::pair<std::int64_t, const CountRow*>> rows;
+  for (const CountRow& row : document.counts) rows.emplace_back(cell_of(row), &row);
+  std::ranges::sort(rows);
+  for (const auto& [cell, row] : rows) {
+    put_count_.reset().bind(window).bind(cell).bind(row->allocated).bind(row->live).run();
   }
 }
 
+/// `geiger fleet maintain` deletes cells.
+void SqliteDocuments::look_for_changes() {
+  get_version_.reset();
+  const std::int64_t latest = get_version_.next() ? get_version_.integer(0) : 0;
+  get_version_.reset();
+  if (std::exchange(version_, latest) != latest) cells_.clear();
+}
+
+std::size_t SqliteDocuments::CellHash::operator()(const RowKey& key) const {
+  const auto& [stack, size, interval, thinning, is_certain] = key;
+  std::uint64_t hash = profile::table_seed();
+  for (const std::uint64_t part : {stack, size, interval}) hash = profile::spread(hash, part);
+  return profile::spread(hash, std::uint64_t{thinning} << 1 | std::uint64_t{is_certain});
+}
+
 std::int64_t SqliteDocuments::cell_of(const CountRow& row) {
+  if (cells_.size() >= kMostCells) cells_.clear();
+  const auto [at, is_new] = cells_.try_emplace(
+      {row.stack, row.size, row.interval, row.thinning, row.is_certain}, std::int64_t{0});
+  if (is_new) at->second = stored_cell(row);
+  return at->second;
+}
+
+std::int64_t SqliteDocuments::stored_cell(const CountRow& row) {
   const auto bind_to = [&](sqlite::Statement& statement) -> sqlite::Statement& {
     return statement.reset()
         .bind(row.stack)
