@@ -21,6 +21,7 @@ namespace {
 template <typename Number, typename Range>
 std::vector<Number> bounded_numbers(const Range& range) {
   std::vector<Number> numbers;
+  numbers.reserve(std::min(range.size(), kMostNumbers));
   for (auto number = range.begin(); number != range.end(); ++number) {
     if (numbers.size() == kMostNumbers) throw protozero::invalid_length_exception();
     numbers.push_back(*number);

@@ -1,6 +1,7 @@
 #include "fleet/store/sqlite_documents.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,18 @@
 #include "fleet/document/encoding.h"
 
 namespace geiger::fleet {
+namespace {
+
+/// Most of an insertion's time is that of its start.
+constexpr std::size_t kAtOnce = 16;
+
+std::string insertion_of(std::size_t rows) {
+  std::string text = "INSERT INTO window_counts VALUES (?, ?, ?, ?)";
+  for (std::size_t i = 1; i < rows; ++i) text += ", (?, ?, ?, ?)";
+  return text;
+}
+
+}  // namespace
 
 SqliteDocuments::SqliteDocuments(sqlite::Database& database)
     : stacks_(database),
@@ -21,7 +34,8 @@ SqliteDocuments::SqliteDocuments(sqlite::Database& database)
           "executable, content, received) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
           "?, ?, ?, ?, ?, ?, ?, ?, ?, unixepoch())")),
       put_label_(database.prepare("INSERT INTO window_labels VALUES (?, ?, ?)")),
-      put_count_(database.prepare("INSERT INTO window_counts VALUES (?, ?, ?, ?)")),
+      put_count_(database.prepare(insertion_of(1))),
+      put_counts_(database.prepare(insertion_of(kAtOnce))),
       find_cell_(database.prepare("SELECT cell_id FROM cells WHERE stack_id = ? AND size = ? AND "
                                   "step = ? AND thinning = ? AND certain = ?")),
       put_cell_(database.prepare("INSERT INTO cells (stack_id, size, step, thinning, certain) "
@@ -75,8 +89,14 @@ void SqliteDocuments::put_counts(const Document& document, std::int64_t window) 
   std::vector<std::pair<std::int64_t, const CountRow*>> rows;
   for (const CountRow& row : document.counts) rows.emplace_back(cell_of(row), &row);
   std::ranges::sort(rows);
-  for (const auto& [cell, row] : rows) {
-    put_count_.reset().bind(window).bind(cell).bind(row->allocated).bind(row->live).run();
+  for (std::size_t i = 0; i < rows.size();) {
+    const std::size_t count = rows.size() - i < kAtOnce ? 1 : kAtOnce;
+    sqlite::Statement& put = (count == 1 ? put_count_ : put_counts_).reset();
+    for (const std::size_t end = i + count; i < end; ++i) {
+      const auto& [cell, row] = rows[i];
+      put.bind(window).bind(cell).bind(row->allocated).bind(row->live);
+    }
+    put.run();
   }
 }
 

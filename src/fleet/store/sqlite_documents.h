@@ -44,8 +44,8 @@ class SqliteDocuments {
   SqliteStacks stacks_;
   std::unordered_map<RowKey, std::int64_t, CellHash> cells_;  ///< As of `version_`.
   std::int64_t version_ = 0;  ///< Differs once another connection has written.
-  sqlite::Statement get_version_, find_window_, put_window_, put_label_, put_count_, find_cell_,
-      put_cell_;
+  sqlite::Statement get_version_, find_window_, put_window_, put_label_, put_count_, put_counts_,
+      find_cell_, put_cell_;
 };
 
 }  // namespace geiger::fleet
