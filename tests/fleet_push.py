@@ -34,18 +34,38 @@ for line in sys.stdin:
     print("ok", flush=True)
 """
 
+DEEP = """
+import ast, copy, difflib, json, pydoc, xml.dom.minidom
+kept = []
+def nested(depth):
+    return [nested(depth - 1)] if depth else [bytes(100 + i) for i in range(300)]
+for module in (ast, copy, difflib, json, pydoc):
+    tree = ast.parse(open(module.__file__).read())
+    kept += [ast.unparse(tree), copy.deepcopy(tree.body[:40]), pydoc.render_doc(module)]
+    kept.append(json.loads(json.dumps([ast.dump(node) for node in tree.body], indent=1)))
+rows = "".join(f'<row number="{i}"><text>{i}</text></row>' for i in range(1000))
+document = xml.dom.minidom.parseString(f"<table>{rows}</table>")
+kept += [document, document.toprettyxml(), [nested(depth) for depth in range(0, 60, 7)]]
+kept += difflib.unified_diff(rows[:4000].split(">"), rows[200:4200].split(">"))
+"""
+
 
 def memory(mebibytes):
     """Starts a program that gets no more; the stacks of threads count whole, so they are small."""
     return ["prlimit", f"--data={mebibytes << 20}", "--stack=524288"]
 
 
+def recorded(traces, **variables):
+    """The environment of a program that is recorded into a directory."""
+    return harness.environment([], {"LD_PRELOAD": str(harness.preload_entry()), "GEIGER_DIR": traces,
+                                    **variables})
+
+
 class Program:
     """A program that allocates when it is told to, recorded into a directory."""
 
     def __init__(self, traces, **variables):
-        environment = harness.environment([], {
-            "LD_PRELOAD": str(harness.preload_entry()), "GEIGER_DIR": traces,
+        environment = recorded(traces, **{
             "GEIGER_INTERVAL": "16384", "OTEL_SERVICE_NAME": "shop",
             "OTEL_RESOURCE_ATTRIBUTES": "a=b,service.version=1%2C1", **variables})
         self.process = subprocess.Popen(["/usr/bin/python3", "-c", DEMO], stdin=subprocess.PIPE,
@@ -359,6 +379,7 @@ class FleetPush(unittest.TestCase):
                 program.allocate()
                 failed = self.agent(url, prefix=memory(limit))
                 failures += failed.returncode != 0
+                self.assertNotIn("std::", failed.stderr)
                 if limit % 2:
                     program.allocate()
                     self.assertEqual(self.agent(url, prefix=memory(64)).returncode, 0)
@@ -368,16 +389,39 @@ class FleetPush(unittest.TestCase):
         self.assertGreaterEqual(failures, 2)
         self.assert_all_there()
 
+    def test_no_threads(self):
+        """The stacks of a collector's threads do not fit into its memory."""
+        done = subprocess.run(
+            ["prlimit", f"--as={384 << 20}", "--stack=8388608", GEIGER, "collect", "--store", self.store,
+             "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"\Ageiger: cannot start 64 threads \(.*\n\Z")
+
     def captured(self):
         """A packed document, as an agent sends it."""
         return self.captured_of(self.program(), 3000)
 
     def captured_of(self, program, objects):
         program.allocate(objects)
+        document = self.spooled()
+        program.end()
+        return document
+
+    def spooled(self):
         self.agent("http://127.0.0.1:9/", spool="captured")
         (document,) = pathlib.Path(self.path("captured/waiting")).iterdir()
-        program.end()
         return document.read_bytes()
+
+    def test_documents_are_small(self):
+        """At most 16 kB per 1,200 rows, where stacks are deep and come from all over a library."""
+        subprocess.run(["/usr/bin/python3", "-c", DEEP], check=True, timeout=PATIENCE,
+                       env=recorded(self.traces, GEIGER_INTERVAL="131072", GEIGER_SEED="1",
+                                    PYTHONHASHSEED="0"))
+        document = self.spooled()
+        self.assertEqual(self.agent(self.store).returncode, 0)
+        ((rows,),) = self.rows("SELECT row_count FROM windows")
+        self.assertGreater(rows, 1200)
+        self.assertLess(len(document), 16_000 * rows / 1200)
 
     def post(self, url, body, token=TOKENS[0], method="POST", **headers):
         connection = http.client.HTTPConnection(url.split("/")[2], timeout=PATIENCE)

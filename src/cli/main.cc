@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/check.h"
@@ -158,6 +160,25 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace geiger::cli
 
+namespace {
+
+/// What failed, and what the user can do about it. Allocates nothing: memory may be short.
+void report(const std::exception& error) {
+  const char* cause = "";
+  const char* what = error.what();
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+    what = "out of memory: raise the limit (ulimit -v, the container's), or choose less to read";
+  } else if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again) {
+    what = "cannot start a thread: raise the limit of processes or memory (ulimit -u, ulimit -v)";
+  } else if (dynamic_cast<const geiger::base::InternalError*>(&error) != nullptr) {
+    cause = "internal error: ";
+  }
+  std::fprintf(stderr, "geiger: %s%s\n", cause, what);
+}
+
+}  // namespace
+
 // `run` keeps the small codes for the program.
 constexpr int kOwnFailure = 125;
 
@@ -165,8 +186,7 @@ int main(int argc, char** argv) {
   try {
     return geiger::cli::run(argc, argv);
   } catch (const std::exception& error) {
-    const bool is_ours = dynamic_cast<const geiger::base::InternalError*>(&error) != nullptr;
-    std::fprintf(stderr, "geiger: %s%s\n", is_ours ? "internal error: " : "", error.what());
+    report(error);
     const geiger::cli::Command* command = argc > 1 ? geiger::cli::command_named(argv[1]) : nullptr;
     const bool is_run = command != nullptr && command->words == geiger::cli::Words::kProgram;
     return is_run ? kOwnFailure : geiger::cli::kExitFailed;

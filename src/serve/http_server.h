@@ -69,8 +69,8 @@ class HttpServer {
   /// Binds 127.0.0.1; port 0 takes a free one. The port, or nothing with errno where it is
   /// taken or refused.
   [[nodiscard]] virtual std::optional<int> bind(int port) = 0;
-  /// Answers on threads of its own until stop().
-  virtual void start() = 0;
+  /// Answers on threads of its own until stop(). Fails if they cannot be started.
+  [[nodiscard]] virtual base::Outcome<void> start() = 0;
   /// Ends the answers under way as soon as their handlers return.
   virtual void stop() = 0;
 };

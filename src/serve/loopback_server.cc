@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
+#include <memory>
+#include <system_error>
 #include <utility>
 
 namespace geiger::serve {
@@ -42,8 +44,7 @@ void answer_with(httplib::Response& response, Response answer) {
   response.set_content(std::move(answer.body), answer.type);
 }
 
-LoopbackServer::LoopbackServer(std::size_t threads, std::size_t most_body) {
-  server_.new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
+LoopbackServer::LoopbackServer(std::size_t threads, std::size_t most_body) : threads_(threads) {
   server_.set_default_headers(security_headers());
   server_.set_keep_alive_max_count(1);
   server_.set_keep_alive_timeout(kReadSeconds);
@@ -79,8 +80,17 @@ std::optional<int> LoopbackServer::bind(int port) {
   return port;
 }
 
-void LoopbackServer::start() {
-  listener_ = std::thread([this] { server_.listen_after_bind(); });
+base::Outcome<void> LoopbackServer::start() {
+  try {
+    // Here and not when the server asks for them: there a failure would end the program.
+    workers_ = std::make_unique<Workers>(threads_);
+    server_.new_task_queue = [this] { return workers_.release(); };
+    listener_ = std::thread([this] { server_.listen_after_bind(); });
+    return {};
+  } catch (const std::system_error& error) {
+    return base::Failure{"cannot start " + std::to_string(threads_) + " threads (" +
+                         error.code().message() + "): raise the limit of processes or memory"};
+  }
 }
 
 void LoopbackServer::stop() {

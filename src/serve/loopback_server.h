@@ -3,11 +3,13 @@
 
 #include <httplib.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "serve/http_server.h"
+#include "serve/workers.h"
 
 namespace geiger::serve {
 
@@ -22,7 +24,7 @@ class LoopbackServer : public HttpServer {
   LoopbackServer& operator=(const LoopbackServer&) = delete;
 
   std::optional<int> bind(int port) final;
-  void start() final;
+  base::Outcome<void> start() final;
   void stop() final;
 
  protected:
@@ -34,7 +36,9 @@ class LoopbackServer : public HttpServer {
   [[nodiscard]] bool is_meant(const httplib::Request& request) const;
 
  private:
+  std::size_t threads_;
   int port_ = 0;
+  std::unique_ptr<Workers> workers_;  ///< Until the server takes them.
   httplib::Server server_;
   std::thread listener_;
 };

@@ -26,6 +26,27 @@ std::string zstd_frame_of(std::string_view bytes, int level) {
   return frame;
 }
 
+std::string zstd_frame_of(std::string_view bytes, int level, std::span<const std::size_t> ends) {
+  const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(),
+                                                                     &ZSTD_freeCCtx);
+  if (context == nullptr) throw std::bad_alloc();
+  static_cast<void>(ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, level));
+  static_cast<void>(ZSTD_CCtx_setPledgedSrcSize(context.get(), bytes.size()));
+  constexpr std::size_t kMostPerPart = 64;  // A header, and what the bytes of a block add to it.
+  std::string frame(ZSTD_compressBound(bytes.size()) + kMostPerPart * ends.size(), '\0');
+  ZSTD_outBuffer output{frame.data(), frame.size(), 0};
+  ZSTD_inBuffer input{bytes.data(), 0, 0};
+  const auto pack_until = [&](std::size_t end, ZSTD_EndDirective directive) {
+    input.size = end;
+    const std::size_t left = ZSTD_compressStream2(context.get(), &output, &input, directive);
+    return !is_error(left) && left == 0;
+  };
+  const auto is_packed = [&](std::size_t end) { return pack_until(end, ZSTD_e_flush); };
+  if (!std::ranges::all_of(ends, is_packed) || !pack_until(bytes.size(), ZSTD_e_end)) return {};
+  frame.resize(output.pos);
+  return frame;
+}
+
 std::optional<std::string> from_zstd_frame(std::string_view stored, std::uint64_t size) {
   const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
                                                                      &ZSTD_freeDCtx);

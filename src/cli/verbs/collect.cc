@@ -130,7 +130,7 @@ base::Outcome<int> collect(const CollectArguments& options) {
                                      options.port, std::strerror(errno))};
   }
   terminal::heed_signals();
-  server->start();
+  if (const auto started = server->start(); !started.has_value()) return started.failure();
   fmt::print("http://127.0.0.1:{}/ takes documents into {}\n", *port, options.store);
   std::fflush(stdout);
   constexpr std::chrono::milliseconds kLookForSignals{200};

@@ -84,7 +84,7 @@ base::Outcome<int> serve_run(ServeArguments options) {
         fmt::format("port {}: {} (--port 0 picks a free one)", options.port, std::strerror(errno))};
   }
   terminal::heed_signals();
-  server->start();
+  if (const auto started = server->start(); !started.has_value()) return started.failure();
   print_addresses(options, shown, *port);
   while (!terminal::was_interrupted()) {
     served.look();

@@ -156,6 +156,7 @@ base::Outcome<Reach> reach_of(Store& store, const Filter& filter) {
 
 base::Outcome<Fleet> ask(Store& store, const Filter& filter, profile::Kind kind, Unit unit) {
   Fleet fleet;
+  if (unit != Unit::kHost) store.expect_rows(filter);
   const auto reach = find_hosts(store, filter, fleet.hosts);
   if (!reach.has_value()) return reach.failure();
   fleet.reach = reach.value();

@@ -9,7 +9,9 @@
 #include "fleet/document/encoding.h"
 #include "fleet/document/ids.h"
 #include "fleet/document/limits.h"
+#include "fleet/document/location_columns.h"
 #include "fleet/document/message.h"
+#include "fleet/document/stack_columns.h"
 
 namespace geiger::fleet {
 namespace {
@@ -19,8 +21,9 @@ namespace {
 template <typename Number, typename Range>
 std::vector<Number> bounded_numbers(const Range& range) {
   std::vector<Number> numbers;
+  numbers.reserve(std::min(range.size(), kMostNumbers));
   for (auto number = range.begin(); number != range.end(); ++number) {
-    if (numbers.size() == kMostPositions) throw protozero::invalid_length_exception();
+    if (numbers.size() == kMostNumbers) throw protozero::invalid_length_exception();
     numbers.push_back(*number);
   }
   return numbers;
@@ -30,19 +33,23 @@ Numbers numbers_in(protozero::pbf_reader& reader) {
   return bounded_numbers<std::uint64_t>(reader.get_packed_uint64());
 }
 
-struct Columns {
+Differences differences_in(protozero::pbf_reader& reader) {
+  return bounded_numbers<std::int64_t>(reader.get_packed_sint64());
+}
+
+struct CountColumns {
   Numbers ids, rows, sizes, intervals, sorts, allocated, live;
 };
 
 /// The stacks that columns have rows of: first those of the document.
-std::vector<StackId> stacks_of(const Columns& columns, const std::vector<Stack>& stacks) {
+std::vector<StackId> stacks_of(const CountColumns& columns, const std::vector<Stack>& stacks) {
   std::vector<StackId> ids;
   for (const Stack& stack : stacks) ids.push_back(stack.id);
   ids.insert(ids.end(), columns.ids.begin(), columns.ids.end());
   return ids;
 }
 
-base::Outcome<std::vector<CountRow>> rows_of(const Columns& columns,
+base::Outcome<std::vector<CountRow>> rows_of(const CountColumns& columns,
                                              const std::vector<StackId>& stacks) {
   const std::size_t count = columns.sizes.size();
   if (count > kMostRows) return base::Failure{"it has too many rows"};
@@ -71,7 +78,8 @@ base::Outcome<std::vector<CountRow>> rows_of(const Columns& columns,
   return rows;
 }
 
-base::Outcome<void> read_measured(protozero::pbf_reader reader, Window& window, Columns& columns) {
+base::Outcome<void> read_measured(protozero::pbf_reader reader, Window& window,
+                                  CountColumns& columns) {
   namespace f = in_measured;
   Numbers numbers;
   std::vector<std::string> names, values;
@@ -119,126 +127,40 @@ base::Outcome<void> read_measured(protozero::pbf_reader reader, Window& window, 
   return {};
 }
 
-constexpr std::size_t kMostNames = 2 * kMostLocations;  // Of functions that were inlined, too.
-
-/// The columns about stacks, before they are put together.
-struct Referents {
-  std::vector<Location> modules;  ///< With their module's fields only.
-  Numbers location_modules, shared, depths, truncated, locations;
-  std::vector<std::int64_t> addresses;
-  std::vector<std::pair<std::uint64_t, profile::Frame>> names;  ///< By location.
-};
-
-Location read_module(protozero::pbf_reader reader) {
-  Location module;
-  std::uint32_t kind = 0;
-  ingest::read_fields(
-      reader, ingest::OnField(in_module::kBuildId, [&] { module.build_id = reader.get_string(); }),
-      ingest::OnField(in_module::kPath, [&] { module.module = reader.get_string(); }),
-      ingest::OnField(in_module::kKind, [&] { kind = reader.get_uint32(); }));
-  constexpr auto kLast = static_cast<std::uint32_t>(profile::ModuleKind::kSource);
-  module.kind = static_cast<profile::ModuleKind>(std::min(kind, kLast));
-  return module;
-}
-
-std::pair<std::uint64_t, profile::Frame> read_name(protozero::pbf_reader reader) {
-  std::pair<std::uint64_t, profile::Frame> name;
-  profile::Frame& frame = name.second;
-  ingest::read_fields(
-      reader, ingest::OnField(in_names::kLocation, [&] { name.first = reader.get_uint64(); }),
-      ingest::OnField(in_names::kFunction, [&] { frame.function = reader.get_string(); }),
-      ingest::OnField(in_names::kSystemName, [&] { frame.system_name = reader.get_string(); }),
-      ingest::OnField(in_names::kFile, [&] { frame.file = reader.get_string(); }),
-      ingest::OnField(in_names::kLine, [&] { frame.line = reader.get_uint32(); }));
-  return name;
-}
-
-base::Outcome<void> add_stacks(const Referents& referents, Document& document) {
-  std::size_t next = 0, positions = 0;
-  std::vector<LocationId> path;  // From the root.
-  for (std::size_t i = 0; i < referents.depths.size(); ++i) {
-    const std::uint64_t shared = referents.shared[i], depth = referents.depths[i];
-    const bool is_sound = shared <= path.size() && depth <= referents.locations.size() - next &&
-                          shared + depth <= kMostDepth;
-    if (!is_sound) return base::Failure{"a stack is deeper than its locations"};
-    positions += shared + depth;
-    if (positions > kMostPositions) return base::Failure{"it has too many stacks"};
-    path.resize(shared);
-    for (std::uint64_t level = 0; level < depth; ++level) {
-      const std::uint64_t at = referents.locations[next++];
-      if (at >= document.locations.size()) return base::Failure{"a stack has an unknown location"};
-      path.push_back(document.locations[at].id);
-    }
-    Stack stack;
-    stack.is_truncated = referents.truncated[i] != 0;
-    stack.locations.assign(path.rbegin(), path.rend());
-    stack.id = id_of(stack);
-    document.stacks.push_back(std::move(stack));
-  }
-  return {};
-}
-
-base::Outcome<void> put_together(const Referents& referents, Document& document) {
-  if (referents.location_modules.size() != referents.addresses.size() ||
-      referents.depths.size() != referents.truncated.size() ||
-      referents.depths.size() != referents.shared.size()) {
-    return base::Failure{"its columns differ in length"};
-  }
-  if (referents.addresses.size() > kMostLocations || referents.depths.size() > kMostStacks ||
-      referents.names.size() > kMostNames || referents.modules.size() > kMostLocations) {
-    return base::Failure{"it has too many stacks"};
-  }
-  Address address = 0;
-  for (std::size_t i = 0; i < referents.addresses.size(); ++i) {
-    if (referents.location_modules[i] >= referents.modules.size()) {
-      return base::Failure{"a location has no module"};
-    }
-    Location& location =
-        document.locations.emplace_back(referents.modules[referents.location_modules[i]]);
-    location.address = address += static_cast<Address>(referents.addresses[i]);
-  }
-  for (const auto& [at, frame] : referents.names) {
-    if (at >= document.locations.size()) return base::Failure{"a name has no location"};
-    document.locations[at].frames.push_back(frame);
-  }
-  for (Location& location : document.locations) location.id = id_of(location);
-  return add_stacks(referents, document);
-}
-
 base::Outcome<Document> read_document(std::string_view message) {
   namespace f = in_document;
   Document document;
-  Referents referents;
-  Columns columns;
+  LocationColumns locations;
+  StackColumns stacks;
+  CountColumns columns;
   base::Outcome<void> measured = base::Failure{"it has no window"};
   protozero::pbf_reader reader(message.data(), message.size());
+  const auto numbers = [&reader](int field, Numbers& column) {
+    return ingest::OnField(field, [&] { column = numbers_in(reader); });
+  };
+  const auto differences = [&reader](int field, Differences& column) {
+    return ingest::OnField(field, [&] { column = differences_in(reader); });
+  };
   ingest::read_fields(
       reader,
       ingest::OnField(
           f::kMeasured,
           [&] { measured = read_measured(reader.get_message(), document.window, columns); }),
-      ingest::OnField(f::kModule,
-                      [&] {
-                        if (referents.modules.size() > kMostLocations) return reader.skip();
-                        referents.modules.push_back(read_module(reader.get_message()));
-                      }),
-      ingest::OnField(f::kLocationModules,
-                      [&] { referents.location_modules = numbers_in(reader); }),
-      ingest::OnField(
-          f::kAddresses,
-          [&] { referents.addresses = bounded_numbers<std::int64_t>(reader.get_packed_sint64()); }),
-      ingest::OnField(f::kNames,
-                      [&] {
-                        if (referents.names.size() > kMostNames) return reader.skip();
-                        referents.names.push_back(read_name(reader.get_message()));
-                      }),
-      ingest::OnField(f::kShared, [&] { referents.shared = numbers_in(reader); }),
-      ingest::OnField(f::kDepths, [&] { referents.depths = numbers_in(reader); }),
-      ingest::OnField(f::kTruncated, [&] { referents.truncated = numbers_in(reader); }),
-      ingest::OnField(f::kLocations, [&] { referents.locations = numbers_in(reader); }));
+      ingest::OnField(f::kTexts, [&] { locations.texts = reader.get_string(); }),
+      numbers(f::kKinds, locations.kinds), differences(f::kPaths, locations.paths),
+      differences(f::kBuildIds, locations.build_ids),
+      differences(f::kModulesOfLocations, locations.modules),
+      differences(f::kAddresses, locations.addresses),
+      numbers(f::kFramesOfLocations, locations.frames),
+      differences(f::kFunctions, locations.functions),
+      differences(f::kSystemNames, locations.system_names), differences(f::kFiles, locations.files),
+      differences(f::kLines, locations.lines), numbers(f::kLeft, stacks.left),
+      numbers(f::kTruncated, stacks.truncated), numbers(f::kSteps, stacks.steps),
+      differences(f::kOthers, stacks.others));
   if (!measured.has_value()) return measured.failure();
-  const auto whole = put_together(referents, document);
-  if (!whole.has_value()) return whole.failure();
+  auto added = add_locations(locations, document);
+  if (added.has_value()) added = add_stacks(stacks, document);
+  if (!added.has_value()) return added.failure();
   auto rows = rows_of(columns, stacks_of(columns, document.stacks));
   if (!rows.has_value()) return rows.failure();
   document.counts = std::move(rows.value());

@@ -97,6 +97,9 @@ inline constexpr std::size_t kMostDepth = 4096;
 inline constexpr std::size_t kMostStacks = kMostRows;
 inline constexpr std::size_t kMostLocations = std::size_t{1} << 19;
 inline constexpr std::size_t kMostPositions = std::size_t{1} << 22;  ///< Locations in a stack.
+inline constexpr std::size_t kMostFrames =
+    2 * kMostLocations;                                    ///< Inlined functions have some too.
+inline constexpr std::size_t kMostTextBytes = kMostBytes;  ///< Of the names of all locations.
 inline constexpr std::size_t kMostLabels = 64;
 inline constexpr std::size_t kMostText = 4096;
 

@@ -3,12 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 
 #include "analysis/profile/profile.h"
 #include "fleet/document/cut.h"
-#include "fleet/document/encoding.h"
-#include "fleet/document/ids.h"
 #include "fleet/document/limits.h"
 #include "fleet/document/recall.h"
 #include "fleet/document/test_documents.h"
@@ -115,74 +112,6 @@ TEST(Cut, TooManyRowsKeepTheirTotal) {
   EXPECT_EQ(allocated, 80'000U);
   EXPECT_GT(untold, 30'000U);
   EXPECT_EQ(check_limits(document).reason(), "");
-}
-
-TEST(Encoding, ReturnsWhatWasPacked) {
-  for (const Document& document : documents_of(random_recording(5))) {
-    const std::string bytes = pack(document);
-    EXPECT_EQ(bytes, pack(document));
-    const auto read = unpack(bytes);
-    ASSERT_TRUE(read.has_value()) << read.reason();
-    EXPECT_EQ(read->window.key, document.window.key);
-    EXPECT_EQ(read->counts, document.counts);
-    EXPECT_EQ(content_of(read.value()), content_of(document));
-    EXPECT_EQ(pack(read.value()), bytes);
-    ASSERT_EQ(read->stacks.size(), document.stacks.size());
-    for (std::size_t i = 0; i < document.stacks.size(); ++i) {
-      EXPECT_EQ(read->stacks[i].id, document.stacks[i].id);
-    }
-  }
-}
-
-TEST(Encoding, StacksThatShareCallersAreSmall) {
-  constexpr int kStacks = 300, kSizes = 4, kDepth = 100;
-  profile::TestRecording test(4096);
-  profile::Process& process = test.recording.processes[0];
-  process.start = kSecond;
-  process.start_realtime = static_cast<Nanoseconds>(kMidnight + 100) * kSecond;
-  process.end = 100 * kSecond;
-  std::vector<std::uint32_t> callers;
-  for (int i = 0; i < kDepth; ++i) callers.push_back(test.location({}));
-  for (int i = 0; i < kStacks; ++i) {
-    std::vector<std::uint32_t> locations{test.location({})};
-    locations.insert(locations.end(), callers.begin() + i % kDepth, callers.end());
-    test.recording.stacks.push_back({locations, false});
-    const auto stack = static_cast<std::uint32_t>(test.recording.stacks.size() - 1);
-    for (int k = 0; k < kSizes; ++k) test.sample(stack, 16 << k, 2 * kSecond);
-  }
-  const Document document = documents_of(test.recording).front();
-  ASSERT_EQ(document.counts.size(), std::size_t{kStacks} * kSizes);
-  EXPECT_LE(pack(document).size(), 4 * document.counts.size());
-  const auto read = unpack(pack(document));
-  ASSERT_TRUE(read.has_value()) << read.reason();
-  EXPECT_EQ(read->counts, document.counts);
-}
-
-TEST(Encoding, ContentIsOfTheCountsAndNotOfTheStacksSentAlong) {
-  Document document = documents_of(random_recording(6)).front();
-  const std::uint64_t content = content_of(document);
-  document.stacks.clear();
-  document.locations.clear();
-  EXPECT_EQ(content_of(document), content);
-  ++document.counts[0].live;
-  EXPECT_NE(content_of(document), content);
-}
-
-TEST(Encoding, AnyBytesAreReadOrRefused) {
-  std::mt19937_64 random(7);
-  const std::string bytes = pack(documents_of(random_recording(8, 100)).front());
-  for (std::size_t size = 0; size < bytes.size(); size += 7) {
-    EXPECT_FALSE(unpack(bytes.substr(0, size)).has_value()) << size;
-  }
-  int read = 0;
-  for (int i = 0; i < 20'000; ++i) {
-    std::string damaged = bytes;
-    for (int k = 0; k < 3; ++k) damaged[random() % damaged.size()] = static_cast<char>(random());
-    const auto document = unpack(damaged);
-    if (document.has_value()) ++read;
-    EXPECT_TRUE(document.has_value() || !document.reason().empty());
-  }
-  EXPECT_LT(read, 20'000);
 }
 
 TEST(Recall, IsTheRecordingToEveryEstimate) {

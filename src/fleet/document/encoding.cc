@@ -5,50 +5,83 @@
 #include <map>
 #include <protozero/pbf_writer.hpp>
 #include <span>
+#include <string>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "analysis/ingest/zstd_frame.h"
 #include "base/check.h"
 #include "base/utf8_text.h"
 #include "fleet/document/ids.h"
 #include "fleet/document/limits.h"
+#include "fleet/document/location_columns.h"
 #include "fleet/document/message.h"
+#include "fleet/document/stack_columns.h"
 
 namespace geiger::fleet {
 namespace {
 
 constexpr int kLevel = 9;  // Once per window: small rather than quick.
 
-/// Texts are names of programs and files, which may contain any bytes.
-void add_text(protozero::pbf_writer& writer, int field, std::string_view text) {
-  writer.add_string(static_cast<protozero::pbf_tag_type>(field),
-                    to_valid_utf8(text.substr(0, kMostText)));
-}
+/// A message that is written field by field. Each column is packed with a code of its own.
+class MessageWriter {
+ public:
+  MessageWriter() : fields_(bytes_) {}
+  MessageWriter(const MessageWriter&) = delete;
+  MessageWriter& operator=(const MessageWriter&) = delete;
 
-void add_numbers(protozero::pbf_writer& writer, int field, const Numbers& numbers) {
-  writer.add_packed_uint64(static_cast<protozero::pbf_tag_type>(field), numbers.begin(),
-                           numbers.end());
-}
+  [[nodiscard]] protozero::pbf_writer& fields() { return fields_; }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+  [[nodiscard]] std::string packed() const {
+    return ingest::zstd_frame_of(bytes_, kLevel, column_ends_);
+  }
 
-void add_window(protozero::pbf_writer& writer, const Window& window) {
-  add_text(writer, in_measured::kService, window.key.service);
-  add_text(writer, in_measured::kVersion, window.key.version);
-  add_text(writer, in_measured::kHost, window.key.host);
-  writer.add_fixed64(in_measured::kProcess, window.key.process);
-  writer.add_sint64(in_measured::kStarted, window.key.started);
+  /// Texts are names of programs and files, which may contain any bytes.
+  void add_text(protozero::pbf_tag_type field, std::string_view text) {
+    fields_.add_string(field, to_valid_utf8(text.substr(0, kMostText)));
+  }
+  void add_column(protozero::pbf_tag_type field, const std::string& texts) {
+    fields_.add_string(field, texts);
+    column_ends_.push_back(bytes_.size());
+  }
+  void add_column(protozero::pbf_tag_type field, const Numbers& numbers) {
+    fields_.add_packed_uint64(field, numbers.begin(), numbers.end());
+    column_ends_.push_back(bytes_.size());
+  }
+  void add_column(protozero::pbf_tag_type field, const Differences& differences) {
+    fields_.add_packed_sint64(field, differences.begin(), differences.end());
+    column_ends_.push_back(bytes_.size());
+  }
+  void add_message(protozero::pbf_tag_type field, const MessageWriter& message) {
+    fields_.add_message(field, message.bytes_);
+    const std::size_t start = bytes_.size() - message.bytes_.size();
+    for (const std::size_t end : message.column_ends_) column_ends_.push_back(start + end);
+  }
+
+ private:
+  std::string bytes_;
+  protozero::pbf_writer fields_;
+  std::vector<std::size_t> column_ends_;
+};
+
+void add_window(MessageWriter& writer, const Window& window) {
+  writer.add_text(in_measured::kService, window.key.service);
+  writer.add_text(in_measured::kVersion, window.key.version);
+  writer.add_text(in_measured::kHost, window.key.host);
+  writer.fields().add_fixed64(in_measured::kProcess, window.key.process);
+  writer.fields().add_sint64(in_measured::kStarted, window.key.started);
   Numbers numbers;
   std::apply([&](const auto&... each) { (numbers.push_back(each), ...); }, plain_numbers(window));
   numbers.insert(numbers.end(), {window.thinning, window.is_from_start, window.is_pure});
-  add_numbers(writer, in_measured::kNumbers, numbers);
-  writer.add_fixed64(in_measured::kSeed, window.seed);
-  if (window.exact_bytes) writer.add_uint64(in_measured::kExact, *window.exact_bytes);
-  writer.add_sint32(in_measured::kSkew, window.skew_ms);
-  add_text(writer, in_measured::kExecutable, window.executable);
+  writer.add_column(in_measured::kNumbers, numbers);
+  writer.fields().add_fixed64(in_measured::kSeed, window.seed);
+  if (window.exact_bytes) writer.fields().add_uint64(in_measured::kExact, *window.exact_bytes);
+  writer.fields().add_sint32(in_measured::kSkew, window.skew_ms);
+  writer.add_text(in_measured::kExecutable, window.executable);
   for (const auto& [name, value] : window.labels) {
-    add_text(writer, in_measured::kLabelName, name);
-    add_text(writer, in_measured::kLabelValue, value);
+    writer.add_text(in_measured::kLabelName, name);
+    writer.add_text(in_measured::kLabelValue, value);
   }
 }
 
@@ -70,7 +103,7 @@ std::map<StackId, RowsOfStack> by_stack(const std::vector<CountRow>& counts) {
 }
 
 /// `stacks` are those that the reader finds in the document: they need no ids.
-void add_counts(protozero::pbf_writer& writer, const std::vector<CountRow>& counts,
+void add_counts(MessageWriter& writer, const std::vector<CountRow>& counts,
                 const std::vector<Stack>& stacks) {
   Numbers ids, rows, sizes, intervals, sorts, allocated, live;
   const auto add = [&](RowsOfStack of_stack) {
@@ -90,76 +123,45 @@ void add_counts(protozero::pbf_writer& writer, const std::vector<CountRow>& coun
     ids.push_back(id);
     add(of_stack);
   }
-  writer.add_packed_fixed64(in_measured::kStackIds, ids.begin(), ids.end());
-  add_numbers(writer, in_measured::kRowsOfStack, rows);
-  add_numbers(writer, in_measured::kSizes, sizes);
-  add_numbers(writer, in_measured::kIntervals, intervals);
-  add_numbers(writer, in_measured::kSorts, sorts);
-  add_numbers(writer, in_measured::kAllocated, allocated);
-  add_numbers(writer, in_measured::kLive, live);
+  writer.fields().add_packed_fixed64(in_measured::kStackIds, ids.begin(), ids.end());
+  writer.add_column(in_measured::kRowsOfStack, rows);
+  writer.add_column(in_measured::kSizes, sizes);
+  writer.add_column(in_measured::kIntervals, intervals);
+  writer.add_column(in_measured::kSorts, sorts);
+  writer.add_column(in_measured::kAllocated, allocated);
+  writer.add_column(in_measured::kLive, live);
 }
 
 /// The window and its counts, as they are sent with `stacks`.
-std::string measured(const Document& document, const std::vector<Stack>& stacks) {
-  std::string bytes;
-  protozero::pbf_writer writer(bytes);
+void add_measured(MessageWriter& writer, const Document& document,
+                  const std::vector<Stack>& stacks) {
   add_window(writer, document.window);
   add_counts(writer, document.counts, stacks);
-  return bytes;
 }
 
-void add_locations(protozero::pbf_writer& writer, const std::vector<Location>& locations) {
-  std::map<std::tuple<std::string, std::string, profile::ModuleKind>, std::uint64_t> known;
-  Numbers modules;
-  std::vector<std::int64_t> addresses;
-  Address before = 0;
-  for (const Location& location : locations) {
-    const auto [at, is_new] =
-        known.try_emplace({location.build_id, location.module, location.kind}, known.size());
-    if (is_new) {
-      protozero::pbf_writer module(writer, in_document::kModule);
-      add_text(module, in_module::kBuildId, location.build_id);
-      add_text(module, in_module::kPath, location.module);
-      module.add_uint32(in_module::kKind, static_cast<std::uint32_t>(location.kind));
-    }
-    modules.push_back(at->second);
-    addresses.push_back(static_cast<std::int64_t>(location.address - before));
-    before = location.address;
-  }
-  add_numbers(writer, in_document::kLocationModules, modules);
-  writer.add_packed_sint64(in_document::kAddresses, addresses.begin(), addresses.end());
-  for (std::size_t i = 0; i < locations.size(); ++i) {
-    for (const profile::Frame& frame : locations[i].frames) {
-      protozero::pbf_writer name(writer, in_document::kNames);
-      name.add_uint64(in_names::kLocation, i);
-      add_text(name, in_names::kFunction, frame.function);
-      add_text(name, in_names::kSystemName, frame.system_name);
-      add_text(name, in_names::kFile, frame.file);
-      name.add_uint32(in_names::kLine, frame.line);
-    }
-  }
+void add_locations(MessageWriter& writer, const std::vector<Location>& locations) {
+  namespace f = in_document;
+  const LocationColumns columns = columns_of(locations);
+  writer.add_column(f::kTexts, columns.texts);
+  writer.add_column(f::kKinds, columns.kinds);
+  writer.add_column(f::kPaths, columns.paths);
+  writer.add_column(f::kBuildIds, columns.build_ids);
+  writer.add_column(f::kModulesOfLocations, columns.modules);
+  writer.add_column(f::kAddresses, columns.addresses);
+  writer.add_column(f::kFramesOfLocations, columns.frames);
+  writer.add_column(f::kFunctions, columns.functions);
+  writer.add_column(f::kSystemNames, columns.system_names);
+  writer.add_column(f::kFiles, columns.files);
+  writer.add_column(f::kLines, columns.lines);
 }
 
-void add_stacks(protozero::pbf_writer& writer, const Document& document) {
-  std::unordered_map<LocationId, std::uint64_t> places;
-  for (std::size_t i = 0; i < document.locations.size(); ++i) places[document.locations[i].id] = i;
-  Numbers shared, depths, truncated, locations;
-  const std::vector<LocationId> none;
-  const std::vector<LocationId>* before = &none;
-  for (const Stack& stack : document.stacks) {
-    const auto root = stack.locations.rbegin();
-    const auto differs =
-        std::mismatch(root, stack.locations.rend(), before->rbegin(), before->rend()).first;
-    shared.push_back(static_cast<std::uint64_t>(differs - root));
-    depths.push_back(static_cast<std::uint64_t>(stack.locations.rend() - differs));
-    truncated.push_back(static_cast<std::uint64_t>(stack.is_truncated));
-    for (auto at = differs; at != stack.locations.rend(); ++at) locations.push_back(places.at(*at));
-    before = &stack.locations;
-  }
-  add_numbers(writer, in_document::kShared, shared);
-  add_numbers(writer, in_document::kDepths, depths);
-  add_numbers(writer, in_document::kTruncated, truncated);
-  add_numbers(writer, in_document::kLocations, locations);
+void add_stacks(MessageWriter& writer, const Document& document) {
+  namespace f = in_document;
+  const StackColumns columns = columns_of_stacks(document);
+  writer.add_column(f::kLeft, columns.left);
+  writer.add_column(f::kTruncated, columns.truncated);
+  writer.add_column(f::kSteps, columns.steps);
+  writer.add_column(f::kOthers, columns.others);
 }
 
 void append_number(std::string& bytes, std::uint64_t number, std::size_t size) {
@@ -172,18 +174,22 @@ void append_number(std::string& bytes, std::uint64_t number, std::size_t size) {
 
 std::string pack(const Document& document) {
   GEIGER_CHECK(check_limits(document).has_value());
-  std::string message;
-  protozero::pbf_writer writer(message);
-  writer.add_message(in_document::kMeasured, measured(document, document.stacks));
-  add_locations(writer, document.locations);
-  add_stacks(writer, document);
-  const std::string frame = ingest::zstd_frame_of(message, kLevel);
+  MessageWriter measured, message;
+  add_measured(measured, document, document.stacks);
+  message.add_message(in_document::kMeasured, measured);
+  add_locations(message, document.locations);
+  add_stacks(message, document);
+  const std::string frame = message.packed();
   std::string bytes(kMagic);
-  append_number(bytes, message.size(), kSizeBytes);
+  append_number(bytes, message.bytes().size(), kSizeBytes);
   append_number(bytes, hash_of(frame), kHashBytes);
   return bytes + frame;
 }
 
-std::uint64_t content_of(const Document& document) { return hash_of(measured(document, {})); }
+std::uint64_t content_of(const Document& document) {
+  MessageWriter measured;
+  add_measured(measured, document, {});
+  return hash_of(measured.bytes());
+}
 
 }  // namespace geiger::fleet

@@ -6,6 +6,7 @@
 #include <bit>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace geiger::fleet {
 namespace {
@@ -24,6 +25,11 @@ class Hash {
   }
   Hash& add(std::uint64_t number) {
     XXH3_64bits_update(&state_, &number, sizeof number);
+    return *this;
+  }
+  /// As if each was added.
+  Hash& add(const std::vector<std::uint64_t>& numbers) {
+    XXH3_64bits_update(&state_, numbers.data(), numbers.size() * sizeof numbers[0]);
     return *this;
   }
   [[nodiscard]] std::uint64_t digest() const { return XXH3_64bits_digest(&state_); }
@@ -52,10 +58,7 @@ LocationId id_of(const Location& location) {
 }
 
 StackId id_of(const Stack& stack) {
-  Hash hash;
-  hash.add(std::uint64_t{stack.is_truncated});
-  for (const LocationId location : stack.locations) hash.add(location);
-  return hash.digest();
+  return Hash().add(std::uint64_t{stack.is_truncated}).add(stack.locations).digest();
 }
 
 std::uint64_t id_of(const profile::Process& process, std::string_view host) {

@@ -29,6 +29,18 @@ bool is_possible(const CountRow& row) {
          std::max(row.allocated, row.live) <= kMostSamples;
 }
 
+bool has_too_many_names(const std::vector<Location>& locations) {
+  std::size_t frames = 0, bytes = 0;
+  for (const Location& location : locations) {
+    bytes += location.module.size() + location.build_id.size();
+    frames += location.frames.size();
+    for (const profile::Frame& frame : location.frames) {
+      bytes += frame.function.size() + frame.system_name.size() + frame.file.size();
+    }
+  }
+  return frames > kMostFrames || bytes > kMostTextBytes;
+}
+
 base::Outcome<void> check_limits(const Window& window) {
   for (const std::string* name : {&window.key.service, &window.key.version, &window.key.host}) {
     if (const auto checked = check_name(*name); !checked.has_value()) return checked;
@@ -67,6 +79,7 @@ base::Outcome<void> check_limits(const Document& document) {
                                    document.locations.size() > kMostLocations ||
                                    positions > kMostPositions;
   if (has_too_many_stacks) return base::Failure{"it has too many stacks"};
+  if (has_too_many_names(document.locations)) return base::Failure{"it has too many names"};
   if (!has_key_order(document.counts)) return base::Failure{"its rows are not in order"};
   if (!std::ranges::all_of(document.counts, is_possible)) {
     return base::Failure{"it has numbers out of range"};

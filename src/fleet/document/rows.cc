@@ -119,9 +119,13 @@ void SharedStacks::add_to(Document& document) const {
                                                   b.locations.rbegin(), b.locations.rend());
             });
   for (const LocationId id : locations) document.locations.push_back(locations_[places_.at(id)]);
-  // Neighbours in a module differ little, so deltas pack well.
+  // Neighbours in a module differ little, so that their differences pack well.
   std::ranges::sort(document.locations, [](const Location& a, const Location& b) {
-    return std::tie(a.module, a.address, a.id) < std::tie(b.module, b.address, b.id);
+    const auto line = [](const Location& each) {
+      return each.frames.empty() ? 0 : each.frames.front().line;
+    };
+    return std::tuple(std::tie(a.module, a.address), line(a), a.id) <
+           std::tuple(std::tie(b.module, b.address), line(b), b.id);
   });
 }
 

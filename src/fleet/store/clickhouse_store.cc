@@ -112,6 +112,8 @@ class ClickHouseStore final : public Store {
   base::Outcome<void> rows_by_host(const Filter& filter, const TakeRow& take) override {
     return done([&] { sums_.rows_by_host(filter, take); });
   }
+  void expect_rows(const Filter& filter) override { sums_.expect_rows(filter); }
+
   base::Outcome<void> rows(const Filter& filter, const TakeRow& take) override {
     return done([&] { sums_.rows(filter, take); });
   }

@@ -8,9 +8,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "fleet/document/rows.h"
 #include "fleet/store/clickhouse_server.h"
 #include "fleet/store/store.h"
 
@@ -24,6 +26,7 @@ class ClickHouseSums {
   [[nodiscard]] std::vector<VersionFacts> versions();
   [[nodiscard]] std::vector<HostSums> hosts(const Filter& filter);
   void rows_by_host(const Filter& filter, const Store::TakeRow& take);
+  void expect_rows(const Filter& filter);
   void rows(const Filter& filter, const Store::TakeRow& take);
   [[nodiscard]] std::vector<StepSums> steps(const Filter& filter, std::int64_t length);
   [[nodiscard]] HoursOfDay hours_of_day(const Filter& filter);
@@ -37,7 +40,10 @@ class ClickHouseSums {
   [[nodiscard]] std::uint64_t shared_seeds(const std::vector<Filter>& parts);
 
   /// Something was inserted.
-  void forget() { known_.clear(); }
+  void forget() {
+    known_.clear();
+    expected_ = {};
+  }
 
  private:
   enum class Source : std::uint8_t { kCounts, kDistinct, kDaily };
@@ -50,17 +56,27 @@ class ClickHouseSums {
   using DayTotals = std::map<std::int64_t, std::pair<std::uint64_t, std::uint64_t>>;
   enum class May : std::uint8_t { kUseDaily, kNeedCounts };
 
+  /// The counts of a filter's windows that are read as they are, once they were read.
+  struct Expected {
+    std::string clause;
+    std::optional<std::map<RowKey, SummedRow>> rows;
+  };
+
   [[nodiscard]] DayTotals totals(const std::string& query);
+  [[nodiscard]] DayTotals add_up_expected(const Filter& filter, std::int64_t from);
+  [[nodiscard]] bool has_one_service();
   [[nodiscard]] const std::vector<Stretch>& stretches(const Filter& filter, May may);
   [[nodiscard]] std::vector<Stretch> find_stretches(const Filter& filter, May may);
   [[nodiscard]] std::string windows_of(const Filter& filter, May may);
   [[nodiscard]] std::string counts_in(const Stretch& stretch, const Filter& filter,
                                       const std::string& part, const std::string& part_of_day);
-  void sum_counts(const Filter& filter, May may, const std::string& part,
-                  const std::string& part_of_day, const TabRows::Take& take);
+  void sum_counts(const std::vector<Stretch>& stretches, const Filter& filter,
+                  const std::string& part, const std::string& part_of_day,
+                  const TabRows::Take& take);
 
   ClickHouseServer& server_;
   std::map<std::string, std::vector<Stretch>> known_;  ///< By what was asked for.
+  Expected expected_;
 };
 
 }  // namespace geiger::fleet

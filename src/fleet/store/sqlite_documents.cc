@@ -1,13 +1,30 @@
 #include "fleet/store/sqlite_documents.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "analysis/profile/hash.h"
 #include "fleet/document/encoding.h"
 
 namespace geiger::fleet {
+namespace {
+
+/// Most of an insertion's time is that of its start.
+constexpr std::size_t kAtOnce = 16;
+
+std::string insertion_of(std::size_t rows) {
+  std::string text = "INSERT INTO window_counts VALUES (?, ?, ?, ?)";
+  for (std::size_t i = 1; i < rows; ++i) text += ", (?, ?, ?, ?)";
+  return text;
+}
+
+}  // namespace
 
 SqliteDocuments::SqliteDocuments(sqlite::Database& database)
     : stacks_(database),
+      get_version_(database.prepare("PRAGMA data_version")),
       find_window_(database.prepare("SELECT content FROM windows WHERE service = ? AND version = ? "
                                     "AND host = ? AND process = ? AND started = ?")),
       put_window_(database.prepare(
@@ -17,7 +34,8 @@ SqliteDocuments::SqliteDocuments(sqlite::Database& database)
           "executable, content, received) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
           "?, ?, ?, ?, ?, ?, ?, ?, ?, unixepoch())")),
       put_label_(database.prepare("INSERT INTO window_labels VALUES (?, ?, ?)")),
-      put_count_(database.prepare("INSERT INTO window_counts VALUES (?, ?, ?, ?)")),
+      put_count_(database.prepare(insertion_of(1))),
+      put_counts_(database.prepare(insertion_of(kAtOnce))),
       find_cell_(database.prepare("SELECT cell_id FROM cells WHERE stack_id = ? AND size = ? AND "
                                   "step = ? AND thinning = ? AND certain = ?")),
       put_cell_(database.prepare("INSERT INTO cells (stack_id, size, step, thinning, certain) "
@@ -31,6 +49,7 @@ Receipt SqliteDocuments::put(const Document& document) {
   const auto has_other = [&](const Stack& stack) { return stacks_.has_other(stack); };
   if (std::ranges::any_of(document.stacks, has_other)) return Receipt::kOtherStack;
   stacks_.put(document);
+  look_for_changes();
   const std::int64_t window = put_window(document, content);
   put_counts(document, window);
   return Receipt::kStored;
@@ -65,14 +84,46 @@ std::int64_t SqliteDocuments::put_window(const Document& document, std::uint64_t
   return id;
 }
 
+/// In order of cells, each row lies behind the one before it, and is not looked for.
 void SqliteDocuments::put_counts(const Document& document, std::int64_t window) {
-  for (const CountRow& row : document.counts) {
-    const std::int64_t cell = cell_of(row);
-    put_count_.reset().bind(window).bind(cell).bind(row.allocated).bind(row.live).run();
+  std::vector<std::pair<std::int64_t, const CountRow*>> rows;
+  for (const CountRow& row : document.counts) rows.emplace_back(cell_of(row), &row);
+  std::ranges::sort(rows);
+  for (std::size_t i = 0; i < rows.size();) {
+    const std::size_t count = rows.size() - i < kAtOnce ? 1 : kAtOnce;
+    sqlite::Statement& put = (count == 1 ? put_count_ : put_counts_).reset();
+    for (const std::size_t end = i + count; i < end; ++i) {
+      const auto& [cell, row] = rows[i];
+      put.bind(window).bind(cell).bind(row->allocated).bind(row->live);
+    }
+    put.run();
   }
 }
 
+/// `geiger fleet maintain` deletes cells.
+void SqliteDocuments::look_for_changes() {
+  get_version_.reset();
+  const std::int64_t latest = get_version_.next() ? get_version_.integer(0) : 0;
+  get_version_.reset();
+  if (std::exchange(version_, latest) != latest) cells_.clear();
+}
+
+std::size_t SqliteDocuments::CellHash::operator()(const RowKey& key) const {
+  const auto& [stack, size, interval, thinning, is_certain] = key;
+  std::uint64_t hash = profile::table_seed();
+  for (const std::uint64_t part : {stack, size, interval}) hash = profile::spread(hash, part);
+  return profile::spread(hash, std::uint64_t{thinning} << 1 | std::uint64_t{is_certain});
+}
+
 std::int64_t SqliteDocuments::cell_of(const CountRow& row) {
+  if (cells_.size() >= kMostCells) cells_.clear();
+  const auto [at, is_new] = cells_.try_emplace(
+      {row.stack, row.size, row.interval, row.thinning, row.is_certain}, std::int64_t{0});
+  if (is_new) at->second = stored_cell(row);
+  return at->second;
+}
+
+std::int64_t SqliteDocuments::stored_cell(const CountRow& row) {
   const auto bind_to = [&](sqlite::Statement& statement) -> sqlite::Statement& {
     return statement.reset()
         .bind(row.stack)

@@ -225,11 +225,11 @@ class SqliteStore final : public Store {
   }
 
   base::Failure out_of_memory() {
-    documents_->stacks().forget();
+    documents_->forget();
     return base::Failure{"out of memory"};
   }
   base::Failure failure_of(const sqlite::Error& error) {
-    documents_->stacks().forget();
+    documents_->forget();
     return {std::string("SQLite: ") + error.what()};
   }
 
@@ -268,6 +268,7 @@ class SqliteStore final : public Store {
     }
     database_.execute("DELETE FROM cells WHERE cell_id NOT IN (SELECT cell_id FROM window_counts)");
     transaction.commit();
+    documents_->forget();
     return upkeep;
   }
 

@@ -147,6 +147,8 @@ class Store {
   using TakeRow = std::function<void(const std::string& host, const SummedRow& row)>;
   [[nodiscard]] virtual base::Outcome<void> rows_by_host(const Filter& filter,
                                                          const TakeRow& take) = 0;
+  /// rows(filter) will be asked for. A store may then get them with the first answer about them.
+  virtual void expect_rows(const Filter& /*filter*/) {}
   /// The counts added up over all windows, and hosts; `host` is empty.
   [[nodiscard]] virtual base::Outcome<void> rows(const Filter& filter, const TakeRow& take) = 0;
   /// The windows of each step of `length` seconds, a multiple of the grid; in order of time.

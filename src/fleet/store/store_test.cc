@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <utility>
 
 #include "analysis/profile/profile.h"
 #include "fleet/document/test_documents.h"
@@ -56,6 +57,7 @@ class StoreTest : public testing::Test {
 
   profile::Recording recall(const Filter& filter, Kind kind = Kind::kAllocated) {
     Recall recall(kind);
+    store_->expect_rows(filter);
     const auto hosts = store_->hosts(filter);
     EXPECT_TRUE(hosts.has_value()) << hosts.reason();
     for (const HostSums& host : hosts.value()) recall.add_host(host);
@@ -328,7 +330,11 @@ std::vector<std::string> answers(Store& store) {
     all.push_back(fmt::format("{} {} {} {} {} {} {} {}", host, row.stack, row.size, row.interval,
                               row.thinning, row.is_certain, row.allocated, row.live_ms));
   };
+  store.expect_rows(of_version("1.0"));
   EXPECT_TRUE(store.rows(of_version("1.0"), add).has_value());
+  const auto expected = std::exchange(all, {});
+  EXPECT_TRUE(store.rows(of_version("1.0"), add).has_value());
+  EXPECT_TRUE(std::ranges::is_permutation(all, expected));
   EXPECT_TRUE(store.rows_by_host(of_version("1.0"), add).has_value());
   const auto hosts = store.hosts(of_version("1.0"));
   for (const HostSums& host : hosts.value()) {
