@@ -111,7 +111,11 @@ class Musl(harness.ProcessTest):
                 program = self.build("alternate_stack.c", *options)
                 bare = harness.run_bare([program])
                 self.assertEqual((bare.status, bare.stdout), (0, b"200\n"))
-                self.assertEqual(self.record([program], "--interval", "1")[0], bare)
+                recorded, trace = self.record([program], "--interval", "1")
+                self.assertEqual(recorded, bare)
+                self.assertEqual(self.report("summary", trace)["truncated_samples"], 0)
+                stack = next(stack for stack in self.stacks(trace) if stack[0] == "handle")
+                self.assertIn("main", stack)
 
     def test_children_of_other_programs_are_recorded(self):
         trace = self.record(["/bin/sh", "-c", f"{self.program}; exit $?"], "--interval", "4096")[1]

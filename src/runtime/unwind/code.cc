@@ -94,12 +94,14 @@ class Paths {
 
 enum class Call : std::uint8_t { kAny, kByPointer };
 
+/// Signal handlers are not called, but return.
 bool is_return_address(std::uint64_t ip, Call call) {
   FoundModule module;
   if (!find_module(ip - 1, module)) return false;
   const ByteRange code = code_around(module, ip - 1);
   if (call == Call::kByPointer && machine::called_before(code, ip) != 0) return false;
-  return machine::is_behind_call(code, ip);
+  FoundRow row;
+  return machine::is_behind_call(code, ip) || machine::find_signal_return(ip - 1, true, row);
 }
 
 /// Where a row finds the return address; only for rows of code.

@@ -3,6 +3,7 @@
 #include "runtime/unwind/code.h"
 
 #include <gtest/gtest.h>
+#include <ucontext.h>
 
 #include <vector>
 
@@ -280,6 +281,32 @@ TEST(LastAddressTaken, IsOfDataAndOfCode) {
     ASSERT_TRUE(find_module(start, module));
     EXPECT_EQ(last_address_taken(module, start + 1), start);
   }
+}
+
+// mov $15, %rax; syscall
+const Bytes kReturnFromSignal = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05, 0, 0, 0, 0, 0, 0, 0};
+
+TEST(SignalReturn, IsKnownByItsInstructions) {
+  const Code code(kReturnFromSignal);
+  FoundRow found;
+  EXPECT_FALSE(machine::find_signal_return(code.begin() - 1, false, found));
+  EXPECT_FALSE(machine::find_signal_return(code.begin(), true, found));
+  EXPECT_FALSE(machine::find_signal_return(address_of(code.range().end) - 3, true, found));
+  ASSERT_TRUE(machine::find_signal_return(code.begin() - 1, true, found));
+  EXPECT_TRUE(found.is_signal_frame);
+  ucontext_t context{};
+  const auto at = [&](const Place& place) {
+    return reinterpret_cast<const char*>(&context) + place.offset;
+  };
+  const auto of = [&](int number) {
+    return reinterpret_cast<const char*>(&context.uc_mcontext.gregs[number]);
+  };
+  EXPECT_EQ(reinterpret_cast<const char*>(&context) + found.row.cfa.offset, of(REG_RSP));
+  EXPECT_EQ(at(found.row[Slot::kReturnAddress]), of(REG_RIP));
+  EXPECT_EQ(at(found.row[Slot::kFramePointer]), of(REG_RBP));
+  EXPECT_EQ(at(found.row[Slot::kRbx]), of(REG_RBX));
+  EXPECT_EQ(at(found.row[Slot::kR12]), of(REG_R12));
+  EXPECT_EQ(at(found.row[Slot::kR15]), of(REG_R15));
 }
 
 }  // namespace
