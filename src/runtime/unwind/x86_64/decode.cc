@@ -81,7 +81,7 @@ bool read_rest(Cursor& code, char form, Decoded& in) {
   if (form == 'm' || form == 'b' || form == 'w') read_modrm(code, in);
   const bool is_test = !in.is_two_byte && (in.opcode & 0xfe) == 0xf6 && (in.reg & 7) < 2;
   if (is_test) form = in.opcode == 0xf6 ? 'b' : 'w';
-  if (form == 'b' || form == '1') in.immediate = code.fixed<std::int8_t>();
+  if (form == 'b' || form == '1') in.immediate = std::int64_t{code.fixed<std::int8_t>()};
   if (form == 'r') in.immediate = code.fixed<std::int32_t>();
   if (form == '8' || (form == 'v' && in.is_wide)) {
     code.skip(8);
