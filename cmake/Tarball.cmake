@@ -19,7 +19,7 @@ add_custom_target(tarball
           ${archive} ${more}
   VERBATIM COMMENT "Packing ${archive}")
 get_property(modules GLOBAL PROPERTY GEIGER_MODULES)
-add_dependencies(tarball geiger geiger_launcher geiger_manual ${modules})
+add_dependencies(tarball geiger geiger_shared geiger_launcher geiger_manual ${modules})
 if(GEIGER_WEB)
   add_dependencies(tarball web)
 endif()

@@ -31,11 +31,11 @@ class Musl(harness.ProcessTest):
         shutil.rmtree(cls.here, ignore_errors=True)
 
     @classmethod
-    def build(cls, source):
+    def build(cls, source, *options):
         """With unwind tables, which Debian's musl-gcc leaves out and Alpine's compiler does not."""
         program = pathlib.Path(cls.here) / pathlib.Path(source).stem
-        subprocess.run(["musl-gcc", "-g", "-O1", "-fno-builtin", "-Wl,--eh-frame-hdr", "-w", "-o",
-                        program, SOURCES / source], check=True)
+        subprocess.run(["musl-gcc", "-g", "-O1", "-fno-builtin", "-Wl,--eh-frame-hdr", "-w",
+                        *options, "-o", program, SOURCES / source], check=True)
         return program
 
     def record(self, program, *options):
@@ -47,6 +47,10 @@ class Musl(harness.ProcessTest):
     def report(self, *words):
         return json.loads(subprocess.run([GEIGER, *words, "--json"], check=True,
                                          capture_output=True).stdout)
+
+    def stacks(self, trace):
+        rows = self.report("table", "--by", "stack", "--top", "0", trace)["rows"]
+        return [[frame["function"] for frame in row["stack"]] for row in rows]
 
     def test_programs_run_as_without_it(self):
         bare = harness.run_bare([self.program])
@@ -83,13 +87,35 @@ class Musl(harness.ProcessTest):
         whole = self.report("summary", trace)
         self.assertGreater(whole["samples"], 1000)
         self.assertEqual(whole["truncated_samples"], 0)
-        rows = self.report("table", "--by", "stack", "--top", "0", trace)["rows"]
-        stacks = [[frame["function"] for frame in row["stack"]] for row in rows]
+        stacks = self.stacks(trace)
         for caller in ("duplicate", "print", "list", "read_lines", "compare"):
             with self.subTest(caller):
                 found = [stack for stack in stacks if caller in stack]
                 self.assertTrue(found)
                 self.assertTrue(all("main" in stack for stack in found), found)
+
+    def test_stacks_go_through_functions_that_never_return(self):
+        """The rows of programs without tables are found from their code, too."""
+        program = self.build("never_returns.c", "-fno-asynchronous-unwind-tables")
+        trace = self.record([program], "--interval", "1")[1]
+        self.assertEqual(self.report("summary", trace)["truncated_samples"], 0)
+        stacks = self.stacks(trace)  # The last frame is musl's.
+        found = [stack[1:-1] for stack in stacks if stack[0] == "allocate"]
+        expected = [["work"], ["called_by_pointer", "main"],
+                    ["finish", "called_by_pointer", "main"]]
+        self.assertEqual(sorted(found), sorted(expected))
+
+    def test_handlers_on_a_small_stack_may_allocate(self):
+        for options in ((), ("-fno-asynchronous-unwind-tables",)):
+            with self.subTest(options):
+                program = self.build("alternate_stack.c", *options)
+                bare = harness.run_bare([program])
+                self.assertEqual((bare.status, bare.stdout), (0, b"200\n"))
+                recorded, trace = self.record([program], "--interval", "1")
+                self.assertEqual(recorded, bare)
+                self.assertEqual(self.report("summary", trace)["truncated_samples"], 0)
+                stack = next(stack for stack in self.stacks(trace) if stack[0] == "handle")
+                self.assertIn("main", stack)
 
     def test_children_of_other_programs_are_recorded(self):
         trace = self.record(["/bin/sh", "-c", f"{self.program}; exit $?"], "--interval", "4096")[1]

@@ -1,5 +1,7 @@
 #include "runtime/unwind/code.h"
 
+#include "runtime/unwind/function_starts.h"
+
 namespace geiger::unwind {
 namespace {
 
@@ -24,18 +26,21 @@ bool is_equal(const Row& a, const Row& b) {
 /// Follows all paths from one point, each jump's target once.
 class Paths {
  public:
-  Paths(const ByteRange& code, std::uint64_t at, bool begins_after_call)
-      : code_(code), begin_(at), begins_after_call_(begins_after_call) {
-    open_[0] = Path{at, dwarf::kStackPointer, 0, 0, {}};
+  Paths(const ByteRange& code, std::uint64_t at, Beginning beginning) : code_(code), begin_(at) {
+    open_[0] = Path{at, beginning, dwarf::kStackPointer, 0, 0, {}};
   }
 
-  /// False: none returned, or two that did disagree.
-  bool find(Row& row) {
+  /// Ends paths behind the call before `goal`, or where the function returns if it is 0. False:
+  /// none got there, or two that did disagree.
+  bool find(std::uint64_t goal, Row& row) {
     bool has_row = false;
     while (open_count_ > 0) {
       Path path = open_[--open_count_];
       Row end{};
-      if (!reaches_return(path) || !machine::finish(path, begins_after_call_, end)) continue;
+      if (!reaches(goal, path)) continue;
+      if (!(goal == 0 ? machine::finish(path, end) : machine::finish_behind_call(path, end))) {
+        continue;
+      }
       if (has_row && !is_equal(row, end)) return false;
       row = end;
       has_row = true;
@@ -44,14 +49,17 @@ class Paths {
   }
 
  private:
-  bool reaches_return(Path& path) {
+  bool reaches(std::uint64_t goal, Path& path) {
     while (instructions_++ < kMostInstructions) {
       Cursor cursor(code_, path.at);
       const Instruction instruction = machine::follow(cursor, path);
       if (!cursor.ok() || instruction.flow == Flow::kUnknown) return false;
-      if (instruction.flow == Flow::kReturn) return true;
+      if (instruction.flow == Flow::kReturn) return goal == 0;
       path.at = cursor.address();
-      if (instruction.flow == Flow::kNext) continue;
+      if (instruction.flow == Flow::kNext) {
+        if (path.at == goal) return true;
+        continue;
+      }
       const bool is_new = mark(instruction.target);
       if (instruction.flow == Flow::kJump) {
         if (!is_new) return false;
@@ -77,7 +85,6 @@ class Paths {
 
   ByteRange code_;
   std::uint64_t begin_;
-  bool begins_after_call_;
   int instructions_ = 0;
   std::size_t open_count_ = 1;
   std::size_t target_count_ = 0;
@@ -85,9 +92,16 @@ class Paths {
   std::int32_t targets_[kMostTargets];
 };
 
-bool is_return_address(std::uint64_t ip) {
+enum class Call : std::uint8_t { kAny, kByPointer };
+
+/// Signal handlers are not called, but return.
+bool is_return_address(std::uint64_t ip, Call call) {
   FoundModule module;
-  return find_module(ip - 1, module) && machine::is_behind_call(code_around(module, ip - 1), ip);
+  if (!find_module(ip - 1, module)) return false;
+  const ByteRange code = code_around(module, ip - 1);
+  if (call == Call::kByPointer && machine::called_before(code, ip) != 0) return false;
+  FoundRow row;
+  return machine::is_behind_call(code, ip) || machine::find_signal_return(ip - 1, true, row);
 }
 
 /// Where a row finds the return address; only for rows of code.
@@ -96,7 +110,31 @@ bool read_return_address(const Row& row, const Registers& at, StackMemory& stack
   const std::uint64_t base = row.cfa.base == dwarf::kFramePointer ? at.bp : at.sp;
   const std::uint64_t cfa = base + static_cast<std::uint64_t>(row.cfa.offset);
   const std::int64_t offset = row[Slot::kReturnAddress].offset;
-  return stack.is_step(at.sp, cfa) && stack.read(cfa + static_cast<std::uint64_t>(offset), ip);
+  if (!stack.is_step(at.sp, cfa)) return false;
+  if (!stack.read(cfa + static_cast<std::uint64_t>(offset), ip)) return false;
+  ip = machine::stripped(ip);
+  return true;
+}
+
+bool find_row_by_call(const ByteRange& code, const Registers& at, StackMemory& stack,
+                      FoundRow& found) {
+  CalledFunctions called(code, at.sp, stack);
+  for (std::uint64_t function = 0; called.next(function);) {
+    std::uint64_t ip = 0;
+    const bool is_found = find_row_from_start(code, function, at.ip, found) &&
+                          read_return_address(found.row, at, stack, ip);
+    if (is_found && machine::called_before(code, ip) == function) return true;
+  }
+  return false;
+}
+
+bool find_row_by_pointer(const FoundModule& module, const ByteRange& code, const Registers& at,
+                         StackMemory& stack, FoundRow& found) {
+  if (!module.is_recognizable) return false;  // The search is long, and the rule is not kept.
+  const std::uint64_t start = last_address_taken(module, at.ip);
+  std::uint64_t ip = 0;
+  return start != 0 && find_row_from_start(code, start, at.ip, found) &&
+         read_return_address(found.row, at, stack, ip) && is_return_address(ip, Call::kByPointer);
 }
 
 }  // namespace
@@ -104,14 +142,27 @@ bool read_return_address(const Row& row, const Registers& at, StackMemory& stack
 bool find_row_in_code(const ByteRange& code, std::uint64_t at, bool is_after_call,
                       FoundRow& found) {
   found = FoundRow{};
-  return Paths(code, at, is_after_call).find(found.row);
+  const Beginning beginning = is_after_call ? Beginning::kAfterCall : Beginning::kAnywhere;
+  return Paths(code, at, beginning).find(0, found.row);
+}
+
+bool find_row_from_start(const ByteRange& code, std::uint64_t function, std::uint64_t at,
+                         FoundRow& found) {
+  found = FoundRow{};
+  return Paths(code, function, Beginning::kFunction).find(at, found.row);
 }
 
 bool find_row_of_code(const FoundModule& module, std::uint64_t pc, const Registers& at,
                       StackMemory& stack, FoundRow& found) {
+  const ByteRange code = code_around(module, pc);
+  const bool is_after_call = pc != at.ip;
   std::uint64_t ip = 0;
-  return find_row_in_code(code_around(module, pc), at.ip, pc != at.ip, found) &&
-         read_return_address(found.row, at, stack, ip) && is_return_address(machine::stripped(ip));
+  if (find_row_in_code(code, at.ip, is_after_call, found) &&
+      read_return_address(found.row, at, stack, ip) && is_return_address(ip, Call::kAny)) {
+    return true;
+  }
+  return is_after_call && (find_row_by_call(code, at, stack, found) ||
+                           find_row_by_pointer(module, code, at, stack, found));
 }
 
 }  // namespace geiger::unwind

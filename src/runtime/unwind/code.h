@@ -5,8 +5,13 @@
 // paths are followed forward. This needs neither the start of the function, which no symbol gives
 // for a static one, nor its prologue, which may be spread over branches.
 //
+// Some functions never return from a pc, and some that do are too long. If a word of the stack is
+// behind a call of a function from whose start a path leads to the pc, what that path puts on the
+// stack shows the same.
+//
 // A call that does not return may be followed by anything, so a row needs a second proof: the word
-// where it finds the return address is one (machine::is_behind_call).
+// where it finds the return address is behind a call, in the second case behind one of that very
+// function.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +25,18 @@ namespace geiger::unwind {
 /// The caller's value of a register.
 struct Saved {
   Place place;
-  /// Where the path pushed the register: base + offset, as in Path. base 0: it did not.
+  /// Where the path saved the register first: base + offset, as in Path. base 0: it did not.
   std::uint8_t pushed_base;
   std::int32_t pushed_offset;
 };
 
+/// Where a path begins: how the stack is aligned there.
+enum class Beginning : std::uint8_t { kAnywhere, kAfterCall, kFunction };
+
 /// A point on a path, and what has happened since the path began.
 struct Path {
   std::uint64_t at;
+  Beginning beginning;
   /// The stack pointer is base + offset, of registers as at the beginning; dwarf::kNoBase: unknown.
   std::uint8_t base;
   std::int32_t offset;
@@ -56,12 +65,23 @@ namespace machine {
 /// Reads one instruction and applies it to `path`, but for `path.at`. Reads only from `code`.
 [[nodiscard]] Instruction follow(Cursor& code, Path& path);
 
-/// The row of a path at its return. False: the path is not one of a function that made a call
-/// (`begins_after_call`) or ran at its beginning.
-[[nodiscard]] bool finish(const Path& path, bool begins_after_call, Row& row);
+/// The row at the beginning of a path that is at its return. False: that path is not one of a
+/// function that made a call, or of one that was interrupted.
+[[nodiscard]] bool finish(const Path& path, Row& row);
+
+/// The row behind a call, where a path is that began with its function.
+[[nodiscard]] bool finish_behind_call(const Path& path, Row& row);
 
 /// Whether a call instruction ends at `at`.
 [[nodiscard]] bool is_behind_call(const ByteRange& code, std::uint64_t at);
+
+/// The function that the instruction before `at` calls by its address. 0: none.
+[[nodiscard]] std::uint64_t called_before(const ByteRange& code, std::uint64_t at);
+
+/// The greatest address from `low` below `limit` that an instruction in `code` makes a pointer of;
+/// `low` if there is none.
+[[nodiscard]] std::uint64_t last_address_taken(const ByteRange& code, std::uint64_t low,
+                                               std::uint64_t limit);
 
 }  // namespace machine
 
@@ -69,6 +89,10 @@ namespace machine {
 /// understood, or two disagree. Bounded; reads only from `code`.
 [[nodiscard]] bool find_row_in_code(const ByteRange& code, std::uint64_t at, bool is_after_call,
                                     FoundRow& found);
+
+/// The row behind the call that ends at `at`, by paths from the start of `function`.
+[[nodiscard]] bool find_row_from_start(const ByteRange& code, std::uint64_t function,
+                                       std::uint64_t at, FoundRow& found);
 
 /// The row of `pc` in `module`, proved by the frame `at`. It depends on the pc alone, so one frame
 /// proves it for all.

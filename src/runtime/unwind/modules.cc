@@ -339,6 +339,20 @@ ByteRange code_around(const FoundModule& module, std::uint64_t pc) {
   return range_of(begin, begin + segment->p_filesz);
 }
 
+ByteRange data_of(const FoundModule& module, std::size_t n) {
+  if (module.id == 0) return {nullptr, nullptr};
+  const auto& map = *static_cast<const link_map*>(unwind::module(module.id).link_map);
+  const ProgramHeaders headers = headers_of(map);
+  for (std::uint64_t i = 0; i < headers.count; ++i) {
+    const ElfW(Phdr)& segment = headers.begin[i];
+    const bool is_data = segment.p_type == PT_LOAD && (segment.p_flags & (PF_R | PF_X)) == PF_R;
+    if (!is_data || n-- != 0) continue;
+    const std::uint64_t begin = map.l_addr + segment.p_vaddr;
+    return range_of(begin, begin + segment.p_filesz);
+  }
+  return {nullptr, nullptr};
+}
+
 bool is_still(std::uint32_t id, std::uint64_t pc) {
   Object object;
   return ask_loader(pc, object) && is_same(entry_of(id), object);

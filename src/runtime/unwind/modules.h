@@ -2,6 +2,7 @@
 // other contents.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/unwind/cfi.h"
@@ -41,6 +42,9 @@ void learn_permanent_modules();
 /// it is not readable. The module must stay loaded, as it does while one of its frames is on the
 /// stack.
 [[nodiscard]] ByteRange code_around(const FoundModule& module, std::uint64_t pc);
+
+/// The nth loadable segment that is not code, as far as it is in the module's file. Null: no more.
+[[nodiscard]] ByteRange data_of(const FoundModule& module, std::size_t n);
 
 /// Whether `pc` is still in the recognizable module `id`.
 [[nodiscard]] bool is_still(std::uint32_t id, std::uint64_t pc);

@@ -57,11 +57,8 @@ inline constexpr bool kFollowsCode = true;
   return false;
 }
 
-/// The C library's signal return has a table.
-[[nodiscard]] inline bool find_signal_return(std::uint64_t /*pc*/, bool /*is_in_module*/,
-                                             FoundRow& /*found*/) {
-  return false;
-}
+/// `pc` is in the instruction before the one to return to. glibc has a table for it.
+[[nodiscard]] bool find_signal_return(std::uint64_t pc, bool is_in_module, FoundRow& found);
 
 /// No register contains the return address.
 template <class Machine>
