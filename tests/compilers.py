@@ -70,6 +70,8 @@ def complaint(compiler, standard, more, source, directory, words):
 
 
 def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     compiler, standard, *more = sys.argv[1:]
     more += CLANG_FLAGS if "clang" in compiler else []
     if not shutil.which(compiler):
