@@ -93,10 +93,10 @@ class Survivors {
   Survivor* by_birth(const CarriedRecord& carried) {
     if (births_.empty()) index_births();
     const Birth birth(carried.sample.address, carried.sample.time);
-    const auto same = std::ranges::equal_range(
-        births_, birth, {}, [&](std::uint32_t index) { return birth_of(found_[index]); });
-    for (const std::uint32_t index : same) {
-      if (found_[index].is(carried)) return &found_[index];
+    const auto birth_at = [&](std::uint32_t index) { return birth_of(found_[index]); };
+    auto at = std::ranges::lower_bound(births_, birth, {}, birth_at);
+    for (; at != births_.end() && birth_at(*at) == birth; ++at) {
+      if (found_[*at].is(carried)) return &found_[*at];
     }
     return nullptr;
   }
