@@ -137,6 +137,7 @@ TEST(Encoding, ColumnsMayBeAnything) {
   using S = StackColumns;
   EXPECT_FALSE(is_refused([](L&, S&) {}));
   EXPECT_TRUE(is_refused([](L& each, S&) { each.texts.pop_back(); }));
+  EXPECT_TRUE(is_refused([](L& each, S&) { each.texts[0] = '\xff'; }));
   EXPECT_TRUE(is_refused([](L& each, S&) { each.functions[3] += 1000; }));
   EXPECT_TRUE(is_refused([](L& each, S&) { each.files[0] = -1; }));
   EXPECT_TRUE(is_refused([](L& each, S&) { each.paths[0] = 1 << 20; }));

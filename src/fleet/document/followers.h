@@ -20,8 +20,8 @@ class Followers {
 
   explicit Followers(std::size_t locations) : of_(locations + 1) {}
 
-  /// Adds a step. Its code: 1 for the latest from this caller, 2 for the one before, ...; 0 if it
-  /// is none of them.
+  /// Adds a step. Its code: 1 for the latest from this caller, 2 for the one before, ...; 0 for a
+  /// step that is not remembered.
   [[nodiscard]] std::uint64_t code_of(Place caller, Place next) {
     std::vector<Place>& latest = of_[caller];
     const auto at = std::ranges::find(latest, next);
@@ -34,7 +34,7 @@ class Followers {
     return code;
   }
 
-  /// Adds the step with this code, which is not 0; nothing if there is none.
+  /// Adds the step with this code, which is not 0. Nothing if no step has it.
   [[nodiscard]] std::optional<Place> follow(Place caller, std::uint64_t code) {
     std::vector<Place>& latest = of_[caller];
     if (code > latest.size()) return std::nullopt;

@@ -67,8 +67,10 @@ class TextWriter {
 
 class TextReader {
  public:
-  /// False if there are too many, or the last one has no end.
+  /// False if there are too many, or the last one has no end, or they are not what a writer makes
+  /// of them: written again they would be others, with other ids.
   [[nodiscard]] bool read(std::string_view texts) {
+    if (to_valid_utf8(texts) != texts) return false;
     while (!texts.empty()) {
       const std::size_t end = texts.find('\0');
       if (end == std::string_view::npos || texts_.size() == kMostTexts) return false;
@@ -78,7 +80,7 @@ class TextReader {
     return true;
   }
 
-  /// Sets a text to the one with this number; false if there is none, or if all texts that were
+  /// Sets a text to the one with this number. False if no text has it, or if all texts that were
   /// set take too much memory.
   [[nodiscard]] bool set(std::string& text, std::uint64_t number) {
     if (number >= texts_.size() || texts_[number].size() > room_) return false;
@@ -165,7 +167,7 @@ LocationColumns columns_of(const std::vector<Location>& locations) {
 
 base::Outcome<void> add_locations(const LocationColumns& columns, Document& document) {
   TextReader texts;
-  if (!texts.read(columns.texts)) return base::Failure{"it has too many names"};
+  if (!texts.read(columns.texts)) return base::Failure{"its names are not text, or too many"};
   const auto modules = modules_of(columns);
   if (!modules.has_value()) return modules.failure();
   if (!is_even(columns)) return base::Failure{"its columns differ in length"};

@@ -19,7 +19,7 @@ class Steps {
   Steps(const StackColumns& columns, std::size_t locations)
       : columns_(columns), locations_(locations), followers_(locations) {}
 
-  /// Where the next step from a caller leads; nothing if there is none.
+  /// Where the next step from a caller leads. Nothing if its code stands for no step.
   [[nodiscard]] std::optional<Place> next(Place caller) {
     if (step_ == columns_.steps.size()) return std::nullopt;
     const std::uint64_t code = columns_.steps[step_++];

@@ -84,7 +84,7 @@ std::int64_t SqliteDocuments::put_window(const Document& document, std::uint64_t
   return id;
 }
 
-/// In order of cells, each row lies behind the one before it, and is not looked for.
+/// In the order of their keys: SQLite then appends each row, without a search for its place.
 void SqliteDocuments::put_counts(const Document& document, std::int64_t window) {
   std::vector<std::pair<std::int64_t, const CountRow*>> rows;
   for (const CountRow& row : document.counts) rows.emplace_back(cell_of(row), &row);
