@@ -12,7 +12,6 @@
 
 #include "analysis/ingest/zstd_frame.h"
 #include "base/check.h"
-#include "base/utf8_text.h"
 #include "fleet/document/ids.h"
 #include "fleet/document/limits.h"
 #include "fleet/document/location_columns.h"
@@ -37,9 +36,8 @@ class MessageWriter {
     return ingest::zstd_frame_of(bytes_, kLevel, column_ends_);
   }
 
-  /// Texts are names of programs and files, which may contain any bytes.
   void add_text(protozero::pbf_tag_type field, std::string_view text) {
-    fields_.add_string(field, to_valid_utf8(text.substr(0, kMostText)));
+    fields_.add_string(field, document_text(text));
   }
   void add_column(protozero::pbf_tag_type field, const std::string& texts) {
     fields_.add_string(field, texts);

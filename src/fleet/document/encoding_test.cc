@@ -8,6 +8,7 @@
 #include <random>
 
 #include "fleet/document/ids.h"
+#include "fleet/document/limits.h"
 #include "fleet/document/location_columns.h"
 #include "fleet/document/stack_columns.h"
 #include "fleet/document/test_documents.h"
@@ -138,6 +139,7 @@ TEST(Encoding, ColumnsMayBeAnything) {
   EXPECT_FALSE(is_refused([](L&, S&) {}));
   EXPECT_TRUE(is_refused([](L& each, S&) { each.texts.pop_back(); }));
   EXPECT_TRUE(is_refused([](L& each, S&) { each.texts[0] = '\xff'; }));
+  EXPECT_TRUE(is_refused([](L& each, S&) { each.texts.insert(0, kMostText, 'x'); }));
   EXPECT_TRUE(is_refused([](L& each, S&) { each.functions[3] += 1000; }));
   EXPECT_TRUE(is_refused([](L& each, S&) { each.files[0] = -1; }));
   EXPECT_TRUE(is_refused([](L& each, S&) { each.paths[0] = 1 << 20; }));
@@ -154,18 +156,35 @@ TEST(Encoding, ColumnsMayBeAnything) {
   EXPECT_TRUE(is_refused([](L&, S& each) { each.others.resize(1); }));
 }
 
+TEST(Encoding, TextIsTheSameAfterAnotherWriting) {
+  EXPECT_EQ(document_text("operator new"), "operator new");
+  EXPECT_EQ(document_text(std::string("a\0b\xff", 4)), "a b\xef\xbf\xbd");
+  for (const std::string& character : {std::string("x"), std::string("\xff"), std::string("é"),
+                                       std::string("€"), std::string("😀")}) {
+    for (std::size_t before = 0; before < 4; ++before) {
+      std::string text(before, 'x');
+      while (text.size() <= kMostText) text += character;
+      const std::string cut = document_text(text);
+      EXPECT_LE(cut.size(), kMostText);
+      EXPECT_GT(cut.size(), kMostText - 4);
+      EXPECT_EQ(document_text(cut), cut);
+    }
+  }
+}
+
 TEST(Encoding, FewBytesDoNotBecomeMuchMemory) {
   LocationColumns columns;
-  columns.texts = std::string(1 << 20, 'x') + '\0';
+  columns.texts = std::string(kMostText, 'x') + '\0';
   columns.kinds = {0};
   columns.paths = columns.build_ids = {0};
-  columns.modules.resize(1000);
-  columns.addresses.resize(1000);
-  columns.frames.resize(1000);
+  constexpr std::size_t kTooMany = kMostTextBytes / kMostText;  // Each has the text twice.
+  columns.modules.resize(kTooMany);
+  columns.addresses.resize(kTooMany);
+  columns.frames.resize(kTooMany);
   Document document;
   EXPECT_EQ(add_locations(columns, document).reason(),
             "a name is missing, or its names are too long");
-  EXPECT_LT(document.locations.size(), 100U);
+  EXPECT_LE(document.locations.size(), kTooMany / 2 + 1);
   // A stack that calls itself without an end.
   StackColumns stacks;
   stacks.left = stacks.truncated = {0};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/utf8_text.h"
+
 namespace geiger::fleet {
 namespace {
 
@@ -60,6 +62,12 @@ base::Outcome<void> check_limits(const Window& window) {
 }
 
 }  // namespace
+
+std::string document_text(std::string_view text) {
+  std::string valid = to_valid_utf8(text, kMostText);
+  std::ranges::replace(valid, '\0', ' ');
+  return valid;
+}
 
 base::Outcome<void> check_name(std::string_view text) {
   if (text.empty()) return base::Failure{"a name is empty"};

@@ -10,6 +10,7 @@
 
 #include "base/utf8_text.h"
 #include "fleet/document/ids.h"
+#include "fleet/document/limits.h"
 
 namespace geiger::fleet {
 namespace {
@@ -51,11 +52,8 @@ class TextWriter {
  public:
   explicit TextWriter(std::string& texts) : texts_(texts) {}
 
-  /// Texts are names of programs and files, which may contain any bytes.
   [[nodiscard]] std::uint64_t number_of(std::string_view text) {
-    std::string valid = to_valid_utf8(text.substr(0, kMostText));
-    std::ranges::replace(valid, '\0', ' ');
-    const auto [known, is_new] = numbers_.try_emplace(std::move(valid), numbers_.size());
+    const auto [known, is_new] = numbers_.try_emplace(document_text(text), numbers_.size());
     if (is_new) texts_.append(known->first) += '\0';
     return known->second;
   }
@@ -67,13 +65,14 @@ class TextWriter {
 
 class TextReader {
  public:
-  /// False if there are too many, or the last one has no end, or they are not what a writer makes
-  /// of them: written again they would be others, with other ids.
+  /// False if there are too many, or the last one has no end, or they are not what document_text
+  /// returns: written again they would be others, with other ids.
   [[nodiscard]] bool read(std::string_view texts) {
     if (to_valid_utf8(texts) != texts) return false;
     while (!texts.empty()) {
       const std::size_t end = texts.find('\0');
-      if (end == std::string_view::npos || texts_.size() == kMostTexts) return false;
+      if (end == std::string_view::npos || end > kMostText) return false;
+      if (texts_.size() == kMostTexts) return false;
       texts_.push_back(texts.substr(0, end));
       texts.remove_prefix(end + 1);
     }

@@ -5,16 +5,14 @@
 #include <string_view>
 #include <utility>
 
-#include "base/utf8_text.h"
 #include "fleet/document/ids.h"
+#include "fleet/document/limits.h"
 
 namespace geiger::fleet {
 namespace {
 
 using profile::kNone;
 using profile::Recording;
-
-std::string bounded_text(std::string_view text) { return to_valid_utf8(text.substr(0, kMostText)); }
 
 RowKey key_of(const Recording& recording, const SharedStacks& stacks, const profile::Entry& entry,
               std::uint32_t thinning) {
@@ -134,14 +132,14 @@ Location SharedStacks::of(const profile::Location& location) const {
   shared.address = location.vaddr;
   if (location.module != kNone) {
     const profile::Module& module = recording_.modules[location.module];
-    shared.module = bounded_text(module.path);
-    shared.build_id = bounded_text(module.build_id);
+    shared.module = document_text(module.path);
+    shared.build_id = document_text(module.build_id);
     shared.kind = module.kind;
   }
   for (const std::uint32_t frame : location.frames) {
     const profile::Frame& known = recording_.frames[frame];
-    shared.frames.push_back({bounded_text(known.function), bounded_text(known.system_name),
-                             bounded_text(known.file), known.line});
+    shared.frames.push_back({document_text(known.function), document_text(known.system_name),
+                             document_text(known.file), known.line});
   }
   shared.id = id_of(shared);
   return shared;
@@ -177,7 +175,7 @@ Window window_of(const Recording& recording, std::uint32_t number, const Origin&
   window.interval = largest_interval_in(recording);
   window.thinning = process.thinning;
   window.seed = process.seed;
-  window.executable = bounded_text(process.executable);
+  window.executable = document_text(process.executable);
   window.labels = origin.labels;
   return window;
 }

@@ -52,7 +52,7 @@ std::string pack(const GapRow& gap) {
   writer.add_fixed64(in_gap::kProcess, gap.process);
   writer.add_sint64(in_gap::kFirst, gap.first);
   writer.add_sint64(in_gap::kLast, gap.last);
-  writer.add_string(in_gap::kReason, to_valid_utf8(gap.reason.substr(0, kMostReason)));
+  writer.add_string(in_gap::kReason, to_valid_utf8(gap.reason, kMostReason));
   return bytes;
 }
 

@@ -18,8 +18,7 @@ struct StoreOptions {
 };
 
 /// How a store can be named, for help and complaints; docs/clickhouse.md has the whole form.
-inline constexpr const char* kStoreForms =
-    "a path, file://PATH or clickhouse+https://HOST/DB";
+inline constexpr const char* kStoreForms = "a path, file://PATH or clickhouse+https://HOST/DB";
 
 /// Whether a URL names a store, rather than something that passes documents on.
 [[nodiscard]] bool is_store(const std::string& url);
