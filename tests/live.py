@@ -370,14 +370,20 @@ class Terminal(Case):
         self.assertRegex(screen, r"RSS\s+[\d.]+ MiB")
         self.shows("allocate")
         process.stdin.close()
-        screen = self.shows(r"ended · ")
+        self.shows(r"ended · ")
         run, = pathlib.Path(self.directory).glob("geiger-*.*")
         summary = self.document("summary", str(run))
-        live = re.search(r"live heap\s+([\d.]+) MiB", screen)
-        self.assertAlmostEqual(float(live[1]) * 2**20, summary["live_at_end"]["bytes"]["value"],
-                               delta=0.01 * 2**20)
-        samples = re.search(r"samples\s+([\d,]+)", screen)
-        self.assertEqual(int(samples[1].replace(",", "")), summary["samples"])
+
+        def agrees():
+            # The terminal draws line by line: the first screen that says "ended" may be half drawn.
+            screen = self.screen()
+            live = re.search(r"live heap\s+([\d.]+) MiB", screen)
+            samples = re.search(r"samples\s+([\d,]+)", screen)
+            return (live and samples and
+                    abs(float(live[1]) - summary["live_at_end"]["bytes"]["value"] / 2**20) < 0.01 and
+                    int(samples[1].replace(",", "")) == summary["samples"])
+
+        until(agrees, f"what the summary says: {summary}")
         self.assertGreaterEqual(summary["allocated"]["bytes"]["value"], total)
         self.keys("q")
         self.shows("left with 0")
