@@ -5,6 +5,7 @@ read the whole recording say of it.
 The terminal is tmux, which nobody here wrote; pprof over HTTP is read by `go tool pprof`.
 """
 import concurrent.futures
+import fcntl
 import gzip
 import http.client
 import io
@@ -15,9 +16,11 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -489,6 +492,33 @@ class Terminal(Case):
         self.shows(r"needs 60 x 12, has 30 x 5")
         self.tmux("resize-window", "-x", "80", "-y", "24")
         self.shows("q quit")
+
+    def test_fits_a_size_that_no_signal_told(self):
+        """One that changes before the view handles the signal."""
+        pid, tell, _ = self.running(1)
+        tell("a 800000 1000")
+        self.open(str(pid), env="env --block-signal=WINCH")
+        self.shows("q quit")
+        self.tmux("resize-window", "-x", "60", "-y", "12")
+        until(lambda: any("q quit" in line for line in self.screen().splitlines()[11:12]), "60 x 12")
+        self.keys("q")
+        self.shows("left with 0")
+
+    def test_ends_with_its_terminal(self):
+        """Of which no signal says that it is gone: the terminal is of no session."""
+        for words in ([str(self.running(1)[0])], ["--", "sleep", "600"]):
+            ours, its = os.openpty()
+            fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+            view = subprocess.Popen([GEIGER, "live", "--every", "100ms", *words], cwd=self.directory,
+                                    stdin=its, stdout=its, stderr=its, start_new_session=True,
+                                    env={**ENVIRONMENT, "TERM": "xterm"})
+            self.addCleanup(view.kill)
+            os.close(its)
+            shown = b""
+            while b"q quit" not in shown:
+                shown += os.read(ours, 65536)
+            os.close(ours)
+            view.wait(timeout=PATIENCE)
 
     def test_interrupt_gives_the_terminal_back(self):
         pid, _, _ = self.running(1)

@@ -3,6 +3,8 @@
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
 #include <langinfo.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <climits>
@@ -11,6 +13,7 @@
 #include <cstdlib>
 #include <cwchar>
 #include <string_view>
+#include <thread>
 
 namespace geiger::live {
 namespace {
@@ -115,6 +118,8 @@ class CursesTerminal : public LiveTerminal {
   [[nodiscard]] const std::string& text() const override { return text_; }
 
  private:
+  [[nodiscard]] bool has_hung_up() const;
+
   Handles handles_;
   std::string text_;
 };
@@ -125,7 +130,13 @@ CursesTerminal::~CursesTerminal() {
   if (handles_.input != nullptr) std::fclose(handles_.input);
 }
 
+/// The kernel is asked each time: ncurses reads the size before it handles SIGWINCH, and would not
+/// learn of a change in between.
 ScreenSize CursesTerminal::size() const {
+  winsize now{};
+  const bool is_known =
+      ioctl(STDOUT_FILENO, TIOCGWINSZ, &now) == 0 && now.ws_row > 0 && now.ws_col > 0;
+  if (is_known && is_term_resized(now.ws_row, now.ws_col)) resizeterm(now.ws_row, now.ws_col);
   return {static_cast<std::size_t>(getmaxx(stdscr)), static_cast<std::size_t>(getmaxy(stdscr))};
 }
 
@@ -142,10 +153,19 @@ void CursesTerminal::paint(const terminal::Screen& screen) {
   refresh();
 }
 
+bool CursesTerminal::has_hung_up() const {
+  pollfd terminal{handles_.input == nullptr ? STDIN_FILENO : fileno(handles_.input), 0, 0};
+  return poll(&terminal, 1, 0) == 1 && (terminal.revents & POLLHUP) != 0;
+}
+
 Key CursesTerminal::read(std::chrono::milliseconds at_most) {
   timeout(static_cast<int>(at_most.count()));
   wint_t code = 0;
   const int kind = get_wch(&code);
+  if (kind == ERR && has_hung_up()) {
+    std::this_thread::sleep_for(at_most);  // Reading does not wait any more.
+    return Key::kHangUp;
+  }
   if (kind == KEY_CODE_YES) return named_key(code);
   if (kind != OK) return Key::kNone;
   constexpr wint_t kFirstPrintable = 32;

@@ -181,6 +181,8 @@ void LiveSession::show(LiveTerminal& terminal, const present::Style& style) {
       leave();
     } else if (is_leaving_ && program_->has_ended()) {
       leaves_ = true;
+    } else if (key == Key::kHangUp) {
+      if (!is_leaving_) leave();
     } else if (key != Key::kNone) {
       obey(key, terminal.text(), terminal.size());
     }
