@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "analysis/profile/frames/jit_code.h"
+#include "base/check.h"
 
 namespace geiger::profile {
 namespace {
@@ -69,6 +70,21 @@ std::vector<std::string> module_names(const Recording& recording) {
     names.emplace_back(is_known ? known->second : place_name_of(module.path));
   }
   return names;
+}
+
+const Process& main_process(const Recording& recording) {
+  GEIGER_CHECK(!recording.processes.empty());
+  std::vector<std::uint64_t> samples(recording.processes.size());
+  for (const Sample& sample : recording.samples) ++samples[sample.process];
+  for (const Tally& tally : recording.tallies) {
+    samples[tally.alike.process] += tally.allocated;
+  }
+  std::size_t main = 0;
+  for (std::size_t i = 1; i < samples.size(); ++i) {
+    const bool is_first = recording.processes[i].start < recording.processes[main].start;
+    if (samples[i] > samples[main] || (samples[i] == samples[main] && is_first)) main = i;
+  }
+  return recording.processes[main];
 }
 
 std::string_view program_name(const Process& process) {

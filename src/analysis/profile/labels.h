@@ -25,6 +25,10 @@ struct Label {
 using base::file_name_of;
 using base::place_name_of;
 
+/// The process that a recording is mostly about: the one with the most samples, of equals the one
+/// that started first. Requires a process.
+[[nodiscard]] const Process& main_process(const Recording& recording);
+
 /// What the user started: the name given to exec, of a link or a script too; where that is not
 /// known, the executable's.
 [[nodiscard]] std::string_view program_name(const Process& process);

@@ -1,8 +1,9 @@
 """push and fleet: what a store answers is what the traces answer."""
 import json
+import os
 import unittest
 
-from fleet_store import HOSTS, FleetStore
+from fleet_store import CHANGES, HOSTS, FleetStore
 
 
 class FleetVerbs(FleetStore):
@@ -61,6 +62,14 @@ class FleetVerbs(FleetStore):
         why = self.refused("fleet", "diff", "1.0", "1.1", "--store", url, code=1)
         self.assertIn("one process sampled with the seed of another one", why)
         self.geiger("fleet", "diff", "1.0", "1.2", "--store", url)
+
+    def test_a_run_is_called_by_the_program_with_most_samples(self):
+        self.geiger("run", "-q", "--interval", "4KiB", "-o", "shell.geiger", "--",
+                    "sh", "-c", f"'{CHANGES}' plain; true")
+        url = self.database("shell")
+        self.geiger("push", "shell.geiger", url)
+        (only,) = self.json("fleet", "list", "--store", url)["versions"]
+        self.assertEqual(only["service"], os.path.basename(CHANGES))
 
     def test_gates_answer(self):
         self.geiger("fleet", "check", "plain", "again", "--max-growth", "20%")

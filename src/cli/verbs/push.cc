@@ -15,6 +15,7 @@
 #include "analysis/export/pprof_comments.h"
 #include "analysis/present/format.h"
 #include "analysis/present/text.h"
+#include "analysis/profile/labels.h"
 #include "analysis/profile/profile.h"
 #include "cli/options/foreign.h"
 #include "cli/options/input.h"
@@ -45,11 +46,11 @@ constexpr std::size_t kVersionDigits = 12;
 /// Of the intervals in a profile's comments.
 constexpr double kCommentLevel = 0.95;
 
-/// What options leave open: the first process says it.
+/// What options leave open: the main process says it.
 base::Outcome<fleet::Origin> origin_of(const PushArguments& options,
                                        const profile::Recording& recording) {
   fleet::Origin origin{options.service, options.version, options.host, {}};
-  const std::string& executable = recording.processes.front().executable;
+  const std::string& executable = profile::main_process(recording).executable;
   if (origin.service.empty()) origin.service = std::filesystem::path(executable).filename();
   if (origin.host.empty()) origin.host = this_host();
   for (const profile::Module& module : recording.modules) {

@@ -257,6 +257,8 @@ TEST(Doctor, ListsProcesses) {
   const Recording recording = DrawnRecording(4096).threads(1, 150).threads(1, 80).recording;
   EXPECT_THAT(doctor_text_of(recording), HasSubstr("Processes\n"));
   EXPECT_THAT(doctor_text_of(recording), HasSubstr("pid 100 and 1 more process: healthy"));
+  const Recording second_has_most = DrawnRecording(4096).threads(1, 80).threads(1, 150).recording;
+  EXPECT_THAT(doctor_text_of(second_has_most), HasSubstr("pid 101 and 1 more process: healthy"));
 }
 
 TEST(Doctor, OfNothing) {

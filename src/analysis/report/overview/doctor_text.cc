@@ -20,10 +20,10 @@ constexpr std::size_t kFindingIndent = 10;
 std::string heading(const DoctorReport& report, const Recording& recording,
                     const present::Style& style) {
   if (recording.processes.empty()) return "The recording is empty: it contains no process.\n";
-  const Process& first = recording.processes.front();
-  std::string name = present::printable(profile::program_name(first));
+  const Process& main = profile::main_process(recording);
+  std::string name = present::printable(profile::program_name(main));
   std::string out = fmt::format("{}, pid {}", present::paint(style, present::Role::kHeading, name),
-                                present::pid_text(first));
+                                present::pid_text(main));
   if (recording.processes.size() > 1) {
     const std::size_t more = recording.processes.size() - 1;
     out += fmt::format(" and {} more {}", present::exact_count(more),

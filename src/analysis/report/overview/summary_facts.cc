@@ -24,21 +24,6 @@ using Facts = std::vector<SummaryFact>;
 /// Probability of |z| > 3, about: more frequent outcomes are not reported.
 constexpr double kUsual = 1.0 / 370;
 
-/// The one that the report is mostly about: with the most samples, of equals the first started.
-const Process& main_process(const Recording& recording) {
-  std::vector<std::uint64_t> samples(recording.processes.size());
-  for (const profile::Sample& sample : recording.samples) ++samples[sample.process];
-  for (const profile::Tally& tally : recording.tallies) {
-    samples[tally.alike.process] += tally.allocated;
-  }
-  std::size_t main = 0;
-  for (std::size_t i = 1; i < samples.size(); ++i) {
-    const bool is_first = recording.processes[i].start < recording.processes[main].start;
-    if (samples[i] > samples[main] || (samples[i] == samples[main] && is_first)) main = i;
-  }
-  return recording.processes[main];
-}
-
 std::string objects_text(const present::Measure& measure) {
   if (measure.samples == 0) return "";
   const std::string count = present::objects_figure(measure).text();
@@ -267,13 +252,14 @@ std::vector<std::string> summary_warnings(const SummaryReport& report, const Rec
 }
 
 std::string program_text(const Recording& recording) {
-  return recording.processes.empty() ? std::string()
-                                     : std::string(profile::program_name(main_process(recording)));
+  return recording.processes.empty()
+             ? std::string()
+             : std::string(profile::program_name(profile::main_process(recording)));
 }
 
 std::string what_ran(const Recording& recording) {
   if (recording.processes.empty()) return "";
-  const Process& main = main_process(recording);
+  const Process& main = profile::main_process(recording);
   std::string out =
       fmt::format("pid {}: {} after {}", present::pid_text(main), present::ending_text(main),
                   present::duration(main.end - std::min(main.start, main.end)));

@@ -30,7 +30,7 @@ struct SummaryFact {
 [[nodiscard]] std::vector<std::string> summary_warnings(const SummaryReport& report,
                                                         const profile::Recording& recording);
 
-/// File name of the program that ran first; empty where no process was seen.
+/// Of the main process; empty where no process was seen.
 [[nodiscard]] std::string program_text(const profile::Recording& recording);
 
 /// "pid 4711: exited after 2.5 s; 3 process images in all, 4 s".
