@@ -475,19 +475,22 @@ class Terminal(Case):
         run, = pathlib.Path(self.directory).glob("geiger-*.*")
         self.assertIn("warm", self.geiger("marks", str(run), check=0).stdout)
 
+    def assert_fits(self, width, height):
+        self.tmux("resize-window", "-x", str(width), "-y", str(height))
+
+        def fits():
+            lines = self.screen().splitlines()
+            return (len(lines) == height and "geiger live" in lines[0] and
+                    "q quit" in lines[-1] and max(map(len, lines)) <= width and
+                    any("allocate" in line for line in lines))
+        until(fits, f"{width} x {height}")
+
     def test_fits_any_size(self):
         pid, tell, _ = self.running(1)
         tell("a 800000 1000")
         self.open(str(pid))
         for width, height in ((60, 12), (80, 24), (200, 50), (100, 13)):
-            self.tmux("resize-window", "-x", str(width), "-y", str(height))
-
-            def fits(height=height, width=width):
-                lines = self.screen().splitlines()
-                return (len(lines) == height and "geiger live" in lines[0] and
-                        "q quit" in lines[-1] and max(map(len, lines)) <= width and
-                        any("allocate" in line for line in lines))
-            until(fits, f"{width} x {height}")
+            self.assert_fits(width, height)
         self.tmux("resize-window", "-x", "30", "-y", "5")
         self.shows(r"needs 60 x 12, has 30 x 5")
         self.tmux("resize-window", "-x", "80", "-y", "24")
@@ -499,8 +502,7 @@ class Terminal(Case):
         tell("a 800000 1000")
         self.open(str(pid), env="env --block-signal=WINCH")
         self.shows("q quit")
-        self.tmux("resize-window", "-x", "60", "-y", "12")
-        until(lambda: any("q quit" in line for line in self.screen().splitlines()[11:12]), "60 x 12")
+        self.assert_fits(60, 12)
         self.keys("q")
         self.shows("left with 0")
 
