@@ -309,6 +309,28 @@ class FleetPush(unittest.TestCase):
             self.agent(url)
         self.assert_all_there()
 
+    def test_collector_killed_while_it_writes(self):
+        """Whatever part of a document was in the file, it is sent again and counts once."""
+        harness.require("strace")
+        program, kills = self.program(), 0
+        with self.collector():
+            pass  # The tables are there.
+        for write in range(12, 36, 3):  # Of a thread; the one that opens the file writes less often.
+            program.allocate()
+            collector = subprocess.Popen(
+                ["strace", "-fqqq", "-o", "/dev/null", "-e", "trace=pwrite64", "-e",
+                 f"inject=pwrite64:signal=KILL:when={write}", GEIGER, "collect", "--store", self.store,
+                 "--listen", "127.0.0.1:0", "--token-file", self.tokens], stdout=subprocess.PIPE, text=True)
+            url = collector.stdout.readline().split()[0]
+            kills += self.agent(url).returncode != 0
+            collector.terminate()
+            collector.communicate(timeout=PATIENCE)
+        self.assertGreaterEqual(kills, 5)
+        program.end()
+        with self.collector() as url:
+            self.assertEqual(self.agent(url).returncode, 0)
+        self.assert_all_there()
+
     def test_disk_full(self):
         place = self.path("small")
         os.mkdir(place)
@@ -456,6 +478,8 @@ class FleetPush(unittest.TestCase):
             # Only said to be so large: it is not read.
             self.assertEqual(self.post(url, b"", **{"Content-Length": str((8 << 20) + 1)})[0], 413)
             self.assertEqual(self.post(url, document, token="a-token-of-nobody")[0], 401)
+            # Agents ask for the time, which is no document.
+            self.assertEqual(self.post(url, None, token="a-token-of-nobody", method="GET")[0], 401)
             self.assertEqual(self.post(url, document, method="PUT")[0], 405)
             self.assertEqual(self.post(url, document, method="GET")[0], 200)
             self.assertEqual(self.post(url, document, **{"Content-Encoding": "gzip"})[0], 415)
@@ -567,6 +591,12 @@ class FleetPush(unittest.TestCase):
                 if damaged != document:
                     self.assertEqual(self.post(url, bytes(damaged))[0], 400)
             self.assertEqual(self.post(url, document)[0], 200)
+
+    def test_directories_that_are_not_there(self):
+        self.traces = self.path("none")
+        done = self.agent(self.store)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("none: No such file or directory; its traces are followed once", done.stderr)
 
     def test_urls_and_files_of_tokens(self):
         for to, why in (("http://collector.example/", "http:// is for this host only"),

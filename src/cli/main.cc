@@ -121,6 +121,15 @@ void describe(CLI::App& app, bool& wants_python_path) {
       "the program was not started.");
 }
 
+/// How to ask for the help of the verb that the words begin with, or of the one in it.
+std::string help_for(const CLI::App& app, const std::vector<std::string>& words) {
+  std::string help = "geiger " + words[0];
+  if (words.size() < 2) return help;
+  const auto inner = verb_names(*app.get_subcommand(words[0]));
+  const bool is_inner = std::ranges::find(inner, words[1]) != inner.end();
+  return is_inner ? help + " " + words[1] : help;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("An allocation profiler that says how sure it is of every number.", "geiger");
   app.formatter(std::make_shared<HelpFormatter>());  // Verbs inherit it.
@@ -143,7 +152,7 @@ int run(int argc, char** argv) {
     return kExitUsage;
   }
   if (command == nullptr && !words[0].starts_with("-")) return unknown_verb(app, words[0]);
-  const std::string help = command != nullptr ? "geiger " + words[0] : "geiger";
+  const std::string help = command != nullptr ? help_for(app, words) : "geiger";
   if (command != nullptr) {
     const auto shielded = shield(*command, app, words);
     if (!shielded.has_value()) return end_with(shielded.failure(), help);

@@ -166,6 +166,15 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await opened.close();
   });
 
+  it("calls what a fleet adds up hosts", async () => {
+    const data = fixture({ nodes: 600 });
+    data.facts.push({ name: "hosts", value: "3 hosts, 2 h of their time", tone: "plain" });
+    const opened = await shown(data);
+    const options = await opened.page.locator("select.process option").allTextContents();
+    expect(options[0]).toMatch(/, all \d+ hosts$/);
+    await opened.close();
+  });
+
   it("folds library code, and shows it when asked", async () => {
     const opened = await shown(fixture({ nodes: 600 }));
     const { page } = opened;

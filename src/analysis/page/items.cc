@@ -71,9 +71,11 @@ void set_end(Item& item, const Sample& sample, Nanoseconds end_of_process, Nanos
   }
 }
 
-/// "cc1plus, process 22694, 10.0 s".
+/// "cc1plus, process 22694, 10.0 s"; of a host of a fleet, which has no number, its name.
 std::string process_text(const profile::Process& process) {
-  return fmt::format("{}, process {}, {}", profile::program_name(process), process.pid,
+  const std::string name(profile::program_name(process));
+  if (process.pid == 0) return name;
+  return fmt::format("{}, process {}, {}", name, process.pid,
                      present::duration(process.end - std::min(process.start, process.end)));
 }
 

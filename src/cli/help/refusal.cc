@@ -47,7 +47,7 @@ std::string missing_format(const CLI::App& verb, const std::vector<std::string>&
     return unknown_option(verb, name_of(words[1]));
   }
   if (words.size() < 2 || words[1].starts_with('-')) {
-    return fmt::format("{}: no format given (choose from {})", verb.get_name(), known);
+    return fmt::format("{}: incomplete (choose from {})", verb.get_name(), known);
   }
   const std::string meant = query::did_you_mean(words[1], formats);
   return fmt::format("{}: unknown '{}'{}", verb.get_name(), words[1],

@@ -17,6 +17,7 @@
 #include "cli/verbs/commands.h"
 #include "fleet/push/collector.h"
 #include "fleet/push/tokens.h"
+#include "fleet/store/open_store.h"
 #include "http/token_file.h"
 #include "serve/http_server.h"
 #include "terminal/interrupts.h"
@@ -85,7 +86,8 @@ serve::Receiver receiver_of(fleet::Collector& collector, fleet::Tokens& tokens, 
   receiver.answer_early =
       [=, &collector, &tokens](const serve::Posting& posting) -> std::optional<serve::Response> {
     if (has_tokens && !tokens.admit(posting.bearer)) {
-      return refuse(401, "no valid token", "the token is missing, unknown or revoked");
+      constexpr const char* kWhy = "the token is missing, unknown or revoked";
+      return posting.is_post ? refuse(401, "no valid token", kWhy) : line(401, kWhy);
     }
     if (!posting.is_post) return line(200, "geiger collects here: POST documents");
     if (posting.bytes > fleet::kMostPackedBytes) {
@@ -109,12 +111,17 @@ serve::Receiver receiver_of(fleet::Collector& collector, fleet::Tokens& tokens, 
 }
 
 base::Outcome<int> collect(const CollectArguments& options) {
+  const auto path = fleet::path_of_url(options.store);
+  if (!path) {
+    return usage_failure(options.store +
+                         ": not a file; agents send to a database themselves (--to)");
+  }
   const bool has_tokens = !options.token_file.empty();
   if (has_tokens) {
     const auto known = http::read_tokens(options.token_file);
     if (!known.has_value()) return known.failure();
   }
-  auto store = fleet::open_sqlite(options.store, true);
+  auto store = fleet::open_sqlite(*path, true);
   if (!store.has_value()) return store.failure();
   fleet::Collector::Limits limits;
   limits.keep_seconds = options.keep_days * kSecondsOfDay;
@@ -147,8 +154,8 @@ void register_collect(CLI::App& app, Work& work) {
   verb->add_option("--store", options->store, "Store; created if missing")
       ->type_name("FILE")
       ->required();
-  add_parsed(*verb, "--listen", "127.0.0.1:PORT",
-             "Address to listen on (default 127.0.0.1:8437; port 0: a free one)", parse_listen,
+  add_parsed(*verb, "--listen", "ADDRESS",
+             "127.0.0.1:PORT (default 127.0.0.1:8437; port 0: a free one)", parse_listen,
              [options](int port) { options->port = port; });
   verb->add_option("--token-file", options->token_file,
                    "File with the tokens that agents send, one per line; read again when it\n"

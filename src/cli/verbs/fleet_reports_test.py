@@ -227,6 +227,7 @@ class FleetReports(FleetStore):
         self.assert_alike(profile["bytes"], local["profiles"][0]["bytes"])
         self.assertEqual(self.json("fleet", "report", "plain").get("diff"), None)
         self.assertIn("shop", page["title"])
+        self.assertLessEqual({f"web-{host}" for host in range(HOSTS)}, set(page["names"]))
 
     # ------------------------------------------------------------- symbolize ---
 

@@ -109,6 +109,11 @@ class FleetVerbs(FleetStore):
                 (("fleet", "top", "--from", "someday", *store), 2, "invalid date 'someday'"),
                 (("fleet", "top", "--to", "2001-01-01", *store), 1, "no window of that time"),
                 (("fleet", "check", "plain", "--max-growth", "5%", *store), 2, "need two versions"),
+                (("fleet",), 2, "fleet: incomplete (choose from init, list, top"),
+                (("fleet", "top", "--from", "someday", *store), 2, "Try 'geiger fleet top --help'."),
+                (("collect", "--store", "https://x/y"), 2, "https://x/y: not a file"),
+                (("push", "plain0.geiger", ""), 1, "the path of the store is empty"),
+                (("push", "plain0.geiger", "file://"), 1, "the path of the store is empty"),
                 (("push", "plain0.geiger"), 1, "plain0.geiger: "),
                 (("push", "--version", "a\tb", "plain0.geiger", "fleet.db"), 1, "control characters")):
             why = self.refused(*words, code=code)

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -78,6 +80,11 @@ Agent::Agent(AgentOptions options, Spool& spool, Sink& sink, Spool::Log log)
 Agent::~Agent() = default;
 
 base::Outcome<void> Agent::begin() {
+  for (const std::string& directory : options_.watched) {
+    if (access(directory.c_str(), R_OK | X_OK) == 0) continue;
+    log_(fmt::format("{}: {}; its traces are followed once it can be read", directory,
+                     std::strerror(errno)));
+  }
   const auto recovered = recover(spool_);
   if (recovered.has_value()) sender_.ask_time();
   return recovered;

@@ -9,14 +9,6 @@
 namespace geiger::fleet {
 namespace {
 
-/// A path names itself. Nothing for URLs of other kinds.
-std::optional<std::string> path_of_url(const std::string& url) {
-  constexpr std::string_view kFile = "file://";
-  if (url.starts_with(kFile)) return url.substr(kFile.size());
-  if (url.find("://") != std::string::npos) return std::nullopt;
-  return url;
-}
-
 bool is_clickhouse(const std::string& url) { return url.starts_with(kClickHouseScheme); }
 
 base::Failure unknown(const std::string& url) {
@@ -29,6 +21,13 @@ StoreOptions with_token(StoreOptions options) {
 }
 
 }  // namespace
+
+std::optional<std::string> path_of_url(const std::string& url) {
+  constexpr std::string_view kFile = "file://";
+  if (url.starts_with(kFile)) return url.substr(kFile.size());
+  if (url.find("://") != std::string::npos) return std::nullopt;
+  return url;
+}
 
 std::string token_file_of(const std::string& option) {
   const char* named = std::getenv("GEIGER_TOKEN_FILE");

@@ -20,6 +20,9 @@ struct StoreOptions {
 /// How a store can be named, for help and complaints; docs/clickhouse.md has the whole form.
 inline constexpr const char* kStoreForms = "a path, file://PATH or clickhouse+https://HOST/DB";
 
+/// Of a store that is a file: a path names itself. Nothing for URLs of other kinds.
+[[nodiscard]] std::optional<std::string> path_of_url(const std::string& url);
+
 /// Whether a URL names a store, rather than something that passes documents on.
 [[nodiscard]] bool is_store(const std::string& url);
 

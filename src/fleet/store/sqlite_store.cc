@@ -39,17 +39,22 @@ class Watched {
   bool is_watched_;
 };
 
+/// In a form that is nothing but a path: SQLite keeps ":memory:" in memory, and reads "file:" as a
+/// URL.
+std::string as_path(const std::string& path) { return path.starts_with('/') ? path : "./" + path; }
+
 class SqliteStore final : public Store {
  public:
   SqliteStore(const std::string& path, bool creates)
-      : database_(path, SQLITE_OPEN_READWRITE | (creates ? SQLITE_OPEN_CREATE : 0)) {
-    // A document that was acknowledged survives a power cut.
-    database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+      : database_(as_path(path), SQLITE_OPEN_READWRITE | (creates ? SQLITE_OPEN_CREATE : 0)) {
     const bool is_new = creates && database_.integer_of("SELECT COUNT(*) FROM sqlite_master") == 0;
-    if (is_new) database_.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
-    if (database_.integer_of("PRAGMA application_id") != kApplicationId) {
+    // Before anything is written: the mode of the journal would stay in another program's file.
+    if (!is_new && database_.integer_of("PRAGMA application_id") != kApplicationId) {
       throw sqlite::Error("it is a database of another program");
     }
+    // A document that was acknowledged survives a power cut.
+    database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+    if (is_new) database_.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
     make_tables();
     documents_.emplace(database_);
   }
@@ -301,6 +306,8 @@ class SqliteStore final : public Store {
 }  // namespace
 
 base::Outcome<std::unique_ptr<Store>> open_sqlite(const std::string& path, bool creates) {
+  // SQLite would make a database for it that is gone with the process.
+  if (path.empty()) return base::Failure{"the path of the store is empty"};
   std::error_code error;
   if (!creates && !std::filesystem::exists(path, error)) {
     return base::Failure{path + ": no such file; 'geiger push RUN " + path + "' makes one"};

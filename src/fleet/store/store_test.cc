@@ -408,5 +408,31 @@ TEST_F(StoreTest, OtherFilesAreRefused) {
   EXPECT_NE(text.reason().find(other), std::string::npos);
 }
 
+TEST_F(StoreTest, DatabasesOfOtherProgramsStayAsTheyAre) {
+  const std::string other = directory_ / "theirs";
+  sqlite::Database(other, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+      .execute("CREATE TABLE theirs (a)");
+  const auto bytes = [&] {
+    std::ifstream file(other, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string before = bytes();
+  for (const bool creates : {false, true}) {
+    EXPECT_NE(open_sqlite(other, creates).reason().find("another program"), std::string::npos);
+    EXPECT_EQ(bytes(), before);
+  }
+}
+
+TEST_F(StoreTest, WhatIsSentIsInAFile) {
+  EXPECT_FALSE(open_sqlite("", true).has_value());
+  const auto back = std::filesystem::current_path();
+  std::filesystem::current_path(directory_);
+  for (const char* name : {":memory:", "file:a?mode=memory"}) {
+    EXPECT_TRUE(open_sqlite(name, true).has_value());
+    EXPECT_TRUE(std::filesystem::exists(directory_ / name)) << name;
+  }
+  std::filesystem::current_path(back);
+}
+
 }  // namespace
 }  // namespace geiger::fleet

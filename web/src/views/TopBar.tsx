@@ -36,6 +36,7 @@ function Process({ page, state, change }: TopBarProps) {
       </span>
     );
   }
+  const isFleet = page.data.facts.some(({ name }) => name === "hosts");
   const chosen = state.only.process;
   const choose = (text: string) => {
     const { process: _, ...only } = state.only;
@@ -49,7 +50,7 @@ function Process({ page, state, change }: TopBarProps) {
       onChange={(event) => choose(event.currentTarget.value)}
     >
       <option value="">
-        {title}, all {processes.length} processes
+        {title}, all {processes.length} {isFleet ? "hosts" : "processes"}
       </option>
       {processes.map((process) => (
         <option key={process} value={process}>

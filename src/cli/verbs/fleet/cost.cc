@@ -90,8 +90,8 @@ base::Outcome<int> print_cost(CostArguments& options) {
   if (!known.has_value()) return known.failure();
   if (known->empty()) {
     return base::Failure{
-        "no selected window has resident memory: 'geiger run' records it unless --no-observe is "
-        "given"};
+        "no selected window has resident memory: 'geiger agent' records it, and 'geiger run' "
+        "without --no-observe"};
   }
   options.fleet.kind = profile::Kind::kLiveAtEnd;
   const auto fleet = ask_named(*store, filter, options.fleet, fleet::Unit::kFleet);
