@@ -244,6 +244,7 @@ class RealPrograms(Report):
         diff = self.page(other, "--diff", self.python).data["diff"]
         tables = {table["by"]: table["rows"] for table in diff["tables"]}
         self.assertEqual(set(tables), {"function", "function, inclusive", "stack", "module"})
+        placed = set()
         for by in ("function", "module"):
             expected = self.json("diff", self.python, other, "--by", by, "--all", "--top", "0")
             self.assertEqual(diff["total"]["delta"]["value"], expected["total"]["change"]["value"])
@@ -253,6 +254,10 @@ class RealPrograms(Report):
                 same = rows[(row["name"], row["detail"])]
                 self.assertEqual((row["verdict"], row["q"], row["delta"]["value"]),
                                  (same["verdict"], same["change"]["q"], same["change"]["value"]))
+                if "line" in same:
+                    self.assertIn(f":{same['line']}", row["place"])
+                    placed.add(row["name"])
+        self.assertGreater(len(placed), 2)
         self.assertEqual(diff["total"]["verdict"], "grew")
 
     def test_subtrees_of_a_comparison_add_up(self):

@@ -271,6 +271,8 @@ export interface Fact {
 export interface DiffRow {
   name: string;
   detail: string;
+  /** "shop.cc:27", where it is known. */
+  place?: string;
   before: Estimate;
   after: Estimate;
   delta: { value: number; lo: number; hi: number };

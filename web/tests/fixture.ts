@@ -243,6 +243,7 @@ function diff(data: PageData, names: Names): NonNullable<PageData["diff"]> {
     return {
       name: names.all[names.add(`changed${i}`)]!,
       detail: names.all[names.add("server")]!,
+      ...(i === 29 && { place: "shop.cc:27" }),
       before: estimate(3e7),
       after: estimate(3e7 + value),
       delta: { value, lo: value - 2e6, hi: value + 2.5e6 },

@@ -351,6 +351,9 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
 
   it("shows what compares without colour where chance would do", async () => {
     const opened = await shown(fixture({ nodes: 300, hasDiff: true }));
+    expect(await opened.page.textContent("h1")).toMatch(
+      /^changed29 \(shop\.cc:27\) held .* less than before\.$/,
+    );
     expect(await opened.page.locator(".verdict.unsure").count()).toBe(4);
     expect(await opened.page.locator(".data .verdict.grew").count()).toBeGreaterThan(5);
     await opened.page.click("text=Profile of the runs after");

@@ -32,6 +32,7 @@ DiffRow row_of(const compare::Row& row, const compare::Site* site) {
   if (site != nullptr) {
     out.name = shortened(site->name, kMostTextBytes);
     out.detail = shortened(site->detail, kMostTextBytes);
+    out.place = shortened(text_of(site->where), kMostTextBytes);
   }
   out.before = row.before;
   out.after = row.after;

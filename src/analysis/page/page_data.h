@@ -184,6 +184,7 @@ struct Source {
 
 struct DiffRow {
   std::string name, detail;
+  std::string place;  ///< "shop.cc:27"; empty: not known.
   estimation::Estimate before, after;
   double delta = 0;
   estimation::Interval interval;

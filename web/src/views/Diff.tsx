@@ -194,6 +194,11 @@ function DiffFinding({ diff, level }: { diff: Diff; level: number }) {
       <strong>
         <bdi>{elided(printable(most.name), 120)}</bdi>
       </strong>{" "}
+      {most.place && (
+        <>
+          (<bdi>{printable(most.place)}</bdi>){" "}
+        </>
+      )}
       {VERBS[diff.kind] ?? "has"} <strong>{text}</strong>{" "}
       <span class="interval">{shown.error.replace(/\+/g, "")}</span> {isLess ? "less" : "more"} than
       before.

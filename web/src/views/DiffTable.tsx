@@ -73,7 +73,7 @@ function* rowsOf(
   const kept: number[] = [];
   for (const [i, row] of all.entries()) {
     if (pace.isDue(OF_TEXT)) yield;
-    if (state.filter === "" || test(row.name) || test(row.detail)) kept.push(i);
+    if (state.filter === "" || test(row.name) || test(row.detail) || test(row.place ?? "")) kept.push(i);
   }
   const chosen = (a: number, b: number) => ORDERS[order](all[a]!, all[b]!, level) || a - b;
   const compare: Compare<number> = state.isAscending ? (a, b) => chosen(b, a) : chosen;
@@ -87,13 +87,13 @@ function* csvOf(
   onRow: (made: number) => void,
 ): Steps<string[]> {
   const sides = ["before", "before_lo", "before_hi", "after", "after_lo", "after_hi"];
-  const text = [csvLine([by, "detail", "verdict", "change", "lo", "hi", "q", ...sides])];
+  const text = [csvLine([by, "detail", "place", "verdict", "change", "lo", "hi", "q", ...sides])];
   const pace = new Pace();
   for (const i of yield* sorted(kept, compare)) {
     if (pace.isDue(OF_TEXT)) yield;
-    const { name, detail, verdict, delta, q, before, after } = all[i]!;
+    const { name, detail, place, verdict, delta, q, before, after } = all[i]!;
     const [change, ...both] = [delta, before, after].map(({ value, lo, hi }) => [value, lo, hi]);
-    text.push(csvLine([name, detail, verdict, ...change!, q, ...both.flat()]));
+    text.push(csvLine([name, detail, place ?? "", verdict, ...change!, q, ...both.flat()]));
     onRow(text.length - 1);
   }
   return text;
@@ -123,7 +123,10 @@ function DiffLine(props: { row: DiffRow; most: number; level: number }) {
       <td class="number q">{probability(row.q)}</td>
       <BytesCell estimate={row.before} level={level} kind="before" />
       <BytesCell estimate={row.after} level={level} kind="after" />
-      <NameCell name={printable(row.name)} detail={printable(row.detail)} />
+      <NameCell
+        name={printable(row.name)}
+        detail={printable([row.place, row.detail].filter(Boolean).join("  "))}
+      />
     </tr>
   );
 }
