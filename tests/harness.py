@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import trace_reader
@@ -105,6 +106,18 @@ def run_bare(arguments, preloads=(), env=None, timeout=120, data=None, **options
     if data is not None:
         options["stdin"] = subprocess.PIPE
     return finish(start(arguments, preloads, env, **options), data, timeout)
+
+
+def wait_for_redis(socket, server):
+    """Until a redis-server answers on its socket, which is there before it listens."""
+    end = time.monotonic() + 60
+    while True:
+        said = subprocess.run(["redis-cli", "-s", socket, "ping"], capture_output=True, check=False)
+        if said.stdout == b"PONG\n":
+            return
+        if server.poll() is not None or time.monotonic() > end:
+            raise AssertionError("redis-server does not answer")
+        time.sleep(0.02)
 
 
 class Recorded:
