@@ -16,11 +16,9 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import struct
 import subprocess
 import tempfile
-import time
 import unittest
 
 import harness
@@ -198,7 +196,7 @@ class Redis(harness.ProcessTest):
                 ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir",
                  directory, "--appendonly", "no"], cwd=directory)
             try:
-                self.wait_for(path, server)
+                harness.wait_for_redis(path, server)
                 client = ["redis-cli", "-s", path]
                 subprocess.run(["redis-benchmark", "-s", path, "-n", "2000", "-q", "-t",
                                 "set,get,lpush,sadd,mset"], check=True, capture_output=True)
@@ -209,16 +207,6 @@ class Redis(harness.ProcessTest):
             finally:
                 if server.poll() is None:
                     os.killpg(server.pid, signal.SIGKILL)
-
-    def wait_for(self, path, server):
-        for _ in range(500):
-            if os.path.exists(path):
-                with socket.socket(socket.AF_UNIX) as connection:
-                    if connection.connect_ex(path) == 0:
-                        return
-            self.assertIsNone(server.poll(), "the server ended by itself")
-            time.sleep(0.02)
-        self.fail("the server does not listen")
 
 
 class Pprof(harness.ProcessTest):
