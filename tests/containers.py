@@ -186,7 +186,9 @@ class PidNamespaces(attach.AttachTest):
                                     cwd=self.directory, stderr=subprocess.PIPE)
         self.addCleanup(attached.stderr.close)
         self.assertIn(f"pid {pid}", attached.stderr.readline())
-        time.sleep(0.5)
+        directory = pathlib.Path(self.directory, "r.geiger.parts")
+        attach.wait_until(lambda: self.watched(directory) == 1, "its trace")
+        time.sleep(0.5)  # Then it reads the program's memory.
         return attached
 
     def test_the_program_is_killed(self):
