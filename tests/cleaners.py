@@ -13,7 +13,7 @@ import unittest
 
 import harness
 
-PATIENCE = 20  # seconds; only a hang takes that long
+PATIENCE = 60  # seconds; only a hang takes that long
 GEIGER = str(harness.BUILD / "bin" / "geiger")
 # Allocates until a line comes, as does a child that it forks.
 PROGRAM = """
@@ -169,7 +169,7 @@ class Cleaners(unittest.TestCase):
         def lower_both():
             resource.setrlimit(resource.RLIMIT_NOFILE, (36, 36))
         script = ("import os\nfor i in range(9):\n  if os.fork() == 0:\n    import time\n"
-                  "    x = bytearray(10**6); time.sleep(1); os._exit(0)\n"
+                  "    x = bytearray(10**6); time.sleep(4); os._exit(0)\n"
                   "for i in range(9): os.wait()")
         done = subprocess.run([GEIGER, "run", "-q", "--", sys.executable, "-c", script],
                               cwd=self.directory, capture_output=True, text=True, check=True,

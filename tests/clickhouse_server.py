@@ -2,13 +2,14 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
+
+from harness import free_ports
 
 PATIENCE = 60  # seconds; only what hangs takes that long
 PROGRAM = shutil.which("clickhouse-server") or shutil.which("clickhouse-server", path="/usr/sbin")
@@ -24,18 +25,6 @@ USERS = """<yandex><profiles><default><max_memory_usage>4000000000</max_memory_u
 <quotas><default/></quotas><users>{users}</users></yandex>"""
 USER = """<{name}><password>{password}</password><networks><ip>127.0.0.1</ip></networks>
 <profile>default</profile><quota>default</quota></{name}>"""
-
-
-def free_ports(count):
-    """Ports that were free just now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 class ClickHouse:

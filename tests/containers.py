@@ -152,6 +152,11 @@ class PidNamespaces(attach.AttachTest):
         return [int(word) for word in text.split()]
 
     @staticmethod
+    def watched(directory):
+        """How many traces the supervisor knows: it makes them read-only."""
+        return sum(path.stat().st_mode & 0o777 == 0o400 for path in directory.glob("*.geiger"))
+
+    @staticmethod
     def kill(pid):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -181,7 +186,9 @@ class PidNamespaces(attach.AttachTest):
                                     cwd=self.directory, stderr=subprocess.PIPE)
         self.addCleanup(attached.stderr.close)
         self.assertIn(f"pid {pid}", attached.stderr.readline())
-        time.sleep(0.5)
+        directory = pathlib.Path(self.directory, "r.geiger.parts")
+        attach.wait_until(lambda: self.watched(directory) == 1, "its trace")
+        time.sleep(0.5)  # Then it reads the program's memory.
         return attached
 
     def test_the_program_is_killed(self):
@@ -201,17 +208,17 @@ class PidNamespaces(attach.AttachTest):
         self.end(process)
 
     def test_children_are_detached_from(self):
-        script = ("import os, time\nprint('ready', flush=True)\n"
-                  "end = time.monotonic() + 1\n"
-                  "while time.monotonic() < end: bytes(100000)\n"
+        script = ("import os, select, sys\nprint('ready', flush=True)\n"
+                  "while not select.select([sys.stdin], [], [], 0)[0]: bytes(100000)\n"
                   "os.fork()\nwhile True: bytes(100000)\n")
-        _, pid = self.inside(sys.executable, "-c", script)
+        process, pid = self.inside(sys.executable, "-c", script)
         attached = self.attach_in_background(pid)
+        process.stdin.write("\n")
+        process.stdin.flush()
         attach.wait_until(lambda: self.children_of(pid), "the child")
         (child,) = self.children_of(pid)
-        directory = os.path.join(self.directory, "r.geiger.parts")
-        attach.wait_until(lambda: len(os.listdir(directory)) == 2, "its trace")
-        time.sleep(0.3)
+        directory = pathlib.Path(self.directory, "r.geiger.parts")
+        attach.wait_until(lambda: self.watched(directory) == 2, "its trace")
         attached.send_signal(signal.SIGINT)
         self.assertEqual(attached.wait(attach.PATIENCE), 0)
         for left in (pid, child):

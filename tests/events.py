@@ -102,7 +102,8 @@ class Bpftrace(harness.ProcessTest):
             tracer.kill()
             tracer.communicate()
 
-    def maps_of(self, tracer):
+    def ended(self, tracer):
+        """What it says when it is interrupted."""
         os.set_blocking(tracer.stdout.fileno(), True)
         output = b""
         for last in (False, False, True):
@@ -113,7 +114,11 @@ class Bpftrace(harness.ProcessTest):
             except subprocess.TimeoutExpired:
                 if last:
                     raise
-        return {name: int(value) for name, value in re.findall(r"@(\w+): (-?\d+)", output.decode())}
+        return output.decode()
+
+    def maps_of(self, tracer):
+        return {name: int(value) for name, value in
+                re.findall(r"@(\w+): (-?\d+)", self.ended(tracer))}
 
     def test_counts_and_sums(self):
         tracer = self.attach(self.SCRIPT)
@@ -152,9 +157,7 @@ class Bpftrace(harness.ProcessTest):
             recorder.preloads = [self.probed]
             recorded = recorder.run([harness.host("told")])
         self.assertEqual(recorded.outcome.status, 0)
-        tracer.send_signal(2)
-        os.set_blocking(tracer.stdout.fileno(), True)
-        output = tracer.communicate(timeout=60)[0].decode()
+        output = self.ended(tracer)
         self.assertIn("mark half-time\n", output)
         self.assertIn("@marks: 1\n", output)
         self.assertIn("@intervals: 2\n", output)  # The first one, and that of the program.

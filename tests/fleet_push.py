@@ -23,7 +23,7 @@ import unittest
 import harness
 
 GEIGER = str(harness.BUILD / "bin" / "geiger")
-PATIENCE = 30  # seconds; only what hangs takes that long
+PATIENCE = 60  # seconds; only what hangs takes that long
 TOKENS = ("a-token-of-the-first-host", "a-token-of-the-second-host")
 DEMO = """
 import sys
@@ -141,6 +141,11 @@ class FleetPush(unittest.TestCase):
         with contextlib.closing(sqlite3.connect(self.store)) as database:
             return database.execute(query).fetchall()
 
+    def window_count(self):
+        with contextlib.suppress(sqlite3.OperationalError):  # There are no tables yet.
+            return len(self.rows("SELECT 1 FROM windows"))
+        return 0
+
     def wait_until(self, holds):
         deadline = time.monotonic() + PATIENCE
         while True:
@@ -194,8 +199,10 @@ class FleetPush(unittest.TestCase):
         program = self.program()
         with self.collector() as url:
             for end in (signal.SIGKILL, signal.SIGTERM):
+                before = self.window_count()
                 agent = subprocess.Popen(self.agent_command(url), env=self.environment())
-                for _ in range(5):
+                deadline = time.monotonic() + PATIENCE
+                while self.window_count() < before + 2 and time.monotonic() < deadline:
                     program.allocate()
                     time.sleep(0.5)
                 agent.send_signal(end)
@@ -204,7 +211,7 @@ class FleetPush(unittest.TestCase):
             program.end()
             self.assertEqual(self.agent(url).returncode, 0)
         self.assert_all_there()
-        self.assertGreater(len(self.rows("SELECT 1 FROM windows")), 4)
+        self.assertGreater(self.window_count(), 4)
         # What runs has resident memory: an interpreter's, and not more than this one could take.
         (least, most), = self.rows("SELECT MIN(rss_byte_seconds * 1000.0 / recorded_ms), "
                                    "MAX(rss_byte_seconds * 1000.0 / recorded_ms) FROM windows "
@@ -531,7 +538,7 @@ class FleetPush(unittest.TestCase):
         program.end()
         for (time_of, skew), hours in zip(windows, (-2, 2)):
             self.assertAlmostEqual(time_of - started, hours * 3600, delta=30)
-            self.assertAlmostEqual(skew, -hours * 3_600_000, delta=2000)
+            self.assertAlmostEqual(skew, -hours * 3_600_000, delta=30_000)
 
     def test_429_is_heeded(self):
         """Retry-After is waited for, and nothing is sent before."""

@@ -9,10 +9,13 @@ import collections
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 import trace_reader
@@ -105,6 +108,36 @@ def run_bare(arguments, preloads=(), env=None, timeout=120, data=None, **options
     if data is not None:
         options["stdin"] = subprocess.PIPE
     return finish(start(arguments, preloads, env, **options), data, timeout)
+
+
+def free_ports(count):
+    """Ports of loopback that are free, and not among those that the kernel gives to connections: it
+    would give them to others before a server has them."""
+    sockets = []
+    try:
+        while len(sockets) < count:
+            one = socket.socket()
+            sockets.append(one)
+            try:
+                one.bind(("127.0.0.1", random.randrange(10000, 32000)))
+            except OSError:
+                sockets.pop().close()
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def wait_for_redis(path, server):
+    """Until a redis-server answers on its socket, which is there before it listens."""
+    end = time.monotonic() + 60
+    while True:
+        said = subprocess.run(["redis-cli", "-s", path, "ping"], capture_output=True, check=False)
+        if said.stdout == b"PONG\n":
+            return
+        if server.poll() is not None or time.monotonic() > end:
+            raise AssertionError("redis-server does not answer")
+        time.sleep(0.02)
 
 
 class Recorded:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import harness
@@ -109,10 +108,7 @@ class Programs(harness.ProcessTest):
             commands = [["eval", script, "0"], ["bgsave"], ["dbsize"], ["debug", "digest"],
                         ["flushall"], ["shutdown", "nosave"]]
             try:
-                for _ in range(200):
-                    if socket.exists():
-                        break
-                    time.sleep(0.05)
+                harness.wait_for_redis(socket, server)
                 answers = [subprocess.run(["redis-cli", "-s", str(socket), *command],
                                           capture_output=True, check=False, timeout=60).stdout
                            for command in commands]

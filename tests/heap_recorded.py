@@ -202,7 +202,7 @@ class Census(WithGeiger):
     def stranded(self, interval, seed):
         """As estimated, and the free bytes beside live objects as counted in the same reading, which
         is of the heap when it did not change any more."""
-        for hold in (1, 3, 10):  # A busy machine reads late.
+        for hold in (1, 3, 10, 30):  # A busy machine reads late.
             done = self.run_it("/usr/bin/python3", "-c", PYTHON, str(hold), interval=interval,
                                options=["--fragmentation", f"--seed={seed}"])
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -222,15 +222,15 @@ class Census(WithGeiger):
         # of at most 71.
         self.assertLess(abs(estimate["value"] - counted), 300)
 
-    # The four scores and their mean are within 4 standard deviations (false alarm 3e-4, and the
-    # seeds are fixed).
+    # The four scores and their mean are within 5.3 standard deviations (false alarm 6e-7: hashes
+    # differ from run to run, so no seed fixes the samples).
     def test_stranded_bytes_are_estimated_without_bias(self):
         scores = []
         for seed in range(1, 5):
             estimate, counted = self.stranded("4KiB", seed)
             scores.append((estimate["value"] - counted) / estimate["variance"] ** .5)
-            self.assertLess(abs(scores[-1]), 4, (estimate, counted))
-        self.assertLess(abs(statistics.mean(scores)), 4 / len(scores) ** .5, scores)
+            self.assertLess(abs(scores[-1]), 5.3, (estimate, counted))
+        self.assertLess(abs(statistics.mean(scores)), 5.3 / len(scores) ** .5, scores)
 
 
 if __name__ == "__main__":

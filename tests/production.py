@@ -38,12 +38,6 @@ def walk_through():
     return re.search(r"```sh\n(.*?)```", section, re.S)[1]
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 def ids_of(name, root):
     """The user and group of a name in this root; nobody's, if it has none."""
     passwd = pathlib.Path(root, "etc/passwd").read_text()
@@ -67,7 +61,7 @@ class Service:
         self.test, self.prefix, self.root = test, list(prefix), root
         if not list(pathlib.Path(root).glob(self.needs)):
             raise unittest.SkipTest(f"not installed: {self.needs}")
-        self.port = free_port()
+        (self.port,) = harness.free_ports(1)
         self.ids = ids_of(self.user, root)
         self.directory = tempfile.mkdtemp(prefix=f"{self.name}-", dir=os.path.join(root, "var/tmp"))
         os.chmod(self.directory, 0o755)

@@ -302,9 +302,16 @@ class Recipes(harness.ProcessTest):
 
     def test_before_an_oom_kill(self):
         """SIGKILL, as the kernel sends it, while memory grows."""
-        grow = ("import time\nkept = []\n"
-                "while True:\n    kept.append(bytearray(4 << 20)); time.sleep(0.01)\n"
-                "    if len(kept) >= 180: import os; os.kill(os.getpid(), 9)\n")
+        # A busy machine looks late: what is kept waits for the snapshot and its mark.
+        grow = ("import glob, os, time\nkept = []\n"
+                "while len(kept) < 180:\n    kept.append(bytearray(4 << 20)); time.sleep(0.01)\n"
+                f"end = time.monotonic() + {PATIENCE // 2}\n"
+                "traces = lambda: glob.glob('geiger-python3.*/*.geiger')\n"
+                "is_marked = lambda: any(b'rss+=256MiB' in open(path, 'rb').read(1 << 20)\n"
+                "                        for path in traces())\n"
+                "while time.monotonic() < end and not (len(traces()) > 1 and is_marked()):\n"
+                "    bytearray(100000); time.sleep(0.01)\n"
+                "os.kill(os.getpid(), 9)\n")
         environment = harness.environment([], {"PATH": os.path.dirname(GEIGER) + ":" +
                                                os.environ["PATH"]})
         done = subprocess.run([str(RECIPES / "oom.sh"), "/usr/bin/python3", "-c", grow],

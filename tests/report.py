@@ -15,9 +15,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
+import harness
 from page_reader import Page, data_in
 
 GEIGER = os.path.abspath(sys.argv.pop(1))
@@ -58,8 +58,7 @@ def record_redis(path):
             [GEIGER, "run", "-q", "--interval", "16KiB", "--seed", "3", "--fragmentation",
              "-o", path, "--", "redis-server", "--port", "0", "--unixsocket", socket, "--save", ""],
             stdout=null, cwd=os.path.dirname(path))
-    while server.poll() is None and not os.path.exists(socket):
-        time.sleep(0.05)
+    harness.wait_for_redis(socket, server)
     subprocess.run(["redis-benchmark", "-s", socket, "-n", "20000", "-q", "-d", "400", "-r", "9999",
                     "-t", "set,lpush,hset,zadd"], check=True, capture_output=True, timeout=200)
     subprocess.run(["redis-cli", "-s", socket, "shutdown", "nosave"], check=True, timeout=60)

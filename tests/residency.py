@@ -70,7 +70,7 @@ class Residency(unittest.TestCase):
         """One run whose last snapshot is of the time when all was done; its truth."""
         trace = os.path.join(directory, f"{mode}.{interval}.{seed}.geiger")
         as_other = OTHER_USER if mode == "hidden" else []
-        for hold in (200, 800, 3000, 6000):  # a busy machine observes late
+        for hold in (200, 800, 3000, 6000, 20000):  # a busy machine observes late
             outcome = harness.run_bare(
                 [*as_other, harness.BUILD / "bin" / "geiger", "run", "-q", "-f", "--no-symbolize",
                  "--fragmentation", "--seed", seed, "--interval", interval, "-o", trace,

@@ -19,11 +19,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
 GEIGER = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "geiger"
-PATIENCE = 30  # seconds; only a hang takes that long
+PATIENCE = 60  # seconds; only a hang takes that long
 
 # Says when it is ready, then reports each signal it gets, one line each.
 REPORTER = r"""
@@ -283,7 +284,7 @@ class Terminal(Behaviour):
         self.addCleanup(os.close, terminal)
         self.addCleanup(os.waitpid, pid, 0)
         self.addCleanup(os.kill, pid, signal.SIGKILL)
-        self.terminal = terminal
+        self.shell, self.terminal = pid, terminal
         self.seen = b""
 
     def type(self, text):
@@ -351,7 +352,6 @@ class Terminal(Behaviour):
     def test_window_size(self):
         import fcntl
         import struct
-        import termios
         self.begin(REPORTER)
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 44, 0, 0))
         self.expect(f"got {int(signal.SIGWINCH)}\r\n")
@@ -362,11 +362,19 @@ class Terminal(Behaviour):
         self.type("until jobs | grep Stopped; do sleep 0.05; done\n")
         self.expect(r"\nuntil|\$ until")
         self.expect("Stopped  ")
+        self.wait_for(lambda: self.has_line_editor() and self.is_shells(), "the prompt")
         self.type("fg\n")
-        time.sleep(0.2)
+        # What is typed sooner is not echoed.
+        self.wait_for(lambda: not (self.has_line_editor() or self.is_shells()), "the program")
         self.type("hello\n")
         self.expect("hello\r\nhello\r\n")
         self.type("\x04")
+
+    def has_line_editor(self):
+        return not termios.tcgetattr(self.terminal)[3] & termios.ICANON
+
+    def is_shells(self):
+        return os.tcgetpgrp(self.terminal) == self.shell
 
     @staticmethod
     def state_of(pid):

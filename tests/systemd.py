@@ -48,12 +48,16 @@ exec env -i container=other PATH={path} /lib/systemd/systemd --log-target=null
 # Requests to all services, without an end.
 LOAD = """
 import socket, time, urllib.request
-redis = socket.create_connection(("127.0.0.1", 6379))
+redis = None
 while True:
-    redis.sendall(b"SET key %s\\r\\n" % (b"x" * 4000))
-    redis.recv(100)
-    for port in (80, 8000):
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/").read()
+    try:
+        redis = redis or socket.create_connection(("127.0.0.1", 6379))
+        redis.sendall(b"SET key %s\\r\\n" % (b"x" * 4000))
+        redis.recv(100)
+        for port in (80, 8000):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/").read()
+    except OSError:
+        time.sleep(0.1)  # systemd takes a service to be active before it listens.
 """
 
 
@@ -151,7 +155,7 @@ class Systemd(unittest.TestCase):
 
     def process_with(self, title):
         """The one with this in its command line, below process 1."""
-        for _ in range(PATIENCE):
+        for _ in range(10 * PATIENCE):
             todo = [self.first()]
             while todo:
                 pid = todo.pop()

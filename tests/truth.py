@@ -9,7 +9,7 @@ after another.  Over all seeds:
   is within 4 standard errors of the prediction (exact or simulated) and not below
   0.95 - 4 standard errors.  90 shares are compared (15 groups, allocated and live,
   three modes): by the normal law one strays by chance with probability 90 x 6e-5 =
-  0.6 %; seeds are fixed, so in one thread it does so always or never.
+  0.6 %; seeds fix the samples of every mode, so it does so always or never.
 * The mean of z over runs lies within 0.3 and its standard deviation in [0.85, 1.15]:
   4.2 and 3.0 standard errors at 200 runs, false alarm 0.3 % per mode.
 * No site's mean error exceeds 5 standard errors: 168 means, 1e-4 in all.

@@ -6,11 +6,13 @@
 //   hand_over()    is freed by another thread, one round later
 //   lose()         is never freed: the leak
 //
-//   lifetimes [ROUNDS [tidy]]    short sleeps between rounds spread them over time; tidy: frees
-//                                what was lost and the table before it exits, at once
+//   lifetimes [ROUNDS [tidy]]    rounds begin 200 us apart, and say by how much they were late at
+//                                most; tidy: frees what was lost and the table before it exits,
+//                                at once
 #include <pthread.h>
-#include <unistd.h>
+#include <time.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -21,6 +23,7 @@ namespace {
 
 constexpr int kCached = 200;
 constexpr std::size_t kBytes = 1000;
+constexpr long kRoundNanoseconds = 200'000;
 
 void* ring[kCached];
 std::deque<void*> lost;
@@ -41,6 +44,19 @@ void* free_what_is_handed_over(void*) {
   }
   pthread_mutex_unlock(&lock);
   return nullptr;
+}
+
+timespec after(timespec start, long nanoseconds) {
+  const long sum = start.tv_nsec + nanoseconds;
+  return {start.tv_sec + sum / 1'000'000'000, sum % 1'000'000'000};
+}
+
+/// Sleeps until then. Microseconds that it was late.
+long wait_until(const timespec& due) {
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, nullptr);
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (now.tv_sec - due.tv_sec) * 1'000'000 + (now.tv_nsec - due.tv_nsec) / 1000;
 }
 
 }  // namespace
@@ -81,12 +97,15 @@ int main(int argc, char** argv) {
   pthread_t thread;
   pthread_create(&thread, nullptr, free_what_is_handed_over, nullptr);
   void* table = opaque(load_table());
+  timespec start{};
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  long late = 0;
   for (int round = 0; round < rounds; ++round) {
     use_scratch();
     cache_entry(round);
     hand_over();
     lose();
-    usleep(100);
+    late = std::max(late, wait_until(after(start, (round + 1) * kRoundNanoseconds)));
   }
   pthread_mutex_lock(&lock);
   is_over = true;
@@ -100,6 +119,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 4000; ++i) free(static_cast<void**>(table)[i]);
     free(table);
   }
-  std::printf("%d rounds, %zu lost, table %s\n", rounds, all_lost, table ? "kept" : "gone");
+  std::printf("%d rounds, %zu lost, table %s, at most %ld us late\n", rounds, all_lost,
+              table ? "kept" : "gone", late);
   return 0;
 }

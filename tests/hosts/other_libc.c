@@ -37,8 +37,11 @@ static void* work(void* how) {
   return NULL;
 }
 
+static int is_waiting;
+
 static void* wait_for_ever(void* unused) {
   free(make(3000));
+  __atomic_store_n(&is_waiting, 1, __ATOMIC_RELEASE);
   for (;;) pause();
   return unused;
 }
@@ -56,7 +59,7 @@ int main(void) {
   for (long i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, work, (void*)(i % 2));
   for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
   pthread_create(&waiting, NULL, wait_for_ever, NULL);
-  usleep(20000);
+  while (!__atomic_load_n(&is_waiting, __ATOMIC_ACQUIRE)) usleep(1000);
   pthread_cancel(waiting);
   pthread_join(waiting, NULL);
   int numbers[500];

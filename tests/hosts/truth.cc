@@ -10,6 +10,7 @@
 //
 // Prints one JSON object: per site its address range, and the exact bytes and
 // calls of each size, allocated and alive at the end.
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -148,13 +149,26 @@ void execute(const Operation* begin, const Operation* end) {
   }
 }
 
+/// Threads draw by the order in which they first allocate: here each does so before the next
+/// starts, and none goes on before all are there. So a seed fixes the samples.
 int run_threads(const std::vector<Operation>& operations) {
   constexpr std::size_t kThreads = 4;
+  std::atomic<std::size_t> begun = 0;
   std::vector<std::thread> threads;
-  const Operation* begin = operations.data();
-  for (std::size_t i = 0; i < kThreads; ++i)
-    threads.emplace_back(execute, begin + operations.size() * i / kThreads,
-                         begin + operations.size() * (i + 1) / kThreads);
+  threads.reserve(kThreads);
+  const Operation* first = operations.data();
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    const Operation* begin = first + operations.size() * i / kThreads;
+    const Operation* end = first + operations.size() * (i + 1) / kThreads;
+    threads.emplace_back([&begun, begin, end] {
+      ::operator delete(::operator new(1));
+      ++begun;
+      begun.notify_all();
+      for (std::size_t seen = begun; seen < kThreads; seen = begun) begun.wait(seen);
+      execute(begin, end);
+    });
+    for (std::size_t seen = begun; seen <= i; seen = begun) begun.wait(seen);
+  }
   for (std::thread& thread : threads) thread.join();
   return kThreads;
 }

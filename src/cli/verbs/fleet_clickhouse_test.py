@@ -17,9 +17,10 @@ TESTS, STORE_TEST = (os.path.abspath(word) for word in sys.argv[3:5])
 del sys.argv[3:5]
 sys.path.insert(0, TESTS)
 
-from clickhouse_server import PATIENCE, PROGRAM, ClickHouse, free_ports  # noqa: E402
+from clickhouse_server import PATIENCE, PROGRAM, ClickHouse  # noqa: E402
 from fleet_clickhouse_verbs import ClickHouseVerbs  # noqa: E402
 from fleet_store import CHANGES, HOSTS, FleetStore, geiger  # noqa: E402
+from harness import free_ports  # noqa: E402
 
 
 NGINX = """daemon off; master_process off; pid {data}/nginx.pid; error_log {data}/nginx.log; events {{ }}
