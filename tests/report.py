@@ -243,7 +243,7 @@ class RealPrograms(Report):
         diff = self.page(other, "--diff", self.python).data["diff"]
         tables = {table["by"]: table["rows"] for table in diff["tables"]}
         self.assertEqual(set(tables), {"function", "function, inclusive", "stack", "module"})
-        placed = set()
+        placed, shorts = set(), {"function": {}, "module": {}}
         for by in ("function", "module"):
             expected = self.json("diff", self.python, other, "--by", by, "--all", "--top", "0")
             self.assertEqual(diff["total"]["delta"]["value"], expected["total"]["change"]["value"])
@@ -253,10 +253,18 @@ class RealPrograms(Report):
                 same = rows[(row["name"], row["detail"])]
                 self.assertEqual((row["verdict"], row["q"], row["delta"]["value"]),
                                  (same["verdict"], same["change"]["q"], same["change"]["value"]))
+                shorts[by][row["name"], row["detail"]] = (row.get("shortName", row["name"]),
+                                                          same.get("short_name", row["name"]))
                 if "line" in same:
                     self.assertIn(f":{same['line']}", row["place"])
                     placed.add(row["name"])
         self.assertGreater(len(placed), 2)
+        # As on a terminal: those that would look alike are told apart.
+        for names in shorts.values():
+            short = collections.Counter(names_of[1] for names_of in names.values())
+            for shown, expected in names.values():
+                if short[expected] == 1:
+                    self.assertEqual(shown, expected)
         self.assertEqual(diff["total"]["verdict"], "grew")
 
     def test_subtrees_of_a_comparison_add_up(self):

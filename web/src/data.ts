@@ -271,6 +271,8 @@ export interface Fact {
 export interface DiffRow {
   name: string;
   detail: string;
+  /** Where it differs from the name. */
+  shortName?: string;
   /** "shop.cc:27", where it is known. */
   place?: string;
   before: Estimate;

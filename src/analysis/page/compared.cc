@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "analysis/naming/display_name.h"
 #include "analysis/page/names.h"
 #include "analysis/present/format.h"
+#include "analysis/present/function_names.h"
 #include "analysis/report/compare/diff.h"
 #include "analysis/report/profiles/table.h"
 
@@ -43,6 +47,15 @@ DiffRow row_of(const compare::Row& row, const compare::Site* site) {
   return out;
 }
 
+void shorten_names(std::vector<DiffRow>& rows) {
+  std::vector<naming::Named> named;
+  for (const DiffRow& row : rows) named.push_back({.demangled = row.name, .module = row.detail});
+  std::vector<std::string> shown = naming::distinct_names(named);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (shown[i] != rows[i].name) rows[i].short_name = std::move(shown[i]);
+  }
+}
+
 DiffTable table_of(const Comparison& comparison, std::vector<std::string>& left_out) {
   DiffTable table;
   table.by = report::name_of(comparison.collected.grouping.by);
@@ -51,6 +64,7 @@ DiffTable table_of(const Comparison& comparison, std::vector<std::string>& left_
     if (table.rows.size() == kMostRows) break;
     table.rows.push_back(row_of(row, &comparison.collected.sites[row.site]));
   }
+  if (present::is_named_by_functions(comparison.collected.grouping.by)) shorten_names(table.rows);
   const std::size_t more = comparison.rows.size() - table.rows.size();
   if (more > 0) {
     left_out.push_back(fmt::format("{} of the comparison by {} with smaller changes",

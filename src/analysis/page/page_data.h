@@ -184,7 +184,8 @@ struct Source {
 
 struct DiffRow {
   std::string name, detail;
-  std::string place;  ///< "shop.cc:27"; empty: not known.
+  std::string short_name;  ///< Empty: the name itself.
+  std::string place;       ///< "shop.cc:27"; empty: not known.
   estimation::Estimate before, after;
   double delta = 0;
   estimation::Interval interval;

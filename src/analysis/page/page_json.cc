@@ -237,6 +237,7 @@ void write_source(JsonWriter& json, const Source& source) {
 
 void write_row(JsonWriter& json, const DiffRow& row) {
   json.begin_object().field("name", row.name).field("detail", row.detail);
+  if (!row.short_name.empty()) json.field("shortName", row.short_name);
   if (!row.place.empty()) json.field("place", row.place);
   json.field("before", row.before).field("after", row.after);
   write_limits(json, "delta", row.delta, row.interval);

@@ -192,7 +192,7 @@ function DiffFinding({ diff, level }: { diff: Diff; level: number }) {
   return (
     <>
       <strong>
-        <bdi>{elided(printable(most.name), 120)}</bdi>
+        <bdi>{elided(printable(most.shortName ?? most.name), 120)}</bdi>
       </strong>{" "}
       {most.place && (
         <>

@@ -124,7 +124,8 @@ function DiffLine(props: { row: DiffRow; most: number; level: number }) {
       <BytesCell estimate={row.before} level={level} kind="before" />
       <BytesCell estimate={row.after} level={level} kind="after" />
       <NameCell
-        name={printable(row.name)}
+        name={printable(row.shortName ?? row.name)}
+        whole={printable(row.name)}
         detail={printable([row.place, row.detail].filter(Boolean).join("  "))}
       />
     </tr>

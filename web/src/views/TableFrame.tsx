@@ -61,6 +61,8 @@ export function BytesCell(props: { estimate: Estimate; level: number; kind?: str
 
 interface NameCellProps {
   name: string;
+  /** Where `name` is a shorter one. */
+  whole?: string;
   detail: string;
   /** In front of the name. */
   children?: ComponentChildren;
@@ -69,9 +71,9 @@ interface NameCellProps {
 }
 
 export function NameCell(props: NameCellProps) {
-  const { name, detail, onClick } = props;
+  const { name, whole = name, detail, onClick } = props;
   const label = (
-    <bdi title={name.length > LONGEST_NAME ? "" : name}>{elided(name, LONGEST_NAME)}</bdi>
+    <bdi title={whole.length > LONGEST_NAME ? "" : whole}>{elided(name, LONGEST_NAME)}</bdi>
   );
   return (
     <td class="name">
