@@ -27,8 +27,8 @@ void give_back_pages(void* start, std::size_t bytes) {
 
 namespace {
 
-// One block of 256 bytes, and so one slot of every filter, another one of each size; the same bucket
-// of every table.
+// One block of 256 bytes, and so one slot of every filter, another one of each size; the same
+// bucket of every table.
 constexpr std::uint64_t kOld = 0x510010;
 constexpr std::uint64_t kNew = 0x510020;
 constexpr std::uint64_t kOther = 0x510030;
@@ -36,6 +36,7 @@ constexpr std::uint64_t kFar = 0x20010;  // Of another block.
 constexpr std::uint64_t kOldValue = 7;
 constexpr std::uint64_t kNewValue = 8;
 constexpr std::uint64_t kOtherValue = 9;
+constexpr std::uint64_t kCarriedValue = 10;  // The old sample's in the next segment.
 
 struct State {
   LiveTable table;
@@ -111,6 +112,15 @@ const Scenario kScenarios[] = {
     {"two ends of one sample, and another in its place",
      begin_with_other,
      {take_old, remove_old, insert_new},
+     [] { expect_new_alone(1); },
+     2},
+    {"a free while the sample is carried",
+     begin_with_other,
+     {[] {
+        const std::uint64_t taken = state->table.take(kOld);
+        state->ended += taken == kOldValue || taken == kCarriedValue;
+      },
+      [] { state->table.exchange(kOld, kOldValue, kCarriedValue); }, insert_new},
      [] { expect_new_alone(1); },
      2},
     {"an insertion while the table is given back",

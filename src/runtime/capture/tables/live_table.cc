@@ -150,18 +150,19 @@ LiveTable::Entry LiveTable::entry_at(const Bucket& bucket, std::size_t slot) {
 
 /// 0: the entry is being removed, or was removed.
 std::uint64_t LiveTable::take_slot(Bucket& bucket, std::size_t slot, std::uint64_t address) {
-  std::uint64_t value = bucket.values[slot].load(std::memory_order_acquire);
-  // remove_entry() clears and uncounts an entry that it has begun to remove, and another address
-  // may have taken the slot since.
-  const bool is_there = value != 0 && value != kLeaving &&
-                        bucket.addresses[slot].load(std::memory_order_relaxed) == address;
-  // 0 before the slot is free: entry_at() never sees it under the next address.
-  if (!is_there ||
-      !bucket.values[slot].compare_exchange_strong(value, 0, std::memory_order_relaxed)) {
-    return 0;
+  for (;;) {
+    std::uint64_t value = bucket.values[slot].load(std::memory_order_acquire);
+    // remove_entry() clears and uncounts an entry that it has begun to remove, and another address
+    // may have taken the slot since.
+    const bool is_there = value != 0 && value != kLeaving &&
+                          bucket.addresses[slot].load(std::memory_order_relaxed) == address;
+    if (!is_there) return 0;
+    // 0 before the slot is free: entry_at() never sees it under the next address. Where it fails,
+    // the entry was exchanged meanwhile, and is still there, or begun to be removed.
+    if (!bucket.values[slot].compare_exchange_strong(value, 0, std::memory_order_relaxed)) continue;
+    bucket.addresses[slot].store(0, std::memory_order_release);
+    return value;
   }
-  bucket.addresses[slot].store(0, std::memory_order_release);
-  return value;
 }
 
 std::uint64_t LiveTable::take_from(Table& table, std::uint64_t address) {

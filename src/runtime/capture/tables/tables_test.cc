@@ -323,6 +323,36 @@ TEST(LiveTable, VisitsEntriesWhoseValuesAreExchanged) {
   EXPECT_EQ(failures, 0);
 }
 
+/// As a free does while another thread carries the sample into the next segment.
+TEST(LiveTable, TakesEntriesWhoseValuesAreExchanged) {
+  static constinit LiveTable table;
+  constexpr std::uint64_t kRounds = 300'000;
+  static std::atomic<std::uint64_t> current[2];
+  std::atomic<int> working{2};
+  const int failures = failures_in_threads([&working](unsigned thread) {
+    const std::uint64_t address = (thread % 2 + 1) << 4;
+    std::atomic<std::uint64_t>& value = current[thread % 2];
+    int wrong = 0;
+    if (thread < 2) {
+      for (std::uint64_t own = 2; own < 2 * kRounds; own += 2) {
+        wrong += !table.insert(address, own);
+        value.store(own, std::memory_order_relaxed);
+        const std::uint64_t taken = table.take(address);
+        wrong += taken != own && taken != own + 1;
+      }
+      --working;
+      return wrong;
+    }
+    while (working.load(std::memory_order_relaxed) != 0) {
+      const std::uint64_t seen = value.load(std::memory_order_relaxed);
+      if (seen != 0) table.exchange(address, seen, seen + 1);
+    }
+    return wrong;
+  });
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(table.size(), 0U);
+}
+
 TEST(LiveTable, EndsEachEntryOnceWhileOthersAreRemoved) {
   static constinit LiveTable table;
   std::atomic<int> working{3};
