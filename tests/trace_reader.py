@@ -364,6 +364,7 @@ class Trace:
     def check(self):
         """Raises FormatError if records contradict each other (a whole, unkilled trace)."""
         refs = {sample.ref for sample in self.followed()}
+        carried = {carried.sample.ref for carried in self.carried}
         freed = collections.Counter(free.sample for free in self.frees)
         for tally in self.tallies:
             if tally.freed > tally.allocated:
@@ -373,7 +374,8 @@ class Trace:
                 raise FormatError(f"{self.path}: sample {sample.ref} names no stack")
             if sample.epoch not in self.epochs:
                 raise FormatError(f"{self.path}: sample {sample.ref} names no epoch")
-            if sample.thread not in self.threads:
+            # The thread of a carried one may have ended in an earlier segment.
+            if sample.thread not in self.threads and sample.ref not in carried:
                 raise FormatError(f"{self.path}: sample {sample.ref} names no thread")
             for ref, kind in ((sample.label, "label"), (sample.type, "type")):
                 if ref and (ref not in self.names or self.names[ref].kind != kind):
