@@ -62,7 +62,7 @@ MUTATIONS = [
     weaker("an insertion stores the value", "tables", LIVE_TABLE,
            "bucket.values[i].store(value, std::memory_order_release)"),
     weaker("take loads the value", "tables", LIVE_TABLE,
-           "bucket.values[slot].load(std::memory_order_acquire);\n  // remove_entry()"),
+           "bucket.values[slot].load(std::memory_order_acquire);\n    // remove_entry()"),
     weaker("an insertion counts", "tables", LIVE_TABLE,
            "size_.fetch_add(1, std::memory_order_seq_cst)", "release"),
     weaker("a visit asks for the count", "tables", LIVE_TABLE_HEADER,
