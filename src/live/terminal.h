@@ -22,7 +22,7 @@ enum class Key : std::uint8_t {
   kPageDown,
   kHome,
   kEnd,
-  kHangUp,  ///< There is no terminal any more, and no signal may say so.
+  kHangUp,  ///< The terminal is gone. Signals do not always report this.
 };
 
 /// Takes the whole terminal while it lives and gives it back as it was, also when a signal

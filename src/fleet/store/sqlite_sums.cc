@@ -64,7 +64,7 @@ class Cells {
       : query_(database.prepare("SELECT '', stack_id, size, step, thinning, certain, 0, 0 FROM "
                                 "cells WHERE cell_id = ?")) {}
 
-  /// Without counts; null: there is none of this id.
+  /// The row of a cell, with counts of 0; null if the file has no such cell.
   const SummedRow* find(std::int64_t id) {
     const auto [place, is_new] = known_.try_emplace(id);
     if (is_new && query_.reset().bind(id).next()) place->second = read_counts(query_);
