@@ -121,8 +121,16 @@ class FleetPush(unittest.TestCase):
         try:
             yield process.stdout.readline().split()[0]
         finally:
-            process.terminate()
+            self.end(process)
+
+    def end(self, process, pid=None):
+        """`pid`: of the collector, if another program runs it."""
+        os.kill(pid or process.pid, signal.SIGTERM)
+        try:
             self.assertEqual(process.wait(PATIENCE), 0)
+        finally:  # One that stays would keep this test's output open.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid or process.pid, signal.SIGKILL)
             process.stdout.close()
 
     def agent_command(self, to, *options, spool="spool", grid="1s"):
@@ -337,6 +345,17 @@ class FleetPush(unittest.TestCase):
         with self.collector() as url:
             self.assertEqual(self.agent(url).returncode, 0)
         self.assert_all_there()
+
+    def test_collector_stopped_before_it_listens(self):
+        """Its threads begin late; it must end for all that."""
+        harness.require("strace")
+        collector = subprocess.Popen(
+            ["strace", "-fqqq", "-o", "/dev/null", "-e", "trace=rseq", "-e",
+             "inject=rseq:delay_enter=300000", GEIGER, "collect", "--store", self.store, "--listen",
+             "127.0.0.1:0", "--token-file", self.tokens], stdout=subprocess.PIPE, text=True)
+        self.assertIn("http://127.0.0.1:", collector.stdout.readline())
+        own = pathlib.Path(f"/proc/{collector.pid}/task/{collector.pid}/children").read_text().split()
+        self.end(collector, int(own[0]))
 
     def test_disk_full(self):
         place = self.path("small")
@@ -606,11 +625,12 @@ class FleetPush(unittest.TestCase):
         self.assertIn("none: No such file or directory; its traces are followed once", done.stderr)
 
     def test_urls_and_files_of_tokens(self):
-        for to, why in (("http://collector.example/", "http:// is for this host only"),
-                        ("https://me:secret@collector.example/", "a URL must not contain secrets"),
-                        ("ftp://collector.example/", "choose from PATH, file://PATH, clickhouse+https://")):
+        for to, code, why in (
+                ("http://collector.example/", 1, "http:// is for this host only"),
+                ("https://me:secret@collector.example/", 1, "a URL must not contain secrets"),
+                ("ftp://collector.example/", 2, "choose from PATH, file://PATH, clickhouse+https://")):
             done = self.agent(to)
-            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.returncode, code)
             self.assertIn(why, done.stderr)
         os.chmod(self.tokens, 0o644)
         self.assertIn("every user can read it", self.agent("http://127.0.0.1:9/").stderr)

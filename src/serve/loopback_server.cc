@@ -85,7 +85,12 @@ base::Outcome<void> LoopbackServer::start() {
     // Here and not when the server asks for them: there a failure would end the program.
     workers_ = std::make_unique<Workers>(threads_);
     server_.new_task_queue = [this] { return workers_.release(); };
-    listener_ = std::thread([this] { server_.listen_after_bind(); });
+    listener_ = std::thread([this] {
+      server_.listen_after_bind();
+      has_ended_ = true;
+    });
+    // Until it runs, stop() would do nothing, and the join after it would wait for ever.
+    while (!server_.is_running() && !has_ended_) std::this_thread::yield();
     return {};
   } catch (const std::system_error& error) {
     return base::Failure{"cannot start " + std::to_string(threads_) + " threads (" +

@@ -3,6 +3,7 @@
 
 #include <httplib.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,7 @@ class LoopbackServer : public HttpServer {
   std::unique_ptr<Workers> workers_;  ///< Until the server takes them.
   httplib::Server server_;
   std::thread listener_;
+  std::atomic<bool> has_ended_ = false;  ///< The listener; maybe because it could not begin.
 };
 
 }  // namespace geiger::serve
