@@ -282,8 +282,9 @@ std::string p_value_text(double p) {
 
 std::string p_equation(double p) { return (p >= 1e-300 ? "p = " : "p ") + p_value_text(p); }
 
-std::string plural(std::uint64_t count, const char* singular) {
-  return fmt::format("{} {}{}", exact_count(count), singular, count == 1 ? "" : "s");
+std::string plural(std::uint64_t count, std::string_view singular) {
+  const char* const ending = singular.ends_with('s') ? "es" : "s";
+  return fmt::format("{} {}{}", exact_count(count), singular, count == 1 ? "" : ending);
 }
 
 }  // namespace geiger::present

@@ -80,7 +80,7 @@ struct Share {
 /// A p-value as an equation: "p = 0.43", "p < 1e-300".
 [[nodiscard]] std::string p_equation(double p);
 
-/// "1 sample", "2,000 samples".
-[[nodiscard]] std::string plural(std::uint64_t count, const char* singular);
+/// "1 sample", "2,000 samples", "3 processes".
+[[nodiscard]] std::string plural(std::uint64_t count, std::string_view singular);
 
 }  // namespace geiger::present

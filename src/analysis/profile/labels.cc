@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "analysis/profile/frames/jit_code.h"
 #include "base/check.h"
@@ -102,28 +104,41 @@ std::string address_name(const Recording& recording, const Location& location) {
   return fmt::format("{}+{:#x}", file_name_of(module.path), location.vaddr);
 }
 
+std::vector<std::uint32_t> modules_by_path(const Recording& recording) {
+  std::map<std::pair<std::string_view, ModuleKind>, std::uint32_t> known;
+  std::vector<std::uint32_t> first;
+  first.reserve(recording.modules.size());
+  for (const Module& module : recording.modules) {
+    const auto next = static_cast<std::uint32_t>(first.size());
+    first.push_back(known.try_emplace({module.path, module.kind}, next).first->second);
+  }
+  return first;
+}
+
 Labels::Labels(const Recording& recording)
     : labels_{{.name = "[no stack]"}, {.name = "[truncated]"}, {.name = "[runtime]"}},
       module_names_(module_names(recording)) {
+  const std::vector<std::uint32_t> by_path = modules_by_path(recording);
   // Keys look into the recording, which outlives this constructor.
   std::unordered_map<Key, std::uint32_t, KeyHash> known;
   starts_.reserve(recording.locations.size() + 1);
   for (std::uint32_t index = 0; index < recording.locations.size(); ++index) {
     const Location& location = recording.locations[index];
+    const std::uint32_t module = location.module == kNone ? kNone : by_path[location.module];
     starts_.push_back(static_cast<std::uint32_t>(ids_.size()));
     for (const std::uint32_t frame : location.frames) {
       const std::string& function = recording.frames[frame].function;
       if (function.empty()) continue;
       const auto next = static_cast<std::uint32_t>(labels_.size());
-      const Key key = key_of(recording.frames[frame], location.module);
+      const Key key = key_of(recording.frames[frame], module);
       const auto [place, is_new] = known.try_emplace(key, next);
-      if (is_new) labels_.push_back({function, location.module, frame, false});
+      if (is_new) labels_.push_back({function, module, frame, false});
       ids_.push_back(place->second);
       frames_.push_back(frame);
     }
     if (ids_.size() == starts_.back()) {
       ids_.push_back(static_cast<std::uint32_t>(labels_.size()));
-      labels_.push_back({address_name(recording, location), location.module, index, true});
+      labels_.push_back({address_name(recording, location), module, index, true});
       frames_.push_back(kNone);
     }
   }

@@ -14,7 +14,7 @@ namespace geiger::profile {
 /// A function of a module, or a program point without a name.
 struct Label {
   std::string name;
-  std::uint32_t module = kNone;
+  std::uint32_t module = kNone;  ///< The first of its path: a file's builds share functions.
   std::uint32_t frame_or_location = kNone;  ///< The first one met with this label.
   bool is_location = false;
 
@@ -43,6 +43,9 @@ using base::place_name_of;
 /// File names of a recording's modules; of a program that was started by a link to it the link's:
 /// redis-server, not redis-check-rdb.
 [[nodiscard]] std::vector<std::string> module_names(const Recording& recording);
+
+/// For each module the first one with its path, which may be another build of the file.
+[[nodiscard]] std::vector<std::uint32_t> modules_by_path(const Recording& recording);
 
 class Labels {
  public:

@@ -139,14 +139,15 @@ std::vector<Row> table_of_stacks(const Recording& recording,
 
 std::vector<Row> table_of_modules(const Recording& recording,
                                   const std::vector<StackSums>& by_stack) {
-  // Group 0 stands for no module; kNone wraps to it.
+  const std::vector<std::uint32_t> by_path = modules_by_path(recording);
   RowSet rows;
   std::vector<std::uint32_t> path;
   for (const StackSums& slot : by_stack) {
     path.clear();
     if (slot.stack != kNone) {
       for (const std::uint32_t location : recording.stacks[slot.stack].locations) {
-        path.push_back(recording.locations[location].module + 1U);
+        const std::uint32_t module = recording.locations[location].module;
+        path.push_back(module == kNone ? 0 : by_path[module] + 1);  // Group 0: no module.
       }
     }
     if (path.empty()) path.push_back(0);

@@ -94,6 +94,18 @@ TEST_F(Table, OfModules) {
   EXPECT_EQ(rows[1].detail, "/lib/libx.so");
 }
 
+TEST_F(Table, BuildsOfAFileShareRows) {
+  test.recording.modules.push_back({test.recording.modules[0].path, "another", 0, 0, 0});
+  const auto rebuilt = test.location({"main"}, 1);
+  test.sample(test.stack({rebuilt}), 100);
+  test.sample(test.stack({main_}), 10);
+  for (const GroupBy by : {GroupBy::kFunction, GroupBy::kModule}) {
+    const auto rows = table(test.recording, allocated(), by);
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_EQ(weighted_total(rows[0].total), 110);
+  }
+}
+
 TEST_F(Table, IsEmptyWithoutSamples) {
   for (const auto group : {GroupBy::kFunction, GroupBy::kStack, GroupBy::kModule}) {
     EXPECT_TRUE(table(test.recording, allocated(), group).empty());

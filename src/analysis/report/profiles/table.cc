@@ -120,6 +120,13 @@ TableLine line_of(const Row& row, const present::Whole& whole, const TableOption
   return line;
 }
 
+/// What a row is of. The processes of a fleet's recording are its hosts.
+std::string row_word(const TableReport& report) {
+  const bool is_host =
+      report.options.by == GroupBy::kProcess && !report.options.scope.fleet.empty();
+  return is_host ? "host" : std::string(name_of(report.options.by));
+}
+
 /// Only what calls or contains something else has a total beside what is its own.
 bool has_two_measures(const TableReport& report) {
   const GroupBy by = report.options.by;
@@ -150,8 +157,7 @@ std::vector<present::Column> columns_for(const TableReport& report, TableFigures
         {std::string(present::count_heading(report.kind)), present::Align::kRight, false});
   }
   const bool is_line = report.options.by == GroupBy::kLine;
-  columns.push_back({is_line ? "function" : std::string(name_of(report.options.by)),
-                     present::Align::kLeft, false, true});
+  columns.push_back({is_line ? "function" : row_word(report), present::Align::kLeft, false, true});
   if (figures.has_where) columns.push_back({"where", present::Align::kLeft, false});
   return columns;
 }
@@ -224,18 +230,17 @@ present::Grid fitting_grid(const TableReport& report, const present::Style& styl
 
 std::string footer(const TableReport& report, const present::Style& style) {
   std::string out;
-  const std::string group(name_of(report.options.by));
+  const std::string word = row_word(report);
   const std::uint64_t left_out = report.rows - report.lines.size() - report.callers;
   if (left_out > 0) {
     out += fmt::format(
-        "{} more {}{}: {}. --top 0 shows all.\n", present::exact_count(left_out), group,
-        left_out == 1 ? "" : "s",
+        "{}: {}. --top 0 shows all.\n", present::plural(left_out, "more " + word),
         present::figure(present::shown_bytes(report.others), present::Quantity::kBytes).text());
   }
   if (report.callers > 0) {
     out += fmt::format("{} without samples of {} own: --sort total shows {}.\n",
-                       present::plural(report.callers, group.c_str()),
-                       report.callers == 1 ? "its" : "their", report.callers == 1 ? "it" : "them");
+                       present::plural(report.callers, word), report.callers == 1 ? "its" : "their",
+                       report.callers == 1 ? "it" : "them");
   }
   if (present::is_named_by_functions(report.options.by)) {
     out += present::unnamed_note(report.lines, &TableLine::name, style.width);
@@ -332,8 +337,8 @@ TableReport heaps_report(const profile::Recording& recording, const profile::Sel
 
 std::string to_text(const TableReport& report, const present::Style& style) {
   const present::Scope& scope = report.options.scope;
-  std::string out = present::profile_heading(
-      report.kind, fmt::format("by {}", name_of(report.options.by)), report.total, style, scope);
+  std::string out =
+      present::profile_heading(report.kind, "by " + row_word(report), report.total, style, scope);
   const std::string fleet = text_of(scope.fleet, style);
   if (report.lines.empty()) return out + present::nothing_sampled(report.kind, scope) + fleet;
   out += fitting_grid(report, style).text(style);
