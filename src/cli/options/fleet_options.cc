@@ -73,6 +73,12 @@ base::Outcome<std::unique_ptr<fleet::Store>> open_store(const FleetOptions& opti
   return store;
 }
 
+base::Outcome<std::int64_t> time_of(const std::string& text) {
+  const auto date = query::parse_date(text, static_cast<std::int64_t>(std::time(nullptr)));
+  if (!date.has_value()) return usage_failure(date.reason());
+  return date.value();
+}
+
 base::Outcome<StorePart> open_part(const FleetOptions& options, const std::string& version) {
   auto store = open_store(options);
   if (!store.has_value()) return store.failure();
@@ -89,12 +95,11 @@ base::Outcome<StorePart> open_part(const FleetOptions& options, const std::strin
   auto labels = labels_of(options.labels);
   if (!labels.has_value()) return labels.failure();
   filter.labels = std::move(labels.value());
-  const auto now = static_cast<std::int64_t>(std::time(nullptr));
   for (const auto& [text, time] :
        {std::pair(&options.from, &filter.from), {&options.to, &filter.to}}) {
     if (text->empty()) continue;
-    const auto date = query::parse_date(*text, now);
-    if (!date.has_value()) return usage_failure(date.reason());
+    const auto date = time_of(*text);
+    if (!date.has_value()) return date.failure();
     *time = date.value();
   }
   return part;

@@ -1,6 +1,7 @@
 // The options of `geiger fleet`: which store, and which part of it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,9 @@ void add_fleet_kind_option(CLI::App& verb, FleetOptions& options);
 base::Outcome<std::string> store_url(const FleetOptions& options);
 /// That store.
 base::Outcome<std::unique_ptr<fleet::Store>> open_store(const FleetOptions& options);
+
+/// The Unix seconds that --from or --to names.
+base::Outcome<std::int64_t> time_of(const std::string& text);
 
 /// A part of a store.
 struct StorePart {

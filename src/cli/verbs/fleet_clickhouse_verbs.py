@@ -121,7 +121,7 @@ class ClickHouseVerbs(FleetVerbs):
                 (("fleet", "top", "--store", "clickhouse+https://a:b@db.example/shop"), 1, "secrets"),
                 (("fleet", "top", "--store", "clickhouse+http://127.0.0.1/"), 1, "names no database"),
                 (("fleet", "top", "--store", "postgres://x/y"), 2, "clickhouse+https://"),
-                (("push", "plain0.geiger", "ftp://x/y"), 1, "clickhouse+https://"),
+                (("push", "plain0.geiger", "ftp://x/y"), 2, "clickhouse+https://"),
                 (("fleet", "top", "9.9", "--store", self.store), 1, "no version '9.9' of shop"),
                 (("fleet", "top", "--service", "it's \\ a\tname", "--store", self.store), 1,
                  "no service")):

@@ -97,6 +97,14 @@ class FleetVerbs(FleetStore):
                            "plain0.geiger", "other.db", code=1)
         self.assertIn("its window is stored with different contents", why)
 
+    def test_old_refusals_are_left_out(self):
+        self.copy("refused.db", "INSERT INTO refusals VALUES ('malformed', 3, unixepoch() - 7200)")
+        doctor = ("fleet", "doctor", "--store", "refused.db")
+        self.assertIn("3 documents refused: malformed", self.geiger(*doctor, code=1))
+        self.assertEqual(self.json(*doctor, "--from", "3h", code=1)["refusals"],
+                         [{"reason": "malformed", "documents": 3}])
+        self.assertIn("The store is healthy.", self.geiger(*doctor, "--from", "1h"))
+
     def test_bad_requests_are_refused_in_a_line(self):
         store = ("--store", "fleet.db")
         for words, code, reason in (
@@ -107,6 +115,10 @@ class FleetVerbs(FleetStore):
                 (("fleet", "top", "9.9", *store), 1, "no version '9.9' of shop in the store; it has "),
                 (("fleet", "top", "--service", "inn", *store), 1, "no service 'inn' in the store; it has shop"),
                 (("fleet", "top", "--from", "someday", *store), 2, "invalid date 'someday'"),
+                (("fleet", "doctor", "--from", "someday", *store), 2, "invalid date 'someday'"),
+                (("symbolize", "--debug-dir", "/nowhere", "plain0.geiger"), 2,
+                 "--debug-dir /nowhere: no such directory"),
+                (("push", "plain0.geiger", "ftp://x/y"), 2, "unknown scheme"),
                 (("fleet", "top", "--to", "2001-01-01", *store), 1, "no window of that time"),
                 (("fleet", "check", "plain", "--max-growth", "5%", *store), 2, "need two versions"),
                 (("fleet",), 2, "fleet: incomplete (choose from init, list, top"),

@@ -1,8 +1,11 @@
 #include "cli/verbs/symbol_options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 
 #include "cli/options/ending.h"
 #include "terminal/progress.h"
@@ -36,6 +39,10 @@ base::Outcome<symbolize::Outcome> look_up_names(profile::Recording& recording,
   // Relative ones would be looked for beside each module.
   auto place = where.debug_dirs.begin();
   for (const std::string& directory : options.debug_dirs) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(directory, error)) {
+      return usage_failure(fmt::format("--debug-dir {}: no such directory", directory));
+    }
     place = where.debug_dirs.insert(place, std::filesystem::absolute(directory).string()) + 1;
   }
   symbolize::Outcome outcome;

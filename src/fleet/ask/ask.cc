@@ -4,12 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
+#include "estimation/counts.h"
 
 namespace geiger::fleet {
 namespace {
@@ -40,17 +43,29 @@ base::Failure nothing_selected(Store& store, const Filter& filter) {
   return {"no window of that time, host and labels in the store"};
 }
 
+/// Finds hosts by their names.
+class Places {
+ public:
+  explicit Places(const std::vector<HostSums>& hosts) {
+    for (std::size_t i = 0; i < hosts.size(); ++i) places_[hosts[i].host] = i;
+  }
+  /// Nothing for one that came after the hosts were asked for.
+  [[nodiscard]] std::optional<std::size_t> of(const std::string& host) const {
+    const auto place = places_.find(host);
+    return place == places_.end() ? std::nullopt : std::optional(place->second);
+  }
+
+ private:
+  std::unordered_map<std::string, std::size_t> places_;
+};
+
 /// Adds hosts, each before its rows, which come in the same order. A host may have no rows.
 class InTurn {
  public:
-  InTurn(const std::vector<HostSums>& hosts, Recall& recall) : hosts_(hosts), recall_(recall) {
-    for (std::size_t i = 0; i < hosts.size(); ++i) places_[hosts[i].host] = i;
-  }
+  InTurn(const std::vector<HostSums>& hosts, Recall& recall) : hosts_(hosts), recall_(recall) {}
 
-  void add(const std::string& host, const SummedRow& row) {
-    const auto place = places_.find(host);
-    if (place == places_.end()) return;  // It came after the hosts were asked for.
-    add_hosts_until(place->second + 1);
+  void add(std::size_t host, const SummedRow& row) {
+    add_hosts_until(host + 1);
     recall_.add(row);
   }
   /// Hosts without rows after the last host with rows.
@@ -63,18 +78,8 @@ class InTurn {
 
   const std::vector<HostSums>& hosts_;
   Recall& recall_;
-  std::unordered_map<std::string, std::size_t> places_;
   std::size_t next_ = 0;
 };
-
-base::Outcome<void> recall_hosts(Store& store, const Filter& filter,
-                                 const std::vector<HostSums>& hosts, Recall& recall) {
-  InTurn in_turn(hosts, recall);
-  const auto rows = store.rows_by_host(
-      filter, [&](const std::string& host, const SummedRow& row) { in_turn.add(host, row); });
-  in_turn.finish();
-  return rows;
-}
 
 /// Adds how processes ended, and the time that hosts lost to gaps, which are in order of hosts and
 /// time.
@@ -132,11 +137,38 @@ base::Outcome<Reach> find_hosts(Store& store, const Filter& filter, std::vector<
                                    reach.hosts == 1 ? "" : "s")};
 }
 
-base::Outcome<void> recall_fleet(Store& store, const Filter& filter,
-                                 const std::vector<HostSums>& hosts, Recall& recall) {
-  for (const HostSums& host : hosts) recall.add_host(host);
-  return store.rows(filter,
-                    [&](const std::string& /*host*/, const SummedRow& row) { recall.add(row); });
+void add(estimation::NodeSums& sums, const SummedRow& row, profile::Kind kind) {
+  estimation::Count count{.size = row.size, .keep = std::exp2(-static_cast<double>(row.thinning))};
+  if (!row.is_certain) {
+    count.lambda = estimation::rate_of_interval(static_cast<double>(row.interval));
+  }
+  estimation::add(sums, count, count_of(row, kind));
+}
+
+base::Outcome<void> recall_hosts(Store& store, const Filter& filter, profile::Kind kind,
+                                 Fleet& fleet, Recall& recall) {
+  const Places places(fleet.hosts);
+  InTurn in_turn(fleet.hosts, recall);
+  const auto take = [&](const std::string& host, const SummedRow& row) {
+    const auto place = places.of(host);
+    if (!place) return;
+    in_turn.add(*place, row);
+    if (!fleet.of_hosts.empty()) add(fleet.of_hosts[*place], row, kind);
+  };
+  const auto rows = store.rows_by_host(filter, take);
+  in_turn.finish();
+  return rows;
+}
+
+base::Outcome<void> recall_fleet(Store& store, const Filter& filter, profile::Kind kind,
+                                 Fleet& fleet, Recall& recall) {
+  for (const HostSums& host : fleet.hosts) recall.add_host(host);
+  const auto take = [&](const std::string& /*host*/, const SummedRow& row) { recall.add(row); };
+  if (fleet.of_hosts.empty()) return store.rows(filter, take);
+  const Places places(fleet.hosts);
+  return store.rows_and_hosts(filter, take, [&](const std::string& host, const SummedRow& row) {
+    if (const auto place = places.of(host)) add(fleet.of_hosts[*place], row, kind);
+  });
 }
 
 }  // namespace
@@ -156,15 +188,15 @@ base::Outcome<Reach> reach_of(Store& store, const Filter& filter) {
 
 base::Outcome<Fleet> ask(Store& store, const Filter& filter, profile::Kind kind, Unit unit) {
   Fleet fleet;
-  if (unit != Unit::kHost) store.expect_rows(filter);
+  fleet.unit = unit;
+  if (unit == Unit::kFleet) store.expect_rows(filter);
   const auto reach = find_hosts(store, filter, fleet.hosts);
   if (!reach.has_value()) return reach.failure();
   fleet.reach = reach.value();
-  const bool is_apart = unit == Unit::kHostIfMissing ? !reach->is_whole() : unit == Unit::kHost;
-  fleet.unit = is_apart ? Unit::kHost : Unit::kFleet;
+  if (!fleet.reach.is_whole()) fleet.of_hosts.resize(fleet.hosts.size());
   Recall recall(kind);
-  const auto rows = is_apart ? recall_hosts(store, filter, fleet.hosts, recall)
-                             : recall_fleet(store, filter, fleet.hosts, recall);
+  const auto rows = unit == Unit::kHost ? recall_hosts(store, filter, kind, fleet, recall)
+                                        : recall_fleet(store, filter, kind, fleet, recall);
   if (!rows.has_value()) return rows.failure();
   const auto stacks = store.load_stacks(recall.missing_stacks(), recall);
   if (!stacks.has_value()) return stacks.failure();
@@ -189,12 +221,15 @@ base::Outcome<Series> ask_series(Store& store, const Filter& filter, profile::Ki
     series.fleet.hosts.push_back(step.sums);
   }
   Recall recall(kind);
+  const Places places(series.fleet.hosts);
   InTurn in_turn(series.fleet.hosts, recall);
   const auto rows =
       store.rows_by_time(filter, length, [&](std::int64_t started, const SummedRow& row) {
+        const auto place = places.of(std::to_string(started));
+        if (!place) return;
         SummedRow own = row;
         if (!has_stacks) own.stack = 0;
-        in_turn.add(std::to_string(started), own);
+        in_turn.add(*place, own);
       });
   if (!rows.has_value()) return rows.failure();
   in_turn.finish();
@@ -204,23 +239,6 @@ base::Outcome<Series> ask_series(Store& store, const Filter& filter, profile::Ki
   }
   series.fleet.recording = recall.finish();
   return series;
-}
-
-std::vector<estimation::NodeSums> sums_of_hosts(const Fleet& fleet,
-                                                const profile::Profile& profile) {
-  GEIGER_CHECK(fleet.unit == Unit::kHost);
-  std::vector<std::size_t> host_of;
-  for (const profile::Process& process : fleet.recording.processes) {
-    std::size_t host = host_of.empty() ? 0 : host_of.back();
-    while (fleet.hosts[host].host != process.started_as) ++host;
-    host_of.push_back(host);
-  }
-  std::vector<estimation::NodeSums> sums(fleet.hosts.size());
-  for (estimation::NodeSums& host : sums) host.could_have_sampled(profile.largest_interval);
-  for (const profile::Entry& entry : profile.entries) {
-    profile::accumulate(sums[host_of[entry.process]], entry, fleet.recording, profile);
-  }
-  return sums;
 }
 
 base::Outcome<void> for_each_host(Fleet fleet, const VisitHost& visit) {
@@ -254,14 +272,12 @@ base::Outcome<void> for_each_host(Fleet fleet, const VisitHost& visit) {
 }
 
 base::Outcome<std::string> only_service(Store& store) {
-  const auto versions = store.versions();
-  if (!versions.has_value()) return versions.failure();
-  std::set<std::string> services;
-  for (const VersionFacts& facts : versions.value()) services.insert(facts.service);
-  if (services.size() == 1) return *services.begin();
-  if (services.empty()) return base::Failure{"the store is empty: send a run with 'geiger push'"};
+  const auto services = store.services();
+  if (!services.has_value()) return services.failure();
+  if (services->size() == 1) return services->front();
+  if (services->empty()) return base::Failure{"the store is empty: send a run with 'geiger push'"};
   return base::Failure{fmt::format("several services in the store; choose one with --service: {}",
-                                   fmt::join(services, ", "))};
+                                   fmt::join(services.value(), ", "))};
 }
 
 }  // namespace geiger::fleet

@@ -16,9 +16,8 @@
 
 namespace geiger::fleet {
 
-/// Whether counts are kept per host. kHostIfMissing: per host if something was not recorded, so
-/// that it can be estimated from the hosts, else for the whole fleet.
-enum class Unit : std::uint8_t { kHost, kFleet, kHostIfMissing };
+/// Whether counts are kept per host, or only added up.
+enum class Unit : std::uint8_t { kHost, kFleet };
 
 /// How much of the hosts' time was recorded. An hour of a host counts once, however many processes
 /// ran in it.
@@ -42,8 +41,11 @@ struct Reach {
 struct Fleet {
   profile::Recording recording;
   std::vector<HostSums> hosts;  ///< That were recorded.
-  Unit unit = Unit::kFleet;     ///< kHost or kFleet.
+  Unit unit = Unit::kFleet;
   Reach reach;
+  /// If something was not recorded: what each of the hosts has in all, so that the rest can be
+  /// estimated from them. Of live memory, sums over milliseconds (NodeSums::average_over).
+  std::vector<estimation::NodeSums> of_hosts;
 
   /// Recorded time of the host that was recorded for longest.
   [[nodiscard]] std::uint64_t longest_ms() const;
@@ -61,11 +63,6 @@ struct Fleet {
 using VisitHost =
     std::function<base::Outcome<void>(const profile::Recording& recording, const HostSums& host)>;
 [[nodiscard]] base::Outcome<void> for_each_host(Fleet fleet, const VisitHost& visit);
-
-/// The bytes of each host in a profile of the fleet's recording, in the order of hosts. Requires
-/// Unit::kHost.
-[[nodiscard]] std::vector<estimation::NodeSums> sums_of_hosts(const Fleet& fleet,
-                                                              const profile::Profile& profile);
 
 /// Steps of time in the form of a fleet: each step takes the place of a host (HostSums::host is its
 /// start).

@@ -17,12 +17,11 @@ constexpr std::size_t kStacksAtOnce = 50'000;
 
 /// A host of each service: what their executables are decides whose code a frame is.
 base::Outcome<std::vector<HostSums>> programs_in(Store& store) {
-  const auto versions = store.versions();
-  if (!versions.has_value()) return versions.failure();
-  std::set<std::string> services, executables;
-  for (const VersionFacts& facts : versions.value()) services.insert(facts.service);
+  const auto services = store.services();
+  if (!services.has_value()) return services.failure();
+  std::set<std::string> executables;
   std::vector<HostSums> programs;
-  for (const std::string& service : services) {
+  for (const std::string& service : services.value()) {
     Filter filter;
     filter.service = service;
     const auto hosts = store.hosts(filter);

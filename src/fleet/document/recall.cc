@@ -59,8 +59,7 @@ std::uint32_t Recall::place_of(StackId stack) {
 
 void Recall::add(const SummedRow& row) {
   GEIGER_CHECK(!recording_.processes.empty());
-  const bool is_live = kind_ == profile::Kind::kLiveAtEnd;
-  const std::uint64_t count = is_live ? row.live_ms : row.allocated;
+  const std::uint64_t count = count_of(row, kind_);
   if (count == 0) return;
   profile::Tally& tally = recording_.tallies.emplace_back();
   tally.allocated = count;

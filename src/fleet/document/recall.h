@@ -26,6 +26,11 @@ struct SummedRow {
   std::uint64_t live_ms = 0;  ///< Live samples times the milliseconds of their windows.
 };
 
+/// What a row counts for a kind: allocated, or live at the end, which is in milliseconds.
+[[nodiscard]] inline std::uint64_t count_of(const SummedRow& row, profile::Kind kind) {
+  return kind == profile::Kind::kLiveAtEnd ? row.live_ms : row.allocated;
+}
+
 /// Sums over the windows of a host.
 struct HostSums {
   std::string host;

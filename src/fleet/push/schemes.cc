@@ -38,7 +38,8 @@ base::Outcome<const Scheme*> scheme_of(const std::string& url) {
   if (found != kSchemes.end()) return found;
   std::string known = "PATH";
   for (const Scheme& scheme : kSchemes) known += fmt::format(", {}://{}", scheme.name, scheme.rest);
-  return base::Failure{fmt::format("{}: unknown scheme (choose from {})", url, known)};
+  return base::Failure{fmt::format("{}: unknown scheme (choose from {})", url, known),
+                       base::Fault::kUsage};
 }
 
 base::Outcome<std::unique_ptr<Sink>> open_sink(const std::string& url, const SinkOptions& options) {

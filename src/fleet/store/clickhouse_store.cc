@@ -103,6 +103,10 @@ class ClickHouseStore final : public Store {
     });
   }
 
+  base::Outcome<std::vector<std::string>> services() override {
+    return guarded([&] { return sums_.services(); });
+  }
+
   base::Outcome<std::vector<VersionFacts>> versions() override {
     return guarded([&] { return sums_.versions(); });
   }
@@ -116,6 +120,10 @@ class ClickHouseStore final : public Store {
 
   base::Outcome<void> rows(const Filter& filter, const TakeRow& take) override {
     return done([&] { sums_.rows(filter, take); });
+  }
+  base::Outcome<void> rows_and_hosts(const Filter& filter, const TakeRow& take,
+                                     const TakeRow& take_host) override {
+    return done([&] { sums_.rows_and_hosts(filter, take, take_host); });
   }
   base::Outcome<std::vector<StepSums>> steps(const Filter& filter, std::int64_t length) override {
     return guarded([&] { return sums_.steps(filter, length); });
@@ -194,7 +202,7 @@ class ClickHouseStore final : public Store {
     return done([&] { in_portions(stacks, [&](const std::string& list) { load(list, into); }); });
   }
 
-  base::Outcome<Health> health() override {
+  base::Outcome<Health> health(std::int64_t from) override {
     return guarded([&] {
       Health health;
       health.incomplete_windows = sums_.incomplete_windows();
@@ -208,9 +216,12 @@ class ClickHouseStore final : public Store {
       health.unnamed_locations = server_->number_of(
           "SELECT COUNT(DISTINCT location_id) FROM locations WHERE location_id NOT IN (SELECT "
           "location_id FROM frames)");
-      health.gaps = server_->number_of(lost_gaps_query("gaps FINAL"));
-      server_->ask("SELECT reason, SUM(documents) FROM refusals GROUP BY reason",
-                   [&](const TabRow& row) { health.refusals[row.text(0)] = row.number(1); });
+      health.gaps = server_->number_of(lost_gaps_query("gaps FINAL", from));
+      server_->ask(
+          fmt::format("SELECT reason, SUM(documents) FROM refusals WHERE toUnixTimestamp(at) "
+                      ">= {} GROUP BY reason",
+                      from),
+          [&](const TabRow& row) { health.refusals[row.text(0)] = row.number(1); });
       return health;
     });
   }

@@ -168,14 +168,16 @@ std::string ClickHouseSums::windows_of(const Filter& filter, May may) {
   return windows_where(condition);
 }
 
-std::string ClickHouseSums::counts_in(const Stretch& stretch, const Filter& filter,
-                                      const std::string& part, const std::string& part_of_day) {
+std::string ClickHouseSums::counts_in(const Stretch& stretch, const Filter& filter, const By& by) {
   const std::string plain = clause_of(without_labels(filter));
+  const std::string cell =
+      by.has_stack ? kCell : fmt::format("toUInt64(0) AS stack_id, {}", kCellOfAnyStack);
+  const std::string group = by.has_stack ? kCell : kCellOfAnyStack;
   if (stretch.source == Source::kDaily) {
     return fmt::format(
         "SELECT {0} AS part, {1}, SUM(allocated) AS a, SUM(live_ms) AS l FROM daily WHERE {2} AND "
-        "day >= toDate({3}) AND day < toDate({4}) GROUP BY part, {1}",
-        part_of_day, kCell, plain, stretch.from / kDay, (stretch.to + kDay - 1) / kDay);
+        "day >= toDate({3}) AND day < toDate({4}) GROUP BY part, {5}",
+        by.part_of_day, cell, plain, stretch.from / kDay, (stretch.to + kDay - 1) / kDay, group);
   }
   const std::string time = clause_of_time(stretch.from, stretch.to);
   std::string condition = plain + " AND " + time;
@@ -190,13 +192,12 @@ std::string ClickHouseSums::counts_in(const Stretch& stretch, const Filter& filt
   }
   return fmt::format(
       "SELECT {0} AS part, {1}, SUM(allocated) AS a, SUM(live * recorded_ms) AS l FROM counts{2} "
-      "WHERE {3} GROUP BY part, {1}",
-      part, kCell, is_distinct ? " FINAL" : "", condition);
+      "WHERE {3} GROUP BY part, {4}",
+      by.part, cell, is_distinct ? " FINAL" : "", condition, group);
 }
 
 void ClickHouseSums::sum_counts(const std::vector<Stretch>& stretches, const Filter& filter,
-                                const std::string& part, const std::string& part_of_day,
-                                const TabRows::Take& take) {
+                                const By& by, const TabRows::Take& take) {
   // Days of one source that follow each other are one stretch. Between others there may be counts
   // without windows.
   std::vector<Stretch> merged;
@@ -213,13 +214,17 @@ void ClickHouseSums::sum_counts(const std::vector<Stretch>& stretches, const Fil
   std::string all;
   for (const Stretch& stretch : merged) {
     all += all.empty() ? "" : " UNION ALL ";
-    all += counts_in(stretch, filter, part, part_of_day);
+    all += counts_in(stretch, filter, by);
   }
   // What comes of one stretch is added up already.
   if (merged.size() > 1) {
     all = fmt::format("SELECT part, {0}, SUM(a), SUM(l) FROM ({1}) GROUP BY part, {0}", kCell, all);
   }
   server_.ask(all + " ORDER BY part", take);
+}
+
+std::vector<std::string> ClickHouseSums::services() {
+  return all_rows_of(server_, kServicesQuery, [](const TabRow& row) { return row.text(0); });
 }
 
 std::vector<VersionFacts> ClickHouseSums::versions() {
@@ -254,12 +259,20 @@ void ClickHouseSums::rows(const Filter& filter, const Store::TakeRow& take) {
     expected_ = {};
     std::erase_if(asked, [](const Stretch& each) { return each.source == Source::kCounts; });
   }
-  sum_counts(asked, filter, "''", "''", [&](const TabRow& row) { add_to(sums, read_counts(row)); });
+  sum_counts(asked, filter, {"''", "''"},
+             [&](const TabRow& row) { add_to(sums, read_counts(row)); });
   for (const auto& [key, row] : sums) take("", row);
 }
 
+void ClickHouseSums::rows_and_hosts(const Filter& filter, const Store::TakeRow& take,
+                                    const Store::TakeRow& take_host) {
+  rows(filter, take);
+  sum_counts(stretches(filter, May::kUseDaily), filter, {"host", "host", false},
+             [&](const TabRow& row) { take_host(row.text(0), read_counts(row)); });
+}
+
 void ClickHouseSums::rows_by_host(const Filter& filter, const Store::TakeRow& take) {
-  sum_counts(stretches(filter, May::kUseDaily), filter, "host", "host",
+  sum_counts(stretches(filter, May::kUseDaily), filter, {"host", "host"},
              [&](const TabRow& row) { take(row.text(0), read_counts(row)); });
 }
 
@@ -269,8 +282,8 @@ void ClickHouseSums::rows_by_time(const Filter& filter, std::int64_t length,
     return fmt::format("toInt64({0}) - toInt64({0}) % {1}", time, length);
   };
   const May may = length % kDay == 0 ? May::kUseDaily : May::kNeedCounts;
-  sum_counts(stretches(filter, may), filter, start_of_step("toUInt32(started)"),
-             start_of_step("toUInt16(day) * 86400"),
+  sum_counts(stretches(filter, may), filter,
+             {start_of_step("toUInt32(started)"), start_of_step("toUInt16(day) * 86400")},
              [&](const TabRow& row) { take(row.integer(0), read_counts(row)); });
 }
 

@@ -23,11 +23,14 @@ class ClickHouseSums {
   explicit ClickHouseSums(ClickHouseServer& server) : server_(server) {}
 
   // As the functions of Store of these names.
+  [[nodiscard]] std::vector<std::string> services();
   [[nodiscard]] std::vector<VersionFacts> versions();
   [[nodiscard]] std::vector<HostSums> hosts(const Filter& filter);
   void rows_by_host(const Filter& filter, const Store::TakeRow& take);
   void expect_rows(const Filter& filter);
   void rows(const Filter& filter, const Store::TakeRow& take);
+  void rows_and_hosts(const Filter& filter, const Store::TakeRow& take,
+                      const Store::TakeRow& take_host);
   [[nodiscard]] std::vector<StepSums> steps(const Filter& filter, std::int64_t length);
   [[nodiscard]] HoursOfDay hours_of_day(const Filter& filter);
   void rows_by_time(const Filter& filter, std::int64_t length, const Store::TakeTimedRow& take);
@@ -68,10 +71,13 @@ class ClickHouseSums {
   [[nodiscard]] const std::vector<Stretch>& stretches(const Filter& filter, May may);
   [[nodiscard]] std::vector<Stretch> find_stretches(const Filter& filter, May may);
   [[nodiscard]] std::string windows_of(const Filter& filter, May may);
-  [[nodiscard]] std::string counts_in(const Stretch& stretch, const Filter& filter,
-                                      const std::string& part, const std::string& part_of_day);
-  void sum_counts(const std::vector<Stretch>& stretches, const Filter& filter,
-                  const std::string& part, const std::string& part_of_day,
+  /// What counts are added up by.
+  struct By {
+    std::string part, part_of_day;  ///< Expressions of the tables of windows, and of days.
+    bool has_stack = true;          ///< Else by all of a cell but its stack, which is 0.
+  };
+  [[nodiscard]] std::string counts_in(const Stretch& stretch, const Filter& filter, const By& by);
+  void sum_counts(const std::vector<Stretch>& stretches, const Filter& filter, const By& by,
                   const TabRows::Take& take);
 
   ClickHouseServer& server_;

@@ -12,6 +12,7 @@ inline constexpr const char* kDayOfStart = "intDiv(toUInt32(started), 86400)";
 inline constexpr const char* kWindowKey = "version, host, process, started";
 /// The columns in which samples are alike.
 inline constexpr const char* kCell = "stack_id, size, step, thinning, certain";
+inline constexpr const char* kCellOfAnyStack = "size, step, thinning, certain";
 
 [[nodiscard]] std::string clause_of_time(std::int64_t from, std::int64_t to);
 

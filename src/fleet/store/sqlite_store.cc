@@ -56,6 +56,9 @@ class SqliteStore final : public Store {
     database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
     if (is_new) database_.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
     make_tables();
+    // With the usual 2 MiB pages of a large table are read eight times; with 128 the time for the
+    // memory itself is longer.
+    if (!creates) database_.execute("PRAGMA cache_size = -16384");
     documents_.emplace(database_);
   }
 
@@ -105,6 +108,15 @@ class SqliteStore final : public Store {
     });
   }
 
+  base::Outcome<std::vector<std::string>> services() override {
+    return guarded([&] {
+      std::vector<std::string> all;
+      sqlite::Statement query = database_.prepare(kServicesQuery);
+      while (query.next()) all.push_back(query.text(0));
+      return all;
+    });
+  }
+
   base::Outcome<std::vector<VersionFacts>> versions() override {
     return guarded([&] {
       std::vector<VersionFacts> all;
@@ -124,6 +136,11 @@ class SqliteStore final : public Store {
 
   base::Outcome<void> rows(const Filter& filter, const TakeRow& take) override {
     return done([&] { sum_rows(database_, filter, take); });
+  }
+
+  base::Outcome<void> rows_and_hosts(const Filter& filter, const TakeRow& take,
+                                     const TakeRow& take_host) override {
+    return done([&] { sum_rows_and_hosts(database_, filter, take, take_host); });
   }
 
   base::Outcome<std::vector<StepSums>> steps(const Filter& filter, std::int64_t length) override {
@@ -199,8 +216,8 @@ class SqliteStore final : public Store {
     });
   }
 
-  base::Outcome<Health> health() override {
-    return guarded([&] { return ask_health(); });
+  base::Outcome<Health> health(std::int64_t from) override {
+    return guarded([&] { return ask_health(from); });
   }
 
  private:
@@ -277,7 +294,7 @@ class SqliteStore final : public Store {
     return upkeep;
   }
 
-  Health ask_health() {
+  Health ask_health(std::int64_t from) {
     const auto count = [&](std::string_view query) {
       return static_cast<std::uint64_t>(database_.integer_of(query));
     };
@@ -293,8 +310,11 @@ class SqliteStore final : public Store {
         "stacks)");
     health.unnamed_locations = count(
         "SELECT COUNT(*) FROM locations WHERE location_id NOT IN (SELECT location_id FROM frames)");
-    health.gaps = count(lost_gaps_query("gaps"));
-    sqlite::Statement refusals = database_.prepare("SELECT reason, documents FROM refusals");
+    health.gaps = count(lost_gaps_query("gaps", from));
+    // Only the time of the last document is kept: all with its reason count.
+    sqlite::Statement refusals =
+        database_.prepare("SELECT reason, documents FROM refusals WHERE last >= ?");
+    refusals.bind(from);
     while (refusals.next()) health.refusals[refusals.text(0)] = refusals.number(1);
     return health;
   }

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstddef>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -17,8 +19,9 @@ namespace {
 struct Condition {
   std::string text;
   std::vector<std::string> values;
+  const char* table = "windows";
 
-  [[nodiscard]] std::string windows() const { return "windows WHERE " + text; }
+  [[nodiscard]] std::string windows() const { return fmt::format("{} WHERE {}", table, text); }
 };
 
 /// The value of a label of a window; '' where it has none. `name` is an expression of SQL.
@@ -28,8 +31,23 @@ std::string label_of_window(const std::string& name) {
          name + "), '')";
 }
 
-Condition condition_of(const Filter& filter) {
+/// Whether a large part of all windows is of the service and version, at any time. These are read
+/// faster in the order of the table than by an index, which SQLite would choose.
+bool is_large_part(sqlite::Database& database, const Filter& filter) {
+  if (filter.from || filter.to || filter.host) return false;
+  constexpr std::int64_t kLarge = 4;
+  sqlite::Statement count = database.prepare(fmt::format(
+      "SELECT COUNT(*), (SELECT MAX(window_id) FROM windows) FROM windows WHERE service "
+      "= ?{}",
+      filter.version ? " AND version = ?" : ""));
+  count.bind(filter.service);
+  if (filter.version) count.bind(*filter.version);
+  return count.next() && count.integer(0) * kLarge >= count.integer(1);
+}
+
+Condition condition_of(sqlite::Database& database, const Filter& filter) {
   Condition condition;
+  if (is_large_part(database, filter)) condition.table = "windows NOT INDEXED";
   const auto parameter = [&](const std::string& value) {
     condition.values.push_back(value);
     return std::string("?");
@@ -53,91 +71,144 @@ auto all_rows(sqlite::Statement query, const Condition& condition, const Read& r
   return all;
 }
 
-struct CellSums {
-  std::uint64_t allocated = 0, live_ms = 0;
-};
-
-/// The rows of `cells`, each read once: hosts have most of them in common.
+/// The cells that were met, each read once: hosts have most of them in common. They are numbered in
+/// the order of their first counts.
 class Cells {
  public:
   explicit Cells(sqlite::Database& database)
       : query_(database.prepare("SELECT '', stack_id, size, step, thinning, certain, 0, 0 FROM "
                                 "cells WHERE cell_id = ?")) {}
 
-  /// The row of a cell, with counts of 0; null if the file has no such cell.
-  const SummedRow* find(std::int64_t id) {
-    const auto [place, is_new] = known_.try_emplace(id);
-    if (is_new && query_.reset().bind(id).next()) place->second = read_counts(query_);
-    return place->second ? &*place->second : nullptr;
+  std::size_t number_of(std::int64_t id) {
+    const auto [place, is_new] = numbers_.try_emplace(id, rows_.size());
+    if (is_new) {
+      rows_.push_back(query_.reset().bind(id).next() ? std::optional(read_counts(query_))
+                                                     : std::nullopt);
+    }
+    return place->second;
+  }
+  /// Its row with counts of 0; nothing if the file has no such cell.
+  [[nodiscard]] const std::optional<SummedRow>& row(std::size_t number) const {
+    return rows_[number];
   }
 
  private:
   sqlite::Statement query_;
-  std::unordered_map<std::int64_t, std::optional<SummedRow>> known_;
+  std::unordered_map<std::int64_t, std::size_t> numbers_;
+  std::vector<std::optional<SummedRow>> rows_;
 };
 
-/// Adds up the counts of each value of `group`, an expression, and hands them to take(value, row)
-/// in order of it. Added up here and not by GROUP BY, which sorts all rows: that took three times
-/// as long. The query of the windows stays open, so all queries read the same state of the file.
-template <typename Take>
-void sum_counts(sqlite::Database& database, const Filter& filter, const std::string& group,
-                const Take& take) {
-  const Condition condition = condition_of(filter);
+struct CountSums {
+  std::uint64_t allocated = 0, live_ms = 0;
+};
+
+/// Counts of numbered things, such as cells, added up.
+class Sums {
+ public:
+  void add(std::size_t number, const CountSums& counts) {
+    if (number >= sums_.size()) sums_.resize(number + number / 2 + 1);
+    CountSums& sum = sums_[number];
+    if (sum.allocated == 0 && sum.live_ms == 0) counted_.push_back(number);
+    sum.allocated += counts.allocated;
+    sum.live_ms += counts.live_ms;
+  }
+  /// Calls take(number, sums) for each thing with counts, and begins anew.
+  template <typename Take>
+  void hand_over(const Take& take) {
+    for (const std::size_t number : counted_) take(number, std::exchange(sums_[number], {}));
+    counted_.clear();
+  }
+
+ private:
+  std::vector<CountSums> sums_;
+  std::vector<std::size_t> counted_;  ///< Those that are not 0, and some twice that were.
+};
+
+SummedRow with_counts(SummedRow row, const CountSums& counts) {
+  row.allocated = counts.allocated;
+  row.live_ms = counts.live_ms;
+  return row;
+}
+
+/// Hands over the counts of windows, add(cell_id, counts), and calls end(part) after those of each
+/// value of `group`, an expression, in order of it. Added up by the caller and not by GROUP BY,
+/// which sorts all rows: that took three times as long. The query of the windows stays open, so all
+/// queries read the same state of the file.
+template <typename Add, typename End>
+void for_each_count(sqlite::Database& database, const Filter& filter, const std::string& group,
+                    const Add& add, const End& end) {
+  const Condition condition = condition_of(database, filter);
   sqlite::Statement windows = database.prepare(
       fmt::format("SELECT {} AS part, window_id, recorded_ms FROM {} ORDER BY part, window_id",
                   group, condition.windows()));
   sqlite::Statement counts =
       database.prepare("SELECT cell_id, allocated, live FROM window_counts WHERE window_id = ?");
-  Cells cells(database);
-  std::unordered_map<std::int64_t, CellSums> sums;
-  const auto hand_over = [&](const std::string& part) {
-    std::vector<std::pair<std::int64_t, CellSums>> sorted(sums.begin(), sums.end());
-    std::ranges::sort(sorted, {}, [](const auto& each) { return each.first; });
-    for (const auto& [id, sum] : sorted) {
-      const SummedRow* const cell = cells.find(id);
-      if (cell == nullptr) continue;
-      SummedRow row = *cell;
-      row.allocated = sum.allocated;
-      row.live_ms = sum.live_ms;
-      take(part, row);
-    }
-    sums.clear();
-  };
   bind(windows, condition);
   std::string part;
   while (windows.next()) {
     if (std::string next = windows.text(0); next != part) {
-      hand_over(part);
+      end(part);
       part = std::move(next);
     }
     const std::uint64_t recorded_ms = windows.number(2);
     counts.reset().bind(windows.integer(1));
     while (counts.next()) {
-      CellSums& sum = sums[counts.integer(0)];
-      sum.allocated += counts.number(1);
-      sum.live_ms += counts.number(2) * recorded_ms;
+      add(counts.integer(0), CountSums{counts.number(1), counts.number(2) * recorded_ms});
     }
   }
-  hand_over(part);
+  end(part);
 }
+
+/// take(part, row) of the counts of each value of `group`, in order of it.
+template <typename Take>
+void sum_counts(sqlite::Database& database, const Filter& filter, const std::string& group,
+                const Take& take) {
+  Cells cells(database);
+  Sums sums;
+  const auto add = [&](std::int64_t cell, const CountSums& counts) {
+    sums.add(cells.number_of(cell), counts);
+  };
+  for_each_count(database, filter, group, add, [&](const std::string& part) {
+    sums.hand_over([&](std::size_t number, const CountSums& counts) {
+      if (const auto& row = cells.row(number)) take(part, with_counts(*row, counts));
+    });
+  });
+}
+
+/// Cells that differ in nothing but their stacks, numbered.
+class AnyStack {
+ public:
+  std::size_t number_of(const SummedRow& cell) {
+    const Key key{cell.size, cell.interval, cell.thinning, cell.is_certain};
+    const auto [place, is_new] = numbers_.try_emplace(key, rows_.size());
+    if (is_new) rows_.emplace_back(cell).stack = 0;
+    return place->second;
+  }
+  [[nodiscard]] const SummedRow& row(std::size_t number) const { return rows_[number]; }
+
+ private:
+  using Key = std::tuple<Bytes, Bytes, std::uint32_t, bool>;
+  std::map<Key, std::size_t> numbers_;
+  std::vector<SummedRow> rows_;
+};
 
 }  // namespace
 
 std::vector<HostSums> sum_hosts(sqlite::Database& database, const Filter& filter) {
-  const Condition condition = condition_of(filter);
+  const Condition condition = condition_of(database, filter);
   return all_rows(database.prepare(hosts_query(condition.windows())), condition,
                   read_host<sqlite::Statement>);
 }
 
 std::vector<StepSums> sum_steps(sqlite::Database& database, const Filter& filter,
                                 std::int64_t length) {
-  const Condition condition = condition_of(filter);
+  const Condition condition = condition_of(database, filter);
   return all_rows(database.prepare(steps_query(condition.windows(), length)), condition,
                   read_step<sqlite::Statement>);
 }
 
 HoursOfDay sum_hours_of_day(sqlite::Database& database, const Filter& filter) {
-  const Condition condition = condition_of(filter);
+  const Condition condition = condition_of(database, filter);
   sqlite::Statement query = database.prepare(hours_of_day_query(condition.windows()));
   bind(query, condition);
   HoursOfDay hours{};
@@ -149,7 +220,7 @@ std::uint64_t count_shared_seeds(sqlite::Database& database, const std::vector<F
   std::vector<Condition> conditions;
   std::vector<std::string> windows;
   for (const Filter& part : parts) {
-    windows.push_back(conditions.emplace_back(condition_of(part)).windows());
+    windows.push_back(conditions.emplace_back(condition_of(database, part)).windows());
   }
   sqlite::Statement query = database.prepare(shared_seeds_query(windows));
   for (const Condition& condition : conditions) bind(query, condition);
@@ -165,6 +236,32 @@ void sum_rows(sqlite::Database& database, const Filter& filter, const Store::Tak
   sum_counts(database, filter, "''", take);
 }
 
+void sum_rows_and_hosts(sqlite::Database& database, const Filter& filter,
+                        const Store::TakeRow& take, const Store::TakeRow& take_host) {
+  Cells cells(database);
+  AnyStack any_stack;
+  std::vector<std::optional<std::size_t>> of_cell;  // Its number in any_stack.
+  Sums all, of_host;
+  const auto add = [&](std::int64_t id, const CountSums& counts) {
+    const std::size_t cell = cells.number_of(id);
+    if (cell == of_cell.size()) {
+      const auto& row = cells.row(cell);
+      of_cell.push_back(row ? std::optional(any_stack.number_of(*row)) : std::nullopt);
+    }
+    if (!of_cell[cell]) return;
+    all.add(cell, counts);
+    of_host.add(*of_cell[cell], counts);
+  };
+  for_each_count(database, filter, "host", add, [&](const std::string& host) {
+    of_host.hand_over([&](std::size_t number, const CountSums& counts) {
+      take_host(host, with_counts(any_stack.row(number), counts));
+    });
+  });
+  all.hand_over([&](std::size_t cell, const CountSums& counts) {
+    take("", with_counts(*cells.row(cell), counts));
+  });
+}
+
 void sum_rows_by_time(sqlite::Database& database, const Filter& filter, std::int64_t length,
                       const Store::TakeTimedRow& take) {
   sum_counts(database, filter, step_of(length), [&](const std::string& part, const SummedRow& row) {
@@ -173,14 +270,14 @@ void sum_rows_by_time(sqlite::Database& database, const Filter& filter, std::int
 }
 
 std::vector<GapRow> find_gaps(sqlite::Database& database, const Filter& filter) {
-  const Condition condition = condition_of(at_any_time(filter));
+  const Condition condition = condition_of(database, at_any_time(filter));
   return all_rows(database.prepare(gaps_query("gaps", condition.windows(), filter)), condition,
                   [&](const sqlite::Statement& row) { return read_gap(row, filter); });
 }
 
 std::vector<std::string> find_label_values(sqlite::Database& database, const Filter& filter,
                                            const std::string& name) {
-  Condition condition = condition_of(filter);
+  Condition condition = condition_of(database, filter);
   const std::string query = label_values_query(condition.windows(), label_of_window("?"));
   condition.values.insert(condition.values.begin(), name);
   return all_rows(database.prepare(query), condition,

@@ -14,6 +14,8 @@ namespace geiger::fleet {
 [[nodiscard]] std::vector<HostSums> sum_hosts(sqlite::Database& database, const Filter& filter);
 void sum_rows_by_host(sqlite::Database& database, const Filter& filter, const Store::TakeRow& take);
 void sum_rows(sqlite::Database& database, const Filter& filter, const Store::TakeRow& take);
+void sum_rows_and_hosts(sqlite::Database& database, const Filter& filter,
+                        const Store::TakeRow& take, const Store::TakeRow& take_host);
 [[nodiscard]] std::vector<StepSums> sum_steps(sqlite::Database& database, const Filter& filter,
                                               std::int64_t length);
 void sum_rows_by_time(sqlite::Database& database, const Filter& filter, std::int64_t length,

@@ -139,6 +139,8 @@ class Store {
   [[nodiscard]] virtual base::Outcome<void> count_refusal(const std::string& reason,
                                                           std::uint64_t documents = 1) = 0;
 
+  /// Ascending.
+  [[nodiscard]] virtual base::Outcome<std::vector<std::string>> services() = 0;
   /// In order of services and times.
   [[nodiscard]] virtual base::Outcome<std::vector<VersionFacts>> versions() = 0;
   /// The windows of each host, added up; in order of their names.
@@ -151,6 +153,11 @@ class Store {
   virtual void expect_rows(const Filter& /*filter*/) {}
   /// The counts added up over all windows, and hosts; `host` is empty.
   [[nodiscard]] virtual base::Outcome<void> rows(const Filter& filter, const TakeRow& take) = 0;
+  /// rows(), and to take_host() those of each host, added up over stacks too (stack 0). Far fewer
+  /// than the rows by host, and enough for what each host has in all.
+  [[nodiscard]] virtual base::Outcome<void> rows_and_hosts(const Filter& filter,
+                                                           const TakeRow& take,
+                                                           const TakeRow& take_host) = 0;
   /// The windows of each step of `length` seconds, a multiple of the grid; in order of time.
   [[nodiscard]] virtual base::Outcome<std::vector<StepSums>> steps(const Filter& filter,
                                                                    std::int64_t length) = 0;
@@ -182,7 +189,8 @@ class Store {
   /// Hands over the stacks that are known, each after its locations.
   [[nodiscard]] virtual base::Outcome<void> load_stacks(const std::vector<StackId>& stacks,
                                                         Recall& into) = 0;
-  [[nodiscard]] virtual base::Outcome<Health> health() = 0;
+  /// Gaps and refusals of before `from`, Unix seconds, are left out.
+  [[nodiscard]] virtual base::Outcome<Health> health(std::int64_t from) = 0;
 
  protected:
   /// For what is asked next; may be empty.

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "analysis/profile/profile.h"
@@ -99,7 +102,7 @@ TEST_F(StoreTest, OneKeyWithTwoContentsIsRefused) {
   EXPECT_EQ(put(document), Receipt::kStored);
   ++document.counts.front().allocated;
   EXPECT_EQ(put(document), Receipt::kOtherContents);
-  EXPECT_EQ(store_->health()->incomplete_windows, 0U);
+  EXPECT_EQ(store_->health(0)->incomplete_windows, 0U);
 }
 
 TEST_F(StoreTest, HostsThatWereNotRecordedCountAsTheirTime) {
@@ -132,7 +135,7 @@ TEST_F(StoreTest, StacksOfAnUndoneTransactionAreWrittenAgain) {
   EXPECT_FALSE(store_->put_all(documents).has_value());
   other.execute("DROP TRIGGER full");
   EXPECT_EQ(put(documents[0]), Receipt::kStored);
-  EXPECT_EQ(store_->health()->unknown_stacks, 0U);
+  EXPECT_EQ(store_->health(0)->unknown_stacks, 0U);
   EXPECT_EQ(other.integer_of("SELECT COUNT(*) FROM locations"),
             static_cast<std::int64_t>(documents[0].locations.size()));
 }
@@ -157,6 +160,20 @@ TEST_F(StoreTest, FiltersChooseWindows) {
   filter.to = kMidnight + 2 * kGrid;
   EXPECT_EQ(store_->hosts(filter)->front().windows, 1U);
   EXPECT_EQ(store_->versions()->size(), 2U);
+  EXPECT_EQ(store_->services().value(), (std::vector<std::string>{kOrigin.service}));
+}
+
+/// What a row is of, and its counts.
+using Cell = std::tuple<std::string, StackId, Bytes, Bytes, std::uint32_t, bool>;
+using Counts = std::map<Cell, std::pair<std::uint64_t, std::uint64_t>>;
+
+Store::TakeRow added_to(Counts& counts, bool has_host, bool has_stack) {
+  return [&counts, has_host, has_stack](const std::string& host, const SummedRow& row) {
+    auto& [allocated, live] = counts[{has_host ? host : "", has_stack ? row.stack : 0, row.size,
+                                      row.interval, row.thinning, row.is_certain}];
+    allocated += row.allocated;
+    live += row.live_ms;
+  };
 }
 
 TEST_F(StoreTest, RowsByHostAddUpToThoseOfAll) {
@@ -165,27 +182,26 @@ TEST_F(StoreTest, RowsByHostAddUpToThoseOfAll) {
     origin.host = "web-" + std::to_string(i);
     for (const Document& document : documents_of(random_recording(i), origin)) put(document);
   }
-  std::uint64_t all = 0, each = 0, live = 0, live_each = 0;
+  const Filter filter = of_version("1.0");
+  Counts all, rows, rows_beside, by_host, hosts;
   std::string latest;
-  EXPECT_TRUE(store_
-                  ->rows(of_version("1.0"),
-                         [&](const std::string& /*host*/, const SummedRow& row) {
-                           all += row.allocated;
-                           live += row.live_ms;
-                         })
-                  .has_value());
-  EXPECT_TRUE(store_
-                  ->rows_by_host(of_version("1.0"),
-                                 [&](const std::string& host, const SummedRow& row) {
-                                   EXPECT_LE(latest, host);
-                                   latest = host;
-                                   each += row.allocated;
-                                   live_each += row.live_ms;
-                                 })
-                  .has_value());
-  EXPECT_EQ(all, 5U * 2000);
-  EXPECT_EQ(all, each);
-  EXPECT_EQ(live, live_each);
+  const auto take = [&](const std::string& host, const SummedRow& row) {
+    EXPECT_LE(latest, host);
+    latest = host;
+    added_to(all, false, true)(host, row);
+    added_to(by_host, true, false)(host, row);
+  };
+  EXPECT_TRUE(store_->rows_by_host(filter, take).has_value());
+  EXPECT_TRUE(store_->rows(filter, added_to(rows, true, true)).has_value());
+  EXPECT_TRUE(
+      store_->rows_and_hosts(filter, added_to(rows_beside, true, true), added_to(hosts, true, true))
+          .has_value());
+  std::uint64_t allocated = 0;
+  for (const auto& [cell, counts] : all) allocated += counts.first;
+  EXPECT_EQ(allocated, 5U * 2000);
+  EXPECT_EQ(rows, all);
+  EXPECT_EQ(rows_beside, all);
+  EXPECT_EQ(hosts, by_host);
 }
 
 TEST_F(StoreTest, StepsAddUpToTheHosts) {
@@ -230,7 +246,16 @@ TEST_F(StoreTest, GapsBelongToWhatTheirProcessesRan) {
   const GapRow end{key.host, key.process, 6000, 6000, std::string(kOutOfMemory)};
   EXPECT_TRUE(store_->put(end).has_value());
   EXPECT_EQ(store_->gaps(of_version("1.0"))->size(), 2U);
-  EXPECT_EQ(store_->health()->gaps, 2U) << "the end of a process is not one";
+  EXPECT_EQ(store_->health(0)->gaps, 2U) << "the end of a process is not one";
+  EXPECT_EQ(store_->health(5000)->gaps, 2U);
+  EXPECT_EQ(store_->health(5001)->gaps, 0U);
+}
+
+TEST_F(StoreTest, OldRefusalsAreLeftOut) {
+  EXPECT_TRUE(store_->count_refusal("too old", 3).has_value());
+  EXPECT_EQ(store_->health(0)->refusals.at("too old"), 3U);
+  EXPECT_EQ(store_->health(std::time(nullptr) - 60)->refusals.size(), 1U);
+  EXPECT_TRUE(store_->health(std::time(nullptr) + 60)->refusals.empty());
 }
 
 TEST_F(StoreTest, LabelsAndTheirLackAreStrata) {
@@ -269,10 +294,10 @@ TEST_F(StoreTest, NamesAreStoredOnce) {
 TEST_F(StoreTest, ProcessesWithOneSeedAreFound) {
   profile::Recording recording = random_recording(5);
   put(documents_of(recording).front());
-  EXPECT_EQ(store_->health()->shared_seeds, 0U);
+  EXPECT_EQ(store_->health(0)->shared_seeds, 0U);
   recording.processes[0].pid += 1;
   put(documents_of(recording).front());
-  EXPECT_EQ(store_->health()->shared_seeds, 1U);
+  EXPECT_EQ(store_->health(0)->shared_seeds, 1U);
 }
 
 TEST_F(StoreTest, OneRunAsTwoVersionsSharesItsSeed) {
@@ -290,7 +315,7 @@ TEST_F(StoreTest, OneRunAsTwoVersionsSharesItsSeed) {
   EXPECT_EQ(seeds({both[0]}), 0U) << "windows of one process";
   EXPECT_EQ(seeds(both), 1U);
   EXPECT_EQ(seeds({both[0], both[0]}), 1U) << "compared with itself";
-  EXPECT_EQ(store_->health()->shared_seeds, 1U);
+  EXPECT_EQ(store_->health(0)->shared_seeds, 1U);
 }
 
 TEST_F(StoreTest, HoursOfTheDayAreThoseOfWindows) {

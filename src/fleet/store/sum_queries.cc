@@ -127,9 +127,9 @@ std::string shared_seeds_query(const std::vector<std::string>& windows) {
       processes);
 }
 
-std::string lost_gaps_query(const std::string& gaps) {
-  return fmt::format("SELECT COUNT(*) FROM {} WHERE reason NOT IN ('{}', '{}')", gaps, kKilled,
-                     kOutOfMemory);
+std::string lost_gaps_query(const std::string& gaps, std::int64_t from) {
+  return fmt::format("SELECT COUNT(*) FROM {} WHERE reason NOT IN ('{}', '{}') AND last >= {}",
+                     gaps, kKilled, kOutOfMemory, from);
 }
 
 Filter at_any_time(Filter filter) {

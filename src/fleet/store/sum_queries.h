@@ -29,6 +29,8 @@ struct Dialect {
 [[nodiscard]] std::string hosts_query(const std::string& windows);
 [[nodiscard]] std::string steps_query(const std::string& windows, std::int64_t length);
 [[nodiscard]] std::string versions_query(const std::string& windows);
+inline constexpr const char* kServicesQuery =
+    "SELECT DISTINCT service FROM windows ORDER BY service";
 [[nodiscard]] std::string label_values_query(const std::string& windows, const std::string& label);
 /// `windows` are those of `filter` at any time.
 [[nodiscard]] std::string gaps_query(const std::string& gaps, const std::string& windows,
@@ -38,8 +40,8 @@ struct Dialect {
 [[nodiscard]] std::string hours_of_day_query(const std::string& windows);
 /// How many processes of these relations drew with the seed of another one.
 [[nodiscard]] std::string shared_seeds_query(const std::vector<std::string>& windows);
-/// How many gaps there are that lost something.
-[[nodiscard]] std::string lost_gaps_query(const std::string& gaps);
+/// How many gaps there are that lost something and ended at `from` (Unix seconds) or later.
+[[nodiscard]] std::string lost_gaps_query(const std::string& gaps, std::int64_t from);
 
 /// Of a filter, what gaps belong to: without times.
 [[nodiscard]] Filter at_any_time(Filter filter);

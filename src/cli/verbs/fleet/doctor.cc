@@ -10,6 +10,7 @@
 #include "analysis/present/json.h"
 #include "cli/options/fleet_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
+#include "query/dates.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
@@ -54,9 +55,11 @@ std::string health_json(const fleet::Health& health) {
 }
 
 base::Outcome<int> examine_store(const FleetOptions& options) {
+  const auto from = options.from.empty() ? base::Outcome<std::int64_t>(0) : time_of(options.from);
+  if (!from.has_value()) return from.failure();
   auto store = open_store(options);
   if (!store.has_value()) return store.failure();
-  const auto health = store.value()->health();
+  const auto health = store.value()->health(from.value());
   if (!health.has_value()) return health.failure();
   const std::vector<std::string> found = complaints_about(health.value());
   const int exit_code = found.empty() ? kExitOk : kExitFailed;
@@ -79,7 +82,14 @@ void add_fleet_doctor(CLI::App& fleet, Work& work) {
   auto options = std::make_shared<FleetOptions>();
   CLI::App* verb = fleet.add_subcommand("doctor", "Check the store for missing and doubtful data");
   add_store_options(*verb, *options);
-  verb->footer("\nExit code: 0 healthy, 1 something is missing or doubtful, 2 usage error.\n");
+  verb->add_option(
+          "--from", options->from,
+          fmt::format("Leave out gaps and refusals of before then:\n{}", query::kDateForms))
+      ->type_name("WHEN");
+  verb->footer(
+      "\nExit code: 0 healthy, 1 something is missing or doubtful, 2 usage error.\n"
+      "\nExamples:\n"
+      "  geiger fleet doctor --store fleet.db --from 24h   for an alarm that runs each day\n");
   verb->callback([options, &work] { work = [options] { return examine_store(*options); }; });
 }
 

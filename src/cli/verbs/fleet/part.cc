@@ -51,12 +51,17 @@ present::Coverage coverage_of(const fleet::Filter& filter, const fleet::Reach& r
 }
 
 present::Coverage coverage_of(const fleet::Filter& filter, const fleet::Fleet& fleet,
-                              profile::Kind kind, double level) {
+                              const profile::Profile& profile, double level) {
   present::Coverage coverage = coverage_of(filter, fleet.reach);
   if (fleet.reach.is_whole()) return coverage;
   // Live memory is a mean over the time that hosts ran, recorded or not.
+  const bool is_mean = profile.kind == profile::Kind::kLiveAtEnd;
   const std::uint64_t range_ms = std::max(fleet.reach.longest_ms, fleet.longest_ms());
-  const auto sums = fleet::sums_of_hosts(fleet, select_in(fleet.recording, kind, range_ms));
+  std::vector<estimation::NodeSums> sums = fleet.of_hosts;
+  for (estimation::NodeSums& host : sums) {
+    if (is_mean) host.average_over(static_cast<double>(range_ms));
+    host.could_have_sampled(profile.largest_interval);
+  }
   std::vector<double> exposures;
   for (const fleet::HostSums& host : fleet.hosts) {
     exposures.push_back(static_cast<double>(host.recorded_ms));

@@ -17,10 +17,10 @@ namespace geiger::cli {
 
 /// How much of a filter's selection was recorded.
 [[nodiscard]] present::Coverage coverage_of(const fleet::Filter& filter, const fleet::Reach& reach);
-/// With an estimate for all hosts, if something was not recorded. Requires Unit::kHost in that
-/// case.
+/// With an estimate for all hosts, if something was not recorded. `profile`: of the fleet's
+/// recording.
 [[nodiscard]] present::Coverage coverage_of(const fleet::Filter& filter, const fleet::Fleet& fleet,
-                                            profile::Kind kind, double level);
+                                            const profile::Profile& profile, double level);
 
 /// A profile of a fleet's recording. Live samples were counted once per millisecond of the range.
 [[nodiscard]] profile::Profile select_in(const profile::Recording& recording, profile::Kind kind,

@@ -61,8 +61,8 @@ base::Outcome<std::string> fleet_document(const FleetReportArguments& options) {
   page.version = GEIGER_VERSION;
   page.title = text_of(part->filter);
   page.scope = scope_of(part->filter, fleet.value(), options.fleet.kind);
-  page.scope.fleet = {
-      coverage_of(part->filter, fleet.value(), options.fleet.kind, options.fleet.level)};
+  const auto profile = select_in(fleet->recording, options.fleet.kind, fleet->longest_ms());
+  page.scope.fleet = {coverage_of(part->filter, fleet.value(), profile, options.fleet.level)};
   page.only = options.fleet.kind;
   page.preset = preset_of(options.fleet.frames);
   std::optional<page::ComparedRuns> compared;

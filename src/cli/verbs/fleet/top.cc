@@ -31,16 +31,15 @@ base::Outcome<int> print_top(TopArguments& options) {
   const auto part = open_part(options.fleet, options.version);
   if (!part.has_value()) return part.failure();
   const bool has_hosts = options.table.by == GroupBy::kProcess;
-  const auto unit = has_hosts ? fleet::Unit::kHost : fleet::Unit::kHostIfMissing;
+  const auto unit = has_hosts ? fleet::Unit::kHost : fleet::Unit::kFleet;
   const auto fleet = ask_named(*part->store, part->filter, options.fleet, unit);
   if (!fleet.has_value()) return fleet.failure();
   options.table.level = options.fleet.level;
   options.table.scope = scope_of(part->filter, fleet.value(), options.fleet.kind);
+  const auto profile = select_in(fleet->recording, options.fleet.kind, fleet->longest_ms());
   options.table.scope.fleet = {
-      coverage_of(part->filter, fleet.value(), options.fleet.kind, options.fleet.level)};
-  const auto report = report::table_report(
-      fleet->recording, select_in(fleet->recording, options.fleet.kind, fleet->longest_ms()),
-      options.table);
+      coverage_of(part->filter, fleet.value(), profile, options.fleet.level)};
+  const auto report = report::table_report(fleet->recording, profile, options.table);
   return print(report, options.fleet.level, options.fleet.is_json, fleet->recording) ? kExitOk
                                                                                      : kExitFailed;
 }
