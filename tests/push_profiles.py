@@ -131,12 +131,12 @@ class PushProfiles(unittest.TestCase):
         self.assertIn("not taken: failed to parse profile", self.push("parca", code=1))
 
     def test_urls(self):
-        for url, why in (("nosuch+https://a/", "pyroscope+https://HOST/PATH"),
-                         ("pyroscope+http://a.example/", "http:// is for this host only"),
-                         ("parca+https://me:secret@a.example/", "must not contain secrets")):
+        for url, code, why in (("nosuch+https://a/", 2, "pyroscope+https://HOST/PATH"),
+                               ("pyroscope+http://a.example/", 1, "http:// is for this host only"),
+                               ("parca+https://me:secret@a.example/", 1, "must not contain secrets")):
             done = subprocess.run([GEIGER, "push", self.run_, url], capture_output=True, text=True,
                                   timeout=PATIENCE)
-            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertEqual(done.returncode, code, done.stderr)
             self.assertRegex(done.stderr, re.escape(why))
         done = subprocess.run([GEIGER, "agent", "--once", "--watch", self.directory, "--spool",
                                os.path.join(self.directory, "spool"), "--to", "parca+https://a/"],
