@@ -1,4 +1,5 @@
 """fleet series, cost, report and symbolize, hosts that were not recorded, strata, long questions."""
+import contextlib
 import json
 import os
 import pty
@@ -127,6 +128,12 @@ class FleetReports(FleetStore):
         self.assert_close(everything["value"], factor * total["value"])
         self.assertGreater((everything["hi"] - everything["lo"]) / everything["value"],
                            (total["hi"] - total["lo"]) / total["value"])
+        # The same where the rows of each host are kept apart, and of live memory.
+        for kind in ("allocated", "live"):
+            parts = [self.json("fleet", "top", "plain", "--kind", kind, *by, *store)["fleet"][0]["all_hosts"]
+                     for by in ((), ("--by", "host"))]
+            for end in ("lo", "value", "hi"):
+                self.assert_close(parts[0][end], parts[1][end])
         text = self.geiger("fleet", "top", "plain", *store)
         self.assertIn("Recorded: 2 of 4 hosts", text)
         self.assertIn("Few hosts", text)
@@ -287,6 +294,50 @@ class FleetReports(FleetStore):
         self.assertEqual(asked.wait(timeout=60), -signal.SIGINT)
         os.close(control)
         self.assertNotRegex(seen, rb"terminate")
+
+    def test_old_refusals_are_left_out(self):
+        self.copy("refused.db", "INSERT INTO refusals VALUES ('malformed', 3, unixepoch() - 7200)")
+        doctor = ("fleet", "doctor", "--store", "refused.db")
+        self.assertIn("3 documents refused: malformed", self.geiger(*doctor, code=1))
+        self.assertEqual(self.json(*doctor, "--from", "3h", code=1)["refusals"],
+                         [{"reason": "malformed", "documents": 3}])
+        self.assertIn("The store is healthy.", self.geiger(*doctor, "--from", "1h"))
+
+    def test_readers_need_no_permission_to_write(self):
+        folder = os.path.join(self.here, "of # others?")
+        os.mkdir(folder)
+        store = shutil.copy(os.path.join(self.here, self.store), folder)
+        # Not even root's.
+        without = ["setpriv", "--bounding-set", "-dac_override"] if os.geteuid() == 0 else []
+
+        def top():
+            command = [*without, GEIGER, "fleet", "top", "leak", "--json", "--store", store]
+            done = subprocess.run(command, capture_output=True, timeout=300)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            return json.loads(done.stdout)
+
+        try:
+            os.chmod(store, 0o444)
+            os.chmod(folder, 0o555)
+            self.assertEqual(top(), self.json("fleet", "top", "leak"))
+            self.assertEqual(os.listdir(folder), ["fleet.db"])
+            push = subprocess.run([*without, GEIGER, "push", "plain0.geiger", store], cwd=self.here,
+                                  capture_output=True, text=True, timeout=300)
+            self.assertEqual(push.returncode, 1)
+            self.assertIn("readonly database", push.stderr)
+            # While somebody else has it open, the latest windows are only in the log.
+            os.chmod(folder, 0o755)
+            os.chmod(store, 0o644)
+            with contextlib.closing(sqlite3.connect(store)) as other:
+                other.execute("PRAGMA wal_autocheckpoint = 0")
+                other.execute("DELETE FROM windows WHERE host = 'web-0'")
+                other.commit()
+                for file in os.listdir(folder):
+                    os.chmod(os.path.join(folder, file), 0o444)
+                os.chmod(folder, 0o555)
+                self.assertEqual(top()["fleet"][0]["hosts"], HOSTS - 1)
+        finally:
+            os.chmod(folder, 0o755)
 
 
 if __name__ == "__main__":

@@ -97,14 +97,6 @@ class FleetVerbs(FleetStore):
                            "plain0.geiger", "other.db", code=1)
         self.assertIn("its window is stored with different contents", why)
 
-    def test_old_refusals_are_left_out(self):
-        self.copy("refused.db", "INSERT INTO refusals VALUES ('malformed', 3, unixepoch() - 7200)")
-        doctor = ("fleet", "doctor", "--store", "refused.db")
-        self.assertIn("3 documents refused: malformed", self.geiger(*doctor, code=1))
-        self.assertEqual(self.json(*doctor, "--from", "3h", code=1)["refusals"],
-                         [{"reason": "malformed", "documents": 3}])
-        self.assertIn("The store is healthy.", self.geiger(*doctor, "--from", "1h"))
-
     def test_bad_requests_are_refused_in_a_line(self):
         store = ("--store", "fleet.db")
         for words, code, reason in (

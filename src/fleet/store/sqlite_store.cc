@@ -1,6 +1,7 @@
 // The store of a laptop, or of some hundred hosts: one file.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -43,19 +44,49 @@ class Watched {
 /// URL.
 std::string as_path(const std::string& path) { return path.starts_with('/') ? path : "./" + path; }
 
+/// How SQLite is to open a file.
+struct Opening {
+  std::string name;
+  int flags = 0;
+  [[nodiscard]] bool writes() const { return (flags & SQLITE_OPEN_READWRITE) != 0; }
+};
+
+Opening opening_of(const std::string& path, bool creates) {
+  const std::string plain = as_path(path);
+  const std::string directory = plain.substr(0, plain.rfind('/') + 1);
+  const bool may_write = access(plain.c_str(), W_OK) == 0 && access(directory.c_str(), W_OK) == 0;
+  if (creates) return {plain, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE};
+  if (may_write) return {plain, SQLITE_OPEN_READWRITE};
+  std::error_code error;
+  // While somebody writes there is a log beside it.
+  const bool has_log = std::filesystem::exists(plain + "-wal", error);
+  if (has_log) return {plain, SQLITE_OPEN_READONLY};
+  // Else SQLite would want to make one.
+  std::string url = "file:";
+  for (const char c : plain) {
+    const bool is_special = c == '%' || c == '?' || c == '#';
+    url += is_special ? fmt::format("%{:02x}", c) : std::string(1, c);
+  }
+  return {url + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI};
+}
+
 class SqliteStore final : public Store {
  public:
-  SqliteStore(const std::string& path, bool creates)
-      : database_(as_path(path), SQLITE_OPEN_READWRITE | (creates ? SQLITE_OPEN_CREATE : 0)) {
+  /// Readers need no permission to write.
+  SqliteStore(const Opening& opening, bool creates) : database_(opening.name, opening.flags) {
     const bool is_new = creates && database_.integer_of("SELECT COUNT(*) FROM sqlite_master") == 0;
     // Before anything is written: the mode of the journal would stay in another program's file.
     if (!is_new && database_.integer_of("PRAGMA application_id") != kApplicationId) {
       throw sqlite::Error("it is a database of another program");
     }
-    // A document that was acknowledged survives a power cut.
-    database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
-    if (is_new) database_.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
-    make_tables();
+    if (opening.writes()) {
+      // A document that was acknowledged survives a power cut.
+      database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+      if (is_new) database_.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
+      make_tables();
+    } else if (version() != sections_of(kSqliteSchema).back().version) {
+      throw sqlite::Error("another version of geiger made it, and it is not writable here");
+    }
     // With the usual 2 MiB pages of a large table are read eight times; with 128 the time for the
     // memory itself is longer.
     if (!creates) database_.execute("PRAGMA cache_size = -16384");
@@ -255,20 +286,21 @@ class SqliteStore final : public Store {
     return {std::string("SQLite: ") + error.what()};
   }
 
+  std::int64_t version() { return database_.integer_of("PRAGMA user_version"); }
+
   /// Those that are missing, in a file that is new or of an earlier version.
   void make_tables() {
     const auto sections = sections_of(kSqliteSchema);
     const std::int64_t latest = sections.back().version;
-    const auto known = [&] { return database_.integer_of("PRAGMA user_version"); };
-    if (known() == latest) return;
+    if (version() == latest) return;
     sqlite::Transaction transaction(database_);
-    const std::int64_t version = known();  // Another process may have been here first.
-    if (version > latest) {
+    const std::int64_t known = version();  // Another process may have been here first.
+    if (known > latest) {
       throw sqlite::Error(
-          fmt::format("a newer geiger made it (schema {}, known up to {})", version, latest));
+          fmt::format("a newer geiger made it (schema {}, known up to {})", known, latest));
     }
     for (const SchemaSection& section : sections) {
-      if (section.version <= version) continue;
+      if (section.version <= known) continue;
       for (const std::string& statement : section.statements) database_.execute(statement);
     }
     database_.execute(fmt::format("PRAGMA user_version = {}", latest));
@@ -333,7 +365,8 @@ base::Outcome<std::unique_ptr<Store>> open_sqlite(const std::string& path, bool 
     return base::Failure{path + ": no such file; 'geiger push RUN " + path + "' makes one"};
   }
   try {
-    return std::unique_ptr<Store>(std::make_unique<SqliteStore>(path, creates));
+    return std::unique_ptr<Store>(
+        std::make_unique<SqliteStore>(opening_of(path, creates), creates));
   } catch (const sqlite::Error& problem) {
     return base::Failure{path + ": " + problem.what()};
   }
