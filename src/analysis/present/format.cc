@@ -259,10 +259,12 @@ Figure figure(const Share& share) {
   if (is_both_ways && value - half >= 0 && value + half <= 100) {
     return {shown, fmt::format("± {}", number(half, half < 9.95 ? decimals : 0, Rounding::kUp))};
   }
-  // 99.6 must not read as all of it.
-  const int decimals_above = hi > 99 && hi < 100 ? 1 : decimals;
-  return {shown, fmt::format("[{}, {}]", number(lo, decimals, Rounding::kDown),
-                             number(hi, decimals_above, Rounding::kUp))};
+  // 99.6 must not read as all of it, nor above its own upper limit.
+  const bool is_nearly_all = hi > 99 && hi < 100;
+  const std::string limits = fmt::format("[{}, {}]", number(lo, decimals, Rounding::kDown),
+                                         number(hi, is_nearly_all ? 1 : decimals, Rounding::kUp));
+  if (!is_nearly_all || value < 99.5) return {shown, limits};
+  return {number(value, 1, Rounding::kDown) + " %", limits};
 }
 
 std::string exact_share(std::uint64_t part, std::uint64_t whole) {

@@ -122,6 +122,7 @@ TEST(Percent, OnePlusMinusOnlyWhereBothSidesAreAlikeAndWithinTheWhole) {
   EXPECT_EQ(figure(Share{0.034, {0.0031, 0.1213}}).text(), "3.4 % [0.3, 12.2]");
   EXPECT_EQ(figure(Share{0.97, {0.88, 1}}).text(), "97 % [88, 100]");
   EXPECT_EQ(figure(Share{0.992, {0.98, 0.996}}).text(), "99 % [98, 99.6]");
+  EXPECT_EQ(figure(Share{0.9974, {0.951, 0.998}}).text(), "99.7 % [95, 99.8]");
 }
 
 TEST(Percent, SharesCarryTheirError) {
