@@ -61,7 +61,7 @@ def show_verbs():
     show("geiger", "doctor", "--machine")
     loops = str(BUILD / "hosts" / "loops")
     show("geiger", "run", "--interval", "16KiB", "-o", "loops.geiger", "--", loops, "malloc+free",
-         "2000000", "2")
+         "10000000", "2")
     for verb in ("doctor", "table", "rss"):
         show("geiger", verb, "loops.geiger")
     with allocating(2) as pid:

@@ -54,6 +54,8 @@ Traces find_traces(const Afterwards& run) {
 void say_nothing_recorded(const Afterwards& run) {
   if (run.losses.refused != 0) {
     terminal::complain(fmt::format("nothing was recorded: {}", std::strerror(run.losses.refused)));
+  } else if (!run.unrecorded.empty()) {
+    for (const std::string& name : run.unrecorded) terminal::complain(ingest::Unbegun{name}.text());
   } else if (run.losses.missing.empty() && !run.is_quiet) {
     terminal::complain(run.is_explained
                            ? "nothing was recorded"
@@ -199,8 +201,8 @@ void say_what_is_missing(const Afterwards& run) {
 }
 
 // An empty trace says in every report that a process was not recorded.
-void put_empty_for_missing(const Afterwards& run) {
-  for (const std::string& name : run.losses.missing) {
+void put_empty_traces(const Afterwards& run, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
     const std::string path = run.directory + "/" + name;
     const base::UniqueFd file(
         open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, trace::kFileMode));
@@ -209,13 +211,15 @@ void put_empty_for_missing(const Afterwards& run) {
 
 AfterwardsResult finish(const Afterwards& run) {
   say_what_is_missing(run);
-  put_empty_for_missing(run);
-  const Traces traces = find_traces(run);
-  if (traces.all.empty()) {
+  put_empty_traces(run, run.losses.missing);
+  const bool has_traces = !control::traces_in(run.directory).empty();
+  if (!has_traces) {
     rmdir(run.directory.c_str());
     say_nothing_recorded(run);
     return {};
   }
+  put_empty_traces(run, run.unrecorded);
+  const Traces traces = find_traces(run);
   store_observations(run, traces);
   // As a directory: a file there may be empty, one that the user names should not.
   const std::string directory[] = {run.directory};

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "analysis/observe/observer.h"
 #include "control/trace_feeder.h"
@@ -23,6 +24,8 @@ struct Afterwards {
   std::string obstacle;       ///< Why nothing may have been recorded, or empty.
   bool is_explained = false;  ///< That was said before the program started.
   control::WatchLosses losses;
+  std::vector<std::string>
+      unrecorded;  ///< Names of empty traces, of processes without the library.
   observe::Observer* observer = nullptr;  ///< What was read about the processes, if anything.
 };
 

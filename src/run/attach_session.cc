@@ -237,6 +237,7 @@ void Session::finish() {
                               .program = order_.pid,
                               .obstacle = "the process allocated nothing",
                               .losses = losses,
+                              .unrecorded = {},
                               .observer = observer_ ? &*observer_ : nullptr};
   static_cast<void>(finish_run(afterwards));
 }

@@ -27,6 +27,7 @@ Supervisor::Supervisor(pid_t program, const std::string& directory, RecordingWin
     : program_(program), relay_(program) {
   if (directory.empty()) return;
   feeder_.emplace(directory);
+  unrecorded_.emplace(program, directory);
   if (!watch.is_empty()) watch_.emplace(watch);
   if (observation.observes) observer_.emplace(observation.wants_waste);
   if (observer_ && observation.wants_waste) asks_ = start_ + std::chrono::milliseconds(500);
@@ -110,7 +111,7 @@ int Supervisor::wait_for_end() {
     if (feeder_) {
       idle = feeder_->round();
       keep_window();
-      idle = std::min({idle, observe(), watch()});
+      idle = std::min({idle, observe(), watch(), unrecorded_->round()});
     }
     wait(next_wait(idle));
     if (relay_.relay() && reap()) break;

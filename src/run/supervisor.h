@@ -6,11 +6,13 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/observe/observer.h"
 #include "control/run_watch.h"
 #include "control/trace_feeder.h"
 #include "run/signal_relay.h"
+#include "run/unrecorded.h"
 
 namespace geiger::run {
 
@@ -42,6 +44,11 @@ class Supervisor {
     return feeder_ ? feeder_->losses() : control::WatchLosses{};
   }
 
+  /// Names of empty traces for processes that ran without geiger's library.
+  [[nodiscard]] std::vector<std::string> unrecorded() const {
+    return unrecorded_ ? unrecorded_->found() : std::vector<std::string>();
+  }
+
   /// The observations of the processes, once the program has ended; nullptr if none were requested.
   [[nodiscard]] observe::Observer* observer() { return observer_ ? &*observer_ : nullptr; }
 
@@ -61,6 +68,7 @@ class Supervisor {
   std::optional<control::TraceFeeder> feeder_;
   std::optional<observe::Observer> observer_;
   std::optional<control::RunWatch> watch_;
+  std::optional<UnrecordedWatch> unrecorded_;
   Clock::time_point start_ = Clock::now();
   std::optional<Clock::time_point> opens_;
   std::optional<Clock::time_point> closes_;

@@ -11,6 +11,16 @@
 namespace geiger::ingest {
 namespace {
 
+/// In place of the number of a trace, and why.
+struct AbsenceWords {
+  std::string_view name, why;
+};
+constexpr std::array<AbsenceWords, 3> kAbsences{
+    {{"environment",
+      "it was started with an environment without LD_PRELOAD (env -i, sudo, a service manager)"},
+     {"static", "it is linked statically (docs/static.md)"},
+     {"ignored", "its loader ignored LD_PRELOAD (privileged, or of another architecture)"}}};
+
 constexpr char kKilled = 'k';
 constexpr char kUntold = '-';
 
@@ -43,14 +53,24 @@ std::optional<NamedProcess> process_named(std::string_view path) {
   return NamedProcess{std::string(program), *pid};
 }
 
+std::string name_of_absent(std::string_view program, pid_t pid, Absence absence) {
+  return fmt::format("{}.{}.{}.geiger", program, pid,
+                     kAbsences[static_cast<std::size_t>(absence)].name);
+}
+
 std::string Unbegun::text() const {
   const auto named = process_named(name);
-  return fmt::format(
-      "{}: {}; its allocations are not known",
-      named ? fmt::format("{}, pid {}", named->program, named->pid) : name,
-      is_killed ? "killed before its recording began"
-                : "not recorded: the process was killed at start-up, or its trace file could "
-                  "not be created (disk full, ulimit -f), or was deleted or emptied");
+  std::string_view rest = name;
+  static_cast<void>(cut_last(rest));
+  const auto* const absence =
+      std::ranges::find(kAbsences, cut_last(rest).value_or(""), &AbsenceWords::name);
+  std::string why =
+      "the process was killed at start-up, or its trace file could not be created (disk full, "
+      "ulimit -f), or was deleted or emptied";
+  if (absence != kAbsences.end()) why = absence->why;
+  return fmt::format("{}: {}; its allocations are not known",
+                     named ? fmt::format("{}, pid {}", named->program, named->pid) : name,
+                     is_killed ? "killed before its recording began" : "not recorded: " + why);
 }
 
 bool was_never_begun(const InputFile& file) {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,16 @@ struct NamedProcess {
 
 /// Nothing if the name has another form. Directories before it are not looked at.
 [[nodiscard]] std::optional<NamedProcess> process_named(std::string_view path);
+
+/// Why geiger's library was not in a process.
+enum class Absence : std::uint8_t {
+  kEnvironment,  ///< Its environment had no LD_PRELOAD.
+  kStatic,       ///< It has no loader.
+  kIgnored,      ///< Its loader ignored LD_PRELOAD: privileged, or of another architecture.
+};
+
+/// The name of an empty trace that says so: "env.17.static.geiger".
+[[nodiscard]] std::string name_of_absent(std::string_view program, pid_t pid, Absence absence);
 
 /// A process image that was never recorded.
 struct Unbegun {

@@ -192,6 +192,7 @@ int Run::finish(int status, pid_t pid, run::Supervisor& supervisor) {
                                      .obstacle = obstacle(),
                                      .is_explained = !target_.sentence().empty(),
                                      .losses = supervisor.losses(),
+                                     .unrecorded = supervisor.unrecorded(),
                                      .observer = supervisor.observer()};
     if (run::finish_run(afterwards).has_running_processes) preload_->keep();
   }
