@@ -533,7 +533,10 @@ class Refusals(AttachTest):
                                capture_output=True, text=True)
         if built.returncode != 0:
             self.skipTest(f"{' '.join(flags)} builds nothing here")
-        process = self.start([program])
+        try:
+            process = self.start([program])
+        except OSError as error:  # The kernel runs no 32-bit programs.
+            self.skipTest(f"{' '.join(flags)}: {error}")
         self.assertEqual(process.stdout.readline(), "ready\n")
         return process
 

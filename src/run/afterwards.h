@@ -24,8 +24,7 @@ struct Afterwards {
   std::string obstacle;       ///< Why nothing may have been recorded, or empty.
   bool is_explained = false;  ///< That was said before the program started.
   control::WatchLosses losses;
-  std::vector<std::string>
-      unrecorded;  ///< Names of empty traces, of processes without the library.
+  std::vector<std::string> unrecorded;    ///< UnrecordedWatch::found().
   observe::Observer* observer = nullptr;  ///< What was read about the processes, if anything.
 };
 

@@ -30,10 +30,10 @@ using std::chrono::nanoseconds;
 
 constexpr std::string_view kRuntime = "libgeiger-preload.so";
 constexpr milliseconds kFirst(100), kSecondLook(20), kLongest(5000);
-/// Looks take at most this part of a processor.
+/// Looks take at most a kShare-th of a processor.
 constexpr int kShare = 200;
-/// Of a run with more processes only so many are seen.
-constexpr std::size_t kLargestFamily = 4096;
+/// Of a run with more processes, and of a process with more threads, only so many are seen.
+constexpr std::size_t kLargestFamily = 4096, kMostThreads = 256;
 
 nanoseconds own_time() {
   timespec time{};
@@ -45,8 +45,10 @@ void add_children(pid_t pid, std::vector<pid_t>& all) {
   std::error_code error;
   const std::string tasks = fmt::format("/proc/{}/task", pid);
   const observe::ProcessFiles files(pid);
+  std::size_t threads = 0;
   for (auto task = std::filesystem::directory_iterator(tasks, error);
-       !error && task != std::filesystem::directory_iterator(); task.increment(error)) {
+       !error && task != std::filesystem::directory_iterator() && threads < kMostThreads;
+       task.increment(error), ++threads) {
     const std::string name = "task/" + task->path().filename().string() + "/children";
     const auto text = files.read(name.c_str());
     if (!text) continue;
@@ -122,11 +124,10 @@ std::chrono::nanoseconds UnrecordedWatch::round() {
   if (found_.size() >= kMost) return std::chrono::hours(1);
   if (Clock::now() < next_) return next_ - Clock::now();
   const nanoseconds begun = own_time();
-  const std::size_t before = suspects_.size();
   look();
   const nanoseconds taken = own_time() - begun;
   nanoseconds rest = kSecondLook;
-  if (suspects_.size() <= before) {
+  if (suspects_.empty()) {
     rest = rest_;
     rest_ = std::min<nanoseconds>(2 * rest_, kLongest);
   }

@@ -13,11 +13,21 @@
 namespace geiger::symbolize {
 namespace {
 
-using Demangler = char* (*)(const char*, char*, std::size_t*, int*);
+// From version 17 on LLVM's demanglers take other arguments than the C++ library's.
+[[maybe_unused]] char* call(char* (*demangler)(const char*, char*, std::size_t*, int*),
+                            const std::string& name) {
+  return demangler(name.c_str(), nullptr, nullptr, nullptr);
+}
+[[maybe_unused]] char* call(char* (*demangler)(std::string_view, bool), const std::string& name) {
+  return demangler(name, true);
+}
+[[maybe_unused]] char* call(char* (*demangler)(std::string_view), const std::string& name) {
+  return demangler(name);
+}
 
-std::optional<std::string> run(Demangler demangler, const std::string& name) {
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      demangler(name.c_str(), nullptr, nullptr, nullptr), &std::free);
+template <typename Demangler>
+std::optional<std::string> run(Demangler* demangler, const std::string& name) {
+  const std::unique_ptr<char, decltype(&std::free)> text(call(demangler, name), &std::free);
   if (!text) return std::nullopt;
   const std::string_view view(text.get());
   if (view.empty() || view.size() > kMaxDemangledBytes) return std::nullopt;

@@ -203,27 +203,7 @@ class ClickHouseStore final : public Store {
   }
 
   base::Outcome<Health> health(std::int64_t from) override {
-    return guarded([&] {
-      Health health;
-      health.incomplete_windows = sums_.incomplete_windows();
-      health.shared_seeds = sums_.shared_seeds({Filter{}});
-      health.unknown_stacks = server_->number_of(
-          "SELECT COUNT(DISTINCT stack_id) FROM counts WHERE stack_id NOT IN (SELECT stack_id FROM "
-          "stacks)");
-      health.ambiguous_stacks = server_->number_of(
-          "SELECT COUNT(*) FROM (SELECT stack_id FROM stacks GROUP BY stack_id HAVING "
-          "uniqExact(locations) > 1)");
-      health.unnamed_locations = server_->number_of(
-          "SELECT COUNT(DISTINCT location_id) FROM locations WHERE location_id NOT IN (SELECT "
-          "location_id FROM frames)");
-      health.gaps = server_->number_of(lost_gaps_query("gaps FINAL", from));
-      server_->ask(
-          fmt::format("SELECT reason, SUM(documents) FROM refusals WHERE toUnixTimestamp(at) "
-                      ">= {} GROUP BY reason",
-                      from),
-          [&](const TabRow& row) { health.refusals[row.text(0)] = row.number(1); });
-      return health;
-    });
+    return guarded([&] { return sums_.health(from); });
   }
 
  private:

@@ -321,4 +321,25 @@ std::uint64_t ClickHouseSums::shared_seeds(const std::vector<Filter>& parts) {
   return server_.number_of(shared_seeds_query(windows));
 }
 
+Health ClickHouseSums::health(std::int64_t from) {
+  Health health;
+  health.incomplete_windows = incomplete_windows();
+  health.shared_seeds = shared_seeds({Filter{}});
+  health.unknown_stacks = server_.number_of(
+      "SELECT COUNT(DISTINCT stack_id) FROM counts WHERE stack_id NOT IN (SELECT stack_id FROM "
+      "stacks)");
+  health.ambiguous_stacks = server_.number_of(
+      "SELECT COUNT(*) FROM (SELECT stack_id FROM stacks GROUP BY stack_id HAVING "
+      "uniqExact(locations) > 1)");
+  health.unnamed_locations = server_.number_of(
+      "SELECT COUNT(DISTINCT location_id) FROM locations WHERE location_id NOT IN (SELECT "
+      "location_id FROM frames)");
+  health.gaps = server_.number_of(lost_gaps_query("gaps FINAL", from));
+  server_.ask(fmt::format("SELECT reason, SUM(documents) FROM refusals WHERE toUnixTimestamp(at) "
+                          ">= {} GROUP BY reason",
+                          from),
+              [&](const TabRow& row) { health.refusals[row.text(0)] = row.number(1); });
+  return health;
+}
+
 }  // namespace geiger::fleet

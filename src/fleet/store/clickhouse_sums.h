@@ -38,9 +38,8 @@ class ClickHouseSums {
   [[nodiscard]] std::vector<std::string> label_values(const Filter& filter,
                                                       const std::string& name);
 
-  /// Windows with fewer rows or samples than they say.
-  [[nodiscard]] std::uint64_t incomplete_windows();
   [[nodiscard]] std::uint64_t shared_seeds(const std::vector<Filter>& parts);
+  [[nodiscard]] Health health(std::int64_t from);
 
   /// Something was inserted.
   void forget() {
@@ -49,6 +48,9 @@ class ClickHouseSums {
   }
 
  private:
+  /// Windows with fewer rows or samples than they say.
+  [[nodiscard]] std::uint64_t incomplete_windows();
+
   enum class Source : std::uint8_t { kCounts, kDistinct, kDaily };
   /// Where the counts of [from, to) are; whole days, but for the ends of what is asked for.
   struct Stretch {

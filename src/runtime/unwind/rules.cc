@@ -2,6 +2,8 @@
 
 #include <link.h>
 
+#include <initializer_list>
+
 #include "base/loaded_symbol.h"
 #include "base/populate.h"
 #include "runtime/unwind/code.h"

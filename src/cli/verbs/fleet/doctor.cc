@@ -88,8 +88,7 @@ void add_fleet_doctor(CLI::App& fleet, Work& work) {
       ->type_name("WHEN");
   verb->footer(
       "\nExit code: 0 healthy, 1 something is missing or doubtful, 2 usage error.\n"
-      "\nExamples:\n"
-      "  geiger fleet doctor --store fleet.db --from 24h   for an alarm that runs each day\n");
+      "\nFor an alarm that runs each day: geiger fleet doctor --store fleet.db --from 24h\n");
   verb->callback([options, &work] { work = [options] { return examine_store(*options); }; });
 }
 
