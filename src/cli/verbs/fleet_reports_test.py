@@ -325,7 +325,7 @@ class FleetReports(FleetStore):
                                   capture_output=True, text=True, timeout=300)
             self.assertEqual(push.returncode, 1)
             self.assertIn("readonly database", push.stderr)
-            # While somebody else has it open, the latest windows are only in the log.
+            # A change that another process has not copied into the file yet is in its log.
             os.chmod(folder, 0o755)
             os.chmod(store, 0o644)
             with contextlib.closing(sqlite3.connect(store)) as other:

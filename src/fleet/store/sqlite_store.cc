@@ -58,7 +58,7 @@ Opening opening_of(const std::string& path, bool creates) {
   if (creates) return {plain, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE};
   if (may_write) return {plain, SQLITE_OPEN_READWRITE};
   std::error_code error;
-  // While somebody writes there is a log beside it.
+  // A store that another process has open has a write-ahead log, which must be read too.
   const bool has_log = std::filesystem::exists(plain + "-wal", error);
   if (has_log) return {plain, SQLITE_OPEN_READONLY};
   // Else SQLite would want to make one.
