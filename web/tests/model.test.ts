@@ -533,6 +533,7 @@ describe("leaks", () => {
 describe("a share", () => {
   it("has one ± only where both sides are alike, and within 0 and 100 %", () => {
     const text = (value: number, lo: number, hi: number) => textOf(shareFigure({ value, lo, hi }));
+    expect(text(0.9974, 0.951, 0.998)).toBe("99.7 % [95, 99.8]");
     expect(text(0.42, 0.39, 0.45)).toBe("42 % ± 3");
     expect(text(0.95, 0.862, 0.987)).toBe("95 % [86, 99]");
     expect(text(0.034, 0.0031, 0.1213)).toBe("3.4 % [0.3, 12.2]");

@@ -220,9 +220,12 @@ export function shareFigure(share: Limits & { value: number }): Figure {
   if (isBoth && value - half >= 0 && value + half <= 100) {
     return { value: shown, error: `± ${number(half, half < 9.95 ? decimals : 0, "up")}` };
   }
+  // 99.6 must not read as all of it, nor above its own upper limit.
+  const isNearlyAll = hi > 99 && hi < 100;
   const below = number(lo, decimals, "down");
-  const above = number(hi, hi > 99 && hi < 100 ? 1 : decimals, "up");
-  return { value: shown, error: `[${below}, ${above}]` };
+  const error = `[${below}, ${number(hi, isNearlyAll ? 1 : decimals, "up")}]`;
+  if (!isNearlyAll || value < 99.5) return { value: shown, error };
+  return { value: `${number(value, 1, "down")} %`, error };
 }
 
 /** "812 MiB ± 25". */
