@@ -31,7 +31,7 @@ LIMITS = {"malloc": 10, "free": 8, "_Znwm": 10, "_ZdlPv": 8}
 
 # Program: tests that the emulator cannot run, or that have no place here.
 UNITS = {
-    "base_test": [], "trace_reader_test": [], "rendezvous_test": [], "counter_sampler_test": [],
+    "base_test": [], "trace_reader_test": [], "rendezvous_test": [], "sampling_test": [],
     # No seccomp filters; no second mapping of the same pages by mremap.
     "trace_writer_test": ["WriterRefusals.*", "WriterTest.DoublesItsMappingUnderWriters"],
     "unwind_cfi_test": [], "unwind_frames_test": [], "unwind_test": [],

@@ -50,14 +50,14 @@ def headers():
 
 
 def flags_of(words):
-    """Without the launcher, the compiler, the standard, the debug information and the output."""
+    """Without the launcher, the compiler and its memory, the standard, the debug information and the output."""
     kept, words = [], iter(words)
     for word in words:
         if word == "-o":
             next(words)
         elif word == "-isystem":
             kept += [word, next(words)]
-        elif word.startswith("-") and not word.startswith(("-std=", "-g", "-c")):
+        elif word.startswith("-") and not word.startswith(("-std=", "-g", "-c", "--param")):
             kept.append(word)
     return kept
 

@@ -170,6 +170,7 @@ endif()
 if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger_estimation)
   find_package(nlohmann_json REQUIRED)
   add_executable(truth_analysis truth_analysis.cc)
+  geiger_compile_as_test(truth_analysis 1)
   target_link_libraries(truth_analysis PRIVATE geiger_ingest geiger_profile geiger_study_room
                         geiger_warnings nlohmann_json::nlohmann_json)
   geiger_process_test(truth statistical truth.py)
@@ -182,6 +183,7 @@ endif()
 # What lies where, against a program that asks mincore and knows its own heap.
 if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger)
   add_executable(residency_analysis residency_analysis.cc)
+  geiger_compile_as_test(residency_analysis 1)
   target_link_libraries(residency_analysis PRIVATE geiger_ingest geiger_profile geiger_estimation
                         geiger_warnings nlohmann_json::nlohmann_json)
   geiger_process_test(residency statistical residency.py)

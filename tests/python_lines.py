@@ -1,7 +1,7 @@
 """Line tables of Python's own library, as each interpreter of this machine reads them, against
 our reader. Without its tests, which are half of its lines and nothing new.
 
-The test program `python_lines_test` reads a file of tables with the line of every instruction.
+The test `decode/python_lines_test` reads a file of tables with the line of every instruction.
 This script writes such files: of the whole library for each interpreter that is found, and with
 --update the small one that the unit test reads, tests/vectors/python_lines.tsv.
 """
@@ -155,7 +155,7 @@ class PythonLines(unittest.TestCase):
                 tables.write_text(dump(interpreter, library_of(interpreter)))
                 count = len(tables.read_text().splitlines())
                 self.assertGreater(count, 1000)
-                done = subprocess.run([os.environ["GEIGER_PYTHON_LINES_TEST"],
+                done = subprocess.run([os.environ["GEIGER_INGEST_TEST"],
                                        "--gtest_filter=*AsTheInterpreter*"],
                                       env={**os.environ, "GEIGER_PYTHON_LINES": str(tables)},
                                       capture_output=True, text=True, check=False)

@@ -14,7 +14,7 @@
 #include "estimation/distributions/gamma.h"
 #include "estimation/test_outcomes.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::calibration_test {
 namespace {
 
 constexpr double kT = 65536;
@@ -350,4 +350,4 @@ TEST(Calibration, RefusesPartsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::calibration_test

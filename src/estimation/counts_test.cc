@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-namespace geiger::estimation {
+namespace geiger::estimation::counts_test {
 namespace {
 
 constexpr double kT = 64;
@@ -108,4 +108,4 @@ TEST(SumsOf, AreThoseOfTheSamples) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::counts_test

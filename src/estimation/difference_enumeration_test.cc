@@ -13,7 +13,7 @@
 #include "estimation/test_outcomes.h"
 #include "estimation/test_sums.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::difference_enumeration_test {
 namespace {
 
 constexpr double kT = 65536;
@@ -335,4 +335,4 @@ TEST(Mover, CoversChangesOfTinyObjects) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::difference_enumeration_test

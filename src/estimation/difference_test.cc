@@ -11,7 +11,7 @@
 
 #include "estimation/test_sums.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::difference_test {
 namespace {
 
 constexpr double kT = 524288;
@@ -186,4 +186,4 @@ TEST(Difference, IsNeverNanAndAlwaysInOrder) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::difference_test

@@ -13,7 +13,7 @@
 #include "estimation/discoveries.h"
 #include "estimation/test_sums.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::discoveries_simulation_test {
 namespace {
 
 constexpr double kT = 65536;
@@ -125,4 +125,4 @@ TEST(FalseDiscoveries, AreRareAmongRealOnes) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::discoveries_simulation_test

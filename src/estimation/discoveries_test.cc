@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-namespace geiger::estimation {
+namespace geiger::estimation::discoveries_test {
 namespace {
 
 TEST(AdjustedPValues, GiveTheReference) {
@@ -44,4 +44,4 @@ TEST(AdjustedPValues, TakeWhatIsNoProbabilityAsHarmless) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::discoveries_test

@@ -13,7 +13,7 @@
 #include "estimation/difference.h"
 #include "estimation/test_sums.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::dispersion_test {
 namespace {
 
 constexpr double kT = 65536;
@@ -235,4 +235,4 @@ TEST(CompareRuns, IsNeverNan) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::dispersion_test

@@ -10,7 +10,7 @@
 
 #include "estimation/distributions/gamma.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::estimate_test {
 namespace {
 
 constexpr double kT = 524288;
@@ -270,4 +270,4 @@ TEST(SamplerZ, IsTheStandardisedBinomial) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::estimate_test

@@ -12,7 +12,7 @@
 #include "estimation/dispersion.h"
 #include "estimation/test_sums.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::exposures_test {
 namespace {
 
 constexpr double kT = 65536;
@@ -229,4 +229,4 @@ TEST(ExposuresSimulation, LetLongRunsCountForMore) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::exposures_test

@@ -13,7 +13,7 @@
 #include "estimation/estimate.h"
 #include "estimation/test_outcomes.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::ffsg_enumeration_test {
 namespace {
 
 constexpr double kT = 65536;
@@ -232,4 +232,4 @@ TEST(FfsgCoverage, IsNeverBelowTheLevelForOneSize) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::ffsg_enumeration_test

@@ -13,7 +13,7 @@
 
 #include "estimation/test_sums.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::fleet_total_test {
 namespace {
 
 constexpr double kT = 65536;
@@ -171,4 +171,4 @@ TEST(FleetTotalSimulation, IsNoWiderThanItNeedsToBe) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::fleet_total_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace geiger::estimation {
+namespace geiger::estimation::growth_test {
 namespace {
 
 // Changes 1, 2, 3 in equal times: mean 2, deviation 1, t = 2 / (1 / sqrt 3) on 2 degrees
@@ -86,4 +86,4 @@ TEST(Trend, KeepsItsLevelOnRandomWalks) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::growth_test

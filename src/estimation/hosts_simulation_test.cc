@@ -12,7 +12,7 @@
 #include "estimation/dispersion.h"
 #include "estimation/test_sums.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::hosts_simulation_test {
 namespace {
 
 constexpr double kT = 65536;
@@ -173,4 +173,4 @@ TEST(HostsSimulation, FindWhatReleasesChanged) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::hosts_simulation_test

@@ -7,7 +7,7 @@
 
 #include "estimation/estimate.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::object_count_test {
 namespace {
 
 constexpr double kT = 65536;
@@ -95,4 +95,4 @@ TEST(ObjectsOfKnownSizes, NeverNarrowTheInterval) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::object_count_test

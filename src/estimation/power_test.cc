@@ -7,7 +7,7 @@
 
 #include "estimation/test_sums.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::power_test {
 namespace {
 
 constexpr double kT = 524288;
@@ -156,4 +156,4 @@ TEST(EffortToDecide, ScalesTheReachOfTheInterval) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::power_test

@@ -8,7 +8,7 @@
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::precision_test {
 namespace {
 
 // The interval of small objects itself, as a report would print it.
@@ -58,4 +58,4 @@ TEST(RoundInterval, IsEasilySaidAndNeverLarger) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::precision_test

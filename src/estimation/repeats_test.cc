@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace geiger::estimation {
+namespace geiger::estimation::repeats_test {
 namespace {
 
 // By R: t.test(c(1, 2, 4)).
@@ -57,4 +57,4 @@ TEST(Repeats, IntervalsOfRatiosCover) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::repeats_test

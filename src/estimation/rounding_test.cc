@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-namespace geiger::estimation {
+namespace geiger::estimation::rounding_test {
 namespace {
 
 std::int64_t sum(const std::vector<std::int64_t>& values) {
@@ -41,4 +41,4 @@ TEST(Rounding, ClampsWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::rounding_test

@@ -16,7 +16,7 @@
 #include "sampling/counter_sampler.h"
 #include "sampling/logarithm.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::size_mixes_test {
 namespace {
 
 constexpr Bytes kInterval = 4096;
@@ -144,4 +144,4 @@ TEST(SizeMixes, ChangesOfTheIntervalKeepEstimatesRight) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::size_mixes_test

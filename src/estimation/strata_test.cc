@@ -10,7 +10,7 @@
 
 #include "estimation/test_sums.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::strata_test {
 namespace {
 
 constexpr double kT = 65536;
@@ -143,4 +143,4 @@ TEST(StrataSimulation, CoverAndFindAChange) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::strata_test

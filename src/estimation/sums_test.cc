@@ -9,7 +9,7 @@
 
 #include "estimation/estimate.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::sums_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -286,4 +286,4 @@ TEST(NodeSums, AtMostHasWhatIsOpen) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::sums_test

@@ -14,7 +14,7 @@
 #include "estimation/sums.h"
 #include "estimation/survival.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::survival_coverage_test {
 namespace {
 
 constexpr double kInterval = 65536;
@@ -156,4 +156,4 @@ TEST(SurvivalCoverage, IsWhatWasMeasured) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::survival_coverage_test

@@ -16,7 +16,7 @@
 #include "estimation/distributions/gamma.h"
 #include "estimation/sums.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::survival_test {
 namespace {
 
 TEST(SurvivalCurve, GivesTheReference) {
@@ -278,4 +278,4 @@ TEST(SurvivalSimulation, IsUnbiasedAndCovers) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::survival_test

@@ -13,7 +13,7 @@
 
 #include "estimation/sums.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::thinning_test {
 namespace {
 
 TEST(KeepProbability, GivesTheReferenceValues) {
@@ -162,4 +162,4 @@ TEST(Thinning, WhatIsBesideTheFirstPartKnowsNothingOfIt) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::thinning_test

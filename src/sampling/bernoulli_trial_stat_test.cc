@@ -10,7 +10,7 @@
 #include "geiger/bernoulli_trial.h"
 #include "sampling/test_geometric_law.h"
 
-namespace geiger::sampling {
+namespace geiger::sampling::bernoulli_trial_stat_test {
 namespace {
 
 struct Case {
@@ -111,4 +111,4 @@ TEST(BernoulliTrialLaw, ChangesOfTheProbabilityKeepBothRates) {
 }
 
 }  // namespace
-}  // namespace geiger::sampling
+}  // namespace geiger::sampling::bernoulli_trial_stat_test

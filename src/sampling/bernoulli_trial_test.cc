@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace geiger::sampling {
+namespace geiger::sampling::bernoulli_trial_test {
 namespace {
 
 constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
@@ -164,4 +164,4 @@ TEST(BernoulliTrial, SettingTheStateKeepsWhatIsDrawn) {
 }
 
 }  // namespace
-}  // namespace geiger::sampling
+}  // namespace geiger::sampling::bernoulli_trial_test

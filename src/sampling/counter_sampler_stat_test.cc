@@ -12,7 +12,7 @@
 #include "sampling/logarithm.h"
 #include "sampling/test_geometric_law.h"
 
-namespace geiger::sampling {
+namespace geiger::sampling::counter_sampler_stat_test {
 namespace {
 
 using Kind = Verdict::Kind;
@@ -149,4 +149,4 @@ TEST(CounterSamplerLaw, ChangesOfTheIntervalKeepBothRates) {
 }
 
 }  // namespace
-}  // namespace geiger::sampling
+}  // namespace geiger::sampling::counter_sampler_stat_test

@@ -10,7 +10,7 @@
 
 #include "sampling/logarithm.h"
 
-namespace geiger::sampling {
+namespace geiger::sampling::counter_sampler_test {
 namespace {
 
 using Kind = Verdict::Kind;
@@ -259,4 +259,4 @@ TEST(SkipCountOf, IsDefinedAtBothEndsForEveryInterval) {
 }
 
 }  // namespace
-}  // namespace geiger::sampling
+}  // namespace geiger::sampling::counter_sampler_test

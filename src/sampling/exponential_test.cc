@@ -9,7 +9,7 @@
 #include "sampling/logarithm.h"
 #include "sampling/prng.h"
 
-namespace geiger::sampling {
+namespace geiger::sampling::exponential_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -93,4 +93,4 @@ TEST(WeightedBytes, AreUnbiasedUpToTheRounding) {
 }
 
 }  // namespace
-}  // namespace geiger::sampling
+}  // namespace geiger::sampling::exponential_test

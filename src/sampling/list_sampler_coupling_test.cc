@@ -10,7 +10,7 @@
 #include "sampling/logarithm.h"
 #include "sampling/test_list_heap.h"
 
-namespace geiger::sampling {
+namespace geiger::sampling::list_sampler_coupling_test {
 namespace {
 
 using Kind = Verdict::Kind;
@@ -212,4 +212,4 @@ TEST(ListSampler, AHeapSamplesWhatAWalkOverItsBytesGives) {
 }
 
 }  // namespace
-}  // namespace geiger::sampling
+}  // namespace geiger::sampling::list_sampler_coupling_test

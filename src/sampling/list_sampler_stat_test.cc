@@ -14,7 +14,7 @@
 #include "sampling/test_list_heap.h"
 #include "sampling/test_score.h"
 
-namespace geiger::sampling {
+namespace geiger::sampling::list_sampler_stat_test {
 namespace {
 
 double inclusion(std::uint64_t size, std::uint64_t interval) {
@@ -268,4 +268,4 @@ TEST(ListSamplerLaw, SuccessesAmongAllTrialsAreBinomial) {
 }
 
 }  // namespace
-}  // namespace geiger::sampling
+}  // namespace geiger::sampling::list_sampler_stat_test

@@ -12,7 +12,7 @@
 #include "sampling/logarithm.h"
 #include "sampling/test_list_heap.h"
 
-namespace geiger::sampling {
+namespace geiger::sampling::list_sampler_test {
 namespace {
 
 using Kind = Verdict::Kind;
@@ -204,4 +204,4 @@ TEST(ListSampler, LargestDistanceIsCutWithoutWrapping) {
 }
 
 }  // namespace
-}  // namespace geiger::sampling
+}  // namespace geiger::sampling::list_sampler_test

@@ -8,7 +8,7 @@
 
 #include "sampling/prng.h"
 
-namespace geiger::sampling {
+namespace geiger::sampling::logarithm_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -118,4 +118,4 @@ TEST(RateOfProbability, IsWithinThreeUlpForEveryProbability) {
 }
 
 }  // namespace
-}  // namespace geiger::sampling
+}  // namespace geiger::sampling::logarithm_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <type_traits>
 
-namespace geiger::sampling {
+namespace geiger::sampling::prng_test {
 namespace {
 
 TEST(Xoshiro256pp, GivesTheReferenceSequences) {
@@ -54,4 +54,4 @@ TEST(ThreadSeed, NeighboursDrawUnrelatedStreams) {
 }
 
 }  // namespace
-}  // namespace geiger::sampling
+}  // namespace geiger::sampling::prng_test

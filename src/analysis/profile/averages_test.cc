@@ -13,7 +13,7 @@
 #include "analysis/profile/testing/test_recording.h"
 #include "estimation/estimate.h"
 
-namespace geiger::profile {
+namespace geiger::profile::averages_test {
 namespace {
 
 using estimation::NodeSums;
@@ -177,4 +177,4 @@ TEST(Averages, AreTheSameByAllWaysOfAdding) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::averages_test

@@ -9,7 +9,7 @@
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/testing/test_recording.h"
 
-namespace geiger::profile {
+namespace geiger::profile::order_test {
 namespace {
 
 using estimation::NodeSums;
@@ -146,4 +146,4 @@ TEST(OrderOfReading, ChangesNoBit) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::order_test

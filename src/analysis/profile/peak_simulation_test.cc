@@ -17,7 +17,7 @@
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
 
-namespace geiger::profile {
+namespace geiger::profile::peak_simulation_test {
 namespace {
 
 constexpr Bytes kInterval = 1024;
@@ -234,4 +234,4 @@ TEST(PeakSimulation, LargeCertainObjectsAmongSmallOnes) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::peak_simulation_test

@@ -10,7 +10,7 @@
 #include "analysis/profile/testing/test_recording.h"
 #include "estimation/estimate.h"
 
-namespace geiger::profile {
+namespace geiger::profile::profile_test {
 namespace {
 
 TEST(Select, MergesSamplesThatAreAlike) {
@@ -382,4 +382,4 @@ TEST(Peak, IsUnbiasedForObjectsNearTheInterval) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::profile_test

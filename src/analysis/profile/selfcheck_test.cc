@@ -9,7 +9,7 @@
 
 #include "analysis/profile/testing/drawn_recording.h"
 
-namespace geiger::profile {
+namespace geiger::profile::selfcheck_test {
 namespace {
 
 TEST(Selfcheck, PassesRightRecordings) {
@@ -186,4 +186,4 @@ TEST(SharedDraws, LeavesIndependentThreadsAlone) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::selfcheck_test

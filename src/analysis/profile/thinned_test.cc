@@ -14,7 +14,7 @@
 #include "analysis/profile/testing/test_recording.h"
 #include "analysis/profile/totals.h"
 
-namespace geiger::profile {
+namespace geiger::profile::thinned_test {
 namespace {
 
 double bytes_of(const Recording& recording, Kind kind) {
@@ -124,4 +124,4 @@ TEST(Tallies, AnswerWhatSumsCan) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::thinned_test

@@ -13,7 +13,7 @@
 #include "analysis/profile/testing/test_recording.h"
 #include "estimation/estimate.h"
 
-namespace geiger::profile {
+namespace geiger::profile::unanswered_test {
 namespace {
 
 constexpr int kRecordings = 2000;
@@ -117,4 +117,4 @@ INSTANTIATE_TEST_SUITE_P(Missing, Unanswered,
                                            Missing::kResident, Missing::kUntouched, Missing::kAll));
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::unanswered_test

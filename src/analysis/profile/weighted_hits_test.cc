@@ -7,7 +7,7 @@
 
 #include "analysis/profile/selfcheck.h"
 
-namespace geiger::profile {
+namespace geiger::profile::weighted_hits_test {
 namespace {
 
 constexpr Bytes kFine = 1024;
@@ -92,4 +92,4 @@ TEST(WeightedHits, ExpectAsManyHitsAsTheTrialsSay) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::weighted_hits_test

@@ -25,7 +25,7 @@
 #include "study/negative_binomial.h"
 #include "study/recorded_designs.h"
 
-namespace geiger::profile {
+namespace geiger::profile::windows_truth_test {
 namespace {
 
 using estimation::Estimate;
@@ -380,4 +380,4 @@ TEST(WindowsTruth, AnInstantChosenByAPartIsMeasuredWithoutBias) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::windows_truth_test

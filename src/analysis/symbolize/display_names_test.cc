@@ -73,9 +73,11 @@ bool is_lambda(std::string_view display) {
   return display.ends_with("{lambda}") || display.ends_with("{closure}");
 }
 
-/// Streams and strings are shown by the names of their typedefs, constructors too.
+/// Streams and strings are shown by the names of their typedefs, constructors too; what initializes
+/// globals is "{static init}".
 bool is_renamed(std::string_view own) {
-  return own.starts_with("basic_") || own.starts_with("~basic_") || own.starts_with("operator ");
+  return own.starts_with("basic_") || own.starts_with("~basic_") || own.starts_with("operator ") ||
+         own == "__static_initialization_and_destruction_0";
 }
 
 void check(const std::string& mangled) {

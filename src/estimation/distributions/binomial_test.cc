@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace geiger::estimation {
+namespace geiger::estimation::binomial_test {
 namespace {
 
 TEST(Binomial, AddsUpWhatLiesBelow) {
@@ -26,4 +26,4 @@ TEST(Binomial, CountsChoices) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::binomial_test

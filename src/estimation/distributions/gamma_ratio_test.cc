@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace geiger::estimation {
+namespace geiger::estimation::gamma_ratio_test {
 namespace {
 
 Gamma with_shape(double shape, double scale) { return {shape * scale, std::sqrt(shape) * scale}; }
@@ -85,4 +85,4 @@ TEST(OrderOf, IsNeverNan) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::gamma_ratio_test

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-namespace geiger::estimation {
+namespace geiger::estimation::gamma_test {
 namespace {
 
 TEST(GammaQuantile, GivesTheReferenceQuantiles) {
@@ -75,4 +75,4 @@ TEST(Gamma, StaysFiniteAndOrderedForEveryFiniteLaw) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::gamma_test

@@ -13,7 +13,7 @@
 
 #include "estimation/sums.h"
 
-namespace geiger::estimation {
+namespace geiger::estimation::uniformity_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -190,4 +190,4 @@ TEST(OffsetCheck, SaysNothingOfNothing) {
 }
 
 }  // namespace
-}  // namespace geiger::estimation
+}  // namespace geiger::estimation::uniformity_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace geiger::profile {
+namespace geiger::profile::allocation_functions_test {
 namespace {
 
 TEST(AllocationFunctions, AreKnownByTheirNames) {
@@ -59,4 +59,4 @@ TEST(AllocationFunctions, LayersOfRustPassOn) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::allocation_functions_test

@@ -11,7 +11,7 @@
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/testing/test_recording.h"
 
-namespace geiger::profile {
+namespace geiger::profile::frame_roles_test {
 namespace {
 
 constexpr std::string_view kProgram = "/usr/bin/target";
@@ -531,4 +531,4 @@ TEST_F(BlamedFrame, HidingChangesNoTotal) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::frame_roles_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace geiger::profile {
+namespace geiger::profile::type_rules_test {
 namespace {
 
 struct Known {
@@ -107,4 +107,4 @@ TEST(TypeRules, EveryPrefixOfANameIsHarmless) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::type_rules_test

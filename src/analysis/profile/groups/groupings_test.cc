@@ -10,7 +10,7 @@
 #include "analysis/profile/marks.h"
 #include "analysis/profile/testing/test_recording.h"
 
-namespace geiger::profile {
+namespace geiger::profile::groupings_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -196,4 +196,4 @@ TEST(ProgramName, IsWhatWasStarted) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::groupings_test

@@ -9,7 +9,7 @@
 #include "analysis/profile/trim.h"
 #include "estimation/estimate.h"
 
-namespace geiger::profile {
+namespace geiger::profile::view_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -284,4 +284,4 @@ TEST(Totals, AtIntervalOneEverythingIsExact) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::view_test

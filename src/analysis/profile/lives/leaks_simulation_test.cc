@@ -9,7 +9,7 @@
 
 #include "analysis/profile/testing/simulated_heaps.h"
 
-namespace geiger::profile {
+namespace geiger::profile::leaks_simulation_test {
 namespace {
 
 using namespace simulated;  // NOLINT(google-build-using-namespace)
@@ -111,4 +111,4 @@ TEST(LeakSimulation, AllClearTakesSamples) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::leaks_simulation_test

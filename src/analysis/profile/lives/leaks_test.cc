@@ -7,7 +7,7 @@
 #include "analysis/profile/lives/leak_windows.h"
 #include "analysis/profile/testing/test_recording.h"
 
-namespace geiger::profile {
+namespace geiger::profile::leaks_test {
 namespace {
 
 TEST(LeakWindows, CoverTheTimeBehindTheWarmUp) {
@@ -241,4 +241,4 @@ TEST_F(LeaksOf, NothingIsFoundInNothing) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::leaks_test

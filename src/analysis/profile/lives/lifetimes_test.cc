@@ -8,7 +8,7 @@
 #include "analysis/profile/lives/lifetime_class.h"
 #include "analysis/profile/testing/test_recording.h"
 
-namespace geiger::profile {
+namespace geiger::profile::lifetimes_test {
 namespace {
 
 using estimation::SurvivalCurve;
@@ -206,4 +206,4 @@ TEST(LifetimeClass, GoesByDecades) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::lifetimes_test

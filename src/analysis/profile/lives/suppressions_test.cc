@@ -4,7 +4,7 @@
 
 #include "analysis/profile/testing/test_recording.h"
 
-namespace geiger::profile {
+namespace geiger::profile::suppressions_test {
 namespace {
 
 TEST(Suppressions, MatchPartsOfNames) {
@@ -59,4 +59,4 @@ TEST(Suppressions, LookAtFunctionsModulesAndFiles) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::suppressions_test

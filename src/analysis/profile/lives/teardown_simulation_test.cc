@@ -10,7 +10,7 @@
 
 #include "analysis/profile/testing/simulated_heaps.h"
 
-namespace geiger::profile {
+namespace geiger::profile::teardown_simulation_test {
 namespace {
 
 using namespace simulated;  // NOLINT(google-build-using-namespace)
@@ -136,4 +136,4 @@ TEST(TeardownSimulation, NoTeardownIsCutInTwo) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::teardown_simulation_test

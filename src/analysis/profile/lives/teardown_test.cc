@@ -7,7 +7,7 @@
 #include "analysis/profile/thinned.h"
 #include "estimation/counts.h"
 
-namespace geiger::profile {
+namespace geiger::profile::teardown_test {
 namespace {
 
 /// A process that works from 1,000 to 11,000 ns: scratch objects all the time, and a store of
@@ -177,4 +177,4 @@ TEST(Teardown, OfNothingIsNone) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::teardown_test

@@ -9,7 +9,7 @@
 
 #include "analysis/profile/testing/test_recording.h"
 
-namespace geiger::profile {
+namespace geiger::profile::mappings_test {
 namespace {
 
 using Kind = profile::Kind;
@@ -367,4 +367,4 @@ TEST(Mappings, AgreeWithAModelPageByPage) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::mappings_test

@@ -12,7 +12,7 @@
 #include "analysis/profile/testing/test_recording.h"
 #include "estimation/estimate.h"
 
-namespace geiger::profile {
+namespace geiger::profile::measured_test {
 namespace {
 
 constexpr Bytes kInterval = 100;
@@ -375,4 +375,4 @@ TEST(Occupancy, RoundsRightOnAverage) {
 }
 
 }  // namespace
-}  // namespace geiger::profile
+}  // namespace geiger::profile::measured_test
