@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/compare/pattern.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/frames/allocation_functions.h"
 #include "analysis/profile/frames/type_rules.h"
+#include "analysis/profile/glob.h"
 #include "analysis/profile/lives/suppressions.h"
 #include "analysis/profile/testing/example_recording.h"
 #include "analysis/symbolize/demangle.h"
@@ -47,7 +47,7 @@ void read_lists(std::string_view text) {
 void match(std::string_view text) {
   const std::size_t half = text.size() / 2;
   static_cast<void>(profile::matches_suppression(text.substr(0, half), text.substr(half)));
-  static_cast<void>(compare::matches(text.substr(0, half), text.substr(half)));
+  static_cast<void>(profile::matches_glob(text.substr(0, half), text.substr(half)));
 }
 
 void read_names(std::string_view text) {

@@ -7,9 +7,9 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/compare/pattern.h"
 #include "analysis/profile/frames/name_pattern.h"
 #include "analysis/profile/frames/types.h"
+#include "analysis/profile/glob.h"
 #include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/labels.h"
 #include "query/sizes.h"
@@ -63,7 +63,7 @@ Keeps of_threads(const std::string& glob, const Recording& recording,
   std::vector<std::string> names;
   for (const profile::Thread& thread : recording.threads) {
     names.push_back(thread.name);
-    matching.push_back(compare::matches(glob, thread.name) || glob == std::to_string(thread.tid));
+    matching.push_back(profile::matches_glob(glob, thread.name) || glob == std::to_string(thread.tid));
   }
   if (!any_of(matching)) remarks.push_back(nothing_matches("thread", glob, names));
   return [matching](const Sample& sample) { return is_matched(matching, sample.thread); };
@@ -78,8 +78,8 @@ Keeps of_labels(const std::string& glob, const Recording& recording,
     const profile::ScopedLabel& label = recording.labels[i];
     names.push_back(label.text);
     // Those around a label come before it.
-    matching.push_back(is_matched(matching, label.parent) || compare::matches(glob, label.text) ||
-                       compare::matches(glob, profile::path_of_label(recording, i)));
+    matching.push_back(is_matched(matching, label.parent) || profile::matches_glob(glob, label.text) ||
+                       profile::matches_glob(glob, profile::path_of_label(recording, i)));
   }
   if (!any_of(matching)) remarks.push_back(nothing_matches("label", glob, names));
   return [matching](const Sample& sample) { return is_matched(matching, sample.label); };
@@ -92,7 +92,7 @@ Keeps of_types(const std::string& glob, const Recording& recording,
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < types.size(); ++i) {
     names.push_back(types[i]);
-    matching.push_back(compare::matches(glob, types[i]));
+    matching.push_back(profile::matches_glob(glob, types[i]));
   }
   if (!any_of(matching)) remarks.push_back(nothing_matches("type", glob, names));
   return [matching, types = std::move(types)](const Sample& sample) {
@@ -118,7 +118,7 @@ Keeps of_functions(const std::string& glob, const Recording& recording,
   const profile::Labels functions(recording);
   Matching named;
   for (std::uint32_t i = 0; i < functions.size(); ++i) {
-    named.push_back(compare::matches(glob, functions[i].name));
+    named.push_back(profile::matches_glob(glob, functions[i].name));
   }
   if (!any_of(named)) remarks.push_back(nothing_matches("function", glob, {}));
   return [matching = stacks_with(named, functions, recording)](const Sample& sample) {

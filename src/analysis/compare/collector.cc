@@ -110,8 +110,10 @@ class Collector::Run {
       if (is_grouping) label_places_.push_back(collector_.places_.of_name(path));
       for (std::size_t i = 0; i < label_matches_.size(); ++i) {
         const std::string& glob = collector_.patterns_[i].label;
-        if (matches(glob, path) || matches(glob, recording_.labels[label].text))
+        if (profile::matches_glob(glob, path) ||
+            profile::matches_glob(glob, recording_.labels[label].text)) {
           label_matches_[i] = true;
+        }
       }
     }
   }

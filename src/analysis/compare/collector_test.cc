@@ -67,18 +67,6 @@ TEST(Names, ModulesAreKnownByTheirFiles) {
   EXPECT_EQ(module_name(""), "");
 }
 
-TEST(Patterns, StarsAndQuestionMarksOnly) {
-  EXPECT_TRUE(matches("*", ""));
-  EXPECT_TRUE(matches("parse_*", "parse_request"));
-  EXPECT_FALSE(matches("parse_*", "reparse_request"));
-  EXPECT_TRUE(matches("*::push_back*", "std::vector<int>::push_back(int const&)"));
-  EXPECT_TRUE(matches("operator[]", "operator[]"));
-  EXPECT_FALSE(matches("operator[]", "operator["));
-  EXPECT_TRUE(matches("a?c*e", "abcde"));
-  EXPECT_TRUE(matches("*ab", "aab"));
-  EXPECT_FALSE(matches("", "a"));
-}
-
 TEST(Collector, MatchesSitesAcrossAddressesBuildsAndPaths) {
   TestRecording before = run_of("make", 3);
   TestRecording after = run_of("make.constprop.0", 5);

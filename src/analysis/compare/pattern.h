@@ -2,15 +2,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "analysis/compare/places.h"
+#include "analysis/profile/glob.h"
 
 namespace geiger::compare {
-
-/// Whether `text` matches `glob`: * stands for any characters, ? for one. Nothing else is special,
-/// as names of functions are full of brackets.
-[[nodiscard]] bool matches(std::string_view glob, std::string_view text);
 
 /// Matches functions, and so the stacks that pass through one; or labels, by their text or their
 /// whole path, with all that is allocated within them.
@@ -25,7 +21,8 @@ struct Pattern {
     return function == "*" && module == "*" && !is_of_label();
   }
   [[nodiscard]] bool matches(const Place& place) const {
-    return compare::matches(function, place.name) && compare::matches(module, place.module);
+    return profile::matches_glob(function, place.name) &&
+           profile::matches_glob(module, place.module);
   }
 };
 

@@ -1,8 +1,8 @@
-#include "analysis/compare/pattern.h"
+#include "analysis/profile/glob.h"
 
-namespace geiger::compare {
+namespace geiger::profile {
 
-bool matches(std::string_view glob, std::string_view text) {
+bool matches_glob(std::string_view glob, std::string_view text) {
   std::size_t at = 0;
   std::size_t in_glob = 0;
   std::size_t star = std::string_view::npos;  // The last *, to be tried longer.
@@ -24,4 +24,4 @@ bool matches(std::string_view glob, std::string_view text) {
   return glob.find_first_not_of('*', in_glob) == std::string_view::npos;
 }
 
-}  // namespace geiger::compare
+}  // namespace geiger::profile
