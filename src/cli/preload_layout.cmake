@@ -4,6 +4,11 @@
 set(GEIGER_PRELOAD_ROOT ${PROJECT_BINARY_DIR}/lib/geiger)
 set(GEIGER_PRELOAD_DIR ${GEIGER_PRELOAD_ROOT}/${GEIGER_LIB_TOKEN})
 
+# All that `geiger run` puts into programs.
+add_custom_target(geiger_loaded)
+add_dependencies(geiger geiger_loaded)
+add_dependencies(geiger-starter geiger_loaded)
+
 # The empty library needs no 32-bit compiler: the assembler and the linker do.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(stub ${CMAKE_CURRENT_BINARY_DIR}/stub/libgeiger-preload.so)
@@ -36,13 +41,13 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     endforeach()
   endforeach()
   add_custom_target(geiger_empty_preload DEPENDS ${placed_stubs})
-  add_dependencies(geiger geiger_empty_preload)
+  add_dependencies(geiger_loaded geiger_empty_preload)
 endif()
 
 if(TARGET geiger_preload)
   set_target_properties(geiger_preload PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR} OUTPUT_NAME geiger-preload EXPORT_NAME preload)
-  add_dependencies(geiger geiger_preload)
+  add_dependencies(geiger_loaded geiger_preload)
   install(TARGETS geiger_preload EXPORT geiger_targets
           LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN} COMPONENT libgeiger0)
   file(MAKE_DIRECTORY ${GEIGER_PRELOAD_ROOT})
@@ -53,7 +58,7 @@ if(TARGET geiger_preload)
 endif()
 if(TARGET geiger_malloc)
   set_target_properties(geiger_malloc PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR})
-  add_dependencies(geiger geiger_malloc)
+  add_dependencies(geiger_loaded geiger_malloc)
   install(TARGETS geiger_malloc LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN}
           COMPONENT geiger-malloc)
   # Not among the exported targets: geiger-config.cmake works without this package.
@@ -62,7 +67,7 @@ if(TARGET geiger_malloc)
 endif()
 if(TARGET geiger_lttng)
   set_target_properties(geiger_lttng PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR})
-  add_dependencies(geiger geiger_lttng)
+  add_dependencies(geiger_loaded geiger_lttng)
   install(TARGETS geiger_lttng LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN}
           COMPONENT geiger-lttng)
 endif()

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace geiger::cli {
 namespace {
 
@@ -44,4 +46,9 @@ base::Outcome<CommandLine> divide(const std::vector<std::string>& words,
   line.program.assign(words.begin() + static_cast<std::ptrdiff_t>(next), words.end());
   return line;
 }
+
+void shield_divider(std::vector<std::string>& words) {
+  std::ranges::replace(words, std::string("--"), kDivider);
+}
+
 }  // namespace geiger::cli

@@ -1,4 +1,5 @@
-// Divides the words of `geiger run` into geiger's own and the program's.
+// Words on a command line that are not for the parser: of `geiger run`, the program's; of verbs with
+// two sides, the divider.
 #pragma once
 
 #include <functional>
@@ -26,5 +27,12 @@ using TakesValue = std::function<std::optional<bool>(std::string_view)>;
 /// never taken for the program.
 base::Outcome<CommandLine> divide(const std::vector<std::string>& words,
                                   const TakesValue& takes_value);
+
+/// What stands for "--" between two sides: a control character, which no shell completes to.
+inline constexpr char kDivider[] = "\x1d";
+
+/// The parser takes "--" for the end of the options; between two sides it divides them, and options
+/// may follow it. Replaces it by kDivider, which the parser leaves alone.
+void shield_divider(std::vector<std::string>& words);
 
 }  // namespace geiger::cli

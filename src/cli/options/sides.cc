@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/profile/memory/measured.h"
+#include "cli/help/command_line.h"
 #include "cli/help/help_formatter.h"
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
@@ -17,9 +18,6 @@
 
 namespace geiger::cli {
 namespace {
-
-/// A control character, which no shell completes to.
-const std::string kDivider = "\x1d";
 
 base::Outcome<void> add_run(const std::string& run, compare::Which which,
                             const query::SelectionOptions& selection,
@@ -46,10 +44,6 @@ base::Outcome<void> add_run(const std::string& run, compare::Which which,
 }
 
 }  // namespace
-
-void shield_divider(std::vector<std::string>& words) {
-  std::ranges::replace(words, std::string("--"), kDivider);
-}
 
 void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std::string& usage) {
   verb.formatter(std::make_shared<UsageFormatter>(usage));

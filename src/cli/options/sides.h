@@ -19,10 +19,6 @@ struct Sides {
   std::vector<std::string> before, after;
 };
 
-/// The parser takes "--" for the end of the options; here it divides the sides, and options may
-/// follow it. Replaces it by a word that the parser leaves alone.
-void shield_divider(std::vector<std::string>& words);
-
 /// The words of the sides, into `words`, and `usage` for the help.
 void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std::string& usage);
 

@@ -2,20 +2,10 @@
 // its subcommand; a new verb is a new file and one line here.
 #pragma once
 
-#include <cstdint>
-
-#include "cli/options/ending.h"
 #include "cli/options/exit_codes.h"
-
-namespace CLI {
-class App;
-}
+#include "cli/verbs/command.h"
 
 namespace geiger::cli {
-
-/// One verb: adds its subcommand to `app`; when the user chose it, its callback stores its work,
-/// which begins after the parse. `work` outlives the parse.
-using Register = void (*)(CLI::App& app, Work& work);
 
 void register_run(CLI::App& app, Work& work);
 void register_ctl(CLI::App& app, Work& work);
@@ -46,20 +36,6 @@ void register_export(CLI::App& app, Work& work);
 void register_symbolize(CLI::App& app, Work& work);
 void register_completion(CLI::App& app, Work& work);
 void register_help(CLI::App& app, Work& work);
-
-/// What the words after the verb are, besides its options.
-enum class Words : std::uint8_t {
-  kOperands,             ///< For the parser as they are.
-  kProgram,              ///< From the first operand on, or after "--", a program's command line.
-  kProgramAfterDivider,  ///< After "--" a program's command line.
-  kSides,                ///< "--" separates two lists.
-};
-
-struct Command {
-  const char* name;
-  Register add;
-  Words words = Words::kOperands;
-};
 
 /// In the order of `geiger --help`.
 inline constexpr Command kCommands[] = {

@@ -20,11 +20,6 @@ constexpr std::size_t kGap = 4;
 /// Columns that a name needs before where objects are freed gets a column.
 constexpr std::size_t kRoomForName = 24;
 
-std::string length_text(double nanoseconds) {
-  const double cut = std::clamp(nanoseconds, 0.0, 0x1p62);
-  return present::duration(present::whole_number(cut));
-}
-
 std::string heading(const LifetimesReport& report, const present::Style& style) {
   const LifetimesOptions& options = report.options;
   std::string title = "Lifetimes";
@@ -218,18 +213,6 @@ std::string notes(const LifetimesReport& report, const present::Style& style) {
 }
 
 }  // namespace
-
-present::Figure length_figure(const estimation::SurvivalCurve::Quantile& quantile, double longest) {
-  if (!quantile.value && !(longest > 0)) return {"-", ""};  // Nothing was watched.
-  const std::string value =
-      quantile.value ? length_text(*quantile.value) : "> " + length_text(longest);
-  const double lo = quantile.lo.value_or(longest);
-  const double hi = quantile.hi.value_or(longest);
-  const bool is_point =
-      quantile.value ? quantile.hi && lo == *quantile.value && hi == lo : lo >= longest;
-  if (is_point) return {value, ""};
-  return {value, fmt::format("[{}, {}]", length_text(lo), quantile.hi ? length_text(hi) : "…")};
-}
 
 std::string to_text(const LifetimesReport& report, const present::Style& style) {
   std::string out = heading(report, style);
