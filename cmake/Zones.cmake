@@ -112,9 +112,14 @@ function(geiger_module name)
 endfunction()
 
 # geiger_compile_as_test(TARGET LEVEL): tests, and programs for them, take longer to compile than to run,
-# so they are optimized less, at -O0 or -O1; what they test is compiled as it is released.
+# so they are optimized less, at -O0 or -O1; what they test is compiled as it is released. Under an
+# emulator they take long to run as well.
 function(geiger_compile_as_test target level)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O${level} -g1>)
+  if(CMAKE_CROSSCOMPILING)
+    target_compile_options(${target} PRIVATE -O1)
+  else()
+    target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O${level} -g1>)
+  endif()
 endfunction()
 
 # geiger_checked_room(NAME ROOMS...): the sources of rooms of the runtime once more, with every

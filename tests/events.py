@@ -148,7 +148,7 @@ class Bpftrace(harness.ProcessTest):
 
     def test_names_marks_and_intervals(self):
         script = """
-            usdt:LIB:geiger:mark     { @marks = count(); printf("mark %s\\n", str(arg0, arg1)); }
+            usdt:LIB:geiger:mark     { @marks[str(arg0, arg1)] = count(); }
             usdt:LIB:geiger:interval { @intervals = count(); @sum = sum(arg0); }
             BEGIN { printf("attached\\n"); }
         """
@@ -158,8 +158,8 @@ class Bpftrace(harness.ProcessTest):
             recorded = recorder.run([harness.host("told")])
         self.assertEqual(recorded.outcome.status, 0)
         output = self.ended(tracer)
-        self.assertIn("mark half-time\n", output)
-        self.assertIn("@marks: 1\n", output)
+        self.assertIn("@marks[half-time]: 1\n", output)
+        self.assertEqual(output.count("@marks["), 1)
         self.assertIn("@intervals: 2\n", output)  # The first one, and that of the program.
         self.assertIn(f"@sum: {4096 + 8192}\n", output)
 

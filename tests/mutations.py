@@ -263,11 +263,11 @@ class Workshop:
     def run_compiler(self, *words):
         subprocess.run([self.compiler, *FLAGS, *map(str, words)], check=True, timeout=300)
 
-    def compile(self, source, include, target):
+    def compile(self, source, include, target, *more):
         is_test = source.stem.endswith("_test")
         headers = ["-include", self.headers] if is_test else []
         level = "-O0" if is_test and not source.stem.endswith(SIMULATE) else "-O1"
-        self.run_compiler(level, *headers, "-I", include, "-c", source, "-o", target)
+        self.run_compiler(level, *headers, "-I", include, *more, "-c", source, "-o", target)
         return target
 
     def build_pristine(self):
@@ -276,8 +276,13 @@ class Workshop:
                           *ESTIMATOR_TESTS})
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             built = pool.map(lambda name: self.compile(
-                self.pristine / name, self.pristine, self.object_path(name)), sources)
+                self.pristine / name, self.pristine, self.object_path(name), "-MMD"), sources)
             self.objects = dict(zip(sources, built))
+
+    def includes(self, name, file):
+        """Whether the object of `name` was made from `file` too."""
+        made_from = self.object_path(name).with_suffix(".d").read_text().split()
+        return str(self.pristine / file) in made_from
 
     def object_path(self, name):
         return self.directory / (name.replace("/", "_") + ".o")
@@ -296,23 +301,17 @@ class Workshop:
     def program(self, mutation):
         """The tests of a mutation, with it."""
         tree = self.mutated_sources(mutation)
-        # What only the library of samplers includes is compiled there alone.
-        is_of_samplers = mutation.file.endswith((".inl", "/series.h"))
-        is_header = mutation.file.startswith("geiger/arena") or (
-            mutation.file.endswith(".h") and not is_of_samplers)
-        if is_header:
-            rebuilt = (*SAMPLING, *mutation.tests)
-        else:
-            rebuilt = SAMPLING if is_of_samplers else (mutation.file,)
-        objects = {} if is_header else {
-            name: self.objects[name] for name in {*SAMPLING, *ESTIMATION, *mutation.tests}}
-        for name in rebuilt:
+        objects = {}
+        for name in {*SAMPLING, *ESTIMATION, *mutation.tests}:
+            if name in self.objects and not self.includes(name, mutation.file):
+                objects[name] = self.objects[name]
+                continue
             objects[name] = self.compile(tree / "src" / name, tree / "src",
                                          tree / (name.replace("/", "_") + ".o"))
         return self.link(list(objects.values()), tree / "tests")
 
     def link(self, objects, program):
-        subprocess.run([self.compiler, *map(str, objects), "-o", str(program), "-lgtest",
+        subprocess.run([self.compiler, *map(str, objects), "-o", str(program), "-lgmock", "-lgtest",
                         "-lgtest_main", "-pthread"], check=True, timeout=300)
         return program
 

@@ -52,7 +52,8 @@ class Tutorial(unittest.TestCase):
         self.here = pathlib.Path(tempfile.mkdtemp(prefix="geiger-tutorial-"))
         self.addCleanup(shutil.rmtree, self.here, ignore_errors=True)
 
-    def clone(self):
+    def clone(self, *programs):
+        """A checkout in which `programs` are built."""
         checkout = self.here / "geiger"
         checkout.mkdir()
         for name in ("src", "include", "cmake", "docs", "tools"):
@@ -61,8 +62,9 @@ class Tutorial(unittest.TestCase):
             shutil.copy2(ROOT / name, checkout / name)
         built = checkout / "build" / "release"
         (built / "bin").mkdir(parents=True)
-        (built / "bin" / "geiger").symlink_to(GEIGER)
-        (built / "built").touch()
+        for program in programs:
+            (built / "bin" / program).symlink_to(GEIGER.with_name(program))
+            (built / f"{program}.built").touch()
 
     def typed(self, command):
         command = command.replace("./geiger run ", f"./geiger run --seed {SEED} ")
@@ -76,7 +78,7 @@ class Tutorial(unittest.TestCase):
         steps = list(commands_of(PAGE.read_text()))
         self.assertGreater(len(steps), 10)
         self.assertTrue(steps.pop(0)[0].startswith("git clone "))
-        self.clone()
+        self.clone("geiger")
         for command, output in steps:
             if command.startswith("cd "):
                 self.here = self.here / command[3:]
@@ -84,6 +86,16 @@ class Tutorial(unittest.TestCase):
             self.assertEqual(comparable(self.typed(command)), comparable(output), command)
         self.assertNotIn("request.page + request.session",
                          (self.here / "docs/tutorial/greeter.cc").read_text())
+
+    def test_the_first_command_needs_no_other_verb(self):
+        self.clone("geiger-starter")
+        self.here = self.here / "geiger"
+        self.assertIn(" samples; allocated ", self.typed("./geiger run --interval 1 -- ls docs"))
+        (self.here / "tools" / "setup.sh").write_text("#!/bin/sh\nexit 1\n")
+        done = subprocess.run(["./geiger", "table"], cwd=self.here, text=True, timeout=60,
+                              capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (125, ""))
+        self.assertIn("building all verbs", done.stderr)
 
     def test_figures_are_compared_as_figures(self):
         self.assertEqual(comparable("a  104 MiB ± 16  < 1.85 MiB"), ["a # #"])

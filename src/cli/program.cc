@@ -20,8 +20,8 @@
 #include "cli/help/command_line.h"
 #include "cli/help/help_formatter.h"
 #include "cli/help/refusal.h"
-#include "cli/options/run_options.h"
 #include "cli/options/exit_codes.h"
+#include "cli/options/run_options.h"
 #include "modules/module.h"
 #include "query/spelling.h"
 

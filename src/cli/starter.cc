@@ -1,5 +1,5 @@
-// `geiger run` alone. ./geiger builds it first, as that takes half as long as all verbs, and uses it
-// until they are asked for. Not installed.
+// `geiger run` alone. ./geiger builds it first, as that takes half as long as all verbs, and uses
+// it until they are asked for. Not installed.
 #include "cli/program.h"
 #include "cli/verbs/commands.h"
 

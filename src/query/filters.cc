@@ -63,7 +63,8 @@ Keeps of_threads(const std::string& glob, const Recording& recording,
   std::vector<std::string> names;
   for (const profile::Thread& thread : recording.threads) {
     names.push_back(thread.name);
-    matching.push_back(profile::matches_glob(glob, thread.name) || glob == std::to_string(thread.tid));
+    matching.push_back(profile::matches_glob(glob, thread.name) ||
+                       glob == std::to_string(thread.tid));
   }
   if (!any_of(matching)) remarks.push_back(nothing_matches("thread", glob, names));
   return [matching](const Sample& sample) { return is_matched(matching, sample.thread); };
@@ -78,7 +79,8 @@ Keeps of_labels(const std::string& glob, const Recording& recording,
     const profile::ScopedLabel& label = recording.labels[i];
     names.push_back(label.text);
     // Those around a label come before it.
-    matching.push_back(is_matched(matching, label.parent) || profile::matches_glob(glob, label.text) ||
+    matching.push_back(is_matched(matching, label.parent) ||
+                       profile::matches_glob(glob, label.text) ||
                        profile::matches_glob(glob, profile::path_of_label(recording, i)));
   }
   if (!any_of(matching)) remarks.push_back(nothing_matches("label", glob, names));

@@ -80,6 +80,13 @@ bool is_renamed(std::string_view own) {
          own == "__static_initialization_and_destruction_0";
 }
 
+/// A constructor taken over from a base, which names its function; the demangler's own name is the
+/// derived class's.
+bool is_inherited(std::string_view mangled) {
+  return mangled.find("CI1") != std::string_view::npos ||
+         mangled.find("CI2") != std::string_view::npos;
+}
+
 void check(const std::string& mangled) {
   const std::string demangled = demangle(mangled);
   const std::string display = naming::display_name(demangled);
@@ -91,7 +98,8 @@ void check(const std::string& mangled) {
   const bool is_conversion = display.find("operator ") != std::string::npos;
   EXPECT_TRUE(is_conversion || naming::display_name(display) == display) << display;
   const std::string own = own_name(mangled);
-  const bool has_own = !own.empty() && !is_renamed(own) && !is_lambda(display);
+  const bool has_own =
+      !own.empty() && !is_renamed(own) && !is_lambda(display) && !is_inherited(mangled);
   if (has_own) {
     EXPECT_NE(display.find(own), std::string::npos) << demangled << "\n" << display;
   }

@@ -1,5 +1,5 @@
-// Words on a command line that are not for the parser: of `geiger run`, the program's; of verbs with
-// two sides, the divider.
+// Words on a command line that are not for the parser: of `geiger run`, the program's; of verbs
+// with two sides, the divider.
 #pragma once
 
 #include <functional>
