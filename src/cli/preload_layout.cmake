@@ -4,7 +4,7 @@
 set(GEIGER_PRELOAD_ROOT ${PROJECT_BINARY_DIR}/lib/geiger)
 set(GEIGER_PRELOAD_DIR ${GEIGER_PRELOAD_ROOT}/${GEIGER_LIB_TOKEN})
 
-# All that `geiger run` puts into programs.
+# What every program gets that `geiger run` starts; --malloc and --lttng add other libraries.
 add_custom_target(geiger_loaded)
 add_dependencies(geiger geiger_loaded)
 add_dependencies(geiger-starter geiger_loaded)
@@ -58,7 +58,7 @@ if(TARGET geiger_preload)
 endif()
 if(TARGET geiger_malloc)
   set_target_properties(geiger_malloc PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR})
-  add_dependencies(geiger_loaded geiger_malloc)
+  add_dependencies(geiger geiger_malloc)
   install(TARGETS geiger_malloc LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN}
           COMPONENT geiger-malloc)
   # Not among the exported targets: geiger-config.cmake works without this package.
@@ -67,7 +67,7 @@ if(TARGET geiger_malloc)
 endif()
 if(TARGET geiger_lttng)
   set_target_properties(geiger_lttng PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR})
-  add_dependencies(geiger_loaded geiger_lttng)
+  add_dependencies(geiger geiger_lttng)
   install(TARGETS geiger_lttng LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN}
           COMPONENT geiger-lttng)
 endif()
