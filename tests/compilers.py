@@ -21,6 +21,7 @@ SKIPPED = 77
 HEADER_FLAGS = ["-Iinclude", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion",
                 "-Wno-sign-conversion"]
 CLANG_FLAGS = ["-fconstexpr-steps=16777216"]  # cmake/Zones.cmake
+LEFT_OUT = ("-std=", "-g", "-c", "--param", "-Winvalid-pch")  # flags_of()
 ROOMS = ("runtime", "base", "vocabulary", "sampling", "trace", "estimation")
 
 
@@ -50,14 +51,15 @@ def headers():
 
 
 def flags_of(words):
-    """Without the launcher, the compiler and its memory, the standard, the debug information and the output."""
+    """Without the launcher, the compiler and its memory, the standard, the debug information, the output
+    and precompiled headers."""
     kept, words = [], iter(words)
     for word in words:
-        if word == "-o":
+        if word in ("-o", "-include"):
             next(words)
         elif word == "-isystem":
             kept += [word, next(words)]
-        elif word.startswith("-") and not word.startswith(("-std=", "-g", "-c", "--param")):
+        elif word.startswith("-") and not word.startswith(LEFT_OUT):
             kept.append(word)
     return kept
 
