@@ -46,6 +46,17 @@ function(geiger_unite target)
   endif()
 endfunction()
 
+# _geiger_headers(NAME FILE HEADERS...): precompiled for targets that reuse them from NAME; FILE is an
+# empty source for the compiler to have one.
+function(_geiger_headers name file)
+  if(NOT EXISTS ${PROJECT_BINARY_DIR}/${file})
+    file(WRITE ${PROJECT_BINARY_DIR}/${file} "")
+  endif()
+  add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/${file})
+  target_precompile_headers(${name} PRIVATE ${ARGN})
+  target_link_libraries(${name} PRIVATE geiger_warnings)
+endfunction()
+
 # The headers that most of the runtime includes, parsed once in builds from scratch: that takes two fifths
 # off, and every object is the same. Not where debug information must not depend on where it was made.
 set(GEIGER_RUNTIME_HEADERS <algorithm> <array> <atomic> <bit> <cstddef> <cstdint> <cstring> <limits>
@@ -62,12 +73,9 @@ function(geiger_precompile_runtime target headers)
     return()
   endif()
   if(NOT TARGET ${headers})
-    file(WRITE ${PROJECT_BINARY_DIR}/runtime_headers.cc "")
-    add_library(${headers} OBJECT ${PROJECT_BINARY_DIR}/runtime_headers.cc)
-    target_precompile_headers(${headers} PRIVATE ${GEIGER_RUNTIME_HEADERS})
+    _geiger_headers(${headers} runtime_headers.cc ${GEIGER_RUNTIME_HEADERS})
     get_target_property(options ${target} COMPILE_OPTIONS)
     target_compile_options(${headers} PRIVATE ${options})
-    target_link_libraries(${headers} PRIVATE geiger_warnings)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${headers})
 endfunction()
@@ -173,12 +181,10 @@ endfunction()
 # The headers of GoogleTest, compiled once for all tests of a build from scratch: unit tests are not
 # optimized; the others calculate.
 if(GEIGER_BUILD_TESTS AND GEIGER_UNITY)
-  file(WRITE ${PROJECT_BINARY_DIR}/test_headers.cc "")
   foreach(level 0 1)
     set(headers geiger_test_headers_${level})
-    add_library(${headers} OBJECT ${PROJECT_BINARY_DIR}/test_headers.cc)
-    target_precompile_headers(${headers} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
-    target_link_libraries(${headers} PRIVATE GTest::gmock geiger_warnings)
+    _geiger_headers(${headers} test_headers.cc <gmock/gmock.h> <gtest/gtest.h>)
+    target_link_libraries(${headers} PRIVATE GTest::gmock)
     geiger_compile_as_test(${headers} ${level})
   endforeach()
 endif()
