@@ -98,7 +98,8 @@ void load_address(State& state, const Instruction& instruction) {
     state.stack += memory.displacement;
     return;
   }
-  auto value = memory.is_plain ? state.registers[memory.base] : std::nullopt;
+  std::optional<std::int64_t> value;
+  if (memory.is_plain) value = state.registers[memory.base];
   state.change(instruction.to);
   if (value) state.registers[instruction.to] = *value + memory.displacement;
 }
