@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csetjmp>
 #include <cstdint>
 #include <cstdlib>
@@ -128,8 +129,12 @@ void storm() {
   // Loading, walking the list of modules under its lock, and unwinding, all at once.
   static std::atomic<int> caught{0};
   std::vector<std::thread> threads;
+  // With a pause: otherwise it walks the more often the slower the recording makes the other threads.
   threads.emplace_back([] {
-    while (!is_over) dl_iterate_phdr(visit_and_allocate, nullptr);
+    while (!is_over) {
+      dl_iterate_phdr(visit_and_allocate, nullptr);
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
   });
   for (int i = 0; i < 2; ++i)
     threads.emplace_back([] {
