@@ -8,6 +8,7 @@ stack, by the function of its fault handler. Runs for each interpreter that is f
 machine, those of pyenv, and those in GEIGER_PYTHONS.
 """
 import collections
+import functools
 import os
 import pathlib
 import re
@@ -30,6 +31,7 @@ FRAGILE = "3.13.0"
 SAID = re.compile(r'  File "(.*)", line (\d+|\?\?\?) in (.*)')
 
 
+@functools.cache  # The symbols of the same files take longer to read than most recordings.
 def distance_of_dump(path):
     """From PyGILState_GetThisThreadState to _Py_DumpTraceback, in the file that has both."""
     libraries = subprocess.run([path, "-c", "import sysconfig as s; print(s.get_config_var('LIBDIR'),"
@@ -97,6 +99,13 @@ def escaped(text):
                    else f"\\u{ord(c):04x}" if ord(c) < 65536 else f"\\U{ord(c):08x}" for c in text)
 
 
+@functools.cache  # A few hundred lines come again at every sample.
+def said_frame(line):
+    """(file, line, name), None if it is no frame."""
+    found = SAID.fullmatch(line)
+    return found.groups() if found else None
+
+
 def said_stacks(path):
     """(time, address) -> [(file, line, name)], of what the interpreter wrote whole."""
     stacks = {}
@@ -104,7 +113,7 @@ def said_stacks(path):
         lines = block.split("\n")
         if "end" not in lines:
             continue
-        frames = [SAID.fullmatch(line).groups() for line in lines if SAID.fullmatch(line)]
+        frames = [frame for frame in map(said_frame, lines) if frame is not None]
         frames = [frame for frame in frames if frame[0] != "<shim>"]  # 3.12, as the innermost
         stacks[tuple(map(int, lines[0].split()))] = frames
     return stacks
@@ -129,22 +138,28 @@ class PythonFrames(unittest.TestCase):
         """Counts of what came of the samples, and the first that differ."""
         (interpreter, *_), counts, different = trace.interpreters.values(), collections.Counter(), []
         minor = interpreter.version >> 16 & 0xff
+        decode = functools.cache(trace.interpreted)
+
+        @functools.cache  # Stacks differ, but are made of the same few thousand frames.
+        def is_alike(code, unit, file, line, name):
+            found = None if unit is None else line_of(code, minor, unit)
+            # The interpreter names the first line where a function has not begun.
+            lines = {str(found if found is not None else code.first_line)}
+            lines |= {"???"} if found is None else set()
+            last = code.name.rpartition(".")[2] if code.name[-1] != ">" else code.name[code.name.rfind("<"):]
+            # numpy gives its wrappers the names of what they wrap, but not the qualified ones.
+            is_named = name == escaped(last) or file in RENAMED
+            return file == escaped(code.file) and is_named and line in lines
+
         for sample in trace.samples:
             expected = said.get((sample.time, sample.address))
             if expected is None:
                 continue
-            frames = [trace.interpreted(word) for word in trace.stacks[sample.stack].frames]
+            frames = [decode(word) for word in trace.stacks[sample.stack].frames]
             frames = [frame for frame in frames if frame is not None]
             alike = len(frames) == len(expected) or len(expected) == DEEPEST < len(frames)
-            for (code, unit), (file, line, name) in zip(frames, expected):
-                found = None if unit is None else line_of(code, minor, unit)
-                # The interpreter names the first line where a function has not begun.
-                lines = {str(found if found is not None else code.first_line)}
-                lines |= {"???"} if found is None else set()
-                last = code.name.rpartition(".")[2] if code.name[-1] != ">" else code.name[code.name.rfind("<"):]
-                # numpy gives its wrappers the names of what they wrap, but not the qualified ones.
-                is_named = name == escaped(last) or file in RENAMED
-                alike = alike and file == escaped(code.file) and is_named and line in lines
+            alike = alike and all(is_alike(*frame, *said_of_it)
+                                  for frame, said_of_it in zip(frames, expected))
             counts["same" if alike else "different"] += 1
             if not alike and len(different) < 3:
                 different.append((expected, [(c.name, c.file, c.first_line, u) for c, u in frames]))

@@ -1,17 +1,20 @@
 """The interpreters of Python that tests run: that of the machine, those of pyenv, and those in
 GEIGER_PYTHONS, from 3.8 on and with the global lock."""
+import functools
 import os
 import pathlib
 import re
 import subprocess
 
 
+@functools.cache
 def interpreters():
-    """Their paths."""
+    """Their paths. Asked once: a test starts none of them again to learn the same."""
     found = ["/usr/bin/python3"]
     pyenv = pathlib.Path.home().glob(".pyenv/versions/3.*/bin/python3")
     found += map(str, sorted(pyenv, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))]))
     found += filter(None, os.environ.get("GEIGER_PYTHONS", "").split(":"))
+    usable = []
     for path in found:
         if not os.path.exists(path):
             continue
@@ -19,7 +22,8 @@ def interpreters():
                                " sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"],
                               capture_output=True, text=True, check=True).stdout.split()
         if said == ["True", "0"]:
-            yield path
+            usable.append(path)
+    return tuple(usable)
 
 
 def some_interpreters():
