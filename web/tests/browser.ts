@@ -4,7 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from "playwright-core";
 
 const TEMPLATE = new URL("../dist/report.html", import.meta.url);
 const PLACE = 'id="data"></script>';
@@ -48,6 +54,58 @@ export interface Opened {
   close: () => Promise<void>;
 }
 
+/** What the page of a window has asked for and complained of since it was opened, or whoever had the
+ * window before. */
+interface Seen {
+  address: string;
+  requests: string[];
+  complaints: string[];
+}
+
+interface Window {
+  context: BrowserContext;
+  page: Page;
+  seen: Seen;
+}
+
+async function newWindow(browser: Browser, settings: BrowserContextOptions): Promise<Window> {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...settings });
+  const window: Window = {
+    context,
+    page: await context.newPage(),
+    seen: { address: "", requests: [], complaints: [] },
+  };
+  const complain = (text: string) => window.seen.complaints.push(text);
+  await context.route("**/*", (route) => {
+    const asked = route.request().url();
+    if (asked.split("#")[0] === window.seen.address) return route.continue();
+    window.seen.requests.push(asked);
+    return route.abort();
+  });
+  window.page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complain(message.text());
+  });
+  window.page.on("pageerror", (error) => complain(String(error)));
+  window.page.on("dialog", (dialog) => {
+    complain(`a dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  return window;
+}
+
+/** Windows that nobody looks at, by their settings. Each costs Chromium more than all that most tests do
+ * in it, and pages keep nothing from one document to the next. */
+const idle = new WeakMap<Browser, Map<string, Window[]>>();
+
+function idleWindows(browser: Browser, settings: BrowserContextOptions): Window[] {
+  const ofBrowser = idle.get(browser) ?? new Map<string, Window[]>();
+  idle.set(browser, ofBrowser);
+  const key = JSON.stringify(settings);
+  const found = ofBrowser.get(key) ?? [];
+  ofBrowser.set(key, found);
+  return found;
+}
+
 /** Opens HTML as a file, as a reader would. `before` runs in the page before its own script. */
 export async function open(
   browser: Browser,
@@ -58,33 +116,25 @@ export async function open(
   const folder = mkdtempSync(join(tmpdir(), "geiger-web-"));
   const file = join(folder, "report.html");
   writeFileSync(file, html);
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...settings });
-  const requests: string[] = [];
-  const complaints: string[] = [];
-  const address = pathToFileURL(file).href;
-  await context.route("**/*", (route) => {
-    const asked = route.request().url();
-    if (asked.split("#")[0] === address) return route.continue();
-    requests.push(asked);
-    return route.abort();
-  });
-  const page = await context.newPage();
+  // What runs before a page's script stays with its window.
+  const windows = before ? [] : idleWindows(browser, settings);
+  const window = windows.pop() ?? (await newWindow(browser, settings));
+  const { context, page } = window;
+  const seen = { address: pathToFileURL(file).href, requests: [], complaints: [] };
+  window.seen = seen;
   if (before) await page.addInitScript(before);
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
-  });
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("dialog", (dialog) => {
-    complaints.push(`a dialog: ${dialog.message()}`);
-    void dialog.dismiss();
-  });
-  await page.goto(address + (hash ? `#${hash}` : ""));
+  await page.goto(seen.address + (hash ? `#${hash}` : ""));
   return {
     page,
-    requests,
-    complaints,
+    requests: seen.requests,
+    complaints: seen.complaints,
     close: async () => {
-      await context.close();
+      if (before) {
+        await context.close();
+      } else {
+        await page.mouse.move(-1, -1); // As in a new window, over nothing.
+        windows.push(window);
+      }
       rmSync(folder, { recursive: true, force: true });
     },
   };

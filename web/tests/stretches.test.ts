@@ -109,16 +109,17 @@ describe.skipIf(!hasChromium())("of 200,000 nodes, a task", PATIENCE, () => {
   }, 120_000);
   afterAll(() => browser?.close());
 
-  for (const [title, data] of [PAGES[0]!, PAGES[2]!]) {
+  for (const [title, make] of [PAGES[0]!, PAGES[2]!]) {
     it(`goes through a stretch whatever the reader does: ${title}`, async () => {
-      const opened = await open(browser, filled(data()), { before: hold });
+      const data = make();
+      const opened = await open(browser, filled(data), { before: hold });
       const { page } = opened;
       page.setDefaultTimeout(120_000);
       await page.waitForSelector(".chart canvas");
       const session = await page.context().newCDPSession(page);
       await session.send("Profiler.enable");
       await session.send("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
-      const isOfDiff = data().diff !== undefined;
+      const isOfDiff = data.diff !== undefined;
       for (const what of INTERACTIONS.filter((one) => (one.isOfDiff ?? false) === isOfDiff)) {
         await what.prepare?.(page);
         await settled(page);
