@@ -139,7 +139,8 @@ class Zsh(Shell):
         self.addCleanup(shell.wait)
         self.addCleanup(shell.kill)
         setup = ("PS1=; setopt no_beep; unset zle_bracketed_paste; "
-                 "fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D; "
+                 # The first shell writes down which functions zsh has; the others need not look.
+                 "fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -d $PWD/.zcompdump; "
                  "LISTMAX=10000; zstyle ':completion:*' list-packed no; "
                  "say-done() { zle -M the-end-of-it; }; zle -N say-done; "
                  "bindkey '^Xe' say-done; bindkey '^Xl' list-choices; "

@@ -183,7 +183,7 @@ endif()
 # What lies where, against a program that asks mincore and knows its own heap.
 if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger)
   add_executable(residency_analysis residency_analysis.cc)
-  geiger_compile_as_test(residency_analysis 1)
+  geiger_compile_as_test(residency_analysis 2)  # It draws 140 million objects for each kind.
   target_link_libraries(residency_analysis PRIVATE geiger_ingest geiger_profile geiger_estimation
                         geiger_warnings nlohmann_json::nlohmann_json)
   geiger_process_test(residency statistical residency.py)

@@ -131,6 +131,7 @@ def callgrind(name, is_bare=False, interval=NEVER, mode="", layout=1):
         return parse(output)
 
 
+@functools.lru_cache(None)  # What is counted is the same each time.
 def per_call(name, is_bare=False, **options):
     """Instructions per iteration: by function of the library, and in the whole program."""
     cost = callgrind(name, is_bare, **options)

@@ -24,12 +24,14 @@ PROGRAM = harness.host("list_loops")
 def measure():
     table = {}
     for loop in LOOPS:
-        row = {name: loop_counts.per_call(PROGRAM, loop, COUNT, interval)
-               for name, interval in INTERVALS.items()}
-        row["plain"] = loop_counts.per_call(PROGRAM, loop, COUNT, "plain")
-        once, twice = (int(loop_counts.run(PROGRAM, loop, str(count), INTERVALS["512 KiB"])[1])
-                       for count in (COUNT, 2 * COUNT))
-        row["sample"] = (row["512 KiB"] - row["off"]) * COUNT / (twice - once)
+        row, samples = {}, {}
+        for name, mode in {**INTERVALS, "plain": "plain"}.items():
+            once, twice = (loop_counts.run(PROGRAM, loop, str(count), mode)
+                           for count in (COUNT, 2 * COUNT))
+            row[name] = (twice[0] - once[0]) / COUNT
+            samples[name] = twice[1], once[1]
+        more, fewer = map(int, samples["512 KiB"])
+        row["sample"] = (row["512 KiB"] - row["off"]) * COUNT / (more - fewer)
         table[loop] = row
     return table
 

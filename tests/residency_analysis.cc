@@ -6,8 +6,8 @@
 // KIND is resident, untouched or stranded. Each TRACE is one run, TRUTH.json what the
 // program printed in one of them: it is the same in all. Prints one JSON object: how many
 // 95 % intervals of sites covered, how many were expected to (by 4,000 simulated draws of
-// the site's own objects) and the variance of that number; per run the estimates and the
-// truth of all sites together.
+// the site's own objects; 0 at interval 1 and without some of the answers) and the variance of
+// that number; per run the estimates and the truth of all sites together.
 //
 // --break takes every object for wholly of the kind: the tests must notice. --drop forgets
 // every third of the answers that were asked for inside, --drop-largest the third of them that
@@ -96,14 +96,18 @@ bool covers(const NodeSums& sums, double truth) {
 double predicted_coverage(const Site& site, Bytes interval, double event, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const double lambda = geiger::estimation::rate_of_interval(static_cast<double>(interval));
+  std::vector<double> chances;  // Once for all draws, which have them in common.
+  for (const Object& object : site.objects) {
+    chances.push_back(geiger::estimation::inclusion_probability(object.size, lambda));
+  }
   int covered = 0;
   for (int i = 0; i < kDraws; ++i) {
     NodeSums sums;
     sums.could_have_sampled(event);
-    for (const Object& object : site.objects) {
+    for (std::size_t k = 0; k < site.objects.size(); ++k) {
+      const Object& object = site.objects[k];
       const bool is_certain = object.size >= interval;
-      const double pi = geiger::estimation::inclusion_probability(object.size, lambda);
-      if (!is_certain && std::uniform_real_distribution<>()(random) >= pi) continue;
+      if (!is_certain && std::uniform_real_distribution<>()(random) >= chances[k]) continue;
       const Bytes value =
           geiger::profile::rounded_at_random(object.value, static_cast<std::uint64_t>(random()));
       sums.add(object.size, is_certain ? HUGE_VAL : lambda, 1, 1.0, value);
@@ -187,7 +191,7 @@ class Comparison {
     for (std::size_t i = 0; i < truth_.sites.size(); ++i) {
       Site& site = truth_.sites[i];
       if (site.truth == 0) continue;
-      if (site.predicted == 0) {
+      if (is_predicted() && site.predicted == 0) {
         site.predicted = predicted_coverage(site, interval_, profile.largest_interval, i + 1);
       }
       ++result_.intervals;
@@ -200,6 +204,10 @@ class Comparison {
     result_.runs.push_back(
         {{"estimate", estimate}, {"truth", truth}, {"samples", profile.entries.size()}});
   }
+
+  // Where every object is a sample there is nothing to draw, and what covers without some of the
+  // answers is not known beforehand.
+  [[nodiscard]] bool is_predicted() const { return interval_ > 1 && change_ <= Change::kBreak; }
 
   Truth truth_;
   Kind kind_;

@@ -163,7 +163,9 @@ Interval SurvivalCurve::band_of(const Point& point) const {
 SurvivalStep SurvivalCurve::with_band(const Point& point) const {
   SurvivalStep step{
       point.length, point.alive, {0, 1}, std::min(point.at_risk * unit_, kLargestSum)};
-  if (point.alive > 0) {
+  if (is_exact()) {
+    step.band = {point.alive, point.alive};
+  } else if (point.alive > 0) {
     step.band = band_of(point);
   } else if (!points_.empty()) {
     // Everything at risk was freed: the missed part is at most the detection limit.
@@ -171,7 +173,6 @@ SurvivalStep SurvivalCurve::with_band(const Point& point) const {
     const double missed = next_ * std::log(2 / alpha_) / point.at_risk;
     step.band.hi = band_of(before).hi * std::min(missed, 1.0);
   }
-  if (is_exact()) step.band = {point.alive, point.alive};
   return step;
 }
 

@@ -70,7 +70,8 @@ TEST(Heap, ZeroedBlocksAreZeroAlsoWhenUsedBefore) {
   for (int round = 0; round < 3; ++round) {
     for (const std::size_t size : kSizes) {
       auto* const block = static_cast<unsigned char*>(allocate_zeroed(size));
-      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(block[i], 0) << size;
+      // Each byte is 0 like the first.
+      ASSERT_TRUE(size == 0 || (block[0] == 0 && memcmp(block, block + 1, size - 1) == 0)) << size;
       memset(block, 0xff, size);
       release(block);
     }
