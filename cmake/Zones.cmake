@@ -188,10 +188,6 @@ if(GEIGER_BUILD_TESTS AND GEIGER_UNITY)
   endforeach()
 endif()
 
-# Test programs are linked by gold, in half the time of the default linker.
-find_program(GEIGER_GOLD ld.gold)
-mark_as_advanced(GEIGER_GOLD)
-
 # Unit tests that calculate as well: the model of the heap takes millions of steps.
 set(GEIGER_UNIT_TESTS_THAT_COMPUTE heap_test)
 
@@ -221,9 +217,6 @@ function(geiger_test name label)
   target_compile_definitions(${name} PRIVATE GEIGER_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                              GEIGER_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main geiger_warnings)
-  if(GEIGER_GOLD AND NOT CMAKE_CROSSCOMPILING)
-    target_link_options(${name} PRIVATE -fuse-ld=gold)
-  endif()
   if(GEIGER_COVERAGE)
     geiger_count_room(${name})
   endif()

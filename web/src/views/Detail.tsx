@@ -70,12 +70,15 @@ function Lives({ page, of }: { page: Page; of: number }) {
       </>
     );
   }
+  const half = livesText(curve, 0.5);
+  const tenth = livesText(curve, 0.1);
+  // Of what was hardly freed both are the end of the recording.
   return (
     <>
       <dt>Lives</dt>
       <dd>
-        half of its bytes longer than {livesText(curve, 0.5)}, a tenth longer than{" "}
-        {livesText(curve, 0.1)}
+        half of its bytes longer than {half}
+        {tenth === half ? "" : `, a tenth longer than ${tenth}`}
       </dd>
     </>
   );
