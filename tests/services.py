@@ -26,8 +26,8 @@ GEIGER = str(harness.BUILD / "bin" / "geiger")
 NOBODY = 65534
 PATIENCE = 60  # seconds; only what hangs takes that long
 
-# Forks workers, each of which gives up root's rights as the words say, and allocates for every
-# line: as many times as the line says.
+# Forks workers, each of which gives up root's rights as the words say, with "later" only at the
+# line "0", and allocates for every line: as many times as the line says.
 PROGRAM = """
 import os, signal, sys
 kept = []
@@ -47,8 +47,11 @@ back, tell = os.pipe()
 pid = os.fork()
 if pid == 0:
     os.close(write)
-    drop(sys.argv[1:])
-    for line in os.fdopen(read):
+    if "later" not in sys.argv:
+        drop(sys.argv[1:])
+    while line := os.read(read, 64):
+        if int(line) == 0:
+            drop(sys.argv[1:])
         kept += [bytes(600) for _ in range(int(line))]
         os.write(tell, b"x")
     sys.exit()
@@ -253,6 +256,51 @@ class Services(harness.ProcessTest):
                 trace_reader.read(trace).check()
                 self.assertIn("allocated", self.geiger("summary", trace))
                 self.end()
+
+    def test_a_call_follows_a_worker_that_becomes_another_user(self):
+        """It is called as root; when it looks for the call, it may only read what is its own."""
+        root = os.path.join(self.directory, "root")
+        os.makedirs(os.path.join(root, "tmp"))
+        os.chmod(os.path.join(root, "tmp"), 0o1777)
+        for words in (["user"], ["user", "chroot", root]):
+            with self.subTest(words):
+                # So coarse that what the change itself allocates does not make it look.
+                worker = self.sleeper("later", *words, GEIGER_INTERVAL=str(4 * MIB))
+                with subprocess.Popen([GEIGER, "ctl", str(worker), "start", "--wait", f"{PATIENCE}s"],
+                                      text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      cwd=self.directory) as ctl:
+                    self.wait_for_rendezvous_of(worker)
+                    self.allocate(0)
+                    while ctl.poll() is None:
+                        self.allocate()
+                    said = ctl.stdout.read()
+                self.assertEqual(ctl.returncode, 0, said)
+                self.assertEqual(self.owner_of_trace(said), NOBODY)
+                self.end()
+
+    def wait_for_rendezvous_of(self, pid):
+        for _ in range(PATIENCE * 50):
+            if list(pathlib.Path(self.runtime, "geiger").glob(f"{pid}.*[0-9]")):
+                return
+            time.sleep(0.02)
+        self.fail(f"nobody called {pid}")
+
+    def test_a_worker_that_became_another_user_is_called_again(self):
+        """It goes on to look where it was called as root."""
+        worker = self.sleeper("later", "user")
+        said = self.while_allocating("ctl", worker, "start")
+        self.assertEqual(self.owner_of_trace(said), 0)
+        self.while_allocating("ctl", worker, "stop")
+        self.allocate(0)
+        said = self.while_allocating("ctl", worker, "start")
+        self.assertEqual(self.owner_of_trace(said), NOBODY)
+        self.end()
+
+    def owner_of_trace(self, said):
+        """Of the one that geiger says the worker records to, which is deleted in the end."""
+        trace = said.split(" records to ")[1].strip()
+        self.addCleanup(shutil.rmtree, os.path.dirname(trace), ignore_errors=True)
+        return os.stat(trace).st_uid
 
     def test_a_directory_that_is_read_only_for_a_sleeper_is_passed_over(self):
         """It is writable here: systemd's ProtectSystem=strict and DynamicUser= make such mounts."""

@@ -170,7 +170,7 @@ ProcessStatus Controlled::status(bool counts_records) const {
   status.program = target_->facts().name;
   status.standing = standing();
   if (can_be_called()) {
-    if (const auto waking = Waking::look(*target_, *files_.bell)) {
+    if (const auto waking = Waking::look(*target_, files_)) {
       status.pending = waking->pending();
       status.interval = waking->interval();
     }
@@ -221,16 +221,16 @@ std::string Controlled::obstacle() const {
 }
 
 base::Outcome<void> Controlled::call(Order order) {
-  const auto is_answered = ask_to_record(order, milliseconds{0});
-  if (!is_answered.has_value()) return is_answered.failure();
+  const auto answer = ask_to_record(order, milliseconds{0});
+  if (!answer.has_value()) return answer.failure();
   return {};
 }
 
 /// As Waking::request(). Sets `order.directory` to where the trace goes, as the process sees it.
-base::Outcome<bool> Controlled::ask_to_record(Order& order, milliseconds patience) {
+base::Outcome<Answer> Controlled::ask_once(Order& order, milliseconds patience) {
   const std::string reason = order.despite_seccomp ? "" : obstacle();
   if (!reason.empty()) return base::Failure{fmt::format("{} {}", shown(), reason)};
-  auto waking = Waking::open(*target_, *files_.bell);
+  auto waking = Waking::open(*target_, files_);
   if (!waking.has_value()) return waking.failure();
   if (waking.value().pending() == true) {
     return base::Failure{shown() + " was already asked to record, and has not responded yet"};
@@ -252,15 +252,36 @@ base::Outcome<bool> Controlled::ask_to_record(Order& order, milliseconds patienc
     order.directory = its_name;
   }
   order.records = true;
-  const auto is_answered = waking.value().request(order, patience);
+  auto answer = waking.value().request(order, patience);
   if (!made.empty() && waking.value().pending() != true) remove_unused(*target_, made);
-  return is_answered;
+  return answer;
+}
+
+/// As ask_once(), but follows a process that moves: services give up root's rights soon after their
+/// start.
+base::Outcome<Answer> Controlled::ask_to_record(Order& order, milliseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (true) {
+    Order asked = order;
+    const auto left = end - std::chrono::steady_clock::now();
+    auto answer = ask_once(asked, std::chrono::duration_cast<milliseconds>(left));
+    if (!answer.has_value() || answer.value() != Answer::kMoved) {
+      order = std::move(asked);
+      return answer;
+    }
+    auto moved = Controlled::open(target_->pid());
+    if (!moved.has_value()) return moved.failure();
+    if (moved.value().target().facts().start != target_->facts().start) {
+      return base::Failure{shown() + " has ended"};
+    }
+    *this = std::move(moved.value());
+  }
 }
 
 Told Controlled::wake(Order order, milliseconds patience) {
-  const auto is_answered = ask_to_record(order, patience);
-  if (!is_answered.has_value()) return is_answered.failure();
-  if (!is_answered.value()) return late(shown(), "start");
+  const auto answer = ask_to_record(order, patience);
+  if (!answer.has_value()) return answer.failure();
+  if (answer.value() == Answer::kLate) return late(shown(), "start");
   auto again = Controlled::open(target_->pid());
   if (!again.has_value()) return again.failure();
   const LiveTrace* trace = again.value().trace();
@@ -271,9 +292,9 @@ Told Controlled::wake(Order order, milliseconds patience) {
 Told Controlled::stop(milliseconds patience) {
   if (standing() != Standing::kRecording) {
     if (can_be_called()) {
-      auto waking = Waking::look(*target_, *files_.bell);
+      auto waking = Waking::look(*target_, files_);
       if (waking && waking->pending() == true) {
-        auto called = Waking::open(*target_, *files_.bell);
+        auto called = Waking::open(*target_, files_);
         if (!called.has_value()) return called.failure();
         return told(called.value().request({}, patience), "stop", shown() + " stays dormant");
       }
@@ -290,17 +311,18 @@ Told Controlled::stop(milliseconds patience) {
     return fmt::format("{}: recording paused ({})", shown(), trace_->path());
   }
   const std::string path = trace_->path();
-  auto waking = Waking::open(*target_, *files_.bell);
+  auto waking = Waking::open(*target_, files_);
   if (!waking.has_value()) return waking.failure();
   return told(waking.value().request({}, patience), "stop",
               fmt::format("{} is dormant again; its trace is {}", shown(), path));
 }
 
-/// What to tell of a request to `wish`: `done` if it was answered.
-Told Controlled::told(const base::Outcome<bool>& is_answered, std::string_view wish,
+/// What to tell of a request to `wish`: `done` if it was answered. That of a process that moved is
+/// withdrawn, as is what it would have stopped.
+Told Controlled::told(const base::Outcome<Answer>& answer, std::string_view wish,
                       std::string done) const {
-  if (!is_answered.has_value()) return is_answered.failure();
-  return is_answered.value() ? Told(std::move(done)) : late(shown(), wish);
+  if (!answer.has_value()) return answer.failure();
+  return answer.value() != Answer::kLate ? Told(std::move(done)) : late(shown(), wish);
 }
 
 Told Controlled::no_trace(std::string_view wish) const {
@@ -317,7 +339,7 @@ Told Controlled::no_trace(std::string_view wish) const {
 
 Told Controlled::set_interval(Bytes interval, milliseconds patience) {
   if (standing() == Standing::kDormant) {
-    auto waking = Waking::open(*target_, *files_.bell);
+    auto waking = Waking::open(*target_, files_);
     if (!waking.has_value()) return waking.failure();
     waking.value().set_interval(interval);
     return fmt::format("{} will record with an interval of {}", shown(),

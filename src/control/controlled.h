@@ -86,9 +86,11 @@ class Controlled {
   bool reach(const Act& act);
   [[nodiscard]] bool can_be_called() const { return files_.bell.has_value(); }
   [[nodiscard]] std::string obstacle() const;
-  [[nodiscard]] base::Outcome<bool> ask_to_record(Order& order, std::chrono::milliseconds patience);
+  [[nodiscard]] base::Outcome<Answer> ask_once(Order& order, std::chrono::milliseconds patience);
+  [[nodiscard]] base::Outcome<Answer> ask_to_record(Order& order,
+                                                    std::chrono::milliseconds patience);
   [[nodiscard]] base::Outcome<std::string> wake(Order order, std::chrono::milliseconds patience);
-  [[nodiscard]] base::Outcome<std::string> told(const base::Outcome<bool>& is_answered,
+  [[nodiscard]] base::Outcome<std::string> told(const base::Outcome<Answer>& answer,
                                                 std::string_view wish, std::string done) const;
   [[nodiscard]] base::Outcome<std::string> no_trace(std::string_view wish) const;
 

@@ -66,6 +66,9 @@ GeigerFiles geiger_files_in(const std::vector<MappedFile>& files) {
     const bool is_in_ours =
         base::file_name_of(file.path.substr(0, file.path.rfind('/'))).starts_with("geiger");
     if (name == trace::kBellName && is_in_ours) found.bell = file;
+    if (trace::is_rendezvous_name(std::string(name).c_str()) && is_in_ours) {
+      found.rendezvous.push_back(file);
+    }
   }
   return found;
 }
@@ -85,7 +88,15 @@ base::Outcome<TargetProcess> TargetProcess::open(pid_t pid) {
   if (geteuid() != 0 && facts->uid != geteuid()) {
     return base::Failure{target.shown() + " belongs to another user"};
   }
+  target.root_ = target.root();
   return target;
+}
+
+std::pair<dev_t, ino_t> TargetProcess::root() const {
+  const auto root = files_.open("root");
+  struct stat status {};
+  if (!root.is_open() || fstat(root.get(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
 }
 
 std::string TargetProcess::shown() const { return fmt::format("{} (pid {})", facts_.name, pid()); }
@@ -101,6 +112,11 @@ bool TargetProcess::has_just_started() const {
   clock_gettime(CLOCK_BOOTTIME, &now);  // The clock of /proc/PID/stat.
   const auto ticks = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
   return static_cast<std::uint64_t>(now.tv_sec) * ticks < facts_.start + kSeconds * ticks;
+}
+
+bool TargetProcess::has_moved() const {
+  const auto facts = facts_of(files_);
+  return facts && !facts->is_zombie() && (facts->uid != facts_.uid || root() != root_);
 }
 
 base::Outcome<GeigerFiles> TargetProcess::geiger_files() const {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/observe/process_files.h"
@@ -43,6 +44,8 @@ struct GeigerFiles {
   bool has_runtime = false;        ///< The library is loaded.
   std::vector<MappedFile> traces;  ///< Its own or, after fork, also its parent's.
   std::optional<MappedFile> bell;  ///< It is dormant, or was.
+  /// Its own rendezvous, once it was called; after fork also its parent's.
+  std::vector<MappedFile> rendezvous;
 };
 [[nodiscard]] GeigerFiles geiger_files_in(const std::vector<MappedFile>& files);
 
@@ -60,6 +63,8 @@ class TargetProcess {
   /// Whether it may still be loading its libraries: it, or the process before exec, is at most two
   /// seconds old.
   [[nodiscard]] bool has_just_started() const;
+  /// Whether it has become another user or changed its root since it was opened.
+  [[nodiscard]] bool has_moved() const;
 
   /// The files of geiger that it maps now. Fails if its maps cannot be read.
   [[nodiscard]] base::Outcome<GeigerFiles> geiger_files() const;
@@ -79,9 +84,11 @@ class TargetProcess {
 
  private:
   explicit TargetProcess(pid_t pid) : files_(pid) {}
+  [[nodiscard]] std::pair<dev_t, ino_t> root() const;
 
   observe::ProcessFiles files_;
   inject::ProcessFacts facts_;
+  std::pair<dev_t, ino_t> root_{};
 };
 
 }  // namespace geiger::control

@@ -29,14 +29,18 @@ TEST(MappedFiles, AreEachNamedOnce) {
       "4000-5000 rw-p 00000000 08:01 13 /private.geiger\n"
       "5000-6000 r--s 00000000 08:01 14 /tmp/geiger-0/bell\n"
       "6000-7000 r--s 00000000 08:01 15 /tmp/other/bell\n"
-      "7000-8000 rw-p 00000000 00:00 0 [heap]\n");
-  EXPECT_EQ(files.size(), 5U);
+      "7000-8000 rw-s 00000000 08:01 16 /tmp/geiger-0/7.99\n"
+      "8000-9000 rw-s 00000000 08:01 17 /tmp/other/7.99\n"
+      "9000-a000 rw-p 00000000 00:00 0 [heap]\n");
+  EXPECT_EQ(files.size(), 7U);
   const GeigerFiles found = geiger_files_in(files);
   EXPECT_TRUE(found.has_runtime);
   ASSERT_EQ(found.traces.size(), 1U);
   EXPECT_EQ(found.traces[0].path, "/run with blank/p.7.0.geiger");
   ASSERT_TRUE(found.bell);
   EXPECT_EQ(found.bell->inode, 14U);
+  ASSERT_EQ(found.rendezvous.size(), 1U);
+  EXPECT_EQ(found.rendezvous[0].inode, 16U);
 }
 
 TEST(TargetProcess, IsRefusedWhereThereIsNone) {

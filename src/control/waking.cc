@@ -16,6 +16,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/path.h"
 #include "control/trace_feeder.h"
 
 namespace geiger::control {
@@ -142,6 +143,15 @@ base::UniqueFd open_known(const base::UniqueFd& place, const inject::ProcessFact
   return file;
 }
 
+/// The rendezvous that the program polls already: it may have moved since it came.
+base::UniqueFd open_polled(const TargetProcess& target, const GeigerFiles& files,
+                           const inject::ProcessFacts& facts) {
+  for (const MappedFile& file : files.rendezvous) {
+    if (base::file_name_of(file.path) == name_of(facts)) return target.open_mapped(file);
+  }
+  return {};
+}
+
 base::UniqueFd find_known(const std::vector<base::UniqueFd>& places,
                           const inject::ProcessFacts& facts) {
   for (const auto& place : places) {
@@ -178,16 +188,19 @@ std::optional<MappedPage<Rendezvous>> meet(base::UniqueFd file, const inject::Pr
 
 }  // namespace
 
-std::optional<Waking> Waking::look(const TargetProcess& target, const MappedFile& bell) {
+std::optional<Waking> Waking::look(const TargetProcess& target, const GeigerFiles& files) {
   Waking waking(target);
   const inject::ProcessFacts facts = facts_as_seen_by(target);
-  auto page = meet(find_known(places_of(target, bell), facts), facts);
+  base::UniqueFd file = open_polled(target, files, facts);
+  if (!file.is_open()) file = find_known(places_of(target, *files.bell), facts);
+  auto page = meet(std::move(file), facts);
   if (!page) return std::nullopt;
   waking.page_ = std::move(*page);
   return waking;
 }
 
-base::Outcome<Waking> Waking::open(const TargetProcess& target, const MappedFile& bell) {
+base::Outcome<Waking> Waking::open(const TargetProcess& target, const GeigerFiles& files) {
+  const MappedFile& bell = *files.bell;
   Waking waking(target);
   base::UniqueFd bell_file = target.open_mapped(bell);
   auto* bell_page = bell_file.is_open() ? map_page<Bell>(bell_file.get()) : nullptr;
@@ -197,15 +210,19 @@ base::Outcome<Waking> Waking::open(const TargetProcess& target, const MappedFile
         geteuid() == 0 ? "" : " (if it was started by root, root can wake it)")};
   }
   waking.bell_ = {std::move(bell_file), bell_page};
-  auto places = places_of(target, bell);
-  if (places.empty()) places.push_back(make_place(target));
-  if (!places.front().is_open()) {
-    return base::Failure{target.shown() + ": its user has no directory for the file that wakes it"};
-  }
   const inject::ProcessFacts facts = facts_as_seen_by(target);
-  base::UniqueFd file = find_known(places, facts);
-  if (!file.is_open()) file = create(places.front(), facts);
-  if (!file.is_open()) file = find_known(places, facts);  // Another controller was faster.
+  base::UniqueFd file = open_polled(target, files, facts);
+  if (!file.is_open()) {
+    auto places = places_of(target, bell);
+    if (places.empty()) places.push_back(make_place(target));
+    if (!places.front().is_open()) {
+      return base::Failure{target.shown() +
+                           ": its user has no directory for the file that wakes it"};
+    }
+    file = find_known(places, facts);
+    if (!file.is_open()) file = create(places.front(), facts);
+    if (!file.is_open()) file = find_known(places, facts);  // Another controller was faster.
+  }
   auto page = meet(std::move(file), facts);
   if (!page) {
     return base::Failure{fmt::format("{}: cannot create the file that wakes it: {}", target.shown(),
@@ -228,24 +245,28 @@ std::optional<bool> Waking::pending() const {
   return trace::wants_recording(wanted);
 }
 
-bool Waking::is_answered(std::uint32_t request, milliseconds patience) {
+Answer Waking::wait_for(std::uint32_t request, milliseconds patience) {
   const auto begun = std::chrono::steady_clock::now();
   const auto served = [&] { return page_->served.load(std::memory_order_acquire) == request; };
   auto last_ring = begun - kRingAgain;
   while (!served()) {
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ring >= kRingAgain) {
-      if (!target_->is_alive()) return false;
+      if (!target_->is_alive()) return Answer::kLate;
+      if (presence() == Presence::kAbsent && target_->has_moved()) {
+        page_->wanted.store(page_->served.load(), std::memory_order_release);
+        return Answer::kMoved;
+      }
       bell_->ring(target_->facts().inner_pid);
       last_ring = now;
     }
-    if (now - begun >= patience) return served();
+    if (now - begun >= patience) return served() ? Answer::kServed : Answer::kLate;
     std::this_thread::sleep_for(milliseconds(1));
   }
-  return true;
+  return Answer::kServed;
 }
 
-base::Outcome<bool> Waking::request(const Order& order, milliseconds patience) {
+base::Outcome<Answer> Waking::request(const Order& order, milliseconds patience) {
   const std::uint32_t request = trace::next_request(page_->wanted.load(), order.records);
   if (order.records) {
     std::memset(page_->directory, 0, sizeof page_->directory);
@@ -254,26 +275,24 @@ base::Outcome<bool> Waking::request(const Order& order, milliseconds patience) {
     if (order.interval != 0) set_interval(order.interval);
   }
   page_->wanted.store(request, std::memory_order_release);
-  if (!is_answered(request, patience)) {
-    if (!target_->is_alive()) return base::Failure{target_->shown() + " has ended"};
-    return false;
+  const Answer answer = wait_for(request, patience);
+  if (answer == Answer::kLate && !target_->is_alive()) {
+    return base::Failure{target_->shown() + " has ended"};
   }
+  if (answer != Answer::kServed) return answer;
   if (const int error = page_->error.load(); error != 0) {
     return base::Failure{fmt::format("{}: {}", target_->shown(), refusal(error))};
   }
-  return true;
+  return answer;
 }
 
 namespace {
 
-/// Whether the name is "PID.START" and no such process exists in this pid namespace.
+/// Whether it is the name of a rendezvous, of no process that exists in this pid namespace.
 bool is_stale(const char* name) {
-  char* end = nullptr;
-  const long pid = std::strtol(name, &end, 10);
-  if (pid <= 0 || *end != '.' || kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) {
-    return false;
-  }
-  return std::strspn(end + 1, "0123456789") == std::strlen(end + 1);
+  if (!trace::is_rendezvous_name(name)) return false;
+  const long pid = std::strtol(name, nullptr, 10);
+  return pid > 0 && kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
 }
 
 void remove_stale_in(const RendezvousPlace& place) {

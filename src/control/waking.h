@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -51,15 +52,22 @@ struct Order {
   bool despite_seccomp = false;
 };
 
+enum class Answer : std::uint8_t {
+  kServed,
+  kLate,   ///< None came in time. The request stays pending.
+  kMoved,  ///< Before the program came, it moved (TargetProcess::has_moved()) to where it will look
+           ///< for another rendezvous. The request is withdrawn.
+};
+
 /// The rendezvous of one dormant program. Other controllers wait while this exists.
 class Waking {
  public:
-  /// `bell` is the one that the program has mapped. Creates the rendezvous if there is none.
+  /// `files` are the program's and have a bell. Creates the rendezvous if there is none.
   [[nodiscard]] static base::Outcome<Waking> open(const TargetProcess& target,
-                                                  const MappedFile& bell);
+                                                  const GeigerFiles& files);
   /// The existing rendezvous; nothing if no controller has called the process yet.
   [[nodiscard]] static std::optional<Waking> look(const TargetProcess& target,
-                                                  const MappedFile& bell);
+                                                  const GeigerFiles& files);
 
   [[nodiscard]] trace::Presence presence() const {
     return page_->presence.load(std::memory_order_acquire);
@@ -71,13 +79,14 @@ class Waking {
   void set_interval(Bytes interval) { page_->wanted_interval.store(interval); }
   [[nodiscard]] Bytes interval() const;
 
-  /// Makes a request and waits for the answer. False: none came within `patience`, and the request
-  /// stays pending. Fails if the program refused it or has ended.
-  [[nodiscard]] base::Outcome<bool> request(const Order& order, std::chrono::milliseconds patience);
+  /// Makes a request and waits for the answer for as long as `patience`. Fails if the program
+  /// refused it or has ended.
+  [[nodiscard]] base::Outcome<Answer> request(const Order& order,
+                                              std::chrono::milliseconds patience);
 
  private:
   explicit Waking(const TargetProcess& target) : target_(&target) {}
-  [[nodiscard]] bool is_answered(std::uint32_t request, std::chrono::milliseconds patience);
+  [[nodiscard]] Answer wait_for(std::uint32_t request, std::chrono::milliseconds patience);
 
   const TargetProcess* target_;
   MappedPage<trace::Bell> bell_;

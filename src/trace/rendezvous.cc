@@ -52,6 +52,15 @@ void rendezvous_name(std::uint32_t pid, std::uint64_t start_ticks, char (&name)[
   TextBuilder(name, sizeof name).append(std::uint64_t{pid}).append(".").append(start_ticks);
 }
 
+bool is_rendezvous_name(const char* name) {
+  constexpr char kDigits[] = "0123456789";
+  const std::size_t pid = strspn(name, kDigits);
+  if (pid == 0 || name[pid] != '.') return false;
+  const char* start = name + pid + 1;
+  const std::size_t digits = strspn(start, kDigits);
+  return digits != 0 && start[digits] == '\0';
+}
+
 std::uint64_t start_ticks_in(const char* stat, std::size_t bytes) {
   constexpr int kFieldsBehindName = 20;  // State is field 3; the start is field 22.
   const char* end = stat + bytes;

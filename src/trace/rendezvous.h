@@ -130,6 +130,9 @@ inline constexpr int kRendezvousPlaces = 3;
 /// "PID.START" and a NUL; needs 32 bytes at most.
 void rendezvous_name(std::uint32_t pid, std::uint64_t start_ticks, char (&name)[32]);
 
+/// Whether rendezvous_name() gives such names.
+[[nodiscard]] bool is_rendezvous_name(const char* name);
+
 /// Field 22 of the text of /proc/PID/stat; 0 if the text is malformed. The program's name in it may
 /// contain anything, also blanks and parentheses.
 [[nodiscard]] std::uint64_t start_ticks_in(const char* stat, std::size_t bytes);

@@ -105,6 +105,11 @@ TEST(Rendezvous, IsOfOneProcessOnly) {
   char name[32];
   rendezvous_name(4294967295U, ~std::uint64_t{0}, name);
   EXPECT_STREQ(name, "4294967295.18446744073709551615");
+  EXPECT_TRUE(is_rendezvous_name(name));
+  EXPECT_TRUE(is_rendezvous_name("1.0"));
+  for (const char* other : {"", "bell", "7", "7.", ".99", "7.99.new.8", "p.7.99", "7.99 "}) {
+    EXPECT_FALSE(is_rendezvous_name(other)) << other;
+  }
 }
 
 }  // namespace
