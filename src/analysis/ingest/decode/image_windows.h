@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
 namespace geiger::ingest {
 
@@ -24,7 +24,10 @@ class ImageWindows {
  private:
   int fd_;
   std::uint64_t start_;
-  std::vector<std::uint64_t> words_;
+  /// Not filled before it is read into: most images are smaller, and the pages that they leave
+  /// untouched are never made.
+  std::unique_ptr<std::uint64_t[]> words_;
+  std::size_t bytes_;
 };
 
 }  // namespace geiger::ingest

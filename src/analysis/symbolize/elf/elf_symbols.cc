@@ -43,6 +43,7 @@ ElfSymbols::ElfSymbols(const DebugFile& file) {
   });
   close_open_ends();
   Address furthest = 0;
+  furthest_.reserve(symbols_.size());
   for (const ElfSymbol& symbol : symbols_) {
     furthest = std::max(furthest, symbol.end);
     furthest_.push_back(furthest);
@@ -51,6 +52,7 @@ ElfSymbols::ElfSymbols(const DebugFile& file) {
 
 void ElfSymbols::add_symbols(const DebugFile& file) {
   const int count = dwfl_module_getsymtab(file.module());
+  symbols_.reserve(static_cast<std::size_t>(std::max(count, 0)));
   for (int i = 0; i < count; ++i) {
     GElf_Sym symbol;
     GElf_Addr address = 0;
