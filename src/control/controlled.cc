@@ -257,8 +257,7 @@ base::Outcome<Answer> Controlled::ask_once(Order& order, milliseconds patience) 
   return answer;
 }
 
-/// As ask_once(), but follows a process that moves: services give up root's rights soon after their
-/// start.
+/// As ask_once(), but follows a process that moves, as services do that give up root's rights.
 base::Outcome<Answer> Controlled::ask_to_record(Order& order, milliseconds patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
   while (true) {
@@ -275,6 +274,7 @@ base::Outcome<Answer> Controlled::ask_to_record(Order& order, milliseconds patie
       return base::Failure{shown() + " has ended"};
     }
     *this = std::move(moved.value());
+    if (!can_be_called()) return no_trace("record").failure();  // It also executed a program.
   }
 }
 
