@@ -29,6 +29,10 @@ def remember(i):
 for i in range(800):
     remember(i)
 """
+EMPTY = '''#include <stdlib.h>
+void *volatile kept[20];
+int main(void) { for (int i = 0; i < 20; ++i) kept[i] = malloc(0); }
+'''
 SOURCE = "#include <map>\n#include <regex>\nstd::map<int, std::regex> all;\n"
 
 
@@ -46,18 +50,21 @@ class PageFinding(unittest.TestCase):
         cls.temporary = tempfile.TemporaryDirectory(prefix="geiger-finding-")
         here = cls.temporary.name
         run(CXX, "-g", "-O1", "-std=c++20", LEAKY, "-o", "leaky", cwd=here)
+        run(CXX, "-x", "c", "-", "-Wl,--as-needed", "-o", "empty", cwd=here, stdin=EMPTY)
         pathlib.Path(here, "service.py").write_text(SCRIPT, encoding="utf-8")
         # One with lines and a leak, one of several processes without names, an interpreter, a script
-        # with two parts.
+        # with two parts, one whose blocks are all empty.
         programs = {
             "leaky": ("./leaky", "2"),
             "compiler": (CXX, "-x", "c++", "-O1", "-c", "-", "-o", os.devnull),
             "python": ("/usr/bin/python3", "-c", PYTHON),
             "script": ("/usr/bin/python3", "service.py"),
+            "empty": ("./empty",),
         }
         cls.summaries, documents = {}, []
         for name, words in programs.items():
-            run(GEIGER, "run", "-q", "--interval", "32KiB", "--seed", "5", "-o", f"{name}.geiger",
+            interval = "1" if name == "empty" else "32KiB"
+            run(GEIGER, "run", "-q", "--interval", interval, "--seed", "5", "-o", f"{name}.geiger",
                 "--", *words, cwd=here, stdin=SOURCE)
             cls.summaries[name] = json.loads(
                 run(GEIGER, "summary", "--json", f"{name}.geiger", cwd=here))
@@ -96,6 +103,13 @@ class PageFinding(unittest.TestCase):
         page = self.found["script", finding["kind"]]
         self.assertIn(" in <module> itself ", page["sentence"])
         self.assertIn(" in remember ", page["sentence"])
+
+    def test_blocks_that_are_all_empty_are_said_to_be(self):
+        self.assertEqual(self.summaries["empty"]["finding"]["sentence"],
+                         "Only empty blocks (0 bytes) were allocated.")
+        page = self.found["empty", "allocated"]
+        self.assertEqual(page["sentence"], "Only empty blocks (0 bytes) were allocated.")
+        self.assertEqual(page["searchedSentence"], page["sentence"])
 
     def test_what_the_page_searches_is_the_same(self):
         named = [one for one in self.found.values() if one["verdict"] == "found"]

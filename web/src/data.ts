@@ -137,7 +137,7 @@ export interface FoundSite {
 
 /** As the other reports open with it. */
 export interface FindingData {
-  verdict: "found" | "spread" | "too_few" | "nothing";
+  verdict: "found" | "spread" | "too_few" | "empty" | "nothing";
   sites: FoundSite[];
 }
 

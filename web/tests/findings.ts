@@ -35,6 +35,7 @@ const found = process.argv
       sentence: text(documented),
       documented: strong(documented),
       searched: strong(searched[i]!),
+      searchedSentence: text(searched[i]!),
       hasPath: documented.path.length > 0,
     }));
   });

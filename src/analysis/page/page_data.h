@@ -96,7 +96,7 @@ struct PageSite {
 };
 
 struct PageFinding {
-  std::string verdict;  ///< "found", "spread", "too_few", "nothing".
+  std::string verdict;  ///< "found", "spread", "too_few", "empty", "nothing".
   std::vector<PageSite> sites;
 };
 

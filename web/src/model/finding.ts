@@ -319,6 +319,7 @@ function* blamed(selected: Selected): Steps<Selected> {
 function* searched(all: Selected, level: number): Steps<Found> {
   const { page, whole } = all;
   if (samplesOf(whole, 0) === 0) return { verdict: "nothing", leaders: [] };
+  if (!(estimateBytes(whole, level, "total").hi > 0)) return { verdict: "empty", leaders: [] };
   const selected = yield* blamed(all);
   const candidates = yield* candidatesOf(page, selected, level);
   const named = yield* rivals(page, selected, yield* innermost(page, selected, candidates));
@@ -414,9 +415,18 @@ function partsText(parts: NamedPart[]): Part[] {
 }
 
 /** What has no function to name. */
-function withoutFunction(selected: Selected, when: string, level: number): Part[] {
+function withoutFunction(
+  selected: Selected,
+  verdict: Found["verdict"],
+  when: string,
+  level: number,
+): Part[] {
   const { whole, profile } = selected;
   const samples = samplesOf(whole, 0);
+  if (verdict === "empty") {
+    const opening = when === "" ? [] : [plain(`${when}, `)];
+    return [...opening, plain(`only empty blocks (0 bytes) were ${verbOf(profile.kind)}.`)];
+  }
   if (samples > 0) {
     return [
       plain(`too few samples to name a function: ${exactCount(samples)}. Record with `),
@@ -439,7 +449,9 @@ function withoutFunction(selected: Selected, when: string, level: number): Part[
 
 function sentence(selected: Selected, { verdict, leaders }: Found, level: number): Part[] {
   const when = whenText(selected);
-  if (verdict === "nothing" || verdict === "too_few") return withoutFunction(selected, when, level);
+  if (verdict !== "found" && verdict !== "spread") {
+    return withoutFunction(selected, verdict, when, level);
+  }
   const verb = when === "now" ? "holds" : verbOf(selected.profile.kind);
   const opening = when === "" ? [] : [plain(`${when}, `)];
   const kept = selected.stacks ? [plain(" kept")] : [];

@@ -61,6 +61,10 @@ class Search {
     finding.kind = profile_.kind;
     finding.total = total_;
     if (total_.samples == 0) return finding;
+    if (total_.bytes.interval.hi <= 0) {
+      finding.verdict = FindingVerdict::kEmpty;
+      return finding;
+    }
     std::vector<Passing> named = leaders(all());
     keep_rivals(named);
     finding.verdict = named.empty() ? FindingVerdict::kSpread : FindingVerdict::kFound;

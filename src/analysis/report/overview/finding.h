@@ -46,6 +46,7 @@ inline constexpr std::size_t kMostNamed = 3;
 
 enum class FindingVerdict : std::uint8_t {
   kNothing,  ///< No samples at all.
+  kEmpty,    ///< Samples, all known to be of 0 bytes.
   kTooFew,   ///< Fewer than kSamplesToName.
   kSpread,   ///< No function reaches kShareToName; `sites` has the largest.
   kFound,    ///< One function, or several whose intervals overlap.

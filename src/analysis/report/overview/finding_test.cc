@@ -27,7 +27,7 @@ std::vector<std::string> names_of(const Finding& finding) {
 /// A program whose main() calls functions that allocate, on lines of their own.
 class Program {
  public:
-  Program() {
+  explicit Program(Bytes interval = 512 * kKiB) : builder_(interval) {
     process_ = builder_.process("/home/me/app", 1);
     thread_ = builder_.thread(process_, "app", 1);
     module_ = builder_.module("/home/me/app", 0x1000);
@@ -184,6 +184,17 @@ TEST(Finding, OfNothingSaysSo) {
   Program program;
   EXPECT_EQ(sentence(find_kind(program.recording(), Kind::kLiveAtEnd)),
             "At the end nothing was sampled.");
+}
+
+TEST(Finding, SaysThatAllBlocksAreEmpty) {
+  Program program(1);
+  program.allocate({"read"}, 20, 0);
+  const Finding finding = find_kind(program.recording());
+  EXPECT_EQ(finding.verdict, FindingVerdict::kEmpty);
+  EXPECT_EQ(sentence(finding), "Only empty blocks (0 bytes) were allocated.");
+  EXPECT_THAT(finding.sites, IsEmpty());
+  EXPECT_EQ(sentence(find_kind(program.recording(), Kind::kLiveAtEnd)),
+            "At the end only empty blocks (0 bytes) were held.");
 }
 
 TEST(Finding, NamesTheProcessWhereThereAreSeveral) {

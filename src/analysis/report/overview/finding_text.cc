@@ -108,6 +108,9 @@ std::string clause(const Finding& finding) {
   switch (finding.verdict) {
     case FindingVerdict::kNothing:
       return fmt::format("{}nothing was sampled", when_of(finding.kind));
+    case FindingVerdict::kEmpty:
+      return fmt::format("{}only empty blocks (0 bytes) were {}", when_of(finding.kind),
+                         verb_of(finding.kind));
     case FindingVerdict::kTooFew:
       return fmt::format("too few samples to name a function ({} of the {} needed)",
                          present::exact_count(finding.total.samples), kSamplesToName);
@@ -152,6 +155,8 @@ std::string_view name_of(FindingVerdict verdict) {
   switch (verdict) {
     case FindingVerdict::kNothing:
       return "nothing";
+    case FindingVerdict::kEmpty:
+      return "empty";
     case FindingVerdict::kTooFew:
       return "too_few";
     case FindingVerdict::kSpread:

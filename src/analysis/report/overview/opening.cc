@@ -4,12 +4,13 @@ namespace geiger::report {
 namespace {
 
 /// What find() says as far as opening() needs it. Searching is most of the work, and for its
-/// verdict it takes a search only where samples are few.
+/// verdict it takes a search only where samples are few or of no bytes.
 Finding outlook(const NamedRecording& named, const profile::Profile& profile, double level) {
   Finding finding;
   finding.kind = profile.kind;
   finding.total = present::Whole(named.recording, profile).measure_total(level);
-  if (finding.total.samples < kSamplesToName) return find(named, profile, level);
+  const bool has_bytes = finding.total.bytes.interval.hi > 0;
+  if (finding.total.samples < kSamplesToName || !has_bytes) return find(named, profile, level);
   finding.verdict = FindingVerdict::kSpread;
   return finding;
 }
