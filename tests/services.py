@@ -27,7 +27,8 @@ NOBODY = 65534
 PATIENCE = 60  # seconds; only what hangs takes that long
 
 # Forks workers, each of which gives up root's rights as the words say, with "later" only at the
-# line "0", and allocates for every line: as many times as the line says.
+# line "0", and allocates for every line: as many times as the line says.  At the line "-1" a worker
+# executes itself.
 PROGRAM = """
 import os, signal, sys
 kept = []
@@ -42,19 +43,32 @@ def drop(words):
     if "timer" in words:
         signal.signal(signal.SIGALRM, lambda *_: None)
         signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+def work(read, tell):
+    global kept
+    while line := os.read(read, 64):
+        if int(line) == 0:
+            drop(sys.argv)
+        if int(line) == -1:
+            with open("/proc/self/cmdline") as command:
+                words = command.read().split("\\0")[:-1]
+            os.set_inheritable(read, True)
+            os.set_inheritable(tell, True)
+            os.execv(words[0], [*words[:3], "worker", str(read), str(tell), *sys.argv[1:]])
+        kept += [bytes(600) for _ in range(int(line))]
+        os.write(tell, b"x")
+    sys.exit()
+if sys.argv[1:2] == ["worker"]:
+    read, tell = map(int, sys.argv[2:4])
+    os.write(tell, b"x")
+    work(read, tell)
 read, write = os.pipe()
 back, tell = os.pipe()
 pid = os.fork()
 if pid == 0:
     os.close(write)
     if "later" not in sys.argv:
-        drop(sys.argv[1:])
-    while line := os.read(read, 64):
-        if int(line) == 0:
-            drop(sys.argv[1:])
-        kept += [bytes(600) for _ in range(int(line))]
-        os.write(tell, b"x")
-    sys.exit()
+        drop(sys.argv)
+    work(read, tell)
 os.close(read)
 os.close(tell)
 print(pid, flush=True)
@@ -266,21 +280,34 @@ class Services(harness.ProcessTest):
             with self.subTest(words):
                 # So coarse that what the change itself allocates does not make it look.
                 worker = self.sleeper("later", *words, GEIGER_INTERVAL=str(4 * MIB))
-                with subprocess.Popen([GEIGER, "ctl", str(worker), "start", "--wait", f"{PATIENCE}s"],
-                                      text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                      cwd=self.directory) as ctl:
-                    self.wait_for_rendezvous_of(worker)
-                    self.allocate(0)
-                    while ctl.poll() is None:
-                        self.allocate()
-                    said = ctl.stdout.read()
-                self.assertEqual(ctl.returncode, 0, said)
-                self.assertEqual(self.owner_of_trace(said), NOBODY)
-                self.end()
+                self.call_while_it_changes(worker)
 
-    def wait_for_rendezvous_of(self, pid):
+    def test_a_call_follows_a_program_that_was_executed(self):
+        """The one before in the same process answered calls too."""
+        worker = self.sleeper("later", "user", GEIGER_INTERVAL=str(4 * MIB))
+        said = self.while_allocating("ctl", worker, "start")
+        self.assertEqual(self.owner_of_trace(said), 0)
+        self.while_allocating("ctl", worker, "stop")
+        self.allocate(-1)
+        self.call_while_it_changes(worker)
+
+    def call_while_it_changes(self, worker):
+        with subprocess.Popen([GEIGER, "ctl", str(worker), "start", "--wait", f"{PATIENCE}s"],
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              cwd=self.directory) as ctl:
+            self.wait_for_call_of(worker)
+            self.allocate(0)
+            while ctl.poll() is None:
+                self.allocate()
+            said = ctl.stdout.read()
+        self.assertEqual(ctl.returncode, 0, said)
+        self.assertEqual(self.owner_of_trace(said), NOBODY)
+        self.end()
+
+    def wait_for_call_of(self, pid):
         for _ in range(PATIENCE * 50):
-            if list(pathlib.Path(self.runtime, "geiger").glob(f"{pid}.*[0-9]")):
+            status = json.loads(self.geiger("ctl", pid, "status", "--json"))
+            if status["processes"][0].get("asked_to_record"):
                 return
             time.sleep(0.02)
         self.fail(f"nobody called {pid}")

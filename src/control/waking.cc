@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -143,13 +144,18 @@ base::UniqueFd open_known(const base::UniqueFd& place, const inject::ProcessFact
   return file;
 }
 
-/// The rendezvous that the program polls already: it may have moved since it came.
+/// The rendezvous that the program polls already: it may have moved since it came. Null: none.
+const MappedFile* polled_of(const GeigerFiles& files, const inject::ProcessFacts& facts) {
+  const auto found = std::ranges::find(files.rendezvous, name_of(facts), [](const auto& file) {
+    return base::file_name_of(file.path);
+  });
+  return found == files.rendezvous.end() ? nullptr : &*found;
+}
+
 base::UniqueFd open_polled(const TargetProcess& target, const GeigerFiles& files,
                            const inject::ProcessFacts& facts) {
-  for (const MappedFile& file : files.rendezvous) {
-    if (base::file_name_of(file.path) == name_of(facts)) return target.open_mapped(file);
-  }
-  return {};
+  const MappedFile* polled = polled_of(files, facts);
+  return polled == nullptr ? base::UniqueFd() : target.open_mapped(*polled);
 }
 
 base::UniqueFd find_known(const std::vector<base::UniqueFd>& places,
@@ -245,6 +251,13 @@ std::optional<bool> Waking::pending() const {
   return trace::wants_recording(wanted);
 }
 
+/// Whether the program polls its rendezvous now. What the page says of its presence may be about a
+/// program that the process executed earlier.
+bool Waking::is_polled() const {
+  const auto files = target_->geiger_files();
+  return files.has_value() && polled_of(files.value(), facts_as_seen_by(*target_)) != nullptr;
+}
+
 Answer Waking::wait_for(std::uint32_t request, milliseconds patience) {
   const auto begun = std::chrono::steady_clock::now();
   const auto served = [&] { return page_->served.load(std::memory_order_acquire) == request; };
@@ -253,7 +266,7 @@ Answer Waking::wait_for(std::uint32_t request, milliseconds patience) {
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ring >= kRingAgain) {
       if (!target_->is_alive()) return Answer::kLate;
-      if (presence() == Presence::kAbsent && target_->has_moved()) {
+      if (target_->has_moved() && !is_polled()) {
         page_->wanted.store(page_->served.load(), std::memory_order_release);
         return Answer::kMoved;
       }

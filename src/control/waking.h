@@ -86,6 +86,7 @@ class Waking {
 
  private:
   explicit Waking(const TargetProcess& target) : target_(&target) {}
+  [[nodiscard]] bool is_polled() const;
   [[nodiscard]] Answer wait_for(std::uint32_t request, std::chrono::milliseconds patience);
 
   const TargetProcess* target_;
