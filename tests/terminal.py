@@ -39,13 +39,14 @@ class Terminal(unittest.TestCase):
                               env={**PLAIN, "LC_ALL": "C.UTF-8", **environment}, timeout=120,
                               check=False)
 
-    def shown(self, *words, columns=80, **environment):
+    def shown(self, *words, columns=80, stdout=None, **environment):
         """On a terminal that is both standard output and standard error."""
         leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         env = {**PLAIN, "LC_ALL": "C.UTF-8", "TERM": "xterm", **environment}
         with subprocess.Popen([GEIGER, *words], cwd=self.here, env=env, stdin=follower,
-                              stdout=follower, stderr=follower) as process:
+                              stdout=follower if stdout is None else stdout,
+                              stderr=follower) as process:
             os.close(follower)
             seen = b""
             while True:
@@ -100,6 +101,16 @@ class Terminal(unittest.TestCase):
                          "(?m)^ +total +samples  function$")
         for wrong in ("", "0", "-5", "x", "99999999999999999999", "80x"):
             self.assertEqual(self.piped(*tree, COLUMNS=wrong).stdout, self.piped(*tree).stdout)
+
+    def test_what_run_says_is_as_wide_as_standard_error(self):
+        """The program's output, and geiger's with it, is often redirected."""
+        words = ["run", "-f", "-o", "c.geiger", "--", "perl", "-e", 'my %h; $h{$_} = "x" x 300 for 1..20000']
+        for columns in (60, 80):
+            said = self.shown(*words, columns=columns, stdout=subprocess.DEVNULL)
+            lines = [line for line in said.splitlines() if "\r" not in line]
+            self.assertIn("samples; allocated", " ".join(lines))
+            self.assertGreater(len(lines), 4)
+            self.assertLessEqual(self.widest("\n".join(lines)), columns, said)
 
     def helps(self):
         """The words that print each help text, those of verbs below verbs too."""

@@ -75,13 +75,6 @@ void seal_all(const ingest::Ingested& ingested, const Traces& traces) {
   }
 }
 
-present::Style error_style() {
-  constexpr double kLevel = 0.95;
-  present::Style style = terminal::output_style(kLevel);
-  style.has_color = style.has_color && isatty(STDERR_FILENO) == 1;
-  return style;
-}
-
 void look_up_names(profile::Recording& recording, bool is_quiet) {
   symbolize::Options options;
   std::optional<terminal::Progress> progress;
@@ -170,7 +163,8 @@ void say_what_was_recorded(const Afterwards& run, const Traces& traces,
                                        ? "1 process is"
                                        : fmt::format("{} processes are", traces.running())));
   }
-  const present::Style style = error_style();
+  constexpr double kLevel = 0.95;
+  const present::Style style = terminal::error_style(kLevel);
   const auto report = report::summary_report(
       recording, {.level = style.level, .run = shown, .sites = 0, .has_checks = false});
   std::string lines = report::closing_lines(report, recording, style);

@@ -33,20 +33,20 @@ std::optional<std::size_t> width_asked_for() {
   return std::max(*width, present::kLeastWidth);
 }
 
-std::size_t terminal_width(std::size_t elsewhere) {
+std::size_t terminal_width(int fd, std::size_t elsewhere) {
   if (const auto width = width_asked_for()) return *width;
   winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return elsewhere;
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return elsewhere;
   return std::max<std::size_t>(size.ws_col, present::kLeastWidth);
 }
 
-bool wants_color() {
+bool wants_color(int fd) {
   if (chosen_color != Color::kAuto) return chosen_color == Color::kAlways;
   if (!environment("NO_COLOR").empty()) return false;
   const std::string_view force = environment("CLICOLOR_FORCE");
   if (!force.empty() && force != "0") return true;
   if (environment("CLICOLOR") == "0") return false;
-  return isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb";
+  return isatty(fd) == 1 && environment("TERM") != "dumb";
 }
 
 /// An unset locale does not describe the terminal; today's show UTF-8.
@@ -61,20 +61,28 @@ bool shows_unicode() {
   return true;
 }
 
+present::Style style_of(int fd, double level) {
+  return {terminal_width(fd, present::kDefaultWidth), wants_color(fd), shows_unicode(), level,
+          chosen_names};
+}
+
 }  // namespace
 
 void choose_color(Color color) { chosen_color = color; }
 
 void choose_names(present::Names names) { chosen_names = names; }
 
-present::Style output_style(double level) {
-  return {terminal_width(present::kDefaultWidth), wants_color(), shows_unicode(), level,
-          chosen_names};
+present::Style output_style(double level) { return style_of(STDOUT_FILENO, level); }
+
+present::Style error_style(double level) {
+  present::Style style = style_of(STDERR_FILENO, level);
+  style.has_color = style.has_color && isatty(STDERR_FILENO) == 1;
+  return style;
 }
 
 std::size_t help_width() {
   constexpr std::size_t kUsual = 80;
-  return terminal_width(kUsual);
+  return terminal_width(STDOUT_FILENO, kUsual);
 }
 
 bool print_report(std::string_view text, const present::Style& style) {

@@ -22,6 +22,10 @@ void choose_names(present::Names names);
 /// `level` as in Style.
 [[nodiscard]] present::Style output_style(double level);
 
+/// The style of standard error, as of output_style(), but with colours on a terminal only: standard
+/// output is often redirected, as the program's is.
+[[nodiscard]] present::Style error_style(double level);
+
 /// Columns of help texts: as of output_style(), but 80 where standard output is not a terminal.
 [[nodiscard]] std::size_t help_width();
 
