@@ -62,7 +62,8 @@ enum class Answer : std::uint8_t {
 /// The rendezvous of one dormant program. Other controllers wait while this exists.
 class Waking {
  public:
-  /// `files` are the program's and have a bell. Creates the rendezvous if there is none.
+  /// Creates the rendezvous if there is none. `files` are those that the program has mapped, with
+  /// its bell among them.
   [[nodiscard]] static base::Outcome<Waking> open(const TargetProcess& target,
                                                   const GeigerFiles& files);
   /// The existing rendezvous; nothing if no controller has called the process yet.

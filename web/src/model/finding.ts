@@ -423,8 +423,8 @@ function withoutFunction(
 ): Part[] {
   const { whole, profile } = selected;
   const samples = samplesOf(whole, 0);
+  const opening = when === "" ? [] : [plain(`${when}, `)];
   if (verdict === "empty") {
-    const opening = when === "" ? [] : [plain(`${when}, `)];
     return [...opening, plain(`only empty blocks (0 bytes) were ${verbOf(profile.kind)}.`)];
   }
   if (samples > 0) {
@@ -439,7 +439,6 @@ function withoutFunction(
   }
   const { hi: limit, open = 0 } = estimateBytes(whole, level, "total");
   if (!(limit > 0)) return [plain(`nothing was ${verbOf(profile.kind)}.`)];
-  const opening = when === "" ? [] : [plain(`${when}, `)];
   return [
     ...opening,
     strong(`${when === "" ? "L" : "l"}ess than ${boundBytes(limit)}`),
