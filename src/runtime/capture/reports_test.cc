@@ -45,7 +45,7 @@ int answer_utilization(const char*, void* old, std::size_t* bytes, void*, std::s
 }
 
 TEST_F(Reports, OfTheAllocatorOnItsSlabs) {
-  EXPECT_EQ(recorded("",
+  EXPECT_EQ(recorded("GEIGER_CAPACITY=262144\n",
                      [] {
                        const auto ask = [] { control().wanted_utilization.fetch_add(1); };
                        ask();

@@ -67,7 +67,7 @@ TEST_F(Continuations, ThatWereLeftAreFinishedByTheNextThread) {
 
 // A sample written into a segment while another thread continued in the next.
 TEST_F(Continuations, CarryWhatComesBetweenTwoSegments) {
-  EXPECT_EQ(recorded("",
+  EXPECT_EQ(recorded("GEIGER_CAPACITY=262144\n",
                      [] {
                        const auto key = reinterpret_cast<std::uint64_t>(address_of(1));
                        const Segment& first = current_segment();
