@@ -3,7 +3,8 @@
 
 Copies the sources of the sampler and the estimators to a temporary directory, applies one
 mutation at a time (a text that must occur exactly once, and its replacement), builds the
-small tests against it and runs them. A mutant that fails no test survives, and so does this
+small tests against it and runs them, one file after the other until one fails. A mutant that fails no
+test survives, and so does this
 script's failure: exit code 1. Some changes are the other way round: the law of the samples stays
 the same, which is proved, so a distribution test that fails on one of them is itself wrong, and
 that is a failure too. Nothing but the copies is touched.
@@ -12,7 +13,7 @@ that is a failure too. Nothing but the copies is touched.
     mutations.py --list         their names
 """
 import collections
-import concurrent.futures
+import functools
 import os
 import pathlib
 import re
@@ -27,11 +28,13 @@ FLAGS = ["-std=c++20", f'-DGEIGER_SOURCE_DIR="{ROOT}"', "-DGEIGER_SAMPLING_COMPI
 SAMPLING = ("sampling/compiled.cc", "sampling/compiled_lists.cc")
 ESTIMATION = ("estimation/sums.cc", "estimation/estimate.cc", "estimation/distributions/gamma.cc",
               "estimation/distributions/normal.cc", "estimation/thinning.cc")
+ROOMS = (*SAMPLING, *ESTIMATION)
 # Tests take longer to compile than to run, but for those that simulate.
 SIMULATE = ("_stat_test", "size_mixes_test", "thinning_test")
 HANG_SECONDS = 60  # of processor time: a machine that is busy otherwise ends no test
-SAMPLER_TESTS = ("sampling/counter_sampler_test.cc", "sampling/counter_sampler_stat_test.cc",
-                 "sampling/logarithm_test.cc", "estimation/size_mixes_test.cc")
+# The quickest first, as the first that fails is the last that is built.
+SAMPLER_TESTS = ("sampling/counter_sampler_test.cc", "sampling/logarithm_test.cc",
+                 "sampling/counter_sampler_stat_test.cc", "estimation/size_mixes_test.cc")
 LIST_LAW = ("sampling/list_sampler_stat_test.cc",)
 LIST_TESTS = ("sampling/list_sampler_test.cc", "sampling/list_sampler_coupling_test.cc", *LIST_LAW)
 ESTIMATOR_TESTS = ("estimation/sums_test.cc", "estimation/estimate_test.cc",
@@ -270,17 +273,23 @@ class Workshop:
         self.run_compiler(level, *headers, "-I", include, *more, "-c", source, "-o", target)
         return target
 
-    def build_pristine(self):
-        """Everything once; mutants replace one object each."""
-        sources = sorted({*SAMPLING, *ESTIMATION, *SAMPLER_TESTS, *LIST_TESTS,
-                          *ESTIMATOR_TESTS})
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            built = pool.map(lambda name: self.compile(
-                self.pristine / name, self.pristine, self.object_path(name), "-MMD"), sources)
-            self.objects = dict(zip(sources, built))
+    def pristine_object(self, name):
+        """Made when it is first asked for; a test must pass on what is not mutated, else its failures
+        would prove nothing."""
+        if name not in self.objects:
+            self.objects[name] = self.compile(self.pristine / name, self.pristine,
+                                              self.object_path(name), "-MMD")
+            if name not in ROOMS:
+                program = self.link([self.pristine_object(each) for each in (*ROOMS, name)],
+                                    self.directory / "pristine")
+                failed = failures(program)
+                if failed:
+                    raise SystemExit(f"without any mutation these fail: {', '.join(failed)}")
+        return self.objects[name]
 
-    def includes(self, name, file):
+    def is_made_from(self, name, file):
         """Whether the object of `name` was made from `file` too."""
+        self.pristine_object(name)
         made_from = self.object_path(name).with_suffix(".d").read_text().split()
         return str(self.pristine / file) in made_from
 
@@ -298,17 +307,23 @@ class Workshop:
             original.replace(mutation.text, mutation.replacement))
         return tree
 
-    def program(self, mutation):
-        """The tests of a mutation, with it."""
+    def failures_of(self, mutation):
+        """The test that fails first with it; none where it survives them all."""
         tree = self.mutated_sources(mutation)
-        objects = {}
-        for name in {*SAMPLING, *ESTIMATION, *mutation.tests}:
-            if name in self.objects and not self.includes(name, mutation.file):
-                objects[name] = self.objects[name]
-                continue
-            objects[name] = self.compile(tree / "src" / name, tree / "src",
-                                         tree / (name.replace("/", "_") + ".o"))
-        return self.link(list(objects.values()), tree / "tests")
+
+        @functools.cache
+        def mutated_object(name):
+            if not self.is_made_from(name, mutation.file):
+                return self.pristine_object(name)
+            return self.compile(tree / "src" / name, tree / "src",
+                                tree / (name.replace("/", "_") + ".o"))
+
+        for test in mutation.tests:
+            program = self.link([mutated_object(name) for name in (*ROOMS, test)], tree / "tests")
+            failed = failures(program, "--gtest_fail_fast")
+            if failed:
+                return failed
+        return []
 
     def link(self, objects, program):
         subprocess.run([self.compiler, *map(str, objects), "-o", str(program), "-lgmock", "-lgtest",
@@ -327,25 +342,12 @@ def failures(program, *options):
     return failed
 
 
-def check_pristine(workshop):
-    """The tests pass on what is not mutated, else their failures would prove nothing."""
-    for tests in (SAMPLER_TESTS, LIST_TESTS, ESTIMATOR_TESTS):
-        names = {*SAMPLING, *ESTIMATION, *tests}
-        program = workshop.link([workshop.objects[name] for name in names],
-                                workshop.directory / "pristine")
-        failed = failures(program)
-        if failed:
-            raise SystemExit(f"without any mutation these fail: {', '.join(failed)}")
-
-
 def main(compiler):
     wrong = []
     with tempfile.TemporaryDirectory(prefix="geiger-mutants-") as directory:
         workshop = Workshop(compiler, pathlib.Path(directory))
-        workshop.build_pristine()
-        check_pristine(workshop)
         for mutation in MUTATIONS:
-            failed = failures(workshop.program(mutation), "--gtest_fail_fast")
+            failed = workshop.failures_of(mutation)
             if mutation.is_equal:
                 print(f"{'CAUGHT  ' if failed else 'survived'} {mutation.name} (the same law)")
             else:
