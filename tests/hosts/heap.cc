@@ -183,6 +183,7 @@ void address_space() {
 // --- forks ---
 
 std::atomic<bool> is_over{false};
+std::atomic<bool> is_paused{false};
 
 /// What a thread has, published so that a child can free it.
 struct Churn {
@@ -190,6 +191,7 @@ struct Churn {
 
   void run(unsigned seed) {
     for (unsigned i = seed; !is_over.load(std::memory_order_relaxed); ++i) {
+      is_paused.wait(true);
       const std::size_t size = i % 97 == 0 ? 20'000 : 16 + i * 31 % 3000;
       void* const block = malloc(size);
       *static_cast<std::size_t*>(block) = size;
@@ -229,14 +231,18 @@ void forks() {
   const char* const wanted = getenv("HEAP_FORKS");
   int failed = 0;
   for (int i = wanted != nullptr ? atoi(wanted) : 100; i > 0; --i) {
+    usleep(10'000);  // A time slice for most, so that the fork finds them in the middle of a call.
     const pid_t child = fork();
     if (child == 0) {
       alarm(30);
       _exit(use_inheritance(churns, kChurns));
     }
+    is_paused = true;  // The child needs the processors, and sees nothing of what they do now.
     int status = 0;
     waitpid(child, &status, 0);
     failed += status != 0 ? 1 : 0;
+    is_paused = false;
+    is_paused.notify_all();
   }
   is_over = true;
   for (std::thread& thread : threads) thread.join();
