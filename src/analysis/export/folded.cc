@@ -113,7 +113,7 @@ std::vector<Path> collect(const profile::Recording& recording, const profile::Pr
   for (const profile::Entry& entry : profile.entries) {
     estimation::NodeSums sums;
     accumulate(sums, entry, recording, profile);
-    bytes[entry.stack] += sums.weighted_bytes + sums.certain_bytes;
+    bytes[entry.stack] += sums.all_bytes();
   }
   std::vector<Path> paths;
   paths.reserve(bytes.size());

@@ -78,7 +78,7 @@ std::vector<Row> table_of_functions(const Recording& recording,
   for (const StackSums& slot : by_stack) {
     shown.of(slot.stack);
     rows.add(slot, shown.path());
-    lines.add(shown.path()[0], shown.frames()[0], weighted_total(slot.sums));
+    lines.add(shown.path()[0], shown.frames()[0], slot.sums.all_bytes());
   }
   return rows.finish([&](std::uint32_t group, Row& row) {
     describe_function(shown.labels(), group, row);

@@ -33,8 +33,6 @@ constexpr double kWorthDeciding = 0.01;
 /// half since the warm-up.
 constexpr double kMostUnnoticed = 0.5;
 
-double bytes_of(const NodeSums& sums) { return sums.certain_bytes + sums.weighted_bytes; }
-
 double weight_of(const Recording& recording, const Sample& sample) {
   const estimation::Count count = count_of_fate(recording, sample);
   return static_cast<double>(estimation::tried_bytes(count.size)) /
@@ -281,7 +279,7 @@ void decide(LeakSite& site, double q, double all_live) {
     site.verdict = LeakVerdict::kSuspect;
     return;
   }
-  const bool is_worth_it = bytes_of(site.alive) >= kWorthDeciding * all_live;
+  const bool is_worth_it = site.alive.all_bytes() >= kWorthDeciding * all_live;
   site.open = is_worth_it ? open_of(site, q) : Open::kNothing;
   site.verdict = site.open == Open::kNothing ? LeakVerdict::kClear : LeakVerdict::kUndecided;
 }
@@ -354,7 +352,7 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
       continue;
     }
     leaks.sites.push_back(follower.judge(std::move(group)));
-    leaks.live += bytes_of(leaks.sites.back().alive);
+    leaks.live += leaks.sites.back().alive.all_bytes();
   }
   adjust(leaks, gone);
   leaks.small = small.judge(follower, options.q);

@@ -248,7 +248,7 @@ std::vector<LifetimeGroup> lifetime_groups(const Recording& recording, LifetimeG
     if (selection.describes && !selection.describes(group.samples)) continue;
     grouper.describe(group, keys[i]);
     const NodeSums sums = sums_of_samples(recording, group.samples);
-    group.weighted_bytes = sums.certain_bytes + sums.weighted_bytes;
+    group.weighted_bytes = sums.all_bytes();
   }
   sort_groups(groups);
   return groups;

@@ -183,7 +183,7 @@ std::vector<ThreadLine> threads_of(const Basis& basis, const StatsReport& report
   }
   count = order.size();
   std::ranges::stable_sort(order, std::greater<>(), [&](std::uint32_t i) {
-    return is_of_part ? present::bytes_for_order(sums[i]) : static_cast<double>(threads[i].bytes);
+    return is_of_part ? sums[i].all_bytes() : static_cast<double>(threads[i].bytes);
   });
   const std::size_t most = report.options.threads;
   if (most > 0 && order.size() > most) order.resize(most);

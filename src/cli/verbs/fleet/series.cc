@@ -89,9 +89,8 @@ std::vector<report::SeriesSite> largest_sites(const fleet::Series& series, Kind 
   auto rows =
       profile::table(recording, profile::select(recording, kind), profile::GroupBy::kFunction);
   std::erase_if(rows, [](const profile::Row& row) { return !present::is_seen(row.self); });
-  std::ranges::stable_sort(rows, std::greater<>(), [](const profile::Row& row) {
-    return present::bytes_for_order(row.self);
-  });
+  std::ranges::stable_sort(rows, std::greater<>(),
+                           [](const profile::Row& row) { return row.self.all_bytes(); });
   all = rows.size();
   if (top != 0 && rows.size() > top) rows.resize(top);
   std::vector<report::SeriesSite> sites;
