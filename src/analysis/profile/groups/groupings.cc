@@ -11,6 +11,7 @@
 #include "analysis/profile/groups/group_sums.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/thinned.h"
+#include "base/index_of.h"
 
 namespace geiger::profile {
 namespace {
@@ -66,13 +67,9 @@ struct ThreadNames {
   explicit ThreadNames(const Recording& recording) {
     std::unordered_map<std::string, std::uint32_t> known;
     const auto number = [&](const std::string& name) {
-      const auto next = static_cast<std::uint32_t>(names.size());
-      const auto [place, is_new] = known.try_emplace(name, next);
-      if (is_new) {
-        names.push_back(name);
-        threads.push_back(0);
-      }
-      return place->second;
+      const std::uint32_t index = base::index_of(known, name, names);
+      threads.resize(names.size());
+      return index;
     };
     for (const Thread& thread : recording.threads) {
       number_of.push_back(number(thread.name.empty() ? "[no name]" : thread.name));
