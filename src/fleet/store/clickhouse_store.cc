@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 #include <functional>
 #include <map>
@@ -12,6 +11,8 @@
 #include <set>
 #include <utility>
 
+#include "base/numbers.h"
+#include "base/parts.h"
 #include "fleet/document/encoding.h"
 #include "fleet/document/ids.h"
 #include "fleet/store/clickhouse_rows.h"
@@ -38,13 +39,10 @@ void in_portions(const std::vector<std::uint64_t>& ids, const Ask& ask) {
 
 std::vector<std::uint64_t> ids_listed_in(std::string_view text) {
   std::vector<std::uint64_t> numbers;
-  const char* const end = text.data() + text.size();
-  for (const char* next = text.data(); next < end;) {
-    std::uint64_t number = 0;
-    const auto [after, error] = std::from_chars(next, end, number);
-    if (error != std::errc()) break;
-    numbers.push_back(number);
-    next = after + 1;
+  while (!text.empty()) {
+    const auto number = base::number_in<std::uint64_t>(base::take_part(text, ' '));
+    if (!number) break;
+    numbers.push_back(*number);
   }
   return numbers;
 }
