@@ -66,8 +66,7 @@ base::Outcome<int> print_table(TableArguments& options) {
   options.table.scope = std::move(subject->scope);
   const auto report = report_of(input->recording(), options, std::move(subject->selection));
   if (!report.has_value()) return report.failure();
-  if (!print(report.value(), options.read.level, options.read.is_json, input->recording()))
-    return kExitFailed;
+  if (!print(report.value(), options.read, input->recording())) return kExitFailed;
   if (!options.read.is_json) suggest("tree --inverted", options.read.runs);
   return input->exit_code();
 }

@@ -100,7 +100,7 @@ base::Outcome<int> print_cost(CostArguments& options) {
   report.options.scope.fleet = {coverage};
   add_objects(report, fleet.value());
   report::settle(report);
-  return print(report, options.fleet.level, options.fleet.is_json) ? kExitOk : kExitFailed;
+  return print(report, options.fleet) ? kExitOk : kExitFailed;
 }
 
 }  // namespace

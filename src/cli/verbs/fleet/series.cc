@@ -150,7 +150,7 @@ base::Outcome<int> print_series(SeriesArguments& options) {
     if (!sites.has_value()) return sites.failure();
   }
   report.top = options.top;
-  return print(report, options.fleet.level, options.fleet.is_json) ? kExitOk : kExitFailed;
+  return print(report, options.fleet) ? kExitOk : kExitFailed;
 }
 
 }  // namespace
