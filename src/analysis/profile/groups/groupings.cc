@@ -92,13 +92,6 @@ std::vector<Row> table_of_threads(const Recording& recording, const Profile& pro
       });
 }
 
-constexpr std::size_t kSizeClasses = 65;
-
-/// 0 for class 0.
-Bytes least_of(std::uint32_t size_class) {
-  return size_class == 0 ? 0 : Bytes{1} << (size_class - 1);
-}
-
 std::vector<Row> table_of_sizes(const Recording& recording, const Profile& profile) {
   const double complete = complete_from(recording, profile);
   return rows_of(
@@ -240,6 +233,10 @@ std::string name_of_alignment(std::uint32_t log2_alignment) {
 }
 
 std::uint32_t size_class_of(Bytes size) { return static_cast<std::uint32_t>(std::bit_width(size)); }
+
+Bytes least_of(std::size_t size_class) {
+  return size_class == 0 ? 0 : Bytes{1} << (size_class - 1);
+}
 
 std::string name_of_size_class(std::uint32_t size_class) {
   const Bytes least = least_of(size_class);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <tuple>
 #include <utility>
 
+#include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/lives/leak_windows.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
@@ -72,18 +72,15 @@ class FreedLives {
   std::vector<std::pair<Nanoseconds, double>> lives_;
 };
 
-std::size_t size_class_of(const Sample& sample) {
-  return static_cast<std::size_t>(std::bit_width(sample.requested));
-}
-
 /// From which age objects count as old, by size class over the whole recording.
-using AgesBySize = std::array<std::optional<Nanoseconds>, 65>;
+using AgesBySize = std::array<std::optional<Nanoseconds>, kSizeClasses>;
 
 AgesBySize ages_by_size(const Recording& recording) {
-  std::array<FreedLives, 65> lives;
+  std::array<FreedLives, kSizeClasses> lives;
   for (const Sample& sample : recording.samples) {
     if (!is_whole_life(sample)) continue;
-    lives[size_class_of(sample)].add(watched_for(recording, sample), weight_of(recording, sample));
+    lives[size_class_of(sample.requested)].add(watched_for(recording, sample),
+                                               weight_of(recording, sample));
   }
   AgesBySize ages;
   for (std::size_t i = 0; i < ages.size(); ++i) ages[i] = lives[i].old_from();
@@ -120,7 +117,7 @@ class Follower {
     const std::optional<Nanoseconds> own = own_age(site.group.samples);
     site.old_from = own.value_or(0);
     site.old = growth_of(flow_of(site.group.samples, [&](const Sample& sample) {
-      return own ? own : ages_[size_class_of(sample)];
+      return own ? own : ages_[size_class_of(sample.requested)];
     }));
     site.is_tested = could_be_significant(site.group);
     site.p_value = std::min(1.0, kTests * std::min(p_of(site.all), p_of(site.old)));
