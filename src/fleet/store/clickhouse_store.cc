@@ -47,16 +47,6 @@ std::vector<std::uint64_t> ids_listed_in(std::string_view text) {
   return numbers;
 }
 
-Location location_in(const TabRow& row) {
-  Location location;
-  location.id = row.number(0);
-  location.kind = static_cast<profile::ModuleKind>(row.integer(1));
-  location.build_id = row.text(2);
-  location.module = row.text(3);
-  location.address = row.number(4);
-  return location;
-}
-
 using Tick = std::function<void()>;
 
 class ClickHouseStore final : public Store {
@@ -153,7 +143,7 @@ class ClickHouseStore final : public Store {
           "SELECT location_id, any(kind), any(build_id), any(module), any(address) FROM locations "
           "WHERE location_id NOT IN (SELECT location_id FROM frames) GROUP BY location_id ORDER BY "
           "location_id",
-          [&](const TabRow& row) { all.push_back(location_in(row)); });
+          [&](const TabRow& row) { all.push_back(read_location(row)); });
       return all;
     });
   }
@@ -307,7 +297,7 @@ class ClickHouseStore final : public Store {
           "(" +
               list + ") ORDER BY location_id LIMIT 1 BY location_id",
           [&](const TabRow& row) {
-            Location location = location_in(row);
+            Location location = read_location(row);
             location.frames = std::move(frames[location.id]);
             into.add_location(location);
           });
