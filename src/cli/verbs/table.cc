@@ -26,12 +26,7 @@ struct TableArguments {
   query::SelectionOptions selection;
 };
 
-const Choices<GroupBy> kGroups{
-    {"function", GroupBy::kFunction},  {"line", GroupBy::kLine},         {"stack", GroupBy::kStack},
-    {"module", GroupBy::kModule},      {"thread", GroupBy::kThread},     {"tid", GroupBy::kTid},
-    {"process", GroupBy::kProcess},    {"size", GroupBy::kSize},         {"type", GroupBy::kType},
-    {"label", GroupBy::kLabel},        {"lifetime", GroupBy::kLifetime}, {"heap", GroupBy::kHeap},
-    {"alignment", GroupBy::kAlignment}};
+const Choices<GroupBy> kGroups(report::kGroups.begin(), report::kGroups.end());
 const Choices<SortBy> kSorts{{"self", SortBy::kSelf},
                              {"total", SortBy::kTotal},
                              {"samples", SortBy::kSamples},
