@@ -56,7 +56,7 @@ std::array<std::vector<double>, 5> columns_of(const std::map<PprofRow, Sums>& gr
   for (const auto& [row, sums] : groups) {
     const auto certain = static_cast<double>(sums.objects.certain_samples);
     columns[0].push_back(sums.objects.objects + certain);
-    columns[1].push_back(sums.bytes.weighted_bytes + sums.bytes.certain_bytes);
+    columns[1].push_back(sums.bytes.all_bytes());
     columns[2].push_back(sums.objects.objects_variance);
     columns[3].push_back(sums.bytes.bytes_variance);
     columns[4].push_back(static_cast<double>(sums.objects.samples) + certain);

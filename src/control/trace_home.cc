@@ -13,19 +13,11 @@
 
 #include "analysis/ingest/seal.h"
 #include "control/run_directory.h"
+#include "inject/process_path.h"
 #include "inject/target.h"
 
 namespace geiger::control {
 namespace {
-
-/// Whether the process has the same directory at this path.
-bool is_seen_by(pid_t pid, const std::string& directory) {
-  struct stat here {};
-  struct stat there {};
-  return stat(directory.c_str(), &here) == 0 &&
-         stat(fmt::format("/proc/{}/root{}", pid, directory).c_str(), &there) == 0 &&
-         here.st_dev == there.st_dev && here.st_ino == there.st_ino;
-}
 
 /// Whether a directory that is writable here is on a read-only mount for the process, as with
 /// systemd's ProtectSystem=strict.
@@ -54,7 +46,7 @@ bool hand_over(const std::string& directory, unsigned uid, unsigned gid) {
 
 /// Gives the directory to the process's user. Whether the process can write its traces there then.
 bool is_given(pid_t pid, const inject::ProcessFacts& facts, const std::string& directory) {
-  return is_seen_by(pid, directory) && !is_read_only_for(pid, directory) &&
+  return inject::sees_same(pid, directory) && !is_read_only_for(pid, directory) &&
          hand_over(directory, facts.uid, facts.gid) &&
          (facts.uid == geteuid() || may_write(directory, facts.uid, facts.gid));
 }

@@ -31,6 +31,13 @@ struct SampleSums {
   double objects = 0;                 ///< C = sum 1/pi.
   double objects_variance = 0;        ///< VC = sum (1-pi)/pi^2.
 
+  /// Estimates, certain objects included, without their errors: for sorting and cutting off, and
+  /// for formats that hold numbers only.
+  [[nodiscard]] double all_bytes() const { return weighted_bytes + certain_bytes; }
+  [[nodiscard]] double all_objects() const {
+    return objects + static_cast<double>(certain_samples);
+  }
+
   // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of a comparison for a pointer.
   friend auto operator<=>(const SampleSums&, const SampleSums&) = default;
 };

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "base/attachment.h"
 #include "inject/borrowed_thread.h"
 #include "inject/machine.h"
+#include "inject/process_path.h"
 #include "inject/remote_modules.h"
 #include "inject/safe_point.h"
 #include "inject/target.h"
@@ -125,7 +125,6 @@ class Injection {
   std::string open_library(BorrowedThread& thread, const std::string& path);
   std::string load_copy(BorrowedThread& thread, const Library& library);
   [[nodiscard]] bool sees_proc() const;
-  [[nodiscard]] bool sees_same(const std::string& library) const;
 
   pid_t pid_;
   RemoteMemory memory_;
@@ -273,14 +272,6 @@ bool Injection::sees_proc() const {
   return access(fmt::format("/proc/{}/root/proc/self/fd", pid_).c_str(), F_OK) == 0;
 }
 
-bool Injection::sees_same(const std::string& library) const {
-  struct stat here {};
-  struct stat there {};
-  return stat(library.c_str(), &here) == 0 &&
-         stat(fmt::format("/proc/{}/root{}", pid_, library).c_str(), &there) == 0 &&
-         here.st_dev == there.st_dev && here.st_ino == there.st_ino;
-}
-
 std::string Injection::open_library(BorrowedThread& thread, const std::string& path) {
   constexpr Address kFromLibc = 0x80000000;  // Required by __libc_dlopen_mode.
   const auto text = thread.place_text(path);
@@ -318,7 +309,8 @@ std::string Injection::load_copy(BorrowedThread& thread, const Library& library)
 std::string Injection::load(BorrowedThread& thread, const Library& library) {
   std::string failure = "it has access to neither /proc nor " + library.path;
   if (sees_proc()) failure = load_copy(thread, library);
-  if (!failure.empty() && sees_same(library.path)) failure = open_library(thread, library.path);
+  if (!failure.empty() && sees_same(pid_, library.path))
+    failure = open_library(thread, library.path);
   return failure;
 }
 

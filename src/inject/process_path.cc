@@ -43,6 +43,10 @@ std::string path_inside(pid_t pid, const std::string& path) {
   return is_below ? path.substr(root.size()) : path;
 }
 
+bool sees_same(pid_t pid, const std::string& path) {
+  return is_same(status_of(path), status_of(fmt::format("/proc/{}/root{}", pid, path)));
+}
+
 bool is_mapping_link(std::string_view path) {
   return path.starts_with("/proc/") && path.find("/map_files/") != std::string_view::npos;
 }

@@ -28,6 +28,9 @@ struct MappedAs {
 /// process entered a root that does not contain the file.
 [[nodiscard]] std::string path_here(pid_t pid, const MappedAs& file);
 
+/// Whether the process has the same file, or directory, at this path.
+[[nodiscard]] bool sees_same(pid_t pid, const std::string& path);
+
 /// Whether `path` is one of the links in map_files, whose target is the file itself.
 [[nodiscard]] bool is_mapping_link(std::string_view path);
 

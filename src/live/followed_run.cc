@@ -10,6 +10,7 @@
 
 #include "analysis/observe/proc_text.h"
 #include "analysis/observe/process_files.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/labels.h"
 #include "base/clock.h"
 #include "base/numbers.h"
@@ -39,12 +40,9 @@ bool is_run_directory(const std::string& directory) {
 
 std::string names_of(const std::vector<control::ProcessStatus>& processes) {
   constexpr std::size_t kNamed = 6;
-  std::string names;
-  for (std::size_t i = 0; i < std::min(processes.size(), kNamed); ++i) {
-    names += fmt::format("{}{} ({})", i == 0 ? "" : ", ", processes[i].pid, processes[i].program);
-  }
-  if (processes.size() > kNamed) names += fmt::format(" and {} more", processes.size() - kNamed);
-  return names;
+  return present::first_of(processes, kNamed, [](const control::ProcessStatus& process) {
+    return fmt::format("{} ({})", process.pid, process.program);
+  });
 }
 
 Bytes resident_bytes(pid_t pid) {

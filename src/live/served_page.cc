@@ -19,38 +19,15 @@ using serve::Response;
 
 constexpr const char* kTemplate = "live.html";
 
-/// Whatever the target wrote, as text of a page.
-std::string in_html(std::string_view text) {
-  std::string safe;
-  for (const char c : present::printable(text)) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
-}
-
 std::string page_rows(const report::LiveReport& live) {
   std::string rows;
   for (const report::TableLine& line : live.table.lines) {
-    rows += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                        in_html(figure(shown_bytes(line.self), Quantity::kBytes).text()),
-                        in_html(figure(shown_bytes(line.total), Quantity::kBytes).text()),
-                        present::exact_count(line.self.samples), in_html(line.name),
-                        in_html(line.detail));
+    rows +=
+        fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                    present::in_markup(figure(shown_bytes(line.self), Quantity::kBytes).text()),
+                    present::in_markup(figure(shown_bytes(line.total), Quantity::kBytes).text()),
+                    present::exact_count(line.self.samples), present::in_markup(line.name),
+                    present::in_markup(line.detail));
   }
   return rows;
 }
@@ -102,13 +79,15 @@ Response plain_page(const std::string& shown, const report::LiveReport& live,
       "<p><a href='debug/pprof/'>/debug/pprof/</a> for go tool pprof, "
       "<a href='live.json'>live.json</a></p>"
       "<table><thead><tr><th>self<th>total<th>samples<th>function<th>module</thead><tbody>\n",
-      in_html(shown), in_html(figure(shown_bytes(live.live), Quantity::kBytes).text()),
+      present::in_markup(shown),
+      present::in_markup(figure(shown_bytes(live.live), Quantity::kBytes).text()),
       live.resident == 0 ? "-" : present::exact_bytes(live.resident),
       present::exact_bytes(live.exact_bytes), present::exact_bytes(live.unsettled),
       present::exact_count(live.samples), present::exact_count(live.live_samples),
       present::exact_count(live.dropped));
   body += page_rows(live) + "</tbody></table>\n";
-  if (!note.empty()) body += fmt::format("<p>This is the plain page: {}</p>", in_html(note));
+  if (!note.empty())
+    body += fmt::format("<p>This is the plain page: {}</p>", present::in_markup(note));
   body += "</html>\n";
   return {200, "text/html; charset=utf-8", std::move(body), {}};
 }

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "analysis/present/format.h"
-#include "analysis/present/heading.h"
 #include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"
@@ -34,7 +33,7 @@ KindQuestion question_of(const SelectionOptions& options) {
 /// "live at mark:warm" of kinds that are otherwise of the end.
 std::string text_at(Kind kind, const std::string& instant) {
   constexpr std::string_view kTheEnd = "the end";
-  std::string text(present::kind_text(kind));
+  std::string text(profile::kind_text(kind));
   text.resize(text.size() - kTheEnd.size());
   return text + instant;
 }
@@ -120,7 +119,7 @@ class Instants {
   [[nodiscard]] std::string window_text(const std::optional<Instant>& from,
                                         const std::optional<Instant>& to, bool has_from,
                                         bool has_to) const {
-    const std::string_view what = present::kind_text(subject_.selection.kind);
+    const std::string_view what = profile::kind_text(subject_.selection.kind);
     if (!has_to) return fmt::format("{} from {} on", what, from->text);
     return fmt::format("{} from {} to {}", what, has_from ? from->text : "the start", to->text);
   }
@@ -216,7 +215,7 @@ present::Scope scope_as_typed(const SelectionOptions& options) {
   }
   const bool has_window = !options.from.empty() || !options.to.empty();
   if (!has_window) return scope;
-  scope.when = fmt::format("{} from {} to {}", present::kind_text(kind),
+  scope.when = fmt::format("{} from {} to {}", profile::kind_text(kind),
                            options.from.empty() ? "start" : options.from,
                            options.to.empty() ? "end" : options.to);
   return scope;

@@ -17,6 +17,7 @@
 #include "analysis/ingest/unbegun.h"
 #include "analysis/observe/process_files.h"
 #include "base/numbers.h"
+#include "base/parts.h"
 #include "base/path.h"
 #include "control/run_directory.h"
 #include "control/target_process.h"
@@ -53,9 +54,8 @@ void add_children(pid_t pid, std::vector<pid_t>& all) {
     const auto text = files.read(name.c_str());
     if (!text) continue;
     for (std::string_view rest = *text; !rest.empty() && all.size() < kLargestFamily;) {
-      const std::size_t end = std::min(rest.find(' '), rest.size());
-      if (const auto child = base::number_in<pid_t>(rest.substr(0, end))) all.push_back(*child);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
+      const auto child = base::number_in<pid_t>(base::take_part(rest, ' '));
+      if (child) all.push_back(*child);
     }
   }
 }

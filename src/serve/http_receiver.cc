@@ -3,11 +3,11 @@
 #include <httplib.h>
 
 #include <array>
-#include <charconv>
 #include <ctime>
 #include <string_view>
 #include <utility>
 
+#include "base/numbers.h"
 #include "serve/http_module.h"
 #include "serve/loopback_server.h"
 
@@ -42,11 +42,7 @@ std::string bearer_of(const httplib::Request& request) {
 /// Nothing unless there is one length, in digits.
 std::optional<std::size_t> length_of(const httplib::Request& request) {
   if (request.get_header_value_count("Content-Length") != 1) return std::nullopt;
-  const std::string text = request.get_header_value("Content-Length");
-  std::size_t length = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return length;
+  return base::number_in<std::size_t>(request.get_header_value("Content-Length"));
 }
 
 class ReceivingServer final : public LoopbackServer {

@@ -47,7 +47,7 @@ double bound_of(const Limit& limit) { return limit.measured == Measured::kGrowth
 
 /// Bytes per run, certain ones included.
 double mean_bytes(const SiteSide& side, const SideFacts& facts) {
-  const double sum = side.sums.certain_bytes + side.sums.weighted_bytes;
+  const double sum = side.sums.all_bytes();
   return facts.runs.empty() ? 0 : sum / facts.exposure();
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/profile/frames/jit_code.h"
+#include "base/index_of.h"
 
 namespace geiger::compare {
 namespace {
@@ -81,15 +82,12 @@ std::string Places::module_of(const Recording& recording, std::uint32_t module) 
   return program_;
 }
 
-std::uint32_t Places::intern(Place place) {
+std::uint32_t Places::intern(const Place& place) {
   std::string key = place.name;
   (((key += kSeparator) += place.module) += kSeparator) += place.build_id;
   key += place.is_unnamed ? 'u' : 'n';
   if (place.line != 0) key += place.file + kSeparator + std::to_string(place.line);
-  const auto next = static_cast<std::uint32_t>(places_.size());
-  const auto [at, is_new] = known_.try_emplace(std::move(key), next);
-  if (is_new) places_.push_back(std::move(place));
-  return at->second;
+  return base::index_of(known_, key, places_, place);
 }
 
 std::vector<std::uint32_t> Places::of_labels(const Recording& recording, const Labels& labels,

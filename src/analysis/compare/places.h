@@ -64,7 +64,7 @@ class Places {
   [[nodiscard]] std::vector<std::uint32_t> unify_rebuilt();
 
  private:
-  [[nodiscard]] std::uint32_t intern(Place place);
+  [[nodiscard]] std::uint32_t intern(const Place& place);
   [[nodiscard]] std::string module_of(const profile::Recording& recording, std::uint32_t module);
 
   std::vector<Place> places_;

@@ -59,8 +59,8 @@ class Points {
   [[nodiscard]] Values values_of(const std::vector<StackSums>& stacks) const {
     Values values(size());
     for (const StackSums& each : stacks) {
-      values.bytes[at(each.stack)] = bytes_of(each.sums);
-      values.blocks[at(each.stack)] = objects_of(each.sums);
+      values.bytes[at(each.stack)] = each.sums.all_bytes();
+      values.blocks[at(each.stack)] = each.sums.all_objects();
     }
     return values;
   }

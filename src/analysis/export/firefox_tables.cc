@@ -4,6 +4,7 @@
 
 #include "analysis/export/streams/json_stream.h"
 #include "analysis/profile/labels.h"
+#include "base/index_of.h"
 
 namespace geiger::exports {
 namespace {
@@ -38,10 +39,7 @@ std::uint32_t ThreadTables::node_of(std::uint32_t stack) {
   if (known != by_stack_.end()) return known->second;
   std::uint32_t node = kNone;
   for (const std::uint32_t frame : shown_.path_of(stack)) {
-    const auto next = static_cast<std::uint32_t>(nodes_.size());
-    const auto [place, is_new] = known_.try_emplace({node, frame}, next);
-    if (is_new) nodes_.push_back({node, frame});
-    node = place->second;
+    node = base::index_of(known_, {node, frame}, nodes_, {node, frame});
   }
   return by_stack_[stack] = node;
 }
@@ -62,20 +60,14 @@ void ThreadTables::write(JsonWriter& json, const Sink& sink) {
 }
 
 std::uint32_t ThreadTables::string(const std::string& text) {
-  const auto next = static_cast<std::uint32_t>(strings_.size());
-  const auto [place, is_new] = string_ids_.try_emplace(text, next);
-  if (is_new) strings_.push_back(text);
-  return place->second;
+  return base::index_of(string_ids_, text, strings_);
 }
 
 void ThreadTables::collect_libraries() {
   for (const ShownFunction& function : shown_.functions()) {
     if (function.module >= recording_.modules.size()) continue;
     if (recording_.modules[function.module].kind == profile::ModuleKind::kSource) continue;
-    const auto next = static_cast<std::uint32_t>(libraries_.size());
-    if (resources_.try_emplace(function.module, next).second) {
-      libraries_.push_back(function.module);
-    }
+    base::index_of(resources_, function.module, libraries_);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "analysis/export/frame_name.h"
 #include "analysis/profile/labels.h"
+#include "base/index_of.h"
 #include "estimation/rounding.h"
 
 namespace geiger::exports {
@@ -75,10 +76,7 @@ class Folder {
   }
 
   std::uint32_t intern(const std::string& function) {
-    const auto next = static_cast<std::uint32_t>(functions_.size());
-    const auto [at, is_new] = ids_.try_emplace(function, next);
-    if (is_new) functions_.push_back(function);
-    return at->second;
+    return base::index_of(ids_, function, functions_);
   }
 
   /// Readers know functions by nothing but their names: those that differ in what the format cannot
@@ -113,7 +111,7 @@ std::vector<Path> collect(const profile::Recording& recording, const profile::Pr
   for (const profile::Entry& entry : profile.entries) {
     estimation::NodeSums sums;
     accumulate(sums, entry, recording, profile);
-    bytes[entry.stack] += sums.weighted_bytes + sums.certain_bytes;
+    bytes[entry.stack] += sums.all_bytes();
   }
   std::vector<Path> paths;
   paths.reserve(bytes.size());

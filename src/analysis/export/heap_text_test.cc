@@ -88,7 +88,7 @@ Read written(const Recording& recording, Kind held = Kind::kLiveAtEnd) {
 
 Figures estimated(const Recording& recording, Kind kind) {
   const auto sums = profile::total(recording, profile::select(recording, kind));
-  return {objects_of(sums), bytes_of(sums)};
+  return {sums.all_objects(), sums.all_bytes()};
 }
 
 void expect_near(const Figures& read, const Figures& truth, double relative, double objects) {
@@ -150,7 +150,7 @@ TEST(HeapText, CertainObjectsAreToldInFull) {
       const auto& location = recording.locations[recording.stacks[stack.stack].locations[0]];
       char address[20];
       std::snprintf(address, sizeof address, "0x%lx", location.vaddr + 0x1000);
-      EXPECT_NEAR(read.live.at(address).bytes, bytes_of(stack.sums), 2) << step;
+      EXPECT_NEAR(read.live.at(address).bytes, stack.sums.all_bytes(), 2) << step;
     }
     expect_near(read.all_live, estimated(recording, Kind::kLiveAtEnd), 1e-5, 1);
     expect_near(read.all_allocated, estimated(recording, Kind::kAllocated), 1e-5, 2);

@@ -219,7 +219,7 @@ class CountedSamples {
       estimation::NodeSums sums;
       kinds.push_back({.size = size, .lambda = lambda, .count = count, .keep = keep});
       estimation::add(sums, kinds.back(), count);
-      bytes.push_back(bytes_of(sums));
+      bytes.push_back(sums.all_bytes());
     }
     const std::vector<std::int64_t> rounded = estimation::round_to_total(bytes);
     std::size_t next = 0;

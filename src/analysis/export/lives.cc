@@ -17,7 +17,7 @@ std::vector<Life> lives_of(const profile::Recording& recording, const profile::S
     estimation::NodeSums sums;
     const estimation::Count kind = profile::count_of_fate(recording, *sample);
     estimation::add(sums, kind, 1);
-    lives.push_back({sample, kind, bytes_of(sums), objects_of(sums)});
+    lives.push_back({sample, kind, sums.all_bytes(), sums.all_objects()});
   }
   return lives;
 }

@@ -78,7 +78,7 @@ void Rows::leave_out_smallest(std::initializer_list<const Profile*> profiles) {
     for (const Entry& entry : profile->entries) {
       estimation::NodeSums sums;
       accumulate(sums, entry, recording_, *profile);
-      bytes[entry.stack] += sums.weighted_bytes + sums.certain_bytes;
+      bytes[entry.stack] += sums.all_bytes();
     }
   }
   if (bytes.size() <= extent_.most_rows) return;
@@ -98,7 +98,7 @@ struct Columns {
   void add(std::size_t row, const estimation::NodeSums& sums) {
     const auto certain = static_cast<double>(sums.certain_samples);
     objects[row] += sums.objects + certain;
-    bytes[row] += sums.weighted_bytes + sums.certain_bytes;
+    bytes[row] += sums.all_bytes();
     objects_variance[row] += sums.objects_variance;
     bytes_variance[row] += sums.bytes_variance;
     samples[row] += static_cast<double>(sums.samples) + certain;

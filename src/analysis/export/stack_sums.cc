@@ -7,11 +7,11 @@
 namespace geiger::exports {
 namespace {
 
-template <typename Value>
-std::vector<std::int64_t> rounded(const std::vector<StackSums>& stacks, const Value& value_of) {
+std::vector<std::int64_t> rounded(const std::vector<StackSums>& stacks,
+                                  double (estimation::NodeSums::*value)() const) {
   std::vector<double> values;
   values.reserve(stacks.size());
-  for (const StackSums& each : stacks) values.push_back(value_of(each.sums));
+  for (const StackSums& each : stacks) values.push_back((each.sums.*value)());
   return estimation::round_to_total(values);
 }
 
@@ -29,20 +29,12 @@ std::vector<StackSums> sums_by_stack(const profile::Recording& recording,
   return stacks;
 }
 
-double bytes_of(const estimation::NodeSums& sums) {
-  return sums.weighted_bytes + sums.certain_bytes;
-}
-
-double objects_of(const estimation::NodeSums& sums) {
-  return sums.objects + static_cast<double>(sums.certain_samples);
-}
-
 std::vector<std::int64_t> rounded_bytes(const std::vector<StackSums>& stacks) {
-  return rounded(stacks, bytes_of);
+  return rounded(stacks, &estimation::NodeSums::all_bytes);
 }
 
 std::vector<std::int64_t> rounded_objects(const std::vector<StackSums>& stacks) {
-  return rounded(stacks, objects_of);
+  return rounded(stacks, &estimation::NodeSums::all_objects);
 }
 
 }  // namespace geiger::exports

@@ -19,11 +19,6 @@ struct StackSums {
 [[nodiscard]] std::vector<StackSums> sums_by_stack(const profile::Recording& recording,
                                                    const profile::Profile& profile);
 
-/// Estimated bytes and objects, certain ones included, without their errors: for formats that
-/// hold numbers only.
-[[nodiscard]] double bytes_of(const estimation::NodeSums& sums);
-[[nodiscard]] double objects_of(const estimation::NodeSums& sums);
-
 /// The bytes of each rounded to integers that add up to the rounded whole; and the objects.
 [[nodiscard]] std::vector<std::int64_t> rounded_bytes(const std::vector<StackSums>& stacks);
 [[nodiscard]] std::vector<std::int64_t> rounded_objects(const std::vector<StackSums>& stacks);

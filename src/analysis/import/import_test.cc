@@ -64,8 +64,8 @@ RowSums row_of(Bytes size, std::uint64_t n, double first, std::uint64_t m, doubl
   sums.add(size, first, n);
   sums.add(size, second, m);
   const auto certain = static_cast<double>(sums.certain_samples);
-  return {size, n + m, std::round(sums.objects + certain),
-          std::round(sums.weighted_bytes + sums.certain_bytes), std::round(sums.bytes_variance)};
+  return {size, n + m, std::round(sums.objects + certain), std::round(sums.all_bytes()),
+          std::round(sums.bytes_variance)};
 }
 
 TEST(RowSums, MixedRowsKeepTheirSums) {
@@ -77,7 +77,7 @@ TEST(RowSums, MixedRowsKeepTheirSums) {
     estimation::NodeSums back;
     for (const estimation::Count& kind : samples_behind(row, coarse)) add(back, kind, kind.count);
     EXPECT_EQ(back.samples + back.certain_samples, row.samples);
-    EXPECT_NEAR(back.weighted_bytes + back.certain_bytes, row.bytes, 1e-6 * row.bytes);
+    EXPECT_NEAR(back.all_bytes(), row.bytes, 1e-6 * row.bytes);
     EXPECT_NEAR(back.bytes_variance, row.bytes_variance, 1e-4 * row.bytes_variance);
   }
 }
@@ -87,7 +87,7 @@ TEST(RowSums, CertainAndTriedOnesOfOneSize) {
   const RowSums row = row_of(20000, 4, coarse, 5, estimation::kCertainRate);
   estimation::NodeSums back;
   for (const estimation::Count& kind : samples_behind(row, coarse)) add(back, kind, kind.count);
-  EXPECT_NEAR(back.weighted_bytes + back.certain_bytes, row.bytes, 1e-6 * row.bytes);
+  EXPECT_NEAR(back.all_bytes(), row.bytes, 1e-6 * row.bytes);
   EXPECT_NEAR(back.bytes_variance, row.bytes_variance, 1e-4 * row.bytes_variance);
 }
 

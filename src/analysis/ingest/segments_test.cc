@@ -379,7 +379,7 @@ TEST_F(Segments, UntrackedTalliesSayWhatWasAllocatedOnly) {
   const profile::Recording recording = read_run().recording;
   const auto bytes = [&](profile::Kind kind) {
     const estimation::NodeSums sums = total(recording, select(recording, kind));
-    return sums.certain_bytes + sums.weighted_bytes;
+    return sums.all_bytes();
   };
   EXPECT_EQ(bytes(profile::Kind::kAllocated), 19 * 64);
   EXPECT_EQ(bytes(profile::Kind::kLiveAtEnd), 6 * 2 * 64);

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/numbers.h"
+#include "base/parts.h"
 #include "base/path.h"
 
 namespace geiger::ingest {
@@ -90,8 +91,7 @@ std::string encode_unbegun(const std::vector<Unbegun>& all) {
 std::vector<Unbegun> decode_unbegun(std::string_view payload) {
   std::vector<Unbegun> all;
   while (!payload.empty()) {
-    const std::string_view entry = payload.substr(0, payload.find('\0'));
-    payload.remove_prefix(std::min(payload.size(), entry.size() + 1));
+    const std::string_view entry = base::take_part(payload, '\0');
     if (entry.size() > 1) all.push_back({std::string(entry.substr(1)), entry.front() == kKilled});
   }
   return all;

@@ -8,6 +8,7 @@
 
 #include "analysis/observe/memory_reader.h"
 #include "analysis/observe/python_types.h"
+#include "base/index_of.h"
 #include "vocabulary/entry_point.h"
 
 namespace geiger::observe {
@@ -55,10 +56,7 @@ void SeenTypes::read(const ProcessFiles& files, Pagemap& pagemap,
 }
 
 std::uint32_t SeenTypes::number(const std::string& name) {
-  const auto next = static_cast<std::uint32_t>(names_.size());
-  const auto [place, is_new] = numbers_.try_emplace(name, next);
-  if (is_new) names_.push_back(name);
-  return place->second;
+  return base::index_of(numbers_, name, names_);
 }
 
 void SeenTypes::keep(TraceFollower& follower, Nanoseconds now) {

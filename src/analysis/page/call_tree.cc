@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "analysis/profile/frames/plumbing_names.h"
+#include "base/index_of.h"
 
 namespace geiger::page {
 
@@ -95,10 +96,7 @@ std::size_t CallTree::FrameHash::operator()(const Frame& frame) const {
 }
 
 std::uint32_t CallTree::frame(const Frame& key, const Frame& shown) {
-  const auto next = static_cast<std::uint32_t>(frames_.size());
-  const auto [found, is_new] = frame_of_.try_emplace(key, next);
-  if (is_new) frames_.push_back(shown);
-  return found->second;
+  return base::index_of(frame_of_, key, frames_, shown);
 }
 
 std::uint32_t CallTree::remark(std::string_view text) {
@@ -107,10 +105,7 @@ std::uint32_t CallTree::remark(std::string_view text) {
 }
 
 std::uint32_t CallTree::child(std::uint32_t parent, std::uint32_t frame) {
-  const auto next = static_cast<std::uint32_t>(nodes_.size());
-  const auto [found, is_new] = child_of_.try_emplace(pair_of(parent, frame), next);
-  if (is_new) nodes_.push_back({parent, frame});
-  return found->second;
+  return base::index_of(child_of_, pair_of(parent, frame), nodes_, {parent, frame});
 }
 
 StackNodes::StackNodes(const profile::Recording& recording, CallTree& tree, Names& names,

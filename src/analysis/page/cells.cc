@@ -213,7 +213,7 @@ std::vector<double> weights_of(const Items& items) {
   std::vector<double> of_shape;
   for (const Shape& shape : items.shapes) {
     const NodeSums sums = sums_of_one(shape);
-    of_shape.push_back(sums.weighted_bytes + sums.certain_bytes);
+    of_shape.push_back(sums.all_bytes());
   }
   std::vector<double> weights;
   weights.reserve(items.items.size());

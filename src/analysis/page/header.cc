@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "analysis/page/names.h"
-#include "analysis/present/sentence.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/lives/lifetimes.h"
 #include "analysis/report/overview/rss.h"

@@ -14,6 +14,7 @@
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 #include "base/check.h"
+#include "base/index_of.h"
 
 namespace geiger::page {
 
@@ -30,11 +31,7 @@ class Gathering::Shapes {
 
   std::uint32_t of(Count count, bool is_open = false) {
     count.count = 1;
-    const Shape shape{count, is_open};
-    const auto next = static_cast<std::uint32_t>(shapes_.size());
-    const auto [found, is_new] = known_.try_emplace(shape, next);
-    if (is_new) shapes_.push_back(shape);
-    return found->second;
+    return base::index_of(known_, {count, is_open}, shapes_);
   }
 
  private:

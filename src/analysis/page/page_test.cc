@@ -105,7 +105,7 @@ TEST(Page, EveryWindowAndEveryInstantIsThatOfTheSelection) {
     const auto live = total(recording, select(recording, instant));
     const CellSums alive = sums_in(data, Kind::kLiveAtEnd, first, last);
     EXPECT_NEAR(alive.weighted, live.weighted_bytes, 1) << last;
-    EXPECT_NEAR(data.timeline->live[last].value, live.weighted_bytes + live.certain_bytes, 1);
+    EXPECT_NEAR(data.timeline->live[last].value, live.all_bytes(), 1);
     EXPECT_EQ(data.timeline->live[last].interval.hi,
               estimation::estimate_bytes(live, 0.95).interval.hi);
   }
@@ -201,7 +201,7 @@ TEST(Page, WhatHasNoAnswerIsOpenInItsCells) {
     expect_arrives(data, page);
     const CellSums cells = add_up(data, page, 0, 0);
     EXPECT_EQ(cells.open_samples, sums.open.samples + sums.open.certain_samples);
-    EXPECT_NEAR(cells.open_bytes, sums.open.weighted_bytes + sums.open.certain_bytes, 1e-6);
+    EXPECT_NEAR(cells.open_bytes, sums.open.all_bytes(), 1e-6);
     EXPECT_NEAR(cells.open_variance, sums.open.bytes_variance, 1e-6 * sums.open.bytes_variance);
     EXPECT_THAT(page.about, HasSubstr("count as between none and all of their bytes"));
   }

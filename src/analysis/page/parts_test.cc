@@ -8,6 +8,7 @@
 #include "analysis/compare/comparison.h"
 #include "analysis/page/call_tree.h"
 #include "analysis/page/compared.h"
+#include "analysis/page/kind_pages.h"
 #include "analysis/page/page.h"
 #include "analysis/page/sources.h"
 #include "analysis/page/span.h"
@@ -27,6 +28,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
+
+TEST(KindsOfPages, HaveWordsForEach) {
+  for (const profile::KindRules& rules : profile::kKindRules) {
+    EXPECT_FALSE(about(rules.kind, false).empty()) << rules.name;
+    EXPECT_FALSE(about(rules.kind, true).empty()) << rules.name;
+    EXPECT_FALSE(title_of(rules.kind, true).empty()) << rules.name;
+  }
+}
 
 TEST(BucketsOfTime, CoverTheSpanAndMeetAtTheirEdges) {
   const Buckets buckets({1000, 2000}, 3);

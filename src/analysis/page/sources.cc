@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
 #include "analysis/present/format.h"
+#include "analysis/present/text.h"
 #include "base/parts.h"
 
 namespace geiger::page {
@@ -52,14 +54,8 @@ std::vector<Source> stretches_of(NameIndex file, const std::vector<std::string>&
 }
 
 std::string missing_text(const std::vector<std::string>& missing) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(missing.size(), kFilesSaid); ++i) {
-    text += (i == 0 ? "" : ", ") + missing[i];
-  }
-  if (missing.size() > kFilesSaid) {
-    text += fmt::format(" and {} more", missing.size() - kFilesSaid);
-  }
-  return fmt::format("{} not found here: {}", present::plural(missing.size(), "source file"), text);
+  return fmt::format("{} not found here: {}", present::plural(missing.size(), "source file"),
+                     present::first_of(missing, kFilesSaid, std::identity()));
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ std::optional<Nanoseconds> peak_of(const Recording& recording, const profile::Pr
   for (const profile::Entry& entry : peak.entries) {
     estimation::NodeSums sums;
     accumulate(sums, entry, recording, peak);
-    bytes[entry.process] += sums.weighted_bytes + sums.certain_bytes;
+    bytes[entry.process] += sums.all_bytes();
   }
   if (peak.entries.empty() || peak.peak_times.size() != bytes.size()) return std::nullopt;
   const auto largest = std::ranges::max_element(bytes) - bytes.begin();

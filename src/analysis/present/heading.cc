@@ -8,45 +8,6 @@
 #include "estimation/calibration.h"
 
 namespace geiger::present {
-
-std::string_view kind_text(profile::Kind kind) {
-  switch (kind) {
-    case profile::Kind::kAllocated:
-      return "allocated";
-    case profile::Kind::kLiveAtEnd:
-      return "live at the end";
-    case profile::Kind::kLiveAtPeak:
-      return "live at the peak";
-    case profile::Kind::kResident:
-      return "resident";
-    case profile::Kind::kSwapped:
-      return "swapped out";
-    case profile::Kind::kUntouched:
-      return "never touched";
-    case profile::Kind::kStranded:
-      return "stranded beside live objects";
-    case profile::Kind::kOverhead:
-      return "allocator overhead (rounding)";
-    case profile::Kind::kLiveOverhead:
-      return "allocator overhead (rounding), live at the end";
-    case profile::Kind::kUsable:
-      return "usable (after rounding)";
-    case profile::Kind::kLiveUsable:
-      return "usable (after rounding), live at the end";
-    case profile::Kind::kMapped:
-      return "mapped at the end";
-    case profile::Kind::kMappedAtPeak:
-      return "mapped at the peak of mappings";
-    case profile::Kind::kMappedTotal:
-      return "mapped in total";
-    case profile::Kind::kReserved:
-      return "reserved at the end";
-    case profile::Kind::kMappedFiles:
-      return "mapped files at the end";
-  }
-  return "";
-}
-
 namespace {
 
 /// Whether the text of a kind stands alone, where that of others follows "bytes".

@@ -12,9 +12,6 @@
 
 namespace geiger::present {
 
-/// "allocated", "live at the end", "live at the peak".
-[[nodiscard]] std::string_view kind_text(profile::Kind kind);
-
 /// "allocated bytes", "bytes live at the end", "bytes live at mark:warm; only thread io-1".
 [[nodiscard]] std::string bytes_of(const Scope& scope, profile::Kind kind);
 

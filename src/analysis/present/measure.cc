@@ -44,7 +44,7 @@ bool Whole::calibrates(const NodeSums& part) const {
 }
 
 double Whole::bytes_for_order(const NodeSums& part) const {
-  if (!calibrates(part)) return present::bytes_for_order(part);
+  if (!calibrates(part)) return part.all_bytes();
   return estimation::calibrated_value(part, sums_, static_cast<double>(*exact_));
 }
 
@@ -87,8 +87,6 @@ Figure objects_figure(const Measure& measure) {
   if (measure.certain_samples == 0) return {"-", ""};
   return {"≥ " + exact_count(measure.certain_samples), ""};
 }
-
-double bytes_for_order(const NodeSums& sums) { return sums.weighted_bytes + sums.certain_bytes; }
 
 void write_fields(JsonWriter& json, const Measure& measure) {
   json.field("bytes", measure.bytes).field("objects", measure.objects);

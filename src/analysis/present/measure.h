@@ -78,9 +78,6 @@ class Whole {
 /// limit that says something, so the objects read ">= 3" or "-".
 [[nodiscard]] Figure objects_figure(const Measure& measure);
 
-/// Estimated bytes without their error: for sorting and cutting off only.
-[[nodiscard]] double bytes_for_order(const estimation::NodeSums& sums);
-
 /// The fields "bytes", "objects", "samples" and "certain_samples", and "calibrated" if
 /// there is one.
 void write_fields(JsonWriter& json, const Measure& measure);

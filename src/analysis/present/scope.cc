@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/present/heading.h"
 #include "analysis/present/text.h"
 
 namespace geiger::present {

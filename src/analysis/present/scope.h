@@ -18,7 +18,7 @@ namespace geiger::present {
 /// Empty: everything of its kind.
 struct Scope {
   /// "allocated from 1.2 s to mark 'warm' (3.4 s)", "live at 50 % (1.7 s)"; empty: the words
-  /// of the kind (kind_text).
+  /// of the kind (profile::kind_text).
   std::string when;
   /// Instants of the selection, after the start of the recording.
   std::optional<Nanoseconds> from, to, at;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <iterator>
 #include <optional>
 
@@ -92,6 +93,36 @@ std::string printable(std::string_view text) {
     text.remove_prefix(point.length);
   }
   return out;
+}
+
+std::string in_markup(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string as_sentence(std::string clause) {
+  if (clause.empty()) return clause;
+  clause[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(clause[0])));
+  if (!clause.ends_with('.')) clause += '.';
+  return clause;
 }
 
 std::size_t columns_of(std::string_view text) { return naming::columns_of(text); }

@@ -15,10 +15,15 @@ inline constexpr std::size_t kProcessesShown = 20;
 /// `text` with control characters, escapes, bidirectional overrides and invalid
 /// bytes shown as \x1b, \u202e, ... The result is valid UTF-8 on one line.
 [[nodiscard]] std::string printable(std::string_view text);
+/// The same for text and attributes of XML and HTML.
+[[nodiscard]] std::string in_markup(std::string_view text);
 
 /// Whether a terminal acts on it instead of showing it: controls (C0, C1), bidirectional
 /// overrides, separators of lines, what is invisible.
 [[nodiscard]] bool is_acting(char32_t value);
+
+/// A clause with a capital letter and a full stop.
+[[nodiscard]] std::string as_sentence(std::string clause);
 
 /// Terminal columns that a printable text takes.
 [[nodiscard]] std::size_t columns_of(std::string_view text);
@@ -53,6 +58,19 @@ inline constexpr std::size_t kProcessesShown = 20;
 [[nodiscard]] std::string as_typed(const std::string& word);
 /// " 'my run.geiger'": a run behind a command to type; empty where it has no name.
 [[nodiscard]] std::string behind_command(const std::string& run);
+
+/// "a, b and 3 more": the first `most` items, each as text_of(item) has it.
+template <typename Items, typename TextOf>
+[[nodiscard]] std::string first_of(const Items& items, std::size_t most, const TextOf& text_of) {
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& item : items) {
+    if (named == most) return text + " and " + std::to_string(items.size() - most) + " more";
+    text += named++ == 0 ? "" : ", ";
+    text += text_of(item);
+  }
+  return text;
+}
 
 [[nodiscard]] std::string pad_left(std::string_view text, std::size_t columns);
 [[nodiscard]] std::string pad_right(std::string_view text, std::size_t columns);

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/present/sentence.h"
-
 namespace geiger::present {
 namespace {
 

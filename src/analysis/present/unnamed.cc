@@ -31,13 +31,7 @@ void UnnamedModules::see(std::string_view function) {
 
 std::string UnnamedModules::clause() const {
   if (modules_.empty()) return {};
-  std::string text;
-  std::size_t named = 0;
-  for (const std::string& module : modules_) {
-    if (named == kMostModulesNamed) break;
-    text += (named++ == 0 ? "" : ", ") + printable(module);
-  }
-  if (modules_.size() > named) text += fmt::format(" and {} more", modules_.size() - named);
+  const std::string text = first_of(modules_, kMostModulesNamed, printable);
   const bool is_one = modules_.size() == 1;
   return fmt::format("{} {} no symbols: install {}", text, is_one ? "has" : "have",
                      is_one ? "its -dbgsym package" : "their -dbgsym packages");

@@ -49,7 +49,8 @@ enum class AtInstant : std::uint8_t {
 
 struct KindRules {
   Kind kind;
-  std::string_view name;
+  std::string_view name;  ///< As typed and in JSON.
+  std::string_view text;  ///< For people.
   About about;
   AtInstant at;
   bool takes_window;  ///< From an instant on and before another one.
@@ -57,22 +58,30 @@ struct KindRules {
 
 /// In the order in which help and messages list them.
 inline constexpr std::array<KindRules, 16> kKindRules{{
-    {Kind::kAllocated, "allocated", About::kObjects, AtInstant::kNever, true},
-    {Kind::kLiveAtEnd, "live", About::kObjects, AtInstant::kAny, false},
-    {Kind::kLiveAtPeak, "peak", About::kObjects, AtInstant::kNever, true},
-    {Kind::kResident, "resident", About::kSnapshots, AtInstant::kSnapshot, false},
-    {Kind::kSwapped, "swapped", About::kSnapshots, AtInstant::kSnapshot, false},
-    {Kind::kUntouched, "untouched", About::kSnapshots, AtInstant::kSnapshot, false},
-    {Kind::kUsable, "usable", About::kBlocks, AtInstant::kNever, true},
-    {Kind::kLiveUsable, "live-usable", About::kBlocks, AtInstant::kNever, true},
-    {Kind::kOverhead, "overhead", About::kBlocks, AtInstant::kNever, true},
-    {Kind::kLiveOverhead, "live-overhead", About::kBlocks, AtInstant::kNever, true},
-    {Kind::kStranded, "stranded", About::kSnapshots, AtInstant::kSnapshot, false},
-    {Kind::kMapped, "mapped", About::kMappings, AtInstant::kAny, false},
-    {Kind::kMappedAtPeak, "mapped-peak", About::kMappings, AtInstant::kNever, true},
-    {Kind::kMappedTotal, "mapped-total", About::kMappings, AtInstant::kNever, true},
-    {Kind::kMappedFiles, "mapped-files", About::kMappings, AtInstant::kAny, false},
-    {Kind::kReserved, "reserved", About::kMappings, AtInstant::kAny, false},
+    {Kind::kAllocated, "allocated", "allocated", About::kObjects, AtInstant::kNever, true},
+    {Kind::kLiveAtEnd, "live", "live at the end", About::kObjects, AtInstant::kAny, false},
+    {Kind::kLiveAtPeak, "peak", "live at the peak", About::kObjects, AtInstant::kNever, true},
+    {Kind::kResident, "resident", "resident", About::kSnapshots, AtInstant::kSnapshot, false},
+    {Kind::kSwapped, "swapped", "swapped out", About::kSnapshots, AtInstant::kSnapshot, false},
+    {Kind::kUntouched, "untouched", "never touched", About::kSnapshots, AtInstant::kSnapshot,
+     false},
+    {Kind::kUsable, "usable", "usable (after rounding)", About::kBlocks, AtInstant::kNever, true},
+    {Kind::kLiveUsable, "live-usable", "usable (after rounding), live at the end", About::kBlocks,
+     AtInstant::kNever, true},
+    {Kind::kOverhead, "overhead", "allocator overhead (rounding)", About::kBlocks,
+     AtInstant::kNever, true},
+    {Kind::kLiveOverhead, "live-overhead", "allocator overhead (rounding), live at the end",
+     About::kBlocks, AtInstant::kNever, true},
+    {Kind::kStranded, "stranded", "stranded beside live objects", About::kSnapshots,
+     AtInstant::kSnapshot, false},
+    {Kind::kMapped, "mapped", "mapped at the end", About::kMappings, AtInstant::kAny, false},
+    {Kind::kMappedAtPeak, "mapped-peak", "mapped at the peak of mappings", About::kMappings,
+     AtInstant::kNever, true},
+    {Kind::kMappedTotal, "mapped-total", "mapped in total", About::kMappings, AtInstant::kNever,
+     true},
+    {Kind::kMappedFiles, "mapped-files", "mapped files at the end", About::kMappings,
+     AtInstant::kAny, false},
+    {Kind::kReserved, "reserved", "reserved at the end", About::kMappings, AtInstant::kAny, false},
 }};
 
 [[nodiscard]] constexpr const KindRules& rules_of(Kind kind) {
@@ -80,6 +89,7 @@ inline constexpr std::array<KindRules, 16> kKindRules{{
 }
 
 [[nodiscard]] constexpr std::string_view name_of(Kind kind) { return rules_of(kind).name; }
+[[nodiscard]] constexpr std::string_view kind_text(Kind kind) { return rules_of(kind).text; }
 
 [[nodiscard]] constexpr std::optional<Kind> kind_named(std::string_view name) {
   const auto* const named = std::ranges::find(kKindRules, name, &KindRules::name);

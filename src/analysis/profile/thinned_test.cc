@@ -19,7 +19,7 @@ namespace {
 
 double bytes_of(const Recording& recording, Kind kind) {
   const estimation::NodeSums sums = total(recording, select(recording, kind));
-  return sums.certain_bytes + sums.weighted_bytes;
+  return sums.all_bytes();
 }
 
 /// Certain samples of 4096 bytes; the recording runs from 1000 to 9000.

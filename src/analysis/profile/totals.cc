@@ -33,7 +33,7 @@ void add_thread(ProcessTotals& totals, const Thread& thread) {
 
 void add_estimate(ProcessTotals& totals, const Recording& recording, std::uint32_t process) {
   const estimation::NodeSums sums = allocated_sums(recording, process);
-  totals.estimated_bytes = sums.certain_bytes + sums.weighted_bytes;
+  totals.estimated_bytes = sums.all_bytes();
   totals.estimated_variance = sums.bytes_variance;
 }
 

@@ -51,7 +51,7 @@ void WeightedHits::merge(const WeightedHits& other) {
 
 double WeightedHits::z() const {
   if (!(sums.bytes_variance > 0)) return 0;
-  const double counts = sums.weighted_bytes + sums.certain_bytes;
+  const double counts = sums.all_bytes();
   return (counts - static_cast<double>(trials)) / std::sqrt(sums.bytes_variance);
 }
 
@@ -73,7 +73,7 @@ double WeightedHits::p_value() const {
 }
 
 double WeightedHits::expected() const {
-  const double counts = sums.weighted_bytes + sums.certain_bytes;
+  const double counts = sums.all_bytes();
   if (!(counts > 0)) return 0;
   return static_cast<double>(hits) * static_cast<double>(trials) / counts;
 }

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <string>
+
+#include "base/numbers.h"
 
 namespace geiger::symbolize {
 namespace {
@@ -19,11 +20,8 @@ constexpr std::array<std::string_view, 4> kPlaceStarts{" /", " node:", " file://
 std::optional<std::uint32_t> take_number(std::string_view& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
-  const std::string_view digits = text.substr(colon + 1);
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  text = text.substr(0, colon);
+  const auto number = base::number_in<std::uint32_t>(text.substr(colon + 1));
+  if (number) text = text.substr(0, colon);
   return number;
 }
 

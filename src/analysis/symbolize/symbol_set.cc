@@ -12,6 +12,8 @@
 #include <limits>
 #include <span>
 
+#include "base/index_of.h"
+
 namespace geiger::symbolize {
 namespace {
 
@@ -209,10 +211,7 @@ std::uint32_t SymbolSetBuilder::string(std::string_view text) {
 }
 
 std::uint32_t SymbolSetBuilder::frame(const NamedFrame& frame) {
-  const auto index = static_cast<std::uint32_t>(set_.frames.size());
-  const auto [at, is_new] = frames_.try_emplace(frame, index);
-  if (is_new) set_.frames.push_back(frame);
-  return at->second;
+  return base::index_of(frames_, frame, set_.frames);
 }
 
 const NamedAddress* find_address(const std::vector<NamedAddress>& addresses, Address address) {

@@ -19,6 +19,7 @@
 #include "analysis/symbolize/outside_names.h"
 #include "analysis/symbolize/trim.h"
 #include "analysis/symbolize/worker.h"
+#include "base/index_of.h"
 #include "base/path.h"
 
 namespace geiger::symbolize {
@@ -66,15 +67,13 @@ Plan make_plan(const Recording& recording, const Options& options) {
   plan.unchanged_since = latest_start(recording);
   std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> known;
   for (const profile::Module& module : recording.modules) {
-    const auto next = static_cast<std::uint32_t>(plan.jobs.size());
     const std::string file = file_of(module);
     if (file.empty()) {
       plan.job_of_module.push_back(kNone);
       continue;
     }
-    const auto [at, is_new] = known.try_emplace({module.path, module.build_id}, next);
-    if (is_new) plan.jobs.push_back({file, module.build_id, {}});
-    plan.job_of_module.push_back(at->second);
+    plan.job_of_module.push_back(base::index_of(known, {module.path, module.build_id}, plan.jobs,
+                                                {file, module.build_id, {}}));
   }
   for (const Location& location : recording.locations) {
     if (!is_pending(recording, location, options)) continue;

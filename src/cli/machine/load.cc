@@ -2,10 +2,11 @@
 
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <cstdlib>
 #include <thread>
 #include <vector>
+
+#include "base/numbers.h"
 
 namespace geiger::cli {
 namespace {
@@ -60,12 +61,9 @@ base::Outcome<int> carry_load(const std::string& load) {
     hand_over();
     return 0;
   }
-  std::uint64_t pairs = 0;
-  const auto [end, error] = std::from_chars(load.data(), load.data() + load.size(), pairs);
-  if (error != std::errc{} || end != load.data() + load.size()) {
-    return base::Failure{"no such load: " + load};
-  }
-  loop(pairs);
+  const auto pairs = base::number_in<std::uint64_t>(load);
+  if (!pairs) return base::Failure{"no such load: " + load};
+  loop(*pairs);
   return 0;
 }
 

@@ -15,12 +15,11 @@ constexpr std::size_t kMostRuns = 3;
 
 }  // namespace
 
-void suggest(const std::string& before, const std::vector<std::string>& runs,
-             const std::string& after) {
+void suggest(const std::string& verb, const std::vector<std::string>& runs) {
   if (isatty(STDOUT_FILENO) != 1 || runs.size() > kMostRuns) return;
-  std::string command = "geiger " + before;
+  std::string command = "geiger " + verb;
   for (const std::string& run : runs) command += " " + present::as_typed(run);
-  suggest_command(command + after);
+  suggest_command(command);
 }
 
 void suggest_command(const std::string& command) {

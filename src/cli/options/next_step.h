@@ -8,9 +8,8 @@ namespace geiger::cli {
 
 /// "geiger: next: geiger VERB RUNS" on standard error, where that and standard output are
 /// terminals: nothing of it reaches a pipe, a file or a log. Reports that say it themselves do
-/// without. `before` and `after` stand around the runs.
-void suggest(const std::string& before, const std::vector<std::string>& runs,
-             const std::string& after = "");
+/// without. `verb` stands before the runs, with its options.
+void suggest(const std::string& verb, const std::vector<std::string>& runs);
 
 /// A whole command that is not one of geiger's, after a file was written: standard output may
 /// be anything then.

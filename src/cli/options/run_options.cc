@@ -4,11 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <memory>
 
 #include "analysis/present/format.h"
+#include "base/numbers.h"
 #include "cli/help/help_formatter.h"
 #include "cli/options/ending.h"
 #include "cli/options/parsed_option.h"
@@ -93,12 +93,10 @@ void add_output_options(CLI::App& run, run::RunOptions& options) {
 base::Outcome<std::uint64_t> parse_guard_rate(const std::string& text) {
   constexpr std::uint64_t kMostRate = 1'000'000;
   if (text == "1") return std::uint64_t{1};
-  std::uint64_t rate = 0;
-  const bool is_share = text.starts_with("1/");
-  const auto [end, error] =
-      std::from_chars(text.data() + (is_share ? 2 : 0), text.data() + text.size(), rate);
-  const bool is_whole = is_share && error == std::errc() && end == text.data() + text.size();
-  if (is_whole && rate >= 1 && rate <= kMostRate) return rate;
+  if (text.starts_with("1/")) {
+    const auto rate = base::number_in<std::uint64_t>(std::string_view(text).substr(2));
+    if (rate && *rate >= 1 && *rate <= kMostRate) return *rate;
+  }
   return base::Failure{
       fmt::format("'{}' is not a share of the samples (1, or 1/2 to 1/{})", text, kMostRate)};
 }

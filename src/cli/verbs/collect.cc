@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "cli/options/parsed_option.h"
 #include "cli/verbs/commands.h"
 #include "fleet/push/collector.h"
@@ -38,13 +38,10 @@ struct CollectArguments {
 base::Outcome<int> parse_listen(const std::string& text) {
   constexpr std::string_view kAddress = "127.0.0.1:";
   constexpr int kLastPort = 65535;
-  int port = -1;
   if (text.starts_with(kAddress)) {
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data() + kAddress.size(), end, port);
-    if (error != std::errc() || stop != end) port = -1;
+    const auto port = base::number_in<int>(std::string_view(text).substr(kAddress.size()));
+    if (port && *port >= 0 && *port <= kLastPort) return *port;
   }
-  if (port >= 0 && port <= kLastPort) return port;
   return base::Failure{"expected 127.0.0.1:PORT; for other hosts put a TLS proxy in front of it"};
 }
 

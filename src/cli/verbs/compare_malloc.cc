@@ -173,7 +173,7 @@ base::Outcome<int> Comparison::perform() {
   }
   const int status = sides_.front().status;
   if (status != 0) report.ending = ending_text(status);
-  return print(report, options_.level, options_.is_json) ? kExitOk : kExitFailed;
+  return print(report, options_) ? kExitOk : kExitFailed;
 }
 
 }  // namespace

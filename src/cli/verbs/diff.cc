@@ -53,7 +53,7 @@ base::Outcome<int> print_diff(DiffArguments& options) {
   }
   const report::DiffReport report = report::diff_report(
       compare::compare(std::move(collection->collected), options.level), options.diff);
-  const bool is_printed = print(report, options.level, options.is_json);
+  const bool is_printed = print(report, options);
   if (!is_printed || collection->is_damaged) return kExitFailed;
   if (!options.is_json) suggest("check --max-growth 5%", words_of(sides.value()));
   return kExitOk;

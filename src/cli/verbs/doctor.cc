@@ -31,7 +31,7 @@ base::Outcome<int> examine(const DoctorArguments& options) {
   doctor.run = input->shown;
   doctor.is_damaged = input->ingested.damaged;
   const report::DoctorReport report = report::doctor_report(input->recording(), doctor);
-  const bool is_printed = print(report, options.level, options.is_json, input->recording());
+  const bool is_printed = print(report, options, input->recording());
   return is_printed && report.is_healthy() ? kExitOk : kExitFailed;
 }
 

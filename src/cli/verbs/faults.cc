@@ -27,8 +27,7 @@ base::Outcome<int> print_faults(FaultsArguments& options) {
     return base::Failure{"the run was not recorded in guard mode: geiger run --guard -- PROGRAM",
                          base::Fault::kRequest};
   }
-  if (!print(report, options.read.level, options.read.is_json, input->recording()))
-    return kExitFailed;
+  if (!print(report, options.read, input->recording())) return kExitFailed;
   return options.fails && report.faults > 0 ? kExitOverLimit : input->exit_code();
 }
 

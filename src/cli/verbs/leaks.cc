@@ -91,8 +91,7 @@ base::Outcome<int> print_leaks(LeaksArguments& options) {
   options.leaks.search.level = options.read.level;
   options.leaks.search.suppressions = &suppressions.value();
   const report::LeaksReport report = report::leaks_report(input->recording(), options.leaks);
-  if (!print(report, options.read.level, options.read.is_json, input->recording()))
-    return kExitFailed;
+  if (!print(report, options.read, input->recording())) return kExitFailed;
   if (!options.read.is_json) suggest("tree --kind live --inverted", options.read.runs);
   return exit_code_of(options, report, input.value());
 }

@@ -64,8 +64,7 @@ base::Outcome<int> print_lifetimes(LifetimesArguments& options) {
       report::lifetimes_report(input->recording(), options.lifetimes);
   const auto written = write_picture(options.picture, [&] { return to_svg(report); });
   if (!written.has_value()) return written.failure();
-  if (!print(report, options.read.level, options.read.is_json, input->recording()))
-    return kExitFailed;
+  if (!print(report, options.read, input->recording())) return kExitFailed;
   if (!options.read.is_json) suggest("leaks", options.read.runs);
   return input->exit_code();
 }

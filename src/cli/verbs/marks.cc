@@ -27,8 +27,7 @@ base::Outcome<int> print_marks(MarksArguments& options) {
   if (!followed.has_value()) return followed.failure();
   options.marks.level = options.read.level;
   const report::MarksReport report = report::marks_report(input->recording(), options.marks);
-  if (!print(report, options.read.level, options.read.is_json, input->recording()))
-    return kExitFailed;
+  if (!print(report, options.read, input->recording())) return kExitFailed;
   if (!options.read.is_json && !report.lines.empty()) {
     const std::string mark = present::as_typed("mark:" + report.lines.front().name);
     suggest("table --kind live --at " + mark, options.read.runs);

@@ -107,7 +107,7 @@ base::Outcome<int> print_plan(PlanArguments& options) {
   if (!report.has_value()) return report.failure();
   const auto written = write_picture(options.picture, [&] { return to_svg(report.value()); });
   if (!written.has_value()) return written.failure();
-  const bool is_printed = print(report.value(), options.read.level, options.read.is_json);
+  const bool is_printed = print(report.value(), options.read);
   return is_printed ? exit_code : kExitFailed;
 }
 

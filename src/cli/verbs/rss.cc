@@ -29,8 +29,7 @@ base::Outcome<int> print_rss(RssArguments& options) {
   options.rss.run = input->shown;
   const auto report = report::rss_report(recording, options.rss);
   if (!report.has_value()) return report.failure();
-  const bool is_printed =
-      print(report.value(), options.read.level, options.read.is_json, recording);
+  const bool is_printed = print(report.value(), options.read, recording);
   return is_printed ? input->exit_code() : kExitFailed;
 }
 

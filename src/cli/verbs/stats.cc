@@ -29,8 +29,7 @@ base::Outcome<int> print_stats(StatsArguments& options) {
   options.stats.selection = std::move(subject->selection);
   options.stats.scope = std::move(subject->scope);
   const report::StatsReport report = report::stats_report(input->recording(), options.stats);
-  if (!print(report, options.read.level, options.read.is_json, input->recording()))
-    return kExitFailed;
+  if (!print(report, options.read, input->recording())) return kExitFailed;
   if (!options.read.is_json) suggest("lifetimes", options.read.runs);
   return input->exit_code();
 }

@@ -26,12 +26,7 @@ struct TableArguments {
   query::SelectionOptions selection;
 };
 
-const Choices<GroupBy> kGroups{
-    {"function", GroupBy::kFunction},  {"line", GroupBy::kLine},         {"stack", GroupBy::kStack},
-    {"module", GroupBy::kModule},      {"thread", GroupBy::kThread},     {"tid", GroupBy::kTid},
-    {"process", GroupBy::kProcess},    {"size", GroupBy::kSize},         {"type", GroupBy::kType},
-    {"label", GroupBy::kLabel},        {"lifetime", GroupBy::kLifetime}, {"heap", GroupBy::kHeap},
-    {"alignment", GroupBy::kAlignment}};
+const Choices<GroupBy> kGroups(report::kGroups.begin(), report::kGroups.end());
 const Choices<SortBy> kSorts{{"self", SortBy::kSelf},
                              {"total", SortBy::kTotal},
                              {"samples", SortBy::kSamples},
@@ -66,8 +61,7 @@ base::Outcome<int> print_table(TableArguments& options) {
   options.table.scope = std::move(subject->scope);
   const auto report = report_of(input->recording(), options, std::move(subject->selection));
   if (!report.has_value()) return report.failure();
-  if (!print(report.value(), options.read.level, options.read.is_json, input->recording()))
-    return kExitFailed;
+  if (!print(report.value(), options.read, input->recording())) return kExitFailed;
   if (!options.read.is_json) suggest("tree --inverted", options.read.runs);
   return input->exit_code();
 }

@@ -34,7 +34,7 @@ base::Outcome<int> print_tree(TreeArguments& options) {
   options.tree.scope = std::move(subject->scope);
   const profile::Profile profile = profile::select(input->recording(), subject->selection);
   const report::TreeReport report = report::tree_report(input->recording(), profile, options.tree);
-  if (!print(report, options.read.level, options.read.is_json)) return kExitFailed;
+  if (!print(report, options.read)) return kExitFailed;
   if (!options.read.is_json) suggest("export pprof -o profile.pb.gz", options.read.runs);
   return input->exit_code();
 }

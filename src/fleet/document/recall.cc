@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/index_of.h"
 #include "estimation/sums.h"
 
 namespace geiger::fleet {
@@ -50,12 +51,7 @@ std::uint32_t Recall::process_of(std::uint32_t thinning) {
   return next;
 }
 
-std::uint32_t Recall::place_of(StackId stack) {
-  const auto next = static_cast<std::uint32_t>(ids_.size());
-  const auto [place, is_new] = references_.try_emplace(stack, next);
-  if (is_new) ids_.push_back(stack);
-  return place->second;
-}
+std::uint32_t Recall::place_of(StackId stack) { return base::index_of(references_, stack, ids_); }
 
 void Recall::add(const SummedRow& row) {
   GEIGER_CHECK(!recording_.processes.empty());

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/parts.h"
 #include "fleet/document/limits.h"
 
 namespace geiger::fleet {
@@ -31,13 +32,11 @@ std::string percent_decoded(std::string_view text) {
 
 std::string attribute(std::string_view attributes, std::string_view name) {
   while (!attributes.empty()) {
-    const std::size_t end = std::min(attributes.find(','), attributes.size());
-    const std::string_view pair = attributes.substr(0, end);
+    const std::string_view pair = base::take_part(attributes, ',');
     const std::size_t equals = pair.find('=');
     if (equals != std::string_view::npos && pair.substr(0, equals) == name) {
       return percent_decoded(pair.substr(equals + 1));
     }
-    attributes.remove_prefix(std::min(end + 1, attributes.size()));
   }
   return {};
 }
@@ -68,14 +67,12 @@ ProcessNames names_in_environment(std::string_view environment) {
   ProcessNames names;
   std::string in_attributes;
   while (!environment.empty()) {
-    const std::size_t end = std::min(environment.find('\0'), environment.size());
-    const std::string_view variable = environment.substr(0, end);
+    const std::string_view variable = base::take_part(environment, '\0');
     if (variable.starts_with(kService)) names.service = variable.substr(kService.size());
     if (variable.starts_with(kAttributes)) {
       in_attributes = attribute(variable.substr(kAttributes.size()), "service.name");
       names.version = attribute(variable.substr(kAttributes.size()), "service.version");
     }
-    environment.remove_prefix(std::min(end + 1, environment.size()));
   }
   if (names.service.empty()) names.service = in_attributes;
   return names;

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 #include <functional>
 #include <map>
@@ -12,6 +11,8 @@
 #include <set>
 #include <utility>
 
+#include "base/numbers.h"
+#include "base/parts.h"
 #include "fleet/document/encoding.h"
 #include "fleet/document/ids.h"
 #include "fleet/store/clickhouse_rows.h"
@@ -38,25 +39,12 @@ void in_portions(const std::vector<std::uint64_t>& ids, const Ask& ask) {
 
 std::vector<std::uint64_t> ids_listed_in(std::string_view text) {
   std::vector<std::uint64_t> numbers;
-  const char* const end = text.data() + text.size();
-  for (const char* next = text.data(); next < end;) {
-    std::uint64_t number = 0;
-    const auto [after, error] = std::from_chars(next, end, number);
-    if (error != std::errc()) break;
-    numbers.push_back(number);
-    next = after + 1;
+  while (!text.empty()) {
+    const auto number = base::number_in<std::uint64_t>(base::take_part(text, ' '));
+    if (!number) break;
+    numbers.push_back(*number);
   }
   return numbers;
-}
-
-Location location_in(const TabRow& row) {
-  Location location;
-  location.id = row.number(0);
-  location.kind = static_cast<profile::ModuleKind>(row.integer(1));
-  location.build_id = row.text(2);
-  location.module = row.text(3);
-  location.address = row.number(4);
-  return location;
 }
 
 using Tick = std::function<void()>;
@@ -155,7 +143,7 @@ class ClickHouseStore final : public Store {
           "SELECT location_id, any(kind), any(build_id), any(module), any(address) FROM locations "
           "WHERE location_id NOT IN (SELECT location_id FROM frames) GROUP BY location_id ORDER BY "
           "location_id",
-          [&](const TabRow& row) { all.push_back(location_in(row)); });
+          [&](const TabRow& row) { all.push_back(read_location(row)); });
       return all;
     });
   }
@@ -309,7 +297,7 @@ class ClickHouseStore final : public Store {
           "(" +
               list + ") ORDER BY location_id LIMIT 1 BY location_id",
           [&](const TabRow& row) {
-            Location location = location_in(row);
+            Location location = read_location(row);
             location.frames = std::move(frames[location.id]);
             into.add_location(location);
           });

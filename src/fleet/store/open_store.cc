@@ -34,8 +34,6 @@ std::string token_file_of(const std::string& option) {
   return option.empty() && named != nullptr ? named : option;
 }
 
-bool is_store(const std::string& url) { return path_of_url(url) || is_clickhouse(url); }
-
 base::Outcome<std::unique_ptr<Store>> open_store(const std::string& url,
                                                  const StoreOptions& options) {
   if (const auto path = path_of_url(url)) return open_sqlite(*path, false);

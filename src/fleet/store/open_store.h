@@ -23,9 +23,6 @@ inline constexpr const char* kStoreForms = "a path, file://PATH or clickhouse+ht
 /// Of a store that is a file: a path names itself. Nothing for URLs of other kinds.
 [[nodiscard]] std::optional<std::string> path_of_url(const std::string& url);
 
-/// Whether a URL names a store, rather than something that passes documents on.
-[[nodiscard]] bool is_store(const std::string& url);
-
 /// To be asked. Fails where there is none.
 [[nodiscard]] base::Outcome<std::unique_ptr<Store>> open_store(const std::string& url,
                                                                const StoreOptions& options);

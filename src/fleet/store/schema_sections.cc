@@ -1,17 +1,12 @@
 #include "fleet/store/schema_sections.h"
 
-#include <charconv>
+#include "base/numbers.h"
+#include "base/parts.h"
 
 namespace geiger::fleet {
 namespace {
 
 constexpr std::string_view kVersionLine = "-- version ";
-
-std::int64_t number_in(std::string_view text) {
-  std::int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 }  // namespace
 
@@ -19,10 +14,10 @@ std::vector<SchemaSection> sections_of(std::string_view schema) {
   std::vector<SchemaSection> sections;
   std::string statement;
   while (!schema.empty()) {
-    const std::string_view line = schema.substr(0, schema.find('\n'));
-    schema.remove_prefix(std::min(schema.size(), line.size() + 1));
+    const std::string_view line = base::take_part(schema);
     if (line.starts_with(kVersionLine)) {
-      sections.push_back({number_in(line.substr(kVersionLine.size())), {}});
+      const auto version = base::number_in<std::int64_t>(line.substr(kVersionLine.size()));
+      sections.push_back({version.value_or(0), {}});
     }
     std::string_view code = line.substr(0, line.find("--"));
     code = code.substr(0, code.find_last_not_of(' ') + 1);

@@ -285,19 +285,10 @@ std::vector<std::string> find_label_values(sqlite::Database& database, const Fil
 }
 
 std::vector<Location> find_unnamed(sqlite::Database& database) {
-  sqlite::Statement query = database.prepare(
-      "SELECT location_id, kind, build_id, module, address FROM locations WHERE location_id NOT IN "
-      "(SELECT location_id FROM frames) ORDER BY location_id");
-  std::vector<Location> all;
-  while (query.next()) {
-    Location& location = all.emplace_back();
-    location.id = query.number(0);
-    location.kind = static_cast<profile::ModuleKind>(query.integer(1));
-    location.build_id = query.text(2);
-    location.module = query.text(3);
-    location.address = query.number(4);
-  }
-  return all;
+  return all_rows(database.prepare("SELECT location_id, kind, build_id, module, address FROM "
+                                   "locations WHERE location_id NOT IN (SELECT location_id FROM "
+                                   "frames) ORDER BY location_id"),
+                  {}, read_location<sqlite::Statement>);
 }
 
 }  // namespace geiger::fleet

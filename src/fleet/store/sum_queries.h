@@ -106,6 +106,18 @@ GapRow read_gap(const Row& row, const Filter& filter) {
   return gap;
 }
 
+/// location_id, kind, build_id, module, address.
+template <typename Row>
+Location read_location(const Row& row) {
+  Location location;
+  location.id = row.number(0);
+  location.kind = static_cast<profile::ModuleKind>(row.integer(1));
+  location.build_id = row.text(2);
+  location.module = row.text(3);
+  location.address = row.number(4);
+  return location;
+}
+
 /// stack_id, size, step, thinning, certain, allocated, live_ms: from column 1 on.
 template <typename Row>
 SummedRow read_counts(const Row& row) {

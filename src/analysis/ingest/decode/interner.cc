@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/profile/hash.h"
+#include "base/index_of.h"
 
 namespace geiger::ingest {
 
@@ -15,20 +16,14 @@ Interner::Interner(profile::Recording& recording)
       stacks_(64, StackHash{recording.stacks}, StackSame{recording.stacks}) {}
 
 std::uint32_t Interner::module(const profile::Module& module) {
-  const auto next = static_cast<std::uint32_t>(recording_.modules.size());
   const bool is_source = module.kind == profile::ModuleKind::kSource;
-  const auto [place, is_new] =
-      modules_.try_emplace(std::tuple(module.path, module.build_id, is_source), next);
-  if (is_new) recording_.modules.push_back(module);
-  return place->second;
+  return base::index_of(modules_, {module.path, module.build_id, is_source}, recording_.modules,
+                        module);
 }
 
 std::uint32_t Interner::location(std::uint32_t module, Address vaddr, std::uint32_t process) {
   const Point point{vaddr, module, module == profile::kNone ? process : 0};
-  const auto next = static_cast<std::uint32_t>(recording_.locations.size());
-  const auto [place, is_new] = points_.try_emplace(point, next);
-  if (is_new) recording_.locations.push_back({module, vaddr, process, {}});
-  return place->second;
+  return base::index_of(points_, point, recording_.locations, {module, vaddr, process, {}});
 }
 
 std::uint32_t Interner::source_line(const profile::Frame& frame, std::uint32_t process) {
@@ -59,40 +54,26 @@ std::uint32_t Interner::stack(profile::Stack& stack) {
 }
 
 void Interner::interpreter(const profile::Interpreter& interpreter) {
-  const auto [place, is_new] = interpreters_.try_emplace(
-      std::pair(interpreter.process, interpreter.start), recording_.interpreters.size());
-  if (is_new) recording_.interpreters.emplace_back();
-  recording_.interpreters[place->second] = interpreter;
+  const std::size_t index = base::index_of(interpreters_, {interpreter.process, interpreter.start},
+                                           recording_.interpreters, interpreter);
+  recording_.interpreters[index] = interpreter;
 }
 
 std::uint32_t Interner::epoch(Bytes interval, double lambda) {
-  const auto next = static_cast<std::uint32_t>(recording_.epochs.size());
-  const std::pair key(interval, std::bit_cast<std::uint64_t>(lambda));
-  const auto [place, is_new] = epochs_.try_emplace(key, next);
-  if (is_new) recording_.epochs.push_back({interval, lambda});
-  return place->second;
+  return base::index_of(epochs_, {interval, std::bit_cast<std::uint64_t>(lambda)},
+                        recording_.epochs, {interval, lambda});
 }
 
 std::uint32_t Interner::label(const std::string& text, std::uint32_t parent) {
-  const auto next = static_cast<std::uint32_t>(recording_.labels.size());
-  const auto [place, is_new] = labels_.try_emplace({parent, text}, next);
-  if (is_new) recording_.labels.push_back({text, parent});
-  return place->second;
-}
-
-std::uint32_t Interner::name(const std::string& text, Names& known,
-                             std::vector<profile::Name>& all) {
-  const auto [place, is_new] = known.try_emplace(text, static_cast<std::uint32_t>(all.size()));
-  if (is_new) all.push_back({text});
-  return place->second;
+  return base::index_of(labels_, {parent, text}, recording_.labels, {text, parent});
 }
 
 std::uint32_t Interner::type(const std::string& text) {
-  return name(text, types_, recording_.types);
+  return base::index_of(types_, text, recording_.types, {text});
 }
 
 std::uint32_t Interner::heap(const std::string& text) {
-  return name(text, heaps_, recording_.heaps);
+  return base::index_of(heaps_, text, recording_.heaps, {text});
 }
 
 std::size_t Interner::PointHash::operator()(const Point& point) const {

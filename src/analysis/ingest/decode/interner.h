@@ -57,12 +57,9 @@ class Interner {
     bool operator()(std::uint32_t a, std::uint32_t b) const;
   };
 
-  using Names = std::map<std::string, std::uint32_t>;
-  static std::uint32_t name(const std::string& text, Names& known, std::vector<profile::Name>& all);
-
   profile::Recording& recording_;
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> labels_;  ///< By parent, text.
-  Names types_, heaps_;
+  std::map<std::string, std::uint32_t> types_, heaps_;
   /// By path, build id, and whether it is a source file.
   std::map<std::tuple<std::string, std::string, bool>, std::uint32_t> modules_;
   /// By module, function and line.

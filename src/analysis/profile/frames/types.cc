@@ -2,6 +2,7 @@
 
 #include "analysis/profile/frames/allocation_functions.h"
 #include "analysis/profile/frames/type_rules.h"
+#include "base/index_of.h"
 
 namespace geiger::profile {
 namespace {
@@ -39,10 +40,7 @@ Types::Types(const Recording& recording) : names_{"[unknown]"} {
 }
 
 std::uint32_t Types::number(const std::string& name) {
-  const auto next = static_cast<std::uint32_t>(names_.size());
-  const auto [place, is_new] = known_.try_emplace(name, next);
-  if (is_new) names_.push_back(name);
-  return place->second;
+  return base::index_of(known_, name, names_);
 }
 
 }  // namespace geiger::profile

@@ -9,6 +9,7 @@
 
 #include "analysis/profile/frames/shown_path.h"
 #include "analysis/profile/labels.h"
+#include "base/index_of.h"
 
 namespace geiger::profile {
 namespace {
@@ -78,7 +79,7 @@ std::vector<Row> table_of_functions(const Recording& recording,
   for (const StackSums& slot : by_stack) {
     shown.of(slot.stack);
     rows.add(slot, shown.path());
-    lines.add(shown.path()[0], shown.frames()[0], weighted_total(slot.sums));
+    lines.add(shown.path()[0], shown.frames()[0], slot.sums.all_bytes());
   }
   return rows.finish([&](std::uint32_t group, Row& row) {
     describe_function(shown.labels(), group, row);
@@ -98,10 +99,7 @@ std::vector<Row> table_of_lines(const Recording& recording,
     const Frame* line = frame == kNone ? nullptr : &recording.frames[frame];
     const auto key = line == nullptr ? std::tuple(label, std::string_view(), 0U)
                                      : std::tuple(label, std::string_view(line->file), line->line);
-    const auto next = static_cast<std::uint32_t>(places.size());
-    const auto [place, is_new] = known.try_emplace(key, next);
-    if (is_new) places.push_back({label, frame});
-    return place->second;
+    return base::index_of(known, key, places, {label, frame});
   };
   RowSet rows;
   std::vector<std::uint32_t> groups;

@@ -11,6 +11,7 @@
 #include "analysis/profile/groups/group_sums.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/thinned.h"
+#include "base/index_of.h"
 
 namespace geiger::profile {
 namespace {
@@ -66,13 +67,9 @@ struct ThreadNames {
   explicit ThreadNames(const Recording& recording) {
     std::unordered_map<std::string, std::uint32_t> known;
     const auto number = [&](const std::string& name) {
-      const auto next = static_cast<std::uint32_t>(names.size());
-      const auto [place, is_new] = known.try_emplace(name, next);
-      if (is_new) {
-        names.push_back(name);
-        threads.push_back(0);
-      }
-      return place->second;
+      const std::uint32_t index = base::index_of(known, name, names);
+      threads.resize(names.size());
+      return index;
     };
     for (const Thread& thread : recording.threads) {
       number_of.push_back(number(thread.name.empty() ? "[no name]" : thread.name));
@@ -93,13 +90,6 @@ std::vector<Row> table_of_threads(const Recording& recording, const Profile& pro
         row.name = known.names[group];
         if (known.threads[group] > 1) row.detail = fmt::format("{} threads", known.threads[group]);
       });
-}
-
-constexpr std::size_t kSizeClasses = 65;
-
-/// 0 for class 0.
-Bytes least_of(std::uint32_t size_class) {
-  return size_class == 0 ? 0 : Bytes{1} << (size_class - 1);
 }
 
 std::vector<Row> table_of_sizes(const Recording& recording, const Profile& profile) {
@@ -243,6 +233,10 @@ std::string name_of_alignment(std::uint32_t log2_alignment) {
 }
 
 std::uint32_t size_class_of(Bytes size) { return static_cast<std::uint32_t>(std::bit_width(size)); }
+
+Bytes least_of(std::size_t size_class) {
+  return size_class == 0 ? 0 : Bytes{1} << (size_class - 1);
+}
 
 std::string name_of_size_class(std::uint32_t size_class) {
   const Bytes least = least_of(size_class);

@@ -25,6 +25,9 @@ inline constexpr std::string_view kNoLabel = "[no label]";
 
 /// The class of sizes from 2^k to 2^(k+1) - 1 by number k + 1; 0: no bytes.
 [[nodiscard]] std::uint32_t size_class_of(Bytes size);
+inline constexpr std::size_t kSizeClasses = 65;
+/// The smallest size of a class.
+[[nodiscard]] Bytes least_of(std::size_t size_class);
 /// "64-127 B", "1-2 KiB" (2 KiB excluded), "512 KiB-1 MiB".
 [[nodiscard]] std::string name_of_size_class(std::uint32_t size_class);
 

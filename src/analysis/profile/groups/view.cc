@@ -24,8 +24,8 @@ namespace {
 
 void sort_rows(std::vector<Row>& rows) {
   std::ranges::stable_sort(rows, [](const Row& a, const Row& b) {
-    const double left = weighted_total(a.total);
-    const double right = weighted_total(b.total);
+    const double left = a.total.all_bytes();
+    const double right = b.total.all_bytes();
     if (left != right) return left > right;
     const auto order = std::tie(a.name, a.detail) <=> std::tie(b.name, b.detail);
     return std::is_eq(order) ? a.total < b.total : std::is_lt(order);
@@ -54,7 +54,7 @@ class TreeBuilder {
       std::ranges::reverse(path_);
       std::ranges::reverse(frames_);
     }
-    const double bytes = weighted_total(slot.sums);
+    const double bytes = slot.sums.all_bytes();
     std::uint32_t node = 0;
     for (std::size_t i = 0; i < path_.size(); ++i) {
       node = child(node, path_[i]);
@@ -132,7 +132,7 @@ class TreeBuilder {
     std::ranges::stable_sort(node.children, [&tree](std::uint32_t left, std::uint32_t right) {
       const TreeNode& a = tree.nodes[left];
       const TreeNode& b = tree.nodes[right];
-      const double more = weighted_total(a.total), less = weighted_total(b.total);
+      const double more = a.total.all_bytes(), less = b.total.all_bytes();
       if (more != less) return more > less;
       return a.name != b.name ? a.name < b.name : a.total < b.total;
     });

@@ -84,9 +84,4 @@ struct Tree {
 /// The call tree, callers above callees; `inverted`: callees above their callers.
 [[nodiscard]] Tree tree(const Recording& recording, const Profile& profile, bool inverted);
 
-/// Estimated bytes of a node, certain ones included: what views order by.
-[[nodiscard]] inline double weighted_total(const estimation::NodeSums& sums) {
-  return sums.certain_bytes + sums.weighted_bytes;
-}
-
 }  // namespace geiger::profile

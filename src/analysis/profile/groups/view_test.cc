@@ -37,7 +37,7 @@ std::vector<std::string> names(const std::vector<Row>& rows) {
 
 std::string outline(const Tree& tree, std::uint32_t node = 0) {
   std::string text = tree.nodes[node].name + ":" +
-                     std::to_string(static_cast<int>(weighted_total(tree.nodes[node].total)));
+                     std::to_string(static_cast<int>(tree.nodes[node].total.all_bytes()));
   if (tree.nodes[node].children.empty()) return text;
   text += "(";
   for (const std::uint32_t child : tree.nodes[node].children) text += outline(tree, child) + " ";
@@ -50,11 +50,11 @@ TEST_F(Table, CountsAFunctionOncePerStack) {
   test.sample(test.stack({main_}), 10);
   const auto rows = table(test.recording, allocated(), GroupBy::kFunction);
   EXPECT_THAT(names(rows), ElementsAre("main", "inlined", "leaf", "work"));
-  EXPECT_EQ(weighted_total(rows[0].total), 110);
-  EXPECT_EQ(weighted_total(rows[0].self), 10);
-  EXPECT_EQ(weighted_total(rows[2].total), 100);
-  EXPECT_EQ(weighted_total(rows[2].self), 100);
-  EXPECT_EQ(weighted_total(rows[3].self), 0);
+  EXPECT_EQ(rows[0].total.all_bytes(), 110);
+  EXPECT_EQ(rows[0].self.all_bytes(), 10);
+  EXPECT_EQ(rows[2].total.all_bytes(), 100);
+  EXPECT_EQ(rows[2].self.all_bytes(), 100);
+  EXPECT_EQ(rows[3].self.all_bytes(), 0);
   EXPECT_EQ(rows[0].detail, "target");
 }
 
@@ -89,8 +89,8 @@ TEST_F(Table, OfModules) {
   test.sample(test.stack({main_}), 10);
   const auto rows = table(test.recording, allocated(), GroupBy::kModule);
   EXPECT_THAT(names(rows), ElementsAre("target", "libx.so"));
-  EXPECT_EQ(weighted_total(rows[0].total), 110);
-  EXPECT_EQ(weighted_total(rows[0].self), 10);
+  EXPECT_EQ(rows[0].total.all_bytes(), 110);
+  EXPECT_EQ(rows[0].self.all_bytes(), 10);
   EXPECT_EQ(rows[1].detail, "/lib/libx.so");
 }
 
@@ -102,7 +102,7 @@ TEST_F(Table, BuildsOfAFileShareRows) {
   for (const GroupBy by : {GroupBy::kFunction, GroupBy::kModule}) {
     const auto rows = table(test.recording, allocated(), by);
     ASSERT_EQ(rows.size(), 1U);
-    EXPECT_EQ(weighted_total(rows[0].total), 110);
+    EXPECT_EQ(rows[0].total.all_bytes(), 110);
   }
 }
 
@@ -167,8 +167,8 @@ TEST_F(CallTree, TakesManyAlikePaths) {
     for (std::uint32_t bits = i; bits != 0; bits /= 8) path.push_back(locations[bits % 8 * 8]);
     test.sample(test.stack(path), 1);
   }
-  EXPECT_EQ(weighted_total(tree(test.recording, allocated(), false).nodes[0].total), 5000);
-  EXPECT_EQ(weighted_total(tree(test.recording, allocated(), true).nodes[0].total), 5000);
+  EXPECT_EQ(tree(test.recording, allocated(), false).nodes[0].total.all_bytes(), 5000);
+  EXPECT_EQ(tree(test.recording, allocated(), true).nodes[0].total.all_bytes(), 5000);
 }
 
 TEST(Views, EveryRowKnowsTheLargestInterval) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <tuple>
 #include <utility>
 
+#include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/lives/leak_windows.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
@@ -32,8 +32,6 @@ constexpr double kWorthDeciding = 0.01;
 /// Of all live bytes, growth that must not have gone unnoticed where a heap is called clear: by
 /// half since the warm-up.
 constexpr double kMostUnnoticed = 0.5;
-
-double bytes_of(const NodeSums& sums) { return sums.certain_bytes + sums.weighted_bytes; }
 
 double weight_of(const Recording& recording, const Sample& sample) {
   const estimation::Count count = count_of_fate(recording, sample);
@@ -74,18 +72,15 @@ class FreedLives {
   std::vector<std::pair<Nanoseconds, double>> lives_;
 };
 
-std::size_t size_class_of(const Sample& sample) {
-  return static_cast<std::size_t>(std::bit_width(sample.requested));
-}
-
 /// From which age objects count as old, by size class over the whole recording.
-using AgesBySize = std::array<std::optional<Nanoseconds>, 65>;
+using AgesBySize = std::array<std::optional<Nanoseconds>, kSizeClasses>;
 
 AgesBySize ages_by_size(const Recording& recording) {
-  std::array<FreedLives, 65> lives;
+  std::array<FreedLives, kSizeClasses> lives;
   for (const Sample& sample : recording.samples) {
     if (!is_whole_life(sample)) continue;
-    lives[size_class_of(sample)].add(watched_for(recording, sample), weight_of(recording, sample));
+    lives[size_class_of(sample.requested)].add(watched_for(recording, sample),
+                                               weight_of(recording, sample));
   }
   AgesBySize ages;
   for (std::size_t i = 0; i < ages.size(); ++i) ages[i] = lives[i].old_from();
@@ -122,7 +117,7 @@ class Follower {
     const std::optional<Nanoseconds> own = own_age(site.group.samples);
     site.old_from = own.value_or(0);
     site.old = growth_of(flow_of(site.group.samples, [&](const Sample& sample) {
-      return own ? own : ages_[size_class_of(sample)];
+      return own ? own : ages_[size_class_of(sample.requested)];
     }));
     site.is_tested = could_be_significant(site.group);
     site.p_value = std::min(1.0, kTests * std::min(p_of(site.all), p_of(site.old)));
@@ -281,7 +276,7 @@ void decide(LeakSite& site, double q, double all_live) {
     site.verdict = LeakVerdict::kSuspect;
     return;
   }
-  const bool is_worth_it = bytes_of(site.alive) >= kWorthDeciding * all_live;
+  const bool is_worth_it = site.alive.all_bytes() >= kWorthDeciding * all_live;
   site.open = is_worth_it ? open_of(site, q) : Open::kNothing;
   site.verdict = site.open == Open::kNothing ? LeakVerdict::kClear : LeakVerdict::kUndecided;
 }
@@ -354,7 +349,7 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
       continue;
     }
     leaks.sites.push_back(follower.judge(std::move(group)));
-    leaks.live += bytes_of(leaks.sites.back().alive);
+    leaks.live += leaks.sites.back().alive.all_bytes();
   }
   adjust(leaks, gone);
   leaks.small = small.judge(follower, options.q);

@@ -17,6 +17,7 @@
 #include "analysis/profile/labels.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
+#include "base/index_of.h"
 #include "estimation/counts.h"
 
 namespace geiger::profile {
@@ -233,14 +234,9 @@ std::vector<LifetimeGroup> lifetime_groups(const Recording& recording, LifetimeG
   for (std::uint32_t i = 0; i < recording.samples.size(); ++i) {
     const Sample& sample = recording.samples[i];
     if (!is_selected(sample, grouping, selection)) continue;
-    const std::uint32_t key = grouper.key_of(sample);
-    const auto next = static_cast<std::uint32_t>(groups.size());
-    const auto [place, is_new] = known.try_emplace(key, next);
-    if (is_new) {
-      groups.emplace_back();
-      keys.push_back(key);
-    }
-    groups[place->second].samples.push_back(i);
+    const std::uint32_t group = base::index_of(known, grouper.key_of(sample), keys);
+    groups.resize(keys.size());
+    groups[group].samples.push_back(i);
   }
   // Lines are known once all samples have been seen.
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -248,7 +244,7 @@ std::vector<LifetimeGroup> lifetime_groups(const Recording& recording, LifetimeG
     if (selection.describes && !selection.describes(group.samples)) continue;
     grouper.describe(group, keys[i]);
     const NodeSums sums = sums_of_samples(recording, group.samples);
-    group.weighted_bytes = sums.certain_bytes + sums.weighted_bytes;
+    group.weighted_bytes = sums.all_bytes();
   }
   sort_groups(groups);
   return groups;

@@ -83,14 +83,14 @@ void add_answers(const Recording& recording, const std::map<std::uint32_t, Nanos
     const Sample& sample = recording.samples[answer.sample];
     const auto time = used.find(sample.process);
     const bool counts = time != used.end() && answer.time == time->second;
-    if (!counts || !was_live_at(sample, answer.time)) continue;
+    if (!counts || !is_live_at(sample, answer.time)) continue;
     collector.add(sample, answer.resident);
     is_answered[answer.sample] = true;
   }
   for (std::size_t i = 0; i < is_answered.size(); ++i) {
     const Sample& sample = recording.samples[i];
     const auto time = used.find(sample.process);
-    const bool is_open = !is_answered[i] && time != used.end() && was_live_at(sample, time->second);
+    const bool is_open = !is_answered[i] && time != used.end() && is_live_at(sample, time->second);
     if (is_open) collector.leave_open(sample);
   }
 }

@@ -144,8 +144,6 @@ struct Observations {
 /// Adds what was observed of the same process later.
 void append(Observations& observations, Observations later);
 
-/// "malloc heap", "other anonymous", ...
-[[nodiscard]] std::string_view name_of(MapKind kind);
 /// "used_blocks", ...
 [[nodiscard]] std::string_view key_of(HeapPart part);
 

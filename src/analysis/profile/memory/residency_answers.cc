@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/profile/memory/measured.h"
+#include "analysis/profile/peak.h"
 
 namespace geiger::profile {
 namespace {
@@ -41,13 +42,13 @@ std::vector<AnswerFacts> facts_of_answers(const Recording& recording, Moment mom
   for (const Sample& sample : recording.samples) {
     const auto found = facts.find(sample.process);
     if (found == facts.end() || sample.is_thinned_out) continue;
-    if (was_live_at(sample, found->second.time)) ++found->second.unanswered;
+    if (is_live_at(sample, found->second.time)) ++found->second.unanswered;
   }
   for (const ResidencyAnswer& answer : recording.residency_answers) {
     const Sample& sample = recording.samples[answer.sample];
     const auto found = facts.find(sample.process);
     const bool counts = found != facts.end() && answer.time == found->second.time &&
-                        !sample.is_thinned_out && was_live_at(sample, answer.time);
+                        !sample.is_thinned_out && is_live_at(sample, answer.time);
     if (!counts || found->second.unanswered == 0) continue;
     ++found->second.answered;
     --found->second.unanswered;

@@ -27,9 +27,4 @@ struct AnswerFacts {
 /// The answers used, each with the samples that it leaves open.
 [[nodiscard]] std::vector<AnswerFacts> facts_of_answers(const Recording& recording, Moment moment);
 
-/// Whether a sample was live at an instant.
-[[nodiscard]] inline bool was_live_at(const Sample& sample, Nanoseconds instant) {
-  return sample.time <= instant && (sample.free_time == 0 || sample.free_time > instant);
-}
-
 }  // namespace geiger::profile

@@ -14,37 +14,13 @@ namespace {
 using compare::Answer;
 using compare::GateResult;
 
-/// For attributes and text. Names come from the target: what XML cannot hold at all
-/// is shown as printable() shows it.
-std::string xml(std::string_view text) {
-  std::string out;
-  for (const char c : present::printable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 /// Up to what stands inside of it.
 std::string open_case(const std::string& name, const std::string& detail,
                       const compare::Limit& limit, const std::string& source) {
   const std::string shown = detail.empty() ? name : name + " in " + detail;
-  return fmt::format(R"(    <testcase classname="geiger" name="{}")",
-                     xml(fmt::format("{} <= {} ({})", shown, limit_text(limit), source)));
+  return fmt::format(
+      R"(    <testcase classname="geiger" name="{}")",
+      present::in_markup(fmt::format("{} <= {} ({})", shown, limit_text(limit), source)));
 }
 
 std::string test_case(const GateResult& result, const CheckReport& report) {
@@ -57,8 +33,8 @@ std::string test_case(const GateResult& result, const CheckReport& report) {
   const std::string text =
       is_failure ? sentence : fmt::format("{}; to decide: {}", sentence, advice(result, report));
   return fmt::format("{}>\n      <{} type=\"{}\" message=\"{}\">{}</{}>\n    </testcase>\n", head,
-                     element, is_failure ? "limit" : "undecided", xml(sentence), xml(text),
-                     element);
+                     element, is_failure ? "limit" : "undecided", present::in_markup(sentence),
+                     present::in_markup(text), element);
 }
 
 /// A limit on growth without a baseline.

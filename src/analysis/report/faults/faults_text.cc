@@ -4,7 +4,6 @@
 
 #include "analysis/present/format.h"
 #include "analysis/present/grid.h"
-#include "analysis/present/sentence.h"
 #include "analysis/present/text.h"
 #include "analysis/report/faults/faults.h"
 

@@ -9,7 +9,6 @@
 #include "analysis/present/format.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/grid.h"
-#include "analysis/present/heading.h"
 #include "analysis/present/text.h"
 
 namespace geiger::report {
@@ -195,7 +194,7 @@ std::string sites_table(const SeriesReport& report, const present::Style& style)
 
 std::string to_text(const SeriesReport& report, const present::Style& style) {
   const std::string what =
-      report.has_sites ? fmt::format("Functions over time: {}", present::kind_text(report.kind))
+      report.has_sites ? fmt::format("Functions over time: {}", profile::kind_text(report.kind))
                        : std::string("Over time");
   std::string title = fmt::format("{} in steps of {}", what, step_text(report));
   if (const std::string only = present::only_text(report.scope); !only.empty())

@@ -56,15 +56,10 @@ std::string undecided_names(const LeaksReport& report, Open open) {
       ++at->second;
     }
   }
-  std::string names;
-  for (std::size_t i = 0; i < std::min(lines.size(), kUndecidedShown); ++i) {
-    const auto& [name, sites] = lines[i];
-    names += (i == 0 ? "" : ", ") + name + other_stacks(report, name, sites);
-  }
-  if (lines.size() > kUndecidedShown) {
-    names += fmt::format(" and {} more", lines.size() - kUndecidedShown);
-  }
-  return names;
+  return present::first_of(lines, kUndecidedShown, [&](const auto& line) {
+    const auto& [name, sites] = line;
+    return name + other_stacks(report, name, sites);
+  });
 }
 
 std::string undecided_sites(const LeaksReport& report) {

@@ -12,6 +12,7 @@
 #include "analysis/present/extent.h"
 #include "analysis/present/format.h"
 #include "analysis/present/names.h"
+#include "analysis/present/text.h"
 #include "analysis/present/unnamed.h"
 #include "analysis/profile/frames/plumbing_names.h"
 #include "analysis/profile/labels.h"
@@ -62,12 +63,7 @@ std::string modules_without_names(const Recording& recording, std::size_t most) 
   std::ranges::sort(order, [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second < b.second;
   });
-  std::string text;
-  for (std::size_t i = 0; i < std::min(most, order.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + order[i].second;
-  }
-  if (order.size() > most) text += fmt::format(" and {} more", order.size() - most);
-  return text;
+  return present::first_of(order, most, [](const auto& entry) { return entry.second; });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "analysis/present/format.h"
 #include "analysis/present/measure.h"
+#include "analysis/present/text.h"
 #include "analysis/report/overview/doctor_checks.h"
 
 namespace geiger::report {
@@ -121,14 +122,10 @@ Diagnosis check_draws(const Patient& patient) {
     return {Severity::kGood, "draws", "No two threads drew the same numbers.", "", ""};
   }
   const auto least = std::ranges::min_element(shared, {}, &profile::SharedDraws::log10_p);
-  std::string pids;
-  for (std::size_t i = 0; i < std::min(kNamed, least->processes.size()); ++i) {
-    pids += fmt::format("{}{}", i == 0 ? "pid " : ", ",
-                        patient.recording.processes[least->processes[i]].pid);
-  }
-  if (least->processes.size() > kNamed) {
-    pids += fmt::format(" and {} more", least->processes.size() - kNamed);
-  }
+  const std::string pids =
+      "pid " + present::first_of(least->processes, kNamed, [&](std::uint32_t process) {
+        return std::to_string(patient.recording.processes[process].pid);
+      });
   const bool has_one_seed = std::ranges::all_of(least->processes, [&](std::uint32_t process) {
     return patient.recording.processes[process].seed ==
            patient.recording.processes[least->processes.front()].seed;

@@ -30,7 +30,7 @@ struct Passing {
   std::uint32_t label = 0;
   NodeSums sums;
   present::Share share = {};
-  /// Weighted bytes of it that pass on through another candidate. <= weighted_total(sums).
+  /// Weighted bytes of it that pass on through another candidate. <= sums.all_bytes().
   double passed_on = 0;
 };
 
@@ -102,7 +102,7 @@ class Search {
       NodeSums sums;
       profile::accumulate(sums, entry, recording_, profile_);
       double& of_process = bytes[{entry.stack, entry.process}];
-      of_process += profile::weighted_total(sums);
+      of_process += sums.all_bytes();
       const std::size_t slot = entry.stack + 1U;
       if (of_process <= most[slot]) continue;
       most[slot] = of_process;
@@ -188,12 +188,11 @@ class Search {
       for (const std::uint32_t label : path.functions) {
         const std::uint32_t index = index_of[label];
         if (index == profile::kNone || std::exchange(is_innermost, false)) continue;
-        found[index].passed_on += profile::weighted_total(path.sums);
+        found[index].passed_on += path.sums.all_bytes();
       }
     }
-    std::erase_if(found, [](const Passing& one) {
-      return one.passed_on > profile::weighted_total(one.sums) / 2;
-    });
+    std::erase_if(found,
+                  [](const Passing& one) { return one.passed_on > one.sums.all_bytes() / 2; });
     sort(found);
     return found;
   }
@@ -311,7 +310,7 @@ class Search {
     for (const Path& path : paths_) {
       const auto found = std::ranges::find(path.functions, label);
       if (found == path.functions.end()) continue;
-      const double bytes = profile::weighted_total(path.sums);
+      const double bytes = path.sums.all_bytes();
       if (bytes > most_bytes) {
         most_bytes = bytes;
         site.stack = path.stack;

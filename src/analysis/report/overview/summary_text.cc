@@ -8,7 +8,6 @@
 #include "analysis/present/grid.h"
 #include "analysis/present/heading.h"
 #include "analysis/present/names.h"
-#include "analysis/present/sentence.h"
 #include "analysis/present/text.h"
 #include "analysis/present/unnamed.h"
 #include "analysis/profile/labels.h"

@@ -165,10 +165,9 @@ std::vector<FunctionOutlook> functions_of(const PlanReport& report, const Record
   std::vector<FunctionOutlook> functions;
   const bool is_pure = recording.processes.front().is_pure;
   for (const auto& [label, function] : group(recording, allocated)) {
-    functions.push_back(
-        {function.name, present::measure_row(function.sums, report.options.level),
-         estimation::expected(function.objects, report.interval, is_pure),
-         smallest(goals_of(report.options, present::bytes_for_order(function.sums)))});
+    functions.push_back({function.name, present::measure_row(function.sums, report.options.level),
+                         estimation::expected(function.objects, report.interval, is_pure),
+                         smallest(goals_of(report.options, function.sums.all_bytes()))});
   }
   std::ranges::sort(functions, [](const FunctionOutlook& a, const FunctionOutlook& b) {
     if (a.now.bytes.value != b.now.bytes.value) return a.now.bytes.value > b.now.bytes.value;

@@ -32,10 +32,6 @@ Profile profile_of(const Recording& picture, const Profile& live,
   return with_entries(live, std::move(entries));
 }
 
-double bytes_of(const estimation::NodeSums& sums) {
-  return sums.certain_bytes + sums.weighted_bytes;
-}
-
 std::string named(const GrowthRow& row, profile::GroupBy by, std::size_t columns) {
   std::string where = present::printable(text_of(row.where));
   if (!where.empty()) where = " (" + where + ")";
@@ -125,7 +121,7 @@ LiveGrowth GrowthReport::recent(const RowKey& key) const {
 void GrowthReport::find_rows(std::uint64_t looks) {
   std::vector<std::pair<double, const RowKey*>> grown;
   for (const auto& [key, flow] : start_.flows) {
-    const double bytes = bytes_of(flow.came) - bytes_of(flow.went);
+    const double bytes = flow.came.all_bytes() - flow.went.all_bytes();
     if (bytes > 0) grown.emplace_back(bytes, &key);
   }
   std::ranges::stable_sort(grown, std::greater<>(), &std::pair<double, const RowKey*>::first);

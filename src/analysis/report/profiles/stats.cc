@@ -9,6 +9,7 @@
 
 #include "analysis/present/measure.h"
 #include "analysis/present/names.h"
+#include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/thinned.h"
 
@@ -72,22 +73,17 @@ std::vector<NodeSums> sums_by(const Basis& basis, std::size_t groups,
   return sums;
 }
 
-constexpr std::size_t kSizeClasses = 65;
-
-Bytes least_of(std::size_t size_class) {
-  return size_class == 0 ? 0 : Bytes{1} << (size_class - 1);
-}
+using profile::least_of;
 
 std::vector<SizeClass> sizes_of(const Basis& basis, double level) {
-  std::vector<NodeSums> sums(kSizeClasses);
+  std::vector<NodeSums> sums(profile::kSizeClasses);
   const double complete = profile::complete_from(basis.recording, basis.profile);
-  for (std::size_t i = 0; i < kSizeClasses; ++i) {
+  for (std::size_t i = 0; i < sums.size(); ++i) {
     if (static_cast<double>(least_of(i)) >= complete) continue;
     sums[i].could_have_sampled(basis.profile.largest_interval);
   }
-  add_samples(basis, sums, [](const Sample& sample) {
-    return static_cast<std::size_t>(std::bit_width(sample.requested));
-  });
+  add_samples(basis, sums,
+              [](const Sample& sample) { return profile::size_class_of(sample.requested); });
   const auto first = std::find_if(sums.begin(), sums.end(), present::is_seen);
   const auto last = std::find_if(sums.rbegin(), sums.rend(), present::is_seen).base();
   std::vector<SizeClass> classes;
@@ -183,7 +179,7 @@ std::vector<ThreadLine> threads_of(const Basis& basis, const StatsReport& report
   }
   count = order.size();
   std::ranges::stable_sort(order, std::greater<>(), [&](std::uint32_t i) {
-    return is_of_part ? present::bytes_for_order(sums[i]) : static_cast<double>(threads[i].bytes);
+    return is_of_part ? sums[i].all_bytes() : static_cast<double>(threads[i].bytes);
   });
   const std::size_t most = report.options.threads;
   if (most > 0 && order.size() > most) order.resize(most);

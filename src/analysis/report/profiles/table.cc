@@ -366,35 +366,7 @@ std::string to_json(const TableReport& report, const profile::Recording& recordi
 }
 
 std::string_view name_of(GroupBy by) {
-  switch (by) {
-    case GroupBy::kFunction:
-      return "function";
-    case GroupBy::kLine:
-      return "line";
-    case GroupBy::kStack:
-      return "stack";
-    case GroupBy::kModule:
-      return "module";
-    case GroupBy::kThread:
-      return "thread";
-    case GroupBy::kTid:
-      return "tid";
-    case GroupBy::kProcess:
-      return "process";
-    case GroupBy::kSize:
-      return "size";
-    case GroupBy::kAlignment:
-      return "alignment";
-    case GroupBy::kType:
-      return "type";
-    case GroupBy::kLabel:
-      return "label";
-    case GroupBy::kLifetime:
-      return "lifetime";
-    case GroupBy::kHeap:
-      return "heap";
-  }
-  return "";
+  return std::ranges::find(kGroups, by, &NamedGroup::second)->first;
 }
 
 }  // namespace geiger::report

@@ -1,11 +1,13 @@
 // `table`: where the memory went, one row per function, stack, module, thread, ...
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/present/format.h"
@@ -89,7 +91,21 @@ struct TableReport {
 void write_fields(present::JsonWriter& json, const TableReport& report,
                   const profile::Recording& recording);
 
-/// "function", "stack", "module", "thread", ...
+/// The names of groupings, as typed and in JSON; all of them, in the order of the help.
+using NamedGroup = std::pair<std::string_view, profile::GroupBy>;
+inline constexpr std::array<NamedGroup, 13> kGroups{{{"function", profile::GroupBy::kFunction},
+                                                     {"line", profile::GroupBy::kLine},
+                                                     {"stack", profile::GroupBy::kStack},
+                                                     {"module", profile::GroupBy::kModule},
+                                                     {"thread", profile::GroupBy::kThread},
+                                                     {"tid", profile::GroupBy::kTid},
+                                                     {"process", profile::GroupBy::kProcess},
+                                                     {"size", profile::GroupBy::kSize},
+                                                     {"type", profile::GroupBy::kType},
+                                                     {"label", profile::GroupBy::kLabel},
+                                                     {"lifetime", profile::GroupBy::kLifetime},
+                                                     {"heap", profile::GroupBy::kHeap},
+                                                     {"alignment", profile::GroupBy::kAlignment}}};
 [[nodiscard]] std::string_view name_of(profile::GroupBy by);
 
 }  // namespace geiger::report

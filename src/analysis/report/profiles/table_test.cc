@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -290,6 +291,13 @@ TEST(Table, JsonOfStacksHasTheirFrames) {
   EXPECT_EQ(stack[4]["function"], "main");
   EXPECT_FALSE(json["rows"][2]["is_truncated"]);
   EXPECT_EQ(json["rows"][0]["self"]["bytes"]["samples"], 240);
+}
+
+TEST(Table, NamesEachGroupingOnce) {
+  for (int number = 0; number <= static_cast<int>(GroupBy::kHeap); ++number) {
+    const auto by = static_cast<GroupBy>(number);
+    EXPECT_EQ(std::ranges::count(kGroups, by, &NamedGroup::second), 1) << number;
+  }
 }
 
 TEST(Table, AsciiMarksForPlainTerminals) {

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -14,6 +13,7 @@
 
 #include "analysis/present/hours.h"
 #include "analysis/report/profiles/table.h"
+#include "base/numbers.h"
 #include "cli/options/fleet_options.h"
 #include "cli/options/frame_options.h"
 #include "cli/options/parsed_option.h"
@@ -33,11 +33,8 @@ struct CostArguments {
 };
 
 base::Outcome<double> parse_price(const std::string& text) {
-  double price = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), price);
-  const bool is_price =
-      error == std::errc() && end == text.data() + text.size() && price > 0 && std::isfinite(price);
-  if (is_price) return price;
+  const auto price = base::number_in<double>(text);
+  if (price && *price > 0 && std::isfinite(*price)) return *price;
   return base::Failure{fmt::format("invalid price '{}' (example: 0.005)", text)};
 }
 
@@ -103,7 +100,7 @@ base::Outcome<int> print_cost(CostArguments& options) {
   report.options.scope.fleet = {coverage};
   add_objects(report, fleet.value());
   report::settle(report);
-  return print(report, options.fleet.level, options.fleet.is_json) ? kExitOk : kExitFailed;
+  return print(report, options.fleet) ? kExitOk : kExitFailed;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ base::Outcome<int> print_fleet_diff(FleetDiffArguments& options) {
   options.diff.per = std::move(shown.per);
   options.diff.scope.fleet = std::move(shown.fleet);
   const auto report = report::diff_report(std::move(comparison.value()), options.diff);
-  return print(report, options.fleet.level, options.fleet.is_json) ? kExitOk : kExitFailed;
+  return print(report, options.fleet) ? kExitOk : kExitFailed;
 }
 
 }  // namespace

@@ -89,9 +89,8 @@ std::vector<report::SeriesSite> largest_sites(const fleet::Series& series, Kind 
   auto rows =
       profile::table(recording, profile::select(recording, kind), profile::GroupBy::kFunction);
   std::erase_if(rows, [](const profile::Row& row) { return !present::is_seen(row.self); });
-  std::ranges::stable_sort(rows, std::greater<>(), [](const profile::Row& row) {
-    return present::bytes_for_order(row.self);
-  });
+  std::ranges::stable_sort(rows, std::greater<>(),
+                           [](const profile::Row& row) { return row.self.all_bytes(); });
   all = rows.size();
   if (top != 0 && rows.size() > top) rows.resize(top);
   std::vector<report::SeriesSite> sites;
@@ -151,7 +150,7 @@ base::Outcome<int> print_series(SeriesArguments& options) {
     if (!sites.has_value()) return sites.failure();
   }
   report.top = options.top;
-  return print(report, options.fleet.level, options.fleet.is_json) ? kExitOk : kExitFailed;
+  return print(report, options.fleet) ? kExitOk : kExitFailed;
 }
 
 }  // namespace

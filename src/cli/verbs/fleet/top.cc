@@ -40,8 +40,7 @@ base::Outcome<int> print_top(TopArguments& options) {
   options.table.scope.fleet = {
       coverage_of(part->filter, fleet.value(), profile, options.fleet.level)};
   const auto report = report::table_report(fleet->recording, profile, options.table);
-  return print(report, options.fleet.level, options.fleet.is_json, fleet->recording) ? kExitOk
-                                                                                     : kExitFailed;
+  return print(report, options.fleet, fleet->recording) ? kExitOk : kExitFailed;
 }
 
 }  // namespace

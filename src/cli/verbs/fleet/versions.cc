@@ -29,7 +29,7 @@ struct Side {
 
 double bytes_of(const profile::Recording& recording, profile::Kind kind, std::uint64_t range_ms) {
   const estimation::NodeSums sums = profile::total(recording, select_in(recording, kind, range_ms));
-  return sums.certain_bytes + sums.weighted_bytes;
+  return sums.all_bytes();
 }
 
 std::vector<double> exposures_of(const fleet::Fleet& fleet, profile::Kind kind, Per per) {
