@@ -175,6 +175,24 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await opened.close();
   });
 
+  it("says how densely was sampled, in the words of each recording", async () => {
+    const spacings = {
+      "512 KiB between sampled bytes, on average": "9 samples, one per 512 KiB on average ·",
+      "1 B: every allocation is recorded": "9 samples, every allocation is recorded ·",
+      none: "9 samples ·", // Of another tool's profile.
+    };
+    for (const [value, line] of Object.entries(spacings)) {
+      const data = fixture({ nodes: 600 });
+      data.facts = [
+        { name: "samples", value: "9", tone: "plain" },
+        { name: "interval", value, tone: "plain" },
+      ];
+      const opened = await shown(data);
+      expect(await opened.page.textContent(".facts summary")).toContain(line);
+      await opened.close();
+    }
+  });
+
   it("folds library code, and shows it when asked", async () => {
     const opened = await shown(fixture({ nodes: 600 }));
     const { page } = opened;

@@ -226,6 +226,12 @@ function quoted({ facts }: PageData, name: string): string {
   return fact ? printable(fact.value) : "";
 }
 
+function spacingOf(interval: string): string {
+  const mean = /^(.*) between sampled bytes, on average$/.exec(interval);
+  if (mean) return `one per ${mean[1]} on average`;
+  return /^1 B: (.*)$/.exec(interval)?.[1] ?? ""; // "every allocation is recorded"
+}
+
 function lineOf({ page, selected, level }: ViewProps): string[] {
   const { data } = page;
   const { edges } = data.timeline ?? { edges: [] };
@@ -235,7 +241,6 @@ function lineOf({ page, selected, level }: ViewProps): string[] {
   // "4 hosts, 2 h of their time; nothing is missing."
   const hosts = quoted(data, "hosts").replace(/[;.].*/, "");
   const samples = quoted(data, "samples");
-  const interval = quoted(data, "interval").replace(/ between sampled bytes, on average$/, "");
   const check = quoted(data, "self-check");
   const dropped = quoted(data, "dropped");
   const limit = detectionLimit(selected.profile.largestInterval, level);
@@ -244,7 +249,7 @@ function lineOf({ page, selected, level }: ViewProps): string[] {
     last !== undefined ? duration(last) : "",
     hosts,
     threads && `${threads} ${threads === "1" ? "thread" : "threads"}`,
-    samples && `${samples} samples${interval && `, one per ${interval} on average`}`,
+    samples && [`${samples} samples`, spacingOf(quoted(data, "interval"))].filter(Boolean).join(", "),
     check && `self-check ${check}`,
     dropped && `${dropped} dropped`,
     limit > 0 ? `${moment} below ${boundBytes(limit)} may be missing` : "",
