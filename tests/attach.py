@@ -291,6 +291,8 @@ class Hosts(AttachTest):
                 break
             self.assert_refused(done, "stopped inside its allocator")
             process.send_signal(signal.SIGCONT)
+            # Stopped again at once it would not have gone on at all.
+            wait_until(lambda: status_of(process.pid, "State").startswith("S"), "continued")
         self.assertEqual(done.returncode, 0, done.stderr)
         # The kernel lets it stop again before it goes on, once a processor is free for that.
         wait_until(lambda: status_of(process.pid, "State").startswith("T"), "stopped again")
