@@ -196,7 +196,9 @@ Injection::Taken Injection::try_thread(const SafePoints& safe, pid_t tid,
   BorrowedThread thread(pid_, tid);
   ++outcome_.tries;
   if (const int error = thread.seize(); error != 0) {
-    if (error == ESRCH && facts_of(pid_).has_value()) return Taken::kTryAgain;
+    // An ending thread cannot be traced: the kernel answers EPERM until it is gone.
+    const bool is_gone = error == ESRCH || (error == EPERM && has_ended(tid));
+    if (is_gone && facts_of(pid_).has_value()) return Taken::kTryAgain;
     outcome_.reason = refusal_text(pid_, error);
     return Taken::kRefused;
   }

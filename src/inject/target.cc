@@ -112,6 +112,11 @@ std::string obstacle_of(pid_t pid, const std::optional<ProcessFacts>& facts, boo
   return "";
 }
 
+bool has_ended(pid_t tid) {
+  const auto facts = facts_of(tid);
+  return !facts || facts->is_zombie();
+}
+
 std::string refusal_text(pid_t pid, int error) {
   if (error == ESRCH) return fmt::format("process {} ended in the meantime", pid);
   if (error == ETIMEDOUT)

@@ -41,6 +41,9 @@ struct ProcessFacts {
 /// Nothing: no such process.
 [[nodiscard]] std::optional<ProcessFacts> facts_of(pid_t pid);
 
+/// Whether nothing of a process, or of a thread, runs any more.
+[[nodiscard]] bool has_ended(pid_t tid);
+
 /// Why `pid` cannot be attached to, in one sentence without "geiger: "; empty if nothing visible
 /// from outside prevents it. `despite_seccomp`: ignore filters.
 [[nodiscard]] std::string obstacle_of(pid_t pid, const std::optional<ProcessFacts>& facts,

@@ -1,6 +1,7 @@
 #include "inject/target.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace geiger::inject {
@@ -78,6 +79,18 @@ TEST(Target, ThisProcessHasFacts) {
   EXPECT_EQ(facts->group, getpid());
   EXPECT_EQ(facts->uid, geteuid());
   EXPECT_NE(obstacle_of(getpid(), facts, false), "");
+}
+
+TEST(Target, HasEndedBeforeItIsWaitedFor) {
+  EXPECT_FALSE(has_ended(getpid()));
+  EXPECT_FALSE(has_ended(gettid()));
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_TRUE(has_ended(child));
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(has_ended(child));
 }
 
 }  // namespace

@@ -15,12 +15,11 @@ namespace {
 
 using Kind = Verdict::Kind;
 
-void expect_invariants(const ListSampler& sampler, const SampledList& list) {
-  ASSERT_GE(list.left, 0);
-  ASSERT_EQ(list.handed_out() + list.listed(), list.installed);
+/// Plain comparisons, as millions of assertions take longer than what they assert.
+bool has_invariants(const ListSampler& sampler, const SampledList& list) {
   const bool asks = !sampler.is_pure() && list.block_size >= sampler.interval();
-  ASSERT_TRUE(!asks || list.left == 0);
-  ASSERT_TRUE(asks || list.reserve == 0 || list.skip < list.block_size);
+  return list.left >= 0 && list.handed_out() + list.listed() == list.installed &&
+         (!asks || list.left == 0) && (asks || list.reserve == 0 || list.skip < list.block_size);
 }
 
 // The direct scheme: a sequence of trials. Each block takes the next block_size trials, and reads
@@ -55,14 +54,22 @@ class ByteTrials {
   int next_ = 0;
 };
 
+/// A list before its first block, to be copied: starting one takes longer than handing out a block.
+struct Fresh {
+  Fresh(std::uint64_t block_size, std::uint64_t interval, bool pure)
+      : sampler(started_lists(1, interval, pure)), list(opened(sampler, block_size)) {}
+
+  ListSampler sampler;
+  SampledList list;
+};
+
 // Hands out one block by the list and by the direct scheme.
 class Coupled {
  public:
-  Coupled(std::uint32_t successes, std::uint64_t block_size, int blocks, std::uint64_t interval,
-          bool pure)
-      : trials_(successes, blocks * static_cast<int>(block_size)),
-        sampler_(started_lists(1, interval, pure)),
-        list_(opened(sampler_, block_size)) {
+  Coupled(const Fresh& fresh, std::uint32_t successes, int blocks)
+      : trials_(successes, blocks * static_cast<int>(fresh.list.block_size)),
+        sampler_(fresh.sampler),
+        list_(fresh.list) {
     set_skip_count(sampler_, list_, trials_.to_success());
   }
 
@@ -72,21 +79,28 @@ class Coupled {
   }
   [[nodiscard]] bool is_used_up() const { return list_.is_used_up(); }
 
-  void hand_out(std::uint64_t size) {
+  /// Whether all is as it should be.
+  [[nodiscard]] bool hand_out(std::uint64_t size) {
     const bool is_certain = !sampler_.is_pure() && size >= sampler_.interval();
     const auto expected = is_certain ? ByteTrials::Result{false, {Kind::kCertain, 0}}
                                      : trials_.next_block(list_.block_size, size);
     const std::uint64_t before = list_.handed_out();
     const bool is_fast = list_.take();
-    ASSERT_FALSE(is_fast && (is_certain || expected.has_success));
+    const bool is_allowed = !is_fast || (!is_certain && !expected.has_success);
     const Verdict verdict = is_fast ? Verdict{} : sampler_.decide(list_, size);
-    ASSERT_EQ(list_.handed_out(), before + 1);
-    ASSERT_EQ(verdict.kind, expected.verdict.kind);
-    ASSERT_EQ(verdict.offset, expected.verdict.offset);
-    expect_invariants(sampler_, list_);
+    const bool is_expected =
+        verdict.kind == expected.verdict.kind && verdict.offset == expected.verdict.offset;
+    const bool is_whole = list_.handed_out() == before + 1 && has_invariants(sampler_, list_);
     if (expected.has_success) set_skip_count(sampler_, list_, trials_.to_success());
-    ASSERT_EQ(list_.skip + static_cast<std::uint64_t>(list_.left) * list_.block_size,
-              trials_.to_success());
+    const bool is_at_the_next =
+        list_.skip + static_cast<std::uint64_t>(list_.left) * list_.block_size ==
+        trials_.to_success();
+    if (is_allowed && is_expected && is_whole && is_at_the_next) return true;
+    ADD_FAILURE() << "taken without asking: " << is_fast << ", may be: " << is_allowed
+                  << "; the verdict is right: " << is_expected
+                  << "; the list is whole: " << is_whole
+                  << "; the next success is where it should be: " << is_at_the_next;
+    return false;
   }
 
  private:
@@ -102,14 +116,13 @@ struct Case {
 
 // All requests of 0 to block_size bytes for each of the blocks, and all ways to divide the blocks
 // into lists: bit i of `ends` ends a list after block i.
-void try_all_requests(std::uint32_t successes, Case shape, std::uint64_t interval) {
+void try_all_requests(const Fresh& fresh, std::uint32_t successes, Case shape) {
   const auto choices = static_cast<std::uint32_t>(shape.block_size + 1);
   std::uint32_t requests = 1;
   for (int i = 0; i < shape.blocks; ++i) requests *= choices;
   for (std::uint32_t ends = 0; ends < 1U << (shape.blocks - 1); ++ends) {
     for (std::uint32_t request = 0; request < requests; ++request) {
-      Coupled both(successes, shape.block_size, shape.blocks, interval,
-                   interval > shape.block_size);
+      Coupled both(fresh, successes, shape.blocks);
       std::uint32_t rest = request;
       for (int i = 0; i < shape.blocks; ++i, rest /= choices) {
         if (both.is_used_up()) {
@@ -117,7 +130,7 @@ void try_all_requests(std::uint32_t successes, Case shape, std::uint64_t interva
           while (i + length < shape.blocks && (ends >> (i + length - 1) & 1) == 0) ++length;
           both.install(static_cast<std::uint64_t>(length));
         }
-        ASSERT_NO_FATAL_FAILURE(both.hand_out(rest % choices)) << successes << ", " << request;
+        if (!both.hand_out(rest % choices)) FAIL() << successes << ", " << request;
       }
     }
   }
@@ -125,8 +138,9 @@ void try_all_requests(std::uint32_t successes, Case shape, std::uint64_t interva
 
 void try_all(Case shape, std::uint64_t interval) {
   const auto bytes = shape.block_size * static_cast<std::uint64_t>(shape.blocks);
+  const Fresh fresh(shape.block_size, interval, interval > shape.block_size);
   for (std::uint32_t outcome = 0; outcome < 1U << bytes; ++outcome) {
-    ASSERT_NO_FATAL_FAILURE(try_all_requests(outcome, shape, interval)) << shape.block_size;
+    ASSERT_NO_FATAL_FAILURE(try_all_requests(fresh, outcome, shape)) << shape.block_size;
   }
 }
 
@@ -151,16 +165,16 @@ TEST(ListSampler, CertainObjectsLeaveTheTrialsToOthers) {
 TEST(ListSampler, BlocksMayComeAndGoAtAnyTime) {
   constexpr std::uint64_t kSize = 3;
   constexpr int kBlocks = 4;
+  const Fresh fresh(kSize, 1000, true);
   for (std::uint32_t outcome = 0; outcome < 1U << (kBlocks * kSize); ++outcome) {
     for (std::uint32_t schedule = 0; schedule < 256; ++schedule) {
-      Coupled both(outcome, kSize, kBlocks, 1000, true);
+      Coupled both(fresh, outcome, kBlocks);
       for (int i = 0; i < kBlocks; ++i) {
         const std::uint32_t action = schedule >> (2 * i) & 3;
         if (action == 3) both.withdraw();
         if (action != 3) both.install(action);
         if (both.is_used_up()) both.install(3);
-        ASSERT_NO_FATAL_FAILURE(both.hand_out(1 + (outcome + i) % kSize))
-            << outcome << ", " << schedule;
+        if (!both.hand_out(1 + (outcome + i) % kSize)) FAIL() << outcome << ", " << schedule;
       }
     }
   }

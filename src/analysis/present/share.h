@@ -10,7 +10,7 @@ namespace geiger::present {
 
 /// Share of `part` in `whole` by bytes; zero when the whole is empty. Part and
 /// rest are sampled independently, so the distances to their limits add in
-/// squares (MOVER). Requires that the sums of `part` went into `whole`.
+/// squares (MOVER). The sums of `part` are among those of `whole`.
 [[nodiscard]] Share share_of(const estimation::NodeSums& part, const estimation::NodeSums& whole,
                              double level);
 

@@ -15,7 +15,7 @@ inline constexpr std::size_t kProcessesShown = 20;
 /// `text` with control characters, escapes, bidirectional overrides and invalid
 /// bytes shown as \x1b, \u202e, ... The result is valid UTF-8 on one line.
 [[nodiscard]] std::string printable(std::string_view text);
-/// The same for text and attributes of XML and HTML.
+/// printable(text), with `&`, `<`, `>` and `"` escaped: for text and attributes of XML and HTML.
 [[nodiscard]] std::string in_markup(std::string_view text);
 
 /// Whether a terminal acts on it instead of showing it: controls (C0, C1), bidirectional

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/check.h"
 #include "base/utf8_text.h"
 #include "fleet/document/ids.h"
 #include "fleet/document/limits.h"
@@ -37,6 +38,7 @@ class Summing {
   explicit Summing(const Differences& column) : column_(column) {}
 
   [[nodiscard]] std::uint64_t next() {
+    GEIGER_ASSERT(at_ < column_.size());
     return before_ += static_cast<std::uint64_t>(column_[at_++]);
   }
   void begin_anew() { before_ = 0; }

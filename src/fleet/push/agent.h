@@ -39,7 +39,7 @@ class Agent {
 
   /// Until `stops`; then what was counted by then is in the spool, and was offered to the sink.
   [[nodiscard]] base::Outcome<void> run(const std::function<bool()>& stops);
-  /// The same for what there is now. False: not all of it was taken.
+  /// Pushes what there is now, once. False: not all of it was taken.
   [[nodiscard]] base::Outcome<bool> run_once(const std::function<bool()>& stops);
 
  private:

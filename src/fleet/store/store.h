@@ -130,7 +130,7 @@ class Store {
 
   /// Keeps a document, whole or not at all; it survives a crash once this has returned.
   [[nodiscard]] virtual base::Outcome<Receipt> put(const Document& document) = 0;
-  /// The same for several, with one wait for the disk; all of them fail if one does.
+  /// Puts several in, with one wait for the disk; all of them fail if one does.
   [[nodiscard]] virtual base::Outcome<std::vector<Receipt>> put_all(
       const std::vector<Document>& documents) = 0;
   /// Gaps that begin alike are one, which lasts as long as the longest.

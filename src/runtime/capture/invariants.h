@@ -25,7 +25,7 @@ extern std::uint32_t walk_every;
 /// Walks so far.
 extern std::uint64_t walks;
 
-/// The invariant that does not hold, null if all hold. Requires that no slow path is under way.
+/// The invariant that does not hold, null if all hold. For when no slow path is under way.
 [[nodiscard]] const char* broken_invariant();
 
 /// At the end of a slow path: every walk_every times walks, and aborts if an invariant is broken.

@@ -285,7 +285,9 @@ void release_moved(const Page& page, void* pointer) {
 }
 
 void* proxy_of(const Page& page, const void* pointer) {
-  return entry_of(leaf_of(page, pointer), pointer)->proxy;
+  const Entry* const entry = entry_of(leaf_of(page, pointer), pointer);
+  GEIGER_ASSERT(entry != nullptr);
+  return entry->proxy;
 }
 
 std::size_t moved_usable_size(const Page& page, const void* pointer) {

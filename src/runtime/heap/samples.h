@@ -28,8 +28,8 @@ struct SampleInPlace {
 };
 
 /// Makes the object at sample.address a sample, if there is a listener. Returns the object's
-/// address for the program, and stores it in the sample; does not move the contents. Requires that
-/// no lock is held and the heap is consistent.
+/// address for the program, and stores it in the sample; does not move the contents. The caller
+/// holds no lock, and its heap is consistent.
 void* place(Sample& sample);
 
 /// For an object on a page of samples: reports its end to the listener, and returns its proxy.

@@ -108,6 +108,7 @@ bool Segments::resize_run(Page& first, unsigned count) {
 
 /// Requires empty slots.
 void Segments::use(Segment& segment, std::uint64_t slots) {
+  GEIGER_ASSERT((segment.empty & slots) == slots);
   dirty_slots_ -= static_cast<std::size_t>(std::popcount(segment.dirty & slots));
   segment.empty &= ~slots;
   segment.dirty &= ~slots;

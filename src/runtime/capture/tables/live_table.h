@@ -69,7 +69,7 @@ class LiveTable {
   }
 
 #if defined(GEIGER_EXPENSIVE_ASSERTIONS)
-  /// Whether each entry is counted and can be found. Requires that no other thread is in the table.
+  /// Whether each entry is counted and can be found. For when no other thread is in the table.
   [[nodiscard]] bool is_whole() const;
 #endif
 

@@ -21,8 +21,7 @@ struct Drawing {
 };
 [[nodiscard]] Drawing drawing_in(const Segment& segment, trace::Ref epoch);
 
-/// The calling thread's state, or null: no memory. Requires that the image has
-/// started.
+/// The calling thread's state, or null: no memory. Requires that the image has started.
 inline ThreadState* known_state() {
   GEIGER_ASSERT(image.segments.current.load(std::memory_order_relaxed) != nullptr);
   ThreadState* state = own_state();
