@@ -152,23 +152,26 @@ std::span<const std::uint32_t> Labels::of(std::uint32_t location) const {
 
 void Labels::collect(const Recording& recording, std::uint32_t stack,
                      std::vector<std::uint32_t>& out) const {
-  collect_from(ids_, recording, stack, out);
+  out.clear();
+  if (stack != kNone) {
+    for (const std::uint32_t location : recording.stacks[stack].locations) {
+      const auto labels = of(location);
+      out.insert(out.end(), labels.begin(), labels.end());
+    }
+  }
   if (out.empty()) out.push_back(kNoStack);
 }
 
 void Labels::collect_frames(const Recording& recording, std::uint32_t stack,
                             std::vector<std::uint32_t>& out) const {
-  collect_from(frames_, recording, stack, out);
-  if (out.empty()) out.push_back(kNone);
-}
-
-void Labels::collect_from(const std::vector<std::uint32_t>& all, const Recording& recording,
-                          std::uint32_t stack, std::vector<std::uint32_t>& out) const {
   out.clear();
-  if (stack == kNone) return;
-  for (const std::uint32_t location : recording.stacks[stack].locations) {
-    out.insert(out.end(), all.begin() + starts_[location], all.begin() + starts_[location + 1]);
+  if (stack != kNone) {
+    for (const std::uint32_t location : recording.stacks[stack].locations) {
+      const auto first = frames_.begin() + starts_[location];
+      out.insert(out.end(), first, frames_.begin() + starts_[location + 1]);
+    }
   }
+  if (out.empty()) out.push_back(kNone);
 }
 
 std::string nearest_callers(const Labels& labels, std::span<const std::uint32_t> path) {

@@ -77,10 +77,6 @@ class Labels {
   static constexpr std::uint32_t kRuntime = 2;
 
  private:
-  /// What `all`, which is beside ids_, has for the locations of a stack.
-  void collect_from(const std::vector<std::uint32_t>& all, const Recording& recording,
-                    std::uint32_t stack, std::vector<std::uint32_t>& out) const;
-
   std::vector<Label> labels_;
   std::vector<std::uint32_t> starts_;  ///< Per location, into ids_; one more at the end.
   std::vector<std::uint32_t> ids_;
