@@ -62,8 +62,7 @@ enum class Answer : std::uint8_t {
 /// The rendezvous of one dormant program. Other controllers wait while this exists.
 class Waking {
  public:
-  /// Creates the rendezvous if there is none. `files` are those that the program has mapped, with
-  /// its bell among them.
+  /// Opens the rendezvous, or creates it. `files` must have the program's bell.
   [[nodiscard]] static base::Outcome<Waking> open(const TargetProcess& target,
                                                   const GeigerFiles& files);
   /// The existing rendezvous; nothing if no controller has called the process yet.
