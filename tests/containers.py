@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -40,7 +41,9 @@ def small_root(root, *files):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
     for name in ("proc", "tmp", "traces", "run"):
-        os.mkdir(f"{root}/{name}", 0o700)
+        place = pathlib.Path(root, name)
+        place.mkdir(exist_ok=True)  # The build may lie below /tmp.
+        place.chmod(0o700)
     mount("-t", "proc", "proc", f"{root}/proc")
 
 
@@ -124,10 +127,11 @@ class AttachBelowAnotherRoot(attach.AttachTest, OtherRoot):
         self.make_root(self.directory, harness.host("attached"))
 
     def test_attach_and_detach(self):
+        there = sorted(pathlib.Path(self.root, "tmp").rglob("*"))
         process = self.start([harness.host("attached"), "loops", "2"], preexec_fn=self.enter)
         self.assertEqual(process.stdout.readline(), "ready\n")
         self.assert_sound(self.attach(process.pid))
-        self.assertEqual(os.listdir(f"{self.root}/tmp"), [])
+        self.assertEqual(sorted(pathlib.Path(self.root, "tmp").rglob("*")), there)
         self.end(process)
 
 
@@ -344,7 +348,7 @@ class FileSystems(attach.AttachTest):
         os.mkdir(place)
         mount("-t", "tmpfs", "none", place)
         self.addCleanup(subprocess.run, ["umount", place], check=True)
-        read_only = (f"mount --bind {place} /tmp; mount -t tmpfs none /run; "
+        read_only = (f"{harness.bind_below(place)}; mount --rbind {place} /tmp; mount -t tmpfs none /run; "
                      "mount -o remount,bind,ro /run; mount -o remount,bind,ro /; cd /; ! touch /x")
         program = [harness.host("loops"), "malloc+free", "60000", "2"]
         bare = harness.run_bare(program)
@@ -359,7 +363,8 @@ class FileSystems(attach.AttachTest):
         self.assertEqual(summary["processes"][0]["ending"], "exited")
         dormant = (f"export LD_PRELOAD='{harness.preload_entry()}' GEIGER_MODE=dormant "
                    "GEIGER_DIR=/tmp GEIGER_INTERVAL=4096")
-        script = f"{dormant}; {' '.join(program)} & unset LD_PRELOAD; {GEIGER} ctl $! start; wait $!"
+        script = (f"{dormant}; {shlex.join(program)} & unset LD_PRELOAD; {shlex.quote(GEIGER)} ctl $! start; "
+                  "wait $!")
         asked = self.in_mounts(read_only, "sh", "-c", script.replace("60000", "60000000"))
         self.assertEqual(asked.status, 0, asked.stderr)
         self.assertIn(b"records to /tmp/", asked.stderr)

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import shlex
 import shutil
 import signal
 import socket
@@ -74,6 +75,25 @@ def require(*programs):
     missing = [name for name in programs if not shutil.which(name)]
     if missing:
         raise unittest.SkipTest(f"not installed: {', '.join(missing)}")
+
+
+def bind_below(place):
+    """Shell commands for a mount namespace in which the folder `place` is about to become /tmp: they
+    bind what tests need of the old /tmp into it, where the checkout or the build lies there."""
+    below = [path for path in (ROOT, BUILD) if path.is_relative_to("/tmp")]
+    if below[1:] and BUILD.is_relative_to(ROOT):
+        below = below[:1]
+    targets = [shlex.quote(f"{place}/{path.relative_to('/tmp')}") for path in below]
+    return "".join(f"mkdir -p {target} && mount --bind {shlex.quote(str(path))} {target} && "
+                   for path, target in zip(below, targets)) + "true"
+
+
+def own_tmp(place):
+    """Shell commands that give a mount namespace an empty /tmp, but for what tests need of the old
+    one. `place` is a folder; what it contains is hidden in this namespace."""
+    place = shlex.quote(str(place))
+    return (f"mount -t tmpfs -o mode=1777 tmpfs {place} && {bind_below(place)} && "
+            f"mount --rbind {place} /tmp")
 
 
 def environment(preloads, extra=None):

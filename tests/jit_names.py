@@ -93,8 +93,8 @@ class Node(JitNames):
         some seconds, would have `remember` as a part of its caller."""
         process = subprocess.Popen(
             ["unshare", "-m", "-p", "--fork", "--kill-child", "sh", "-c",
-             "mount -t tmpfs tmpfs /tmp && exec node --no-opt --perf-basic-prof-only-functions "
-             f"--interpreted-frames-native-stack {SOURCES}/server.js stay"],
+             f"{harness.own_tmp(self.directory)} && exec node --no-opt --perf-basic-prof-only-functions "
+             '--interpreted-frames-native-stack "$0" stay', SOURCES / "server.js"],
             stdout=subprocess.PIPE, text=True, env=harness.environment([]))
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)

@@ -316,7 +316,7 @@ class Production(harness.ProcessTest):
         harness.require("unshare")
         self.services("namespaces", [
             "unshare", "--pid", "--fork", "--mount-proc", "--mount", "sh", "-c",
-            'mount -t tmpfs tmpfs /tmp && exec "$@"', "sh"])
+            f'{harness.own_tmp(self.directory)} && exec "$@"', "sh"])
 
     def test_in_a_chroot(self):
         """A bare Debian with the services in it."""
