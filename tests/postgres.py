@@ -15,7 +15,7 @@ def binaries():
         return found[-1].parent
     initdb = shutil.which("initdb")
     if not initdb:
-        raise FileNotFoundError("no PostgreSQL server here: tools/setup.sh test installs it")
+        raise FileNotFoundError("no PostgreSQL server here: tools/setup.sh slow installs it")
     return pathlib.Path(initdb).resolve().parent
 
 

@@ -2,7 +2,9 @@
 # Installs the Debian packages that are missing.
 #
 #   tools/setup.sh build         what compiling geiger needs
-#   tools/setup.sh build test    and what its tests need
+#   tools/setup.sh build unit    and what compiling and running unit tests needs
+#   tools/setup.sh ... test      and what the first tier of tests needs
+#   tools/setup.sh ... slow      and what the slow tests need
 #   tools/setup.sh web           what building the report page needs (web/)
 #   tools/setup.sh suites        and what the foreign suites need (ctest -C Suites -L suites)
 #   tools/setup.sh coverage      and what tools/coverage.py needs
@@ -19,13 +21,13 @@ build="g++ cmake ninja-build binutils pkg-config libcli11-dev libfmt-dev libboos
   libdw-dev libelf-dev liblzma-dev libbz2-dev libcpp-httplib-dev libncurses-dev libprotozero-dev libsimdjson-dev
   libsqlite3-dev libxxhash-dev libzstd-dev $llvm robin-map-dev zlib1g-dev systemtap-sdt-dev
   liblttng-ust-dev scdoc libzydis-dev libcurl4-openssl-dev"
-test='python3 python3-jsonschema libgtest-dev libgmock-dev nlohmann-json3-dev procps util-linux
-  gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler strace valgrind gdb clang
-  git perl golang-go sqlite3 postgresql redis-server redis-tools nginx-light clickhouse-server libjemalloc2 libjemalloc-dev
-  libtcmalloc-minimal4 libgoogle-perftools-dev google-perftools libmimalloc2.0 heaptrack
-  libeatmydata1 faketime bpftrace linux-perf lttng-tools babeltrace2 tmux mandoc zsh fish nodejs
-  npm chromium qemu-user libbenchmark-dev python3-prometheus-client debootstrap
-  python3-seccomp golang-github-containers-common logrotate python3-gevent python3-numpy python3-pytest'
+unit='python3 libgtest-dev libgmock-dev nlohmann-json3-dev'
+test='python3-jsonschema procps util-linux gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler
+  strace valgrind clang git perl golang-go sqlite3 redis-server redis-tools libjemalloc2 libjemalloc-dev
+  libtcmalloc-minimal4 libgoogle-perftools-dev libmimalloc2.0 libeatmydata1 faketime tmux mandoc zsh fish nodejs npm
+  chromium libbenchmark-dev python3-prometheus-client logrotate'
+slow='gdb postgresql nginx-light clickhouse-server google-perftools heaptrack bpftrace linux-perf lttng-tools babeltrace2
+  qemu-user debootstrap python3-seccomp golang-github-containers-common python3-gevent python3-numpy python3-pytest'
 
 suites='libpython3.11-testsuite redis-server redis-tools tcl tcl-tls dpkg-dev stress-ng default-jdk-headless
   clang rustc golang-go ruby lua5.4 perl gdb sqlite3 xz-utils git postgresql nginx-light lintian qemu-system-arm'
@@ -36,11 +38,13 @@ wanted=
 for group in "$@"; do
   case $group in
     build) wanted="$wanted $build" ;;
+    unit) wanted="$wanted $unit" ;;
     test) wanted="$wanted $test" ;;
+    slow) wanted="$wanted $slow" ;;
     suites) wanted="$wanted $suites" ;;
     coverage) wanted="$wanted $coverage" ;;
     web) wanted="$wanted $web" ;;
-    *) echo "usage: tools/setup.sh build|test|suites|coverage|web ..." >&2; exit 2 ;;
+    *) echo "usage: tools/setup.sh build|unit|test|slow|suites|coverage|web ..." >&2; exit 2 ;;
   esac
 done
 
@@ -75,9 +79,12 @@ if [ "$(id -u)" -ne 0 ]; then
   as_root=sudo
 fi
 echo "geiger: installing$missing" >&2
-# The lists may be old or absent: fetch them only if the first attempt fails.
-install() {
-  $as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get install --yes --no-install-recommends $missing >&2
+# Waits for other uses of apt, of which a machine that was just started has some.
+apt() {
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 "$@" >&2
 }
-install || { $as_root apt-get update >&2 && install; }
+install() {
+  apt install --yes --no-install-recommends $missing
+}
+# The lists may be old or absent: fetch them only if the first attempt fails.
+install || { apt update && install; }
