@@ -224,6 +224,7 @@ function(geiger_test name label)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 900)
+  geiger_tier(${name})
   if(label STREQUAL "statistical")
     # Simulations make large vectors anew in each repetition: the C library keeps their pages, as
     # every first touch of one is a page fault.

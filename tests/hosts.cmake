@@ -81,6 +81,7 @@ function(geiger_process_test name label script)
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900
                        ENVIRONMENT "GEIGER_BUILD_DIR=${PROJECT_BINARY_DIR}")
+  geiger_tier(${name})
 endfunction()
 
 # geiger_must_fail(NAME): a Python suite passes if assertions fail in it, and nothing else does.
@@ -89,6 +90,7 @@ function(geiger_must_fail name)
 endfunction()
 
 if(TARGET geiger_preload)
+  geiger_process_test(tiers layers tiers.py)
   geiger_process_test(binary_checks golden binary_checks.py)
   geiger_process_test(heap e2e heap.py)
   geiger_process_test(heap_recorded e2e heap_recorded.py)

@@ -1,0 +1,58 @@
+# The two tiers of tests. tests/slow lists the second; every other test is in the first. Labels carry
+# this to ctest: `slow`, and `third_0` to `third_2`, of about the same processor time each.
+include_guard()
+
+set(listed ${PROJECT_SOURCE_DIR}/tests/slow)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${listed})
+file(STRINGS ${listed} lines REGEX "^[0-9]")
+list(SORT lines COMPARE NATURAL ORDER DESCENDING)
+set(GEIGER_SLOW_TARGETS)
+foreach(third RANGE 2)
+  set(seconds_of_${third} 0)
+endforeach()
+foreach(line IN LISTS lines)
+  separate_arguments(line)
+  list(POP_FRONT line seconds test)
+  list(APPEND GEIGER_SLOW_TARGETS ${line})
+  set(least 0)
+  foreach(third 1 2)
+    if(seconds_of_${third} LESS seconds_of_${least})
+      set(least ${third})
+    endif()
+  endforeach()
+  math(EXPR seconds_of_${least} "${seconds_of_${least}} + ${seconds}")
+  set(GEIGER_THIRD_OF_${test} ${least})
+  set(GEIGER_SECONDS_OF_${test} ${seconds})
+endforeach()
+
+# geiger_tier(TEST...): labels those that tests/slow lists, and has ctest start the longest first. Call it
+# where the test is added, after its labels are set.
+function(geiger_tier)
+  foreach(test IN LISTS ARGN)
+    if(DEFINED GEIGER_THIRD_OF_${test})
+      set_property(TEST ${test} APPEND PROPERTY LABELS slow third_${GEIGER_THIRD_OF_${test}})
+      set_tests_properties(${test} PROPERTIES COST ${GEIGER_SECONDS_OF_${test}})
+    endif()
+  endforeach()
+endfunction()
+
+# geiger_add_first_tier(): the target `first_tier`, which is `all` without the programs that only slow
+# tests need, those tests' own and those that tests/slow names.
+function(geiger_add_first_tier)
+  add_custom_target(first_tier)
+  set(directories ${PROJECT_SOURCE_DIR})
+  while(directories)
+    list(POP_FRONT directories directory)
+    get_property(targets DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
+    get_property(inner DIRECTORY ${directory} PROPERTY SUBDIRECTORIES)
+    list(APPEND directories ${inner})
+    foreach(target IN LISTS targets)
+      get_target_property(is_apart ${target} EXCLUDE_FROM_ALL)
+      get_target_property(kind ${target} TYPE)
+      if(NOT is_apart AND NOT kind STREQUAL "INTERFACE_LIBRARY"
+         AND NOT DEFINED GEIGER_THIRD_OF_${target} AND NOT target IN_LIST GEIGER_SLOW_TARGETS)
+        add_dependencies(first_tier ${target})
+      endif()
+    endforeach()
+  endwhile()
+endfunction()
