@@ -18,9 +18,9 @@ import unittest
 import harness
 import trace_reader
 
-INTERVALS = (1, 4096, 512 * harness.KIB)
+INTERVALS = (4096,) if harness.IS_SMALL else (1, 4096, 512 * harness.KIB)
 # At which of them once more with every sample guarded.
-GUARDED = (1, 4096)
+GUARDED = () if harness.IS_SMALL else (1, 4096)
 # A module bound to the C library's own free, which cannot know guarded objects (docs/guard.md).
 CANNOT_GUARD = {"loading/deep_binding"}
 

@@ -23,6 +23,8 @@ import trace_reader
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("GEIGER_BUILD_DIR", ROOT / "build")).resolve()
+# A small case of a slow test: what that repeats with other settings is done with one.
+IS_SMALL = "GEIGER_SMALL_CASE" in os.environ
 TRIPLET = f"{os.uname().machine}-linux-gnu"
 LIBRARIES = pathlib.Path("/usr/lib") / TRIPLET
 

@@ -176,6 +176,14 @@ def filter_hits(pool):
         none.functions.values())
 
 
+def measure_entries():
+    """Of C and C++'s entry points alone and without bare runs: loop -> (entry, inside), as in the table."""
+    pads, symbols = landing_pads(), {**SINGLES, **PAIRS}
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        ours = dict(zip(symbols, pool.map(per_call, symbols)))
+    return {name: row(symbol, ours[name], ours[name], pads)[:2] for name, symbol in symbols.items()}
+
+
 def measure():
     """The table: loop -> Row; and what filter hits add to a free."""
     pads, symbols = landing_pads(), {**SINGLES, **PAIRS}
@@ -216,6 +224,20 @@ def format_table(table):
             over_bare = "-"
         lines.append(f"{entry:>6} {inside:>7} {over_bare:>9}  {name}")
     return "\n".join(lines) + "\n"
+
+
+class EntryPoints(unittest.TestCase):
+    """The part of the table that every change must leave as it is."""
+
+    def test_golden(self):
+        harness.require("valgrind", "objdump")
+        golden = {}
+        for line in TABLE.read_text().splitlines()[1:]:
+            entry, inside, _, name = line.split(maxsplit=3)
+            golden[name] = (entry, inside)
+        for name, counts in measure_entries().items():
+            with self.subTest(name):
+                self.assertEqual(tuple(f"{round(count, 2) + 0.0:.2f}" for count in counts), golden[name])
 
 
 class InstructionTable(unittest.TestCase):

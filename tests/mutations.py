@@ -9,8 +9,9 @@ script's failure: exit code 1. Some changes are the other way round: the law of 
 the same, which is proved, so a distribution test that fails on one of them is itself wrong, and
 that is a failure too. Nothing but the copies is touched.
 
-    mutations.py [COMPILER]     all of them
-    mutations.py --list         their names
+    mutations.py [COMPILER]             all of them
+    mutations.py --of-each [COMPILER]   the first mistake for each set of tests
+    mutations.py --list                 their names
 """
 import collections
 import functools
@@ -246,8 +247,9 @@ MUTATIONS = [
 class Workshop:
     """A copy of the sources and the objects built from them."""
 
-    def __init__(self, compiler, directory):
-        self.compiler = compiler
+    def __init__(self, compiler, directory, is_proved):
+        """`is_proved`: that tests pass without a mutation was seen elsewhere."""
+        self.compiler, self.is_proved = compiler, is_proved
         self.pristine = directory / "src"
         self.directory = directory
         for room in ("base", "sampling", "estimation"):
@@ -258,10 +260,8 @@ class Workshop:
         # GoogleTest's headers take as long as the rest of a test: once for all.
         self.headers = directory / "googletest.h"
         self.headers.write_text("#include <gmock/gmock.h>\n#include <gtest/gtest.h>\n")
-        variants = directory / "googletest.h.gch"  # The compiler finds the one of its flags.
-        variants.mkdir()
-        for level in ("-O0", "-O1"):
-            self.run_compiler(level, "-x", "c++-header", self.headers, "-o", variants / level)
+        self.variants = directory / "googletest.h.gch"  # The compiler finds the one of its flags.
+        self.variants.mkdir()
 
     def run_compiler(self, *words):
         subprocess.run([self.compiler, *FLAGS, *map(str, words)], check=True, timeout=300)
@@ -270,6 +270,8 @@ class Workshop:
         is_test = source.stem.endswith("_test")
         headers = ["-include", self.headers] if is_test else []
         level = "-O0" if is_test and not source.stem.endswith(SIMULATE) else "-O1"
+        if is_test and not (self.variants / level).exists():
+            self.run_compiler(level, "-x", "c++-header", self.headers, "-o", self.variants / level)
         self.run_compiler(level, *headers, "-I", include, *more, "-c", source, "-o", target)
         return target
 
@@ -313,7 +315,8 @@ class Workshop:
 
         @functools.cache
         def mutated_object(name):
-            if not self.is_made_from(name, mutation.file):
+            is_test = name not in ROOMS
+            if not (is_test and self.is_proved) and not self.is_made_from(name, mutation.file):
                 return self.pristine_object(name)
             return self.compile(tree / "src" / name, tree / "src",
                                 tree / (name.replace("/", "_") + ".o"))
@@ -342,11 +345,20 @@ def failures(program, *options):
     return failed
 
 
-def main(compiler):
+def first_for_each_tests():
+    first = {}
+    for mutation in MUTATIONS:
+        if not mutation.is_equal:
+            first.setdefault(mutation.tests, mutation)
+    return list(first.values())
+
+
+def main(compiler, mutations):
     wrong = []
     with tempfile.TemporaryDirectory(prefix="geiger-mutants-") as directory:
-        workshop = Workshop(compiler, pathlib.Path(directory))
-        for mutation in MUTATIONS:
+        # The few run where the same tests are unit tests.
+        workshop = Workshop(compiler, pathlib.Path(directory), mutations is not MUTATIONS)
+        for mutation in mutations:
             failed = workshop.failures_of(mutation)
             if mutation.is_equal:
                 print(f"{'CAUGHT  ' if failed else 'survived'} {mutation.name} (the same law)")
@@ -356,8 +368,8 @@ def main(compiler):
                 print(f"           {name}")
             sys.stdout.flush()
             wrong += [mutation.name] if bool(failed) == mutation.is_equal else []
-    equal = sum(mutation.is_equal for mutation in MUTATIONS)
-    print(f"{len(MUTATIONS) - equal} mistakes to catch, {equal} changes to let pass: "
+    equal = sum(mutation.is_equal for mutation in mutations)
+    print(f"{len(mutations) - equal} mistakes to catch, {equal} changes to let pass: "
           f"{len(wrong)} went wrong")
     return 1 if wrong else 0
 
@@ -366,4 +378,8 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--list"]:
         print("\n".join(mutation.name for mutation in MUTATIONS))
         sys.exit(0)
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("CXX", "g++")))
+    CHOSEN = MUTATIONS
+    if sys.argv[1:2] == ["--of-each"]:
+        CHOSEN = first_for_each_tests()
+        del sys.argv[1]
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("CXX", "g++"), CHOSEN))
