@@ -5,11 +5,13 @@ behind the runtime by GEIGER_TEST_MALLOC (default: the C library's).
 Traces go to a temporary directory outside the program's working directory, as
 programs must not see a difference.
 """
+import atexit
 import collections
 import json
 import os
 import pathlib
 import random
+import re
 import shlex
 import shutil
 import signal
@@ -22,7 +24,22 @@ import unittest
 import trace_reader
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = pathlib.Path(os.environ.get("GEIGER_BUILD_DIR", ROOT / "build")).resolve()
+
+
+def loadable(path):
+    """A name of this folder that LD_PRELOAD can hold: a link, where blanks or colons are in its own.
+    Not below /tmp, as tests hide that from programs."""
+    if not re.search(r"[\s:]", str(path)):
+        return path
+    directory = tempfile.mkdtemp(prefix="geiger-build-", dir="/var/tmp")
+    atexit.register(shutil.rmtree, directory)
+    os.chmod(directory, 0o755)
+    link = pathlib.Path(directory, "build")
+    link.symlink_to(path)
+    return link
+
+
+BUILD = loadable(pathlib.Path(os.environ.get("GEIGER_BUILD_DIR", ROOT / "build")).resolve())
 # A small case of a slow test: what that repeats with other settings is done with one.
 IS_SMALL = "GEIGER_SMALL_CASE" in os.environ
 TRIPLET = f"{os.uname().machine}-linux-gnu"
@@ -82,9 +99,9 @@ def require(*programs):
 def bind_below(place):
     """Shell commands for a mount namespace in which the folder `place` is about to become /tmp: they
     bind what tests need of the old /tmp into it, where the checkout or the build lies there."""
-    below = [path for path in (ROOT, BUILD) if path.is_relative_to("/tmp")]
-    if below[1:] and BUILD.is_relative_to(ROOT):
-        below = below[:1]
+    build = BUILD.resolve()
+    places = (ROOT,) if build.is_relative_to(ROOT) else (ROOT, build)
+    below = [path for path in places if path.is_relative_to("/tmp")]
     targets = [shlex.quote(f"{place}/{path.relative_to('/tmp')}") for path in below]
     return "".join(f"mkdir -p {target} && mount --bind {shlex.quote(str(path))} {target} && "
                    for path, target in zip(below, targets)) + "true"

@@ -5,7 +5,7 @@ Usage: tools/arm64_root.py FOLDER [GROUP...]
 
 Debian packages are fetched by apt with a state of its own inside FOLDER and unpacked there: neither
 the host's packages nor its list of architectures change, and root is not needed. (Installing
-Debian's cross compiler would remove gcc-multilib, which other tests need.) Groups, all but the last two by default:
+Debian's cross compiler would remove gcc-multilib, which other tests need.) Groups, all but the last three by default:
 
   compiler   FOLDER/compiler    g++ 12 and binutils for arm64, to run on this machine (amd64)
   build      FOLDER/bookworm    the sysroot: libraries and headers of Debian 12
@@ -13,6 +13,7 @@ Debian's cross compiler would remove gcc-multilib, which other tests need.) Grou
   signed     FOLDER/trixie      the same of Debian 13, built with pointer authentication
   kernels    FOLDER/kernels     Debian's, with pages of 4 KiB (4k) and of 16 KiB (16k), for qemu-system
   packages   FOLDER/packages    what dpkg-shlibdeps has to know of the sysroot's libraries
+  walk       FOLDER/bookworm    of `build` and `programs` what a single comparison of walks needs
 
 A group that is there already is left as it is. Exit code 3: the network, apt or the right machine
 is missing.
@@ -42,6 +43,7 @@ BUILD = ["libc6-dev", "libstdc++-12-dev", "libgtest-dev", "libgmock-dev", "libbo
          "zlib1g-dev"]
 PROGRAMS = ["busybox-static", "git", "libpython3-stdlib", "ninja-build", "perl", "python3-minimal",
             "sqlite3"]
+WALK = ["libc6-dev", "libstdc++-12-dev", "sqlite3"]
 # File: (suite, the package that depends on the one with the image)
 KERNELS = {"4k": ("bookworm", "linux-image-arm64"), "16k": ("trixie", "linux-image-arm64-16k")}
 
@@ -56,7 +58,9 @@ GROUPS = {
     "build": ("bookworm", "bookworm", "arm64", BUILD, True),
     "programs": ("bookworm", "bookworm", "arm64", PROGRAMS, True),
     "signed": ("trixie", "trixie", "arm64", PROGRAMS, True),
+    "walk": ("bookworm", "bookworm", "arm64", WALK, True),
 }
+DEFAULT = ("compiler", "build", "programs", "signed")
 SEPARATE = ("kernels", "packages")
 # Of the right names, and of no use here: large, or to be run by a package manager.
 UNWANTED = ("debconf", "perl-modules-5.36-doc", "clang-14", "libclang", "libllvm14", "llvm-14-tools",
@@ -255,4 +259,4 @@ def main(folder, groups):
 if __name__ == "__main__":
     if len(sys.argv) < 2 or not set(sys.argv[2:]) <= {*GROUPS, *SEPARATE}:
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], sys.argv[2:] or list(GROUPS)))
+    sys.exit(main(sys.argv[1], sys.argv[2:] or DEFAULT))
