@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The tiers of tests together are all tests, each in exactly one; asks ./test and .ci/run, which list them."""
+import json
 import os
-import pathlib
 import re
 import subprocess
 import unittest
@@ -39,6 +39,17 @@ class Tiers(unittest.TestCase):
     def test_the_list_is_of_tests(self):
         """A name that is not a test, or whose test was not given to geiger_tier, would mark nothing."""
         self.assertCountEqual([name for _, name, *_ in LISTED], tests("test", "slow"))
+
+    def test_the_first_needs_no_program_of_the_second(self):
+        """Which ./test does not build."""
+        programs = {word for _, *words in LISTED for word in words}
+        first = set(tests("test"))
+        listed = subprocess.run(["ctest", "--test-dir", harness.BUILD, "--show-only=json-v1"], check=True,
+                                capture_output=True, text=True).stdout
+        for test in json.loads(listed)["tests"]:
+            if test["name"] in first:
+                words = {os.path.basename(word) for word in test.get("command", [])}
+                self.assertFalse(words & programs, test["name"])
 
     def test_thirds_take_as_long(self):
         seconds = {name: int(seconds) for seconds, name, *_ in LISTED}
