@@ -52,7 +52,7 @@ class Machine(unittest.TestCase):
         self.assertGreater(missed, 0)
 
     def test_a_load_that_cannot_be_recorded_is_an_error(self):
-        done = subprocess.run(["sh", "-c", f"ulimit -f 100; exec {GEIGER} doctor --machine"],
+        done = subprocess.run(["sh", "-c", f"ulimit -f 100; exec '{GEIGER}' doctor --machine"],
                               capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertRegex(done.stderr, r"^geiger: the load cannot be recorded: .*\n$")

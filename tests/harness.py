@@ -115,6 +115,28 @@ def own_tmp(place):
             f"mount --rbind {place} /tmp")
 
 
+class Result(unittest.TextTestResult):
+    """Says why tests are skipped; `nothing ran` is what ctest counts as a skipped test."""
+
+    ran = False
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.stream.writeln(f" skipped {test}: {reason}")
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.ran = True
+
+    def stopTestRun(self):
+        super().stopTestRun()
+        if self.skipped and not (self.ran or self.failures or self.errors):
+            self.stream.writeln("nothing ran")
+
+
+unittest.TextTestRunner.resultclass = Result
+
+
 def environment(preloads, extra=None):
     """The caller's environment with LD_PRELOAD and without what belongs to another run."""
     result = {k: v for k, v in os.environ.items()

@@ -347,7 +347,8 @@ class Terminal(Case):
 
     def tmux(self, *words, check=True):
         return subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", *words], check=check,
-                              capture_output=True, text=True, env=ENVIRONMENT, timeout=PATIENCE)
+                              capture_output=True, text=True, timeout=PATIENCE,
+                              env={**ENVIRONMENT, "SHELL": "/bin/bash"})
 
     def open(self, *words, width=80, height=24, env=""):
         command = " ".join(f"'{word}'" for word in (GEIGER, "live", "--every", "100ms", *words))

@@ -228,7 +228,7 @@ class Recipes(harness.ProcessTest):
     def test_ci_job(self):
         steps = yaml_of("ci.yaml")["jobs"]["memory"]["steps"]
         (check,) = [step["run"] for step in steps if "geiger check" in step.get("run", "")]
-        check = check.replace("geiger check", f"{GEIGER} check", 1)
+        check = check.replace("geiger check", f"'{GEIGER}' check", 1)
         for name in ("after", "before"):
             for n in (1, 2, 3):
                 subprocess.run([GEIGER, "run", "-q", "-o", f"{name}.{n}.geiger", "--",
@@ -332,7 +332,7 @@ class Recipes(harness.ProcessTest):
         """The kernel's own, by the limit of a cgroup that geiger is in too."""
         group = self.memory_group(96 * harness.MIB)
         script = (f"echo $$ > {group}/cgroup.procs\n"
-                  f"exec {GEIGER} run -q -o r -- /usr/bin/python3 -c \"$1\"")
+                  f"exec '{GEIGER}' run -q -o r -- /usr/bin/python3 -c \"$1\"")
         grow = "kept = []\nwhile True: kept.append(b'.' * 1000000)"
         done = subprocess.run(["sh", "-c", script, "sh", grow], cwd=self.directory,
                               capture_output=True, text=True, timeout=PATIENCE,

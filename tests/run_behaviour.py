@@ -108,7 +108,7 @@ class Codes(Behaviour):
             self.assertLess(bare.returncode, 0, name)
 
     def test_no_core_file_of_its_own(self):
-        self.run_in_directory(["bash", "-c", f"ulimit -c unlimited; {GEIGER} run -q -- "
+        self.run_in_directory(["bash", "-c", f"ulimit -c unlimited; '{GEIGER}' run -q -- "
                                "bash -c 'ulimit -c 0; kill -SEGV $$'"])
         self.assertEqual([n for n in os.listdir(self.directory) if n.startswith("core")], [])
 
@@ -167,7 +167,7 @@ class Surroundings(Behaviour):
     def test_a_reader_that_goes_away(self):
         line = "{} sh -c 'yes | head -c 10000000' | head -n 1; echo ${{PIPESTATUS[0]}}"
         outputs = [self.run_in_directory(["bash", "-c", line.format(prefix)]).stdout
-                   for prefix in ("env", f"{GEIGER} run -q --")]
+                   for prefix in ("env", f"'{GEIGER}' run -q --")]
         self.assertEqual(*outputs)
 
     def test_closed_streams_stay_closed(self):
@@ -175,7 +175,7 @@ class Surroundings(Behaviour):
                 "os.write(9, b'%d ' % fd)\n  except OSError: pass")
         for closed in ("", "0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
             seen = []
-            for prefix in ("", f"{GEIGER} run -q -- "):
+            for prefix in ("", f"'{GEIGER}' run -q -- "):
                 result = os.path.join(self.directory, "fds")
                 self.run_in_directory(["bash", "-c", f'{prefix}python3 -c "$0" 9>{result} {closed}',
                                        show])
@@ -308,7 +308,7 @@ class Terminal(Behaviour):
         with open(path, "w", encoding="ascii") as file:
             file.write(program)
         self.start_shell()
-        self.type(f"{GEIGER} run -q -- {sys.executable} program.py\n")
+        self.type(f"'{GEIGER}' run -q -- {sys.executable} program.py\n")
         ready = self.expect(r"ready (\d+)\r\n")
         self.addCleanup(self.end, int(ready.group(1)))
         return ready
@@ -358,7 +358,7 @@ class Terminal(Behaviour):
 
     def test_reading_the_terminal_in_the_background(self):
         self.start_shell()
-        self.type(f"{GEIGER} run -q -- cat &\n")
+        self.type(f"'{GEIGER}' run -q -- cat &\n")
         self.type("until jobs | grep Stopped; do sleep 0.05; done\n")
         self.expect(r"\nuntil|\$ until")
         self.expect("Stopped  ")
@@ -414,13 +414,13 @@ class Container(Behaviour):
 
 class Output(Behaviour):
     def test_an_unwritable_directory_does_not_stop_the_program(self):
-        script = f"cd /proc && {GEIGER} run -- sh -c 'echo ran; exit 4'"
+        script = f"cd /proc && '{GEIGER}' run -- sh -c 'echo ran; exit 4'"
         result = self.run_in_directory(["sh", "-c", script])
         self.assertEqual((result.returncode, result.stdout), (4, b"ran\n"))
         self.assertRegex(result.stderr, b"geiger: .*unprofiled")
 
     def test_a_vanished_directory_does_not_stop_the_program(self):
-        script = f"mkdir gone && cd gone && rmdir ../gone && {GEIGER} run -- sh -c 'echo ran'"
+        script = f"mkdir gone && cd gone && rmdir ../gone && '{GEIGER}' run -- sh -c 'echo ran'"
         result = self.run_in_directory(["sh", "-c", script])
         self.assertEqual((result.returncode, result.stdout), (0, b"ran\n"))
 

@@ -67,7 +67,7 @@ std::string run_reader(const std::string& bytes) {
   EXPECT_GE(file, 0);
   std::ofstream(path, std::ios::binary) << bytes;
   const std::string command =
-      std::string("python3 " GEIGER_SOURCE_DIR "/tests/trace_reader.py ") + path + " 2>&1";
+      std::string("python3 '" GEIGER_SOURCE_DIR "/tests/trace_reader.py' ") + path + " 2>&1";
   std::string output;
   FILE* pipe = popen(command.c_str(), "r");
   for (int c = 0; (c = std::fgetc(pipe)) != EOF;) output += static_cast<char>(c);

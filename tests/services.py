@@ -171,7 +171,7 @@ class Services(harness.ProcessTest):
 
         def repeat(count, words):
             return subprocess.Popen(
-                ["sh", "-c", f"for i in $(seq {count}); do {GEIGER} ctl {worker} {words}; done"],
+                ["sh", "-c", f"for i in $(seq {count}); do '{GEIGER}' ctl {worker} {words}; done"],
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                 env=harness.environment([]))
         with repeat(10000, "segment") as asking, repeat(200, "status --json") as looking:

@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+import harness
+
 MIN_COMPARED = 20_000
 MIN_EQUAL = 0.999
 TIMEOUT_SECONDS = 300
@@ -107,7 +109,9 @@ def run(program, library, folder):
 def main(library, programs):
     with tempfile.TemporaryDirectory() as folder:
         write_inputs(folder)
-        results = [run(program, os.path.abspath(library), folder) for program in programs]
+        path = pathlib.Path(library).resolve()
+        library = str(harness.loadable(path.parent) / path.name)
+        results = [run(program, library, folder) for program in programs]
     return 0 if results and all(results) else 1
 
 
