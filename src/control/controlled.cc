@@ -54,9 +54,7 @@ base::Outcome<std::string> make_directory(const TargetProcess& target) {
 
 /// Removes a directory created for a trace if the trace went elsewhere.
 void remove_unused(const TargetProcess& target, const std::string& directory) {
-  const auto parent =
-      target.open_path(directory.substr(0, directory.rfind('/') + 1), O_PATH | O_DIRECTORY);
-  unlinkat(parent.get(), directory.substr(directory.rfind('/') + 1).c_str(), AT_REMOVEDIR);
+  target.root().remove(directory, AT_REMOVEDIR);
 }
 
 Told late(const std::string& shown, std::string_view wish) {

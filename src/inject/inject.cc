@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "base/attachment.h"
+#include "foreign/process_root.h"
 #include "inject/borrowed_thread.h"
 #include "inject/machine.h"
-#include "inject/process_path.h"
 #include "inject/remote_modules.h"
 #include "inject/safe_point.h"
 #include "inject/target.h"
@@ -124,7 +124,6 @@ class Injection {
   [[nodiscard]] bool are_all_safe(const SafePoints& safe) const;
   std::string open_library(BorrowedThread& thread, const std::string& path);
   std::string load_copy(BorrowedThread& thread, const Library& library);
-  [[nodiscard]] bool sees_proc() const;
 
   pid_t pid_;
   RemoteMemory memory_;
@@ -270,10 +269,6 @@ Outcome Injection::perform(const std::function<std::string(BorrowedThread&)>& wo
                   pid_, outcome_.tries));
 }
 
-bool Injection::sees_proc() const {
-  return access(fmt::format("/proc/{}/root/proc/self/fd", pid_).c_str(), F_OK) == 0;
-}
-
 std::string Injection::open_library(BorrowedThread& thread, const std::string& path) {
   constexpr Address kFromLibc = 0x80000000;  // Required by __libc_dlopen_mode.
   const auto text = thread.place_text(path);
@@ -289,7 +284,7 @@ std::string Injection::open_library(BorrowedThread& thread, const std::string& p
          (error && *error != 0 ? memory_.text(*error) : "no reason given");
 }
 
-// We write the file, through the descriptor that the process has open for a moment.
+// Into a file in memory, which the process has open for a moment.
 std::string Injection::load_copy(BorrowedThread& thread, const Library& library) {
   const auto name = thread.place_text("geiger");
   if (library.bytes.empty() || !name) return fmt::format("{} cannot be read", library.path);
@@ -298,21 +293,21 @@ std::string Injection::load_copy(BorrowedThread& thread, const Library& library)
   if (*fd < 0) {
     return fmt::format("memfd_create: {}", std::strerror(static_cast<int>(-*fd)));
   }
-  std::ofstream copy(fmt::format("/proc/{}/fd/{}", pid_, *fd), std::ios::binary);
-  copy << library.bytes;
-  copy.close();
   // The odd spelling distinguishes it from files that the program opens itself.
-  std::string failure = copy ? open_library(thread, fmt::format("/proc/./self/fd/{}", *fd))
-                             : "the library cannot be copied into it";
+  std::string failure = thread.write_to(static_cast<int>(*fd), library.bytes)
+                            ? open_library(thread, fmt::format("/proc/./self/fd/{}", *fd))
+                            : "the library cannot be copied into it";
   static_cast<void>(thread.system_call(SYS_close, {static_cast<Address>(*fd)}));
   return failure;
 }
 
 std::string Injection::load(BorrowedThread& thread, const Library& library) {
   std::string failure = "it has access to neither /proc nor " + library.path;
-  if (sees_proc()) failure = load_copy(thread, library);
-  if (!failure.empty() && sees_same(pid_, library.path))
+  const auto root = foreign::ProcessRoot::open(pid_);
+  if (root && root->has_proc()) failure = load_copy(thread, library);
+  if (!failure.empty() && root && root->sees_same(library.path)) {
     failure = open_library(thread, library.path);
+  }
   return failure;
 }
 

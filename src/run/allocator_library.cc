@@ -22,7 +22,7 @@
 
 #include "base/parts.h"
 #include "base/unique_fd.h"
-#include "run/elf_facts.h"
+#include "foreign/elf_facts.h"
 #include "run/preload.h"
 
 namespace geiger::run {
@@ -71,9 +71,9 @@ std::string fault_of(const std::string& path) {
   if (access(path.c_str(), R_OK) != 0) {
     return fmt::format("cannot read {}: {}", path, std::generic_category().message(errno));
   }
-  const ElfFacts facts = read_elf_facts(path, {"malloc", "free"});
+  const foreign::ElfFacts facts = foreign::read_elf_facts(path, {"malloc", "free"});
   if (!facts.is_elf) return path + " is not a shared library";
-  if (!facts.is_64_bit || facts.machine != kOwnMachine) {
+  if (!facts.is_64_bit || facts.machine != foreign::kOwnMachine) {
     return path + " is a library for another kind of processor";
   }
   if (facts.defined.size() < 2) return path + " does not define malloc and free";
@@ -190,7 +190,7 @@ base::Outcome<AllocatorLibrary> own_allocator() {
   if (const auto usable = check_file(path); !usable.has_value()) {
     return base::Failure{usable.reason() + ": install it (Debian: geiger-malloc)"};
   }
-  if (read_elf_facts(path, {kListen}).defined.empty()) {
+  if (foreign::read_elf_facts(path, {kListen}).defined.empty()) {
     return base::Failure{path + " is of another version of geiger: install both from one"};
   }
   return AllocatorLibrary{kOwn, path, {}};

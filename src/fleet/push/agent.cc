@@ -1,5 +1,6 @@
 #include "fleet/push/agent.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <utility>
 
 #include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/input_file.h"
@@ -19,6 +21,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "fleet/document/ids.h"
+#include "foreign/open.h"
 
 namespace geiger::fleet {
 namespace {
@@ -55,7 +58,6 @@ std::string state_name(const ingest::Image& image) {
 
 /// A trace of an image, which tells whether it is still written.
 struct Agent::Trace {
-  std::string path;
   ingest::InputFile file;
   ingest::Image image;
 };
@@ -114,10 +116,28 @@ void Agent::find_traces() {
   });
 }
 
+/// Opens what lies below a watched directory: its entries may be other users', who could lead an
+/// agent of root elsewhere by links.
+base::UniqueFd Agent::open_watched(const std::string& path, int flags) const {
+  for (const std::string& directory : options_.watched) {
+    if (!path.starts_with(directory)) continue;
+    const base::UniqueFd watched(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return foreign::open_below(watched.get(), path.substr(directory.size()), flags,
+                               foreign::Links::kNone);
+  }
+  errno = ENOENT;
+  return {};
+}
+
 void Agent::take_trace(const std::string& path) {
+  const base::UniqueFd found = open_watched(path, O_PATH);
   auto trace = std::make_unique<Trace>();
-  trace->path = path;
-  if (trace->file.open(path) || trace->image.read(trace->file, 0, 0)) return;  // It may come.
+  auto followed = std::make_unique<ingest::InputFile>();
+  if (trace->file.take(foreign::reopen_regular(found, O_RDONLY), path) ||
+      followed->take(foreign::reopen_regular(found, O_RDONLY), path)) {
+    return;
+  }
+  if (trace->image.read(trace->file, 0, 0)) return;  // It may come.
   const std::string name = state_name(trace->image);
   auto& image = images_[name];
   if (!image) {
@@ -130,7 +150,7 @@ void Agent::take_trace(const std::string& path) {
   known_[path] = name;
   image->paths.insert(path);
   if (image->process.is_finished()) return;
-  image->process.add(path);
+  image->process.add(std::move(followed));
   const bool is_later =
       !image->latest || image->latest->image.header().segment < trace->image.header().segment;
   if (is_later) image->latest = std::move(trace);
@@ -155,7 +175,10 @@ void Agent::forget_ended() {
 void Agent::remove_fleeting(const Image& image) const {
   if (options_.fleeting.empty()) return;
   for (const std::string& path : image.paths) {
-    if (path.starts_with(options_.fleeting + "/")) unlink(path.c_str());
+    if (!path.starts_with(options_.fleeting + "/")) continue;
+    const auto slash = path.rfind('/');
+    const base::UniqueFd parent = open_watched(path.substr(0, slash), O_PATH | O_DIRECTORY);
+    unlinkat(parent.get(), path.c_str() + slash + 1, 0);
   }
 }
 
