@@ -51,6 +51,7 @@ geiger_host(plugin hosts/plugin.cc SHARED)
 target_compile_options(host_plugin PRIVATE -Wno-psabi)  # vectors by value, on purpose
 geiger_host(audit hosts/audit.cc SHARED)
 geiger_host(forms hosts/forms.c)
+geiger_host(hostile hosts/hostile.c)
 target_compile_options(host_forms PRIVATE -Wno-use-after-free)  # of what realloc refused
 geiger_host(own_new hosts/own_new.cc SHARED)
 geiger_host(plain_malloc hosts/plain_malloc.c SHARED)
@@ -141,6 +142,7 @@ if(TARGET geiger_preload AND TARGET geiger)
     geiger_process_test(attach_${name} e2e attach.py ${part})
   endforeach()
   geiger_process_test(python_attach e2e python_attach.py)
+  geiger_process_test(hostile_process e2e hostile_process.py)
   geiger_process_test(package e2e package.py)
   add_test(NAME tarball CONFIGURATIONS Suites
            COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tarball.py)
