@@ -31,9 +31,7 @@ base::Outcome<std::shared_ptr<const FrameRules>> frame_rules_of(const FrameOptio
   if (!rules.has_value()) return rules.failure();
   for (const std::string& expression : options.hidden) {
     auto pattern = profile::NamePattern::parse(expression);
-    if (!pattern.has_value()) {
-      return base::Failure{fmt::format("--hide '{}': {}", expression, pattern.reason())};
-    }
+    if (!pattern.has_value()) return base::Failure{"--hide " + pattern.reason()};
     rules.value().add(profile::FrameRole::kHidden, std::move(pattern.value()));
   }
   rules.value().shows_plumbing = options.shows_plumbing;
