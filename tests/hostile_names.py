@@ -26,12 +26,15 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
+import postgres
+
 GEIGER = os.path.abspath(sys.argv.pop(1))
 CORPUS = pathlib.Path(sys.argv.pop(1)).resolve()
 STUDY = os.path.abspath(sys.argv.pop(1))
 HOSTILE = CORPUS / "hostile_names"
 DROP = "'); DROP TABLE functions; --"
 SCRIPT = "</script><script>alert(1)</script>"
+ACTING_NAMES = {"\x1b]0;owned\x07\x1b[31mred\x1b[2J", "\u202egnp.exe"}
 
 GROUPS = ["function", "stack", "module", "thread", "tid", "process", "size", "type", "label",
           "lifetime", "heap", "alignment"]
@@ -156,6 +159,14 @@ class HostileNames(Verbs):
         self.assertNotIn(SCRIPT.encode(), page)
         self.assertIn(DROP.encode(), gzip.decompress(profile))
 
+    def test_metrics(self):
+        """A program is named by the end of its path."""
+        trace = HOSTILE.read_bytes().replace(b"m</script>", b"m< script>")
+        pathlib.Path(self.path("b.geiger")).write_bytes(trace)
+        metrics, = self.served("b.geiger", "/metrics")
+        text = self.assert_harmless(metrics, "metrics")
+        self.assertIn(r'''{pid="100",program="\\x1b[31m< script>'\";=1\n"}''', text)
+
     def test_every_export(self):
         """Of all formats that there are: harmless text, JSON where it is JSON."""
         help_text = self.run_geiger("export", "--help").stdout.decode()
@@ -170,9 +181,7 @@ class HostileNames(Verbs):
             self.assertTrue(output, name)
             if name in ("pprof", "sqlite"):
                 continue
-            # Names in CSV and SQL are quoted, not changed; every other format is lines or JSON.
-            if name not in ("csv", "sql"):
-                self.assert_harmless(output, name, CONTROLS)
+            self.assert_harmless(output.replace(b"\r\n", b"\n"), name, CONTROLS)
             if name in ("speedscope", "firefox", "dhat"):
                 json.loads(output)
             for line in output.splitlines() if name == "jsonl" else []:
@@ -209,10 +218,24 @@ class HostileNames(Verbs):
 
     def test_sql_holds_names_and_runs_none(self):
         script = self.run_geiger("export", "sql", "a.geiger").stdout.decode()
+        self.assert_harmless(script.encode(), "sql")
         names = self.functions(script)
+        self.assertEqual(ACTING_NAMES - names, set())
         self.assertIn(DROP, names)
         self.assertIn("=cmd|'/C calc'!A0", names)
         self.assertIn("$(touch x) `touch y` | touch z", names)
+
+    def test_postgresql_reads_the_same_names(self):
+        script = self.run_geiger("export", "sql", "a.geiger").stdout.decode()
+        query = "SELECT encode(convert_to(name, 'UTF8'), 'hex') FROM functions;\n"
+        try:
+            with postgres.Server() as server:
+                rows = server.psql(script + query)
+        except FileNotFoundError as missing:
+            self.skipTest(str(missing))
+        names = {bytes.fromhex(row[0]).decode() for row in rows}
+        self.assertEqual(names, self.functions(script))
+        self.assertEqual(ACTING_NAMES - names, set())
 
     def test_sqlite_holds_the_same_names(self):
         script = self.run_geiger("export", "sql", "a.geiger").stdout.decode()
