@@ -1,8 +1,8 @@
 // Matches names against regular expressions, in the syntax of RE2.
 //
 // Expressions and names come from files that others wrote. glibc's regcomp recurses with the
-// nesting of an expression, std::regex with the length of the text; RE2 does neither, and takes time
-// linear in the text.
+// nesting of an expression, std::regex with the length of the text; RE2 does neither, and takes
+// time linear in the text.
 #pragma once
 
 #include <memory>
