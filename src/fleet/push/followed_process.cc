@@ -59,10 +59,12 @@ FollowedProcess::Span FollowedProcess::span_of(const profile::Process& process, 
       sent_.end != 0 ? sent_.end : (misses ? process.segments.front().start : process.start);
   span.end = std::max(is_running ? now.monotonic : process.end, span.begin);
   // Of what runs, counted back from now: the clock may have been set since it began.
-  const auto since_start = static_cast<std::int64_t>(span.begin - process.start);
-  const std::int64_t begin =
-      is_running ? now.realtime - static_cast<std::int64_t>(now.monotonic - span.begin)
-                 : static_cast<std::int64_t>(process.start_realtime) + since_start - now.correction;
+  // Unsigned, as a damaged trace may have any times: sums wrap, and what is too old becomes a gap.
+  const std::uint64_t begun =
+      is_running ? static_cast<std::uint64_t>(now.realtime) - (now.monotonic - span.begin)
+                 : process.start_realtime + (span.begin - process.start) -
+                       static_cast<std::uint64_t>(now.correction);
+  const auto begin = static_cast<std::int64_t>(begun);
   span.begin_second = begin / kPerSecond;
   span.started = span.begin_second / now.grid * now.grid;
   if (sent_.key.started != 0) {
