@@ -63,8 +63,14 @@ std::string loadable_part(const std::string& path) {
 
 /// Read before any thread is stopped.
 struct Library {
+  Library(pid_t pid, const std::string& file) : path(file), bytes(loadable_part(file)) {
+    const auto root = foreign::ProcessRoot::open(pid);
+    process_has_proc = root && root->has_proc();
+    process_sees_it = root && root->sees_same(path);
+  }
   std::string path;
   std::string bytes;
+  bool process_has_proc = false, process_sees_it = false;
 };
 
 /// The addresses of the function that takes orders, and of the state that the runtime reports.
@@ -303,11 +309,8 @@ std::string Injection::load_copy(BorrowedThread& thread, const Library& library)
 
 std::string Injection::load(BorrowedThread& thread, const Library& library) {
   std::string failure = "it has access to neither /proc nor " + library.path;
-  const auto root = foreign::ProcessRoot::open(pid_);
-  if (root && root->has_proc()) failure = load_copy(thread, library);
-  if (!failure.empty() && root && root->sees_same(library.path)) {
-    failure = open_library(thread, library.path);
-  }
+  if (library.process_has_proc) failure = load_copy(thread, library);
+  if (!failure.empty() && library.process_sees_it) failure = open_library(thread, library.path);
   return failure;
 }
 
@@ -358,11 +361,12 @@ Outcome attach(const Order& order, const std::string& library, const std::string
   const auto present = injection.runtime();
   const std::string obstacle = obstacle_of_runtime(order.pid, present);
   if (!obstacle.empty()) return injection.refuse(obstacle);
-  const Library file{library, present ? "" : loadable_part(library)};
+  std::optional<Library> file;
+  if (!present) file.emplace(order.pid, library);
   const Entry known = injection.entry_of(base::kAttachEntry);
   return injection.perform([&](BorrowedThread& thread) {
     if (present) return injection.call_entry(thread, known, settings);
-    const std::string failure = injection.load(thread, file);
+    const std::string failure = injection.load(thread, *file);
     if (!failure.empty()) return failure;
     injection.look_again();
     return injection.call_entry(thread, injection.entry_of(base::kAttachEntry), settings);
