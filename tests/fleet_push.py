@@ -181,7 +181,7 @@ class FleetPush(unittest.TestCase):
         harness.require("strace")
         program, kills = self.program(), 0
         with self.collector() as url:
-            for call in ("fsync", "rename", "unlink", "sendto"):
+            for call in ("fsync", "renameat", "unlinkat", "sendto"):
                 for step in range(1, 40):
                     program.allocate()
                     killed = self.agent(url, prefix=[
@@ -632,8 +632,9 @@ class FleetPush(unittest.TestCase):
             done = self.agent(to)
             self.assertEqual(done.returncode, code)
             self.assertIn(why, done.stderr)
-        os.chmod(self.tokens, 0o644)
-        self.assertIn("every user can read it", self.agent("http://127.0.0.1:9/").stderr)
+        for mode, what in ((0o644, "read"), (0o602, "write")):
+            os.chmod(self.tokens, mode)
+            self.assertIn(f"every user can {what} it", self.agent("http://127.0.0.1:9/").stderr)
         with_curl = subprocess.run(["ldd", GEIGER], capture_output=True, text=True).stdout
         self.assertNotIn("curl", with_curl)
 

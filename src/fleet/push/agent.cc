@@ -146,7 +146,7 @@ void Agent::forget_ended() {
     image.latest.reset();
     image.files.reset();
     if (!image.paths.empty()) return false;
-    unlink((spool_.state_directory() + "/" + each.first + ".state").c_str());
+    spool_.state().remove(each.first + kStateEnd);
     return true;
   });
 }
