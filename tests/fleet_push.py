@@ -177,6 +177,18 @@ class FleetPush(unittest.TestCase):
         sequences = [row[0] for row in self.rows("SELECT sequence FROM windows ORDER BY started")]
         self.assertEqual(sequences, list(range(len(sequences))))
 
+    def test_traces_of_turns_are_removed_and_no_file_elsewhere(self):
+        """A directory in that of turns may be another user's, who could put a link in its place."""
+        for name in ("turns", "turns/theirs"):
+            os.makedirs(os.path.join(self.traces, name), exist_ok=True)
+            self.program().end()
+            (trace,) = pathlib.Path(self.traces).glob("*.geiger")
+            trace.rename(os.path.join(self.traces, name, "a.geiger"))
+        self.assertEqual(self.agent(self.store, "--record", "1s/1h").returncode, 0)
+        self.assertEqual(len(self.rows("SELECT process FROM windows")), 2)
+        left = [str(path.relative_to(self.traces)) for path in pathlib.Path(self.traces).rglob("*.geiger")]
+        self.assertEqual(left, ["turns/theirs/a.geiger"])
+
     def test_killed_at_every_step(self):
         harness.require("strace")
         program, kills = self.program(), 0

@@ -1,6 +1,8 @@
 #include "fleet/push/agent.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #include "analysis/observe/process_files.h"
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "base/unique_fd.h"
 #include "fleet/document/ids.h"
 
 namespace geiger::fleet {
@@ -151,11 +154,21 @@ void Agent::forget_ended() {
   });
 }
 
-/// What is left of the image is forgotten when its traces are seen to be gone.
+/// Only files in the directory itself: below it another user's directory could be replaced by a
+/// link, and root would remove a file elsewhere. What is left of the image is forgotten when its
+/// traces are seen to be gone.
 void Agent::remove_fleeting(const Image& image) const {
   if (options_.fleeting.empty()) return;
-  for (const std::string& path : image.paths) {
-    if (path.starts_with(options_.fleeting + "/")) unlink(path.c_str());
+  const base::UniqueFd directory(
+      open(options_.fleeting.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  const bool is_ours =
+      directory.is_open() && fstat(directory.get(), &status) == 0 && status.st_uid == geteuid();
+  if (!is_ours) return;
+  for (const std::filesystem::path path : image.paths) {
+    if (path.parent_path() == options_.fleeting) {
+      unlinkat(directory.get(), path.filename().c_str(), 0);
+    }
   }
 }
 
