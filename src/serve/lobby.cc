@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <new>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,7 +33,7 @@ constexpr std::uint64_t kListener = 0;
 /// The value of a header, of those given in lower case with a new line before each.
 std::optional<std::string_view> value_of(std::string_view headers, std::string_view name) {
   const std::size_t at = headers.find("\n" + std::string(name) + ":");
-  if (at == headers.npos) return std::nullopt;
+  if (at == std::string_view::npos) return std::nullopt;
   std::string_view value = headers.substr(at + name.size() + 2);
   value = value.substr(0, value.find_first_of("\r\n"));
   value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
@@ -48,7 +49,7 @@ bool is_out_of_descriptors(int error) {
 std::optional<std::size_t> bytes_before_thread(std::string_view begun, std::size_t most_body) {
   constexpr std::string_view kEnd = "\r\n\r\n";
   const std::size_t end = begun.find(kEnd);
-  if (end == begun.npos) return std::nullopt;
+  if (end == std::string_view::npos) return std::nullopt;
   const std::size_t headers = end + kEnd.size();
   std::string lower(begun.substr(0, headers));
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -77,21 +78,19 @@ void Lobby::run(const std::atomic<bool>& ends) {
   while (!ends) {
     const int count = epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()),
                                  guests_.empty() ? -1 : kSweep);
+    const auto came = static_cast<std::size_t>(std::max(count, 0));
     try {
-      for (int i = 0; i < count; ++i) {
-        const epoll_event& event = events[static_cast<std::size_t>(i)];
-        const bool has_ended = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
-        if (event.data.u64 == kListener) {
-          accept_all();
-        } else {
-          look_at(event.data.u64, has_ended);
-        }
-      }
+      for (const epoll_event& event : std::span(events).first(came)) heed(event);
     } catch (const std::bad_alloc&) {
       // Peers come again, as after any connection that was closed.
     }
     end_late();
   }
+}
+
+void Lobby::heed(const epoll_event& event) {
+  if (event.data.u64 == kListener) return accept_all();
+  look_at(event.data.u64, (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0);
 }
 
 void Lobby::accept_all() {

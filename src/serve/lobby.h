@@ -5,6 +5,8 @@
 // the library reads from the socket itself: what has come is looked at in the kernel's buffer.
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +45,7 @@ class Lobby {
   };
   using Guests = std::map<std::uint64_t, Guest>;
 
+  void heed(const epoll_event& event);
   void accept_all();
   void take_in(base::UniqueFd socket);
   void make_room();
