@@ -156,6 +156,7 @@ if(TARGET geiger_preload AND TARGET geiger)
   geiger_process_test(live e2e live.py)
   geiger_process_test(recipes e2e recipes.py)
   geiger_process_test(fleet_push e2e fleet_push.py)
+  geiger_process_test(slow_connections e2e slow_connections.py)
   geiger_process_test(unrecorded e2e unrecorded.py)
   geiger_process_test(fleet_turns e2e fleet_turns.py)
   # Its agents wake what sleeps on this machine, other tests' programs too.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "analysis/observe/process_files.h"
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "base/unique_fd.h"
 #include "fleet/document/ids.h"
 #include "foreign/open.h"
 
@@ -166,19 +168,26 @@ void Agent::forget_ended() {
     image.latest.reset();
     image.files.reset();
     if (!image.paths.empty()) return false;
-    unlink((spool_.state_directory() + "/" + each.first + ".state").c_str());
+    spool_.state().remove(each.first + kStateEnd);
     return true;
   });
 }
 
-/// What is left of the image is forgotten when its traces are seen to be gone.
+/// Only files in the directory itself: below it another user's directory could be replaced by a
+/// link, and root would remove a file elsewhere. What is left of the image is forgotten when its
+/// traces are seen to be gone.
 void Agent::remove_fleeting(const Image& image) const {
   if (options_.fleeting.empty()) return;
-  for (const std::string& path : image.paths) {
-    if (!path.starts_with(options_.fleeting + "/")) continue;
-    const auto slash = path.rfind('/');
-    const base::UniqueFd parent = open_watched(path.substr(0, slash), O_PATH | O_DIRECTORY);
-    unlinkat(parent.get(), path.c_str() + slash + 1, 0);
+  const base::UniqueFd directory(
+      open(options_.fleeting.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  const bool is_ours =
+      directory.is_open() && fstat(directory.get(), &status) == 0 && status.st_uid == geteuid();
+  if (!is_ours) return;
+  for (const std::filesystem::path path : image.paths) {
+    if (path.parent_path() == options_.fleeting) {
+      unlinkat(directory.get(), path.filename().c_str(), 0);
+    }
   }
 }
 

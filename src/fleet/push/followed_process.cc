@@ -1,8 +1,5 @@
 #include "fleet/push/followed_process.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -11,7 +8,7 @@
 #include "fleet/document/encoding.h"
 #include "fleet/document/ids.h"
 #include "fleet/document/limits.h"
-#include "fleet/push/durable_file.h"
+#include "fleet/push/durable_directory.h"
 
 namespace geiger::fleet {
 namespace {
@@ -20,11 +17,6 @@ constexpr std::int64_t kPerSecond = 1'000'000'000;
 constexpr Nanoseconds kPerMilli = 1'000'000;
 /// What is older is told as a gap: it would change what reports of long ago said.
 constexpr std::int64_t kOldest = std::int64_t{7} * 86'400;
-
-bool is_there(const std::string& path) {
-  struct stat file {};
-  return stat(path.c_str(), &file) == 0;
-}
 
 std::uint64_t difference(std::uint64_t now, std::uint64_t before) {
   return now - std::min(now, before);
@@ -39,13 +31,9 @@ FollowedProcess::FollowedProcess(std::string name, const Names& names, Spool& sp
       log_(std::move(log)),
       follower_(std::make_unique<follow::Follower>(follow::Follower::Detail::kSamplesOnly)) {}
 
-std::string FollowedProcess::path(const char* kind) const {
-  return spool_.state_directory() + "/" + name_ + kind;
-}
-
 base::Outcome<void> FollowedProcess::load() {
-  if (!is_there(path(kStateEnd))) return {};
-  auto sent = read_sent(path(kStateEnd));
+  if (!spool_.state().has(name_ + kStateEnd)) return {};
+  auto sent = read_sent(spool_.state(), name_ + kStateEnd);
   if (!sent.has_value()) return sent.failure();
   sent_ = std::move(sent.value());
   return {};
@@ -156,7 +144,7 @@ base::Outcome<void> FollowedProcess::cut(const Now& now, bool is_last, bool is_w
     if (!has_ended) return was_exhausted ? tell_end(span, now) : base::Outcome<void>();
     next.key = sent_.key;
     next.sequence = sent_.sequence;
-    const auto kept = write_durably(spool_.state_directory(), name_ + kStateEnd, encode(next));
+    const auto kept = spool_.state().write(name_ + kStateEnd, encode(next));
     if (kept.has_value()) sent_ = std::move(next);
     return kept;
   }
@@ -189,7 +177,7 @@ base::Outcome<void> FollowedProcess::begin_anew(const Span& span, Sent next,
   if (!told.has_value()) return told;
   next.key.started = sent_.key.started;
   next.sequence = sent_.sequence;
-  const auto kept = write_durably(spool_.state_directory(), name_ + kStateEnd, encode(next));
+  const auto kept = spool_.state().write(name_ + kStateEnd, encode(next));
   if (kept.has_value()) sent_ = std::move(next);
   return kept;
 }
@@ -206,14 +194,14 @@ base::Outcome<void> FollowedProcess::tell_end(const Span& span, const Now& now) 
 }
 
 base::Outcome<void> FollowedProcess::keep(const Document& document, const Sent& next) {
-  auto done = write_durably(spool_.state_directory(), name_ + kNextEnd, encode(next));
+  auto done = spool_.state().write(name_ + kNextEnd, encode(next));
   if (!done.has_value()) return done;
   done = spool_.put(document.window.key, pack(document));
   if (!done.has_value()) {
-    unlink(path(kNextEnd).c_str());
+    spool_.state().remove(name_ + kNextEnd);
     return done;
   }
-  return rename_durably(path(kNextEnd), path(kStateEnd));
+  return spool_.state().move(name_ + kNextEnd, spool_.state(), name_ + kStateEnd);
 }
 
 }  // namespace geiger::fleet

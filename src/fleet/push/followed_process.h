@@ -75,7 +75,6 @@ class FollowedProcess {
                                                const std::string& reason);
   [[nodiscard]] base::Outcome<void> tell_end(const Span& span, const Now& now);
   [[nodiscard]] base::Outcome<void> keep(const Document& document, const Sent& next);
-  [[nodiscard]] std::string path(const char* kind) const;
 
   std::string name_;
   const Names& names_;
