@@ -97,16 +97,6 @@ class FleetVerbs(FleetStore):
                            "plain0.geiger", "other.db", code=1)
         self.assertIn("its window is stored with different contents", why)
 
-    def test_stores_that_somebody_else_made_up_are_refused_in_a_line(self):
-        for statements in (["CREATE TRIGGER t AFTER INSERT ON gaps BEGIN DELETE FROM windows; END"],
-                           ["ALTER TABLE windows RENAME TO w",
-                            "CREATE VIEW windows AS SELECT * FROM w"]):
-            self.copy("theirs.db", *statements)
-            for words in (("fleet", "top", "--store", "theirs.db"),
-                          ("push", "plain0.geiger", "theirs.db")):
-                why = self.refused(*words, code=1)
-                self.assertRegex(why, r"\Ageiger: theirs.db: .* was not made by geiger\n\Z")
-
     def test_bad_requests_are_refused_in_a_line(self):
         store = ("--store", "fleet.db")
         for words, code, reason in (
