@@ -141,6 +141,9 @@ class Hostile(unittest.TestCase):
     def test_a_call_of_a_process_that_truncates_its_trace(self):
         self.call("cut", self.own, 5)
 
+    def test_a_call_of_a_process_that_holds_the_lock(self):
+        self.call("hold", self.own, 1)
+
     # ---- what is opened --------------------------------------------------------------------
 
     def assert_nothing_is_reached_by_path(self, log):

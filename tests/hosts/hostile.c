@@ -3,11 +3,12 @@
 // it may do anything, and allocates until its input ends. Meanwhile a thread attacks:
 //
 //   hostile link VICTIM ROOT        its /tmp, /var/tmp and /dev/shm are links to VICTIM outside
-//   hostile mount VICTIM ROOT       mounts VICTIM over directories of geiger that appear in its
-//   /tmp hostile swap VICTIM ROOT        puts links to VICTIM in their place hostile cover VICTIM
-//   ROOT       mounts VICTIM, a file, over the traces in them, again and again hostile descriptor
-//   VICTIM ROOT  opens VICTIM as the descriptor that is to be the library's copy hostile cut VICTIM
-//   ROOT         truncates the traces that it writes
+//   hostile mount VICTIM ROOT       mounts VICTIM over geiger's directories in its /tmp
+//   hostile swap VICTIM ROOT        puts links to VICTIM in their place
+//   hostile cover VICTIM ROOT       mounts VICTIM, a file, over the traces in them
+//   hostile descriptor VICTIM ROOT  opens VICTIM in the place of the copy of the library
+//   hostile cut VICTIM ROOT         truncates the traces that it writes
+//   hostile hold VICTIM ROOT        holds the locks of the files by which it is called
 //
 // ROOT is an empty directory. Prints "ready" first.
 #define _GNU_SOURCE
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -128,6 +130,15 @@ static void cover_for_a_moment(const char* path) {
   umount2(path, MNT_DETACH);
 }
 
+static void hold(const char* directory) {
+  DIR* files = opendir(directory);
+  for (const struct dirent* entry; files != NULL && (entry = readdir(files)) != NULL;) {
+    const int fd = entry->d_name[0] == '.' ? -1 : openat(dirfd(files), entry->d_name, O_RDONLY);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) close(fd);  // Else it stays open.
+  }
+  if (files != NULL) closedir(files);
+}
+
 static void cut(const char* path) {
   chmod(path, 0600);
   truncate(path, 0);
@@ -140,6 +151,7 @@ static void mount_over_places(void) { for_each_place(mount_over); }
 static void swap_places(void) { for_each_place(swap_for_link); }
 static void cover_all(void) { for_each_place(cover_traces); }
 static void cut_all(void) { for_each_place(cut_traces); }
+static void hold_all(void) { for_each_place(hold); }
 
 // The copy of the library gets the lowest free number.
 static void take_descriptor(void) {
@@ -161,6 +173,7 @@ static const struct {
 } kAttacks[] = {
     {"link", do_nothing}, {"mount", mount_over_places},    {"swap", swap_places},
     {"cover", cover_all}, {"descriptor", take_descriptor}, {"cut", cut_all},
+    {"hold", hold_all},
 };
 
 static void* attack_forever(void* attack) {
