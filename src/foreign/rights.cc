@@ -98,9 +98,13 @@ std::optional<Rights> parse_rights(std::string_view status) {
   return rights;
 }
 
-// The C library's setgroups() would change all threads.
+// The C library's setgroups() would change all threads. Some user namespaces forbid it, but then
+// their processes usually have the same groups.
 bool ActingWith::set(const Rights& rights) {
-  if (syscall(SYS_setgroups, rights.groups.size(), rights.groups.data()) != 0) return false;
+  const bool has_groups = own_rights().groups == rights.groups;
+  if (!has_groups && syscall(SYS_setgroups, rights.groups.size(), rights.groups.data()) != 0) {
+    return false;
+  }
   setfsgid(rights.group);
   setfsuid(rights.user);
   return static_cast<gid_t>(setfsgid(static_cast<gid_t>(-1))) == rights.group &&

@@ -3,12 +3,16 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -127,6 +131,26 @@ TEST_F(Acting, DoesNotChangeOtherThreads) {
   EXPECT_FALSE(is_root);
   EXPECT_EQ(geteuid(), 0U);
   EXPECT_EQ(getuid(), 0U);
+}
+
+/// As `unshare -r` does: root there, without the right to change groups.
+TEST(ActingInAUserNamespace, TakesOnWhatItHasAnyway) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto put = [](const char* path, const std::string& text) { std::ofstream(path) << text; };
+    const std::string user = std::to_string(geteuid()), group = std::to_string(getegid());
+    if (unshare(CLONE_NEWUSER) != 0) _exit(2);
+    put("/proc/self/setgroups", "deny");
+    put("/proc/self/uid_map", "0 " + user + " 1");
+    put("/proc/self/gid_map", "0 " + group + " 1");
+    std::ifstream status("/proc/self/status");
+    const auto rights = parse_rights(std::string{std::istreambuf_iterator<char>(status), {}});
+    _exit(geteuid() == 0 && rights && ActingWith(*rights).is_in_force() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "no user namespaces here";
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(Acting, Nests) {
