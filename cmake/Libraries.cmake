@@ -9,9 +9,10 @@ find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
 find_package(zstd REQUIRED)
 pkg_check_modules(ELFUTILS REQUIRED IMPORTED_TARGET libdw>=0.188 libelf)
+pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 
 set(are_archives_found ON)
-foreach(name dw elf zstd z lzma bz2)
+foreach(name dw elf zstd z lzma bz2 re2)
   find_library(GEIGER_ARCHIVE_${name} lib${name}.a)
   mark_as_advanced(GEIGER_ARCHIVE_${name})
   if(NOT GEIGER_ARCHIVE_${name} OR GEIGER_SANITIZED OR GEIGER_FUZZ)
@@ -42,6 +43,13 @@ geiger_library(zlib ZLIB::ZLIB z)
 geiger_library(zstd zstd::libzstd_shared zstd)
 geiger_library(elfutils PkgConfig::ELFUTILS dw elf zstd z lzma bz2)
 target_link_libraries(geiger_library_elfutils INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+if(RE2_LIBRARIES MATCHES "absl_")
+  # Its versions since 2023 need dozens of Abseil's libraries, in an order that only pkg-config knows.
+  add_library(geiger::re2 ALIAS PkgConfig::RE2)
+else()
+  geiger_library(re2 PkgConfig::RE2 re2)
+  target_link_libraries(geiger_library_re2 INTERFACE Threads::Threads)
+endif()
 
 if(GEIGER_ARCHIVES AND NOT kind_of_fmt STREQUAL "STATIC_LIBRARY")
   add_library(geiger_library_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt.cc)
@@ -58,7 +66,7 @@ set(GEIGER_COMPILED_IN libcli11-dev libprotozero-dev robin-map-dev libboost1.74-
 if(GEIGER_ARCHIVES)
   string(REGEX MATCH "^[0-9]+" gcc "${CMAKE_CXX_COMPILER_VERSION}")
   list(APPEND GEIGER_COMPILED_IN libdw-dev libelf-dev libzstd-dev zlib1g-dev liblzma-dev libbz2-dev
-    libfmt-dev libstdc++-${gcc}-dev)
+    libre2-dev libfmt-dev libstdc++-${gcc}-dev)
 endif()
 
 # geiger_link_alone(TARGET): its C++ library comes with it.

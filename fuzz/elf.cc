@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/symbolize/module_names.h"
-#include "run/elf_facts.h"
+#include "foreign/elf_facts.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::require(::ftruncate(file, 0) == 0, "a file can be cut");
   fuzz::require(::pwrite(file, data, size, 0) == static_cast<ssize_t>(size), "it can be written");
   const std::string path = "/proc/self/fd/" + std::to_string(file);
-  static_cast<void>(run::read_elf_facts(path, {"malloc", "__asan_init"}));
+  static_cast<void>(foreign::read_elf_facts(path, {"malloc", "__asan_init"}));
   symbolize::ModuleJob job{path, "", {}};
   for (Address address = 1; address < 0x4000; address += 0x21) job.addresses.push_back(address);
   const auto answer = symbolize::symbolize_module(job, {{}, false, true}, {});

@@ -28,6 +28,8 @@
 #include "analysis/symbolize/symbolize.h"
 #include "analysis/symbolize/trim.h"
 #include "base/utf8.h"
+#include "fleet/document/cut.h"
+#include "fleet/document/encoding.h"
 #include "study/estimators.h"
 #include "target.h"
 
@@ -185,8 +187,20 @@ void write_exports(const Recording& recording) {
   exports::write_sql(recording, nowhere);
 }
 
-constexpr std::array kParts{draw_lists,      draw_tables,      draw_kinds,
-                            draw_judgements, draw_comparisons, write_exports};
+/// What `geiger push` sends. Seeds are of 1970, where no document may be.
+void make_documents(const Recording& recording) {
+  constexpr Nanoseconds kLater = 1'700'000'000'000'000'000;
+  Recording dated = recording;
+  for (profile::Process& process : dated.processes) process.start_realtime += kLater;
+  const auto cut = fleet::cut(dated, {"shop", "1.0", "web-1", {}});
+  if (!cut.has_value()) return;
+  for (const fleet::Document& document : cut->documents) {
+    require(fleet::unpack(fleet::pack(document)).has_value(), "what is sent can be read");
+  }
+}
+
+constexpr std::array kParts{draw_lists,       draw_tables,   draw_kinds,    draw_judgements,
+                            draw_comparisons, write_exports, make_documents};
 
 }  // namespace
 

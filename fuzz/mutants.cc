@@ -28,7 +28,7 @@
 #include "elf_mutator.h"
 #include "every_report.h"
 #include "read_bytes.h"
-#include "run/elf_facts.h"
+#include "foreign/elf_facts.h"
 #include "runtime/unwind/cfi.h"
 #include "target.h"
 #include "trace_mutator.h"
@@ -143,7 +143,7 @@ void run_elf(const SoundElf& sound, std::mt19937_64 random, const std::string& p
              const Tally& tally) {
   const std::string mutant = mutate(sound, random);
   std::ofstream(path, std::ios::binary | std::ios::trunc) << mutant;
-  static_cast<void>(run::read_elf_facts(path, {"malloc", "__asan_init"}));
+  static_cast<void>(foreign::read_elf_facts(path, {"malloc", "__asan_init"}));
   tally.add(kRows, find_rows(mutant, sound.unwind_tables()));
   profile::Recording recording = recording_of(path, sound.code_addresses(60));
   symbolize::Options options;

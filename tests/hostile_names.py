@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Every verb on a trace in which every name is an attack, and on damaged traces.
 
-usage: hostile_names.py GEIGER CORPUS
+usage: hostile_names.py GEIGER CORPUS STUDY
 
 CORPUS is fuzz/corpus/trace; fuzz/seeds.cc says what is in it. Names are somebody else's
 bytes: of functions, threads, modules, marks, labels, types, heaps and the program.
 """
+import collections
 import csv
 import gzip
 import http.client
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -17,11 +19,14 @@ import random
 import re
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
+
+import postgres
 
 GEIGER = os.path.abspath(sys.argv.pop(1))
 CORPUS = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -29,6 +34,7 @@ STUDY = os.path.abspath(sys.argv.pop(1))
 HOSTILE = CORPUS / "hostile_names"
 DROP = "'); DROP TABLE functions; --"
 SCRIPT = "</script><script>alert(1)</script>"
+ACTING_NAMES = {"\x1b]0;owned\x07\x1b[31mred\x1b[2J", "\u202egnp.exe"}
 
 GROUPS = ["function", "stack", "module", "thread", "tid", "process", "size", "type", "label",
           "lifetime", "heap", "alignment"]
@@ -153,6 +159,14 @@ class HostileNames(Verbs):
         self.assertNotIn(SCRIPT.encode(), page)
         self.assertIn(DROP.encode(), gzip.decompress(profile))
 
+    def test_metrics(self):
+        """A program is named by the end of its path."""
+        trace = HOSTILE.read_bytes().replace(b"m</script>", b"m< script>")
+        pathlib.Path(self.path("b.geiger")).write_bytes(trace)
+        metrics, = self.served("b.geiger", "/metrics")
+        text = self.assert_harmless(metrics, "metrics")
+        self.assertIn(r'''{pid="100",program="\\x1b[31m< script>'\";=1\n"}''', text)
+
     def test_every_export(self):
         """Of all formats that there are: harmless text, JSON where it is JSON."""
         help_text = self.run_geiger("export", "--help").stdout.decode()
@@ -167,9 +181,7 @@ class HostileNames(Verbs):
             self.assertTrue(output, name)
             if name in ("pprof", "sqlite"):
                 continue
-            # Names in CSV and SQL are quoted, not changed; every other format is lines or JSON.
-            if name not in ("csv", "sql"):
-                self.assert_harmless(output, name, CONTROLS)
+            self.assert_harmless(output.replace(b"\r\n", b"\n"), name, CONTROLS)
             if name in ("speedscope", "firefox", "dhat"):
                 json.loads(output)
             for line in output.splitlines() if name == "jsonl" else []:
@@ -206,10 +218,24 @@ class HostileNames(Verbs):
 
     def test_sql_holds_names_and_runs_none(self):
         script = self.run_geiger("export", "sql", "a.geiger").stdout.decode()
+        self.assert_harmless(script.encode(), "sql")
         names = self.functions(script)
+        self.assertEqual(ACTING_NAMES - names, set())
         self.assertIn(DROP, names)
         self.assertIn("=cmd|'/C calc'!A0", names)
         self.assertIn("$(touch x) `touch y` | touch z", names)
+
+    def test_postgresql_reads_the_same_names(self):
+        script = self.run_geiger("export", "sql", "a.geiger").stdout.decode()
+        query = "SELECT encode(convert_to(name, 'UTF8'), 'hex') FROM functions;\n"
+        try:
+            with postgres.Server() as server:
+                rows = server.psql(script + query)
+        except FileNotFoundError as missing:
+            self.skipTest(str(missing))
+        names = {bytes.fromhex(row[0]).decode() for row in rows}
+        self.assertEqual(names, self.functions(script))
+        self.assertEqual(ACTING_NAMES - names, set())
 
     def test_sqlite_holds_the_same_names(self):
         script = self.run_geiger("export", "sql", "a.geiger").stdout.decode()
@@ -237,12 +263,36 @@ class HostileNames(Verbs):
         self.assertEqual(sorted(os.listdir(self.here)), ["a.geiger"])
 
 
+def dated(trace):
+    """The images of a trace as if recorded in 2023: stores take none from 1970."""
+    magic, start_realtime = trace[:8], 72  # The field's place in trace::FileHeader.
+    trace = bytearray(trace)
+    at = 0
+    for second in itertools.count(1_700_000_000):
+        trace[at + start_realtime:at + start_realtime + 8] = struct.pack("<Q", second * 10**9)
+        at = trace.find(magic, at + 1)
+        if at < 0:
+            return trace
+
+
+# Those that read traces; @ is the trace.
+VERBS = (
+    [[verb, "@"] for verb in ("summary", "table", "tree", "stats", "doctor", "marks", "lifetimes",
+                              "leaks", "rss", "plan", "symbolize")]
+    + [["report", "@", "--json"], ["live", "@", "--json", "--looks", "1"], ["diff", "@", "@"]]
+    + [["export", form, "@", "-o", "out"]
+       for form in ("pprof", "speedscope", "firefox", "dhat", "heaptrack", "folded", "csv", "jsonl",
+                    "sqlite", "sql")]
+    + [["push", "--service", "s", "--version", "1", "--host", "h", "@", "fleet.db"],
+       ["agent", "--once", "--host", "h", "--to", "fleet.db", "--spool", "spool", "--watch", "."]])
+
+
 class DamagedTraces(Verbs):
     """What the whole program makes of damage; fuzz/mutants.cc does it by the thousand."""
 
     def mutants(self, count):
         chance = random.Random(5)
-        sound = bytearray((CORPUS / "sealed_two_images").read_bytes())
+        sound = dated((CORPUS / "sealed_two_images").read_bytes())
         for _ in range(count):
             mutant = bytearray(sound)
             if chance.random() < 0.3:
@@ -254,22 +304,43 @@ class DamagedTraces(Verbs):
             yield mutant
 
     def test_one_line_and_a_documented_exit_code(self):
-        codes = set()
-        for number, mutant in enumerate(self.mutants(60)):
+        codes = collections.defaultdict(set)
+        for number, mutant in enumerate(self.mutants(8 * len(VERBS))):
             pathlib.Path(self.path("a.geiger")).write_bytes(mutant)
-            verb = ["summary", "table", "stats", "doctor", "marks", "report"][number % 6]
-            options = ["--json"] if verb == "report" else []
-            done = self.run_geiger(verb, "a.geiger", *options)
+            words = VERBS[number % len(VERBS)]
+            done = self.run_geiger(*(word.replace("@", "a.geiger") for word in words))
             self.assertIn(done.returncode, (0, 1), (number, done))
-            codes.add(done.returncode)
-            self.assert_harmless(done.stdout, verb)
-            lines = self.assert_harmless(done.stderr, verb).splitlines()
-            self.assertLessEqual(len(lines), 5)
+            codes[words[0]].add(done.returncode)
+            self.assert_harmless(done.stdout, words)
+            lines = self.assert_harmless(done.stderr, words).splitlines()
+            self.assertLessEqual(len(lines), 6)
             for line in lines:
-                self.assertRegex(line, "^geiger: ")
-            if done.returncode == 1 and verb != "doctor":
+                self.assertRegex(line, "^geiger: (?!internal error)")
+            if done.returncode == 1 and words[0] != "doctor":
                 self.assertTrue(lines, (number, done))
-        self.assertEqual(codes, {0, 1})
+        self.assertEqual(codes["summary"] | codes["table"], {0, 1})
+
+    def test_what_cannot_be_pushed(self):
+        """Of a run with a damaged trace the others are sent."""
+        sound = dated((CORPUS / "sealed_two_images").read_bytes())
+        push = ["push", "--service", "s", "--version", "1", "--host", "h"]
+        pathlib.Path(self.path("a.geiger")).write_bytes(sound)
+        self.assertEqual(self.run_geiger(*push, "a.geiger", "whole.db").returncode, 0)
+        pathlib.Path(self.path("b.geiger")).write_bytes((CORPUS / "open").read_bytes())
+        said = r"process \d+ \(its time is not in seconds since 1970\)"
+        done = self.run_geiger(*push, "a.geiger", "b.geiger", "part.db")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertRegex(done.stderr.decode(), f"geiger: not sent: {said}\n")
+        self.assertIn("2 windows of s 1 on h sent", done.stderr.decode())
+        done = self.run_geiger(*push, "b.geiger", "none.db")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertRegex(done.stderr.decode(), f"geiger: nothing was sent: {said}\n")
+        self.assertFalse(os.path.exists(self.path("none.db")))
+        for trace in ("bytes_beyond_64_bits", "hostile_names"):
+            pathlib.Path(self.path("b.geiger")).write_bytes((CORPUS / trace).read_bytes())
+            done = self.run_geiger(*push, "b.geiger", "none.db")
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn("geiger: nothing was sent: process ", done.stderr.decode())
 
     def test_what_is_wrong_and_where(self):
         pathlib.Path(self.path("a.geiger")).write_bytes((CORPUS / "cut").read_bytes())

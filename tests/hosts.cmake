@@ -51,6 +51,7 @@ geiger_host(plugin hosts/plugin.cc SHARED)
 target_compile_options(host_plugin PRIVATE -Wno-psabi)  # vectors by value, on purpose
 geiger_host(audit hosts/audit.cc SHARED)
 geiger_host(forms hosts/forms.c)
+geiger_host(hostile hosts/hostile.c)
 target_compile_options(host_forms PRIVATE -Wno-use-after-free)  # of what realloc refused
 geiger_host(own_new hosts/own_new.cc SHARED)
 geiger_host(plain_malloc hosts/plain_malloc.c SHARED)
@@ -170,6 +171,7 @@ if(TARGET geiger_preload AND TARGET geiger)
   endforeach()
   geiger_small_case(attach_hosts e2e attach.py Hosts.test_totals_against_the_program)
   geiger_process_test(python_attach e2e python_attach.py)
+  geiger_process_test(hostile_process e2e hostile_process.py)
   geiger_process_test(package e2e package.py)
   geiger_small_case(package e2e package.py Package.test_installs_headers_and_nothing_of_ours
     Package.test_installs_what_users_read_and_type Package.test_find_package)
@@ -189,6 +191,7 @@ if(TARGET geiger_preload AND TARGET geiger)
   geiger_small_case(recipes e2e recipes.py Recipes.test_systemd_unit Recipes.test_pod)
   geiger_process_test(fleet_push e2e fleet_push.py)
   geiger_small_case(fleet_push e2e fleet_push.py FleetPush.test_a_spool_sent_twice)
+  geiger_process_test(slow_connections e2e slow_connections.py)
   geiger_process_test(unrecorded e2e unrecorded.py)
   geiger_process_test(fleet_turns e2e fleet_turns.py)
   # Its agents wake what sleeps on this machine, other tests' programs too.

@@ -240,7 +240,9 @@ class Services(harness.ProcessTest):
             f"LD_PRELOAD={harness.preload_entry()}", "/usr/bin/python3", "-c", PROGRAM, *words])
 
     def test_a_dormant_run_leaves_its_file(self):
-        """Also of a program whose worker is another user, and that was asked without a directory."""
+        """Also of a program whose worker is another user, and that was asked without a directory. One
+        that is made for it here, and not used, goes again."""
+        os.chmod(self.directory, 0o755)
         worker = self.start(["user"], "--dormant", "--interval", "4KiB", "-o", "run.geiger")
         said = self.while_allocating("ctl", worker, "start")
         self.assertIn("run.geiger.parts", said)

@@ -38,9 +38,9 @@ COMPILER = ["binutils-aarch64-linux-gnu", "cpp-12-aarch64-linux-gnu", "gcc-12-aa
 BUILD = ["libc6-dev", "libstdc++-12-dev", "libgtest-dev", "libgmock-dev", "libboost-math-dev",
          "libcli11-dev", "libcpp-httplib-dev", "libcurl4-openssl-dev", "libbz2-dev", "libdw-dev",
          "libelf-dev", "libfmt-dev", "liblttng-ust-dev", "liblzma-dev", "libncurses-dev",
-         "libprotozero-dev", "libsimdjson-dev", "libsqlite3-dev", "libxxhash-dev", "libzstd-dev",
-         "libzydis-dev", "llvm-14-dev", "nlohmann-json3-dev", "robin-map-dev", "systemtap-sdt-dev",
-         "zlib1g-dev"]
+         "libprotozero-dev", "libre2-dev", "libsimdjson-dev", "libsqlite3-dev", "libxxhash-dev",
+         "libzstd-dev", "libzydis-dev", "llvm-14-dev", "nlohmann-json3-dev", "robin-map-dev",
+         "systemtap-sdt-dev", "zlib1g-dev"]
 PROGRAMS = ["busybox-static", "git", "libpython3-stdlib", "ninja-build", "perl", "python3-minimal",
             "sqlite3"]
 WALK = ["libc6-dev", "libstdc++-12-dev", "sqlite3"]
@@ -49,8 +49,8 @@ KERNELS = {"4k": ("bookworm", "linux-image-arm64"), "16k": ("trixie", "linux-ima
 
 # Whose libraries geiger's Debian packages depend on.
 LIBRARIES = ["libc6", "libcpp-httplib0.11", "libcurl4", "libdw1", "libelf1", "libfmt9", "libgcc-s1",
-             "liblttng-ust1", "libncursesw6", "libsqlite3-0", "libstdc++6", "libtinfo6", "libzstd1",
-             "libzydis4.0", "zlib1g"]
+             "liblttng-ust1", "libncursesw6", "libre2-9", "libsqlite3-0", "libstdc++6", "libtinfo6",
+             "libzstd1", "libzydis4.0", "zlib1g"]
 
 # Group: (where, suite, architecture, packages, whether what they depend on comes along)
 GROUPS = {

@@ -18,8 +18,8 @@ llvm=llvm-14-dev
 if ! apt-cache show "$llvm" >/dev/null 2>&1; then llvm=llvm-dev; fi
 
 build="g++ cmake ninja-build binutils pkg-config libcli11-dev libfmt-dev libboost-math-dev
-  libdw-dev libelf-dev liblzma-dev libbz2-dev libcpp-httplib-dev libncurses-dev libprotozero-dev libsimdjson-dev
-  libsqlite3-dev libxxhash-dev libzstd-dev $llvm robin-map-dev zlib1g-dev systemtap-sdt-dev
+  libdw-dev libelf-dev liblzma-dev libbz2-dev libcpp-httplib-dev libncurses-dev libprotozero-dev libre2-dev
+  libsimdjson-dev libsqlite3-dev libxxhash-dev libzstd-dev $llvm robin-map-dev zlib1g-dev systemtap-sdt-dev
   liblttng-ust-dev scdoc libzydis-dev libcurl4-openssl-dev"
 unit='python3 libgtest-dev libgmock-dev nlohmann-json3-dev'
 test='python3-jsonschema procps util-linux gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler

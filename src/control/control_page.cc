@@ -8,20 +8,30 @@
 #include <cstring>
 #include <utility>
 
+#include "foreign/open.h"
+
 namespace geiger::control {
-base::UniqueFd open_to_control(int directory, const std::string& path) {
-  constexpr int kFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  base::UniqueFd file(openat(directory, path.c_str(), O_RDWR | kFlags));
+
+base::UniqueFd open_guarded(const std::function<base::UniqueFd(int)>& open_with) {
+  base::UniqueFd file = open_with(O_RDWR);
   if (file.is_open() || errno != EACCES) return file;
-  const base::UniqueFd guarded(openat(directory, path.c_str(), O_RDONLY | kFlags));
+  const base::UniqueFd guarded = open_with(O_RDONLY);
   struct stat status {};
   const bool is_guarded = guarded.is_open() && fstat(guarded.get(), &status) == 0 &&
                           S_ISREG(status.st_mode) &&
                           (status.st_mode & 0777) == trace::kGuardedFileMode;
   if (!is_guarded || fchmod(guarded.get(), trace::kFileMode) != 0) return file;
-  file = base::UniqueFd(openat(directory, path.c_str(), O_RDWR | kFlags));
+  file = open_with(O_RDWR);
   fchmod(guarded.get(), trace::kGuardedFileMode);
   return file;
+}
+
+base::UniqueFd open_to_control(int directory, const std::string& name) {
+  return open_guarded([&](int flags) { return foreign::open_entry(directory, name, flags); });
+}
+
+base::UniqueFd open_to_control(const std::string& path) {
+  return open_guarded([&](int flags) { return foreign::open_regular(path, flags | O_NOFOLLOW); });
 }
 
 base::Outcome<LiveTrace> LiveTrace::open(base::UniqueFd file, std::string path) {
@@ -38,6 +48,10 @@ base::Outcome<LiveTrace> LiveTrace::open(base::UniqueFd file, std::string path) 
     return base::Failure{trace.path_ + " is not a trace of this version"};
   }
   return trace;
+}
+
+base::Outcome<LiveTrace> LiveTrace::again() const {
+  return open(base::UniqueFd(fcntl(fd(), F_DUPFD_CLOEXEC, 0)), path_);
 }
 
 bool LiveTrace::is_open() const {

@@ -2,6 +2,7 @@
 // (trace/format.h), and marks.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -16,14 +17,23 @@ namespace geiger::control {
 /// Longest name of a mark that is set from outside, bytes.
 inline constexpr std::size_t kMostMarkBytes = 108;
 
-/// Opens a trace in `directory` to change its control page, whether its mode is guarded or not.
-[[nodiscard]] base::UniqueFd open_to_control(int directory, const std::string& path);
+/// Opens a trace for reading and writing by `open_with`, which has flags as its argument, whether
+/// the trace's mode is guarded or not.
+[[nodiscard]] base::UniqueFd open_guarded(const std::function<base::UniqueFd(int)>& open_with);
+
+/// Opens a trace in a directory to change its control page.
+[[nodiscard]] base::UniqueFd open_to_control(int directory, const std::string& name);
+/// The same by its path, of which other users name no part.
+[[nodiscard]] base::UniqueFd open_to_control(const std::string& path);
 
 /// A trace that a process writes.
 class LiveTrace {
  public:
   /// Takes over the open file of `path`. Fails on anything that is not a trace of this format.
   [[nodiscard]] static base::Outcome<LiveTrace> open(base::UniqueFd file, std::string path);
+
+  /// The trace for another owner.
+  [[nodiscard]] base::Outcome<LiveTrace> again() const;
 
   [[nodiscard]] const trace::FileHeader& header() const { return front_.header(); }
   [[nodiscard]] trace::ControlPage& control() const { return front_.control(); }

@@ -52,11 +52,10 @@ base::Outcome<std::string> make_directory(const TargetProcess& target) {
   return TraceHome::make_directory(target.pid(), plan.directory_for(target.pid()));
 }
 
-/// Removes a directory created for a trace if the trace went elsewhere.
+/// Removes a directory created for a trace if the trace went elsewhere: it is ours by name, or in
+/// the process's /tmp.
 void remove_unused(const TargetProcess& target, const std::string& directory) {
-  const auto parent =
-      target.open_path(directory.substr(0, directory.rfind('/') + 1), O_PATH | O_DIRECTORY);
-  unlinkat(parent.get(), directory.substr(directory.rfind('/') + 1).c_str(), AT_REMOVEDIR);
+  if (rmdir(directory.c_str()) != 0) target.root().remove(directory, AT_REMOVEDIR);
 }
 
 Told late(const std::string& shown, std::string_view wish) {

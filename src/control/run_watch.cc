@@ -130,22 +130,23 @@ void WatchedImage::drop_the_least() {
   const auto least = std::min_element(
       taken_.begin(), taken_.end(),
       [](const auto& one, const auto& other) { return one.resident < other.resident; });
-  unlink(least->path.c_str());
+  options_.remove(least->path);
   taken_.erase(least);
 }
 
 void RunWatch::follow(const std::vector<observe::Writing>& traces) {
   for (const auto& writing : traces) {
     if (known_.contains(writing.path)) continue;
-    auto trace = LiveTrace::open(open_to_control(AT_FDCWD, writing.path), writing.path);
-    if (!trace.has_value()) continue;
-    known_.insert(writing.path);
-    drop_images_before(writing);
-    auto& image = images_[{writing.pid, writing.image_start}];
-    if (!image)
-      image = std::make_unique<WatchedImage>(options_, writing.pid, base::monotonic_now());
-    image->write_to(std::make_unique<LiveTrace>(std::move(trace.value())));
+    follow(writing, LiveTrace::open(open_to_control(writing.path), writing.path));
   }
+}
+
+void RunWatch::follow(const observe::Writing& writing, base::Outcome<LiveTrace> trace) {
+  if (!trace.has_value() || !known_.insert(writing.path).second) return;
+  drop_images_before(writing);
+  auto& image = images_[{writing.pid, writing.image_start}];
+  if (!image) image = std::make_unique<WatchedImage>(options_, writing.pid, base::monotonic_now());
+  image->write_to(std::make_unique<LiveTrace>(std::move(trace.value())));
 }
 
 /// After exec a process no longer writes to its earlier image; following both would set every mark

@@ -5,11 +5,14 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "analysis/observe/observer.h"
@@ -27,6 +30,12 @@ struct WatchOptions {
                          ///< and all segments that no snapshot began.
   std::optional<Budget> budget;
   Bytes interval = 512 * kKiB;  ///< If the budget allows it.
+
+  /// Deletes a trace that is not kept, by its path.
+  std::function<void(const std::string&)> remove = [](const std::string& path) {
+    std::error_code error;
+    std::filesystem::remove(path, error);
+  };
 
   [[nodiscard]] bool is_empty() const { return mark_on.empty() && snapshot_on.empty() && !budget; }
 };
@@ -80,8 +89,10 @@ class RunWatch {
   RunWatch(const RunWatch&) = delete;
   RunWatch& operator=(const RunWatch&) = delete;
 
-  /// The traces that are written now.
+  /// The traces that are written now, in a directory of ours.
   void follow(const std::vector<observe::Writing>& traces);
+  /// A trace that is written now; nothing is done if it is followed already.
+  void follow(const observe::Writing& writing, base::Outcome<LiveTrace> trace);
   /// Looks at every process if it is time. Returns how long the next round may wait.
   [[nodiscard]] std::chrono::nanoseconds round();
 

@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,7 +49,8 @@ std::vector<MappedFile> mapped_files_in(std::string_view maps) {
     };
     if (std::any_of(files.begin(), files.end(), same)) continue;
     files.push_back({{mapping.path, mapping.device, mapping.inode, mapping.start, mapping.end},
-                     mapping.is_shared});
+                     mapping.is_shared,
+                     mapping.is_writable});
   }
   return files;
 }
@@ -62,11 +61,12 @@ GeigerFiles geiger_files_in(const std::vector<MappedFile>& files) {
     const std::string_view name = base::file_name_of(file.path);
     if (name == kRuntime) found.has_runtime = true;
     if (!file.is_shared) continue;
-    if (name.ends_with(kTraceSuffix)) found.traces.push_back(file);
+    // Only what it may write itself: geiger writes there too, maybe as root.
+    if (name.ends_with(kTraceSuffix) && file.is_writable) found.traces.push_back(file);
     const bool is_in_ours =
         base::file_name_of(file.path.substr(0, file.path.rfind('/'))).starts_with("geiger");
     if (name == trace::kBellName && is_in_ours) found.bell = file;
-    if (trace::is_rendezvous_name(std::string(name).c_str()) && is_in_ours) {
+    if (trace::is_rendezvous_name(std::string(name).c_str()) && is_in_ours && file.is_writable) {
       found.rendezvous.push_back(file);
     }
   }
@@ -88,15 +88,11 @@ base::Outcome<TargetProcess> TargetProcess::open(pid_t pid) {
   if (geteuid() != 0 && facts->uid != geteuid()) {
     return base::Failure{target.shown() + " belongs to another user"};
   }
-  target.root_ = target.root();
+  if (!target.root_) {
+    return base::Failure{
+        fmt::format("{}: its root cannot be opened: {}", target.shown(), std::strerror(EACCES))};
+  }
   return target;
-}
-
-std::pair<dev_t, ino_t> TargetProcess::root() const {
-  const auto root = files_.open("root");
-  struct stat status {};
-  if (!root.is_open() || fstat(root.get(), &status) != 0) return {};
-  return {status.st_dev, status.st_ino};
 }
 
 std::string TargetProcess::shown() const { return fmt::format("{} (pid {})", facts_.name, pid()); }
@@ -116,7 +112,9 @@ bool TargetProcess::has_just_started() const {
 
 bool TargetProcess::has_moved() const {
   const auto facts = facts_of(files_);
-  return facts && !facts->is_zombie() && (facts->uid != facts_.uid || root() != root_);
+  if (!facts || facts->is_zombie()) return false;
+  const auto root = foreign::ProcessRoot::open(pid());
+  return facts->uid != facts_.uid || (root && root->identity() != root_->identity());
 }
 
 base::Outcome<GeigerFiles> TargetProcess::geiger_files() const {
@@ -133,27 +131,12 @@ bool TargetProcess::is_confined_further() const {
   return is_confined_beyond(ours ? ours->confinement : Confinement{}, facts_.confinement);
 }
 
-base::UniqueFd TargetProcess::open_path(const std::string& path, int flags) const {
-  const auto root = files_.open("root");
-  if (!root.is_open()) return {};
-  const std::string below = path.substr(std::min(path.find_first_not_of('/'), path.size()));
-  // Absolute symbolic links start at the root of the process, as /var/run does in most images.
-  open_how how{};
-  how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT;
-  base::UniqueFd fd(
-      static_cast<int>(syscall(SYS_openat2, root.get(), below.c_str(), &how, sizeof how)));
-  const bool is_unknown = !fd.is_open() && (errno == ENOSYS || errno == EPERM);
-  return is_unknown ? base::UniqueFd(openat(root.get(), below.c_str(), flags | O_CLOEXEC))
-                    : std::move(fd);
-}
-
 std::string TargetProcess::its_name_of(const std::string& directory) const {
   struct stat ours {};
   if (stat(directory.c_str(), &ours) != 0) return "";
-  for (const std::string& name : {directory, inject::path_inside(pid(), directory)}) {
+  for (const std::string& name : {directory, root_->path_inside(directory)}) {
     struct stat its {};
-    const base::UniqueFd fd = open_path(name, O_PATH | O_DIRECTORY);
+    const base::UniqueFd fd = root_->open_path(name, O_PATH | O_DIRECTORY);
     if (fd.is_open() && fstat(fd.get(), &its) == 0 && ours.st_dev == its.st_dev &&
         ours.st_ino == its.st_ino) {
       return name;
@@ -163,20 +146,17 @@ std::string TargetProcess::its_name_of(const std::string& directory) const {
 }
 
 std::string TargetProcess::path_of(const MappedFile& file) const {
-  std::string path = inject::path_here(pid(), file);
+  std::string path = root_->shown_path(file);
   return path.empty() ? file.path : path;
 }
 
 base::UniqueFd TargetProcess::open_mapped(const MappedFile& file) const {
-  const std::string path = inject::path_here(pid(), file);
-  base::UniqueFd fd = inject::is_mapping_link(path)
-                          ? base::UniqueFd(::open(path.c_str(), O_RDWR | O_CLOEXEC))
-                          : open_to_control(AT_FDCWD, path);
+  base::UniqueFd fd = open_guarded([&](int flags) { return root_->open_mapped(file, flags); });
   struct stat status {};
   if (!fd.is_open() || fstat(fd.get(), &status) != 0) return {};
   const bool is_trusted =
       status.st_uid == facts_.uid || status.st_uid == 0 || status.st_uid == geteuid();
-  if (!S_ISREG(status.st_mode) || status.st_ino != file.inode || !is_trusted) return {};
+  if (status.st_ino != file.inode || !is_trusted) return {};
   return fd;
 }
 

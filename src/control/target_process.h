@@ -10,13 +10,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "analysis/observe/process_files.h"
 #include "base/outcome.h"
 #include "base/unique_fd.h"
-#include "inject/process_path.h"
+#include "foreign/process_root.h"
 #include "inject/target.h"
 #include "trace/format.h"
 
@@ -32,8 +31,9 @@ namespace geiger::control {
 [[nodiscard]] std::optional<inject::ProcessFacts> facts_of(const observe::ProcessFiles& files);
 
 /// A file that the process has mapped.
-struct MappedFile : inject::MappedAs {
+struct MappedFile : foreign::MappedAs {
   bool is_shared = false;
+  bool is_writable = false;
 };
 
 /// The files of /proc/PID/maps, each once.
@@ -42,7 +42,7 @@ struct MappedFile : inject::MappedAs {
 /// The files of geiger that the process has mapped.
 struct GeigerFiles {
   bool has_runtime = false;        ///< The library is loaded.
-  std::vector<MappedFile> traces;  ///< Its own or, after fork, also its parent's.
+  std::vector<MappedFile> traces;  ///< Its own or, after fork, also its parent's; writable.
   std::optional<MappedFile> bell;  ///< It is dormant, or was.
   /// Its own rendezvous, once it was called; after fork also its parent's.
   std::vector<MappedFile> rendezvous;
@@ -71,8 +71,8 @@ class TargetProcess {
   /// Whether it has filters that it, or a parent of it, installed.
   [[nodiscard]] bool is_confined_further() const;
 
-  /// Opens a path as the process would, below its own root; -1 with errno.
-  [[nodiscard]] base::UniqueFd open_path(const std::string& path, int flags) const;
+  /// Its file system, as it was when the process was opened.
+  [[nodiscard]] const foreign::ProcessRoot& root() const { return *root_; }
   /// The path by which the process sees a directory of ours; empty if it does not see it.
   [[nodiscard]] std::string its_name_of(const std::string& directory) const;
   /// A path by which we can open a file that it has mapped; the process's own path if there is
@@ -83,12 +83,11 @@ class TargetProcess {
   [[nodiscard]] base::UniqueFd open_mapped(const MappedFile& file) const;
 
  private:
-  explicit TargetProcess(pid_t pid) : files_(pid) {}
-  [[nodiscard]] std::pair<dev_t, ino_t> root() const;
+  explicit TargetProcess(pid_t pid) : files_(pid), root_(foreign::ProcessRoot::open(pid)) {}
 
   observe::ProcessFiles files_;
   inject::ProcessFacts facts_;
-  std::pair<dev_t, ino_t> root_{};
+  std::optional<foreign::ProcessRoot> root_;
 };
 
 }  // namespace geiger::control

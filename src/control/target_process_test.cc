@@ -102,7 +102,7 @@ class Marks : public testing::Test {
     std::filesystem::remove_all(directory_);
   }
   [[nodiscard]] LiveTrace open() const {
-    return std::move(LiveTrace::open(open_to_control(AT_FDCWD, path_), path_).value());
+    return std::move(LiveTrace::open(open_to_control(path_), path_).value());
   }
   /// "time name" of the MarkRecords, in order.
   [[nodiscard]] std::vector<std::string> marks() const {

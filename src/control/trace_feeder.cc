@@ -90,6 +90,18 @@ int allocate_range(int fd, Bytes from, Bytes to) {
   return errno == EOPNOTSUPP ? populate_range(fd, offset, to - from) : errno;
 }
 
+/// Only a file of the user whose rights they are: its mode is changed.
+base::UniqueFd open_with(const std::optional<foreign::Rights>& rights, int directory,
+                         const std::string& name) {
+  if (!rights) return open_to_control(directory, name);
+  const foreign::ActingWith acting(*rights);
+  struct stat status {};
+  base::UniqueFd file = acting.is_in_force() ? open_to_control(directory, name) : base::UniqueFd();
+  const bool is_its = file.is_open() && fstat(file.get(), &status) == 0 &&
+                      status.st_uid == rights->user && S_ISREG(status.st_mode);
+  return is_its ? std::move(file) : base::UniqueFd();
+}
+
 /// Zeros if there is no file.
 FileId file_at(const std::string& path) {
   struct stat status {};
@@ -99,9 +111,10 @@ FileId file_at(const std::string& path) {
 }  // namespace
 
 WatchedTrace::Opened WatchedTrace::open(int directory_fd, const std::string& name,
+                                        const std::optional<foreign::Rights>& rights,
                                         WatchedTrace& trace) {
   trace.name_ = name;
-  trace.fd_ = open_to_control(directory_fd, name);
+  trace.fd_ = open_with(rights, directory_fd, name);
   if (!trace.fd_.is_open()) return errno == ENFILE ? Opened::kNotYet : Opened::kForeign;
   const auto size = size_of_trace(trace.fd_.get());
   if (!size) return Opened::kNotYet;
@@ -201,12 +214,14 @@ void raise_descriptor_limit() {
   static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-TraceFeeder::TraceFeeder(std::string directory, bool has_namespaces)
+TraceFeeder::TraceFeeder(std::string directory, bool has_namespaces,
+                         std::optional<foreign::Rights> rights)
     : directory_(std::move(directory)),
       directory_fd_(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
       inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
       most_(most_watched()),
-      has_namespaces_(has_namespaces) {
+      has_namespaces_(has_namespaces),
+      rights_(std::move(rights)) {
   if (inotify_.is_open()) {
     inotify_add_watch(inotify_.get(), directory_.c_str(), IN_CREATE | IN_MOVED_TO);
   }
@@ -214,7 +229,7 @@ TraceFeeder::TraceFeeder(std::string directory, bool has_namespaces)
 
 bool TraceFeeder::adopt(const std::string& name) {
   WatchedTrace trace;
-  const auto opened = WatchedTrace::open(directory_fd_.get(), name, trace);
+  const auto opened = WatchedTrace::open(directory_fd_.get(), name, rights_, trace);
   if (opened == WatchedTrace::Opened::kNotYet) return false;
   known_.insert(name);
   if (opened == WatchedTrace::Opened::kForeign) return true;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "base/unique_fd.h"
 #include "base/units.h"
 #include "control/trace_front.h"
+#include "foreign/rights.h"
 #include "trace/format.h"
 
 namespace geiger::control {
@@ -28,8 +30,11 @@ class WatchedTrace {
  public:
   enum class Opened { kYes, kNotYet, kForeign };
 
-  /// Maps the trace `name` in `directory_fd`. kNotYet: its header is not complete.
-  [[nodiscard]] static Opened open(int directory_fd, const std::string& name, WatchedTrace& trace);
+  /// Maps the trace `name` in `directory_fd`, opened with these rights, or ours. kNotYet: its
+  /// header is not complete.
+  [[nodiscard]] static Opened open(int directory_fd, const std::string& name,
+                                   const std::optional<foreign::Rights>& rights,
+                                   WatchedTrace& trace);
 
   WatchedTrace() = default;
   WatchedTrace(WatchedTrace&& other) noexcept { swap(other); }
@@ -109,7 +114,9 @@ class TraceFeeder {
  public:
   /// `has_namespaces`: the processes are in another pid namespace. This is also detected when the
   /// first process of a namespace writes a trace.
-  explicit TraceFeeder(std::string directory, bool has_namespaces = false);
+  /// `rights`: those of the process whose directory it is, if it is not ours.
+  explicit TraceFeeder(std::string directory, bool has_namespaces = false,
+                       std::optional<foreign::Rights> rights = std::nullopt);
 
   /// Readable when a trace appeared; -1 if inotify is not available.
   [[nodiscard]] int fd() const { return inotify_.get(); }
@@ -158,6 +165,7 @@ class TraceFeeder {
   std::size_t most_;         // that may be watched at a time
   bool has_pending_ = true;  // something may have appeared that is not adopted yet
   bool has_namespaces_;
+  std::optional<foreign::Rights> rights_;
   bool is_paused_ = false;
   bool sets_paused_ = false;
   int idle_rounds_ = 0;

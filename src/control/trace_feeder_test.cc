@@ -233,7 +233,7 @@ TEST_F(Feeder, GuardsWhatIsWrittenFromAccidents) {
   TraceFeeder feeder(root_);
   feeder.round();
   EXPECT_EQ(mode_of(path("a.geiger")), trace::kGuardedFileMode);
-  EXPECT_TRUE(open_to_control(AT_FDCWD, path("a.geiger")).is_open());
+  EXPECT_TRUE(open_to_control(path("a.geiger")).is_open());
   EXPECT_EQ(mode_of(path("a.geiger")), trace::kGuardedFileMode);
   feeder.finish();
   EXPECT_EQ(mode_of(path("a.geiger")), trace::kFileMode);

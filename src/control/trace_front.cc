@@ -1,6 +1,5 @@
 #include "control/trace_front.h"
 
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 namespace geiger::control {
@@ -14,16 +13,11 @@ std::optional<Bytes> size_of_trace(int fd) {
 }
 
 std::optional<TraceFront> TraceFront::map(int fd) {
-  void* const base =
-      mmap(nullptr, trace::kRecordsOffset, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (base == MAP_FAILED) return std::nullopt;
+  auto pages = SharedPages::map(fd, trace::kRecordsOffset);
+  if (!pages) return std::nullopt;
   TraceFront front;
-  front.base_ = static_cast<char*>(base);
+  front.pages_ = std::move(*pages);
   return front;
-}
-
-TraceFront::~TraceFront() {
-  if (base_ != nullptr) munmap(base_, trace::kRecordsOffset);
 }
 
 }  // namespace geiger::control

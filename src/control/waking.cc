@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,10 +18,15 @@
 
 #include "base/path.h"
 #include "control/trace_feeder.h"
+#include "foreign/open.h"
 
 namespace geiger::control {
 namespace {
 
+using foreign::ActingWith;
+using foreign::Links;
+using foreign::open_below;
+using foreign::open_entry;
 using std::chrono::milliseconds;
 using trace::Bell;
 using trace::Presence;
@@ -43,33 +47,38 @@ bool is_trusted(int fd, mode_t kind, std::uint32_t user) {
   return is_owned && has_page && (status.st_mode & kOthers) == 0;
 }
 
-template <typename Page>
-Page* map_page(int fd) {
-  void* page = mmap(nullptr, trace::kRendezvousBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  return page == MAP_FAILED ? nullptr : static_cast<Page*>(page);
+// The functions from here to create() act with the process's rights: its user may own every
+// directory on the way.
+
+/// The directory, closed unless only its user may write to it.
+base::UniqueFd trusted_directory(base::UniqueFd directory, const TargetProcess& target) {
+  const bool is_its =
+      directory.is_open() && is_trusted(directory.get(), S_IFDIR, target.facts().uid);
+  return is_its ? std::move(directory) : base::UniqueFd();
 }
 
-/// A place for rendezvous, below the program's root. Closed unless only its user may write to it.
+/// A place for rendezvous, below the program's root.
 base::UniqueFd open_place(const TargetProcess& target, const RendezvousPlace& place) {
-  const base::UniqueFd parent = target.open_path(place.parent, O_PATH | O_DIRECTORY);
+  const base::UniqueFd parent =
+      open_below(target.root().fd(), place.parent, O_PATH | O_DIRECTORY, Links::kBelow);
   struct stat status {};
   if (!parent.is_open() || fstat(parent.get(), &status) != 0) return {};
-  const std::uint32_t user = target.facts().uid;
-  if (!place.parent_is_shared && status.st_uid != user) return {};
-  base::UniqueFd directory(
-      openat(parent.get(), place.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!directory.is_open() || !is_trusted(directory.get(), S_IFDIR, user)) return {};
-  return directory;
+  if (!place.parent_is_shared && status.st_uid != target.facts().uid) return {};
+  return trusted_directory(open_entry(parent.get(), place.name, O_RDONLY | O_DIRECTORY), target);
 }
 
-/// The directory of its bell, if its user owns it. The environment does not always give this
-/// directory: programs overwrite it with their titles.
+/// The directory of its bell. The environment does not always give this directory: programs
+/// overwrite it with their titles.
 base::UniqueFd open_place_of(const TargetProcess& target, const MappedFile& bell) {
-  const std::string path = target.path_of(bell);
-  base::UniqueFd directory(::open(path.substr(0, path.rfind('/')).c_str(),
-                                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!directory.is_open() || !is_trusted(directory.get(), S_IFDIR, target.facts().uid)) return {};
-  return directory;
+  const std::string path = target.root().path_inside(bell.path);
+  base::UniqueFd directory = open_below(target.root().fd(), path.substr(0, path.rfind('/')),
+                                        O_RDONLY | O_DIRECTORY, Links::kBelow);
+  const base::UniqueFd its = directory.is_open()
+                                 ? open_entry(directory.get(), trace::kBellName, O_PATH)
+                                 : base::UniqueFd();
+  struct stat status {};
+  if (!its.is_open() || fstat(its.get(), &status) != 0 || status.st_ino != bell.inode) return {};
+  return trusted_directory(std::move(directory), target);
 }
 
 /// The places where the program looks for its rendezvous, in any order: there is one at most.
@@ -88,17 +97,14 @@ std::vector<base::UniqueFd> places_of(const TargetProcess& target, const MappedF
   return places;
 }
 
-/// If a process changed its user, the new user may have no place yet. Root creates it.
+/// If a process changed its user, the new user may have no place yet.
 base::UniqueFd make_place(const TargetProcess& target) {
-  if (geteuid() != 0) return {};
   for (int i = 0; i < trace::kRendezvousPlaces; ++i) {
     RendezvousPlace place{};
     if (!trace::rendezvous_place(i, nullptr, target.facts().uid, place)) continue;
-    const base::UniqueFd parent = target.open_path(place.parent, O_PATH | O_DIRECTORY);
+    const base::UniqueFd parent =
+        open_below(target.root().fd(), place.parent, O_PATH | O_DIRECTORY, Links::kNone);
     if (!parent.is_open() || mkdirat(parent.get(), place.name, 0700) != 0) continue;
-    const base::UniqueFd made(
-        openat(parent.get(), place.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    static_cast<void>(fchown(made.get(), target.facts().uid, static_cast<gid_t>(-1)));
     base::UniqueFd directory = open_place(target, place);
     if (directory.is_open()) return directory;
     unlinkat(parent.get(), place.name, AT_REMOVEDIR);
@@ -109,7 +115,7 @@ base::UniqueFd make_place(const TargetProcess& target) {
 /// The facts that name its rendezvous: without /proc the process cannot read its start.
 inject::ProcessFacts facts_as_seen_by(const TargetProcess& target) {
   inject::ProcessFacts facts = target.facts();
-  if (!target.open_path("/proc/self", O_PATH | O_NOFOLLOW).is_open()) facts.start = 0;
+  if (!target.root().has_proc()) facts.start = 0;
   return facts;
 }
 
@@ -123,15 +129,13 @@ std::string name_of(const inject::ProcessFacts& facts) {
 base::UniqueFd create(const base::UniqueFd& place, const inject::ProcessFacts& facts) {
   const std::string name = name_of(facts);
   const std::string draft = fmt::format("{}.new.{}", name, getpid());
-  base::UniqueFd file(
-      openat(place.get(), draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  base::UniqueFd file = open_entry(place.get(), draft, O_RDWR | O_CREAT | O_EXCL, 0600);
   if (!file.is_open()) return {};
   alignas(Rendezvous) std::array<char, trace::kRendezvousBytes> page{};
   trace::begin_rendezvous(*reinterpret_cast<Rendezvous*>(page.data()), facts.inner_pid,
                           facts.start);
   const bool is_whole =
-      pwrite(file.get(), page.data(), page.size(), 0) == static_cast<ssize_t>(page.size()) &&
-      fchown(file.get(), facts.uid, static_cast<gid_t>(-1)) == 0;
+      pwrite(file.get(), page.data(), page.size(), 0) == static_cast<ssize_t>(page.size());
   const bool is_named =
       is_whole && linkat(place.get(), draft.c_str(), place.get(), name.c_str(), 0) == 0;
   unlinkat(place.get(), draft.c_str(), 0);
@@ -139,7 +143,7 @@ base::UniqueFd create(const base::UniqueFd& place, const inject::ProcessFacts& f
 }
 
 base::UniqueFd open_known(const base::UniqueFd& place, const inject::ProcessFacts& facts) {
-  base::UniqueFd file(openat(place.get(), name_of(facts).c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  base::UniqueFd file = open_entry(place.get(), name_of(facts), O_RDWR);
   if (!file.is_open() || !is_trusted(file.get(), S_IFREG, facts.uid)) return {};
   return file;
 }
@@ -173,23 +177,37 @@ std::string refusal(int error) {
   return fmt::format("it cannot write a trace there: {}", std::strerror(error));
 }
 
-}  // namespace
-
-template <typename Page>
-MappedPage<Page>::~MappedPage() {
-  if (page_ != nullptr) munmap(page_, trace::kRendezvousBytes);
-}
-template class MappedPage<Bell>;
-template class MappedPage<Rendezvous>;
-
-namespace {
-
 std::optional<MappedPage<Rendezvous>> meet(base::UniqueFd file, const inject::ProcessFacts& facts) {
-  auto* page = file.is_open() ? map_page<Rendezvous>(file.get()) : nullptr;
-  if (page == nullptr) return std::nullopt;
-  MappedPage<Rendezvous> mapped(std::move(file), page);
-  if (!trace::is_rendezvous_of(*mapped, facts.inner_pid, facts.start)) return std::nullopt;
+  auto mapped = MappedPage<Rendezvous>::map(std::move(file));
+  if (!mapped || !trace::is_rendezvous_of(**mapped, facts.inner_pid, facts.start)) {
+    return std::nullopt;
+  }
   return mapped;
+}
+
+/// The rendezvous of a process that may have none yet; closed, with errno, if it cannot be made.
+base::UniqueFd find_or_create(const TargetProcess& target, const MappedFile& bell,
+                              const inject::ProcessFacts& facts) {
+  const ActingWith acting(target.root().rights());
+  if (!acting.is_in_force()) return {};
+  auto places = places_of(target, bell);
+  if (places.empty()) places.push_back(make_place(target));
+  if (!places.front().is_open()) return {};
+  base::UniqueFd file = find_known(places, facts);
+  if (!file.is_open()) file = create(places.front(), facts);
+  if (!file.is_open()) file = find_known(places, facts);  // Another controller was faster.
+  return file;
+}
+
+/// The process may hold the lock itself: a controller does not wait for it for ever.
+bool lock(int fd) {
+  constexpr milliseconds kStep{10};
+  constexpr int kSteps = 200;
+  for (int i = 0; i < kSteps; ++i) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    std::this_thread::sleep_for(kStep);
+  }
+  return false;
 }
 
 }  // namespace
@@ -198,7 +216,10 @@ std::optional<Waking> Waking::look(const TargetProcess& target, const GeigerFile
   Waking waking(target);
   const inject::ProcessFacts facts = facts_as_seen_by(target);
   base::UniqueFd file = open_polled(target, files, facts);
-  if (!file.is_open()) file = find_known(places_of(target, *files.bell), facts);
+  if (!file.is_open()) {
+    const ActingWith acting(target.root().rights());
+    if (acting.is_in_force()) file = find_known(places_of(target, *files.bell), facts);
+  }
   auto page = meet(std::move(file), facts);
   if (!page) return std::nullopt;
   waking.page_ = std::move(*page);
@@ -208,34 +229,25 @@ std::optional<Waking> Waking::look(const TargetProcess& target, const GeigerFile
 base::Outcome<Waking> Waking::open(const TargetProcess& target, const GeigerFiles& files) {
   const MappedFile& bell = *files.bell;
   Waking waking(target);
-  base::UniqueFd bell_file = target.open_mapped(bell);
-  auto* bell_page = bell_file.is_open() ? map_page<Bell>(bell_file.get()) : nullptr;
-  if (bell_page == nullptr || !trace::is_bell(*bell_page)) {
+  auto bell_page = MappedPage<Bell>::map(target.open_mapped(bell));
+  if (!bell_page || !trace::is_bell(**bell_page)) {
     return base::Failure{fmt::format(
         "{}: {} cannot be opened, so the process cannot be woken{}", target.shown(), bell.path,
         geteuid() == 0 ? "" : " (if it was started by root, root can wake it)")};
   }
-  waking.bell_ = {std::move(bell_file), bell_page};
+  waking.bell_ = std::move(*bell_page);
   const inject::ProcessFacts facts = facts_as_seen_by(target);
   base::UniqueFd file = open_polled(target, files, facts);
-  if (!file.is_open()) {
-    auto places = places_of(target, bell);
-    if (places.empty()) places.push_back(make_place(target));
-    if (!places.front().is_open()) {
-      return base::Failure{target.shown() +
-                           ": its user has no directory for the file that wakes it"};
-    }
-    file = find_known(places, facts);
-    if (!file.is_open()) file = create(places.front(), facts);
-    if (!file.is_open()) file = find_known(places, facts);  // Another controller was faster.
-  }
+  if (!file.is_open()) file = find_or_create(target, bell, facts);
   auto page = meet(std::move(file), facts);
   if (!page) {
-    return base::Failure{fmt::format("{}: cannot create the file that wakes it: {}", target.shown(),
-                                     std::strerror(errno))};
+    return base::Failure{fmt::format("{}: the file that wakes it cannot be created with its rights",
+                                     target.shown())};
   }
   waking.page_ = std::move(*page);
-  flock(waking.page_.fd(), LOCK_EX);
+  if (!lock(waking.page_.fd())) {
+    return base::Failure{target.shown() + ": another geiger is controlling it; try again"};
+  }
   return waking;
 }
 

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/outcome.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "control/shared_pages.h"
 #include "control/target_process.h"
 #include "trace/rendezvous.h"
 
@@ -18,28 +20,24 @@ namespace geiger::control {
 template <typename Page>
 class MappedPage {
  public:
-  MappedPage() = default;
-  MappedPage(base::UniqueFd file, Page* page) : file_(std::move(file)), page_(page) {}
-  MappedPage(MappedPage&& other) noexcept { swap(other); }
-  MappedPage& operator=(MappedPage&& other) noexcept {
-    swap(other);
-    return *this;
+  /// Maps the page of a file; nothing if there is none.
+  [[nodiscard]] static std::optional<MappedPage> map(base::UniqueFd file) {
+    MappedPage page;
+    auto pages = file.is_open() ? SharedPages::map(file.get(), trace::kRendezvousBytes)
+                                : std::optional<SharedPages>();
+    if (!pages) return std::nullopt;
+    page.file_ = std::move(file);
+    page.pages_ = std::move(*pages);
+    return page;
   }
-  MappedPage(const MappedPage&) = delete;
-  MappedPage& operator=(const MappedPage&) = delete;
-  ~MappedPage();
 
-  [[nodiscard]] Page& operator*() const { return *page_; }
-  [[nodiscard]] Page* operator->() const { return page_; }
+  [[nodiscard]] Page& operator*() const { return *reinterpret_cast<Page*>(pages_.begin()); }
+  [[nodiscard]] Page* operator->() const { return &**this; }
   [[nodiscard]] int fd() const { return file_.get(); }
 
  private:
-  void swap(MappedPage& other) noexcept {
-    std::swap(file_, other.file_);
-    std::swap(page_, other.page_);
-  }
   base::UniqueFd file_;
-  Page* page_ = nullptr;
+  SharedPages pages_;
 };
 
 /// A request to a program.

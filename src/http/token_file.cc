@@ -34,6 +34,9 @@ base::Outcome<std::vector<std::string>> read_tokens(const std::string& path) {
   if ((file.st_mode & S_IROTH) != 0) {
     return base::Failure{path + ": every user can read it; chmod o-r " + path};
   }
+  if ((file.st_mode & S_IWOTH) != 0) {
+    return base::Failure{path + ": every user can write it; chmod o-w " + path};
+  }
   std::vector<std::string> tokens;
   std::string line;
   while (std::getline(stream, line)) {

@@ -10,7 +10,7 @@
 namespace geiger::http {
 
 /// All of them. Fails if there is none, if one is not of 16 to 512 printable characters, or if
-/// other users may read the file.
+/// all users may read or write the file.
 [[nodiscard]] base::Outcome<std::vector<std::string>> read_tokens(const std::string& path);
 /// The first one.
 [[nodiscard]] base::Outcome<std::string> read_token(const std::string& path);

@@ -25,6 +25,7 @@ using std::chrono::milliseconds;
 constexpr Address kStackBytes = Address{256} << 10;
 constexpr Address kGuardBytes = Address{64} << 10;  ///< The largest page size.
 constexpr Address kTextBytes = 8192;                ///< At the stack's far end.
+constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 constexpr std::size_t kMostExtended = std::size_t{32} << 10;
 constexpr milliseconds kLongestStop{2000};
 constexpr milliseconds kLongestCall{3000};
@@ -313,6 +314,19 @@ std::optional<Address> BorrowedThread::place_text(const std::string& text) {
     return std::nullopt;
   }
   return text_at_;
+}
+
+bool BorrowedThread::write_to(int fd, const std::string& bytes) {
+  const Address buffer =
+      text_at_ + kTextBytes;  // The far end of the stack, which calls do not reach.
+  for (std::size_t done = 0; done < bytes.size();) {
+    const std::size_t size = std::min(bytes.size() - done, kPieceBytes);
+    if (!memory_.write(buffer, bytes.data() + done, size)) return false;
+    const auto written = system_call(SYS_write, {static_cast<Address>(fd), buffer, size});
+    if (!written || *written <= 0) return false;
+    done += static_cast<std::size_t>(*written);
+  }
+  return true;
 }
 
 // Some calls do not continue by themselves after the thread ran elsewhere. Any stop ends epoll_wait

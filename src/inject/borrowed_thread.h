@@ -62,6 +62,9 @@ class BorrowedThread {
   [[nodiscard]] const std::string& failure() const { return failure_; }
   /// Copies a text into the process, to use it as an argument; nothing if it does not fit.
   [[nodiscard]] std::optional<Address> place_text(const std::string& text);
+  /// Has the thread write bytes to its descriptor; false if it cannot. We do not: whatever the
+  /// process made of the descriptor meanwhile, it can only write there what it may write itself.
+  [[nodiscard]] bool write_to(int fd, const std::string& bytes);
 
   /// Restores everything and detaches.
   void release();

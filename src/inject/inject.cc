@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "base/attachment.h"
+#include "foreign/process_root.h"
 #include "inject/borrowed_thread.h"
 #include "inject/machine.h"
-#include "inject/process_path.h"
 #include "inject/remote_modules.h"
 #include "inject/safe_point.h"
 #include "inject/target.h"
@@ -63,8 +63,14 @@ std::string loadable_part(const std::string& path) {
 
 /// Read before any thread is stopped.
 struct Library {
+  Library(pid_t pid, const std::string& file) : path(file), bytes(loadable_part(file)) {
+    const auto root = foreign::ProcessRoot::open(pid);
+    process_has_proc = root && root->has_proc();
+    process_sees_it = root && root->sees_same(path);
+  }
   std::string path;
   std::string bytes;
+  bool process_has_proc = false, process_sees_it = false;
 };
 
 /// The addresses of the function that takes orders, and of the state that the runtime reports.
@@ -124,7 +130,6 @@ class Injection {
   [[nodiscard]] bool are_all_safe(const SafePoints& safe) const;
   std::string open_library(BorrowedThread& thread, const std::string& path);
   std::string load_copy(BorrowedThread& thread, const Library& library);
-  [[nodiscard]] bool sees_proc() const;
 
   pid_t pid_;
   RemoteMemory memory_;
@@ -270,10 +275,6 @@ Outcome Injection::perform(const std::function<std::string(BorrowedThread&)>& wo
                   pid_, outcome_.tries));
 }
 
-bool Injection::sees_proc() const {
-  return access(fmt::format("/proc/{}/root/proc/self/fd", pid_).c_str(), F_OK) == 0;
-}
-
 std::string Injection::open_library(BorrowedThread& thread, const std::string& path) {
   constexpr Address kFromLibc = 0x80000000;  // Required by __libc_dlopen_mode.
   const auto text = thread.place_text(path);
@@ -289,7 +290,7 @@ std::string Injection::open_library(BorrowedThread& thread, const std::string& p
          (error && *error != 0 ? memory_.text(*error) : "no reason given");
 }
 
-// We write the file, through the descriptor that the process has open for a moment.
+// Into a file in memory, which the process has open for a moment.
 std::string Injection::load_copy(BorrowedThread& thread, const Library& library) {
   const auto name = thread.place_text("geiger");
   if (library.bytes.empty() || !name) return fmt::format("{} cannot be read", library.path);
@@ -298,21 +299,18 @@ std::string Injection::load_copy(BorrowedThread& thread, const Library& library)
   if (*fd < 0) {
     return fmt::format("memfd_create: {}", std::strerror(static_cast<int>(-*fd)));
   }
-  std::ofstream copy(fmt::format("/proc/{}/fd/{}", pid_, *fd), std::ios::binary);
-  copy << library.bytes;
-  copy.close();
   // The odd spelling distinguishes it from files that the program opens itself.
-  std::string failure = copy ? open_library(thread, fmt::format("/proc/./self/fd/{}", *fd))
-                             : "the library cannot be copied into it";
+  std::string failure = thread.write_to(static_cast<int>(*fd), library.bytes)
+                            ? open_library(thread, fmt::format("/proc/./self/fd/{}", *fd))
+                            : "the library cannot be copied into it";
   static_cast<void>(thread.system_call(SYS_close, {static_cast<Address>(*fd)}));
   return failure;
 }
 
 std::string Injection::load(BorrowedThread& thread, const Library& library) {
   std::string failure = "it has access to neither /proc nor " + library.path;
-  if (sees_proc()) failure = load_copy(thread, library);
-  if (!failure.empty() && sees_same(pid_, library.path))
-    failure = open_library(thread, library.path);
+  if (library.process_has_proc) failure = load_copy(thread, library);
+  if (!failure.empty() && library.process_sees_it) failure = open_library(thread, library.path);
   return failure;
 }
 
@@ -363,11 +361,12 @@ Outcome attach(const Order& order, const std::string& library, const std::string
   const auto present = injection.runtime();
   const std::string obstacle = obstacle_of_runtime(order.pid, present);
   if (!obstacle.empty()) return injection.refuse(obstacle);
-  const Library file{library, present ? "" : loadable_part(library)};
+  std::optional<Library> file;
+  if (!present) file.emplace(order.pid, library);
   const Entry known = injection.entry_of(base::kAttachEntry);
   return injection.perform([&](BorrowedThread& thread) {
     if (present) return injection.call_entry(thread, known, settings);
-    const std::string failure = injection.load(thread, file);
+    const std::string failure = injection.load(thread, *file);
     if (!failure.empty()) return failure;
     injection.look_again();
     return injection.call_entry(thread, injection.entry_of(base::kAttachEntry), settings);

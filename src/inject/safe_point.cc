@@ -2,14 +2,13 @@
 
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
+#include "foreign/process_root.h"
 #include "inject/machine.h"
-#include "inject/process_path.h"
 
 namespace geiger::inject {
 namespace {
@@ -187,7 +186,7 @@ Safety judge(const std::vector<FrameFacts>& frames) {
 /// libdw over the memory of a process whose thread the caller has stopped.
 struct SafePoints::Walker {
   Walker(pid_t process, const std::vector<RemoteModule>& known)
-      : pid(process), modules(known), memory(process) {
+      : root(foreign::ProcessRoot::open(process)), modules(known), memory(process) {
     callbacks.find_elf = find_elf;
     callbacks.find_debuginfo = find_no_debug_file;
     dwfl = dwfl_begin(&callbacks);
@@ -201,7 +200,7 @@ struct SafePoints::Walker {
     }
     if (dwfl_report_end(dwfl, nullptr, nullptr) != 0) return;
     dwfl_getmodules(dwfl, read_tables, nullptr, 0);
-    is_ready = dwfl_attach_state(dwfl, nullptr, pid, &kThreads, this);
+    is_ready = dwfl_attach_state(dwfl, nullptr, process, &kThreads, this);
   }
   ~Walker() {
     if (dwfl != nullptr) dwfl_end(dwfl);
@@ -209,26 +208,21 @@ struct SafePoints::Walker {
   Walker(const Walker&) = delete;
   Walker& operator=(const Walker&) = delete;
 
-  /// The file of the module at `base`; empty if we have no path for it.
-  [[nodiscard]] std::string path_of(Address base) const {
+  /// The file of the module at `base`; closed if we cannot open it.
+  [[nodiscard]] base::UniqueFd open_module(Address base) const {
     const auto module = std::ranges::find(modules, base, &RemoteModule::base);
-    if (module == modules.end()) return "";
-    return path_here(pid, {module->path, module->device, module->inode, base, module->first_end});
+    if (module == modules.end() || !root) return {};
+    return root->open_mapped({module->path, module->device, module->inode, base, module->first_end},
+                             O_RDONLY);
   }
 
   /// Deleted files are read from the process's memory.
   static int find_elf(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base,
                       char** file, Elf** elf) {
     if (name[0] == '/' && std::strstr(name, " (deleted)") == nullptr) {
-      const std::string path = current->path_of(base);
-      const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-      struct stat status {};
-      if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-        *file = strdup(name);
-        return fd;
-      }
-      if (fd >= 0) close(fd);
-      return -1;
+      base::UniqueFd opened = current->open_module(base);
+      if (opened.is_open()) *file = strdup(name);
+      return opened.release();
     }
     return dwfl_linux_proc_find_elf(module, user, name, base, file, elf);
   }
@@ -284,7 +278,7 @@ struct SafePoints::Walker {
   // libdw passes no argument of ours to find_elf for a process.
   static inline thread_local Walker* current = nullptr;
 
-  pid_t pid;
+  std::optional<foreign::ProcessRoot> root;
   const std::vector<RemoteModule>& modules;
   RemoteMemory memory;
   Dwfl_Callbacks callbacks{};

@@ -17,11 +17,12 @@ std::string alternatives(const std::vector<std::string>& expressions) {
 
 }  // namespace
 
-base::Outcome<LiveSelection> LiveSelection::of(const query::SelectionOptions& options) {
-  auto rules = query::frame_rules_of(options.frames);
+base::Outcome<LiveSelection> LiveSelection::of(const query::SelectionOptions& options,
+                                               std::vector<std::string>& remarks) {
+  auto rules = query::frame_rules_of(options.frames, remarks);
   if (!rules.has_value()) return rules.failure();
-  std::vector<std::string> remarks;
-  const auto filter = query::filter_of(options, profile::Recording(), remarks);
+  std::vector<std::string> unmatched;  // No stack is known yet.
+  const auto filter = query::filter_of(options, profile::Recording(), unmatched);
   if (!filter.has_value()) return filter.failure();
   LiveSelection selection;
   selection.options_ = options;

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/recording.h"
@@ -17,8 +18,10 @@ class LiveSelection {
  public:
   /// Everything, by the built-in rules.
   LiveSelection() = default;
-  /// Fails where an expression or the rules cannot be read.
-  [[nodiscard]] static base::Outcome<LiveSelection> of(const query::SelectionOptions& options);
+  /// Fails where an expression or the rules cannot be read. `remarks` gets those of
+  /// query::frame_rules_of().
+  [[nodiscard]] static base::Outcome<LiveSelection> of(const query::SelectionOptions& options,
+                                                       std::vector<std::string>& remarks);
 
   [[nodiscard]] const query::SelectionOptions& options() const { return options_; }
   /// Stacks change with every picture, so each is selected from anew: gives `picture` the rules

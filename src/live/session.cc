@@ -313,7 +313,8 @@ void LiveSession::ask(const std::string& what, std::string typed) {
 }
 
 void LiveSession::select(const query::SelectionOptions& options) {
-  auto selection = LiveSelection::of(options);
+  std::vector<std::string> remarks;  // The same as at the start.
+  auto selection = LiveSelection::of(options, remarks);
   if (!selection.has_value()) {
     view_.message = selection.reason();
     return;

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "base/acting.h"
 #include "base/utf8.h"
 
 namespace geiger::openmetrics {
@@ -13,6 +14,18 @@ std::string number(double value) {
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
+/// The text "\x1b" or "\u202e", as reports show such a character: the format has no escape for it.
+void append_shown(std::string& out, char32_t value) {
+  constexpr int kHexadecimal = 16;
+  char digits[8];
+  const char* const end =
+      std::to_chars(digits, digits + sizeof digits, std::uint32_t{value}, kHexadecimal).ptr;
+  const auto count = static_cast<std::size_t>(end - digits);
+  const std::size_t least = is_control(value) ? 2 : 4;
+  out += is_control(value) ? "\\\\x" : "\\\\u";
+  out.append(count < least ? least - count : 0, '0').append(digits, count);
+}
+
 void append_escaped(std::string& out, std::string_view text) {
   while (!text.empty()) {
     const CodePoint point = decode_utf8(text);
@@ -20,6 +33,8 @@ void append_escaped(std::string& out, std::string_view text) {
       out += "\xef\xbf\xbd";
     } else if (text.front() == '\n') {
       out += "\\n";
+    } else if (is_acting(point.value)) {
+      append_shown(out, point.value);
     } else {
       if (text.front() == '"' || text.front() == '\\') out += '\\';
       out += text.substr(0, point.length);

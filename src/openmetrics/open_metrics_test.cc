@@ -48,6 +48,13 @@ TEST(OpenMetrics, HaveValidLabelsWhateverTheyHold) {
                     "e\"} 0"));
 }
 
+TEST(OpenMetrics, MoveNoCursor) {
+  Process process;
+  process.labels = {{"program", "a\x1b[2J\x01\u009b\u202e\U000e0041z"}};
+  EXPECT_TRUE(holds(text_of({process}, 0.95, "1"),
+                    R"(geiger_recording{program="a\\x1b[2J\\x01\\x9b\\u202e\\ue0041z"} 0)"));
+}
+
 TEST(OpenMetrics, KeepTheProcessesOfAFamilyTogether) {
   Process one, two;
   one.labels = {{"pid", "1"}};

@@ -12,6 +12,7 @@
 #include "analysis/profile/glob.h"
 #include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/labels.h"
+#include "analysis/profile/trimmed.h"
 #include "query/sizes.h"
 #include "query/spelling.h"
 
@@ -149,12 +150,12 @@ base::Outcome<Keeps> of_expression(const char* option, const std::string& expres
                                    std::vector<std::string>& remarks) {
   auto parsed = profile::NamePattern::parse(expression);
   if (!parsed.has_value()) {
-    return base::Failure{fmt::format("{} '{}': {}", option, expression, parsed.reason())};
+    return base::Failure{fmt::format("{} {}", option, parsed.reason())};
   }
   Matching matching = stacks_matching(parsed.value(), recording);
   if (!any_of(matching)) {
-    remarks.push_back(
-        fmt::format("{}: no stack has a frame that matches '{}'", option, expression));
+    remarks.push_back(fmt::format("{}: no stack has a frame that matches {}", option,
+                                  profile::quoted(expression)));
   }
   return Keeps([matching = std::move(matching), keeps_matching](const Sample& sample) {
     return is_matched(matching, sample.stack) == keeps_matching;

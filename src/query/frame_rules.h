@@ -19,11 +19,13 @@ struct FrameOptions {
   std::string rules_file;           ///< Empty: kRulesFile, if it is there.
 };
 
-/// Read from the working directory where no other file is named.
+/// Read from the working directory where no other file is named, if it is the caller's or root's:
+/// rules hide frames, and any user may put a file into /tmp.
 inline constexpr const char* kRulesFile = ".geiger-rules";
 
-/// The rules that the options and the file ask for; null where they ask for nothing.
+/// The rules that the options and the file ask for. `remarks` gets a sentence if the file of the
+/// working directory is ignored.
 [[nodiscard]] base::Outcome<std::shared_ptr<const profile::FrameRules>> frame_rules_of(
-    const FrameOptions& options);
+    const FrameOptions& options, std::vector<std::string>& remarks);
 
 }  // namespace geiger::query

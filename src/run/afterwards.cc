@@ -205,6 +205,7 @@ void put_empty_traces(const Afterwards& run, const std::vector<std::string>& nam
 
 AfterwardsResult finish(const Afterwards& run) {
   say_what_is_missing(run);
+  if (!run.losses.moved_to.empty()) return {};  // What is there now is not the run's.
   put_empty_traces(run, run.losses.missing);
   const bool has_traces = !control::traces_in(run.directory).empty();
   if (!has_traces) {

@@ -16,13 +16,12 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <regex>
 #include <string_view>
 #include <system_error>
 
 #include "base/parts.h"
 #include "base/unique_fd.h"
-#include "run/elf_facts.h"
+#include "foreign/elf_facts.h"
 #include "run/preload.h"
 
 namespace geiger::run {
@@ -71,9 +70,9 @@ std::string fault_of(const std::string& path) {
   if (access(path.c_str(), R_OK) != 0) {
     return fmt::format("cannot read {}: {}", path, std::generic_category().message(errno));
   }
-  const ElfFacts facts = read_elf_facts(path, {"malloc", "free"});
+  const foreign::ElfFacts facts = foreign::read_elf_facts(path, {"malloc", "free"});
   if (!facts.is_elf) return path + " is not a shared library";
-  if (!facts.is_64_bit || facts.machine != kOwnMachine) {
+  if (!facts.is_64_bit || facts.machine != foreign::kOwnMachine) {
     return path + " is a library for another kind of processor";
   }
   if (facts.defined.size() < 2) return path + " does not define malloc and free";
@@ -115,14 +114,48 @@ std::string version_of(void* library) {
   return {};
 }
 
+constexpr std::string_view kDigits = "0123456789";
+
+/// Where the number that ends at `end` begins; `end` if there is none.
+std::size_t number_before(std::string_view text, std::size_t end) {
+  return text.substr(0, end).find_last_not_of(kDigits) + 1;  // 0 where all are digits.
+}
+
+/// "5.3.0" of "5.3.0-0" at the end of `text`; empty if there is none.
+std::string_view version_at_end(std::string_view text) {
+  const std::size_t count = number_before(text, text.size());
+  if (count == text.size() || count == 0 || text[count - 1] != '-') return {};
+  const std::size_t end = count - 1;
+  std::size_t begin = number_before(text, end);
+  std::size_t after = end;
+  for (int dots = 0; dots < 2; ++dots) {
+    if (begin == after || begin == 0 || text[begin - 1] != '.') return {};
+    after = begin - 1;
+    begin = number_before(text, after);
+  }
+  return begin == after ? std::string_view() : text.substr(begin, end - begin);
+}
+
 /// jemalloc cannot be loaded into a running process, but has its version as text:
-/// "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c".
+/// "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c". Not std::regex: it recurses with the length
+/// of what it matches, and the file may hold anything.
 std::string version_in(const std::string& path) {
-  static const std::regex kVersion("([0-9]+[.][0-9]+[.][0-9]+)-[0-9]+-g[0-9a-f]{40}");
+  constexpr std::string_view kCommit = "-g";
+  constexpr std::size_t kCommitDigits = 40;
+  constexpr std::size_t kMostVersion = 40;
   std::ifstream file(path, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
-  std::smatch found;
-  return std::regex_search(bytes, found, kVersion) ? found[1].str() : "";
+  const std::string_view text(bytes);
+  for (std::size_t at = text.find(kCommit); at != std::string_view::npos;
+       at = text.find(kCommit, at + 1)) {
+    const std::string_view commit = text.substr(at + kCommit.size(), kCommitDigits);
+    const bool is_commit = commit.size() == kCommitDigits &&
+                           commit.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+    if (!is_commit) continue;
+    const std::string_view version = version_at_end(text.substr(0, at));
+    if (!version.empty() && version.size() <= kMostVersion) return std::string(version);
+  }
+  return {};
 }
 
 /// Loads the library in a process of its own, which may die of it.
@@ -190,7 +223,7 @@ base::Outcome<AllocatorLibrary> own_allocator() {
   if (const auto usable = check_file(path); !usable.has_value()) {
     return base::Failure{usable.reason() + ": install it (Debian: geiger-malloc)"};
   }
-  if (read_elf_facts(path, {kListen}).defined.empty()) {
+  if (foreign::read_elf_facts(path, {kListen}).defined.empty()) {
     return base::Failure{path + " is of another version of geiger: install both from one"};
   }
   return AllocatorLibrary{kOwn, path, {}};

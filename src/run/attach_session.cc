@@ -133,7 +133,9 @@ base::Outcome<void> Session::begin() {
                                           options_.recording.replaces);
   if (!home.has_value()) return home.failure();
   home_.emplace(std::move(home.value()));
-  const auto words = runtime_words(options_.recording.runtime, home_->told(), order_.pid);
+  RuntimeSettings settings = options_.recording.runtime;
+  settings.broker = home_->broker();
+  const auto words = runtime_words(settings, home_->told(), order_.pid);
   modules_ = bases_of(inject::named_modules_of(order_.pid));  // What comes later is new.
   const auto attached = inject::attach(order_, library.value(), lines_of(words));
   if (!attached.reason.empty()) {
@@ -247,7 +249,8 @@ base::Outcome<void> Session::perform() {
   signals_ = take_over_end_signals();
   if (auto begun = begin(); !begun.has_value()) return begun;
   control::raise_descriptor_limit();
-  feeder_.emplace(home_->watched(), control::is_in_other_pid_namespace(options_.pid));
+  feeder_.emplace(home_->watched(), control::is_in_other_pid_namespace(options_.pid),
+                  home_->rights());
   if (options_.recording.observation.observes) observer_.emplace(false);
   if (auto ended = end(watch()); !ended.has_value()) return ended;
   finish();

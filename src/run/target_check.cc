@@ -16,7 +16,7 @@
 
 #include "base/path.h"
 #include "base/unique_fd.h"
-#include "run/elf_facts.h"
+#include "foreign/elf_facts.h"
 
 namespace geiger::run {
 namespace {
@@ -107,7 +107,7 @@ std::optional<std::string> privilege(const std::string& path) {
   return std::nullopt;
 }
 
-std::optional<std::string> sanitizer_of(const ElfFacts& facts) {
+std::optional<std::string> sanitizer_of(const foreign::ElfFacts& facts) {
   for (const auto& sanitizer : kSanitizers) {
     const bool is_needed =
         std::any_of(facts.needed.begin(), facts.needed.end(),
@@ -119,7 +119,7 @@ std::optional<std::string> sanitizer_of(const ElfFacts& facts) {
   return std::nullopt;
 }
 
-bool defines_malloc(const ElfFacts& facts) {
+bool defines_malloc(const foreign::ElfFacts& facts) {
   return std::find(facts.defined.begin(), facts.defined.end(), "malloc") != facts.defined.end();
 }
 
@@ -129,9 +129,11 @@ bool is_loader(const std::string& path) {
   return name.starts_with("ld-linux") || name.starts_with("ld.so") || name.starts_with("ld-2.");
 }
 
-Obstacle obstacle_of_image(const ElfFacts& facts, const std::string& path, std::string& detail) {
+Obstacle obstacle_of_image(const foreign::ElfFacts& facts, const std::string& path,
+                           std::string& detail) {
   if (!facts.is_elf) return Obstacle::kNone;  // a script without "#!": a shell runs it
-  if (facts.machine != kOwnMachine && facts.machine != kNarrowMachine) return Obstacle::kForeign;
+  if (facts.machine != foreign::kOwnMachine && facts.machine != foreign::kNarrowMachine)
+    return Obstacle::kForeign;
   if (!facts.is_64_bit) return Obstacle::k32Bit;
   if (const auto sanitizer = sanitizer_of(facts)) {
     detail = *sanitizer;
@@ -202,7 +204,7 @@ TargetCheck check_target(const std::string& program) {
     check.detail = *gained;
     return check;
   }
-  const auto facts = read_elf_facts(
+  const auto facts = foreign::read_elf_facts(
       check.examined, {"malloc", "__asan_init", "__tsan_init", "__msan_init", "__lsan_init"});
   check.obstacle = obstacle_of_image(facts, check.examined, check.detail);
   return check;

@@ -2,7 +2,9 @@
 // a page of another site knows no bearer token.
 #include <httplib.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <ctime>
 #include <string_view>
 #include <utility>
@@ -44,6 +46,51 @@ std::optional<std::size_t> length_of(const httplib::Request& request) {
   if (request.get_header_value_count("Content-Length") != 1) return std::nullopt;
   return base::number_in<std::size_t>(request.get_header_value("Content-Length"));
 }
+
+/// A body as it comes, in memory that was reserved.
+class ComingBody {
+ public:
+  ComingBody(const Receiver& receiver, Admission& admission, std::size_t length)
+      : receiver_(receiver), admission_(admission), length_(length) {}
+  ~ComingBody() { receiver_.release(reserved_); }
+  ComingBody(const ComingBody&) = delete;
+  ComingBody& operator=(const ComingBody&) = delete;
+
+  /// False if there is no room for it.
+  [[nodiscard]] bool append(const char* data, std::size_t size) {
+    const std::size_t needed = bytes_.size() + size;
+    if (needed > reserved_) {
+      const std::size_t enough = std::max({needed, 2 * reserved_, kFirst});
+      const std::size_t more = std::min(enough, length_) - reserved_;
+      if (!reserve(more)) return false;
+      reserved_ += more;
+      bytes_.reserve(reserved_);
+    }
+    bytes_.append(data, size);
+    return true;
+  }
+  [[nodiscard]] std::string take() { return std::move(bytes_); }
+
+ private:
+  static constexpr std::size_t kFirst = 65536;
+  static constexpr std::chrono::milliseconds kStep{20}, kLongest{500};
+
+  /// Has bodies that come slowly give way.
+  [[nodiscard]] bool reserve(std::size_t bytes) {
+    if (receiver_.reserve(bytes)) return true;
+    const Admission::Need need(admission_);
+    const auto end = std::chrono::steady_clock::now() + kLongest;
+    while (admission_.wait_for_leave(kStep) && std::chrono::steady_clock::now() < end) {
+      if (receiver_.reserve(bytes)) return true;
+    }
+    return false;
+  }
+
+  const Receiver& receiver_;
+  Admission& admission_;
+  std::size_t length_, reserved_ = 0;
+  std::string bytes_;
+};
 
 class ReceivingServer final : public LoopbackServer {
  public:
@@ -104,23 +151,22 @@ class ReceivingServer final : public LoopbackServer {
   }
 
   void take(const httplib::Request& request, httplib::Response& response,
-            const httplib::ContentReader& read) const {
+            const httplib::ContentReader& read) {
     const std::size_t length = length_of(request).value_or(0);
-    const Posting posting = posting_of(request);
-    auto answer = receiver_.answer_early(posting);
-    std::string body;
-    if (!answer) body.reserve(length);
+    auto answer = receiver_.answer_early(posting_of(request));
+    ComingBody body(receiver_, admission(), length);
     std::size_t came = 0;
     // What is refused is read all the same: a connection that is closed on a sender that still
     // sends would take the answer away from it.
     const bool is_read = read([&](const char* data, std::size_t size) {
       came += size;
-      if (!answer) body.append(data, size);
-      return came <= length;
+      if (came > length) return false;
+      if (!answer && !body.append(data, size)) answer = receiver_.answer_full();
+      return true;
     });
     if (!answer) {
       const bool is_whole = is_read && came == length;
-      answer = receiver_.take(posting, is_whole ? std::optional(std::move(body)) : std::nullopt);
+      answer = receiver_.take(is_whole ? std::optional(body.take()) : std::nullopt);
     }
     answer_with(response, std::move(*answer));
   }

@@ -1,7 +1,11 @@
 #include "sqlite/database.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <utility>
 
+#include "base/unique_fd.h"
 #include "modules/module.h"
 
 namespace geiger::sqlite {
@@ -9,6 +13,16 @@ namespace {
 
 /// Of other processes that write.
 constexpr int kPatienceMs = 30'000;
+/// Of a value, and of a row.
+constexpr int kMostBytes = 16 << 20;
+
+/// SQLite would make it by the umask. What it puts beside a file gets the file's permissions. Where
+/// this fails SQLite says why. A file that is there is not opened: to close it would give up the
+/// locks that this process has on it.
+void make_for_owner(const std::string& path) {
+  if (access(path.c_str(), F_OK) == 0) return;
+  const base::UniqueFd made(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+}
 
 const Functions& loaded_functions() {
   const auto functions =
@@ -82,6 +96,7 @@ std::string Statement::text(int column) const {
 
 Database::Database(const std::string& path, int flags)
     : functions_(loaded_functions()), handle_(nullptr, functions_.close) {
+  if ((flags & SQLITE_OPEN_CREATE) != 0 && path != ":memory:") make_for_owner(path);
   sqlite3* opened = nullptr;
   // One thread at a time uses a database, so that SQLite need not lock at every call.
   const int result =
@@ -91,6 +106,16 @@ Database::Database(const std::string& path, int flags)
     throw Error(opened != nullptr ? functions_.errmsg(opened) : functions_.errstr(result));
   }
   functions_.busy_timeout(opened, kPatienceMs);
+  distrust();
+}
+
+/// None of these can fail with a database that is open.
+void Database::distrust() {
+  sqlite3* const opened = handle_.get();
+  functions_.db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  functions_.db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  functions_.limit(opened, SQLITE_LIMIT_LENGTH, kMostBytes);
+  functions_.exec(opened, "PRAGMA cell_size_check = ON", nullptr, nullptr, nullptr);
 }
 
 void Database::execute(const std::string& statements) {

@@ -61,7 +61,9 @@ class Statement {
 
 class Database {
  public:
-  /// ":memory:" is a database in memory.
+  /// ":memory:" is a database in memory. A file that is made is for its owner alone, whatever the
+  /// umask, and with it those that SQLite puts beside it. What the schema of a file says is not
+  /// trusted: it can call no function that acts.
   Database(const std::string& path, int flags);
 
   void execute(const std::string& statements);
@@ -76,6 +78,8 @@ class Database {
   [[nodiscard]] std::string serialized();
 
  private:
+  void distrust();
+
   const Functions& functions_;
   std::function<void()> tick_;  ///< Outlives the handle, which calls it.
   std::unique_ptr<sqlite3, decltype(Functions::close)> handle_;

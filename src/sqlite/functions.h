@@ -11,6 +11,8 @@ struct Functions {
   decltype(&sqlite3_close) close;
   decltype(&sqlite3_errmsg) errmsg;
   decltype(&sqlite3_errstr) errstr;
+  decltype(&sqlite3_db_config) db_config;
+  decltype(&sqlite3_limit) limit;
   decltype(&sqlite3_busy_timeout) busy_timeout;
   decltype(&sqlite3_exec) exec;
   decltype(&sqlite3_prepare_v2) prepare_v2;

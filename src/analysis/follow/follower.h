@@ -57,6 +57,9 @@ class Follower {
   /// people.
   void add(const std::string& path, const std::string& shown,
            const std::optional<OnlyProcess>& only = std::nullopt);
+  /// As above, of a trace that the caller has opened.
+  void add(std::unique_ptr<ingest::InputFile> file, const std::string& shown,
+           const std::optional<OnlyProcess>& only = std::nullopt);
   /// The traces of a directory, `shown` as above, that are not known yet.
   void add_all_in(const std::string& directory, const std::string& shown,
                   const std::optional<OnlyProcess>& only);

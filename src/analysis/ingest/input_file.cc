@@ -5,16 +5,25 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
+
+#include "foreign/open.h"
 
 namespace geiger::ingest {
 
 std::optional<Error> InputFile::open(const std::string& path) {
+  return take(foreign::open_regular(path, O_RDONLY), path);
+}
+
+std::optional<Error> InputFile::take(base::UniqueFd file, const std::string& path) {
   path_ = path;
-  descriptor_ = base::UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!descriptor_.is_open()) return system_error(path, "cannot be opened");
+  descriptor_ = std::move(file);
+  if (!descriptor_.is_open()) {
+    if (errno == EINVAL) return Error{path, std::nullopt, "not a regular file"};
+    return system_error(path, "cannot be opened");
+  }
   struct stat status {};
   if (::fstat(descriptor_.get(), &status) != 0) return system_error(path, "cannot be examined");
-  if (!S_ISREG(status.st_mode)) return Error{path, std::nullopt, "not a regular file"};
   size_ = static_cast<std::uint64_t>(status.st_size);
   inode_ = status.st_ino;
   mode_ = status.st_mode & 07777;

@@ -132,7 +132,7 @@ TEST_F(RefusedFiles, SealingThatFailsLeavesTheTraceReadable) {
     EXPECT_THAT(result.symbols, IsEmpty());
   };
   constexpr std::uint32_t kChunk = sizeof(trace::ChunkHeader);
-  expect({SYS_newfstatat, EIO, 3, AT_EMPTY_PATH}, "cannot be examined");
+  expect({SYS_newfstatat, EIO, 3, AT_EMPTY_PATH}, "cannot be opened: Input/output error");
   expect({SYS_flock, EWOULDBLOCK}, "is being changed by another geiger");
   expect({SYS_pwrite64, EIO, 3, offsetof(FileHeader, image_bytes)}, "cannot be written");
   expect({SYS_pwrite64, EIO, 3, offsetof(FileHeader, sealed_end)}, "cannot be written");

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "analysis/present/text.h"
+#include "base/acting.h"
 #include "base/utf8.h"
 
 namespace geiger::present {

@@ -3,38 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <iterator>
 #include <optional>
 
 #include "analysis/naming/columns.h"
 #include "analysis/naming/display_name.h"
+#include "base/acting.h"
 #include "base/parts.h"
 #include "base/utf8.h"
 
 namespace geiger::present {
 namespace {
-
-struct Range {
-  char32_t first, last;
-};
-
-/// Code points that act instead of showing: bidirectional marks and overrides,
-/// line separators, zero-width and the byte order mark.
-constexpr std::array<Range, 6> kActing{{{0x200b, 0x200f},
-                                        {0x2028, 0x202e},
-                                        {0x2060, 0x206f},
-                                        {0xfeff, 0xfeff},
-                                        {0xfff9, 0xfffb},
-                                        {0xe0000, 0xe007f}}};
-
-bool is_control(char32_t value) { return value < 0x20 || (value >= 0x7f && value < 0xa0); }
-
-bool is_invisible(char32_t value) {
-  return std::ranges::any_of(
-      kActing, [&](const Range& range) { return value >= range.first && value <= range.last; });
-}
 
 bool needs_no_quotes(char c) {
   constexpr std::string_view kPlain = "_-./+,:@%=";
@@ -75,8 +55,6 @@ std::string_view take_caller(std::string_view& callers) {
 }
 
 }  // namespace
-
-bool is_acting(char32_t value) { return is_control(value) || is_invisible(value); }
 
 std::string printable(std::string_view text) {
   std::string out;

@@ -18,10 +18,6 @@ inline constexpr std::size_t kProcessesShown = 20;
 /// printable(text), with `&`, `<`, `>` and `"` escaped: for text and attributes of XML and HTML.
 [[nodiscard]] std::string in_markup(std::string_view text);
 
-/// Whether a terminal acts on it instead of showing it: controls (C0, C1), bidirectional
-/// overrides, separators of lines, what is invisible.
-[[nodiscard]] bool is_acting(char32_t value);
-
 /// A clause with a capital letter and a full stop.
 [[nodiscard]] std::string as_sentence(std::string clause);
 

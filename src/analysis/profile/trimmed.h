@@ -20,14 +20,30 @@ inline constexpr std::string_view kBlank = " \t\r";
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
+/// A longer line is not written by hand.
+inline constexpr std::size_t kMostLineBytes = std::size_t{16} << 10;
+
+/// `text` as messages quote it: of a long one its beginning.
+[[nodiscard]] inline std::string quoted(std::string_view text) {
+  constexpr std::size_t kMost = 60;
+  std::string out = "'";
+  out += text.substr(0, kMost);
+  return out + (text.size() > kMost ? "...'" : "'");
+}
+
 /// Calls take(line, number) for each line without the blanks around it, except empty ones and
-/// comments, which begin with #, until one fails: "3: " is put before its reason.
+/// comments, which begin with #, until one fails or is longer than kMostLineBytes: "3: " is put
+/// before the reason.
 template <typename Take>
 base::Outcome<void> read_lines(std::string_view text, const Take& take) {
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = trimmed(base::take_part(text));
     if (line.empty() || line.front() == '#') continue;
-    const base::Outcome<void> taken = take(line, number);
+    const base::Outcome<void> taken =
+        line.size() > kMostLineBytes
+            ? base::Failure{quoted(line) + ": the line has " + std::to_string(line.size()) +
+                            " bytes (at most " + std::to_string(kMostLineBytes) + ")"}
+            : take(line, number);
     if (!taken.has_value()) return base::Failure{std::to_string(number) + ": " + taken.reason()};
   }
   return {};

@@ -1,19 +1,10 @@
 #include "analysis/symbolize/file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 namespace geiger::symbolize {
-
-base::UniqueFd open_regular(const std::string& path) {
-  base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  struct stat status {};
-  if (!file.is_open() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  return file;
-}
 
 std::optional<std::string> read_all(const base::UniqueFd& file, std::size_t max_bytes) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;

@@ -10,10 +10,6 @@
 
 namespace geiger::symbolize {
 
-/// Opens `path` for reading if it is a regular file: a FIFO or a device that a
-/// trace names must not block or do worse.
-[[nodiscard]] base::UniqueFd open_regular(const std::string& path);
-
 /// The rest of the file, or nothing on an error or beyond `max_bytes`.
 [[nodiscard]] std::optional<std::string> read_all(const base::UniqueFd& file,
                                                   std::size_t max_bytes);

@@ -1,9 +1,7 @@
 #include "analysis/symbolize/perf_map.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +11,8 @@
 
 #include "analysis/symbolize/file.h"
 #include "base/parts.h"
+#include "foreign/open.h"
+#include "foreign/process_root.h"
 
 namespace geiger::symbolize {
 namespace {
@@ -78,20 +78,12 @@ std::string path_in(const std::string& directory, const MapOwner& owner) {
   return directory + "/perf-" + std::to_string(owner.pid) + ".map";
 }
 
-constexpr int kOpenFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-
-/// A file as the process sees it, which may have a /tmp of its own. Links on the way are followed
-/// below its root only.
+/// A file as the process sees it, which may have a /tmp of its own.
 base::UniqueFd open_in_its_root(const std::string& path, const MapOwner& owner) {
   if (owner.here == 0) return {};
-  const std::string place = "/proc/" + std::to_string(owner.here) + "/root";
-  const base::UniqueFd root(::open(place.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root.is_open()) return {};
-  open_how how{};
-  how.flags = kOpenFlags;
-  how.resolve = RESOLVE_IN_ROOT;
-  const long opened = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
-  return base::UniqueFd(static_cast<int>(opened));
+  const auto root = foreign::ProcessRoot::open(owner.here);
+  return root ? foreign::reopen_regular(root->open_path(path, O_PATH | O_NOFOLLOW), O_RDONLY)
+              : base::UniqueFd();
 }
 
 /// The map if it can be trusted; else a closed descriptor.
@@ -102,7 +94,7 @@ base::UniqueFd trusted(base::UniqueFd file, const MapOwner& owner) {
 }
 
 base::UniqueFd open_here(const std::string& path, const MapOwner& owner) {
-  return trusted(base::UniqueFd(::open(path.c_str(), kOpenFlags)), owner);
+  return trusted(foreign::open_regular(path, O_RDONLY | O_NOFOLLOW), owner);
 }
 
 }  // namespace

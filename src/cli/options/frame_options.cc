@@ -17,8 +17,8 @@ void add_rule_options(CLI::App& verb, query::FrameOptions& options) {
                            {"native", FramesShown::kNative}},
       [&options](FramesShown frames) { options.frames = frames; });
   verb.add_option("--hide", options.hidden,
-                  "Hide frames whose function, module or file matches; their\ncallers are "
-                  "blamed; may be repeated")
+                  "Hide frames whose function, module or file matches (syntax\nof RE2); their "
+                  "callers are blamed; may be repeated")
       ->type_name("REGEX")
       ->allow_extra_args(false);
   verb.add_option("--rules", options.rules_file,

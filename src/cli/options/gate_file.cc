@@ -40,7 +40,8 @@ base::Outcome<Limit> parse_limit(std::string_view kind, std::string_view value) 
     if (!bytes.has_value()) return bytes.failure();
     return Limit{Measured::kBytes, static_cast<double>(bytes.value())};
   }
-  return base::Failure{fmt::format("unknown limit '{}' (choose from max-growth, max-bytes)", kind)};
+  return base::Failure{
+      fmt::format("unknown limit {} (choose from max-growth, max-bytes)", profile::quoted(kind))};
 }
 
 /// "FUNCTION", "FUNCTION in MODULE" or "label TEXT"; names and texts may hold blanks.

@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <set>
 #include <system_error>
+#include <vector>
 
 #include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/runs.h"
@@ -199,7 +201,12 @@ base::Outcome<Input> read_traces(const ReadOptions& options) {
 }
 
 base::Outcome<void> name_frames(profile::Recording& recording, const query::FrameOptions& options) {
-  auto rules = query::frame_rules_of(options);
+  std::vector<std::string> remarks;
+  auto rules = query::frame_rules_of(options, remarks);
+  // Of several recordings they are the same: of one file in the working directory.
+  static std::set<std::string> said;
+  std::erase_if(remarks, [](const std::string& remark) { return !said.insert(remark).second; });
+  say_lines(remarks);
   if (!rules.has_value()) return usage_failure(rules.reason());
   recording.frame_rules = std::move(rules.value());
   if (!recording.is_symbolized) symbolize_here(recording);

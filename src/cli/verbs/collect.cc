@@ -57,6 +57,8 @@ int status_of(fleet::Verdict::What what) {
       return 422;
     case What::kConflict:
       return 409;
+    case What::kFull:
+      return 429;
     case What::kLater:
       break;
   }
@@ -90,18 +92,18 @@ serve::Receiver receiver_of(fleet::Collector& collector, fleet::Tokens& tokens, 
     if (posting.bytes > fleet::kMostPackedBytes) {
       return refuse(413, "too large", "it is too large for a document");
     }
-    if (!collector.reserve(posting.bytes)) {
-      return refuse(429, "too many at once", "too many documents are waiting; try again");
-    }
     return std::nullopt;
   };
-  receiver.take = [=, &collector](const serve::Posting& posting, std::optional<std::string> body) {
-    if (!body) {
-      collector.release(posting.bytes);
-      return refuse(400, "cut off", "the document is incomplete");
-    }
+  receiver.reserve = [&collector](std::size_t bytes) { return collector.reserve(bytes); };
+  receiver.release = [&collector](std::size_t bytes) { collector.release(bytes); };
+  const auto answer_full = [=] {
+    return refuse(429, "too many at once", "too many documents are waiting; try again");
+  };
+  receiver.answer_full = answer_full;
+  receiver.take = [=, &collector](std::optional<std::string> body) {
+    if (!body) return refuse(400, "cut off", "the document is incomplete");
     const fleet::Verdict verdict = collector.take(std::move(*body));
-    collector.release(posting.bytes);
+    if (verdict.what == fleet::Verdict::What::kFull) return answer_full();
     return line(status_of(verdict.what), verdict.why.empty() ? "taken" : verdict.why);
   };
   return receiver;

@@ -24,6 +24,7 @@
 #include "cli/verbs/commands.h"
 #include "control/controlled.h"
 #include "control/run_watch.h"
+#include "foreign/process_root.h"
 #include "query/sizes.h"
 #include "terminal/terminal.h"
 #include "trace/share.h"
@@ -246,13 +247,19 @@ base::Outcome<int> watch(control::Controlled controlled, control::WatchOptions o
   }
   const pid_t pid = controlled.target().pid();
   options.interval = std::max<Bytes>(controlled.status(true).interval, 1);
+  // Others may name what leads to its traces: it can only delete what the process itself can.
+  const auto root =
+      std::make_shared<std::optional<foreign::ProcessRoot>>(foreign::ProcessRoot::open(pid));
+  options.remove = [root](const std::string& path) {
+    if (*root) (*root)->remove(path);
+  };
   control::RunWatch watch(std::move(options));
   const control::LiveTrace* trace = controlled.trace();
   if (trace == nullptr || !trace->is_open()) {
     return base::Failure{controlled.shown() + " is not recording"};
   }
   while (trace != nullptr && trace->is_open()) {
-    watch.follow({{trace->path(), pid}});
+    watch.follow({trace->path(), pid}, trace->again());
     std::this_thread::sleep_for(watch.round());
     auto again = control::Controlled::open(pid);
     if (!again.has_value()) break;

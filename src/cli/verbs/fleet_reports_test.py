@@ -274,14 +274,19 @@ class FleetReports(FleetStore):
     # -------------------------------------------------------- long questions ---
 
     def test_a_long_question_shows_that_it_goes_on_and_can_be_ended(self):
-        # A store whose cells never end.
-        self.copy("endless.db", "ALTER TABLE cells RENAME TO finite",
-                  "CREATE VIEW cells AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
-                  "SELECT finite.cell_id, stack_id, size, step, thinning, certain FROM n, finite "
-                  "WHERE i < 0",
-                  "CREATE TRIGGER no_cells INSTEAD OF INSERT ON cells BEGIN SELECT 1; END")
+        # A large store on a disk that takes 10 ms for each page: more than 10 s.
+        number = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000) "
+        self.copy("large.db",
+                  number + "INSERT INTO cells SELECT 1000000 + i, (SELECT min(stack_id) FROM stacks), "
+                           "1000000 + i, 1, 0, 0 FROM n",
+                  number + "INSERT INTO window_counts SELECT (SELECT min(window_id) FROM windows WHERE "
+                           "version = 'plain'), 1000000 + i, 1, 0 FROM n")
+        if not shutil.which("strace"):
+            self.skipTest("not installed: strace")
         control, terminal = pty.openpty()
-        asked = subprocess.Popen([GEIGER, "fleet", "top", "plain", "--store", "endless.db"],
+        asked = subprocess.Popen(["strace", "-f", "-o", "/dev/null", "-e", "trace=pread64",
+                                  "-e", "inject=pread64:delay_enter=10000",
+                                  GEIGER, "fleet", "top", "plain", "--store", "large.db"],
                                  cwd=self.here, stdin=terminal, stdout=subprocess.DEVNULL,
                                  stderr=terminal, start_new_session=True,
                                  preexec_fn=lambda: __import__("fcntl").ioctl(0, 0x540E, 0),
@@ -294,6 +299,16 @@ class FleetReports(FleetStore):
         self.assertEqual(asked.wait(timeout=60), -signal.SIGINT)
         os.close(control)
         self.assertNotRegex(seen, rb"terminate")
+
+    def test_stores_that_somebody_else_made_up_are_refused_in_a_line(self):
+        for statements in (["CREATE TRIGGER t AFTER INSERT ON gaps BEGIN DELETE FROM windows; END"],
+                           ["ALTER TABLE windows RENAME TO w",
+                            "CREATE VIEW windows AS SELECT * FROM w"]):
+            self.copy("theirs.db", *statements)
+            for words in (("fleet", "top", "--store", "theirs.db"),
+                          ("push", "plain0.geiger", "theirs.db")):
+                why = self.refused(*words, code=1)
+                self.assertRegex(why, r"\Ageiger: theirs.db: .* was not made by geiger\n\Z")
 
     def test_old_refusals_are_left_out(self):
         self.copy("refused.db", "INSERT INTO refusals VALUES ('malformed', 3, unixepoch() - 7200)")

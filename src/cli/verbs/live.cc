@@ -142,7 +142,9 @@ base::Outcome<int> live(LiveArguments& options) {
   if (!options.word.empty() && !options.program.empty()) {
     return usage_failure("live: give either a running process or a program to start");
   }
-  auto selection = live::LiveSelection::of(options.selection);
+  std::vector<std::string> remarks;
+  auto selection = live::LiveSelection::of(options.selection, remarks);
+  for (const std::string& remark : remarks) terminal::complain(remark);
   if (!selection.has_value()) return usage_failure(selection.reason());
   options.session.selection = std::move(selection.value());
   // Before anything is started: without a terminal there is nothing to show it on.

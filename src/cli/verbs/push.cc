@@ -67,6 +67,15 @@ base::Outcome<fleet::Origin> origin_of(const PushArguments& options,
   return origin;
 }
 
+/// "process 17 (its window is too long) and 3 more"; empty if there are none.
+std::string text_of(const std::vector<fleet::LeftOut>& left_out,
+                    const profile::Recording& recording) {
+  constexpr std::size_t kMostSaid = 3;
+  return present::first_of(left_out, kMostSaid, [&](const fleet::LeftOut& each) {
+    return fmt::format("process {} ({})", recording.processes[each.process].pid, each.reason);
+  });
+}
+
 /// Sends all of them; the first one that is not taken ends it.
 base::Outcome<void> send(const std::vector<fleet::Document>& documents, fleet::Sink& sink) {
   terminal::Progress progress("sending");
@@ -114,13 +123,16 @@ std::string pprof_within(const profile::Recording& recording, const fleet::Profi
 
 /// Seconds since 1970.
 void set_extent(fleet::PushedProfile& profile, const profile::Recording& recording) {
-  constexpr std::int64_t kPerSecond = 1'000'000'000;
+  constexpr Nanoseconds kPerSecond = 1'000'000'000;
   profile.begin = INT64_MAX;
   for (const profile::Process& process : recording.processes) {
-    const auto begin = static_cast<std::int64_t>(process.start_realtime);
-    const auto lasted = static_cast<std::int64_t>(process.end - process.start);
-    profile.begin = std::min(profile.begin, begin / kPerSecond);
-    profile.end = std::max(profile.end, (begin + lasted) / kPerSecond + 1);
+    const Nanoseconds begin = process.start_realtime;
+    const Nanoseconds lasted = std::max(process.end, process.start) - process.start;
+    // A damaged trace may have any times: sums of seconds do not overflow.
+    const Nanoseconds parts = begin % kPerSecond + lasted % kPerSecond;
+    const Nanoseconds end = begin / kPerSecond + lasted / kPerSecond + parts / kPerSecond + 1;
+    profile.begin = std::min(profile.begin, static_cast<std::int64_t>(begin / kPerSecond));
+    profile.end = std::max(profile.end, static_cast<std::int64_t>(end));
   }
 }
 
@@ -161,15 +173,21 @@ base::Outcome<int> push(PushArguments& options) {
   if (!input.has_value()) return input.failure();
   const auto origin = origin_of(options, input->recording());
   if (!origin.has_value()) return origin.failure();
-  const auto documents = fleet::cut(input->recording(), origin.value());
-  if (!documents.has_value()) return documents.failure();
+  const auto cut = fleet::cut(input->recording(), origin.value());
+  if (!cut.has_value()) return cut.failure();
+  const std::string left_out = text_of(cut->left_out, input->recording());
+  if (cut->documents.empty()) return base::Failure{"nothing was sent: " + left_out};
   auto sink = fleet::open_sink(to, {options.token_file, {}});
   if (!sink.has_value()) return sink.failure();
-  const auto sent = send(documents.value(), *sink.value());
+  const auto sent = send(cut->documents, *sink.value());
   if (!sent.has_value()) return base::Failure{to + ": " + sent.reason()};
   terminal::complain(fmt::format("{} of {} {} on {} sent to {}",
-                                 present::plural(documents->size(), "window"), origin->service,
+                                 present::plural(cut->documents.size(), "window"), origin->service,
                                  origin->version, origin->host, to));
+  if (!left_out.empty()) {
+    terminal::complain("not sent: " + left_out);
+    return kExitFailed;
+  }
   suggest("fleet top --store", {to});
   return input->exit_code();
 }

@@ -14,6 +14,7 @@
 #include "cli/options/run_options.h"
 #include "cli/verbs/commands.h"
 #include "control/run_directory.h"
+#include "control/trace_broker.h"
 #include "run/afterwards.h"
 #include "run/allocator_library.h"
 #include "run/jit_names.h"
@@ -22,7 +23,6 @@
 #include "run/signal_relay.h"
 #include "run/supervisor.h"
 #include "run/target_check.h"
-#include "run/trace_broker.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
@@ -61,7 +61,7 @@ class Run {
   run::TargetCheck target_;
   std::optional<run::AllocatorLibrary> allocator_;
   std::optional<run::PreloadPath> preload_;
-  std::unique_ptr<run::TraceBroker> broker_;
+  std::unique_ptr<control::TraceBroker> broker_;
   bool removes_maps_ = false;
   std::string directory_;  // empty: the program runs without the runtime
 };
@@ -150,7 +150,7 @@ run::Environment Run::bare_environment() const {
 run::Environment Run::environment_for(pid_t pid) {
   if (directory_.empty()) return bare_environment();
   run::RuntimeSettings settings = options_.runtime;
-  broker_ = run::TraceBroker::open(directory_);
+  broker_ = control::TraceBroker::open(directory_);
   if (broker_) settings.broker = broker_->digits();
   auto words = run::with_runtime(bare_environment(), settings, preload_->word(), directory_, pid);
   if (options_.names_node && run::ask_node(words, program_)) removes_maps_ = true;

@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "analysis/present/text.h"
 #include "cli/options/frame_options.h"
@@ -57,7 +58,9 @@ void print_addresses(const ServeArguments& options, const std::string& shown, in
 }
 
 base::Outcome<int> serve_run(ServeArguments options) {
-  auto rules = query::frame_rules_of(options.frames);
+  std::vector<std::string> remarks;
+  auto rules = query::frame_rules_of(options.frames, remarks);
+  for (const std::string& remark : remarks) terminal::complain(remark);
   if (!rules.has_value()) return usage_failure(rules.reason());
   auto run = live::FollowedRun::open(options.word);
   if (!run.has_value()) {

@@ -1,6 +1,7 @@
 #include "fleet/document/cut.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -20,8 +21,21 @@ using profile::Selection;
 
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
 constexpr std::uint64_t kPerMillisecond = 1'000'000;
+/// Of a process, more than a year: each takes time, and a damaged end could ask for millions.
+constexpr std::int64_t kMostWindows = 65'536;
+/// In 2116. Sums of an instant and a duration do not overflow.
+constexpr Nanoseconds kLatest = Nanoseconds{1} << 62;
 
-/// Cuts one process.
+base::Outcome<void> check_times(const Process& process) {
+  constexpr auto kLongest = static_cast<Nanoseconds>(kMostWindows * kGrid * kNanoseconds);
+  if (process.start_realtime > kLatest) return base::Failure{"it started too late"};
+  if (process.end > process.start && process.end - process.start > kLongest) {
+    return base::Failure{"it was recorded for longer than a year"};
+  }
+  return {};
+}
+
+/// Cuts one process, whose times are possible.
 class Cutter {
  public:
   Cutter(const Recording& recording, const SharedStacks& stacks, const Origin& origin,
@@ -35,19 +49,20 @@ class Cutter {
         end_(start_ +
              static_cast<std::int64_t>(std::max(process_.end, process_.start) - process_.start)) {}
 
-  void add_to(std::vector<Document>& documents) const {
+  [[nodiscard]] std::vector<Document> documents() const {
     const std::int64_t first = start_ / kNanoseconds / kGrid * kGrid;
     const bool has_instants = !process_.is_aggregated;
     const std::int64_t last =
         has_instants ? std::max(end_ - 1, start_) / kNanoseconds / kGrid * kGrid : first;
-    const std::size_t before = documents.size();
+    std::vector<Document> documents;
     for (std::int64_t started = first; started <= last; started += kGrid) {
       const bool is_whole = first == last;
       Document document = window(started, is_whole ? std::nullopt : std::optional(started + kGrid));
-      document.window.sequence = documents.size() - before;
+      document.window.sequence = documents.size();
       if (started == last) add_totals(document.window, is_whole);
       documents.push_back(std::move(document));
     }
+    return documents;
   }
 
  private:
@@ -101,8 +116,11 @@ class Cutter {
       const auto resident = static_cast<double>(own->series[i].counts.resident);
       sum += resident * static_cast<double>(last - first);
     }
-    return static_cast<std::uint64_t>(sum / static_cast<double>(kNanoseconds));
+    return static_cast<std::uint64_t>(std::min(sum / static_cast<double>(kNanoseconds), kMostSum));
   }
+
+  /// Above every limit, and a number of 64 bits.
+  static constexpr double kMostSum = 0x1p62;
 
   void add_totals(Window& window, bool is_whole) const {
     const profile::ProcessTotals totals = profile::process_totals(recording_, number_);
@@ -122,9 +140,24 @@ class Cutter {
   std::int64_t start_, end_;  ///< Of the recording, nanoseconds since 1970.
 };
 
+/// All of a process or nothing: its totals are in the last document.
+base::Outcome<std::vector<Document>> documents_of_process(const Recording& recording,
+                                                          const SharedStacks& stacks,
+                                                          const Origin& origin,
+                                                          std::uint32_t process) {
+  const auto possible = check_times(recording.processes[process]);
+  if (!possible.has_value()) return possible.failure();
+  auto documents = Cutter(recording, stacks, origin, process).documents();
+  for (const Document& document : documents) {
+    const auto checked = check_limits(document);
+    if (!checked.has_value()) return checked.failure();
+  }
+  return documents;
+}
+
 }  // namespace
 
-base::Outcome<std::vector<Document>> cut(const Recording& recording, const Origin& origin) {
+base::Outcome<CutRecording> cut(const Recording& recording, const Origin& origin) {
   for (const auto& [what, name] : {std::pair("service", &origin.service),
                                    {"version", &origin.version},
                                    {"host", &origin.host}}) {
@@ -133,14 +166,19 @@ base::Outcome<std::vector<Document>> cut(const Recording& recording, const Origi
     }
   }
   const SharedStacks stacks(recording);
-  std::vector<Document> documents;
+  CutRecording all;
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     if (recording.processes[i].is_imported) {
       return base::Failure{"profiles of other programs cannot be sent: they have no exact counts"};
     }
-    Cutter(recording, stacks, origin, i).add_to(documents);
+    auto documents = documents_of_process(recording, stacks, origin, i);
+    if (documents.has_value()) {
+      std::ranges::move(documents.value(), std::back_inserter(all.documents));
+    } else {
+      all.left_out.push_back({i, documents.reason()});
+    }
   }
-  return documents;
+  return all;
 }
 
 }  // namespace geiger::fleet

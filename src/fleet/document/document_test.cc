@@ -89,6 +89,24 @@ TEST(Cut, AProcessOfOneWindowHasItsExactTotal) {
   EXPECT_EQ(documents[0].window.exact_bytes, 123'456U);
 }
 
+TEST(Cut, LeavesOutAProcessWhoseNumbersCannotBe) {
+  const auto left_out = [](auto change) {
+    profile::Recording recording = random_recording(3, 50);
+    change(recording.processes[0]);
+    const auto cut_recording = cut(recording, kOrigin);
+    EXPECT_TRUE(cut_recording.has_value() && cut_recording->documents.empty());
+    return cut_recording->left_out.empty() ? "" : cut_recording->left_out[0].reason;
+  };
+  EXPECT_EQ(left_out([](profile::Process& process) { process.end = ~Nanoseconds{0}; }),
+            "it was recorded for longer than a year");
+  EXPECT_EQ(left_out([](profile::Process& process) { process.start_realtime = ~Nanoseconds{0}; }),
+            "it started too late");
+  EXPECT_EQ(left_out([](profile::Process& process) { process.start_realtime = 0; }),
+            "its time is not in seconds since 1970");
+  EXPECT_EQ(left_out([](profile::Process& process) { process.drops[0] = ~std::uint64_t{0}; }),
+            "it has numbers out of range");
+}
+
 TEST(Cut, TooManyRowsKeepTheirTotal) {
   profile::Recording recording = random_recording(4, 1);
   recording.samples.clear();

@@ -44,7 +44,8 @@ inline std::vector<Document> documents_of(const profile::Recording& recording,
                                           const Origin& origin = kOrigin) {
   auto documents = cut(recording, origin);
   EXPECT_TRUE(documents.has_value()) << documents.reason();
-  return std::move(documents.value());
+  EXPECT_TRUE(documents->left_out.empty());
+  return std::move(documents->documents);
 }
 
 }  // namespace geiger::fleet

@@ -1,6 +1,8 @@
 #include "fleet/push/agent.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <utility>
 
 #include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/input_file.h"
@@ -18,7 +21,9 @@
 #include "analysis/observe/process_files.h"
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "base/unique_fd.h"
 #include "fleet/document/ids.h"
+#include "foreign/open.h"
 
 namespace geiger::fleet {
 namespace {
@@ -55,7 +60,6 @@ std::string state_name(const ingest::Image& image) {
 
 /// A trace of an image, which tells whether it is still written.
 struct Agent::Trace {
-  std::string path;
   ingest::InputFile file;
   ingest::Image image;
 };
@@ -114,10 +118,28 @@ void Agent::find_traces() {
   });
 }
 
+/// Opens what lies below a watched directory: its entries may be other users', who could lead an
+/// agent of root elsewhere by links.
+base::UniqueFd Agent::open_watched(const std::string& path, int flags) const {
+  for (const std::string& directory : options_.watched) {
+    if (!path.starts_with(directory)) continue;
+    const base::UniqueFd watched(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return foreign::open_below(watched.get(), path.substr(directory.size()), flags,
+                               foreign::Links::kNone);
+  }
+  errno = ENOENT;
+  return {};
+}
+
 void Agent::take_trace(const std::string& path) {
+  const base::UniqueFd found = open_watched(path, O_PATH);
   auto trace = std::make_unique<Trace>();
-  trace->path = path;
-  if (trace->file.open(path) || trace->image.read(trace->file, 0, 0)) return;  // It may come.
+  auto followed = std::make_unique<ingest::InputFile>();
+  if (trace->file.take(foreign::reopen_regular(found, O_RDONLY), path) ||
+      followed->take(foreign::reopen_regular(found, O_RDONLY), path)) {
+    return;
+  }
+  if (trace->image.read(trace->file, 0, 0)) return;  // It may come.
   const std::string name = state_name(trace->image);
   auto& image = images_[name];
   if (!image) {
@@ -130,7 +152,7 @@ void Agent::take_trace(const std::string& path) {
   known_[path] = name;
   image->paths.insert(path);
   if (image->process.is_finished()) return;
-  image->process.add(path);
+  image->process.add(std::move(followed));
   const bool is_later =
       !image->latest || image->latest->image.header().segment < trace->image.header().segment;
   if (is_later) image->latest = std::move(trace);
@@ -146,16 +168,26 @@ void Agent::forget_ended() {
     image.latest.reset();
     image.files.reset();
     if (!image.paths.empty()) return false;
-    unlink((spool_.state_directory() + "/" + each.first + ".state").c_str());
+    spool_.state().remove(each.first + kStateEnd);
     return true;
   });
 }
 
-/// What is left of the image is forgotten when its traces are seen to be gone.
+/// Only files in the directory itself: below it another user's directory could be replaced by a
+/// link, and root would remove a file elsewhere. What is left of the image is forgotten when its
+/// traces are seen to be gone.
 void Agent::remove_fleeting(const Image& image) const {
   if (options_.fleeting.empty()) return;
-  for (const std::string& path : image.paths) {
-    if (path.starts_with(options_.fleeting + "/")) unlink(path.c_str());
+  const base::UniqueFd directory(
+      open(options_.fleeting.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  const bool is_ours =
+      directory.is_open() && fstat(directory.get(), &status) == 0 && status.st_uid == geteuid();
+  if (!is_ours) return;
+  for (const std::filesystem::path path : image.paths) {
+    if (path.parent_path() == options_.fleeting) {
+      unlinkat(directory.get(), path.filename().c_str(), 0);
+    }
   }
 }
 

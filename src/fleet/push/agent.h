@@ -51,6 +51,7 @@ class Agent {
   void take_trace(const std::string& path);
   void forget_ended();
   void remove_fleeting(const Image& image) const;
+  [[nodiscard]] base::UniqueFd open_watched(const std::string& path, int flags) const;
   void look();
   void cut(bool is_last);
   void send(const std::function<bool()>& stops);

@@ -19,10 +19,13 @@ Verdict verdict_on(Receipt receipt) {
   return {Verdict::What::kConflict, std::string(text_of(receipt))};
 }
 
+Verdict out_of_memory() { return {Verdict::What::kLater, "out of memory"}; }
+
 /// By which the store counts it.
 std::string_view name_of(Verdict::What what) {
   switch (what) {
     case Verdict::What::kTaken:
+    case Verdict::What::kFull:
     case Verdict::What::kLater:
       break;
     case Verdict::What::kMalformed:
@@ -53,31 +56,40 @@ Collector::~Collector() {
 
 bool Collector::reserve(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  const bool has_room = reserved_ < limits_.most_waiting &&
-                        (reserved_ == 0 || reserved_bytes_ + bytes <= limits_.most_waiting_bytes);
-  if (!has_room) return false;
-  ++reserved_;
-  reserved_bytes_ += bytes;
+  if (bytes > limits_.most_bytes - reserved_) return false;
+  reserved_ += bytes;
   return true;
 }
 
 void Collector::release(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  --reserved_;
-  reserved_bytes_ -= bytes;
+  reserved_ -= bytes;
 }
 
 Verdict Collector::take(std::string packed) {
+  std::future<Verdict> verdict;
   try {
-    std::future<Verdict> verdict;
-    {
-      const std::lock_guard lock(mutex_);
-      verdict = jobs_.emplace_back(Job{std::move(packed), {}}).verdict.get_future();
-    }
-    changed_.notify_one();
+    const std::lock_guard lock(mutex_);
+    if (waiting_ == limits_.most_waiting) return {Verdict::What::kFull, {}};
+    verdict = jobs_.emplace_back(Job{std::move(packed), {}}).verdict.get_future();
+    ++waiting_;
+  } catch (const std::exception&) {
+    return out_of_memory();
+  }
+  changed_.notify_one();
+  return end_of(verdict);
+}
+
+Verdict Collector::end_of(std::future<Verdict>& verdict) {
+  verdict.wait();
+  {
+    const std::lock_guard lock(mutex_);
+    --waiting_;
+  }
+  try {
     return verdict.get();
-  } catch (const std::exception&) {  // Memory is short here, or the writer dropped the promise.
-    return {Verdict::What::kLater, "out of memory"};
+  } catch (const std::exception&) {  // The writer dropped the promise.
+    return out_of_memory();
   }
 }
 

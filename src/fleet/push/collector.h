@@ -23,6 +23,7 @@ namespace geiger::fleet {
 struct Verdict {
   enum class What : std::uint8_t {
     kTaken,      ///< It survives a crash from here on.
+    kFull,       ///< Too many documents wait for the store: try again.
     kLater,      ///< The store fails: try again.
     kMalformed,  ///< It is no document.
     kTooOld,     ///< It is older than the store keeps documents.
@@ -38,8 +39,8 @@ class Collector {
   struct Limits {
     std::int64_t keep_seconds = std::int64_t{90} * 86'400;
     std::int64_t ahead_seconds = 86'400;
-    std::size_t most_waiting = 48;
-    std::size_t most_waiting_bytes = std::size_t{64} << 20;
+    std::size_t most_waiting = 48;  ///< Documents.
+    std::size_t most_bytes = std::size_t{64} << 20;
     std::function<std::int64_t()> now;  ///< Unix seconds.
   };
 
@@ -51,10 +52,12 @@ class Collector {
 
   // All functions: threads: any.
 
-  /// Makes room for a document of so many bytes; false if too many wait. Released by release().
+  /// Takes so many bytes of memory for documents; false if too much is taken. Released by
+  /// release().
   [[nodiscard]] bool reserve(std::size_t bytes);
   void release(std::size_t bytes);
-  /// Returns once the store has it for good, or has refused it and counted that.
+  /// Returns once the store has it for good, or has refused it and counted that; at once if too
+  /// many documents wait.
   [[nodiscard]] Verdict take(std::string packed);
   /// Counts a document that was refused unread. The store is told within a second or with the next
   /// document.
@@ -66,6 +69,7 @@ class Collector {
     std::promise<Verdict> verdict;
   };
 
+  [[nodiscard]] Verdict end_of(std::future<Verdict>& verdict);
   void work();
   void write(std::deque<Job>& jobs);
   [[nodiscard]] Verdict check(const Parcel& parcel) const;
@@ -79,7 +83,8 @@ class Collector {
   std::condition_variable changed_;
   std::deque<Job> jobs_;
   std::map<std::string, std::uint64_t> refusals_;
-  std::size_t reserved_ = 0, reserved_bytes_ = 0;
+  std::size_t reserved_ = 0;  ///< Bytes.
+  std::size_t waiting_ = 0;   ///< Documents in take().
   bool ends_ = false;
   std::thread writer_;  ///< Last: it uses all of the above.
 };

@@ -1,8 +1,5 @@
 #include "fleet/push/followed_process.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -11,7 +8,7 @@
 #include "fleet/document/encoding.h"
 #include "fleet/document/ids.h"
 #include "fleet/document/limits.h"
-#include "fleet/push/durable_file.h"
+#include "fleet/push/durable_directory.h"
 
 namespace geiger::fleet {
 namespace {
@@ -20,11 +17,6 @@ constexpr std::int64_t kPerSecond = 1'000'000'000;
 constexpr Nanoseconds kPerMilli = 1'000'000;
 /// What is older is told as a gap: it would change what reports of long ago said.
 constexpr std::int64_t kOldest = std::int64_t{7} * 86'400;
-
-bool is_there(const std::string& path) {
-  struct stat file {};
-  return stat(path.c_str(), &file) == 0;
-}
 
 std::uint64_t difference(std::uint64_t now, std::uint64_t before) {
   return now - std::min(now, before);
@@ -39,13 +31,9 @@ FollowedProcess::FollowedProcess(std::string name, const Names& names, Spool& sp
       log_(std::move(log)),
       follower_(std::make_unique<follow::Follower>(follow::Follower::Detail::kSamplesOnly)) {}
 
-std::string FollowedProcess::path(const char* kind) const {
-  return spool_.state_directory() + "/" + name_ + kind;
-}
-
 base::Outcome<void> FollowedProcess::load() {
-  if (!is_there(path(kStateEnd))) return {};
-  auto sent = read_sent(path(kStateEnd));
+  if (!spool_.state().has(name_ + kStateEnd)) return {};
+  auto sent = read_sent(spool_.state(), name_ + kStateEnd);
   if (!sent.has_value()) return sent.failure();
   sent_ = std::move(sent.value());
   return {};
@@ -59,10 +47,12 @@ FollowedProcess::Span FollowedProcess::span_of(const profile::Process& process, 
       sent_.end != 0 ? sent_.end : (misses ? process.segments.front().start : process.start);
   span.end = std::max(is_running ? now.monotonic : process.end, span.begin);
   // Of what runs, counted back from now: the clock may have been set since it began.
-  const auto since_start = static_cast<std::int64_t>(span.begin - process.start);
-  const std::int64_t begin =
-      is_running ? now.realtime - static_cast<std::int64_t>(now.monotonic - span.begin)
-                 : static_cast<std::int64_t>(process.start_realtime) + since_start - now.correction;
+  // Unsigned, as a damaged trace may have any times: sums wrap, and what is too old becomes a gap.
+  const std::uint64_t begun =
+      is_running ? static_cast<std::uint64_t>(now.realtime) - (now.monotonic - span.begin)
+                 : process.start_realtime + (span.begin - process.start) -
+                       static_cast<std::uint64_t>(now.correction);
+  const auto begin = static_cast<std::int64_t>(begun);
   span.begin_second = begin / kPerSecond;
   span.started = span.begin_second / now.grid * now.grid;
   if (sent_.key.started != 0) {
@@ -154,7 +144,7 @@ base::Outcome<void> FollowedProcess::cut(const Now& now, bool is_last, bool is_w
     if (!has_ended) return was_exhausted ? tell_end(span, now) : base::Outcome<void>();
     next.key = sent_.key;
     next.sequence = sent_.sequence;
-    const auto kept = write_durably(spool_.state_directory(), name_ + kStateEnd, encode(next));
+    const auto kept = spool_.state().write(name_ + kStateEnd, encode(next));
     if (kept.has_value()) sent_ = std::move(next);
     return kept;
   }
@@ -187,7 +177,7 @@ base::Outcome<void> FollowedProcess::begin_anew(const Span& span, Sent next,
   if (!told.has_value()) return told;
   next.key.started = sent_.key.started;
   next.sequence = sent_.sequence;
-  const auto kept = write_durably(spool_.state_directory(), name_ + kStateEnd, encode(next));
+  const auto kept = spool_.state().write(name_ + kStateEnd, encode(next));
   if (kept.has_value()) sent_ = std::move(next);
   return kept;
 }
@@ -204,14 +194,14 @@ base::Outcome<void> FollowedProcess::tell_end(const Span& span, const Now& now) 
 }
 
 base::Outcome<void> FollowedProcess::keep(const Document& document, const Sent& next) {
-  auto done = write_durably(spool_.state_directory(), name_ + kNextEnd, encode(next));
+  auto done = spool_.state().write(name_ + kNextEnd, encode(next));
   if (!done.has_value()) return done;
   done = spool_.put(document.window.key, pack(document));
   if (!done.has_value()) {
-    unlink(path(kNextEnd).c_str());
+    spool_.state().remove(name_ + kNextEnd);
     return done;
   }
-  return rename_durably(path(kNextEnd), path(kStateEnd));
+  return spool_.state().move(name_ + kNextEnd, spool_.state(), name_ + kStateEnd);
 }
 
 }  // namespace geiger::fleet

@@ -47,7 +47,10 @@ class FollowedProcess {
   /// Nothing more is sent of it.
   void give_up() { is_given_up_ = true; }
 
-  void add(const std::string& path) { follower_->add(path, path); }
+  void add(std::unique_ptr<ingest::InputFile> trace) {
+    const std::string path = trace->path();
+    follower_->add(std::move(trace), path);
+  }
   void look(Nanoseconds now) { follower_->update(now); }
   /// The process has so much memory from now on.
   void note_resident(Nanoseconds now, Bytes bytes) { resident_.add(now, bytes); }
@@ -72,7 +75,6 @@ class FollowedProcess {
                                                const std::string& reason);
   [[nodiscard]] base::Outcome<void> tell_end(const Span& span, const Now& now);
   [[nodiscard]] base::Outcome<void> keep(const Document& document, const Sent& next);
-  [[nodiscard]] std::string path(const char* kind) const;
 
   std::string name_;
   const Names& names_;

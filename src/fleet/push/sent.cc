@@ -1,8 +1,5 @@
 #include "fleet/push/sent.h"
 
-#include <unistd.h>
-
-#include <filesystem>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <tuple>
@@ -11,7 +8,7 @@
 
 #include "analysis/ingest/message_fields.h"
 #include "fleet/document/ids.h"
-#include "fleet/push/durable_file.h"
+#include "fleet/push/durable_directory.h"
 
 namespace geiger::fleet {
 namespace {
@@ -109,29 +106,27 @@ base::Outcome<Sent> decode_sent(std::string_view bytes) {
   return sent;
 }
 
-base::Outcome<Sent> read_sent(const std::string& path) {
-  const auto bytes = read_whole(path, kMostState);
-  auto sent = bytes.has_value() ? decode_sent(bytes.value()) : base::Outcome<Sent>(bytes.failure());
-  if (!sent.has_value()) return base::Failure{path + ": " + sent.reason()};
+base::Outcome<Sent> read_sent(const DurableDirectory& state, const std::string& name) {
+  const auto bytes = state.read(name, kMostState);
+  if (!bytes.has_value()) return bytes.failure();
+  auto sent = decode_sent(bytes.value());
+  if (!sent.has_value()) return base::Failure{state.path_of(name) + ": " + sent.reason()};
   return sent;
 }
 
 base::Outcome<void> recover(const Spool& spool) {
-  std::vector<std::filesystem::path> found;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(spool.state_directory(), error), end;
-       !error && entry != end; entry.increment(error)) {
-    if (entry->path().extension() == kNextEnd) found.push_back(entry->path());
-  }
-  for (std::filesystem::path next : found) {
-    const auto sent = read_sent(next);
+  const DurableDirectory& state = spool.state();
+  const std::string_view end = kNextEnd;
+  for (const auto& [next, size] : state.tidied()) {
+    if (!next.ends_with(end)) continue;
+    const auto sent = read_sent(state, next);
     if (!sent.has_value()) return sent.failure();
     if (!spool.has(sent->key)) {
-      unlink(next.c_str());
+      state.remove(next);
       continue;
     }
-    const std::string from = next;
-    const auto renamed = rename_durably(from, next.replace_extension(kStateEnd));
+    const std::string name = next.substr(0, next.size() - end.size()) + kStateEnd;
+    const auto renamed = state.move(next, state, name);
     if (!renamed.has_value()) return renamed;
   }
   return {};

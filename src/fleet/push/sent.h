@@ -20,6 +20,7 @@
 #include "base/outcome.h"
 #include "base/units.h"
 #include "fleet/document/rows.h"
+#include "fleet/push/durable_directory.h"
 #include "fleet/push/spool.h"
 
 namespace geiger::fleet {
@@ -44,7 +45,7 @@ struct Sent {
 [[nodiscard]] base::Outcome<Sent> decode_sent(std::string_view bytes);
 
 /// Reads a file of encode()'s.
-[[nodiscard]] base::Outcome<Sent> read_sent(const std::string& path);
+[[nodiscard]] base::Outcome<Sent> read_sent(const DurableDirectory& state, const std::string& name);
 
 /// Decides what a crash left of all processes. Before anything is sent.
 [[nodiscard]] base::Outcome<void> recover(const Spool& spool);

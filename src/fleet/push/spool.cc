@@ -1,18 +1,11 @@
 #include "fleet/push/spool.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <utility>
 
 #include "fleet/document/ids.h"
-#include "fleet/push/durable_file.h"
 
 namespace geiger::fleet {
 namespace {
@@ -39,35 +32,31 @@ std::string Spool::name_of(const Key& key) {
 }
 
 base::Outcome<Spool> Spool::open(const std::string& path, Bytes most, Log log) {
-  Spool spool(path, most, std::move(log));
-  for (const std::string& directory :
-       {path, spool.waiting_path(), spool.refused_path(), spool.state_directory()}) {
-    const auto made = make_directory(directory);
-    if (!made.has_value()) return made.failure();
-  }
-  const std::string lock = path + "/lock";
-  spool.lock_ = base::UniqueFd(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!spool.lock_.is_open()) return base::Failure{lock + ": " + std::strerror(errno)};
-  if (flock(spool.lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+  const auto whole = DurableDirectory::open(path);
+  if (!whole.has_value()) return whole.failure();
+  auto lock = whole->lock("lock");
+  if (!lock.has_value()) return lock.failure();
+  if (!lock->is_open()) {
     return base::Failure{path + ": another process uses it; give each agent its own with --spool"};
   }
-  remove_temporary(spool.state_directory());
-  spool.read_names(spool.waiting_path(), spool.waiting_);
-  spool.read_names(spool.refused_path(), spool.refused_);
+  auto waiting = whole->open_inside("waiting");
+  auto refused = whole->open_inside("refused");
+  auto state = whole->open_inside("state");
+  for (const auto* place : {&waiting, &refused, &state}) {
+    if (!place->has_value()) return place->failure();
+  }
+  Spool spool(path, most, std::move(log),
+              {std::move(waiting.value()), std::move(refused.value()), std::move(state.value())},
+              std::move(lock.value()));
+  static_cast<void>(spool.places_.state.tidied());
+  spool.read_names(spool.places_.waiting, spool.waiting_);
+  spool.read_names(spool.places_.refused, spool.refused_);
   return spool;
 }
 
-void Spool::read_names(const std::string& directory, Files& files) {
-  remove_temporary(directory);
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code gone;
-    const Bytes size = entry->file_size(gone);
-    if (gone) continue;
-    files[entry->path().filename()] = size;
-    bytes_ += size;
-  }
+void Spool::read_names(const DurableDirectory& directory, Files& files) {
+  files = directory.tidied();
+  for (const auto& [name, size] : files) bytes_ += size;
 }
 
 base::Outcome<void> Spool::put(const Key& key, std::string_view packed) {
@@ -76,11 +65,11 @@ base::Outcome<void> Spool::put(const Key& key, std::string_view packed) {
     const auto known = read(name);
     if (!known.has_value()) return known.failure();
     if (known.value() == packed) return {};
-    return base::Failure{waiting_path() + "/" + name + ": it exists with different contents"};
+    return base::Failure{places_.waiting.path_of(name) + ": it exists with different contents"};
   }
   const auto room = make_room(packed.size());
   if (!room.has_value()) return room.failure();
-  const auto written = write_durably(waiting_path(), name, packed);
+  const auto written = places_.waiting.write(name, packed);
   if (!written.has_value()) return written.failure();
   waiting_[name] = packed.size();
   bytes_ += packed.size();
@@ -105,7 +94,7 @@ base::Outcome<void> Spool::put(const GapRow& gap) {
   }
   const std::string name = gap_name(whole);
   const std::string packed = pack(whole);
-  const auto written = write_durably(waiting_path(), name, packed);
+  const auto written = places_.waiting.write(name, packed);
   if (!written.has_value()) return written.failure();
   bytes_ += packed.size() - std::exchange(waiting_[name], packed.size());
   return {};
@@ -117,14 +106,14 @@ std::optional<std::string> Spool::next(const std::string& after) const {
 }
 
 base::Outcome<std::string> Spool::read(const std::string& name) const {
-  return read_whole(waiting_path() + "/" + name, kMostPackedBytes);
+  return places_.waiting.read(name, kMostPackedBytes);
 }
 
-void Spool::remove(const std::string& name) { erase(waiting_path(), waiting_, name); }
+void Spool::remove(const std::string& name) { erase(places_.waiting, waiting_, name); }
 
 /// A name that stays is sent again, and known to the sink.
-void Spool::erase(const std::string& directory, Files& files, const std::string& name) {
-  unlink((directory + "/" + name).c_str());
+void Spool::erase(const DurableDirectory& directory, Files& files, const std::string& name) {
+  directory.remove(name);
   const auto found = files.find(name);
   if (found == files.end()) return;
   bytes_ -= found->second;
@@ -135,7 +124,7 @@ base::Outcome<void> Spool::refuse(const std::string& name, const std::string& wh
   log_(name + " was refused: " + why);
   const auto told = tell_gap(name, "refused: " + why);
   if (!told.has_value()) return told.failure();
-  const auto moved = rename_durably(waiting_path() + "/" + name, refused_path() + "/" + name);
+  const auto moved = places_.waiting.move(name, places_.refused, name);
   if (!moved.has_value()) return moved.failure();
   const Bytes size = waiting_[name];
   waiting_.erase(name);
@@ -171,7 +160,7 @@ base::Outcome<void> Spool::give_up_oldest() {
   if (!refused_.empty()) {
     const std::string name = refused_.begin()->first;
     log_(name + " refused earlier and now dropped: the spool is full");
-    erase(refused_path(), refused_, name);
+    erase(places_.refused, refused_, name);
     return {};
   }
   const auto oldest =

@@ -20,6 +20,7 @@
 #include "base/outcome.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "fleet/push/durable_directory.h"
 #include "fleet/push/parcel.h"
 
 namespace geiger::fleet {
@@ -30,7 +31,8 @@ class Spool {
   /// Takes lines for people, without a new line.
   using Log = std::function<void(const std::string&)>;
 
-  /// Makes it if it is not there. Fails if another process uses it.
+  /// Makes it if it is not there. Fails if another process uses it, or other users could have
+  /// written into one of root's (durable_directory.h).
   [[nodiscard]] static base::Outcome<Spool> open(const std::string& path, Bytes most, Log log);
 
   /// Keeps a document. Known bytes are kept once; other bytes under the same key are a failure.
@@ -51,25 +53,32 @@ class Spool {
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
   [[nodiscard]] Bytes bytes() const { return bytes_; }
   /// Of the agent.
-  [[nodiscard]] std::string state_directory() const { return path_ + "/state"; }
+  [[nodiscard]] const DurableDirectory& state() const { return places_.state; }
 
  private:
-  Spool(std::string path, Bytes most, Log log)
-      : path_(std::move(path)), most_(most), log_(std::move(log)) {}
   using Files = std::map<std::string, Bytes>;
+  struct Places {
+    DurableDirectory waiting, refused, state;
+  };
+
+  Spool(std::string path, Bytes most, Log log, Places places, base::UniqueFd lock)
+      : path_(std::move(path)),
+        most_(most),
+        log_(std::move(log)),
+        places_(std::move(places)),
+        lock_(std::move(lock)) {}
 
   [[nodiscard]] static std::string name_of(const Key& key);
-  [[nodiscard]] std::string waiting_path() const { return path_ + "/waiting"; }
-  [[nodiscard]] std::string refused_path() const { return path_ + "/refused"; }
-  void read_names(const std::string& directory, Files& files);
+  void read_names(const DurableDirectory& directory, Files& files);
   [[nodiscard]] base::Outcome<void> make_room(Bytes bytes);
   [[nodiscard]] base::Outcome<void> give_up_oldest();
   [[nodiscard]] base::Outcome<void> tell_gap(const std::string& name, const std::string& reason);
-  void erase(const std::string& directory, Files& files, const std::string& name);
+  void erase(const DurableDirectory& directory, Files& files, const std::string& name);
 
   std::string path_;
   Bytes most_;
   Log log_;
+  Places places_;
   base::UniqueFd lock_;
   Files waiting_, refused_;  ///< Sizes by name.
   Bytes bytes_ = 0;          ///< Of all of these.

@@ -14,6 +14,7 @@
 #include "fleet/store/sqlite_sums.h"
 #include "fleet/store/store.h"
 #include "fleet/store/sum_queries.h"
+#include "fleet/store/untrusted_file.h"
 #include "sqlite/database.h"
 
 namespace geiger::fleet {
@@ -79,6 +80,7 @@ class SqliteStore final : public Store {
     if (!is_new && database_.integer_of("PRAGMA application_id") != kApplicationId) {
       throw sqlite::Error("it is a database of another program");
     }
+    check_schema(database_, version());
     if (opening.writes()) {
       // A document that was acknowledged survives a power cut.
       database_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
@@ -364,6 +366,8 @@ base::Outcome<std::unique_ptr<Store>> open_sqlite(const std::string& path, bool 
   if (!creates && !std::filesystem::exists(path, error)) {
     return base::Failure{path + ": no such file; 'geiger push RUN " + path + "' makes one"};
   }
+  const auto checked = check_companions(path);
+  if (!checked.has_value()) return checked.failure();
   try {
     return std::unique_ptr<Store>(
         std::make_unique<SqliteStore>(opening_of(path, creates), creates));

@@ -1,5 +1,6 @@
 #include "fleet/turns/turn_keeper.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -12,11 +13,11 @@
 #include <filesystem>
 #include <utility>
 
-#include "analysis/symbolize/elf/debug_file.h"
 #include "base/clock.h"
 #include "fleet/document/encoding.h"
 #include "fleet/document/ids.h"
 #include "fleet/document/limits.h"
+#include "foreign/elf_facts.h"
 
 namespace geiger::fleet {
 namespace {
@@ -46,9 +47,11 @@ base::Outcome<void> TurnKeeper::prepare(const std::string& directory) {
   if (mkdir(directory.c_str(), mode) != 0 && errno != EEXIST) {
     return base::Failure{directory + ": " + std::strerror(errno)};
   }
-  struct stat made {};
-  const bool is_ours = lstat(directory.c_str(), &made) == 0 && S_ISDIR(made.st_mode) &&
-                       made.st_uid == geteuid() && chmod(directory.c_str(), mode) == 0;
+  const base::UniqueFd made(
+      open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  const bool is_ours = made.is_open() && fstat(made.get(), &status) == 0 &&
+                       status.st_uid == geteuid() && fchmod(made.get(), mode) == 0;
   if (!is_ours) return base::Failure{directory + ": is not a directory of this user"};
   return {};
 }
@@ -128,12 +131,10 @@ void TurnKeeper::tell_that_it_ran(pid_t pid, std::int64_t step, const Now& now,
     still_there.insert(*found);
   } else {
     const std::string file = fmt::format("/proc/{}/exe", pid);
-    symbolize::SearchOptions options;
-    options.read_dwarf = false;
     std::error_code error;
     const std::string executable = std::filesystem::read_symlink(file, error);
     if (error) return;
-    const std::string build = symbolize::DebugFile(file, "", options).found_build_id();
+    const std::string build = foreign::read_elf_facts(file, {}).build_id;
     still_there[identity] = {
         names_of({static_cast<std::uint32_t>(pid), executable, build}, names_.given), executable};
   }

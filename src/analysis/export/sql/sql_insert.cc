@@ -7,6 +7,8 @@
 #include <iterator>
 #include <limits>
 
+#include "analysis/present/json.h"
+#include "base/acting.h"
 #include "base/utf8_text.h"
 
 namespace geiger::exports {
@@ -14,6 +16,35 @@ namespace {
 
 // Enough for the statement's own cost to vanish, far below any database's limit.
 constexpr std::size_t kStatementBytes = 1 << 16;
+
+std::string quoted_literal(std::string_view text) {
+  std::string literal = "'";
+  for (const char c : text) {
+    if (c == '\'') literal += '\'';
+    literal += c;
+  }
+  return literal + '\'';
+}
+
+/// Valid UTF-8 without NUL.
+std::string storable(std::string_view text) {
+  std::string stored;
+  for (const char c : to_valid_utf8(text)) {
+    if (c == '\0') {
+      stored += "\xef\xbf\xbd";
+    } else {
+      stored += c;
+    }
+  }
+  return stored;
+}
+
+/// The only escapes that SQLite and PostgreSQL have in common are those of JSON.
+std::string escaped_expression(std::string_view text) {
+  present::JsonWriter json;
+  json.begin_object().field(text, std::uint64_t{0}).end_object();
+  return "(SELECT key FROM json_each(" + quoted_literal(json.take_piece()) + "))";
+}
 
 }  // namespace
 
@@ -55,16 +86,8 @@ InsertWriter& InsertWriter::boolean(bool value) { return signed_integer(value ? 
 
 InsertWriter& InsertWriter::text(std::string_view value) {
   separate();
-  statement_ += '\'';
-  for (const char c : to_valid_utf8(value)) {
-    if (c == '\'') statement_ += '\'';
-    if (c == '\0') {
-      statement_ += "\xef\xbf\xbd";
-    } else {
-      statement_ += c;
-    }
-  }
-  statement_ += '\'';
+  const std::string stored = storable(value);
+  statement_ += has_acting(stored) ? escaped_expression(stored) : quoted_literal(stored);
   return *this;
 }
 

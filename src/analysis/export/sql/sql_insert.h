@@ -20,7 +20,8 @@ class InsertWriter {
   InsertWriter& signed_integer(std::int64_t value);
   InsertWriter& number(double value);  ///< NULL unless finite; shortest text that reads back.
   InsertWriter& boolean(bool value);   ///< 0 or 1.
-  /// Quoted; invalid UTF-8 and NUL, which no database takes, become U+FFFD.
+  /// Quoted; invalid UTF-8 and NUL, which no database takes, become U+FFFD. A script is also shown
+  /// on terminals: characters that they act on are escaped, and the database reads them back.
   InsertWriter& text(std::string_view value);
   void end_row();
   void finish();

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -135,6 +136,24 @@ TEST(Sql, NamesCannotBreakTheText) {
             (std::vector<std::string>{"x'\n\\\xef\xbf\xbd\xef\xbf\xbdy"}));
   EXPECT_EQ(loaded.number("SELECT COUNT(*) FROM counts"), 1);
   EXPECT_EQ(loaded.number("SELECT is_truncated FROM stacks"), 1);
+}
+
+TEST(Sql, NamesMoveNoCursor) {
+  const std::string name = "a'\x1b]0;\"\\u001b\x07\t\u009b\u202e\U000e0041\u00e9";
+  RecordingBuilder builder(4096);
+  const auto thread = builder.thread(builder.process("/bin/\x1b[2J", 1), "", 1);
+  const auto module = builder.module("/lib/\x7f", 0x1000);
+  builder.sample(thread, builder.stack({builder.location(module, 1, {name})}), 100, 1);
+  EXPECT_TRUE(std::ranges::none_of(script(builder.recording()), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f;
+  }));
+  for (const char* acting : {"\u009b", "\u202e", "\U000e0041"}) {
+    EXPECT_EQ(script(builder.recording()).find(acting), std::string::npos);
+  }
+  Loaded loaded(builder.recording());
+  EXPECT_EQ(loaded.query("SELECT name FROM functions"), std::vector<std::string>{name});
+  EXPECT_EQ(loaded.query("SELECT executable FROM processes"),
+            std::vector<std::string>{"/bin/\x1b[2J"});
 }
 
 TEST(Sql, WhatHasNoStackHasAPlace) {

@@ -31,15 +31,13 @@ base::Outcome<void> add_line(FrameRules& rules, std::string_view line) {
       std::ranges::find(kRoleNames, word, [](const auto& known) { return known.first; });
   if (role == kRoleNames.end()) {
     return base::Failure{
-        fmt::format("invalid role '{}' (choose from own, library, plumbing, hide)", word)};
+        fmt::format("invalid role {} (choose from own, library, plumbing, hide)", quoted(word))};
   }
   const std::string expression(trimmed(line.substr(end)));
   if (expression.empty())
     return base::Failure{fmt::format("'{}' needs a regular expression", word)};
   auto pattern = NamePattern::parse(expression);
-  if (!pattern.has_value()) {
-    return base::Failure{fmt::format("'{}': {}", expression, pattern.reason())};
-  }
+  if (!pattern.has_value()) return pattern.failure();
   rules.add(role->second, std::move(pattern.value()));
   return {};
 }
@@ -122,18 +120,23 @@ FrameRole role_of(const FrameFacts& facts) {
 
 base::Outcome<FrameRules> FrameRules::parse(std::string_view text) {
   FrameRules rules;
-  const auto read = read_lines(
-      text, [&](std::string_view line, std::size_t /*number*/) { return add_line(rules, line); });
+  const auto take = [&](std::string_view line, std::size_t /*number*/) -> base::Outcome<void> {
+    if (rules.rules_.size() == kMostRules) {
+      return base::Failure{fmt::format("more than {} rules: join expressions by |", kMostRules)};
+    }
+    return add_line(rules, line);
+  };
+  const auto read = read_lines(text, take);
   if (!read.has_value()) return read.failure();
   return rules;
 }
 
 FrameRole FrameRules::role(const FrameFacts& facts) const {
   if (!rules_.empty()) {
-    const std::string function(facts.function), module(facts.module), file(facts.file);
     for (auto rule = rules_.rbegin(); rule != rules_.rend(); ++rule) {
       const NamePattern& pattern = rule->pattern;
-      if (pattern.matches(function) || pattern.matches(module) || pattern.matches(file)) {
+      if (pattern.matches(facts.function) || pattern.matches(facts.module) ||
+          pattern.matches(facts.file)) {
         return rule->role;
       }
     }

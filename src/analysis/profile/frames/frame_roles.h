@@ -49,6 +49,9 @@ enum class FramesShown : std::uint8_t {
 /// By the rules that are built in.
 [[nodiscard]] FrameRole role_of(const FrameFacts& facts);
 
+/// Of a file: each takes memory, and time for each name.
+inline constexpr std::size_t kMostRules = 1000;
+
 /// Rules of a project, which go before those that are built in, the last one first.
 class FrameRules {
  public:

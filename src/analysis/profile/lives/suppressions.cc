@@ -14,7 +14,7 @@ constexpr std::string_view kType = "leak:";
 /// The pattern of a line.
 base::Outcome<std::string> pattern_of(std::string_view line) {
   if (!line.starts_with(kType)) {
-    return base::Failure{fmt::format("'{}' does not begin with leak:", line)};
+    return base::Failure{quoted(line) + " does not begin with leak:"};
   }
   const std::string_view pattern = line.substr(kType.size());
   if (pattern.find_first_not_of("*^$") == std::string_view::npos) {

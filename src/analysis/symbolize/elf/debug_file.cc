@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 
 #include "analysis/symbolize/file.h"
 #include "base/hex.h"
+#include "foreign/open.h"
 
 namespace geiger::symbolize {
 namespace {
@@ -136,7 +138,7 @@ FileState DebugFile::open_by_build_id(const std::string& build_id, const SearchO
 
 FileState DebugFile::report(const std::string& path) {
   module_ = nullptr;
-  base::UniqueFd file = open_regular(path);
+  base::UniqueFd file = foreign::open_regular(path, O_RDONLY);
   if (!file.is_open()) return FileState::kMissing;
   if (!is_program_or_library(file)) return FileState::kUnreadable;
   dwfl_.reset(dwfl_begin(&callbacks_));

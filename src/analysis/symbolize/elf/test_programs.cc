@@ -1,5 +1,6 @@
 #include "analysis/symbolize/elf/test_programs.h"
 
+#include <fcntl.h>
 #include <gelf.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <string_view>
 
 #include "analysis/symbolize/file.h"
+#include "foreign/open.h"
 
 namespace geiger::symbolize {
 namespace {
@@ -75,7 +77,7 @@ struct CloseElf {
 /// Calls `visit(section, header)` for each section.
 template <typename Visit>
 void for_each_section(const std::string& path, const Visit& visit) {
-  const base::UniqueFd file = open_regular(path);
+  const base::UniqueFd file = foreign::open_regular(path, O_RDONLY);
   elf_version(EV_CURRENT);
   const std::unique_ptr<Elf, CloseElf> elf(elf_begin(file.get(), ELF_C_READ, nullptr));
   for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf.get(), section)) != nullptr;) {

@@ -1,4 +1,4 @@
-#include "run/elf_facts.h"
+#include "foreign/elf_facts.h"
 
 #include <fcntl.h>
 
@@ -7,10 +7,12 @@
 #include <optional>
 #include <string_view>
 
+#include "base/hex.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "foreign/open.h"
 
-namespace geiger::run {
+namespace geiger::foreign {
 namespace {
 
 constexpr Bytes kLargestTable = 64 * kMiB;
@@ -52,18 +54,24 @@ bool is_name_at(const std::string& table, std::size_t offset, const std::string&
   return table.compare(offset, name.size() + 1, name.c_str(), name.size() + 1) == 0;
 }
 
-/// Whether a note of ours is among these: header, name and description, each padded to a word.
-bool has_own_note(std::string_view notes) {
-  constexpr std::string_view kName("geiger", sizeof "geiger");
+/// Takes what is known from notes: header, name and description, each padded to a word.
+void read_notes(std::string_view notes, ElfFacts& facts) {
+  constexpr std::string_view kOwn("geiger", sizeof "geiger"), kGnu("GNU", sizeof "GNU");
+  constexpr std::size_t kLongestId = 64;
   Elf64_Nhdr note{};
+  const auto take = [&notes](Bytes size) {
+    const std::string_view taken = notes.substr(0, size);
+    notes.remove_prefix(std::min<Bytes>(notes.size(), (size + 3) & ~Bytes{3}));
+    return taken;
+  };
   while (notes.size() >= sizeof note) {
     std::memcpy(&note, notes.data(), sizeof note);
-    const auto padded = [](Bytes size) { return (size + 3) & ~Bytes{3}; };
-    notes.remove_prefix(sizeof note);
-    if (notes.substr(0, note.n_namesz) == kName) return true;
-    notes.remove_prefix(std::min(notes.size(), padded(note.n_namesz) + padded(note.n_descsz)));
+    take(sizeof note);
+    const std::string_view name = take(note.n_namesz), description = take(note.n_descsz);
+    if (name == kOwn) facts.has_runtime = true;
+    const bool is_id = name == kGnu && note.n_type == NT_GNU_BUILD_ID;
+    if (is_id && description.size() <= kLongestId) facts.build_id = base::hex_of(description);
   }
-  return false;
 }
 
 void read_segments(int fd, const Elf64_Ehdr& header, ElfFacts& facts) {
@@ -75,7 +83,7 @@ void read_segments(int fd, const Elf64_Ehdr& header, ElfFacts& facts) {
     const auto text = read_range(fd, segment.p_offset, segment.p_filesz);
     if (!text) continue;
     if (segment.p_type == PT_INTERP) facts.interpreter = string_at(*text, 0);
-    if (segment.p_type == PT_NOTE && has_own_note(*text)) facts.has_runtime = true;
+    if (segment.p_type == PT_NOTE) read_notes(*text, facts);
   }
 }
 
@@ -127,7 +135,7 @@ void read_dynamic_sections(int fd, const Elf64_Ehdr& header, const std::vector<s
 
 ElfFacts read_elf_facts(const std::string& path, const std::vector<std::string>& wanted) {
   ElfFacts facts;
-  const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const base::UniqueFd fd = open_regular(path, O_RDONLY);
   if (!fd.is_open()) return facts;
   // e_ident, e_type and e_machine lie alike in both classes.
   const auto start = read_range(fd.get(), 0, offsetof(Elf64_Ehdr, e_version));
@@ -143,4 +151,4 @@ ElfFacts read_elf_facts(const std::string& path, const std::vector<std::string>&
   return facts;
 }
 
-}  // namespace geiger::run
+}  // namespace geiger::foreign

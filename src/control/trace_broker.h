@@ -1,5 +1,5 @@
-// Makes traces for processes of the run that may not make them themselves (trace/broker.h): a
-// thread that answers at once, whatever the supervisor is reading meanwhile.
+// Makes traces for processes that may not make them themselves (trace/broker.h): a thread that
+// answers at once, whatever the supervisor is reading meanwhile.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 #include "base/unique_fd.h"
 #include "trace/broker.h"
 
-namespace geiger::run {
+namespace geiger::control {
 
 class TraceBroker {
  public:
@@ -42,4 +42,4 @@ class TraceBroker {
 /// Whether this is the name of a trace, and of nothing outside of its directory.
 [[nodiscard]] bool is_trace_name(std::string_view name);
 
-}  // namespace geiger::run
+}  // namespace geiger::control

@@ -1,4 +1,4 @@
-#include "run/trace_broker.h"
+#include "control/trace_broker.h"
 
 #include <fcntl.h>
 #include <sys/random.h>
@@ -17,7 +17,7 @@
 #include "base/hex.h"
 #include "trace/format.h"
 
-namespace geiger::run {
+namespace geiger::control {
 namespace {
 
 using trace::BrokerAction;
@@ -135,4 +135,4 @@ BrokerAnswer TraceBroker::perform(const BrokerRequest& request, base::UniqueFd& 
   return {made.is_open() ? 0 : errno};
 }
 
-}  // namespace geiger::run
+}  // namespace geiger::control

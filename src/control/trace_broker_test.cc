@@ -1,4 +1,4 @@
-#include "run/trace_broker.h"
+#include "control/trace_broker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 #include "base/unique_fd.h"
 
-namespace geiger::run {
+namespace geiger::control {
 namespace {
 
 using trace::BrokerAction;
@@ -123,4 +123,4 @@ TEST_F(Broker, IsThereUntilItsEnd) {
 }
 
 }  // namespace
-}  // namespace geiger::run
+}  // namespace geiger::control

@@ -1,4 +1,5 @@
-// Facts of an executable file that decide how it will be loaded.
+// Facts of an executable file that decide how it will be loaded, and its build id. Read without a
+// library, as the file may be anything.
 #pragma once
 
 #include <elf.h>
@@ -7,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace geiger::run {
+namespace geiger::foreign {
 
 /// And what it can run besides, in 32 bits.
 #if defined(__x86_64__)
@@ -29,6 +30,7 @@ struct ElfFacts {
   std::vector<std::string> needed;   ///< DT_NEEDED names.
   std::vector<std::string> defined;  ///< The symbols of `wanted` that the file defines.
   bool has_runtime = false;          ///< It was linked with libgeiger-static.a.
+  std::string build_id;              ///< Hexadecimal; empty: none.
 };
 
 /// Reads the facts of `path`; symbols other than `wanted` are not reported. A
@@ -37,4 +39,4 @@ struct ElfFacts {
 [[nodiscard]] ElfFacts read_elf_facts(const std::string& path,
                                       const std::vector<std::string>& wanted);
 
-}  // namespace geiger::run
+}  // namespace geiger::foreign

@@ -1,0 +1,110 @@
+// Connections that wait for a thread, and the choice of those that must give way.
+//
+// Every request is read on a thread, so connections that send slowly, or nothing, could take all
+// of them. They do not have to end as long as threads are free. Where one is needed, a connection
+// that keeps its thread waiting gives way, of the peer that has most of them: a peer that opens
+// any number of connections takes threads from itself alone.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "base/unique_fd.h"
+
+namespace geiger::serve {
+
+/// The user at the other end. All connections come from this host, so addresses distinguish
+/// nothing; behind a proxy all peers are the proxy's user.
+using Peer = std::uint32_t;
+
+struct Arrival {
+  using Clock = std::chrono::steady_clock;
+  base::UniqueFd socket;
+  Peer peer = 0;
+  Clock::time_point at = Clock::now();
+};
+
+class Admission {
+ public:
+  /// `most_waiting`: connections without a thread.
+  explicit Admission(std::size_t most_waiting);
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
+
+  // All functions: threads: any.
+
+  /// Whether the system gave the descriptor that needed_descriptor() returns.
+  [[nodiscard]] bool is_ready() const { return needed_.is_open(); }
+  /// Closes the oldest one of the peer with most waiting connections where too many wait.
+  void add(Arrival arrival);
+  /// Closes one as add() does. False if none waits.
+  bool drop_one();
+  /// Waits for a connection: of the peer with the fewest threads, the oldest. The caller ends it
+  /// with leave(). Nothing after end() once no connection waits.
+  [[nodiscard]] std::optional<Arrival> next();
+  /// `gave_way`: because gives_way() said so.
+  void leave(Peer peer, bool gave_way);
+  /// From here on every connection that keeps its thread waiting gives way.
+  void end();
+
+  /// Readable while slow connections are to give way.
+  [[nodiscard]] int needed_descriptor() const { return needed_.get(); }
+  [[nodiscard]] bool is_needed() const;
+  /// Asked for a connection that keeps its thread waiting (Waiting): whether it must end now.
+  [[nodiscard]] bool gives_way(Peer peer);
+  /// Waits until a connection has ended or the time is over. False if none keeps its thread
+  /// waiting, so that waiting for one to give way is in vain.
+  bool wait_for_leave(std::chrono::milliseconds longest);
+
+  /// Marks a connection that keeps its thread waiting.
+  class Waiting {
+   public:
+    Waiting(Admission& admission, Peer peer);
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    Admission& admission_;
+    Peer peer_;
+  };
+
+  /// Has a slow connection give way for something other than a thread.
+  class Need {
+   public:
+    explicit Need(Admission& admission);
+    ~Need();
+    Need(const Need&) = delete;
+    Need& operator=(const Need&) = delete;
+
+   private:
+    Admission& admission_;
+  };
+
+ private:
+  using Counts = std::map<Peer, std::size_t>;
+
+  [[nodiscard]] bool is_short() const;
+  void update();
+  void drop_oldest();
+  static void count_down(Counts& counts, Peer peer);
+
+  const std::size_t most_waiting_;
+  const base::UniqueFd needed_;  ///< An event: readable if and only if is_short().
+  mutable std::mutex mutex_;
+  std::condition_variable added_, left_;
+  std::map<Peer, std::deque<Arrival>> arrivals_;  ///< No deque is empty.
+  std::size_t waiting_ = 0;                       ///< In arrivals_.
+  Counts served_, slow_;                          ///< Connections on threads; those of Waiting.
+  std::size_t idle_ = 0, needs_ = 0;              ///< Threads in next(); objects of Need.
+  std::size_t leaving_ = 0;                       ///< Were told to give way and have not left.
+  bool ends_ = false, is_signalled_ = false;
+};
+
+}  // namespace geiger::serve
