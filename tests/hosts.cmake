@@ -172,6 +172,9 @@ if(TARGET geiger_preload AND TARGET geiger)
   geiger_small_case(attach_hosts e2e attach.py Hosts.test_totals_against_the_program)
   geiger_process_test(python_attach e2e python_attach.py)
   geiger_process_test(hostile_process e2e hostile_process.py)
+  geiger_small_case(hostile_process e2e hostile_process.py Hostile.test_attach_makes_no_call_by_a_path_there
+    Hostile.test_a_call_makes_no_call_by_a_path_there Hostile.test_a_link_in_the_place_of_its_tmp
+    Hostile.test_a_call_with_links Hostile.test_a_trace_that_is_truncated)
   geiger_process_test(package e2e package.py)
   geiger_small_case(package e2e package.py Package.test_installs_headers_and_nothing_of_ours
     Package.test_installs_what_users_read_and_type Package.test_find_package)
