@@ -2,7 +2,7 @@
 """A process that attacks the root who profiles it: tests/hosts/hostile.c lists the attacks. Nothing
 of root's may change, and geiger may neither die nor hang.
 
-usage: GEIGER_BUILD_DIR=BUILD hostile_process.py [TEST...]
+usage: GEIGER_BUILD_DIR=BUILD hostile_process.py Hostile|Agents[.TEST]...
 """
 import os
 import pathlib
@@ -23,7 +23,7 @@ ATTACHES = 200
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root, whom it is about")
-class Hostile(unittest.TestCase):
+class HostileTest(unittest.TestCase):
     def setUp(self):
         self.top = pathlib.Path(tempfile.mkdtemp(prefix="hostile-"))
         self.top.chmod(0o755)
@@ -86,6 +86,28 @@ class Hostile(unittest.TestCase):
         self.assertEqual(self.own.stat().st_mtime_ns, self.made, "something was created in it")
         self.assertEqual(self.file.read_bytes(), b"precious")
 
+    def assert_nothing_is_reached_by_path(self, log):
+        """Below another root only relative to a descriptor, and resolved below it."""
+        calls = log.read_text(errors="replace").splitlines()
+        for call in calls:
+            self.assertNotRegex(call, r'"/proc/\d+/(root|cwd|fd)/', call)
+            if "openat2(" in call:
+                self.assertRegex(call, r"RESOLVE_(IN_ROOT|BENEATH)", call)
+                self.assertIn("RESOLVE_NO_MAGICLINKS", call)
+        return calls
+
+    def assert_made_a_directory(self, calls):
+        """That this is not a test of something that failed earlier."""
+        made = any("mkdirat(" in call and call.endswith(" = 0") for call in calls)
+        self.assertTrue(made, "\n".join(calls[-20:]))
+
+    @staticmethod
+    def traced(log, *options):
+        harness.require("strace")
+        return ["strace", *options, "-f", "-e", "trace=%file,openat2,fchown,fchownat", "-o", str(log)]
+
+
+class Hostile(HostileTest):
     def repeat(self, count, profile):
         self.made = self.own.stat().st_mtime_ns
         for _ in range(count):
@@ -144,28 +166,6 @@ class Hostile(unittest.TestCase):
     def test_a_call_of_a_process_that_holds_the_lock(self):
         self.call("hold", self.own, 1)
 
-    # ---- what is opened --------------------------------------------------------------------
-
-    def assert_nothing_is_reached_by_path(self, log):
-        """Below another root only relative to a descriptor, and resolved below it."""
-        calls = log.read_text(errors="replace").splitlines()
-        for call in calls:
-            self.assertNotRegex(call, r'"/proc/\d+/(root|cwd|fd)/', call)
-            if "openat2(" in call:
-                self.assertRegex(call, r"RESOLVE_(IN_ROOT|BENEATH)", call)
-                self.assertIn("RESOLVE_NO_MAGICLINKS", call)
-        return calls
-
-    def assert_made_a_directory(self, calls):
-        """That this is not a test of something that failed earlier."""
-        made = any("mkdirat(" in call and call.endswith(" = 0") for call in calls)
-        self.assertTrue(made, "\n".join(calls[-20:]))
-
-    @staticmethod
-    def traced(log, *options):
-        harness.require("strace")
-        return ["strace", *options, "-f", "-e", "trace=%file,openat2,fchown,fchownat", "-o", str(log)]
-
     def test_attach_makes_no_call_by_a_path_there(self):
         log = self.top / "calls"
         self.attach(self.start("swap", self.own), *self.traced(log))
@@ -180,7 +180,9 @@ class Hostile(unittest.TestCase):
         calls = self.assert_nothing_is_reached_by_path(log)
         self.assert_made_a_directory(calls)
 
-    # ---- the agent -------------------------------------------------------------------------
+
+class Agents(HostileTest):
+    """They wake what sleeps on this machine, other tests' programs too."""
 
     def run_agent(self, *runner):
         """For some turns. Its store."""
