@@ -14,6 +14,7 @@ import os
 import pathlib
 import pwd
 import re
+import resource
 import shutil
 import signal
 import statistics
@@ -398,6 +399,17 @@ class Programs(AttachTest):
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class Surroundings(AttachTest):
+    def test_a_limit_of_file_sizes(self):
+        """Of less than the library: what it writes beyond would end it."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+        process = self.start([harness.host("attached"), "loops", "1"], preexec_fn=limit)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        for _ in range(2):
+            self.assert_refused(self.geiger("attach", "--duration", "50ms", process.pid), "")
+            self.ask(process)
+        self.end(process)
+
     def test_another_mount_namespace(self):
         """Neither the library nor the directory can be seen from there."""
         process = self.start(["unshare", "-m", "sh", "-c",

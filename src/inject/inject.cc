@@ -65,12 +65,17 @@ std::string loadable_part(const std::string& path) {
 struct Library {
   Library(pid_t pid, const std::string& file) : path(file), bytes(loadable_part(file)) {
     const auto root = foreign::ProcessRoot::open(pid);
-    process_has_proc = root && root->has_proc();
-    process_sees_it = root && root->sees_same(path);
+    // A write beyond its limit would end the process.
+    rlimit file_size{};
+    const bool has_room =
+        prlimit(pid, RLIMIT_FSIZE, nullptr, &file_size) == 0 && file_size.rlim_cur >= bytes.size();
+    can_be_copied = root && root->has_proc() && has_room;
+    can_be_seen = root && root->sees_same(path);
   }
   std::string path;
   std::string bytes;
-  bool process_has_proc = false, process_sees_it = false;
+  bool can_be_copied = false;  ///< Into a file in memory, which the process opens in /proc.
+  bool can_be_seen = false;    ///< By its path.
 };
 
 /// The addresses of the function that takes orders, and of the state that the runtime reports.
@@ -308,9 +313,10 @@ std::string Injection::load_copy(BorrowedThread& thread, const Library& library)
 }
 
 std::string Injection::load(BorrowedThread& thread, const Library& library) {
-  std::string failure = "it has access to neither /proc nor " + library.path;
-  if (library.process_has_proc) failure = load_copy(thread, library);
-  if (!failure.empty() && library.process_sees_it) failure = open_library(thread, library.path);
+  std::string failure = fmt::format(
+      "it has access to neither {} nor /proc (or may not write so large a file)", library.path);
+  if (library.can_be_copied) failure = load_copy(thread, library);
+  if (!failure.empty() && library.can_be_seen) failure = open_library(thread, library.path);
   return failure;
 }
 
