@@ -1,6 +1,6 @@
 // A directory whose files are there whole after a crash, or not at all.
 //
-// It is opened once, and its files are found from there: whoever can rename a directory above it
+// It is opened once, and its files are found from there: a user who can rename a directory above it
 // cannot have other files read or written.
 #pragma once
 

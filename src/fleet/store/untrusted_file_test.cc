@@ -25,7 +25,7 @@ class UntrustedFile : public testing::Test {
   }
   ~UntrustedFile() override { std::filesystem::remove_all(directory_); }
 
-  /// A store with a document, changed by statements of somebody else.
+  /// A store with a document, changed by the statements.
   void make(const std::string& statements) {
     std::filesystem::remove(path_);
     {
