@@ -28,7 +28,7 @@ class SharedPages {
   SharedPages& operator=(const SharedPages&) = delete;
   ~SharedPages();
 
-  /// Null if there are none.
+  /// Null for an empty object.
   [[nodiscard]] char* begin() const;
 
  private:

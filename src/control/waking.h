@@ -20,7 +20,7 @@ namespace geiger::control {
 template <typename Page>
 class MappedPage {
  public:
-  /// Maps the page of a file; nothing if there is none.
+  /// Maps the page of a file; nothing on failure.
   [[nodiscard]] static std::optional<MappedPage> map(base::UniqueFd file) {
     MappedPage page;
     auto pages = file.is_open() ? SharedPages::map(file.get(), trace::kRendezvousBytes)

@@ -26,8 +26,8 @@ enum class Links {
 [[nodiscard]] base::UniqueFd open_entry(int directory, const std::string& name, int flags,
                                         mode_t mode = 0);
 
-/// Opens a regular file; closed, with errno, if there is none. Other files are not even opened: for
-/// a device that can have consequences.
+/// Opens a regular file; closed, with errno, on failure. Other files are not opened at all: for a
+/// device that can have consequences.
 [[nodiscard]] base::UniqueFd open_regular(const std::string& path, int flags);
 
 /// Opens the file of an O_PATH descriptor for good; closed, with errno, unless it is a regular

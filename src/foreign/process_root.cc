@@ -97,7 +97,7 @@ std::optional<ProcessRoot> ProcessRoot::open(pid_t pid) {
   std::array<char, PATH_MAX> target{};
   const ssize_t length = readlink(link.c_str(), target.data(), target.size() - 1);
   if (!root.root_.is_open() || !rights || length <= 0) return std::nullopt;
-  // Capabilities in another user namespace are none over our files.
+  // Capabilities of another user namespace do not apply to our files.
   if (!is_in_our_user_namespace(pid)) rights->capabilities = 0;
   root.rights_ = std::move(*rights);
   root.root_path_.assign(target.data(), static_cast<std::size_t>(length));

@@ -36,7 +36,7 @@ class DurableDirectory {
   /// Fails if it is larger than `most`.
   [[nodiscard]] base::Outcome<std::string> read(const std::string& name, std::size_t most) const;
   [[nodiscard]] bool has(const std::string& name) const;
-  /// Without a failure where there is none.
+  /// Does nothing if there is no such file.
   void remove(const std::string& name) const;
   /// Sizes by name, after what a crash left of temporary files was removed.
   [[nodiscard]] std::map<std::string, Bytes> tidied() const;
