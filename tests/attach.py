@@ -411,13 +411,20 @@ class Surroundings(AttachTest):
         self.end(process)
 
     def test_another_mount_namespace(self):
-        """Neither the library nor the directory can be seen from there."""
-        process = self.start(["unshare", "-m", "sh", "-c",
-                              "mount -t tmpfs tmpfs /tmp && exec \"$@\"", "sh", "python3", "-c",
-                              "print('ready', flush=True)\nwhile True: bytes(100000)\n"])
-        process.stdout.readline()
-        self.assert_sound(self.attach(process.pid))
-        self.assertEqual(os.listdir(f"/proc/{process.pid}/root/tmp"), [])
+        """Neither the library nor the directory can be seen from there, by root or by another user,
+        whose limits only some roots may ask for by prlimit()."""
+        library = harness.preload_library().parent
+        for user in ("root", "nobody"):
+            with self.subTest(user):
+                process = self.start([
+                    "unshare", "-m", "sh", "-c",
+                    f"mount -t tmpfs tmpfs '{library}' && mount -t tmpfs tmpfs /tmp && exec \"$@\"",
+                    "sh", "setpriv", f"--reuid={user}", "--clear-groups", "/usr/bin/perl", "-e",
+                    "$|=1; print \"ready\\n\"; while (1) { my $x = 'a' x 100000; }"])
+                process.stdout.readline()
+                self.assert_sound(self.attach(process.pid))
+                self.assertEqual(os.listdir(f"/proc/{process.pid}/root/tmp"), [])
+                self.stop(process)
 
     def test_another_user(self):
         nobody = pwd.getpwnam("nobody")

@@ -12,11 +12,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <sstream>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -61,15 +64,26 @@ std::string loadable_part(const std::string& path) {
   return bytes;
 }
 
+/// Whether the process may write a file of this size: a write beyond its limit would end it.
+/// Another user's limits are read like this also without CAP_SYS_RESOURCE, which prlimit() wants.
+bool may_write(pid_t pid, std::uint64_t size) {
+  constexpr std::string_view kLimit = "Max file size";
+  std::ifstream limits(fmt::format("/proc/{}/limits", pid));
+  for (std::string line; std::getline(limits, line);) {
+    if (!line.starts_with(kLimit)) continue;
+    std::istringstream values(line.substr(kLimit.size()));
+    std::string soft;
+    values >> soft;
+    return soft == "unlimited" || std::strtoull(soft.c_str(), nullptr, 10) >= size;
+  }
+  return false;
+}
+
 /// Read before any thread is stopped.
 struct Library {
   Library(pid_t pid, const std::string& file) : path(file), bytes(loadable_part(file)) {
     const auto root = foreign::ProcessRoot::open(pid);
-    // A write beyond its limit would end the process.
-    rlimit file_size{};
-    const bool has_room =
-        prlimit(pid, RLIMIT_FSIZE, nullptr, &file_size) == 0 && file_size.rlim_cur >= bytes.size();
-    can_be_copied = root && root->has_proc() && has_room;
+    can_be_copied = root && root->has_proc() && may_write(pid, bytes.size());
     can_be_seen = root && root->sees_same(path);
   }
   std::string path;
