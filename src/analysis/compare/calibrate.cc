@@ -74,8 +74,8 @@ void judge_by_rest(Change& change, const Site& site, const Collected& collected,
 
 bool can_calibrate(const Collected& collected) {
   return collected.kind == profile::Kind::kAllocated && !collected.is_part &&
-         !collected.grouping.has_callers && is_one_counted_run(collected.before) &&
-         is_one_counted_run(collected.after);
+         !collected.after.shares_process && !collected.grouping.has_callers &&
+         is_one_counted_run(collected.before) && is_one_counted_run(collected.after);
 }
 
 void calibrate(Row& row, const Site& site, const Collected& collected, double level) {

@@ -6,8 +6,8 @@
 namespace geiger::compare {
 
 /// Whether both sides are one run whose exact total is known, so that samples need only say how it
-/// divides. Several runs also differ from one another, which their totals do not show; and the
-/// branches of a tree must add up.
+/// divides. Several runs also differ from one another, which their totals do not show; two
+/// recordings of one process differ only by what moved; and the branches of a tree must add up.
 [[nodiscard]] bool can_calibrate(const Collected& collected);
 
 /// Gives a row with samples enough on both sides the values that `table` shows for each run

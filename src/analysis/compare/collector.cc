@@ -13,7 +13,6 @@
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/totals.h"
-#include "estimation/difference.h"
 
 namespace geiger::compare {
 namespace {
@@ -58,15 +57,6 @@ double certain_everywhere(const Collected& collected) {
   const bool is_mixed = before.has_pure || after.has_pure;
   return is_mixed ? std::numeric_limits<double>::infinity()
                   : std::max(before.largest_interval, after.largest_interval);
-}
-
-void settle(SiteSide& side, double certain_from, double largest_interval) {
-  side.sums.could_have_sampled(largest_interval);
-  for (const auto& [size, count] : side.certain_sizes) {
-    const auto bytes = static_cast<double>(size);
-    if (bytes < certain_from) side.uneven_bytes += bytes * count;
-  }
-  side.certain_sizes.clear();
 }
 
 /// Removes what occurs again, keeping the order; quadratic in the few that differ
@@ -134,14 +124,15 @@ class Collector::Run {
     }
   }
 
-  /// Hands the sums of the run to a side; `run` is its number there.
-  void finish(Which which, std::uint32_t run) {
-    add_run(side_of(collector_.out_, which).total, total_, run);
+  /// Hands what was seen to a side: give(side of a site, seen there).
+  template <typename Give>
+  void finish(Which which, const Give& give) {
+    give(side_of(collector_.out_, which).total, total_);
     for (const std::uint32_t site : used_) {
-      add_run(side_of(collector_.out_.sites[site], which), seen_[site], run);
+      give(side_of(collector_.out_.sites[site], which), seen_[site]);
     }
     for (std::size_t i = 0; i < budgeted_.size(); ++i) {
-      add_run(side_of(collector_.out_.budgeted[i], which), budgeted_[i], run);
+      give(side_of(collector_.out_.budgeted[i], which), budgeted_[i]);
     }
   }
 
@@ -304,8 +295,19 @@ std::uint32_t Collector::site_of(std::vector<std::uint32_t> places) {
   return at->second;
 }
 
+void Collector::add_stacks(Run& run, const Recording& recording, const Profile& profile) {
+  const auto add_part = [&](const Profile& part) {
+    for (const auto& [stack, seen] : seen_by_stack(recording, part)) run.add(stack, seen);
+  };
+  if (!needs_labels()) return add_part(profile);
+  for (const auto& [label, part] : parts_by_label(profile)) {
+    run.begin_label(label);
+    add_part(part);
+  }
+}
+
 std::optional<Error> Collector::add(Which which, const Recording& recording, const Profile& profile,
-                                    double exposure) {
+                                    double exposure, const Profile* moved) {
   if (profile.kind != out_.kind) return Error::kDifferentKinds;
   if (!(exposure > 0) || std::isinf(exposure)) return Error::kBadExposure;
   SideFacts& side = side_of(out_, which);
@@ -322,17 +324,13 @@ std::optional<Error> Collector::add(Which which, const Recording& recording, con
   }
   side.total.sums.could_have_sampled(profile.largest_interval);
   Run run(*this, recording);
-  const auto add_stacks = [&](const Profile& part) {
-    for (const auto& [stack, seen] : seen_by_stack(recording, part)) run.add(stack, seen);
-  };
-  if (!needs_labels()) add_stacks(profile);
-  if (needs_labels()) {
-    for (const auto& [label, part] : parts_by_label(profile)) {
-      run.begin_label(label);
-      add_stacks(part);
-    }
-  }
-  run.finish(which, number);
+  add_stacks(run, recording, profile);
+  run.finish(which, [&](SiteSide& of_site, const Seen& seen) { add_run(of_site, seen, number); });
+  if (moved == nullptr) return std::nullopt;
+  side.shares_process = true;
+  Run moved_run(*this, recording);
+  add_stacks(moved_run, recording, *moved);
+  moved_run.finish(which, [](SiteSide& of_site, const Seen& seen) { of_site.moved.merge(seen); });
   return std::nullopt;
 }
 
@@ -379,9 +377,9 @@ void Collector::settle_sides() {
     }
   }
   // Before gates scale a side: its next event grows with it then, the other side's does not.
-  estimation::settle_next_event(out_.before.total.sums, out_.after.total.sums);
+  settle_next_event(out_.before.total, out_.after.total);
   for (auto* sites : {&out_.sites, &out_.budgeted}) {
-    for (Site& site : *sites) estimation::settle_next_event(site.before.sums, site.after.sums);
+    for (Site& site : *sites) settle_next_event(site.before, site.after);
   }
 }
 

@@ -47,15 +47,22 @@ struct RunValue {
 /// How many objects of each size were recorded with certainty: a whole number, but in a mean.
 using CertainSizes = std::map<Bytes, double>;
 
-/// One side of a site, all runs together.
-struct SiteSide {
-  estimation::NodeSums sums;     ///< Added over runs; E of all runs, whether they saw it or not.
-  std::vector<RunValue> values;  ///< Runs that saw it, ascending; the others saw nothing.
+/// What was seen of a site.
+struct Seen {
+  estimation::NodeSums sums;  ///< Added over runs; E of all runs, whether they saw it or not.
   /// Certain bytes in objects that the other side may have tried (estimation::Side).
   double uneven_bytes = 0;
   CertainSizes certain_sizes;  ///< While collecting; empty in what finish() returns.
 
+  void merge(const Seen& other);
   [[nodiscard]] std::uint64_t samples() const { return sums.samples + sums.certain_samples; }
+};
+
+/// One side of a site, all runs together.
+struct SiteSide : Seen {
+  std::vector<RunValue> values;  ///< Runs that saw it, ascending; the others saw nothing.
+  /// If SideFacts::shares_process: the samples that the other side does not have.
+  Seen moved = {};
 };
 
 struct Site {
@@ -88,6 +95,8 @@ struct SideFacts {
   double smallest_interval = 0, largest_interval = 0;  ///< In force, over all runs.
   bool has_pure = false;  ///< Some process tried objects of every size.
   bool is_split = false;  ///< A quarter of the samples chose the peak (profile/peak.h).
+  /// Both sides are one run, with a process in common: samples that both have cancel out.
+  bool shares_process = false;
 
   /// Of all runs: what sums over them are divided by.
   [[nodiscard]] double exposure() const;
@@ -110,9 +119,11 @@ class Collector {
 
   /// Adds a run to a side. The recording is not needed afterwards. `exposure`, positive and
   /// finite: what the run was exposed to, such as its hours or the bytes that it allocated in all;
-  /// sides are then compared per unit of it.
+  /// sides are then compared per unit of it. `moved`: the part of the profile that the other side
+  /// does not have (common_samples.h), if each side is one run and both have that part.
   [[nodiscard]] std::optional<Error> add(Which which, const profile::Recording& recording,
-                                         const profile::Profile& profile, double exposure = 1);
+                                         const profile::Profile& profile, double exposure = 1,
+                                         const profile::Profile* moved = nullptr);
 
   /// Hands over what was gathered; ends the collector.
   [[nodiscard]] Collected finish();
@@ -128,6 +139,8 @@ class Collector {
   std::uint32_t site_of(std::vector<std::uint32_t> places);
   bool is_match(std::size_t pattern, std::uint32_t place);
   [[nodiscard]] bool needs_labels() const;
+  /// Calls visit(stack, seen) with what every stack of a profile saw, label by label.
+  void add_stacks(Run& run, const profile::Recording& recording, const profile::Profile& profile);
   void merge_rebuilt();
   void settle_sides();
   void describe(Site& site) const;

@@ -16,7 +16,6 @@ namespace {
 
 using estimation::Difference;
 using estimation::Estimate;
-using estimation::Side;
 
 /// Two runs of one program with so many samples each have a site in common, unless
 /// what allocates in one of them does not exist in the other: 2^-6 < 5 %.
@@ -39,7 +38,8 @@ Estimate per_unit(const SiteSide& side, const SideFacts& facts, double level) {
 }
 
 /// The change as the sampling alone lets it be known.
-Change sampling_change(Side before, Side after, double level) {
+Change sampling_change(Sides sides, double level) {
+  auto& [before, after] = sides;
   const Difference d = estimation::difference(before, after, level);
   Change change{.value = d.value,
                 .interval = d.interval,
@@ -61,15 +61,20 @@ Row row_of(const SiteSide& before, const SiteSide& after, const Collected& colle
            double level) {
   return {.before = per_unit(before, collected.before, level),
           .after = per_unit(after, collected.after, level),
-          .change = sampling_change(as_side(before, collected.before),
-                                    as_side(after, collected.after), level)};
+          .change = sampling_change(sides_of(before, after, collected), level)};
 }
 
 /// Whether the samples of a site could have shown a difference, however they fell.
 bool is_testable(const Site& site, const Row& row, const Collected& collected, double alpha) {
   if (row.change.certain != 0) return true;
-  return estimation::smallest_attainable_p(as_side(site.before, collected.before),
-                                           as_side(site.after, collected.after)) <= alpha;
+  const auto [before, after] = sides_of(site.before, site.after, collected);
+  return estimation::smallest_attainable_p(before, after) <= alpha;
+}
+
+/// Whether samples of the site were seen by both recordings of a process.
+bool has_common(const Site& site, const Collected& collected) {
+  return is_paired(site.before, site.after, collected) &&
+         site.before.samples() > site.before.moved.samples();
 }
 
 void widen(Change& change, const estimation::RunDifference& with_runs) {
@@ -206,7 +211,11 @@ Comparison compare(Collected collected, double level) {
     Row row = row_of(all.sites[i].before, all.sites[i].after, all, level);
     if (calibrates) calibrate(row, all.sites[i], all, level);
     row.site = i;
-    if (is_testable(all.sites[i], row, all, 1 - level)) tested.push_back(out.rows.size());
+    if (is_testable(all.sites[i], row, all, 1 - level)) {
+      tested.push_back(out.rows.size());
+    } else if (has_common(all.sites[i], all)) {
+      row.verdict = Verdict::kNoise;  // That so few moved is what its samples show.
+    }
     out.rows.push_back(row);
   }
   if (has_several_runs(all)) allow_for_runs(out, tested);

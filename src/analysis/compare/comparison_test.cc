@@ -23,14 +23,6 @@ Comparison compared(const std::vector<TestRecording>& before,
   return compare(std::move(collected), 0.95);
 }
 
-const Row& row(const Comparison& comparison, const std::string& name) {
-  for (const Row& row : comparison.rows) {
-    if (comparison.collected.sites[row.site].name == name) return row;
-  }
-  ADD_FAILURE() << "no site " << name;
-  return comparison.total;
-}
-
 TEST(Comparison, GivesEverySiteAVerdict) {
   const auto before =
       run_with({{"same", 400}, {"grew", 100}, {"shrank", 200}, {"gone", 50}, {"rare", 1}});

@@ -175,8 +175,7 @@ class Checker {
   }
 
   bool is_testable(const Site& site) const {
-    const auto before = as_side(site.before, collected_.before);
-    const auto after = as_side(site.after, collected_.after);
+    const auto [before, after] = sides_of(site.before, site.after, collected_);
     return before.sums.certain_bytes != after.sums.certain_bytes ||
            estimation::smallest_attainable_p(before, after) <= 1 - gates_.level;
   }

@@ -13,27 +13,12 @@ namespace geiger::compare {
 namespace {
 
 using estimation::NodeSums;
-using estimation::Side;
 using estimation::SiteRuns;
 
 /// Sites that lend each gate what is known of how much runs differ.
 constexpr std::size_t kLenders = 200;
 /// No growth is looked for beyond this; it counts as infinite.
 constexpr double kMostGrowth = 1e9;
-
-void scale(NodeSums& sums, double factor) {
-  for (double* bytes : {&sums.certain_bytes, &sums.bytes_seen, &sums.weighted_bytes,
-                        &sums.largest_interval, &sums.smallest_interval, &sums.largest_weight}) {
-    *bytes *= factor;
-  }
-  sums.bytes_variance *= factor * factor;
-}
-
-Side scaled(Side side, double factor) {
-  scale(side.sums, factor);
-  side.uneven_bytes *= factor;
-  return side;
-}
 
 /// The level of intervals whose ends are each missed with a probability of 1 - level.
 double two_sided(double level) { return 2 * level - 1; }
@@ -69,11 +54,9 @@ std::vector<Limits> LimitFinder::limits(std::span<const Query> queries, double l
 std::vector<Limits> LimitFinder::of_sampling(std::span<const Query> queries, double level) const {
   std::vector<Limits> limits;
   for (const Query& query : queries) {
-    const Side before =
-        query.factor == 0 ? Side{}
-                          : scaled(as_side(*query.subject.before, collected_.before), query.factor);
-    const auto d = estimation::difference(before, as_side(*query.subject.after, collected_.after),
-                                          two_sided(level));
+    Sides sides = sides_of(*query.subject.before, *query.subject.after, collected_, query.factor);
+    if (query.factor == 0) sides.before = {};
+    const auto d = estimation::difference(sides.before, sides.after, two_sided(level));
     limits.push_back({d.value, d.interval, 1});
   }
   return limits;

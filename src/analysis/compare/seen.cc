@@ -5,20 +5,47 @@
 #include <unordered_map>
 
 #include "analysis/profile/groups/view.h"
+#include "estimation/difference.h"
 
 namespace geiger::compare {
+namespace {
+
+void settle(Seen& seen, double certain_from, double largest_interval) {
+  seen.sums.could_have_sampled(largest_interval);
+  for (const auto& [size, count] : seen.certain_sizes) {
+    const auto bytes = static_cast<double>(size);
+    if (bytes < certain_from) seen.uneven_bytes += bytes * count;
+  }
+  seen.certain_sizes.clear();
+}
+
+}  // namespace
+
+void Seen::merge(const Seen& other) {
+  sums.merge(other.sums);
+  for (const auto& [size, count] : other.certain_sizes) certain_sizes[size] += count;
+}
 
 void add_run(SiteSide& side, const Seen& seen, std::uint32_t run) {
   const estimation::NodeSums& sums = seen.sums;
-  side.sums.merge(sums);
-  for (const auto& [size, count] : seen.certain) side.certain_sizes[size] += count;
-  if (sums.samples + sums.certain_samples == 0) return;
+  side.merge(seen);
+  if (seen.samples() == 0) return;
   side.values.push_back({run, sums.certain_bytes, sums.weighted_bytes, sums.bytes_variance});
 }
 
+void settle(SiteSide& side, double certain_from, double largest_interval) {
+  settle(static_cast<Seen&>(side), certain_from, largest_interval);
+  settle(side.moved, certain_from, largest_interval);
+}
+
+void settle_next_event(SiteSide& before, SiteSide& after) {
+  estimation::settle_next_event(before.sums, after.sums);
+  estimation::settle_next_event(before.moved.sums, after.moved.sums);
+}
+
 void merge_side(SiteSide& into, const SiteSide& from) {
-  into.sums.merge(from.sums);
-  for (const auto& [size, count] : from.certain_sizes) into.certain_sizes[size] += count;
+  into.merge(from);
+  into.moved.merge(from.moved);
   into.values.insert(into.values.end(), from.values.begin(), from.values.end());
   std::ranges::stable_sort(into.values, {}, &RunValue::run);
   std::vector<RunValue> merged;
@@ -45,9 +72,7 @@ std::vector<std::pair<std::uint32_t, Seen>> seen_by_stack(const profile::Recordi
   }
   std::vector<std::pair<std::uint32_t, Seen>> seen;
   for (const profile::Row& row : profile::table(recording, profile, profile::GroupBy::kStack)) {
-    const auto found = certain.find(row.stack);
-    seen.push_back(
-        {row.stack, {row.self, found == certain.end() ? CertainSizes{} : found->second}});
+    seen.push_back({row.stack, {.sums = row.self, .certain_sizes = std::move(certain[row.stack])}});
   }
   return seen;
 }

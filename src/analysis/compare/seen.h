@@ -11,19 +11,15 @@
 
 namespace geiger::compare {
 
-/// What one run, or one stack of it, saw at a site.
-struct Seen {
-  estimation::NodeSums sums;
-  CertainSizes certain;
-
-  void merge(const Seen& other) {
-    sums.merge(other.sums);
-    for (const auto& [size, count] : other.certain) certain[size] += count;
-  }
-};
-
 /// Adds what a run saw to a side of a site; `run` is its number there.
 void add_run(SiteSide& side, const Seen& seen, std::uint32_t run);
+
+/// When all runs are added: E, and the bytes that are uneven where objects of at least
+/// `certain_from` are certain on both sides.
+void settle(SiteSide& side, double certain_from, double largest_interval);
+
+/// Then, and before a side is scaled: E of both (estimation::settle_next_event).
+void settle_next_event(SiteSide& before, SiteSide& after);
 
 /// Adds a site to another that turned out to be the same.
 void merge_side(SiteSide& into, const SiteSide& from);

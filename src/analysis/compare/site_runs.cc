@@ -1,9 +1,14 @@
 #include "analysis/compare/site_runs.h"
 
+#include <cmath>
+
+#include "base/check.h"
+
 namespace geiger::compare {
 namespace {
 
 using estimation::NodeSums;
+using estimation::Side;
 
 std::vector<NodeSums> run_sums(const SiteSide& side, const SideFacts& facts) {
   std::vector<NodeSums> runs;
@@ -35,10 +40,57 @@ std::vector<double> exposures_of(const SideFacts& facts) {
   return exposures;
 }
 
+Side scaled(Side side, double factor) {
+  scale(side.sums, factor);
+  side.uneven_bytes *= factor;
+  return side;
+}
+
+/// The samples of a side that the other one has as well.
+Side common_of(const SiteSide& side, const SideFacts& facts) {
+  return {.sums = estimation::rest_of(side.moved.sums, side.sums),
+          .exposure = facts.exposure(),
+          .uneven_bytes = side.uneven_bytes - side.moved.uneven_bytes};
+}
+
 }  // namespace
 
-estimation::Side as_side(const SiteSide& side, const SideFacts& facts) {
-  return {.sums = side.sums, .exposure = facts.exposure(), .uneven_bytes = side.uneven_bytes};
+void scale(NodeSums& sums, double factor) {
+  for (double* bytes : {&sums.certain_bytes, &sums.bytes_seen, &sums.weighted_bytes,
+                        &sums.largest_interval, &sums.smallest_interval, &sums.largest_weight}) {
+    *bytes *= factor;
+  }
+  sums.bytes_variance *= factor * factor;
+}
+
+Side as_side(const Seen& seen, const SideFacts& facts) {
+  return {.sums = seen.sums, .exposure = facts.exposure(), .uneven_bytes = seen.uneven_bytes};
+}
+
+bool is_paired(const SiteSide& before, const SiteSide& after, const Collected& collected) {
+  if (!collected.after.shares_process) return false;
+  // Code that has a name in one recording alone makes two sites of one stack: neither side's
+  // samples are the other's then.
+  const NodeSums a = common_of(before, collected.before).sums;
+  const NodeSums b = common_of(after, collected.after).sums;
+  return a.samples == b.samples && a.certain_samples == b.certain_samples &&
+         a.bytes_seen == b.bytes_seen && a.certain_bytes == b.certain_bytes;
+}
+
+Sides sides_of(const SiteSide& before, const SiteSide& after, const Collected& collected,
+               double factor) {
+  GEIGER_ASSERT(factor >= 0);
+  if (!is_paired(before, after, collected)) {
+    return {scaled(as_side(before, collected.before), factor), as_side(after, collected.after)};
+  }
+  Sides sides{scaled(as_side(before.moved, collected.before), factor),
+              as_side(after.moved, collected.after)};
+  if (factor == 1) return sides;
+  const Side common = scaled(common_of(after, collected.after), std::abs(1 - factor));
+  Side& larger = factor > 1 ? sides.before : sides.after;
+  larger.sums.merge(common.sums);
+  larger.uneven_bytes += common.uneven_bytes;
+  return sides;
 }
 
 SiteSide counted_side(const SideFacts& facts) {

@@ -8,7 +8,25 @@
 namespace geiger::compare {
 
 /// The sum of all runs of a side.
-[[nodiscard]] estimation::Side as_side(const SiteSide& side, const SideFacts& facts);
+[[nodiscard]] estimation::Side as_side(const Seen& seen, const SideFacts& facts);
+
+/// Two sides whose difference is that of a site.
+struct Sides {
+  estimation::Side before, after;
+};
+
+/// The sides that after - factor * before is the difference of, without samples that both have
+/// where SideFacts::shares_process: of these |1 - factor| is left on one of them
+/// (docs/estimators.md, Two recordings of one process). Requires factor >= 0.
+[[nodiscard]] Sides sides_of(const SiteSide& before, const SiteSide& after,
+                             const Collected& collected, double factor = 1);
+
+/// Whether samples that both sides have cancel out in sides_of().
+[[nodiscard]] bool is_paired(const SiteSide& before, const SiteSide& after,
+                             const Collected& collected);
+
+/// Multiplies sums of bytes, with their variances and intervals.
+void scale(estimation::NodeSums& sums, double factor);
 
 /// The sums of the site run by run. A run without samples of the site takes part with what could
 /// have been sampled in it.

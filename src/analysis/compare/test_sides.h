@@ -1,11 +1,13 @@
 // For tests only: sides made of recordings whose sites are named with their samples.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "analysis/compare/collector.h"
+#include "analysis/compare/comparison.h"
 #include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::compare {
@@ -44,6 +46,14 @@ inline Collected collect_runs(const std::vector<profile::TestRecording>& before,
     (void)collector.add(Which::kAfter, run.recording, profile::select(run.recording, kind));
   }
   return collector.finish();
+}
+
+inline const Row& row(const Comparison& comparison, const std::string& name) {
+  for (const Row& row : comparison.rows) {
+    if (comparison.collected.sites[row.site].name == name) return row;
+  }
+  ADD_FAILURE() << "no site " << name;
+  return comparison.total;
 }
 
 }  // namespace geiger::compare

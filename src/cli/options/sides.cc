@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "analysis/compare/common_samples.h"
+#include "analysis/ingest/same_images.h"
 #include "analysis/profile/memory/measured.h"
 #include "cli/help/command_line.h"
 #include "cli/help/help_formatter.h"
@@ -19,29 +21,105 @@
 namespace geiger::cli {
 namespace {
 
-base::Outcome<void> add_run(const std::string& run, compare::Which which,
-                            const query::SelectionOptions& selection,
-                            std::vector<compare::Collector>& collectors, bool& is_damaged) {
+base::Outcome<Input> read_run(const std::string& run, const query::SelectionOptions& selection,
+                              bool& is_damaged) {
   ReadOptions options;
   options.runs = {run};
   options.frames = selection.frames;
-  const auto input = read_input(options);
-  if (!input.has_value()) return input.failure();
-  is_damaged = is_damaged || input->ingested.damaged;
-  const auto subject = query::subject_of(selection, input->recording());
+  auto input = read_input(options);
+  is_damaged = is_damaged || (input.has_value() && input->ingested.damaged);
+  return input;
+}
+
+/// What is selected of a run.
+struct Part {
+  query::Subject subject;
+  profile::Profile profile;
+};
+
+base::Outcome<Part> part_of(const std::string& run, const profile::Recording& recording,
+                            const query::SelectionOptions& selection) {
+  auto subject = query::subject_of(selection, recording);
   if (!subject.has_value()) return usage_failure(run + ": " + subject.reason());
   for (const std::string& remark : subject->remarks) terminal::complain(remark);
-  const profile::Profile profile = profile::select(input->recording(), subject->selection);
-  for (compare::Collector& collector : collectors) {
-    const auto error = collector.add(which, input->recording(), profile);
-    if (!error) continue;
-    const bool is_live_only = profile::tells_live_only(input->recording());
-    return base::Failure{
-        fmt::format("{}: {}{}", run, compare::text_of(*error),
-                    is_live_only ? "; it contains only live memory: use --kind live" : "")};
-  }
-  return {};
+  profile::Profile profile = profile::select(recording, subject->selection);
+  return Part{std::move(subject.value()), std::move(profile)};
 }
+
+/// Adds runs to every collector.
+class Runs {
+ public:
+  Runs(const query::SelectionOptions& selection, std::vector<compare::Collector> collectors)
+      : selection_(selection), collectors_(std::move(collectors)) {}
+
+  base::Outcome<void> add_all(const Sides& sides) {
+    terminal::Progress progress("reading runs");
+    const std::size_t count = sides.before.size() + sides.after.size();
+    std::size_t done = 0;
+    for (const compare::Which which : compare::kBoth) {
+      const auto& runs = which == compare::Which::kBefore ? sides.before : sides.after;
+      for (const std::string& run : runs) {
+        const auto input = read_run(run, selection_, is_damaged_);
+        if (!input.has_value()) return input.failure();
+        const auto part = part_of(run, input->recording(), selection_);
+        if (!part.has_value()) return part.failure();
+        const auto added = add(run, which, input->recording(), part->profile, nullptr);
+        if (!added.has_value()) return added.failure();
+        progress.update(++done, count);
+      }
+    }
+    return {};
+  }
+
+  /// Adds two runs, which may be recordings of one process.
+  base::Outcome<void> add_pair(const std::string& before, const std::string& after) {
+    terminal::Progress progress("reading runs");
+    auto a = read_run(before, selection_, is_damaged_);
+    if (!a.has_value()) return a.failure();
+    progress.update(1, 2);
+    auto b = read_run(after, selection_, is_damaged_);
+    if (!b.has_value()) return b.failure();
+    const auto images = ingest::match_images(a->ingested.recording, b->ingested.recording);
+    const auto part_a = part_of(before, a->recording(), selection_);
+    if (!part_a.has_value()) return part_a.failure();
+    const auto part_b = part_of(after, b->recording(), selection_);
+    if (!part_b.has_value()) return part_b.failure();
+    const auto moved = compare::moved_between(
+        {a->recording(), part_a->subject.selection, part_a->profile},
+        {b->recording(), part_b->subject.selection, part_b->profile}, images);
+    const auto added = add(before, compare::Which::kBefore, a->recording(), part_a->profile,
+                           moved ? &moved->before : nullptr);
+    if (!added.has_value()) return added.failure();
+    return add(after, compare::Which::kAfter, b->recording(), part_b->profile,
+               moved ? &moved->after : nullptr);
+  }
+
+  [[nodiscard]] Collections finish() {
+    Collections all;
+    all.is_damaged = is_damaged_;
+    for (compare::Collector& collector : collectors_) all.collected.push_back(collector.finish());
+    return all;
+  }
+
+ private:
+  base::Outcome<void> add(const std::string& run, compare::Which which,
+                          const profile::Recording& recording, const profile::Profile& profile,
+                          const profile::Profile* moved) {
+    for (compare::Collector& collector : collectors_) {
+      const auto error = collector.add(which, recording, profile, 1, moved);
+      if (!error) continue;
+      return base::Failure{fmt::format("{}: {}{}", run, compare::text_of(*error),
+                                       profile::tells_live_only(recording)
+                                           ? "; it contains only live memory: use --kind live"
+                                           : "")};
+    }
+    return {};
+  }
+
+  const query::SelectionOptions& selection_;
+  std::vector<compare::Collector> collectors_;
+  bool is_damaged_ = false;
+};
 
 }  // namespace
 
@@ -96,20 +174,12 @@ base::Outcome<Sides> sides_of(const std::vector<std::string>& words, bool needs_
 base::Outcome<Collections> collect_all(const Sides& sides,
                                        std::vector<compare::Collector> collectors,
                                        const query::SelectionOptions& selection) {
-  Collections all;
-  terminal::Progress progress("reading runs");
-  const std::size_t count = sides.before.size() + sides.after.size();
-  std::size_t done = 0;
-  for (const compare::Which which : compare::kBoth) {
-    const auto& runs = which == compare::Which::kBefore ? sides.before : sides.after;
-    for (const std::string& run : runs) {
-      const auto added = add_run(run, which, selection, collectors, all.is_damaged);
-      if (!added.has_value()) return added.failure();
-      progress.update(++done, count);
-    }
-  }
-  for (compare::Collector& collector : collectors) all.collected.push_back(collector.finish());
-  return all;
+  Runs runs(selection, std::move(collectors));
+  const bool is_pair = sides.before.size() == 1 && sides.after.size() == 1;
+  const auto added =
+      is_pair ? runs.add_pair(sides.before.front(), sides.after.front()) : runs.add_all(sides);
+  if (!added.has_value()) return added.failure();
+  return runs.finish();
 }
 
 base::Outcome<Collection> collect(const Sides& sides, compare::Collector collector,

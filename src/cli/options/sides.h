@@ -41,8 +41,8 @@ struct Collection {
   bool is_damaged = false;  ///< Some trace; what could be read of it is in there.
 };
 
-/// Reads run after run, each forgotten when what is selected of it was added. Fails if one of them
-/// contains nothing to compare.
+/// Reads run after run, each forgotten when what is selected of it was added; of one run a side
+/// both, to find what they have in common. Fails if one of them contains nothing to compare.
 base::Outcome<Collection> collect(const Sides& sides, compare::Collector collector,
                                   const query::SelectionOptions& selection);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "trace/survivors.h"
 
 namespace geiger::ingest {
@@ -12,8 +14,9 @@ static_assert(trace::Thinning::kMost == profile::kMostThinning);
 void mark(std::vector<profile::Sample>& samples, const profile::Process& process,
           std::uint32_t index) {
   const trace::Thinning thinning{process.seed, process.thinning};
-  for (std::size_t i = samples.size(); i-- > 0 && samples[i].process == index;) {
-    samples[i].is_thinned_out = !thinning.keeps(samples[i].time, samples[i].address);
+  for (profile::Sample& sample :
+       std::ranges::equal_range(samples, index, {}, &profile::Sample::process)) {
+    sample.is_thinned_out = !thinning.keeps(sample.time, sample.address);
   }
 }
 

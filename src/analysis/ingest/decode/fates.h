@@ -10,7 +10,7 @@
 
 namespace geiger::ingest {
 
-/// Marks the samples of a process, the last one in the recording, that its thinning dropped.
+/// Marks the samples of a process that its thinning dropped.
 void mark_thinned_out(profile::Recording& recording, std::uint32_t process);
 
 /// What is missing, a line each: segments in between, parts of checkpoints.

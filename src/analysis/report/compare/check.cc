@@ -115,7 +115,9 @@ std::string footer(const CheckReport& report, std::uint64_t left_out) {
                     present::bound_bytes(report.verdicts.ignored_bytes));
   }
   if (report.before.is_split || report.after.is_split) out += present::split_note();
-  if (report.before.runs.size() == 1 && report.after.runs.size() == 1) {
+  if (report.after.shares_process) {
+    out += "Both sides are recordings of one process: objects that both have cancel out.\n";
+  } else if (report.before.runs.size() == 1 && report.after.runs.size() == 1) {
     out += "One run per side: intervals include the sampling error, not run-to-run variation.\n";
   }
   return out;

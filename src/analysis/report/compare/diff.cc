@@ -121,6 +121,10 @@ std::vector<std::string> caveats(const Comparison& comparison) {
     lines.emplace_back(
         "Undecided: a profile does not contain its errors, so changes cannot be distinguished from "
         "sampling error.");
+  } else if (collected.after.shares_process) {
+    lines.emplace_back(
+        "Both sides are recordings of one process: objects that both have cancel out, and the "
+        "intervals of changes include the sampling error of the others.");
   } else if (!comparison.run_deviation) {
     lines.emplace_back(
         "One run per side: the intervals include the sampling error, not run-to-run variation. "

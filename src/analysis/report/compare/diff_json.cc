@@ -61,7 +61,8 @@ void write_side(present::JsonWriter& json, const std::vector<std::string>& runs,
   json.array("runs", runs, [&](const std::string& run) { json.string(run); });
   json.field("run_count", facts.runs.size());
   json.field("least_interval", facts.smallest_interval);
-  json.field("most_interval", facts.largest_interval).end_object();
+  json.field("most_interval", facts.largest_interval);
+  json.field("shares_process", facts.shares_process).end_object();
 }
 
 std::string to_json(const DiffReport& report) {
