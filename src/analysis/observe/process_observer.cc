@@ -191,7 +191,8 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
   const std::vector<LiveSample> samples = follower_.live().by_address();
   std::vector<Address> stacks = files_.stack_pointers();
   std::ranges::sort(stacks);
-  const MapFacts facts{trace_name_, follower_.inode(), &follower_.live(), samples, stacks};
+  const std::vector<Range> extents = extents_of(samples);
+  const MapFacts facts{trace_name_, follower_.inode(), &follower_.live(), extents, stacks};
   const auto writes = [&](const Mapping& mapping) { return is_trace(mapping, facts); };
   if (std::ranges::none_of(mappings, writes)) return std::nullopt;  // Another process's number.
   const std::vector<MapKind> kinds = kinds_of(mappings, facts);
@@ -207,6 +208,7 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
   Pagemap pagemap(reader_of(file.get()), follower_.header().page_size);
   move_ranges(runtime_ranges(follower_.header()), mappings, kinds, MapKind::kRuntime, false,
               pagemap, snapshot.maps);
+  move_ranges(extents, mappings, kinds, MapKind::kMallocHeap, true, pagemap, snapshot.maps);
   move_ranges(own_ranges(facts), mappings, kinds, MapKind::kMapped, true, pagemap, snapshot.maps);
   if (!is_up_to_date) {
     snapshot.residency_fault = "the trace grew faster than it could be read";
