@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
 
 #include "analysis/ingest/test_files.h"
 #include "analysis/observe/observer.h"
+#include "base/clock.h"
 #include "base/unique_fd.h"
 #include "trace/test_trace.h"
 
@@ -66,6 +68,37 @@ TEST_F(OwnProcess, AnObjectWhoseMappingMadviseSplitsIsHeap) {
   ASSERT_EQ(found.last->residency.size(), 1U);
   EXPECT_GE(found.last->residency[0].resident, 63 * kMiB);
   EXPECT_GE(found.last->of(MapKind::kMallocHeap).resident, found.last->residency[0].resident);
+}
+
+TEST_F(OwnProcess, ALeapIsCaughtWithoutRest) {
+  ProcessObserver process(::getpid(), write(), false);
+  // Times are given, so nothing here depends on how long it takes.
+  const Nanoseconds start = base::monotonic_now() + SnapshotPace{}.least_rest;
+  EXPECT_FALSE(process.observe(start, Allowance::kNone));
+  EXPECT_TRUE(process.observe(start + 1, Allowance::kFirstAndLeaps)) << "the first";
+  EXPECT_FALSE(process.observe(start + 2, Allowance::kFirstAndLeaps)) << "no larger";
+  const Bytes before = ProcessFiles(::getpid()).status()->counts.resident;
+  const Touched block(before / 2 + 4 * kMiB);
+  EXPECT_FALSE(process.observe(start + 3, Allowance::kNone));
+  EXPECT_TRUE(process.observe(start + 4, Allowance::kFirstAndLeaps));
+  EXPECT_FALSE(process.observe(start + 5, Allowance::kFirstAndLeaps)) << "no larger";
+  EXPECT_FALSE(process.observe(start + 6, Allowance::kAll)) << "the rest is not over";
+  EXPECT_GE(process.take().at_maximum->resident(), before + before / 4);
+}
+
+TEST_F(OwnProcess, TheKernelsMaximumIsKeptIfACopyOfGeigerWasSmaller) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  const std::string path = write();
+  const auto after = [&](Bytes maximum) {
+    Observer observer(false);
+    observer.follow({{path, child, 1000}});
+    observer.take_maximum(maximum);
+    return observer.take(path)->high_water;
+  };
+  EXPECT_EQ(after(Bytes{1} << 50), Bytes{1} << 50);
+  EXPECT_EQ(after(kMiB), 0U);
 }
 
 }  // namespace

@@ -233,11 +233,16 @@ std::string footer(const RssReport& report, const present::Style& style) {
   const std::string run = present::behind_command(report.options.run);
   const bool is_mapped =
       row_of(report, RssPart::kMapped).bytes.value > report.rows.front().bytes.interval.hi;
-  out += is_mapped ? fmt::format("next: geiger table{} --kind mapped-peak\n", run)
-                   : fmt::format(
-                         "next: geiger table{0} --kind resident\n"
-                         "  or: geiger table{0} --kind live-overhead\n",
-                         run);
+  if (!report.has_shares() && report.excess == 0) {
+    out += fmt::format("next: geiger rss{} --at last\n", run);
+  } else if (is_mapped) {
+    out += fmt::format("next: geiger table{} --kind mapped-peak\n", run);
+  } else {
+    out += fmt::format(
+        "next: geiger table{0} --kind resident\n"
+        "  or: geiger table{0} --kind live-overhead\n",
+        run);
+  }
   return "\n" + present::paint(style, present::Role::kFaint, out);
 }
 
