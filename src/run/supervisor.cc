@@ -1,6 +1,7 @@
 #include "run/supervisor.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -42,12 +43,14 @@ Supervisor::Supervisor(pid_t program, const std::string& directory, RecordingWin
 bool Supervisor::reap() {
   int status = 0;
   pid_t pid = 0;
-  while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+  rusage usage{};
+  while ((pid = wait4(-1, &status, WNOHANG | WUNTRACED, &usage)) > 0) {
     if (pid != program_) continue;
     if (WIFSTOPPED(status)) {
       relay_.stop_like(WSTOPSIG(status));
     } else {
       status_ = status;
+      if (observer_) observer_->take_maximum(static_cast<Bytes>(usage.ru_maxrss) * kKiB);
       return true;
     }
   }

@@ -14,6 +14,21 @@ constexpr Bytes kOwnMapping = 128 * kKiB;
 
 }  // namespace
 
+std::vector<Range> extents_of(std::span<const LiveSample> samples) {
+  std::vector<Range> extents;
+  for (const LiveSample& sample : samples) {
+    const Address end = sample.address + std::max<Bytes>(sample.requested, 1);
+    if (end < sample.address) continue;
+    if (extents.empty() || extents.back().end() < sample.address) {
+      extents.push_back({sample.address, end - sample.address});
+    } else {
+      Range& last = extents.back();
+      last.bytes = std::max(last.end(), end) - last.start;
+    }
+  }
+  return extents;
+}
+
 void LiveSet::add(trace::Ref ref, const trace::SampleRecord& sample) {
   if (sample.heap() != 0) return;  // Not the allocator's: perhaps not even memory of ours.
   live_[ref] = {ref, sample.address, sample.requested(), sample.usable(), sample.entry_point()};

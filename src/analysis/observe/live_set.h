@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ struct LiveSample {
   Bytes usable = 0;
   trace::EntryPoint entry_point = trace::EntryPoint::kMalloc;
 };
+
+/// The memory of the objects as ranges that do not overlap, in order of addresses: an object may
+/// lie inside another, as those of Python do in its arenas. `samples` are in order of addresses.
+[[nodiscard]] std::vector<Range> extents_of(std::span<const LiveSample> samples);
 
 /// What the records so far leave alive, and where the allocator has put objects.
 class LiveSet : public trace::RecordSink {

@@ -116,5 +116,16 @@ TEST_F(Follow, SaysWhatIsNoTrace) {
   EXPECT_FALSE(TraceFollower().open(files.path("nothing")).has_value());
 }
 
+TEST(Extents, AreJoinedWhereObjectsLieInOthers) {
+  const std::vector<LiveSample> samples = {
+      {1, 0x1000, 0x100, 0x100}, {2, 0x1010, 0x10, 0x10},      {3, 0x10f0, 0x20, 0x20},
+      {4, 0x1200, 0, 0x10},      {5, ~Address{0}, 0x10, 0x10},
+  };
+  std::vector<std::pair<Address, Bytes>> found;
+  for (const Range& range : extents_of(samples)) found.emplace_back(range.start, range.bytes);
+  const std::vector<std::pair<Address, Bytes>> expected = {{0x1000, 0x110}, {0x1200, 1}};
+  EXPECT_EQ(found, expected);
+}
+
 }  // namespace
 }  // namespace geiger::observe

@@ -14,11 +14,11 @@ bool is_any_in(Address start, Address end, std::span<const Address> addresses) {
   return first != addresses.end() && *first < end;
 }
 
-/// Whether the allocator has put objects into [start, end).
+/// Whether the allocator has put objects, or parts of them, into [start, end).
 bool is_heap(Address start, Address end, const MapFacts& facts) {
   if (facts.live->is_heap(start, end)) return true;
-  const auto first = std::ranges::lower_bound(facts.samples, start, {}, &LiveSample::address);
-  return first != facts.samples.end() && first->address < end;
+  const auto first = std::ranges::upper_bound(facts.extents, start, {}, &Range::end);
+  return first != facts.extents.end() && first->start < end;
 }
 
 bool is_shared_memory(const Mapping& mapping) {
@@ -69,9 +69,9 @@ std::vector<MapKind> kinds_of(std::span<const Mapping> mappings, const MapFacts&
 std::vector<Range> own_ranges(const MapFacts& facts) {
   std::vector<Range> own;
   for (const Range& range : facts.live->mappings().ranges()) {
-    const Address end = range.start + range.bytes;
+    const Address end = range.end();
     if (is_heap(range.start, end, facts) || is_any_in(range.start, end, facts.stacks)) continue;
-    const bool touches = !own.empty() && own.back().start + own.back().bytes == range.start;
+    const bool touches = !own.empty() && own.back().end() == range.start;
     if (touches) {
       own.back().bytes += range.bytes;
     } else {

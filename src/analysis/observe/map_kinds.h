@@ -17,9 +17,9 @@ namespace geiger::observe {
 struct MapFacts {
   std::string trace_name;  ///< Of the trace's file, without directories.
   std::uint64_t trace_inode = 0;
-  const LiveSet* live = nullptr;        ///< Not null.
-  std::span<const LiveSample> samples;  ///< The live ones, in order of addresses.
-  std::span<const Address> stacks;      ///< Stack pointers, sorted.
+  const LiveSet* live = nullptr;    ///< Not null.
+  std::span<const Range> extents;   ///< Of live samples, as extents_of() has them.
+  std::span<const Address> stacks;  ///< Stack pointers, sorted.
 };
 
 /// Whether the mapping shows the trace that is being followed: its process wrote it.

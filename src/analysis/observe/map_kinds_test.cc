@@ -26,6 +26,15 @@ Mapping mapping(Address start, Address end, std::string path, bool is_shared = f
   return made;
 }
 
+Pagemap all_resident() {
+  return Pagemap(
+      [](std::uint64_t, std::uint64_t* entries, std::size_t count) {
+        std::fill(entries, entries + count, std::uint64_t{1} << 63);
+        return count;
+      },
+      4096);
+}
+
 TEST(MapKinds, TellsThemApart) {
   const std::vector<Mapping> mappings = {
       mapping(0x1000, 0x2000, "/bin/program", false, 5),
@@ -44,9 +53,9 @@ TEST(MapKinds, TellsThemApart) {
       mapping(0xc0000, 0xd0000, "[stack]"),
   };
   const LiveSet live;
-  const std::vector<LiveSample> samples = {{1, 0x10100, 8, 24}};
+  const std::vector<Range> extents = {{0x10100, 8}};
   const std::vector<Address> stacks = {0x3ff00};
-  const MapFacts facts{"a.1.1.geiger", 77, &live, samples, stacks};
+  const MapFacts facts{"a.1.1.geiger", 77, &live, extents, stacks};
   const auto kinds = kinds_of(mappings, facts);
   EXPECT_THAT(kinds,
               ElementsAre(MapKind::kFile, MapKind::kMallocHeap, MapKind::kMallocHeap,
@@ -61,16 +70,31 @@ TEST(MapKinds, TellsThemApart) {
   EXPECT_EQ(sum, expected);
 }
 
+// madvise splits the mapping of an object behind its first page, and the kernel joins its end to a
+// thread's stack.
+TEST(MapKinds, AnObjectOwnsAllMappingsThatItCovers) {
+  std::vector<Mapping> mappings = {mapping(0x10000, 0x11000, ""), mapping(0x11000, 0x50000, ""),
+                                   mapping(0x50000, 0x60000, ""), mapping(0x60000, 0x70000, "")};
+  for (Mapping& each : mappings) each.resident = each.end - each.start;
+  const LiveSet live;
+  const std::vector<Range> extents = {{0x10010, 0x42000}};
+  const std::vector<Address> stacks = {0x5ff00};
+  const MapFacts facts{"a.1.1.geiger", 77, &live, extents, stacks};
+  const auto kinds = kinds_of(mappings, facts);
+  EXPECT_THAT(kinds, ElementsAre(MapKind::kMallocHeap, MapKind::kMallocHeap, MapKind::kStack,
+                                 MapKind::kAnonymous));
+  profile::MapTable maps = totals_of(mappings, kinds);
+  Pagemap pagemap = all_resident();
+  move_ranges(extents, mappings, kinds, MapKind::kMallocHeap, true, pagemap, maps);
+  EXPECT_EQ(maps[static_cast<std::size_t>(MapKind::kMallocHeap)].resident, 0x42010U);
+  EXPECT_EQ(maps[static_cast<std::size_t>(MapKind::kStack)].resident, 0xdff0U);
+}
+
 TEST(OwnedRanges, MoveWithoutChangingTheSum) {
   const std::vector<Mapping> mappings = {mapping(0x10000, 0x20000, "")};
   const std::vector<MapKind> kinds = {MapKind::kAnonymous};
   profile::MapTable maps = totals_of(mappings, kinds);
-  Pagemap pagemap(
-      [](std::uint64_t, std::uint64_t* entries, std::size_t count) {
-        std::fill(entries, entries + count, std::uint64_t{1} << 63);
-        return count;
-      },
-      4096);
+  Pagemap pagemap = all_resident();
   const std::vector<Range> ranges = {{0x8000, 0x9000}, {0x1f000, 0x5000}, {0x40000, 0x1000}};
   move_ranges(ranges, mappings, kinds, MapKind::kRuntime, false, pagemap, maps);
   EXPECT_EQ(maps[static_cast<std::size_t>(MapKind::kRuntime)].resident, 0x2000U);
@@ -96,21 +120,16 @@ TEST(OwnedRanges, AreFoundWhereTheKernelJoinedThemWithOthers) {
   TraceFollower follower;
   ASSERT_TRUE(follower.open(path).has_value());
   ASSERT_TRUE(follower.follow(kMiB, 5'000'000'000));
-  const std::vector<LiveSample> samples = {{1, 0x62000, 64, 72}, {2, 0x71000, 64, 72}};
+  const std::vector<Range> extents = {{0x62000, 64}, {0x71000, 64}};
   const std::vector<Address> stacks = {0x9ff00};
-  const MapFacts facts{"a.geiger", 77, &follower.live(), samples, stacks};
+  const MapFacts facts{"a.geiger", 77, &follower.live(), extents, stacks};
   const std::vector<Mapping> mappings = {mapping(0x10000, 0xa0000, "")};
   std::vector<std::pair<Address, Bytes>> own;
   for (const Range& range : own_ranges(facts)) own.emplace_back(range.start, range.bytes);
   EXPECT_THAT(own, ElementsAre(std::pair(0x10000, 0x50000)));
   const std::vector<MapKind> kinds = {MapKind::kMallocHeap};
   profile::MapTable maps = totals_of(mappings, kinds);
-  Pagemap pagemap(
-      [](std::uint64_t, std::uint64_t* entries, std::size_t count) {
-        std::fill(entries, entries + count, std::uint64_t{1} << 63);
-        return count;
-      },
-      4096);
+  Pagemap pagemap = all_resident();
   maps[static_cast<std::size_t>(MapKind::kMallocHeap)].resident = 0x90000;
   move_ranges(own_ranges(facts), mappings, kinds, MapKind::kMapped, true, pagemap, maps);
   EXPECT_EQ(maps[static_cast<std::size_t>(MapKind::kMapped)].resident, 0x50000U);

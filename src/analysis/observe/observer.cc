@@ -19,21 +19,32 @@ struct Budget {
 constexpr Budget kBudget{0.005, 1'000'000};
 /// Asking for the allocator's waste costs a walk through its heaps at each snapshot.
 constexpr Budget kBudgetOfWaste{0.01, 50'000'000};
+/// Snapshots of leaps, which are few, may take this much, with all others.
+constexpr Budget kBudgetOfLeaps{0.05, 20'000'000};
 constexpr Nanoseconds kLeastWait = 5'000'000;
 constexpr Nanoseconds kLongestWait = 1'000'000'000;
 
 }  // namespace
 
+Observer::Observer(bool wants_waste) : wants_waste_(wants_waste) {
+  const auto status = ProcessFiles(::getpid()).status();
+  own_high_water_ = status ? status->high_water : 0;
+}
+
+template <class Is>
+void Observer::finish_if(const Is& is_over) {
+  std::erase_if(observed_, [&](auto& each) {
+    if (!is_over(each)) return false;
+    found_[each.first] = each.second->take();
+    return true;
+  });
+}
+
 void Observer::follow(const std::vector<Writing>& traces) {
   if (started_ == 0) started_ = base::monotonic_now();
-  for (auto at = observed_.begin(); at != observed_.end();) {
-    if (std::ranges::find(traces, at->first, &Writing::path) != traces.end()) {
-      ++at;
-      continue;
-    }
-    found_[at->first] = at->second->take();
-    at = observed_.erase(at);
-  }
+  finish_if([&](const auto& each) {
+    return std::ranges::find(traces, each.first, &Writing::path) == traces.end();
+  });
   for (const Writing& trace : traces) {
     if (!observed_.contains(trace.path)) begin(trace);
   }
@@ -46,10 +57,14 @@ void Observer::begin(const Writing& trace) {
   newest = trace.path;
 }
 
-bool Observer::can_afford(Nanoseconds now) const {
-  const Budget& budget = wants_waste_ ? kBudgetOfWaste : kBudget;
-  const auto earned = static_cast<Nanoseconds>(static_cast<double>(now - started_) * budget.share);
-  return cost_ + latest_ <= budget.credit + earned;
+Allowance Observer::allowance(Nanoseconds now) const {
+  const auto can_afford = [&](const Budget& budget) {
+    const auto earned =
+        static_cast<Nanoseconds>(static_cast<double>(now - started_) * budget.share);
+    return cost_ + latest_ <= budget.credit + earned;
+  };
+  if (can_afford(wants_waste_ ? kBudgetOfWaste : kBudget)) return Allowance::kAll;
+  return can_afford(kBudgetOfLeaps) ? Allowance::kFirstAndLeaps : Allowance::kNone;
 }
 
 Nanoseconds Observer::round() {
@@ -58,7 +73,7 @@ Nanoseconds Observer::round() {
     const Nanoseconds now = base::monotonic_now();
     if (now >= process->next()) {
       const Nanoseconds before = process->cost();
-      const bool has_snapshot = process->observe(now, can_afford(now));
+      const bool has_snapshot = process->observe(now, allowance(now));
       const Nanoseconds spent = process->cost() - before;
       cost_ += spent;
       if (has_snapshot) latest_ = spent;
@@ -67,6 +82,15 @@ Nanoseconds Observer::round() {
     wait = std::min(wait, std::max(kLeastWait, std::max(process->next(), after) - after));
   }
   return wait;
+}
+
+void Observer::take_maximum(Bytes maximum) {
+  if (maximum <= own_high_water_) return;
+  finish_if([](const auto& each) { return each.second->has_ended(); });
+  const auto largest =
+      std::ranges::max_element(found_, {}, [](const auto& each) { return each.second.high_water; });
+  if (largest == found_.end()) return;
+  largest->second.high_water = std::max(largest->second.high_water, maximum);
 }
 
 std::vector<std::string> Observer::take_questions() {

@@ -25,12 +25,18 @@ struct Writing {
 class Observer {
  public:
   /// `wants_waste`: also walk allocators' heaps (--fragmentation).
-  explicit Observer(bool wants_waste) : wants_waste_(wants_waste) {}
+  explicit Observer(bool wants_waste);
 
   /// The traces being written now: new ones are observed from here on, others no more.
   void follow(const std::vector<Writing>& traces);
   /// Makes the readings that are due. Returns how long the next round may wait.
   [[nodiscard]] Nanoseconds round();
+
+  /// A child of ours has been reaped, and `maximum` is the largest RSS of it and of the processes
+  /// that it waited for (ru_maxrss). It counts for the largest process that has ended: a maximum
+  /// after the last reading is not missed. Ignored where a copy of our own memory, which a child
+  /// is before it calls exec, may have been as large.
+  void take_maximum(Bytes maximum);
 
   /// The traces of the processes that are to be asked now, by ControlPage::wanted_residency, as
   /// their pages may not be read; forgets them.
@@ -41,11 +47,14 @@ class Observer {
   [[nodiscard]] std::optional<profile::Observations> take(const std::string& path);
 
  private:
-  [[nodiscard]] bool can_afford(Nanoseconds now) const;
+  [[nodiscard]] Allowance allowance(Nanoseconds now) const;
   void begin(const Writing& trace);
+  template <class Is>
+  void finish_if(const Is& is_over);
   [[nodiscard]] profile::Observations counters_before(const std::string& path);
 
   bool wants_waste_;
+  Bytes own_high_water_;  ///< Of geiger itself, when it began.
   Nanoseconds started_ = 0;
   Nanoseconds cost_ = 0;
   Nanoseconds latest_ = 0;  ///< Of it, the latest snapshot's.

@@ -96,13 +96,12 @@ void move_ranges(std::span<const Range> ranges, std::span<const Mapping> mapping
                  std::span<const profile::MapKind> kinds, profile::MapKind to, bool only_anonymous,
                  Pagemap& pagemap, profile::MapTable& maps) {
   MapTotals& own = maps[static_cast<std::size_t>(to)];
-  const auto end_of = [](const Range& range) { return range.start + range.bytes; };
   for (std::size_t i = 0; i < mappings.size(); ++i) {
     if (kinds[i] == to || (only_anonymous && !is_anonymous(kinds[i]))) continue;
-    const auto first = std::ranges::upper_bound(ranges, mappings[i].start, {}, end_of);
+    const auto first = std::ranges::upper_bound(ranges, mappings[i].start, {}, &Range::end);
     for (auto range = first; range != ranges.end() && range->start < mappings[i].end; ++range) {
       const Address start = std::max(range->start, mappings[i].start);
-      const Address end = std::min(end_of(*range), mappings[i].end);
+      const Address end = std::min(range->end(), mappings[i].end);
       const MapTotals part = part_of(mappings[i], start, end, pagemap);
       MapTotals& from = maps[static_cast<std::size_t>(kinds[i])];
       move_bytes(&MapTotals::size, part.size, from, own);

@@ -1,6 +1,7 @@
 // Ranges of anonymous memory whose owner is known: of the runtime, which lists its own in
-// its trace's header, and of the program, whose calls of mmap the trace records. The
-// kernel shows no owner, and may join neighbours to one mapping.
+// its trace's header, of the program, whose calls of mmap the trace records, and of sampled
+// objects. The kernel shows no owner, may join neighbours to one mapping, and splits a mapping
+// where madvise, mprotect or mlock change a part of it.
 #pragma once
 
 #include <map>
@@ -17,6 +18,8 @@ namespace geiger::observe {
 struct Range {
   Address start = 0;
   Bytes bytes = 0;
+
+  [[nodiscard]] Address end() const { return start + bytes; }
 };
 
 /// The ranges that the header lists, without impossible ones, in order of addresses.

@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <memory>
 
-#include "analysis/observe/proc_text.h"
-
 namespace geiger::observe {
 namespace {
 
@@ -45,6 +43,11 @@ std::optional<std::string> ProcessFiles::read(const char* name) const {
   const base::UniqueFd file = open(name);
   if (!file.is_open()) return std::nullopt;
   return read_all(file.get());
+}
+
+std::optional<Status> ProcessFiles::status() const {
+  const auto text = read("status");
+  return text ? parse_status(*text) : std::nullopt;
 }
 
 std::vector<Address> ProcessFiles::stack_pointers() const {

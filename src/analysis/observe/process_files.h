@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/observe/proc_text.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
 
@@ -25,6 +26,8 @@ class ProcessFiles {
   [[nodiscard]] base::UniqueFd open(const char* name) const;
   /// All of a file, at most 64 MiB; nothing if it cannot be read.
   [[nodiscard]] std::optional<std::string> read(const char* name) const;
+  /// Nothing if it has no memory any more.
+  [[nodiscard]] std::optional<Status> status() const;
   /// The stack pointers of its threads, of the first thousand that could be read.
   [[nodiscard]] std::vector<Address> stack_pointers() const;
 

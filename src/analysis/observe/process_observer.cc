@@ -91,8 +91,7 @@ bool ProcessObserver::writes_trace(const std::string& maps) const {
 }
 
 bool ProcessObserver::read_counts(Nanoseconds now) {
-  const auto text = files_.read("status");
-  const auto status = text ? parse_status(*text) : std::nullopt;
+  const auto status = files_.status();
   if (!status) {
     ++found_.refused;
     return false;
@@ -103,18 +102,28 @@ bool ProcessObserver::read_counts(Nanoseconds now) {
   return true;
 }
 
+/// Whether RSS exceeds the largest one caught by a share.
+bool ProcessObserver::has_grown(double share) const {
+  const auto most = static_cast<double>(found_.at_maximum->counts.resident);
+  return static_cast<double>(counts_.resident) >= most * (1 + share);
+}
+
+/// The first snapshot counts as one.
+bool ProcessObserver::has_leapt(Nanoseconds now) const {
+  return found_.last ? has_grown(kPace.leap) : now >= started_ + kPace.least_rest;
+}
+
 bool ProcessObserver::is_snapshot_due(Nanoseconds now) const {
-  if (!found_.last) return now >= started_ + kPace.least_rest;
+  if (has_leapt(now)) return true;
+  if (!found_.last) return false;
   const Nanoseconds age = last_end_ - started_;
   const Nanoseconds rest = std::clamp(age / 4, kPace.least_rest, kPace.rest);
   if (now < last_end_ + rest) return false;
   const Nanoseconds idle = std::clamp(age / 2, kPace.least_rest, kPace.idle_rest);
-  if (now >= last_end_ + idle) return true;
-  const auto most = static_cast<double>(found_.at_maximum->counts.resident);
-  return static_cast<double>(counts_.resident) >= most * (1 + kPace.growth);
+  return now >= last_end_ + idle || has_grown(kPace.growth);
 }
 
-bool ProcessObserver::observe(Nanoseconds now, bool may_take_snapshot) {
+bool ProcessObserver::observe(Nanoseconds now, Allowance allowance) {
   if (!found_.fault.empty()) {
     ask_if_due(now);
     next_ = next_question_;
@@ -124,11 +133,15 @@ bool ProcessObserver::observe(Nanoseconds now, bool may_take_snapshot) {
   bool is_read = false;
   timed(reading, [&] { is_read = read_counts(now); });
   found_.cost += reading;
-  const bool takes_snapshot = is_read && may_take_snapshot && is_snapshot_due(now);
+  const auto is_due = [&] {
+    if (allowance == Allowance::kAll) return is_snapshot_due(now);
+    return allowance == Allowance::kFirstAndLeaps && has_leapt(now);
+  };
+  const bool takes_snapshot = is_read && is_due();
   if (takes_snapshot) take_snapshot(now);
   // A young process is looked at more often: it may be over before the first step is.
   const Nanoseconds age = now - started_;
-  const Nanoseconds step = std::min(series_.step(), std::max(age / 4, kPace.least_rest));
+  const Nanoseconds step = std::min(series_.step(), std::max(age / 16, kPace.least_rest));
   next_ = now + std::max(step, kReadingRest * reading);
   return takes_snapshot;
 }
@@ -144,12 +157,8 @@ void ProcessObserver::ask_if_due(Nanoseconds now) {
 }
 
 bool ProcessObserver::is_confined_further() const {
-  const auto status_of = [](const ProcessFiles& files) {
-    const auto text = files.read("status");
-    return text ? parse_status(*text) : std::nullopt;
-  };
-  const auto theirs = status_of(files_);
-  const auto ours = status_of(ProcessFiles(::getpid()));
+  const auto theirs = files_.status();
+  const auto ours = ProcessFiles(::getpid()).status();
   return !theirs || !ours || theirs->confinement != ours->confinement;
 }
 
@@ -191,7 +200,8 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
   const std::vector<LiveSample> samples = follower_.live().by_address();
   std::vector<Address> stacks = files_.stack_pointers();
   std::ranges::sort(stacks);
-  const MapFacts facts{trace_name_, follower_.inode(), &follower_.live(), samples, stacks};
+  const std::vector<Range> extents = extents_of(samples);
+  const MapFacts facts{trace_name_, follower_.inode(), &follower_.live(), extents, stacks};
   const auto writes = [&](const Mapping& mapping) { return is_trace(mapping, facts); };
   if (std::ranges::none_of(mappings, writes)) return std::nullopt;  // Another process's number.
   const std::vector<MapKind> kinds = kinds_of(mappings, facts);
@@ -207,6 +217,7 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
   Pagemap pagemap(reader_of(file.get()), follower_.header().page_size);
   move_ranges(runtime_ranges(follower_.header()), mappings, kinds, MapKind::kRuntime, false,
               pagemap, snapshot.maps);
+  move_ranges(extents, mappings, kinds, MapKind::kMallocHeap, true, pagemap, snapshot.maps);
   move_ranges(own_ranges(facts), mappings, kinds, MapKind::kMapped, true, pagemap, snapshot.maps);
   if (!is_up_to_date) {
     snapshot.residency_fault = "the trace grew faster than it could be read";
@@ -222,8 +233,7 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
     types_.read(files_, pagemap, samples, follower_);
   }
   // What was read of a process that was ending is not what it held.
-  const auto status = files_.read("status");
-  if (!status || !parse_status(*status)) return std::nullopt;
+  if (!files_.status()) return std::nullopt;
   return snapshot;
 }
 

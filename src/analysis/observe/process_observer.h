@@ -26,7 +26,13 @@ struct SnapshotPace {
   Nanoseconds idle_rest = 1'000'000'000;
   /// A maximum is new when it exceeds the last one caught by this share.
   double growth = 0.05;
+  /// One that exceeds it by this share is caught without rest: short and bursty programs may never
+  /// be as large again. There are log(largest/first)/log(1.25) of them at most.
+  double leap = 0.25;
 };
+
+/// The snapshots that may be taken.
+enum class Allowance : std::uint8_t { kNone, kFirstAndLeaps, kAll };
 
 class ProcessObserver {
  public:
@@ -35,7 +41,7 @@ class ProcessObserver {
 
   /// One reading of the counters, and a snapshot if one is due and may be taken. Nothing
   /// is due before next() again. Whether it took one.
-  bool observe(Nanoseconds now, bool may_take_snapshot);
+  bool observe(Nanoseconds now, Allowance allowance);
   /// A snapshot whether or not one is due.
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }
@@ -43,6 +49,7 @@ class ProcessObserver {
   /// a snapshot was due, and its pages may not be read from outside. True once each time. False
   /// of a process with system call filters that we do not have: one might end it for the answer.
   [[nodiscard]] bool take_question() { return std::exchange(asks_, false); }
+  [[nodiscard]] bool has_ended() const { return !files_.status(); }
   /// Processor time spent so far.
   [[nodiscard]] Nanoseconds cost() const { return found_.cost; }
 
@@ -52,6 +59,8 @@ class ProcessObserver {
  private:
   [[nodiscard]] bool writes_trace(const std::string& maps) const;
   [[nodiscard]] bool read_counts(Nanoseconds now);
+  [[nodiscard]] bool has_grown(double share) const;
+  [[nodiscard]] bool has_leapt(Nanoseconds now) const;
   [[nodiscard]] bool is_snapshot_due(Nanoseconds now) const;
   void take_snapshot(Nanoseconds now);
   void ask_if_due(Nanoseconds now);

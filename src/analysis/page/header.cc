@@ -137,7 +137,9 @@ std::vector<AccountLine> resident_account(const Recording& recording, const Page
   const auto account = report::rss_report(recording, rss);
   if (!account.has_value()) return {};
   const auto resident = static_cast<double>(account->resident);
-  std::vector<AccountLine> lines{{"resident set", resident, {resident, resident}, 0}};
+  const char* name =
+      account->excess > 0 ? "resident set; its parts contradict each other" : "resident set";
+  std::vector<AccountLine> lines{{name, resident, {resident, resident}, 0}};
   for (const report::RssRow& row : account->rows) {
     lines.push_back(
         {std::string(report::text_of(row.part)), row.bytes.value, row.bytes.interval, 1});

@@ -64,19 +64,38 @@ estimation::NodeSums live_sums(const Recording& recording, std::uint32_t process
 
 Estimate exactly(double bytes) { return {bytes, 0, {bytes, bytes}, 0, bytes}; }
 
-/// `live`, which cannot be more than the mappings it lies in.
+/// `live`, which cannot be more than the anonymous memory that objects may lie in.
 Estimate cut_at(Estimate live, double most) {
   live.value = std::min(live.value, most);
-  live.interval = {std::min(live.interval.lo, most), std::min(live.interval.hi, most)};
+  live.interval.hi = std::min(live.interval.hi, most);
   return live;
 }
 
-Estimate rest_of(const Estimate& part, double whole) {
-  return {whole - part.value,
+/// What remains of `whole` after `before`, then `part`, have been taken from both together: part
+/// takes from `before` as long as there is any. At least 0.
+Estimate rest_of(const Estimate& part, double before, double whole) {
+  const auto rest = [=](double taken) {
+    return std::clamp(whole + before - std::max(taken, before), 0.0, whole);
+  };
+  // A difference has no upper limit of its own where there are no samples.
+  return {rest(part.value),
           part.variance,
-          {whole - part.interval.hi, whole - part.interval.lo},
-          part.samples,
+          {rest(part.interval.hi), rest(part.interval.lo)},
+          std::max<std::uint64_t>(part.samples, 1),
           0};
+}
+
+/// Whether objects that were live at `time` may have no sample for another reason than chance.
+bool misses_objects(const profile::Process& process, Nanoseconds time) {
+  const auto is_incomplete = [](const profile::Segment& segment) {
+    return !segment.is_complete || segment.lost > 0;
+  };
+  const bool ended_early = process.ending == profile::Ending::kSwitchedOff ||
+                           process.ending == profile::Ending::kStopped ||
+                           process.ending == profile::Ending::kContinued;
+  return process.is_attached || process.is_fork_child ||
+         std::ranges::any_of(process.segments, is_incomplete) ||
+         vocabulary::lost_samples(process.drops) > 0 || (ended_early && time > process.end);
 }
 
 present::Share share_of_rss(const Estimate& bytes, Bytes resident) {
@@ -85,23 +104,37 @@ present::Share share_of_rss(const Estimate& bytes, Bytes resident) {
   return {bytes.value / rss, {bytes.interval.lo / rss, bytes.interval.hi / rss}};
 }
 
+/// Objects lie in the allocator's mappings, where sampled ones do; where they are more than these
+/// hold, the others lie in other anonymous memory. The sum of the three is counted.
 void add_rows(RssReport& report, const Snapshot& snapshot) {
   const auto add = [&](RssPart part, const Estimate& bytes) {
     report.rows.push_back({part, bytes, share_of_rss(bytes, report.resident)});
   };
-  const auto heap = static_cast<double>(snapshot.of(MapKind::kMallocHeap).resident);
+  const auto resident = [&](MapKind kind) {
+    return static_cast<double>(snapshot.of(kind).resident);
+  };
   const bool is_known = report.residency_fault.empty();
-  const Estimate live = cut_at((is_known ? report.live_resident : report.live).bytes, heap);
-  add(RssPart::kLiveHeap, live);
-  add(RssPart::kAllocator, rest_of(live, heap));
-  constexpr std::pair<RssPart, MapKind> kExact[] = {
-      {RssPart::kMapped, MapKind::kMapped}, {RssPart::kAnonymous, MapKind::kAnonymous},
-      {RssPart::kStacks, MapKind::kStack},  {RssPart::kFiles, MapKind::kFile},
-      {RssPart::kShared, MapKind::kShared}, {RssPart::kRuntime, MapKind::kRuntime},
-      {RssPart::kOther, MapKind::kOther}};
-  for (const auto& [part, kind] : kExact) {
-    add(part, exactly(static_cast<double>(snapshot.of(kind).resident)));
+  const Estimate& counted = (is_known ? report.live_resident : report.live).bytes;
+  const double heap = resident(MapKind::kMallocHeap), others = resident(MapKind::kAnonymous);
+  const double most = heap + others;
+  report.excess = is_known ? std::max(0.0, counted.interval.lo - most) : 0;
+  report.outside = is_known ? std::max(0.0, counted.interval.lo - heap) : 0;
+  const Estimate live = report.excess > 0 ? counted : cut_at(counted, most);
+  if (report.misses_objects) {
+    add(RssPart::kSeenHeap, live);
+    add(RssPart::kNotSeen, rest_of(live, 0, most));
+  } else {
+    add(RssPart::kLiveHeap, live);
+    add(RssPart::kAllocator, rest_of(live, 0, heap));
   }
+  add(RssPart::kMapped, exactly(resident(MapKind::kMapped)));
+  if (!report.misses_objects) add(RssPart::kAnonymous, rest_of(live, heap, others));
+  constexpr std::pair<RssPart, MapKind> kExact[] = {{RssPart::kStacks, MapKind::kStack},
+                                                    {RssPart::kFiles, MapKind::kFile},
+                                                    {RssPart::kShared, MapKind::kShared},
+                                                    {RssPart::kRuntime, MapKind::kRuntime},
+                                                    {RssPart::kOther, MapKind::kOther}};
+  for (const auto& [part, kind] : kExact) add(part, exactly(resident(kind)));
 }
 
 void measure_live(RssReport& report, const Recording& recording, const Snapshot& snapshot) {
@@ -140,40 +173,48 @@ base::Outcome<RssReport> rss_report(const Recording& recording, const RssOptions
     report.observed = report.series.back().time - report.series.front().time;
   }
   report.census = snapshot.census;
+  report.misses_objects = misses_objects(recording.processes[report.process], snapshot.time);
   measure_live(report, recording, snapshot);
   add_rows(report, snapshot);
   return report;
 }
 
+bool RssReport::has_shares() const {
+  const bool is_maximum = options.moment == profile::Moment::kMaximum;
+  return excess == 0 && !(is_maximum && high_water / 10 * 9 > resident);
+}
+
 std::string explained_line(const RssReport& report) {
   if (report.resident == 0) return "";
-  const std::string read_after = present::duration(report.after);
-  const std::string high_water = present::exact_bytes(report.high_water);
-  std::string when = "at its maximum";
-  if (report.options.moment == profile::Moment::kLast) {
-    when = "at its last reading";
-  } else if (report.high_water / 2 > report.resident) {
+  const std::string resident = present::exact_bytes(report.resident);
+  if (report.excess > 0) {
+    return fmt::format(
+        "what explains {} RSS is unknown: two ways of counting contradict each other", resident);
+  }
+  if (!report.has_shares()) {
     return fmt::format(
         "no reading was near the maximum RSS, {}: the largest, {} after the start, found {}",
-        high_water, read_after, present::exact_bytes(report.resident));
-  } else if (report.high_water / 10 * 9 > report.resident) {
-    when = fmt::format("at its largest reading, {} after the start (the kernel's maximum: {})",
-                       read_after, high_water);
+        present::exact_bytes(report.high_water), present::duration(report.after), resident);
   }
-  return fmt::format("malloc profile explains {} of {} RSS {}",
-                     present::figure(report.rows.front().share).text(),
-                     present::exact_bytes(report.resident), when);
+  const bool is_last = report.options.moment == profile::Moment::kLast;
+  return fmt::format("malloc profile explains {} of {} RSS at its {}",
+                     present::figure(report.rows.front().share).text(), resident,
+                     is_last ? "last reading" : "maximum");
 }
 
 std::string_view key_of(RssPart part) {
-  constexpr std::string_view kKeys[] = {"live_heap", "allocator", "mapped", "anonymous", "stacks",
-                                        "files",     "shared",    "geiger", "other"};
+  constexpr std::string_view kKeys[] = {
+      "live_heap", "allocator", "live_seen", "not_seen_or_allocator",
+      "mapped",    "anonymous", "stacks",    "files",
+      "shared",    "geiger",    "other"};
   return kKeys[static_cast<std::size_t>(part)];
 }
 
 std::string_view text_of(RssPart part) {
   constexpr std::string_view kTexts[] = {"live heap",
                                          "allocator: overhead, caches, free",
+                                         "live heap that was seen",
+                                         "not seen, or allocator",
                                          "mapped by the program itself",
                                          "other anonymous memory",
                                          "stacks",

@@ -3,7 +3,8 @@
 // Everything but the live heap is read from the kernel, page by page, so it is exact; the
 // live heap is an estimate, and so is what the allocator keeps beside it: together they
 // are the resident memory of the allocator's mappings, which is exact again. So the rows
-// add up to RSS, and the errors of those two are the same error with opposite signs.
+// add up to RSS, and the errors of those two are the same error with opposite signs. Live bytes
+// beyond the allocator's mappings are part of other anonymous memory, whose row is then smaller.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,8 @@ struct RssOptions {
 enum class RssPart : std::uint8_t {
   kLiveHeap,   ///< Estimated: bytes of live objects on resident pages.
   kAllocator,  ///< The rest of its mappings: overhead, caches, free memory.
+  kSeenHeap,   ///< In place of kLiveHeap where objects were not seen.
+  kNotSeen,    ///< In place of kAllocator and kAnonymous then: what seen objects do not cover.
   kMapped,     ///< What the program mapped by itself.
   kAnonymous,
   kStacks,
@@ -39,7 +42,7 @@ enum class RssPart : std::uint8_t {
   kOther,
 };
 
-/// A row; the values of all rows add up to RSS.
+/// A row; the values of all rows add up to RSS, unless two ways of counting contradict each other.
 struct RssRow {
   RssPart part{};
   estimation::Estimate bytes;  ///< Exact ones have themselves as interval.
@@ -52,8 +55,13 @@ struct RssReport {
   Nanoseconds after = 0;      ///< From the start of the process to the instant.
   Bytes resident = 0;         ///< RSS at the instant.
   Bytes swapped = 0;
-  Bytes high_water = 0;  ///< The largest RSS by the kernel's own count.
-  std::vector<RssRow> rows;
+  Bytes high_water = 0;      ///< The largest RSS by the kernel's own count.
+  std::vector<RssRow> rows;  ///< The live heap, or what was seen of it, comes first.
+  /// Live objects may have no sample for another reason than chance: they are older than the
+  /// recording, or samples were lost.
+  bool misses_objects = false;
+  double outside = 0;  ///< Live bytes that at least lie outside of mappings with sampled objects.
+  double excess = 0;   ///< The same, of all anonymous memory: a contradiction if not 0.
   present::Measure live;  ///< Objects live at the instant, by size.
   present::Measure live_resident, live_swapped, live_untouched;
   std::optional<profile::HeapCensus> census;  ///< Of kLiveHeap and kAllocator together.
@@ -62,6 +70,10 @@ struct RssReport {
   std::uint64_t refused = 0;  ///< Readings that failed.
   Nanoseconds cost = 0;       ///< Processor time of all readings.
   Nanoseconds observed = 0;   ///< From the first reading to the last.
+
+  /// Whether shares of RSS mean anything: the instant is near that of the kernel's maximum, if it
+  /// stands for that, and nothing is contradictory.
+  [[nodiscard]] bool has_shares() const;
 };
 
 base::Outcome<RssReport> rss_report(const profile::Recording& recording, const RssOptions& options);
@@ -71,8 +83,8 @@ base::Outcome<RssReport> rss_report(const profile::Recording& recording, const R
 [[nodiscard]] std::string to_json(const RssReport& report, const profile::Recording& recording);
 
 /// "malloc profile explains 71 % ± 2 of 812 MiB RSS at its maximum", of the process with
-/// the largest; its instant and what RSS was at most, where no reading came within a tenth of that;
-/// empty where nothing is known.
+/// the largest; what RSS was and why there is no share, where it has none; empty where nothing is
+/// known.
 [[nodiscard]] std::string explained_line(const RssReport& report);
 
 [[nodiscard]] std::string_view key_of(RssPart part);   ///< "live_heap", ...

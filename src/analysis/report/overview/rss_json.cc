@@ -11,7 +11,7 @@ namespace {
 void write_rows(present::JsonWriter& json, const RssReport& report) {
   json.objects("rows", report.rows, [&](const RssRow& row) {
     json.field("part", key_of(row.part)).field("resident", row.bytes);
-    write_field(json, row.share);
+    if (report.has_shares()) write_field(json, row.share);
   });
 }
 
@@ -48,6 +48,8 @@ std::string to_json(const RssReport& report, const profile::Recording& recording
   json.field("moment", is_maximum ? "maximum" : "last").field("after_ns", report.after);
   json.field("resident_bytes", report.resident).field("swapped_bytes", report.swapped);
   json.field("high_water_bytes", report.high_water);
+  json.field("misses_objects", report.misses_objects);
+  json.field("contradiction_bytes", report.excess);
   write_rows(json, report);
   if (report.census) write_census(json, *report.census);
   present::write_measure(json, "live", report.live);

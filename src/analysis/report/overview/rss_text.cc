@@ -32,20 +32,28 @@ std::string share_text(const RssReport& report, const RssRow& row) {
              : present::exact_share(present::whole_number(row.bytes.value), report.resident);
 }
 
+/// "Stacks", of a row that begins a sentence.
+std::string opening_name(const RssRow& row) {
+  std::string name(text_of(row.part));
+  name = name.substr(0, name.find(':'));
+  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+  return name;
+}
+
 /// What resident memory mostly is: the live heap, unless another part is surely larger.
 std::string finding(const RssReport& report) {
-  const RssRow& live = row_of(report, RssPart::kLiveHeap);
+  const RssRow& live = report.rows.front();
   const auto largest = std::ranges::max_element(
       report.rows, {}, [](const RssRow& row) { return row.bytes.interval.lo; });
   const std::string resident = fmt::format("{} resident", present::exact_bytes(report.resident));
-  if (largest->bytes.interval.lo <= live.bytes.interval.hi) {
-    return fmt::format("Live heap is {} of {}", share_text(report, live), resident);
+  if (!report.has_shares()) {
+    return report.excess > 0 ? resident : fmt::format("No reading near the maximum: {}", resident);
   }
-  std::string name(text_of(largest->part));
-  name = name.substr(0, name.find(':'));
-  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-  return fmt::format("{}: {} of {}; live heap is {}", name, share_text(report, *largest), resident,
-                     share_text(report, live));
+  if (largest->bytes.interval.lo <= live.bytes.interval.hi) {
+    return fmt::format("{} is {} of {}", opening_name(live), share_text(report, live), resident);
+  }
+  return fmt::format("{}: {} of {}; {} is {}", opening_name(*largest), share_text(report, *largest),
+                     resident, text_of(live.part), share_text(report, live));
 }
 
 std::string heading(const RssReport& report, const profile::Recording& recording,
@@ -87,7 +95,7 @@ std::string bar(const RssRow& row, std::size_t width) {
 present::Grid row_grid(const RssReport& report, std::size_t bar_width) {
   std::vector<present::Column> columns;
   present::append_figure_columns(columns, "resident");
-  present::append_figure_columns(columns, "share");
+  if (report.has_shares()) present::append_figure_columns(columns, "share");
   columns.push_back({"", present::Align::kLeft, false, true});
   columns.push_back({"", present::Align::kLeft, false});
   present::Grid grid(std::move(columns), 2);
@@ -95,7 +103,7 @@ present::Grid row_grid(const RssReport& report, std::size_t bar_width) {
                        std::string_view text, const std::string& drawn) {
     std::vector<std::string> cells;
     present::append_figure(cells, bytes);
-    present::append_figure(cells, share);
+    if (report.has_shares()) present::append_figure(cells, share);
     cells.emplace_back(text);
     cells.push_back(drawn);
     grid.add(std::move(cells));
@@ -137,6 +145,31 @@ std::string live_lines(const RssReport& report, const present::Style& style) {
                 "unknown: {}).",
                 text(report.live), report.residency_fault);
   return "\n" + present::wrap(line, 0, style.width) + "\n";
+}
+
+/// What the rows cannot tell, and where two ways of counting differ.
+std::string doubt_lines(const RssReport& report, const present::Style& style) {
+  std::string lines;
+  const auto add = [&](const std::string& line) {
+    lines += present::wrap(line, 0, style.width) + "\n";
+  };
+  if (report.misses_objects) {
+    add("Objects from before the recording, and those whose samples were lost, were not seen: they "
+        "count as not seen, or allocator.");
+  }
+  const auto least = [](double bytes) { return present::exact_bytes(static_cast<Bytes>(bytes)); };
+  if (report.excess > 0) {
+    add(fmt::format(
+        "Contradiction: the live objects' pages have at least {} more than all memory in "
+        "which objects may lie. The rows do not add up.",
+        least(report.excess)));
+  } else if (report.outside > 0 && !report.misses_objects) {
+    add(fmt::format(
+        "At least {} of live objects lie outside of the mappings with sampled ones: other "
+        "anonymous memory is without them.",
+        least(report.outside)));
+  }
+  return lines;
 }
 
 /// What of the allocator's row was counted.
@@ -198,13 +231,18 @@ std::string footer(const RssReport& report, const present::Style& style) {
     out += fmt::format("{} of the process failed.\n", present::plural(report.refused, "reading"));
   }
   const std::string run = present::behind_command(report.options.run);
-  const bool is_mapped = row_of(report, RssPart::kMapped).bytes.value >
-                         row_of(report, RssPart::kLiveHeap).bytes.interval.hi;
-  out += is_mapped ? fmt::format("next: geiger table{} --kind mapped-peak\n", run)
-                   : fmt::format(
-                         "next: geiger table{0} --kind resident\n"
-                         "  or: geiger table{0} --kind live-overhead\n",
-                         run);
+  const bool is_mapped =
+      row_of(report, RssPart::kMapped).bytes.value > report.rows.front().bytes.interval.hi;
+  if (!report.has_shares() && report.excess == 0) {
+    out += fmt::format("next: geiger rss{} --at last\n", run);
+  } else if (is_mapped) {
+    out += fmt::format("next: geiger table{} --kind mapped-peak\n", run);
+  } else {
+    out += fmt::format(
+        "next: geiger table{0} --kind resident\n"
+        "  or: geiger table{0} --kind live-overhead\n",
+        run);
+  }
   return "\n" + present::paint(style, present::Role::kFaint, out);
 }
 
@@ -213,7 +251,8 @@ std::string footer(const RssReport& report, const present::Style& style) {
 std::string to_text(const RssReport& report, const profile::Recording& recording,
                     const present::Style& style) {
   return heading(report, recording, style) + rows(report, style) + live_lines(report, style) +
-         census_lines(report, style) + picture(report, style) + footer(report, style);
+         doubt_lines(report, style) + census_lines(report, style) + picture(report, style) +
+         footer(report, style);
 }
 
 }  // namespace geiger::report

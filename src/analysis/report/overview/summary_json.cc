@@ -140,7 +140,7 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   present::write_interpreters(json, recording);
   if (report.rss) {
     json.key("rss").begin_object().field("resident_bytes", report.rss->resident);
-    write_field(json, report.rss->rows.front().share);
+    if (report.rss->has_shares()) write_field(json, report.rss->rows.front().share);
     json.end_object();
   }
   json.key("children").begin_object().field("by_fork", report.forked.children);
