@@ -342,7 +342,7 @@ class Trace:
         lam = self.epochs[sample.epoch].lam
         if sample.certain or math.isinf(lam):
             return 1.0
-        return -math.expm1(-lam * max(sample.requested, 1))  # No bytes: by the next one's trial.
+        return -math.expm1(-lam * max(sample.requested, 1))  # No bytes: one trial.
 
     def live(self):
         """Not freed in this segment, those carried into it as well."""

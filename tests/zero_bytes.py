@@ -2,8 +2,7 @@
 """Requests for no bytes: objects like others, sampled as one byte would be.
 
 At T = 1 every one is recorded, with what the allocator gave for it. Above, each is a sample with
-probability 1/T; the two of a round of the host share one trial, so per round the number of
-samples has mean 2/T and variance 4 (1/T)(1 - 1/T). The trials of all else are what they were.
+probability 1/T, independently of all others. The trials of all else are what they were.
 """
 import json
 import math
@@ -39,11 +38,11 @@ class ZeroBytes(harness.ProcessTest):
         self.assertEqual(sum(free.sample in refs for free in trace.frees), freed)
         self.assertEqual(sum(s.requested for s in trace.samples), trace.total("bytes"))
 
-    def reports(self, verb, *options):
+    def reports(self, verb, *options, recording=("--interval", "1"), rounds=("1000",)):
         with tempfile.TemporaryDirectory() as directory:
             path = f"{directory}/empty.geiger"
-            run = subprocess.run([GEIGER, "run", "-q", "--interval", "1", "-o", path, "--",
-                                  harness.host("empty"), "1000"], capture_output=True, check=True)
+            run = subprocess.run([GEIGER, "run", "-q", *recording, "-o", path, "--",
+                                  harness.host("empty"), *rounds], capture_output=True, check=True)
             report = subprocess.run([GEIGER, verb, "--json", *options, path], check=True,
                                     capture_output=True)
             return [int(word) for word in run.stdout.split()], json.loads(report.stdout)
@@ -63,21 +62,46 @@ class ZeroBytes(harness.ProcessTest):
 
     def test_above_each_is_a_sample_with_the_probability_of_a_byte(self):
         interval, seeds = 64, 20
-        found = pairs = 0
+        found = tried = 0
         for seed in range(1, seeds + 1):
             recorded = harness.record([harness.host("empty"), 20_000], interval, seed=seed)
             _, empty, _, _ = truth(recorded)
             self.assert_sound(recorded)
             trace, = recorded.traces
             found += len(empties(trace))
-            pairs += empty // 2
+            tried += empty
             # The trials are of bytes, and the bytes those that were asked for.
             self.assertLess(abs(trace.z()), 5)
             for sample in empties(trace):
                 self.assertAlmostEqual(trace.inclusion_probability(sample), 1 / interval)
-        p = 1 / interval
-        # False alarm 6e-7, and the seeds are fixed.
-        self.assertLess(abs(found - 2 * pairs * p), 5 * math.sqrt(4 * pairs * p * (1 - p)))
+        self.assert_drawn(found, tried, 1 / interval)
+
+    def assert_drawn(self, found, tried, p):
+        """Within five standard errors: false alarm 6e-7, and the seeds are fixed."""
+        self.assertLess(abs(found - tried * p), 5 * math.sqrt(tried * p * (1 - p)))
+
+    def test_many_in_a_row_are_within_the_interval(self):
+        """Of twenty intervals at 95 % five or more miss with a probability of .003 at most."""
+        interval, seeds, covered, found, tried = 4096, range(1, 21), 0, 0, 0
+        for seed in seeds:
+            (_, empty, freed, _), table = self.reports(
+                "table", "--by", "size", "--kind", "live",
+                recording=("--interval", str(interval), "--seed", str(seed)), rounds=("0", "300000"))
+            row, = [row for row in table["rows"] if row["name"] == "0 B"]
+            objects = row["self"]["objects"]
+            covered += objects["lo"] <= empty - freed <= objects["hi"]
+            found += row["self"]["bytes"]["samples"]
+            tried += empty - freed
+        self.assertGreaterEqual(covered, 16)
+        self.assert_drawn(found, tried, 1 / interval)
+
+    def test_many_in_a_row_over_geigers_own_malloc(self):
+        """There the first byte of an object's block decides."""
+        recorded = harness.record([harness.host("empty"), 0, 300_000], 256,
+                                  behind=[harness.allocator_library()])
+        _, empty, _, _ = truth(recorded)
+        trace, = recorded.traces
+        self.assert_drawn(len(empties(trace)), empty, 1 / 256)
 
     def test_bytes_of_others_are_exact(self):
         bare = harness.record([harness.host("empty"), 1000], 1).total("bytes")

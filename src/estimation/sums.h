@@ -13,8 +13,8 @@
 
 namespace geiger::estimation {
 
-/// The number of bytes whose trials decide whether an object is a sample: its own, or, without
-/// bytes, the next one (docs/estimators.md, section 2.2).
+/// The number of trials that decide whether an object is a sample: one for each of its bytes, or,
+/// without bytes, one (docs/estimators.md, section 2.2).
 [[nodiscard]] constexpr Bytes tried_bytes(Bytes size) { return size == 0 ? 1 : size; }
 
 /// A sample counts with its whole size, not with a part of it.

@@ -133,6 +133,35 @@ TEST(CounterSamplerLaw, CertainObjectsDoNotDisturbTheOthers) {
   EXPECT_LT(std::abs(z_score(hits, kTrials, 1 - survival(16, 64))), 5);
 }
 
+// Objects of 0 bytes in a row: the gaps between samples, and whether a neighbouring seed makes the
+// same ones samples. Catches a trial that several of them share, and numbers that depend on each
+// other.
+TEST(CounterSamplerLaw, ObjectsWithoutBytesAreIndependentTrials) {
+  constexpr int kObjects = 20'000;
+  for (const std::uint64_t interval : {std::uint64_t{7}, std::uint64_t{64}, std::uint64_t{1024}}) {
+    const double p = 1.0 / static_cast<double>(interval);
+    const SkipBins bins(p, 50);
+    std::vector<double> counts(bins.starts.size());
+    std::vector<bool> before(kObjects), now(kObjects);
+    double shared = 0;
+    std::uint64_t gap = 0;
+    constexpr int kSeeds = 300;
+    for (int seed = 0; seed < kSeeds; ++seed) {
+      CounterSampler sampler = started(808 + seed, interval);
+      for (int i = 0; i < kObjects; ++i, ++gap) {
+        now[i] = sampler.decide(0).kind == Kind::kSampled;
+        shared += seed != 0 && now[i] && before[i];
+        if (!now[i]) continue;
+        ++counts[bins.bin_of(gap)];
+        gap = std::uint64_t(-1);
+      }
+      before.swap(now);
+    }
+    EXPECT_GT(chi_square_p(counts, bins.probabilities), 1e-6) << interval;
+    EXPECT_LT(std::abs(z_score(shared, (kSeeds - 1.0) * kObjects, p * p)), 5) << interval;
+  }
+}
+
 // The interval changes every 100 objects, at moments that depend on the past but
 // not on the pending skip. Catches a skip kept under a new rate.
 TEST(CounterSamplerLaw, ChangesOfTheIntervalKeepBothRates) {

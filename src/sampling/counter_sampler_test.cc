@@ -175,27 +175,39 @@ TEST(CounterSampler, IntervalOneTakesEveryNonzeroAllocation) {
   }
 }
 
-// Catches objects of 0 bytes that use up trials, or that are drawn by a trial other than the next
-// byte's. Of 100,000 with T = 4 a quarter is drawn, within 5 standard errors; the seed is fixed.
-TEST(CounterSampler, AnObjectWithoutBytesSharesTheNextTrial) {
-  constexpr int kObjects = 100'000;
-  CounterSampler sampler = started(5, 4, true);
-  int drawn = 0;
-  for (int i = 0; i < kObjects; ++i) {
-    const std::uint64_t skip = sampler.countdown();
-    const Verdict first = sampler.decide(0);
-    const Verdict second = sampler.decide(0);
-    EXPECT_EQ(first.kind, skip == 0 ? Kind::kSampled : Kind::kNotSampled);
-    EXPECT_EQ(first.offset, 0U);
-    EXPECT_EQ(second.kind, first.kind);
-    EXPECT_EQ(sampler.countdown(), skip);
-    EXPECT_EQ(sampler.decide(1).kind, first.kind);
-    drawn += first.kind == Kind::kSampled ? 1 : 0;
+// Catches objects of 0 bytes that use up trials of bytes, or random numbers of their skips.
+TEST(CounterSampler, ObjectsWithoutBytesDoNotChangeOtherDecisions) {
+  CounterSampler with = started(5, 4, true);
+  CounterSampler without = started(5, 4, true);
+  for (int i = 0; i < 1000; ++i) {
+    with.decide(0);
+    with.passes_empty();
+    const Verdict expected = without.decide(i % 7);
+    const Verdict actual = with.decide(i % 7);
+    if (i % 7 == 0) continue;  // Decided by a number of its own.
+    ASSERT_EQ(actual.kind, expected.kind) << i;
+    ASSERT_EQ(actual.offset, expected.offset) << i;
+    ASSERT_EQ(with.countdown(), without.countdown()) << i;
   }
-  EXPECT_NEAR(drawn, kObjects / 4.0, 5 * std::sqrt(kObjects * 0.25 * 0.75));
+}
+
+// The runtime asks passes_empty() first. Catches one that draws anew after it said no.
+TEST(CounterSampler, AnObjectWithoutBytesThatDoesNotPassIsASample) {
+  CounterSampler asked = started(7, 16, false);
+  CounterSampler decided = started(7, 16, false);
+  for (int i = 0; i < 10'000; ++i) {
+    const bool passes = asked.passes_empty();
+    ASSERT_EQ(passes, decided.decide(0).kind == Kind::kNotSampled) << i;
+    if (passes) continue;
+    const Verdict verdict = asked.decide(0);
+    ASSERT_EQ(verdict.kind, Kind::kSampled) << i;
+    ASSERT_EQ(verdict.offset, 0U);
+  }
   CounterSampler all = started(1, 1, false);
   EXPECT_EQ(all.decide(0).kind, Kind::kSampled);
-  EXPECT_EQ(CounterSampler{}.decide(0).kind, Kind::kNotSampled);
+  CounterSampler unarmed;
+  EXPECT_FALSE(unarmed.passes_empty());
+  EXPECT_EQ(unarmed.decide(0).kind, Kind::kNotSampled);
 }
 
 // Catches a change that keeps the old skip count under the new rate, and one

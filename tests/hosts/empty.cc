@@ -1,5 +1,6 @@
 // Requests without bytes among others. `empty ROUNDS` makes, per round, 16 bytes and twice none
 // (malloc and operator new[]), then none by every other entry point once. Odd rounds free theirs.
+// `empty ROUNDS COUNT` then makes COUNT without bytes in a row, by operator new[], and keeps them.
 // Prints the requests with bytes and those without that returned a block, those freed of the
 // latter, and the bytes that the allocator gave for these.
 #include <malloc.h>
@@ -55,6 +56,9 @@ int main(int argc, char** argv) {
   const long rounds = argc > 1 ? std::atol(argv[1]) : 0;
   for (long i = 0; i < rounds; ++i) round(i % 2 == 1);
   every_other();
+  for (long left = argc > 2 ? std::atol(argv[2]) : 0; left > 0; --left) {
+    none(opaque(::operator new[](0)));
+  }
   std::printf("%lu %lu %lu %lu\n", filled, empty, freed, usable);
   return 0;
 }

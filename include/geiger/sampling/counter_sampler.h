@@ -47,6 +47,8 @@ struct Verdict {
 /// else parent and child draw the same bytes. Allocates: never.
 class CounterSampler {
  public:
+  constexpr CounterSampler() : is_pure_(0), empties_(0) {}
+
   /// Starts with a new skip count. `interval` = T >= 1 in bytes, `lambda` = rate_of(T). `pure`:
   /// every allocation is tried, none is certain.
   void start(std::uint64_t seed, std::uint64_t interval, double lambda, bool pure);
@@ -76,10 +78,15 @@ class CounterSampler {
   /// law. Requires is_started().
   Verdict try_bytes(std::uint64_t bytes);
 
-  /// Like trial(), for heaps in which allocations of 0 bytes are objects too: such an object is a
-  /// sample if the next byte tried is a drawn one. That has the probability of one byte, makes no
-  /// trial and changes nothing, so all such objects before that byte share the result.
+  /// Like trial(), for heaps in which allocations of 0 bytes are objects too: each of these is a
+  /// sample with the probability of one byte, 1/T, independently of all others. It does not change
+  /// K, so all else is decided as if it did not exist.
   Verdict decide(std::uint64_t size);
+
+  /// Decides an object without bytes unless it is a sample: false changes nothing, and decide(0)
+  /// makes it one. A signal handler may interrupt it and call it: at worst two objects then share
+  /// a random number.
+  bool passes_empty();
 
   /// Drops the pending trials and draws new ones; allowed if the decision does not depend on their
   /// outcome. Requires is_started().
@@ -87,7 +94,7 @@ class CounterSampler {
 
   [[nodiscard]] std::uint64_t interval() const { return interval_; }  ///< T; 0 = unarmed.
   [[nodiscard]] double lambda() const { return lambda_; }
-  [[nodiscard]] bool is_pure() const { return is_pure_; }
+  [[nodiscard]] bool is_pure() const { return is_pure_ != 0; }
   [[nodiscard]] bool is_started() const { return interval_ != 0; }
 
  private:
@@ -95,7 +102,8 @@ class CounterSampler {
   std::uint64_t skip_count_ = 0;
   std::uint64_t interval_ = 0;
   double lambda_ = 0;
-  bool is_pure_ = false;
+  std::uint64_t is_pure_ : 1;
+  std::uint64_t empties_ : 63;  // Objects without bytes so far, from a random number on.
 };
 
 }  // namespace geiger::sampling

@@ -21,7 +21,7 @@ GEIGER_SAMPLING_INLINE void CounterSampler::start(std::uint64_t seed, std::uint6
                                                   double lambda, bool pure) {
   interval_ = interval;
   lambda_ = lambda;
-  is_pure_ = pure;
+  is_pure_ = pure ? 1 : 0;
   reseed(seed);
 }
 
@@ -34,6 +34,7 @@ GEIGER_SAMPLING_INLINE void CounterSampler::change_interval(std::uint64_t interv
 
 GEIGER_SAMPLING_INLINE void CounterSampler::reseed(std::uint64_t seed) {
   generator_ = Xoshiro256pp(seed);
+  empties_ = splitmix64(seed) & ~std::uint64_t{0} >> 1;
   redraw();
 }
 
@@ -54,8 +55,17 @@ GEIGER_SAMPLING_INLINE Verdict CounterSampler::trial(std::uint64_t size) {
 
 GEIGER_SAMPLING_INLINE Verdict CounterSampler::decide(std::uint64_t size) {
   if (size != 0) return trial(size);
-  if (!is_started() || skip_count_ != 0) return {};
+  if (!is_started() || passes_empty()) return {};
+  ++empties_;
   return {Verdict::Kind::kSampled, 0};
+}
+
+// thread_seed() makes independent bits of consecutive numbers. Multiples of T are 1/T of all
+// numbers of 64 bits, to a relative error of T/2^64.
+GEIGER_SAMPLING_INLINE bool CounterSampler::passes_empty() {
+  if (!is_started() || thread_seed(empties_, 0) % interval_ == 0) return false;
+  ++empties_;
+  return true;
 }
 
 GEIGER_SAMPLING_INLINE Verdict CounterSampler::try_bytes(std::uint64_t size) {

@@ -71,6 +71,18 @@ TEST(CustomHeaps, DrawWithTheSamplersOwnRules) {
   (void)expected;
 }
 
+// In a row, each with the probability of a byte. Within five standard errors: false alarm 6e-7.
+TEST(CustomHeaps, ObjectsWithoutBytesAreDrawnOneByOne) {
+  const Heap heap("empty");
+  Token token;
+  constexpr double kExpected = 100;
+  for (std::uint64_t i = 1; i <= 100 * kInterval; ++i) heap.allocated(at(i), 0);
+  const auto samples = samples_of(token.stop(), heap.id());
+  EXPECT_NEAR(static_cast<double>(samples.size()), kExpected, 5 * std::sqrt(kExpected));
+  EXPECT_EQ(heap.totals().bytes, 0U);
+  EXPECT_EQ(heap.totals().trials, 0U);
+}
+
 TEST(CustomHeaps, AreFreedOneByOneOrAllAtOnce) {
   const Heap heap("freed"), other("not freed");
   Token token(GEIGER_LIFETIMES);

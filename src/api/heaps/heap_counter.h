@@ -1,6 +1,6 @@
 // One thread's trials of one custom heap.
 //
-//   countdown -= size; below 1? ->  settle, try, count, arm again     (slow path)
+//   countdown -= size; below 0, or no bytes? ->  settle, try, count, arm again     (slow path)
 //
 // with the sampler and the rules of the process's own heap (runtime/capture).
 //

@@ -4,7 +4,7 @@
 //   sampled       ..._slow: decide, call the original, record
 //   free          filter.maybe_holds(p)? no -> jump to the original
 //
-// A size of 0 exhausts a countdown of 0 only. The original function refuses an overflowing product.
+// A size of 0 always exhausts. The original function refuses an overflowing product.
 #include <errno.h>
 
 #include "base/attributes.h"

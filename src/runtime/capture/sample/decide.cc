@@ -36,6 +36,14 @@ bool was_abandoned(ThreadState& state, const void* frame) {
   return false;
 }
 
+/// Whether an allocation without bytes is not a sample of a thread that records, which is most of
+/// them: all that a program that makes many pays for. A countdown of 0 may be that of a fork's
+/// child.
+bool passes_empty() {
+  ThreadState* state = own_state();
+  return tls.countdown != 0 && state != nullptr && state->sampler.passes_empty();
+}
+
 /// Adds one decided allocation to the thread's totals.
 void count(const ThreadState& state, Bytes size, const Verdict& verdict) {
   add(state.record->bytes, size);
@@ -130,6 +138,7 @@ Decision pass_without_record(ThreadState& state, Segment& segment, Bytes size) {
 }  // namespace
 
 GEIGER_SLOW_PATH Decision decide(Bytes size, Memory memory) {
+  if (size == 0 && passes_empty()) return {};
   if (size > kLargestSize) {
     tls.countdown += size;  // No allocator can serve it.
     return {};

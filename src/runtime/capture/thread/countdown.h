@@ -2,7 +2,7 @@
 // (settling.h), each custom heap one per thread that reports to it
 // (api/heaps/heap_counter.cc):
 //
-//   allocate   countdown -= size; below 1?                           fast path: exhausts()
+//   allocate   countdown -= size; below 0, or no bytes?              fast path: exhausts()
 //   take       the fast path no longer owns the countdown
 //   settle     the bytes since it was armed failed their trials
 //   decide     the allocation that exhausted it is tried
@@ -56,7 +56,7 @@ std::uint64_t settle(sampling::CounterSampler& sampler, std::uint64_t armed, std
 }
 
 /// Adds one decided allocation to `totals`, which has tried(bytes), hit(tail_bytes) and
-/// certain(bytes). An allocation without bytes has no trial of its own.
+/// certain(bytes). These are of bytes, so an allocation without bytes adds nothing.
 template <typename Totals>
 void count_decided(const Totals& totals, Bytes size, const sampling::Verdict& verdict) {
   using Kind = sampling::Verdict::Kind;

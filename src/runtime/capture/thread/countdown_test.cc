@@ -43,7 +43,7 @@ class Thread {
  private:
   void finish(std::uint64_t loaded, std::uint64_t size) {
     counter_ = loaded - size;
-    if (loaded <= size) decide(size);
+    if (loaded < size || size == 0) decide(size);
     allocated_ += size;
   }
   void decide(std::uint64_t size) {

@@ -1,17 +1,17 @@
 // The data of the allocation's fast path: one thread-local counter. (The fast path of free uses
 // only the filter: filter.h.)
 //
-//   allocate(size):  countdown -= size; below 1?  -> slow path   (4 instructions on x86-64)
-//   free(p):         is the filter's slot marked? -> slow path   (6)
+//   allocate(size):  countdown -= size; below 0, or no bytes?  -> slow path   (5 instructions on
+//                                                                  x86-64)
+//   free(p):         is the filter's slot marked?              -> slow path   (6)
 //
 // Invariant of the counter. Let armed be the value last stored and c the value
 // now: armed - c bytes were allocated since, none of them sampled. An allocation
-// of s bytes takes the slow path when s >= c. s > c: a drawn byte (or the cap
-// T - 1 that catches certain objects) lies inside it. s == c fits and is not
-// sampled, but leaves 0, which the slow path would have stored anyway; it takes the slow path for
-// the sake of s == 0, an allocation without bytes, which is a sample when the next byte is the
-// drawn one (docs/estimators.md, section 2.2). Zero-initialised, the counter sends the first
-// allocation of a thread to the slow path, where the thread joins the recording.
+// of s bytes takes the slow path when s > c: a drawn byte (or the cap
+// T - 1 that catches certain objects) lies inside it. s == c fits, is not sampled and leaves 0.
+// s == 0, an allocation without bytes, always takes it, because it leaves no sign in the counter:
+// it has a trial of its own (docs/estimators.md, section 2.2). Zero-initialised, the counter sends
+// the first allocation of a thread to the slow path, where the thread joins the recording.
 #pragma once
 
 #include <atomic>

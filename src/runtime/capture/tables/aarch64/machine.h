@@ -8,14 +8,15 @@
 
 namespace geiger::capture::machine {
 
-/// A load, a subtraction and a store: a signal may arrive in between, and if its handler allocates,
-/// the store undoes the handler's subtraction. Each such signal changes the total by at most two
+/// Adding -size carries unless the size is larger than the counter, or 0. A load, an addition and a
+/// store: a signal may arrive in between, and if its handler allocates, the store undoes the
+/// handler's subtraction. Each such signal changes the total by at most two
 /// sampling intervals (docs/estimators.md, section 2.3). An exclusive load and store, which a
 /// signal would make fail, would be exact, but cost every allocation two instructions and the loop.
 GEIGER_FAST_PATH bool exhausts(std::uint64_t& counter, std::uint64_t size) {
   std::uint64_t left = 0;
   bool is_used_up = false;
-  asm("subs %0, %2, %3" : "=r"(left), "=@ccls"(is_used_up) : "r"(counter), "r"(size));
+  asm("adds %0, %2, %3" : "=r"(left), "=@cccc"(is_used_up) : "r"(counter), "r"(-size));
   counter = left;
   return is_used_up;
 }

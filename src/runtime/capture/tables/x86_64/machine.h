@@ -8,11 +8,14 @@
 
 namespace geiger::capture::machine {
 
-/// One instruction reads, subtracts and stores, so a signal cannot arrive in between; its flags
-/// cover both cases at once.
+/// Adding -size carries unless the size is larger than the counter, or 0. One instruction reads,
+/// adds and stores, so a signal cannot arrive in between. The multiplication negates into another
+/// register, where a compiler uses two instructions.
 GEIGER_FAST_PATH bool exhausts(std::uint64_t& counter, std::uint64_t size) {
+  std::uint64_t negated = 0;
   bool is_used_up = false;
-  asm volatile("subq %2, %0" : "+m"(counter), "=@ccbe"(is_used_up) : "r"(size));
+  asm("imulq $-1, %1, %0" : "=r"(negated) : "r"(size) : "cc");
+  asm volatile("addq %2, %0" : "+m"(counter), "=@ccnc"(is_used_up) : "r"(negated));
   return is_used_up;
 }
 
