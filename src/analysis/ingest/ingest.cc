@@ -51,6 +51,7 @@ class Ingestion {
   void read_all() {
     for (const Error& error : finder_.errors()) note(error);
     const std::vector<ProcessImage> processes = finder_.processes();
+    for (const std::string& line : finder_.left_out()) result_.recording.warnings.push_back(line);
     total_ = bytes_of(processes);
     for (const ProcessImage& process : processes) read_process(process);
     for (const Unbegun& unbegun : finder_.unbegun()) add(unbegun);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 
 #include "analysis/ingest/decode/process_images.h"
@@ -197,10 +198,21 @@ TEST_F(Segments, FilesMayComeInAnyOrder) {
   EXPECT_EQ(result.recording.samples[1].free_time, 2500U);
 }
 
-TEST_F(Segments, AFileNamedTwiceIsTwoProcesses) {
-  const std::string path = write(three.first, 0);
-  const std::string paths[] = {path, path};
-  EXPECT_EQ(read_recording(paths).recording.processes.size(), 2U);
+TEST_F(Segments, CopiesOfAProcessAreOneProcess) {
+  // Read as two, both heaps would add up, with an interval as of independent samples.
+  Opened growing(0, 1000, 0, State::kSampling);
+  growing.sample(growing.drawn(1100, 0x10));
+  const std::string early = files.write("early.geiger", growing.bytes());
+  growing.sample(growing.drawn(1200, 0x20));
+  const std::string late = files.write("late.geiger", growing.bytes());
+  for (const auto& paths : {std::array{early, late}, std::array{late, early}}) {
+    const Ingested result = read_recording(paths);
+    EXPECT_EQ(result.recording.processes.size(), 1U);
+    EXPECT_EQ(result.recording.samples.size(), 2U);
+    ASSERT_EQ(result.recording.warnings.size(), 1U);
+    EXPECT_THAT(result.recording.warnings[0], HasSubstr("early.geiger: left out"));
+    EXPECT_FALSE(result.damaged);
+  }
 }
 
 TEST_F(Segments, OthersOfTheSamePidStayApart) {

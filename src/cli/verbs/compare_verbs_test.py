@@ -106,6 +106,14 @@ class CompareVerbs(unittest.TestCase):
         self.assertGreater(change["hi"], truth)
         self.assertLess(change["hi"] - change["lo"], 2.5e6, "4 standard errors of 45 samples: 1.8e6")
         self.assertIn("recordings of one process", self.geiger("diff", "first", "second"))
+        # What go tool pprof -diff_base subtracts.
+        before, after = (self.json("table", "--kind", "live", "--by", "stack", "--top", "0", copy)
+                         for copy in ("first", "second"))
+        self.assertAlmostEqual(after["total"]["bytes"]["value"] - before["total"]["bytes"]["value"],
+                               change["value"], delta=1)
+        # Read together they are one process.
+        both = self.json("table", "--kind", "live", "first", "second")
+        self.assertEqual(both["total"], after["total"])
         # 14 % of growth: decided, as the heap's own error is scaled with the limit.
         limit = ("--kind", "live", "--max-growth")
         self.geiger("check", "first", "second", *limit, "5%", code=3)

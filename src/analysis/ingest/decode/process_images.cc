@@ -1,5 +1,7 @@
 #include "analysis/ingest/decode/process_images.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -51,6 +53,7 @@ void ImageFinder::scan_file(const std::string& path, bool is_listed, Scan& scan)
     const trace::State state = header.state.load(std::memory_order_relaxed);
     const bool is_going_on = state == trace::State::kStarting || state == trace::State::kSampling;
     Headed headed{{path, offset, index, header.segment, is_listed}, std::nullopt, is_going_on};
+    headed.image.progress = {header.sealed_end != 0, header.tail.load(std::memory_order_relaxed)};
     if (header.image_start != 0) {
       headed.identity.emplace(
           header.pid, header.image_start, header.seed,
@@ -85,17 +88,21 @@ void ImageFinder::find(const std::string& path) {
 
 std::vector<ProcessImage> ImageFinder::processes() {
   std::vector<ProcessImage> processes;
-  // A file that is named twice gives its process twice.
-  std::map<std::pair<Identity, std::uint32_t>, std::uint32_t> copies;
-  std::map<std::pair<Identity, std::uint32_t>, std::size_t> places;
+  std::map<Identity, std::size_t> places;
   for (Headed& headed : images_) {
     std::size_t place = processes.size();
-    if (headed.identity) {
-      const std::uint32_t copy = copies[{*headed.identity, headed.image.segment}]++;
-      place = places.try_emplace({*headed.identity, copy}, place).first->second;
-    }
+    if (headed.identity) place = places.try_emplace(*headed.identity, place).first->second;
     if (place == processes.size()) processes.emplace_back();
-    processes[place].push_back(std::move(headed.image));
+    ProcessImage& own = processes[place];
+    FoundImage& image = headed.image;
+    const auto copy = std::ranges::find(own, image.segment, &FoundImage::segment);
+    if (copy == own.end()) {
+      own.push_back(std::move(image));
+      continue;
+    }
+    if (copy->progress < image.progress) std::swap(*copy, image);
+    left_out_.push_back(
+        fmt::format("{}: left out: {} has all of it, of the same process", image.path, copy->path));
   }
   images_.clear();
   for (ProcessImage& images : processes) std::ranges::sort(images, {}, &FoundImage::segment);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "analysis/ingest/error.h"
@@ -22,6 +23,9 @@ struct FoundImage {
   std::uint32_t index = 0;    ///< Position in the file.
   std::uint32_t segment = 0;  ///< Number.
   bool is_listed = false;     ///< Found in a directory, not named by the user.
+  /// How far it was written: of two copies of an image, one with more has all of the other.
+  std::pair<bool, std::uint64_t> progress =
+      {};  ///< Whether it is sealed, and where its records end.
 };
 
 /// The images of one process image, by the numbers of their segments, which differ.
@@ -34,10 +38,14 @@ class ImageFinder {
   /// `path` names a trace file or a directory.
   void find(const std::string& path);
 
-  /// In the order in which their first images were found.
+  /// In the order in which their first images were found. Of several copies of an image the one
+  /// that was written furthest is in them.
   [[nodiscard]] std::vector<ProcessImage> processes();
 
   [[nodiscard]] const std::vector<Error>& errors() const { return errors_; }
+
+  /// A line for each copy that processes() left out.
+  [[nodiscard]] const std::vector<std::string>& left_out() const { return left_out_; }
 
   /// Processes of directories that left a file and nothing in it.
   [[nodiscard]] const std::vector<Unbegun>& unbegun() const { return unbegun_; }
@@ -64,6 +72,7 @@ class ImageFinder {
 
   std::vector<Headed> images_;
   std::vector<Error> errors_;
+  std::vector<std::string> left_out_;
   std::vector<Unbegun> unbegun_;
 };
 
