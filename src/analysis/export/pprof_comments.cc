@@ -12,7 +12,7 @@ namespace {
 
 std::string total_comment(const char* name, const profile::Recording& recording,
                           const profile::Profile& profile, double level) {
-  const auto measure = present::measure_total(profile::total(recording, profile), level);
+  const auto measure = present::measure_total(recording, profile, level);
   return fmt::format("{}_space {} ({} interval, {}); {}_objects {}", name,
                      present::figure(measure.bytes, present::Quantity::kBytes).text(),
                      present::level_text(level), present::plural(measure.samples, "sample"), name,

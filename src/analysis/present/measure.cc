@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/profile/peak.h"
 #include "analysis/profile/totals.h"
 #include "estimation/calibration.h"
 
@@ -28,12 +29,17 @@ Measure measure_total(const NodeSums& sums, double level) {
   return measure(sums, level, Form::kTotal);
 }
 
+Measure measure_total(const profile::Recording& recording, const profile::Profile& profile,
+                      double level) {
+  return Whole(recording, profile).measured(level);
+}
+
 Measure measure_row(const NodeSums& sums, double level) {
   return measure(sums, level, sums.samples > 0 ? Form::kListed : Form::kTotal);
 }
 
 Whole::Whole(const profile::Recording& recording, const profile::Profile& profile)
-    : sums_(profile::total(recording, profile)) {
+    : recording_(recording), sums_(profile::total(recording, profile)), peak_(profile.peak) {
   if (profile.kind != profile::Kind::kAllocated || profile.is_part) return;
   exact_ = profile::exactly_allocated(recording);
   calibrates_ = exact_ && !is_any_pure(recording);
@@ -48,8 +54,14 @@ double Whole::bytes_for_order(const NodeSums& part) const {
   return estimation::calibrated_value(part, sums_, static_cast<double>(*exact_));
 }
 
-Measure Whole::measure_total(double level) const {
+Measure Whole::measured(double level) const {
   Measure total = present::measure_total(sums_, level);
+  if (peak_) total.bytes = estimate_peak(recording_, *peak_, total.bytes, level);
+  return total;
+}
+
+Measure Whole::measure_total(double level) const {
+  Measure total = measured(level);
   if (!exact_) return total;
   const auto bytes = static_cast<double>(*exact_);
   total.calibrated = {bytes, 0, {bytes, bytes}, sums_.samples, bytes};

@@ -29,7 +29,7 @@ struct Measure {
 }
 
 /// A whole profile, of which rows are parts. Of what was allocated the exact total
-/// may be known.
+/// may be known. The recording outlives it.
 class Whole {
  public:
   Whole(const profile::Recording& recording, const profile::Profile& profile);
@@ -47,6 +47,8 @@ class Whole {
   /// and cutting off only.
   [[nodiscard]] double bytes_for_order(const estimation::NodeSums& part) const;
 
+  /// Not calibrated. The bytes of a peak are those of the largest heap (peak.h).
+  [[nodiscard]] Measure measured(double level) const;
   [[nodiscard]] Measure measure_total(double level) const;
   /// Of a row that is listed because it was sampled.
   [[nodiscard]] Measure measure_row(const estimation::NodeSums& part, double level) const;
@@ -58,7 +60,9 @@ class Whole {
                                    double level) const;
   [[nodiscard]] bool calibrates(const estimation::NodeSums& part) const;
 
+  const profile::Recording& recording_;
   estimation::NodeSums sums_;
+  std::optional<profile::PeakScope> peak_;
   std::optional<Bytes> exact_;
   bool calibrates_ = false;
 };
@@ -70,6 +74,10 @@ class Whole {
 
 /// The measure of a total, or of a node that would be shown without samples as well.
 [[nodiscard]] Measure measure_total(const estimation::NodeSums& sums, double level);
+
+/// Whole::measured of the profile.
+[[nodiscard]] Measure measure_total(const profile::Recording& recording,
+                                    const profile::Profile& profile, double level);
 
 /// The measure of a row that is listed because it was sampled: the interval allows for that.
 [[nodiscard]] Measure measure_row(const estimation::NodeSums& sums, double level);

@@ -69,6 +69,7 @@ Recording read(const Recorded& recorded, const std::vector<std::size_t>& order) 
     // Intervals differ, and so does E.
     const std::uint32_t index = test.add_process(Bytes{1024} << (process % 3));
     test.recording.processes[index].seed = process;
+    test.recording.processes[index].end = 2000 + kSamples + 300;
     test.recording.processes[index].pid = 100 + static_cast<std::uint32_t>(process);
     test.recording.threads.push_back(
         {.process = index, .tid = process, .name = "t" + std::to_string(process % 3)});

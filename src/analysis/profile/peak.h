@@ -3,12 +3,16 @@
 // The instant where an estimate is largest is one where the estimate erred upwards: read at that
 // instant, the same samples overstate the heap (by two standard errors after ten turnovers of it).
 // So the sampling process is split into two independent processes: the first, of a quarter of the
-// rate, only locates, the second only estimates. The second does not depend on the choice, hence is
-// unbiased for the heap at the instant that the first chose; that instant is at most a little off
-// the true peak, and the figure therefore states the heap at a known instant rather than the
-// maximum itself. (A coin per sample would not do: an object in one part is then never in the
-// other, which biases objects near T.) Where all samples show more at the end than that, the end is
-// the peak.
+// rate, only locates, the second only estimates. (A coin per sample would not do: an object in one
+// part is then never in the other, which biases objects near T.)
+//
+// The first part is largest from its last sample on, which may be some T before the top. So the
+// instant is the last one before the next free of any sample: where the heap grows until its top,
+// the top itself. Without such a free, or where all samples show more there, it is the end.
+//
+// The lower limit of the peak is that of the heap at the instant, which is at most the peak. The
+// upper limit is the largest one of all samples over all instants: at the true peak it is too low
+// with the probability of any upper limit, and the largest is not below it.
 //
 // The peak of several processes is that of the sum of their heaps, at one instant.
 // docs/estimators.md, section 11, says why a quarter and what it covers.
@@ -20,6 +24,7 @@
 
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "estimation/estimate.h"
 #include "estimation/thinning.h"
 
 namespace geiger::profile {
@@ -68,17 +73,25 @@ struct Peak {
 /// choose an instant and to measure at it.
 [[nodiscard]] bool is_any_uncertain(const Recording& recording, std::uint32_t heap);
 
-/// The samples that hold those of a heap, of all processes or of `process`.
+/// The samples that hold those of a heap, of all processes or of one.
 [[nodiscard]] std::span<const Sample> samples_for_peak(const Recording& recording,
-                                                       std::uint32_t heap, std::uint32_t process);
+                                                       const PeakScope& within);
 
-/// The first instant at which the estimated live heaps of all processes together, or of
-/// `process` alone, were largest: by the first part if `is_split`, else by all samples. Looks at
-/// the heap and the window (from <= t < to) of `within` and at nothing else of it: of filtered
-/// samples the peak of all is asked for. The first start, or that of the window if it is later,
-/// where nothing is held.
-[[nodiscard]] Peak locate_peak(const Recording& recording, bool is_split, const Selection& within,
-                               std::uint32_t process = kNone);
+/// The first instant at which the estimated heap was largest: by the first part if `is_split`, else
+/// by all samples. The first start, or that of the window if it is later, where nothing is held.
+[[nodiscard]] Peak locate_peak(const Recording& recording, bool is_split, const PeakScope& within);
+
+/// The first instant after `instant` at which a sample of the heap is freed, or a process ends;
+/// none: ~0.
+[[nodiscard]] Nanoseconds next_free(const Recording& recording, const PeakScope& within,
+                                    Nanoseconds instant);
+
+/// The estimate of the largest heap, from that of the heap `there`, at the instant that stands for
+/// it: the upper limit becomes the largest one that all samples give at any instant
+/// (docs/estimators.md, section 11). `level` is that of `there`.
+[[nodiscard]] estimation::Estimate estimate_peak(const Recording& recording,
+                                                 const PeakScope& within,
+                                                 estimation::Estimate there, double level);
 
 /// The instant that kLiveAtPeak selects.
 struct PeakInstant {

@@ -151,9 +151,9 @@ double weighted_bytes(const Recording& recording, const Chosen& chosen) {
 }
 
 void choose_live_at(Chosen& chosen, const Recording& recording, const Selection& selection,
-                    Nanoseconds instant, std::uint32_t process) {
+                    Nanoseconds instant, const PeakScope& within) {
   const bool is_split = chosen.rate_factor < 1;
-  for (const Sample& sample : samples_for_peak(recording, selection.heap, process)) {
+  for (const Sample& sample : samples_for_peak(recording, within)) {
     const bool is_there = !sample.is_thinned_out && is_kept(selection, sample) &&
                           is_live_at(sample, instant) &&
                           is_running(recording.processes[sample.process], instant);
@@ -164,57 +164,59 @@ void choose_live_at(Chosen& chosen, const Recording& recording, const Selection&
 }
 
 /// The last instant of a window, or of what was recorded.
-Nanoseconds end_of(const Recording& recording, const Selection& selection, std::uint32_t process) {
-  const Nanoseconds end = process == kNone ? start_of(recording) + duration_of(recording)
-                                           : recording.processes[process].end;
-  return selection.to ? std::min(*selection.to, end) : end;
+Nanoseconds end_of(const Recording& recording, const PeakScope& within) {
+  const Nanoseconds end = within.process == kNone ? start_of(recording) + duration_of(recording)
+                                                  : recording.processes[within.process].end;
+  return within.to ? std::min(*within.to, end) : end;
 }
 
-/// Instants of which no estimate of the peak may be below: the end, and the last one before the
-/// largest heap that was tidied up. What was found there was not found for being large, so that
-/// all samples may estimate it.
-std::vector<Nanoseconds> instants_below_peak(const Recording& recording, const Selection& selection,
-                                             std::uint32_t process) {
-  std::vector<Nanoseconds> instants{end_of(recording, selection, process)};
-  if (selection.heap != kProcessHeap) return instants;
+/// The last instant before the largest heap that was tidied up, if that was in the window.
+std::optional<Nanoseconds> before_teardown(const Recording& recording, const Selection& selection,
+                                           const PeakScope& within) {
+  if (within.heap != kProcessHeap) return std::nullopt;
   std::vector<Teardown> own;
-  const bool is_known = process == kNone && selection.teardowns != nullptr;
-  if (!is_known) own = find_teardowns(recording, process);
+  const bool is_known = within.process == kNone && selection.teardowns != nullptr;
+  if (!is_known) own = find_teardowns(recording, within.process);
   const std::vector<Teardown>& teardowns = is_known ? *selection.teardowns : own;
   const Teardown* largest = nullptr;
   for (std::uint32_t i = 0; i < teardowns.size(); ++i) {
-    if (!teardowns[i].is_found() || (process != kNone && i != process)) continue;
+    if (!teardowns[i].is_found() || (within.process != kNone && i != within.process)) continue;
     if (largest == nullptr || teardowns[i].live > largest->live) largest = &teardowns[i];
   }
-  if (largest != nullptr && is_in_window(selection, largest->from - 1)) {
-    instants.push_back(largest->from - 1);
-  }
-  return instants;
+  if (largest == nullptr || !is_in_window(selection, largest->from - 1)) return std::nullopt;
+  return largest->from - 1;
 }
 
 void choose_peak(Chosen& chosen, const Recording& recording, const Selection& selection,
                  std::uint32_t process) {
+  const PeakScope within{selection.heap, selection.from, selection.to, process};
   const bool is_split = is_any_uncertain(recording, selection.heap);
-  Nanoseconds instant = locate_peak(recording, is_split, selection, process).time;
+  Nanoseconds instant = locate_peak(recording, is_split, within).time;
   if (is_split) {
     // Of all samples of the heap: what is filtered does not move the peak.
     Selection all;
     all.heap = selection.heap;
-    Chosen located;
-    located.rate_factor = chosen.rate_factor = 1 - kLocatingShare;
-    choose_live_at(located, recording, all, instant, process);
-    double most = weighted_bytes(recording, located);
-    for (const Nanoseconds other : instants_below_peak(recording, selection, process)) {
-      Chosen there;
-      choose_live_at(there, recording, all, other, process);
-      const double bytes = weighted_bytes(recording, there);
-      if (bytes <= most) continue;
-      most = bytes;
-      instant = other;
+    const auto bytes_at = [&](Nanoseconds other, double rate_factor) {
+      Chosen there{.rate_factor = rate_factor};
+      choose_live_at(there, recording, all, other, within);
+      return weighted_bytes(recording, there);
+    };
+    // The end and the last instant before a teardown were not found for being large, so that all
+    // samples may estimate them, and no estimate of the peak is below theirs.
+    const Nanoseconds end = end_of(recording, within);
+    const Nanoseconds free = next_free(recording, within, instant);
+    instant = free > end ? end : free - 1;
+    chosen.rate_factor = instant == end ? 1 : 1 - kLocatingShare;
+    double most = bytes_at(instant, chosen.rate_factor);
+    for (const auto& other : {std::optional(end), before_teardown(recording, selection, within)}) {
+      if (!other || bytes_at(*other, 1) <= most) continue;
+      most = bytes_at(*other, 1);
+      instant = *other;
       chosen.rate_factor = 1;
     }
   }
-  choose_live_at(chosen, recording, selection, instant, process);
+  if (is_split && !selection.keeps) chosen.peak = within;
+  choose_live_at(chosen, recording, selection, instant, within);
   chosen.peak_times.assign(recording.processes.size(), instant);
 }
 
@@ -277,6 +279,7 @@ Profile profile_of(const Recording& recording, const Selection& selection, Chose
   profile.rate_factor = chosen.rate_factor;
   profile.largest_interval = chosen.largest_interval;
   profile.peak_times = std::move(chosen.peak_times);
+  profile.peak = chosen.peak;
   profile.is_part = selection.is_part();
   profile.heap = selection.heap;
   return profile;

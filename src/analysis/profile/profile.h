@@ -73,6 +73,14 @@ struct Selection {
 /// the peak is the one within it.
 [[nodiscard]] Selection of_kind(Selection selection, Kind kind);
 
+/// What an unfiltered kLiveAtPeak is the peak of: a heap, among the instants from <= t < to, of all
+/// processes together or of `process` alone.
+struct PeakScope {
+  std::uint32_t heap = kProcessHeap;
+  std::optional<Nanoseconds> from, to;
+  std::uint32_t process = kNone;
+};
+
 /// The samples that a selection chooses: what a profile counts, one by one.
 struct Chosen {
   std::vector<const Sample*> samples;  ///< In the order of the recording.
@@ -80,6 +88,9 @@ struct Chosen {
   std::vector<const Tally*> tallies;   ///< Of aggregated processes, where they can tell.
   double largest_interval = 0;         ///< As of Profile, all entries by their size.
   std::vector<Nanoseconds> peak_times;
+  /// Of an unfiltered kLiveAtPeak of which not everything was counted: its total stands for the
+  /// largest heap, which estimate_peak estimates (peak.h). Rows are the heap at the instant.
+  std::optional<PeakScope> peak;
 };
 
 /// Entries index into the recording they were selected from.
@@ -102,6 +113,7 @@ struct Profile {
   double largest_interval = 0;
   /// CLOCK_MONOTONIC instant of kLiveAtPeak per process; empty for other kinds.
   std::vector<Nanoseconds> peak_times;
+  std::optional<PeakScope> peak;  ///< As of Chosen.
   /// Only a part of its kind: of a window, an instant, another heap, filtered.
   bool is_part = false;
   /// Its contents depend on how long samples live (thinned.h).

@@ -195,6 +195,7 @@ TEST(Select, NothingIsSplitWhereEverythingIsCertain) {
 
 TEST(Select, CertainSamplesCountInBothParts) {
   TestRecording test;
+  test.recording.processes[0].end = 9000;
   test.sample(kNone, 1 << 20, 2000, 9000).is_certain = true;
   test.sample(kNone, 10, 3000, 4000);
   const Profile peak = select(test.recording, Kind::kLiveAtPeak);

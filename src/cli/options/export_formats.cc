@@ -97,8 +97,7 @@ void write_dhat(const ExportRequest& request, const Sink& sink) {
 }
 
 std::string title_of(const ExportRequest& request, const Profile& profile, Weight weight) {
-  const auto measure =
-      present::measure_total(profile::total(request.recording, profile), request.level);
+  const auto measure = present::measure_total(request.recording, profile, request.level);
   const std::string what = present::text_of(request.subject.scope, profile.kind);
   if (weight == Weight::kObjects) {
     return fmt::format("{}, objects: {}", what, present::objects_figure(measure).text());

@@ -112,7 +112,7 @@ void write_json_lines(const Recording& recording, const Profile& profile, double
   }
   const std::vector<StackSums> stacks = sums_by_stack(recording, profile);
   json.field("stacks", stacks.size());
-  present::write_fields(json, present::measure_total(profile::total(recording, profile), level));
+  present::write_fields(json, present::measure_total(recording, profile, level));
   sink(json.end_object().take());
   for (const StackSums& each : stacks) {
     json.begin_object().field("line", "stack");

@@ -83,7 +83,7 @@ present::Measure all_live(const Recording& recording, const profile::LeakOptions
   selection.kind = kind;
   selection.keeps = search.keeps;
   const profile::Profile live = profile::select(recording, selection);
-  return present::measure_total(profile::total(recording, live), search.level);
+  return present::measure_total(recording, live, search.level);
 }
 
 /// Where each process is judged, and what of that is worth saying.

@@ -66,7 +66,7 @@ void add_own_peaks(SummaryReport& report, const Recording& recording) {
   if (!recording.tallies.empty() || recording.processes.size() < 2) return;
   for (ProcessLine& line : report.processes) {
     const Profile peak = profile::own_peak(recording, report.options.selection, line.index);
-    line.own_peak = present::measure_total(total(recording, peak), report.options.level);
+    line.own_peak = present::measure_total(recording, peak, report.options.level);
     line.own_peak_time = time_of_peak(recording, peak);
   }
 }

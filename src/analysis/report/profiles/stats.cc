@@ -215,6 +215,10 @@ StatsReport stats_report(const Recording& recording, const StatsOptions& options
   report.is_split = basis.chosen.rate_factor < 1;
   report.total = present::measure_total(
       sums_by(basis, 1, [](const Sample&) { return std::size_t{0}; }).front(), options.level);
+  if (basis.chosen.peak) {
+    report.total.bytes =
+        estimate_peak(recording, *basis.chosen.peak, report.total.bytes, options.level);
+  }
   report.sizes = sizes_of(basis, options.level);
   report.entry_points = entry_points_of(basis, options.level);
   report.lifetimes = lifetimes_of(recording, options.selection, options.level);
