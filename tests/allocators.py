@@ -2,10 +2,11 @@
 """Each allocation is counted exactly once, whatever allocator stands behind.
 
 1,000 calls of one form are 1,000 samples more at interval 1 than a program that
-makes none, over glibc and over allocators preloaded behind the runtime, or linked
-into the program.  The entry point recorded is the one that was called.
+makes none, over glibc and over allocators and a shim preloaded behind the runtime, or
+linked into the program.  The entry point recorded is the one that was called.
 """
 import collections
+import pathlib
 import subprocess
 import unittest
 
@@ -41,7 +42,8 @@ class Allocators(unittest.TestCase):
         return [form for form in listed.stdout.decode().split() if form != "nothing"]
 
     def check(self, name):
-        allocator = harness.ALLOCATORS[name]
+        allocator = harness.ALLOCATORS[name] if name in harness.ALLOCATORS else (
+            pathlib.Path(harness.host(name)))
         if allocator and not allocator.exists():
             self.skipTest(f"{allocator} is not installed")
         _, nothing, no_bytes = count("nothing", allocator)
@@ -71,6 +73,9 @@ class Allocators(unittest.TestCase):
 
     def test_mimalloc(self):
         self.check("mimalloc")
+
+    def test_shim_whose_functions_call_others(self):
+        self.check("liblayered.so")
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ geiger_host(hostile hosts/hostile.c)
 target_compile_options(host_forms PRIVATE -Wno-use-after-free)  # of what realloc refused
 geiger_host(own_new hosts/own_new.cc SHARED)
 geiger_host(plain_malloc hosts/plain_malloc.c SHARED)
+geiger_host(layered hosts/layered.c SHARED)
 geiger_host(same_block hosts/same_block.c SHARED)
 geiger_host(exact_count hosts/exact_count.cc SHARED)
 target_compile_options(host_exact_count PRIVATE -Wno-ignored-attributes)  # of function types

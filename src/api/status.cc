@@ -12,7 +12,7 @@ namespace {
 /// Whether an allocation changes the capture's counter: then malloc is interposed.
 bool is_interposed(const capture::Interface& capture) {
   static const bool answer = [&capture] {
-    const volatile std::uint64_t* counter = capture.countdown();
+    const volatile std::uint64_t* counter = &capture.thread()->countdown;
     void* (*volatile allocate)(std::size_t) = std::malloc;
     const std::uint64_t before = *counter;
     void* block = allocate(1);

@@ -62,9 +62,9 @@ void* allocate(std::size_t bytes) {
   return fake.has_memory ? std::calloc(1, bytes) : nullptr;
 }
 
-const std::uint64_t* countdown() {
-  static const std::uint64_t count = 0;
-  return &count;
+capture::ThreadLocal* thread() {
+  static capture::ThreadLocal data{};
+  return &data;
 }
 
 void for_each_live(capture::LiveVisitor visit, void* context) {
@@ -114,7 +114,7 @@ extern "C" constinit const capture::Interface geiger_capture_v1{
     .release_trace = [](std::uint32_t) {},
     .for_each_live = for_each_live,
     .listener = &listener,
-    .countdown = countdown,
+    .thread = thread,
     .bytes_of_thread =
         [](std::uint64_t& bytes) {
           bytes = fake.thread_bytes;

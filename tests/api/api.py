@@ -37,6 +37,35 @@ def statuses(text):
     return [(name, int(status)) for name, status in re.findall(r"^(\w+) (\d+)$", text, re.M)]
 
 
+class Looks(harness.ProcessTest):
+    """A program that takes profiles of itself: libgeiger.so's memory is not in them."""
+
+    def check(self, interval, preloads=()):
+        outcome = harness.run_bare([api_host("looks")], preloads,
+                                   {"GEIGER_SEED": "1", "GEIGER_INTERVAL": str(interval)})
+        self.assertEqual((outcome.status, outcome.stderr), (0, b""))
+        text = outcome.stdout.decode()
+        calls, allocated = map(int, re.search(r"calls (\d+) allocated (\d+)", text).groups())
+        self.assertGreater(calls, 10_000)
+        self.assertEqual(allocated, 40 * calls, "what the callbacks allocate is the program's")
+        peaks = [tuple(map(int, found)) for found in
+                 re.findall(r"peak (\d+) in (\d+) .. (\d+)", text)]
+        self.assertEqual(len(peaks), 3)
+        for peak, low, high in peaks:
+            # Above 1 five standard errors, false alarm 6e-7, and the seed is fixed.
+            self.assertLess(abs(peak - 20_000_000), 10_000 if interval == 1 else 1_400_000)
+
+    def test_at_interval_1(self):
+        self.check(1)
+
+    def test_above(self):
+        self.check(4096)
+
+    def test_over_geigers_own_malloc(self):
+        for interval in (1, 4096):
+            self.check(interval, [harness.preload_entry(), harness.allocator_library()])
+
+
 class Client(harness.ProcessTest):
     """One source, four ways to build and start it."""
 
@@ -147,6 +176,11 @@ class Binary(unittest.TestCase):
         declared = set(re.findall(r"\bgeiger_[a-z_]+(?=\()",
                                   (harness.ROOT / "include/geiger/geiger.h").read_text()))
         self.assertEqual({name.split("@")[0] for name in names}, declared | {"geiger_api_version"})
+
+    def test_allocates_by_its_own_operators_alone(self):
+        """All that it has: those for larger alignments would be the program's."""
+        self.assertEqual(re.findall(r"UND (_Z(?:n[wa]|d[la])\w+|calloc|realloc)\b",
+                                    readelf(LIBRARY, "--dyn-syms")), [])
 
     def test_thread_local_storage_is_small_and_direct(self):
         sizes = [int(line.split()[5], 16) for line in readelf(LIBRARY, "-l").splitlines()

@@ -23,11 +23,12 @@ constinit Listen listen = nullptr;
 Asked asked_for(const Sample& sample, const void* frame) {
   const Asked said = capture::tls.asked;
   if (said.frame > frame) return said;
-  return {nullptr, sample.requested, EntryPoint::kMalloc};
+  return {nullptr, sample.requested, EntryPoint::kMalloc, false};
 }
 
 GEIGER_SLOW_PATH std::uint64_t on_sampled(const Sample* sample) {
   const Asked asked = asked_for(*sample, __builtin_frame_address(0));
+  if (asked.is_own) return 0;
   // The drawn byte was added by rounding the request up; it is not a byte of the object.
   const bool is_behind = sample->offset >= asked.bytes && sample->offset != 0;
   if (is_behind && !sample->is_certain) return 0;

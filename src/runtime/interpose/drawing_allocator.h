@@ -23,7 +23,7 @@ class AskedAs {
     const void* frame = __builtin_frame_address(0);
     // If our frame is not deeper, a jump abandoned the other one.
     is_inner_ = capture::tls.asked.frame > frame;
-    if (!is_inner_) capture::tls.asked = {frame, size, entry_point};
+    if (!is_inner_) capture::tls.asked = {frame, size, entry_point, false};
   }
   GEIGER_FAST_PATH ~AskedAs() {
     if (!is_inner_) capture::tls.asked.frame = nullptr;

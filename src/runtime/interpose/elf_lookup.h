@@ -8,6 +8,8 @@
 
 #include <link.h>
 
+#include <span>
+
 namespace geiger::interpose {
 
 /// A symbol's address and the module that defines it; null address = not found.
@@ -30,7 +32,11 @@ void search_all_modules();
 /// The definition of `name` in this module only.
 [[nodiscard]] Definition find_in(const link_map* module, const char* name);
 
-/// Whether this is musl, which calls functions of its own allocator by name.
+/// Whether a relocation of the module refers to one of the functions by name, so that it may call
+/// it through the symbol table.
+[[nodiscard]] bool refers_to(const link_map& module, std::span<const char* const> functions);
+
+/// Whether functions of the allocator may call others of its family by name.
 [[nodiscard]] bool calls_itself_by_name(const link_map* allocator);
 
 }  // namespace geiger::interpose

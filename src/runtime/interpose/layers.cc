@@ -1,59 +1,55 @@
 #include "runtime/interpose/layers.h"
 
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "base/attributes.h"
+#include "runtime/capture/thread/settling.h"
 #include "runtime/interpose/originals.h"
 
 namespace geiger::interpose {
 namespace {
 
-/// Sets to zero, without writing to pages that are zero already: they may not be in memory yet.
-void clear(void* block, std::size_t bytes) {
-  constexpr std::size_t kPiece = 4096;
-  auto* piece = static_cast<char*>(block);
-  for (; bytes > kPiece; piece += kPiece, bytes -= kPiece) {
-    const bool is_clear = piece[0] == 0 && memcmp(piece, piece + 1, kPiece - 1) == 0;
-    if (!is_clear) memset(piece, 0, kPiece);
+constinit Originals allocator{};
+
+/// During its lifetime, the calling thread's allocations do not count.
+class Uncounted {
+ public:
+  GEIGER_FAST_PATH Uncounted()
+      : before_(capture::tls.countdown), is_outer_(!capture::is_out_of_reach(before_)) {
+    if (is_outer_) capture::tls.countdown = before_ + capture::kNever;
   }
-  memset(piece, 0, bytes);
-}
-
-void* calloc_over_malloc(std::size_t count, std::size_t size) {
-  std::size_t bytes = 0;
-  if (__builtin_mul_overflow(count, size, &bytes)) {
-    errno = ENOMEM;
-    return nullptr;
+  GEIGER_FAST_PATH ~Uncounted() {
+    if (is_outer_) capture::tls.countdown = before_;
   }
-  void* const block = originals.malloc(bytes);
-  if (block != nullptr) clear(block, bytes);
-  return block;
-}
+  Uncounted(const Uncounted&) = delete;
+  Uncounted& operator=(const Uncounted&) = delete;
 
-void* memalign_over_aligned_alloc(std::size_t alignment, std::size_t size) {
-  return originals.aligned_alloc(alignment, size);
-}
+ private:
+  std::uint64_t before_;
+  bool is_outer_;
+};
 
-int posix_memalign_over_aligned_alloc(void** out, std::size_t alignment, std::size_t size) {
-  if (alignment < sizeof(void*)) return EINVAL;
-  void* const block = originals.aligned_alloc(alignment, size);
-  if (block == nullptr) return errno;
-  *out = block;
-  return 0;
-}
-
-void* valloc_over_aligned_alloc(std::size_t size) {
-  return originals.aligned_alloc(static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), size);
-}
+template <auto kMember>
+struct Outer;
+template <class R, class... A, R (*Originals::*kMember)(A...)>
+struct Outer<kMember> {
+  static R call(A... arguments) {
+    const Uncounted inner;
+    return (allocator.*kMember)(arguments...);
+  }
+};
 
 }  // namespace
 
-void lay_over_malloc(Originals& found) {
-  found.calloc = calloc_over_malloc;
-  found.memalign = memalign_over_aligned_alloc;
-  found.posix_memalign = posix_memalign_over_aligned_alloc;
-  found.valloc = valloc_over_aligned_alloc;
+void count_outer_calls(Originals& table) {
+  allocator = table;
+  table.malloc = Outer<&Originals::malloc>::call;
+  table.calloc = Outer<&Originals::calloc>::call;
+  table.realloc = Outer<&Originals::realloc>::call;
+  table.realloc_for_array = Outer<&Originals::realloc_for_array>::call;
+  table.memalign = Outer<&Originals::memalign>::call;
+  table.aligned_alloc = Outer<&Originals::aligned_alloc>::call;
+  table.posix_memalign = Outer<&Originals::posix_memalign>::call;
+  table.valloc = Outer<&Originals::valloc>::call;
+  table.pvalloc = Outer<&Originals::pvalloc>::call;
 }
 
 }  // namespace geiger::interpose

@@ -1,16 +1,20 @@
-// Stand-ins for functions of an allocator that call others of its functions by name. Such calls lead
+// For an allocator that calls functions of its family by name: musl's calloc calls malloc, and so
+// do those of many preloaded shims, whose malloc may call the C library's calloc. Such calls lead
 // to our entry points, so each allocation would be counted twice, and its second stack would start
 // inside the allocator.
 //
-// Threads, signals, fork: as the originals that they call. Allocates: through those.
+// Only the outer call counts. Before the original is called, the countdown is raised out of reach
+// of every request; afterwards it gets its value back. So the entry points have no code for this.
+//
+// Threads: as the originals. Signals: allocations of a handler that interrupts the original are
+// neither counted nor sampled. Fork: as the originals. Allocates: through those.
 #pragma once
 
 namespace geiger::interpose {
 
 struct Originals;
 
-/// For musl's calloc, which calls malloc, its memalign and posix_memalign, which call aligned_alloc,
-/// and its valloc, which calls memalign.
-void lay_over_malloc(Originals& found);
+/// Makes the allocating functions in `table` count their outer call alone.
+void count_outer_calls(Originals& table);
 
 }  // namespace geiger::interpose

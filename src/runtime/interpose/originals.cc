@@ -121,7 +121,6 @@ GEIGER_SLOW_PATH void resolve() {
   assign_from(found.calloc, allocator.module, "calloc");
   assign_from(found.realloc, allocator.module, "realloc");
   assign_aligned(found, allocator.module);
-  if (calls_itself_by_name(allocator.module)) lay_over_malloc(found);
   assign(found.free_sized, find_in(allocator.module, "free_sized"));
   assign(found.free_aligned_sized, find_in(allocator.module, "free_aligned_sized"));
   // Only the allocator's own: another allocator's would read a header that is not its own.
@@ -140,6 +139,7 @@ GEIGER_SLOW_PATH void resolve() {
   capture::set_freeing_functions(reinterpret_cast<const void*>(found.free),
                                  reinterpret_cast<const void*>(found.realloc));
   ask_for_samples(allocator.module, originals);
+  if (calls_itself_by_name(allocator.module)) count_outer_calls(originals);
   find_clock();
   set(is_resolved);
   resolve_mappings();  // Now, because the loader's list may change later.

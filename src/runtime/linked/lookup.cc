@@ -21,6 +21,8 @@ Definition find_in(const link_map* module, const char* name) {
   return address == nullptr ? Definition{} : Definition{address, module};
 }
 
+bool refers_to(const link_map&, std::span<const char* const>) { return false; }
+
 bool calls_itself_by_name(const link_map*) { return &__malloc_allzerop != nullptr; }
 
 Definition find_next(const char* name) { return find_in(base::first_module(), name); }

@@ -51,7 +51,7 @@ void record_free_stacks(bool is_wanted) {
   image.program.wants_free_stacks.store(is_wanted, std::memory_order_relaxed);
 }
 
-const std::uint64_t* countdown() { return &tls.countdown; }
+ThreadLocal* thread() { return &tls; }
 
 void for_each_live(LiveVisitor visit, void* context) {
   image.live.table.for_each([&](std::uint64_t key, std::uint64_t value) {
@@ -88,7 +88,7 @@ extern "C" constinit const capture::Interface geiger_capture_v1{
     .release_trace = capture::release_trace,
     .for_each_live = capture::for_each_live,
     .listener = &capture::listener,
-    .countdown = capture::countdown,
+    .thread = capture::thread,
     .bytes_of_thread = capture::bytes_of_thread,
     .bytes_of_process = capture::bytes_of_process,
     .allocate = capture::arena_allocate,

@@ -68,8 +68,8 @@ struct Interface {
   /// is in the segment of this number: see LiveTable::for_each. Stops no thread.
   void (*for_each_live)(LiveVisitor visit, void* context);
   std::atomic<const Listener*>* listener;
-  /// The calling thread's counter of bytes: changes with every allocation seen.
-  const std::uint64_t* (*countdown)();
+  /// The calling thread's data. Its countdown changes with every allocation seen.
+  ThreadLocal* (*thread)();
   Counted (*bytes_of_thread)(std::uint64_t& bytes);
   Counted (*bytes_of_process)(ProcessBytes& found);
   /// Zeroed memory that is not from malloc and is never released.

@@ -36,10 +36,10 @@ bool was_abandoned(ThreadState& state, const void* frame) {
   return false;
 }
 
-/// Whether an allocation without bytes is not a sample of a thread that records, which is most of
-/// them: all that a program that makes many pays for. A countdown of 0 may be that of a fork's
-/// child.
+/// Whether an allocation without bytes needs no more than this, as most: it is not a sample, or the
+/// thread does not count. A countdown of 0 may be that of a fork's child.
 bool passes_empty() {
+  if (is_out_of_reach(tls.countdown)) return true;
   ThreadState* state = own_state();
   return tls.countdown != 0 && state != nullptr && state->sampler.passes_empty();
 }

@@ -25,6 +25,9 @@ inline constexpr std::uint64_t kGrace = kMiB;
 /// The counter of a thread that never takes the slow path again (2^63 bytes away).
 inline constexpr std::uint64_t kNever = std::uint64_t{1} << 63;
 
+/// Whether a countdown is so large that no request exhausts it.
+inline bool is_out_of_reach(std::uint64_t countdown) { return countdown >= kNever / 2; }
+
 /// Adds allocated bytes. Atomic, unlike add(), because a handler may interrupt its thread's
 /// addition and add too.
 inline void add_allocated(ThreadState& state, std::uint64_t bytes) {

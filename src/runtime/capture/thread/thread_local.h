@@ -32,11 +32,12 @@ struct Naming {
 };
 
 /// The current call, if the allocator draws and we call a different function, or request more
-/// bytes, than the program did.
+/// bytes, than the program did, or the memory is not the program's.
 struct Asked {
   const void* frame;  ///< Our frame; null: the program called malloc with the same size.
   std::uint64_t bytes;
   trace::EntryPoint entry_point;
+  bool is_own;  ///< For libgeiger.so itself: not a sample.
 };
 
 /// Initial-exec, plain data, no destructor: valid in every phase of a thread.
