@@ -188,7 +188,7 @@ export interface Timeline {
   peak?: number;
 }
 
-/** A survival curve: what share of objects lives longer than `time` nanoseconds. */
+/** A survival curve: what share of objects lives longer than `time` nanoseconds, from 0 to the longest time watched. */
 export interface Survival {
   name: string;
   samples: number;

@@ -16,7 +16,7 @@ import {
 import type { Stacks } from "../src/model/filter";
 import { countsText, hiddenText, openText, sitesOf } from "../src/model/leaks";
 import { linesOf } from "../src/model/lines";
-import { rowBytes, totalBytes } from "../src/model/measure";
+import { rowBytes, shareOf, totalBytes } from "../src/model/measure";
 import { printable } from "../src/model/names";
 import { firstOf, sorted } from "../src/model/order";
 import { foldedPage, functionName, pageOf, roomFor } from "../src/model/page";
@@ -27,6 +27,7 @@ import { DEFAULTS, openingState, type State, stateOf, textOfState } from "../src
 import { CallTree, ROOT } from "../src/model/tree";
 import { probabilityOf, shareFigure, textOf } from "../src/numbers/format";
 import { bytesForOrder, emptySums, merge, rowOf, samplesOf, Sum, type Sums } from "../src/numbers/sums";
+import { valueAt } from "../src/views/Lifetimes";
 import { fixture } from "./fixture";
 import { strataOf } from "./strata";
 
@@ -225,6 +226,30 @@ describe("tables", () => {
     const gap = allocated.exact! - bytesForOrder(allocated.whole, 0);
     expect(Math.abs(sum - allocated.exact!)).toBeLessThan(Math.abs(gap));
     select(page, ALL);
+  });
+});
+
+describe("shares", () => {
+  it("are as sure as the bytes of their rows where the total is exact", () => {
+    const allocated = select(page, ALLOCATED);
+    const certain = emptySums();
+    certain[Sum.Certain] = 1;
+    certain[Sum.CertainBytes] = certain[Sum.Seen] = allocated.exact! / 4;
+    const bytes = rowBytes(allocated, certain, 0.95);
+    const share = shareOf(allocated, certain, bytes, 0.95);
+    expect(share.value).toBe(0.25);
+    expect(share.lo).toBe(0.25);
+    expect(share.hi).toBe(Math.min(1, bytes.hi / allocated.exact!));
+    select(page, ALL);
+  });
+});
+
+describe("a survival curve", () => {
+  it("has an interval before the first free, and no lower limit after the last watch", () => {
+    const curve = { name: "", samples: 3, time: [0, 1e6, 1e9], value: [1, 0.5, 0.5], lo: [0.3, 0.1, 0], hi: [1, 0.9, 0.9] };
+    expect(valueAt(curve, 1e3)).toEqual({ value: 1, lo: 0.3, hi: 1 });
+    expect(valueAt(curve, 1e9)).toEqual({ value: 0.5, lo: 0, hi: 0.9 });
+    expect(valueAt({ ...curve, lo: [0.3, 0.1, 0.1] }, 60e9)).toEqual({ value: 0.5, lo: 0, hi: 0.9 });
   });
 });
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <string_view>
 
 #include "analysis/page/names.h"
@@ -70,14 +71,23 @@ void add_program(std::vector<SummaryFact>& facts, const Recording& recording,
                    options.scope.is_split ? "located with a quarter of the samples" : ""});
 }
 
+/// The lengths that the page's table shows, from the start to the longest watched: between frees
+/// the band widens with every object that is no longer watched.
+const std::vector<double> kTableLengths{0,    1e6,    1e9,
+                                        60e9, 3600e9, std::numeric_limits<double>::infinity()};
+
 Survival survival_of(const report::LifetimeLine& line) {
   Survival curve;
   const std::string name = shortened(line.name, kMostTextBytes);
   curve.name = line.detail.empty() ? name : fmt::format("{} ({})", name, line.detail);
   curve.samples = line.allocated.samples;
-  for (const estimation::SurvivalStep& step : line.bytes.steps) {
-    curve.points.push_back({step.length, step.alive, step.band.lo, step.band.hi});
+  std::map<double, SurvivalPoint> points;
+  for (const auto& steps : {line.bytes.steps, line.bytes.asked}) {
+    for (const estimation::SurvivalStep& step : steps) {
+      points[step.length] = {step.length, step.alive, step.band.lo, step.band.hi};
+    }
   }
+  for (const auto& [length, point] : points) curve.points.push_back(point);
   return curve;
 }
 
@@ -120,6 +130,7 @@ std::vector<Survival> survival_curves(const Recording& recording, const PageOpti
   report::LifetimesOptions lifetimes;
   lifetimes.level = options.level;
   lifetimes.top = kMostCurves;
+  lifetimes.lengths = kTableLengths;
   lifetimes.selection.keeps = selection.keeps;
   if (selection.from) lifetimes.selection.allocated_in.from = *selection.from;
   if (selection.to) lifetimes.selection.allocated_in.to = *selection.to;

@@ -134,7 +134,7 @@ struct SurvivalPoint {
 struct Survival {
   std::string name;
   std::uint64_t samples = 0;
-  std::vector<SurvivalPoint> points;
+  std::vector<SurvivalPoint> points;  ///< From time 0 to the longest watched.
 };
 
 struct AccountLine {

@@ -239,6 +239,23 @@ TEST(Page, AggregatedRecordingsHaveNoTimes) {
   EXPECT_THAT(data.lifetimes, IsEmpty());
 }
 
+TEST(Page, CurvesOfFewSamplesHaveIntervalsFromTheStartToTheLongestWatched) {
+  profile::TestRecording test;
+  const auto stack = test.stack({test.location({"few"})});
+  test.recording.processes[0].end = 4'000'000'000;
+  for (const Nanoseconds time : {2000, 3000, 4000}) test.sample(stack, 100, time);
+  test.sample(stack, 100, 2000).free_time = 2'000'002'000;
+  const PageData data = page_of_all(test.recording);
+  ASSERT_EQ(data.lifetimes.size(), 2U);
+  const std::vector<SurvivalPoint>& points = data.lifetimes[1].points;
+  EXPECT_EQ(points.front().time, 0);
+  EXPECT_EQ(points.front().value, 1);
+  EXPECT_LT(points.front().lo, 0.5) << "nothing was freed yet, of four samples";
+  EXPECT_THAT(points, Contains(::testing::Field(&SurvivalPoint::time, 1e9)));
+  EXPECT_EQ(points.back().time, 4e9 - 2000);
+  EXPECT_TRUE(std::ranges::is_sorted(points, {}, &SurvivalPoint::time));
+}
+
 TEST(Page, NothingRecordedIsAPageToo) {
   const PageData none = page_of_all(Recording{});
   EXPECT_EQ(none.profiles.size(), 14U);

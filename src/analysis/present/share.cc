@@ -25,10 +25,11 @@ Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
 }
 
 Share share_of(const Measure& measure, const NodeSums& part, const Whole& whole, double level) {
-  const double exact = static_cast<double>(whole.exact().value_or(0));
-  if (!measure.calibrated || !(exact > 0)) return share_of(part, whole.sums(), level);
-  const Estimate& bytes = *measure.calibrated;
-  return {bytes.value / exact, {bytes.interval.lo / exact, bytes.interval.hi / exact}};
+  const auto exact = static_cast<double>(whole.calibrated_to().value_or(0));
+  if (!(exact > 0)) return share_of(part, whole.sums(), level);
+  const Estimate& bytes = shown_bytes(measure);
+  const auto of_exact = [exact](double value) { return std::min(1.0, value / exact); };
+  return {of_exact(bytes.value), {of_exact(bytes.interval.lo), of_exact(bytes.interval.hi)}};
 }
 
 void write_field(JsonWriter& json, const Share& share) {

@@ -14,7 +14,9 @@ namespace geiger::present {
 [[nodiscard]] Share share_of(const estimation::NodeSums& part, const estimation::NodeSums& whole,
                              double level);
 
-/// Share of a row in its whole; in the exact total where the row's bytes are calibrated to that.
+/// Share of a row in its whole; of the exact total where rows are calibrated to that, so that a
+/// share is as sure as the bytes of its row, also of one with too few samples to be calibrated
+/// itself.
 [[nodiscard]] Share share_of(const Measure& measure, const estimation::NodeSums& part,
                              const Whole& whole, double level);
 

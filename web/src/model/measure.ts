@@ -64,13 +64,14 @@ export function objectsFigure(bytes: Estimate, objects: Estimate, certain: numbe
   return { value: certain === 0 ? "-" : `≥ ${exactCount(certain)}`, error: "" };
 }
 
-/** Share of a part in the whole: part and rest are sampled independently (MOVER). */
+/** Share of a part in the whole: of the exact total if that is known, else part and rest are sampled independently (MOVER). */
 export function shareOf(selected: Selected, part: Sums, bytes: Estimate, level: number): Share {
   const { exact } = selected;
-  withInterval(part, selected.profile.largestInterval);
-  if (exact !== undefined && exact > 0 && calibrated(selected, part, level)) {
-    return { value: bytes.value / exact, lo: bytes.lo / exact, hi: bytes.hi / exact };
+  if (selected.calibrates && exact! > 0) {
+    const ofExact = (value: number) => Math.min(1, value / exact!);
+    return { value: ofExact(bytes.value), lo: ofExact(bytes.lo), hi: ofExact(bytes.hi) };
   }
+  withInterval(part, selected.profile.largestInterval);
   const mine = estimateBytes(part, level, "total");
   const rest = estimateBytes(restOf(part, selected.whole), level, "total");
   const sum = mine.value + rest.value;

@@ -20,9 +20,10 @@ function seriesOf(curves: Survival[]): uPlot.AlignedData {
   const tables = curves.map((curve): uPlot.AlignedData => {
     // A logarithmic axis has no 0: what ends at once is drawn at a nanosecond.
     const times = curve.time.map((time) => Math.max(time, 1) / 1e9);
-    const at = times.filter((time, i) => i === 0 || time > times[i - 1]!);
-    const keep = (values: number[]) =>
-      values.filter((_, i) => i === 0 || times[i]! > times[i - 1]!);
+    const isDrawn = (i: number) =>
+      i === 0 ? curve.value[0]! < 1 || times.length === 1 : times[i]! > times[i - 1]!;
+    const at = times.filter((_, i) => isDrawn(i));
+    const keep = (values: number[]) => values.filter((_, i) => isDrawn(i));
     return [at, keep(curve.hi), keep(curve.lo), keep(curve.value)];
   });
   return tables.length === 1 ? tables[0]! : uPlot.join(tables);
@@ -93,12 +94,12 @@ function Curves(props: { curves: Survival[]; palette: Palette }) {
   );
 }
 
-/** The curve at a time: it holds its value until the next one. */
-function valueAt(curve: Survival, time: number): { value: number; lo: number; hi: number } {
-  let i = -1;
+/** The curve at a time: it holds its value until the next one. After the longest time watched nothing is known. */
+export function valueAt(curve: Survival, time: number): { value: number; lo: number; hi: number } {
+  let i = 0;
   while (i + 1 < curve.time.length && curve.time[i + 1]! <= time) ++i;
-  if (i < 0) return { value: 1, lo: 1, hi: 1 };
-  return { value: curve.value[i]!, lo: curve.lo[i]!, hi: curve.hi[i]! };
+  const isWatched = time <= curve.time.at(-1)!;
+  return { value: curve.value[i]!, lo: isWatched ? curve.lo[i]! : 0, hi: curve.hi[i]! };
 }
 
 /** Of each curve its function as it is called everywhere on the page. */

@@ -104,7 +104,7 @@ function shownOf({ bytes, of }: Total): Text {
   return { ...shown, error: bytes.value > 0 ? "exact" : "" };
 }
 
-/** The largest resident set observed. */
+/** The largest resident set that was read: the program's own maximum may lie between two readings. */
 function largestResident({ timeline, resident }: PageData): number {
   const seen = timeline?.rss.bytes ?? [];
   return Math.max(resident[0]?.bytes ?? 0, ...seen);
@@ -195,8 +195,8 @@ export function Totals(props: ViewProps & { instant: string }) {
       ))}
       {resident && (
         <Card
-          name={largest > 0 ? "Resident, maximum" : printable(resident.profile.title)}
-          text={largest > 0 ? { value: exactBytes(largest), error: "exact" } : shownOf(resident)}
+          name={largest > 0 ? "Resident, largest reading" : printable(resident.profile.title)}
+          text={largest > 0 ? { value: exactBytes(largest), error: "" } : shownOf(resident)}
           title={printable(resident.profile.about)}
           value="resident"
           isChosen={profile.kind === "resident"}
@@ -209,8 +209,8 @@ export function Totals(props: ViewProps & { instant: string }) {
           title="Where resident memory went"
           onClick={() => change({ tab: "memory" }, true)}
         >
-          <span>Resident, maximum</span>
-          <b>{exactBytes(largest)}</b> <small>exact</small>
+          <span>Resident, largest reading</span>
+          <b>{exactBytes(largest)}</b>
         </button>
       )}
       {further.length > 0 && (

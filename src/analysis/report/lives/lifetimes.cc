@@ -41,6 +41,11 @@ LifetimeFigures figures_of(const Recording& recording, const LifetimeGroup& grou
   figures.steps = thinned(curve);
   figures.step_count = curve.size();
   figures.longest = curve.longest();
+  for (double length : options.lengths) {
+    length = std::min(length, figures.longest);
+    figures.asked.push_back(curve.at(length));
+    figures.asked.back().length = length;
+  }
   for (std::size_t i = 0; i < kFreedShares.size(); ++i) {
     figures.quantiles[i] = curve.quantile(kFreedShares[i]);
   }

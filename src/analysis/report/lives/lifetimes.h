@@ -25,6 +25,7 @@ struct LifetimesOptions {
   std::size_t top = 30;               ///< Groups listed; 0 = all.
   double level = 0.95;                ///< In (0, 1).
   Nanoseconds temporary = 1'000'000;  ///< Lives up to this are temporary.
+  std::vector<double> lengths;        ///< To read curves at; those beyond the longest are that.
 };
 
 /// The parts of a group freed by the lengths that reports show.
@@ -40,6 +41,7 @@ struct LifetimeFigures {
   present::Share temporary;
   std::vector<estimation::SurvivalStep> steps;  ///< At most kMostSteps, spread evenly.
   std::uint64_t step_count = 0;                 ///< Before thinning.
+  std::vector<estimation::SurvivalStep> asked;  ///< At LifetimesOptions::lengths.
   double longest = 0;                           ///< Longest life watched.
 };
 

@@ -67,7 +67,7 @@ server, pid 4711: exited after 2.50 s
 
 Most allocated, by function
    126 MiB [121, 129]           88 % [84, 90]    make_buffer  main.cc:1280
-    12 MiB exact + < 1.85 MiB  8.2 % [7.3, 9.7]  load_table  main.cc:1536
+    12 MiB exact + < 1.85 MiB  8.3 % [8.3, 9.7]  load_table  main.cc:1536
   5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]  grow  main.cc:768
 
 Most live at the peak, by function

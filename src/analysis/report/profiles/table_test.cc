@@ -31,7 +31,7 @@ TEST(Table, ReadsLikeThis) {
 
        self                     share             samples  function     where
     126 MiB [121, 129]           88 % [84, 90]        240  make_buffer  main.cc:1280  server
-     12 MiB exact + < 1.85 MiB  8.2 % [7.3, 9.7]        1  load_table   main.cc:1536  server
+     12 MiB exact + < 1.85 MiB  8.3 % [8.3, 9.7]        1  load_table   main.cc:1536  server
    5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]       12  grow         main.cc:768  server
 
 3 functions without samples of their own: --sort total shows them.

@@ -30,7 +30,7 @@ TEST(Tree, ReadsLikeThis) {
  132 MiB [130, 132]           92 % [90, 92]        252  ├─ serve (main.cc:512)
  126 MiB [121, 129]           88 % [84, 90]        240  │  ├─ make_buffer (main.cc:1280)
 5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]       12  │  └─ read_request › grow (main.cc:768)
-  12 MiB exact + < 1.85 MiB  8.2 % [7.3, 9.7]        1  └─ load_table (main.cc:1536)
+  12 MiB exact + < 1.85 MiB  8.3 % [8.3, 9.7]        1  └─ load_table (main.cc:1536)
 
 Figures with at least 5 samples are calibrated to the exact total of 144 MiB.
 )");
