@@ -3,6 +3,7 @@
 // A std::pmr container asks its resource for bytes; one with ArenaAllocator says for what.
 #include <geiger/arena.h>
 #include <geiger/arena_resource.h>
+#include <geiger/estimator.h>
 
 #include <cmath>
 #include <cstdio>
@@ -13,21 +14,18 @@
 
 namespace {
 
-struct Sum {
-  double bytes = 0, variance = 0;
-  int samples = 0;
-};
-using Profile = std::map<std::string, Sum>;
+using geiger::sampling::Estimate;
+using geiger::sampling::Estimator;
+using Profile = std::map<std::string, Estimator>;
 
-// One sample stands for 1/pi objects; those that are certain for themselves.
 void add(void* context, const geiger::ArenaSample& sample) noexcept {
   auto& profile = *static_cast<Profile*>(context);
-  Sum& sum = profile[sample.type == nullptr ? "(bytes)" : sample.type];
-  const auto size = static_cast<double>(sample.size);
-  const double inclusion = sample.is_certain ? 1 : -std::expm1(-sample.lambda * size);
-  sum.bytes += size / inclusion;
-  sum.variance += size * size * (1 - inclusion) / (inclusion * inclusion);
-  ++sum.samples;
+  Estimator& sum = profile[sample.type == nullptr ? "(bytes)" : sample.type];
+  if (sample.is_certain) {
+    sum.add_certain(sample.size);
+  } else {
+    sum.add(sample.size, sample.lambda);
+  }
 }
 
 }  // namespace
@@ -51,17 +49,19 @@ int main() {
       geiger::ArenaAllocator<Entry>(arena)};
   for (int i = 0; i < 20000; ++i) squares.emplace(i, static_cast<double>(i) * i);
 
-  Sum total;
+  Estimator total;
   for (const auto& [type, sum] : profile) {
-    std::printf("%8.1f KB +- %5.1f from %3d samples  %s\n", sum.bytes / 1e3,
-                1.96 * std::sqrt(sum.variance) / 1e3, sum.samples, type.c_str());
-    total.bytes += sum.bytes;
-    total.variance += sum.variance;
+    const Estimate bytes = sum.bytes();
+    std::printf("%8.1f KB [%.1f, %.1f] from %3d samples  %s\n", bytes.value / 1e3,
+                bytes.lowest / 1e3, bytes.highest / 1e3, static_cast<int>(bytes.samples),
+                type.c_str());
+    total.merge(sum);
   }
+  const Estimate all = total.bytes();
   const geiger::ArenaTotals totals = arena.totals();
-  std::printf("%8.1f KB +- %5.1f in all; exactly %.1f KB, self-check z = %.2f\n", total.bytes / 1e3,
-              1.96 * std::sqrt(total.variance) / 1e3, static_cast<double>(totals.bytes) / 1e3,
-              totals.z());
-  const double error = total.bytes - static_cast<double>(totals.bytes);
-  return std::abs(error) < 5 * std::sqrt(total.variance) && std::abs(totals.z()) < 5 ? 0 : 1;
+  const auto truth = static_cast<double>(totals.bytes);
+  std::printf("%8.1f KB [%.1f, %.1f] in all; exactly %.1f KB, self-check z = %.2f\n",
+              all.value / 1e3, all.lowest / 1e3, all.highest / 1e3, truth / 1e3, totals.z());
+  const bool is_near = all.lowest <= truth && truth <= all.highest;
+  return is_near && std::abs(totals.z()) < 5 ? 0 : 1;
 }

@@ -3,6 +3,7 @@
 // No lock is shared and nothing is freed singly. Samples tell which types requests are made
 // of, though a request allocates far less than T: pending trials outlive the reset.
 #include <geiger/arena.h>
+#include <geiger/estimator.h>
 
 #include <cmath>
 #include <cstdio>
@@ -27,8 +28,9 @@ struct Row {
 // What a thread saw of one type; threads add up at the end.
 struct Seen {
   const char* type;
-  double bytes = 0, variance = 0, truth = 0;
-  long samples = 0, frees = 0;
+  geiger::sampling::Estimator estimator = {};
+  double truth = 0;
+  long frees = 0;
 };
 
 struct Worker {
@@ -40,12 +42,7 @@ struct Worker {
 };
 
 void on_sample(void* context, const geiger::ArenaSample& sample) noexcept {
-  Seen& seen = static_cast<Worker*>(context)->of(sample);
-  const auto size = static_cast<double>(sample.size);
-  const double inclusion = sample.is_certain ? 1 : -std::expm1(-sample.lambda * size);
-  seen.bytes += size / inclusion;
-  seen.variance += size * size * (1 - inclusion) / (inclusion * inclusion);
-  ++seen.samples;
+  static_cast<Worker*>(context)->of(sample).estimator.add(sample.size, sample.lambda);
 }
 
 void on_free(void* context, const geiger::ArenaSample& sample) noexcept {
@@ -83,16 +80,15 @@ void work(Worker& worker, std::uint64_t seed) {
 bool print(const char* name, const std::vector<Worker>& workers, Seen Worker::*of) {
   Seen sum{name};
   for (const Worker& worker : workers) {
-    sum.bytes += (worker.*of).bytes;
-    sum.variance += (worker.*of).variance;
+    sum.estimator.merge((worker.*of).estimator);
     sum.truth += (worker.*of).truth;
-    sum.samples += (worker.*of).samples;
     sum.frees += (worker.*of).frees;
   }
-  const double deviation = std::sqrt(sum.variance);
-  std::printf("%-7s %6.2f MB +- %4.2f from %4ld samples, %ld freed; in truth %6.2f MB\n", name,
-              sum.bytes / 1e6, 1.96 * deviation / 1e6, sum.samples, sum.frees, sum.truth / 1e6);
-  return std::abs(sum.bytes - sum.truth) < 5 * deviation && sum.samples == sum.frees;
+  const auto [bytes, lowest, highest, samples] = sum.estimator.bytes(0.999);
+  std::printf("%-7s %6.2f MB [%.2f, %.2f] from %4ld samples, %ld freed; in truth %6.2f MB\n", name,
+              bytes / 1e6, lowest / 1e6, highest / 1e6, static_cast<long>(samples), sum.frees,
+              sum.truth / 1e6);
+  return lowest <= sum.truth && sum.truth <= highest && static_cast<long>(samples) == sum.frees;
 }
 
 }  // namespace

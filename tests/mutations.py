@@ -39,7 +39,8 @@ SAMPLER_TESTS = ("sampling/counter_sampler_test.cc", "sampling/logarithm_test.cc
 LIST_LAW = ("sampling/list_sampler_stat_test.cc",)
 LIST_TESTS = ("sampling/list_sampler_test.cc", "sampling/list_sampler_coupling_test.cc", *LIST_LAW)
 ESTIMATOR_TESTS = ("estimation/sums_test.cc", "estimation/estimate_test.cc",
-                   "estimation/thinning_test.cc", "estimation/size_mixes_test.cc")
+                   "estimation/thinning_test.cc", "estimation/size_mixes_test.cc",
+                   "estimation/object_count_test.cc")
 
 Mutation = collections.namedtuple("Mutation", "name file text replacement tests is_equal",
                                   defaults=(False,))
@@ -239,6 +240,8 @@ MUTATIONS = [
     estimator("no next event in the upper limit",
               "return {std::max(weighted - seen, 0.0) + event, root_of_squares(deviation, event)};",
               "return {std::max(weighted - seen, 0.0), deviation};", "estimation/estimate.cc"),
+    estimator("the heaviest sample as the next object", "return std::max(seen, -1 / std::expm1(",
+              "return std::min(seen, -1 / std::expm1(", "estimation/estimate.cc"),
     estimator("lower limit not clipped at what was seen",
               "return {std::max(part.seen, part.lower_law().lower_quantile(alpha / 2)),",
               "return {part.lower_law().lower_quantile(alpha / 2),", "estimation/estimate.cc"),

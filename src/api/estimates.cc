@@ -38,7 +38,8 @@ estimation::NodeSums sums_of(const Profile& profile, const Question& question) {
           std::max(largest_ratio, static_cast<double>(bytes) / static_cast<double>(tried));
     }
   }
-  sums.could_have_sampled(static_cast<double>(profile.largest_interval) * largest_ratio);
+  sums.could_have_sampled(static_cast<double>(profile.largest_interval) * largest_ratio,
+                          largest_ratio);
   return sums;
 }
 

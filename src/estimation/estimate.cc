@@ -102,6 +102,10 @@ Estimate estimate(double exact, const Uncertain& part, const NodeSums& sums, dou
                   is_conditional ? listed_form(part, alpha) : total_form(part, alpha));
 }
 
+bool is_wide(const NodeSums& sums) {
+  return sums.smallest_size > 0 && sums.largest_size >= 2 * sums.smallest_size;
+}
+
 // The estimate without the open samples, with the upper limit of the estimate that includes them in
 // full: each limit is valid for its own, and the truth is between the two.
 Estimate reaching(Estimate least, const Estimate& most) {
@@ -124,6 +128,18 @@ Estimate objects_with_event(const NodeSums& sums, double event, double level, Fo
   return reaching(objects, known_objects(sums.at_most(), event, level, form));
 }
 
+// c'': of sizes that differ, unseen ones may go on below the smallest seen, down to an allocator's
+// least usual one, with as many objects per factor.
+double next_object(const NodeSums& sums) {
+  if (!is_size_known(sums)) return sums.object_interval;
+  const double next = heaviest_unseen_object(sums);
+  if (!is_wide(sums)) return next;
+  constexpr double kLeastUsual = 8;
+  const double factors = std::log(std::max(sums.smallest_size, kLeastUsual) / kLeastUsual);
+  const double smaller_ones = sums.largest_object_weight * (1 + factors);
+  return std::max(next, std::min(smaller_ones, sums.object_interval));
+}
+
 Estimate known_bytes(const NodeSums& sums, double level, Form form) {
   const Uncertain part = uncertain(sums.bytes_seen, sums.weighted_bytes, sums.bytes_variance,
                                    sums.largest_interval, sums.smallest_interval);
@@ -144,11 +160,20 @@ Estimate estimate_bytes(const NodeSums& sums, double level, Form form) {
   return reaching(bytes, known_bytes(sums.at_most(), level, form));
 }
 
+double heaviest_unseen_object(const NodeSums& sums) {
+  const double seen = sums.largest_object_weight;
+  if (!(sums.smallest_size > 0 && sums.object_interval > 0)) return seen;
+  return std::max(seen, -1 / std::expm1(-sums.smallest_size / sums.object_interval));
+}
+
+bool is_size_known(const NodeSums& sums) {
+  constexpr std::uint64_t kEnough = 4;
+  const std::uint64_t samples = sums.samples + sums.open.samples;
+  return samples > 0 && (samples >= kEnough || !is_wide(sums));
+}
+
 Estimate estimate_objects(const NodeSums& sums, double level, Form form) {
-  // Without samples no size is known: N bytes contain at most N objects.
-  const double event =
-      sums.samples + sums.open.samples > 0 ? sums.largest_object_weight : sums.largest_interval;
-  return objects_with_event(sums, event, level, form);
+  return objects_with_event(sums, next_object(sums), level, form);
 }
 
 Estimate estimate_objects_of_size_at_least(Bytes least_size, const NodeSums& sums, double level,

@@ -51,9 +51,18 @@ inline constexpr double kLargestSum = 1e150;
 /// `value` and the lower limit, and with their whole size in the upper limit.
 [[nodiscard]] Estimate estimate_bytes(const NodeSums& sums, double level, Form form = Form::kTotal);
 
-/// Estimated objects, given the sizes seen (stated assumption: the next unseen object is no lighter
-/// than the lightest seen at this node). If none was seen, the upper end assumes the least size,
-/// one byte per object.
+/// The weight of the next unseen object of the smallest size seen, c': drawn at the largest
+/// interval that was in force, wherever that size was seen.
+[[nodiscard]] double heaviest_unseen_object(const NodeSums& sums);
+
+/// Whether the sizes seen bound the number of unseen objects: not without samples, and not where
+/// fewer than four have sizes that differ by a factor of 2 or more. Then the upper limit of objects
+/// assumes one byte per object, and says little.
+[[nodiscard]] bool is_size_known(const NodeSums& sums);
+
+/// Estimated objects, given the sizes seen (stated assumption: the next unseen object is no smaller
+/// than the smallest seen at this node; where sizes differ by a factor of 2 or more, down to 8
+/// bytes there are not more objects per factor than there).
 [[nodiscard]] Estimate estimate_objects(const NodeSums& sums, double level,
                                         Form form = Form::kTotal);
 

@@ -19,7 +19,7 @@ double interval_of(double size, double lambda, double keep) {
 // Used for y/z = 0: objects without bytes list a site however few bytes it has.
 constexpr double kLeastRatio = 0x1p-60;
 
-// The smaller of two intervals; 0 means none.
+// The smaller of two intervals, or sizes; 0 means none.
 double smaller(double a, double b) { return a == 0 || b == 0 ? a + b : std::min(a, b); }
 
 static_assert(sizeof(SampleSums) == 8 * sizeof(double), "a new field belongs into the list below");
@@ -99,6 +99,9 @@ void NodeSums::add(Bytes size, double lambda, std::uint64_t count, double keep, 
   smallest_interval = smaller(smallest_interval, interval * std::max(ratio, kLeastRatio));
   largest_object_weight = std::max(largest_object_weight, 1 / pi);
   largest_weight = std::max(largest_weight, y / pi);
+  object_interval = std::max(object_interval, 1 / (keep * lambda));
+  smallest_size = smaller(smallest_size, z);
+  largest_size = std::max(largest_size, z);
 }
 
 void NodeSums::add_certain(Bytes size, std::uint64_t count) {
@@ -106,8 +109,15 @@ void NodeSums::add_certain(Bytes size, std::uint64_t count) {
   certain_bytes += static_cast<double>(size) * static_cast<double>(count);
 }
 
-void NodeSums::could_have_sampled(double interval) {
-  if (interval > 1) largest_interval = std::max(largest_interval, interval);
+void NodeSums::could_have_sampled(double interval, double ratio) {
+  if (!(interval > 1)) return;
+  largest_interval = std::max(largest_interval, interval);
+  object_interval = std::max(object_interval, interval / ratio);
+}
+
+void NodeSums::could_have_sampled(const NodeSums& whole) {
+  largest_interval = std::max(largest_interval, whole.largest_interval);
+  object_interval = std::max(object_interval, whole.object_interval);
 }
 
 void NodeSums::merge(const NodeSums& other) {
@@ -118,6 +128,9 @@ void NodeSums::merge(const NodeSums& other) {
   smallest_interval = smaller(smallest_interval, other.smallest_interval);
   largest_object_weight = std::max(largest_object_weight, other.largest_object_weight);
   largest_weight = std::max(largest_weight, other.largest_weight);
+  object_interval = std::max(object_interval, other.object_interval);
+  smallest_size = smaller(smallest_size, other.smallest_size);
+  largest_size = std::max(largest_size, other.largest_size);
 }
 
 void NodeSums::average_over(double instants) {
@@ -147,10 +160,12 @@ NodeSums rest_of(const NodeSums& part, const NodeSums& whole) {
   NodeSums rest;
   static_cast<SampleSums&>(rest) = less(whole, part);
   rest.open = less(whole.open, part.open);
-  rest.largest_interval = whole.largest_interval;
+  rest.could_have_sampled(whole);
   if (rest.samples + rest.open.samples > 0) {
     rest.smallest_interval = whole.smallest_interval;
     rest.largest_object_weight = whole.largest_object_weight;
+    rest.smallest_size = whole.smallest_size;
+    rest.largest_size = whole.largest_size;
   }
   if (rest.samples > 0) rest.covariance = kLess(whole.covariance, part.covariance);
   return rest;

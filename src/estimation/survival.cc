@@ -17,9 +17,11 @@ bool is_usable(const Lifetime& life) {
          life.weight > 0;
 }
 
-double largest_weight(std::span<const Lifetime> lives) {
+double largest_weight(std::span<const Lifetime> lives, bool is_by_chance) {
   double largest = 0;
-  for (const Lifetime& life : lives) largest = std::max(largest, life.weight);
+  for (const Lifetime& life : lives) {
+    if (!is_by_chance || life.missed > 0) largest = std::max(largest, life.weight);
+  }
   return largest;
 }
 
@@ -121,10 +123,12 @@ SurvivalCurve::SurvivalCurve(std::span<const Lifetime> lifetimes, const Survival
   if (lives.empty()) return;
   longest_ = lives.back().length;
   // Only ratios of weights matter; the largest as the unit keeps squares finite.
-  unit_ = largest_weight(lives);
+  unit_ = largest_weight(lives, false);
   for (Lifetime& life : lives) life.weight /= unit_;
   squares_ = sums_from(lives, square_of).front();
   next_ = design.next ? usable_weight(*design.next) / unit_ : typical_weight(lives);
+  if (design.next)
+    unseen_ = std::max(next_ - largest_weight(lives, true), 0.0) * std::log(2 / alpha_);
   const std::vector<double> at_risk = sums_from(lives, weight_of_life);
   start_.at_risk = start_.later = at_risk.front();
   Point point = start_;
@@ -160,12 +164,24 @@ Interval SurvivalCurve::band_of(const Point& point) const {
   return band;
 }
 
+// The upper limit `hi` widened by what unseen objects would add. The two errors are independent:
+// their logarithms add in squares.
+double SurvivalCurve::with_unseen(double hi, double alive) const {
+  if (!(unseen_ > 0)) return hi;
+  const double most = (alive * start_.at_risk + unseen_) / (start_.at_risk + unseen_);
+  if (!(alive > 0)) return std::max(hi, most);
+  const double up = root_of_squares(std::log(hi / alive), std::log(most / alive));
+  return std::min(alive * std::exp(up), 1.0);
+}
+
 SurvivalStep SurvivalCurve::with_band(const Point& point) const {
   SurvivalStep step{
       point.length, point.alive, {0, 1}, std::min(point.at_risk * unit_, kLargestSum)};
   if (is_exact()) {
     step.band = {point.alive, point.alive};
-  } else if (point.alive > 0) {
+    return step;
+  }
+  if (point.alive > 0) {
     step.band = band_of(point);
   } else if (!points_.empty()) {
     // Everything at risk was freed: the missed part is at most the detection limit.
@@ -173,6 +189,7 @@ SurvivalStep SurvivalCurve::with_band(const Point& point) const {
     const double missed = next_ * std::log(2 / alpha_) / point.at_risk;
     step.band.hi = band_of(before).hi * std::min(missed, 1.0);
   }
+  step.band.hi = with_unseen(step.band.hi, point.alive);
   return step;
 }
 

@@ -34,8 +34,9 @@ struct SurvivalStep {
 /// Options of a curve's intervals.
 struct SurvivalDesign {
   double level = 0.95;
-  /// Weight of the next object that might have been sampled but was not: E for bytes, the largest
-  /// 1/pi for objects, 0 if nothing can be missed. Absent: an object as heavy as those seen.
+  /// Weight of the next object that might have been sampled but was not: E for bytes,
+  /// heaviest_unseen_object() for objects, 0 if nothing can be missed. Absent: an object as heavy
+  /// as those seen.
   std::optional<double> next = std::nullopt;
 };
 
@@ -87,11 +88,14 @@ class SurvivalCurve {
 
   [[nodiscard]] SurvivalStep with_band(const Point& point) const;
   [[nodiscard]] Interval band_of(const Point& point) const;
+  [[nodiscard]] double with_unseen(double hi, double alive) const;
   [[nodiscard]] bool is_exact() const { return !points_.empty() && next_ + squares_ == 0; }
 
   double alpha_ = 0;
   double next_ = 0;
   double squares_ = 0;  ///< Sum over the weights of samples that were not certain.
+  /// x: at most so much weight of unseen objects that are heavier than any seen, and may all live.
+  double unseen_ = 0;
   double longest_ = 0;
   double unit_ = 1;  ///< Weights are kept in units of the largest.
   Point start_;

@@ -69,6 +69,9 @@ export interface Strata {
   /** E and c of these alone, of strata that are means; absent: `interval` and `objects`. */
   largestInterval?: number[];
   largestObjectWeight?: number[];
+  /** Requested bytes, at least 1, and the largest of strata that are means; absent: `bytes`. */
+  smallestSize?: number[];
+  largestSize?: number[];
   /**
    * 1: their bytes are not known, but lie between none and `bytes`: they add to the open sums, which only upper
    * limits take. Absent: none are.
@@ -109,6 +112,8 @@ export interface Estimate {
   exact: number;
   /** Of those that the page makes: samples whose bytes are not known, in no other field but `hi`. */
   open?: number;
+  /** Of objects that the page makes: too few sizes were seen for an upper limit that says something. */
+  hasUnknownSizes?: boolean;
 }
 
 /** A part of what a function holds: one of its own lines, or a function that it calls. */
@@ -155,6 +160,8 @@ export interface Profile {
   counts: "born" | "alive" | "all";
   /** E: the largest interval that anything was drawn with. */
   largestInterval: number;
+  /** E_o, where E has a ratio of bytes to sizes in it; absent: `largestInterval`. */
+  objectInterval?: number;
   /** It has every object of at least so many bytes; absent: of no size is that certain. */
   completeFrom?: number;
   /** Bytes known exactly, of the whole: parts with enough samples are calibrated to it where `calibrates`. */

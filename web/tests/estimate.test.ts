@@ -1,6 +1,8 @@
 // The page's arithmetic against the reference vectors that the C++ side is tested with.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { livesText } from "../src/model/lives";
+import { hasObjectsInterval } from "../src/model/measure";
 import { estimateBytes, estimateObjects } from "../src/numbers/estimate";
 import { lowerQuantile } from "../src/numbers/gamma";
 import { gammaQuantile } from "../src/numbers/special";
@@ -147,5 +149,50 @@ describe("FF-SG", () => {
     near(found.value, vectors.ffsg[1].C, "value");
     expect(found.lo).toBeGreaterThanOrEqual(2);
     expect(found.hi).toBeGreaterThan(found.value);
+  });
+
+  it("counts objects of one size as it does their bytes, at any intervals", () => {
+    const sums = emptySums();
+    merge(sums, 0, strataSums(strataOf([[400, 4096]])), 0, 10);
+    sums[Sum.LargestInterval] = sums[Sum.ObjectInterval] = 2 ** 20;
+    const bytes = estimateBytes(sums, 0.95, "total");
+    const objects = estimateObjects(sums, 0.95, "total");
+    near(objects.hi * 400, bytes.hi, "hi", 1e-3);
+    expect(hasObjectsInterval(bytes, objects)).toBe(true);
+  });
+
+  it("bounds no objects by few samples of sizes that differ", () => {
+    const strata = strataSums(strataOf([[64, 65536], [4096, 65536]]));
+    const sums = emptySums();
+    merge(sums, 0, strata, 0, 1);
+    merge(sums, 0, strata, 1, 2);
+    sums[Sum.LargestInterval] = sums[Sum.ObjectInterval] = 65536;
+    const bytes = estimateBytes(sums, 0.95, "total");
+    expect(hasObjectsInterval(bytes, estimateObjects(sums, 0.95, "total"))).toBe(false);
+    merge(sums, 0, strata, 0, 1);
+    const bounded = estimateObjects(sums, 0.95, "total");
+    expect(hasObjectsInterval(bytes, bounded)).toBe(true);
+    expect(bounded.hi).toBeGreaterThan(2048 + 3 * 1024);
+  });
+});
+
+describe("lifetimes", () => {
+  const curve = {
+    name: "f",
+    samples: 40,
+    time: [0, 6800, 2.5e9],
+    value: [1, 0.95, 0.95],
+    lo: [0.9, 0.84, 0],
+    hi: [1, 0.99, 0.99],
+  };
+
+  it("are at least as long as the longest that was observed, where the curve ends above", () => {
+    expect(livesText(curve, 0.5)).toBe("2.50 s");
+  });
+
+  it("have the limits that the curve has", () => {
+    expect(livesText({ ...curve, lo: [0.9, 0.4, 0] }, 0.5)).toBe("2.50 s [6.8 us, > 2.50 s]");
+    const shorter = { ...curve, value: [1, 0.4, 0.4], lo: [0.9, 0.3, 0] };
+    expect(livesText(shorter, 0.5)).toBe("6.8 us [6.8 us, > 2.50 s]");
   });
 });

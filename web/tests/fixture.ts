@@ -162,6 +162,7 @@ function whole(
     if (counts(i)) merge(sums, 0, strata, found.stratum[i]!, found.count[i]);
   });
   sums[Sum.LargestInterval] = Math.max(sums[Sum.LargestInterval]!, INTERVAL);
+  sums[Sum.ObjectInterval] = INTERVAL;
   return {
     bytes: estimateBytes(sums, 0.95, "total"),
     objects: estimateObjects(sums, 0.95, "total"),
@@ -342,10 +343,10 @@ export function fixture(options: FixtureOptions = {}): PageData {
     lifetimes: [0, 1].map((i) => ({
       name: word(i === 0 ? "all" : "store::append"),
       samples: 100 - 60 * i,
-      time: [1e3, 1e6, 1e9, 1e10],
-      value: [0.9, 0.6, 0.3, 0.1],
-      lo: [0.85, 0.5, 0.2, 0.05],
-      hi: [0.95, 0.7, 0.4, 0.2],
+      time: [0, 1e3, 1e6, 1e9, 1e10],
+      value: [1, 0.9, 0.6, 0.3, 0.1],
+      lo: [0.95, 0.85, 0.5, 0.2, 0.05],
+      hi: [1, 0.95, 0.7, 0.4, 0.2],
     })),
     resident: [
       { name: word("resident set"), bytes: 6e7, lo: 6e7, hi: 6e7, depth: 0 },

@@ -322,7 +322,7 @@ std::optional<Error> Collector::add(Which which, const Recording& recording, con
     side.has_pure =
         side.has_pure || process.is_pure || (profile.is_of_fates && process.thinning > 0);
   }
-  side.total.sums.could_have_sampled(profile.largest_interval);
+  side.total.sums.could_have_sampled(profile.largest_interval, profile.largest_ratio);
   Run run(*this, recording);
   add_stacks(run, recording, profile);
   run.finish(which, [&](SiteSide& of_site, const Seen& seen) { add_run(of_site, seen, number); });
@@ -370,10 +370,11 @@ void Collector::settle_sides() {
   for (const Which which : kBoth) {
     SideFacts& side = side_of(out_, which);
     // What was not seen at a site may have been missed by any of the runs.
-    const double interval = side.total.sums.largest_interval;
-    settle(side.total, certain_from, interval);
+    settle(side.total, certain_from, side.total.sums);
     for (auto* sites : {&out_.sites, &out_.budgeted}) {
-      for (Site& site : *sites) settle(side_of(site, which), certain_from, interval);
+      for (Site& site : *sites) {
+        settle(side_of(site, which), certain_from, side.total.sums);
+      }
     }
   }
   // Before gates scale a side: its next event grows with it then, the other side's does not.

@@ -174,8 +174,8 @@ void forget_test(Row& row) {
 
 double detectable_new(const Collected& collected, double level) {
   SiteSide before, after;
-  before.sums.could_have_sampled(collected.before.total.sums.largest_interval);
-  after.sums.could_have_sampled(collected.after.total.sums.largest_interval);
+  before.sums.could_have_sampled(collected.before.total.sums);
+  after.sums.could_have_sampled(collected.after.total.sums);
   return estimation::difference(as_side(before, collected.before), as_side(after, collected.after),
                                 level)
       .detectable;

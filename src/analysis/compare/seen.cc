@@ -10,8 +10,8 @@
 namespace geiger::compare {
 namespace {
 
-void settle(Seen& seen, double certain_from, double largest_interval) {
-  seen.sums.could_have_sampled(largest_interval);
+void settle(Seen& seen, double certain_from, const estimation::NodeSums& total) {
+  seen.sums.could_have_sampled(total);
   for (const auto& [size, count] : seen.certain_sizes) {
     const auto bytes = static_cast<double>(size);
     if (bytes < certain_from) seen.uneven_bytes += bytes * count;
@@ -33,9 +33,9 @@ void add_run(SiteSide& side, const Seen& seen, std::uint32_t run) {
   side.values.push_back({run, sums.certain_bytes, sums.weighted_bytes, sums.bytes_variance});
 }
 
-void settle(SiteSide& side, double certain_from, double largest_interval) {
-  settle(static_cast<Seen&>(side), certain_from, largest_interval);
-  settle(side.moved, certain_from, largest_interval);
+void settle(SiteSide& side, double certain_from, const estimation::NodeSums& total) {
+  settle(static_cast<Seen&>(side), certain_from, total);
+  settle(side.moved, certain_from, total);
 }
 
 void settle_next_event(SiteSide& before, SiteSide& after) {

@@ -14,9 +14,9 @@ namespace geiger::compare {
 /// Adds what a run saw to a side of a site; `run` is its number there.
 void add_run(SiteSide& side, const Seen& seen, std::uint32_t run);
 
-/// When all runs are added: E, and the bytes that are uneven where objects of at least
+/// When all runs are added: E, of `total`, and the bytes that are uneven where objects of at least
 /// `certain_from` are certain on both sides.
-void settle(SiteSide& side, double certain_from, double largest_interval);
+void settle(SiteSide& side, double certain_from, const estimation::NodeSums& total);
 
 /// Then, and before a side is scaled: E of both (estimation::settle_next_event).
 void settle_next_event(SiteSide& before, SiteSide& after);

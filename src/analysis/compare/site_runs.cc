@@ -27,9 +27,7 @@ std::vector<NodeSums> run_sums(const SiteSide& side, const SideFacts& facts) {
   runs.front().samples = side.sums.samples;
   runs.front().certain_samples = side.sums.certain_samples;
   runs.front().bytes_seen = side.sums.bytes_seen;
-  if (side.sums.largest_interval > 0) {
-    runs.front().could_have_sampled(side.sums.largest_interval);
-  }
+  runs.front().could_have_sampled(side.sums);
   return runs;
 }
 
@@ -105,7 +103,7 @@ SiteSide counted_side(const SideFacts& facts) {
 
 void miss_nothing(estimation::SiteRuns& runs) {
   for (auto* side : {&runs.before, &runs.after}) {
-    for (NodeSums& run : *side) run.largest_interval = 0;
+    for (NodeSums& run : *side) run.miss_nothing();
   }
 }
 

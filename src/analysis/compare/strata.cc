@@ -116,8 +116,8 @@ void add_missing(Collected& stratum, const std::vector<std::string>& wanted,
     const auto next = static_cast<std::uint32_t>(stratum.sites.size());
     if (!known.emplace(identity, next).second) continue;
     Site& site = stratum.sites.emplace_back();
-    site.before.sums.could_have_sampled(stratum.before.total.sums.largest_interval);
-    site.after.sums.could_have_sampled(stratum.after.total.sums.largest_interval);
+    site.before.sums.could_have_sampled(stratum.before.total.sums);
+    site.after.sums.could_have_sampled(stratum.after.total.sums);
   }
 }
 

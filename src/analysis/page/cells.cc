@@ -44,6 +44,8 @@ Stratum stratum_of(const NodeSums& sums, double count, std::int32_t size_class) 
   stratum.interval = sums.smallest_interval;
   stratum.largest_interval = sums.largest_interval;
   stratum.largest_object_weight = sums.largest_object_weight;
+  stratum.smallest_size = sums.smallest_size;
+  stratum.largest_size = sums.largest_size;
   return stratum;
 }
 

@@ -155,6 +155,7 @@ void Draft::add_kind(Kind kind) {
     page.exact_total = whole.exact();
     page.calibrates = whole.calibrated_to().has_value();
     page.largest_interval = profile.largest_interval;
+    page.object_interval = profile.largest_interval / profile.largest_ratio;
     const double complete = profile::complete_from(recording_, profile);
     if (std::isfinite(complete)) page.complete_from = complete;
     if (profile.rate_factor < 1) {

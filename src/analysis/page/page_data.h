@@ -47,6 +47,8 @@ struct Stratum {
   double interval = 0;               ///< E_least of these alone; 0 of certain ones.
   double largest_interval = 0;       ///< E of these alone.
   double largest_object_weight = 0;  ///< c
+  double smallest_size = 0;          ///< z_min; 0 of certain ones.
+  double largest_size = 0;           ///< z_max
   std::int32_t size_class = -1;      ///< Power of two of the requested bytes; -1: none.
 };
 
@@ -106,6 +108,7 @@ struct PageProfile {
   std::int32_t cells = -1;  ///< Into PageData::cells; -1: unavailable.
   Counts counts = Counts::kAll;
   double largest_interval = 0;
+  double object_interval = 0;           ///< E_o
   std::optional<double> complete_from;  ///< It has every object of at least so many bytes.
   std::optional<Bytes> exact_total;
   bool calibrates = false;

@@ -94,6 +94,13 @@ void write_strata(JsonWriter& json, const Cells& table) {
   if (table.has_mean_sizes) {
     write_column(json, "largestInterval", strata, &Stratum::largest_interval);
     write_column(json, "largestObjectWeight", strata, &Stratum::largest_object_weight);
+    write_column(json, "largestSize", strata, &Stratum::largest_size);
+  }
+  const auto is_of_whole_sizes = [](const Stratum& s) {
+    return s.is_certain || s.smallest_size == std::max(s.bytes, 1.0);
+  };
+  if (table.has_mean_sizes || !std::ranges::all_of(strata, is_of_whole_sizes)) {
+    write_column(json, "smallestSize", strata, &Stratum::smallest_size);
   }
   if (table.has_open) {
     write_column(json, "open", strata, [](const Stratum& s) { return s.is_open ? 1U : 0U; });
@@ -153,6 +160,9 @@ void write_profile(JsonWriter& json, const PageProfile& profile) {
   if (!profile.unavailable.empty()) json.field("unavailable", profile.unavailable);
   json.field("cells", profile.cells).field("counts", name_of(profile.counts));
   json.field("largestInterval", profile.largest_interval);
+  if (profile.object_interval < profile.largest_interval) {
+    json.field("objectInterval", profile.object_interval);
+  }
   if (profile.complete_from) json.field("completeFrom", *profile.complete_from);
   if (profile.exact_total) json.field("exactTotal", *profile.exact_total);
   json.field("calibrates", profile.calibrates);

@@ -1,6 +1,7 @@
 #include "analysis/present/measure.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/profile/peak.h"
 #include "analysis/profile/totals.h"
@@ -14,8 +15,11 @@ using estimation::NodeSums;
 
 Measure measure(const NodeSums& sums, double level, Form form) {
   return {estimation::estimate_bytes(sums, level, form),
-          estimation::estimate_objects(sums, level, form), sums.samples + sums.certain_samples,
-          sums.certain_samples, std::nullopt};
+          estimation::estimate_objects(sums, level, form),
+          sums.samples + sums.certain_samples,
+          sums.certain_samples,
+          !estimation::is_size_known(sums),
+          std::nullopt};
 }
 
 bool is_any_pure(const profile::Recording& recording) {
@@ -95,9 +99,10 @@ Figure total_figure(const Measure& measure) {
 
 Figure objects_figure(const Measure& measure) {
   const bool is_exact = measure.bytes.interval.hi < measure.bytes.value + 1;  // No byte unseen.
-  if (is_exact || measure.objects.samples > 0) return figure(measure.objects, Quantity::kObjects);
-  if (measure.certain_samples == 0) return {"-", ""};
-  return {"≥ " + exact_count(measure.certain_samples), ""};
+  if (is_exact || !measure.has_unknown_sizes) return figure(measure.objects, Quantity::kObjects);
+  const double least = std::ceil(measure.objects.interval.lo);
+  if (least == 0) return {"-", ""};
+  return {"≥ " + exact_count(static_cast<std::uint64_t>(least)), ""};
 }
 
 void write_fields(JsonWriter& json, const Measure& measure) {

@@ -18,6 +18,8 @@ struct Measure {
   estimation::Estimate bytes, objects;
   std::uint64_t samples = 0;  ///< Certain ones included.
   std::uint64_t certain_samples = 0;
+  /// Too few sizes were seen to bound the objects: only their lower limit says something.
+  bool has_unknown_sizes = false;
   /// The bytes given the exact total of the whole, where that is known and makes
   /// them surer: what reports show then.
   std::optional<estimation::Estimate> calibrated;
@@ -82,7 +84,7 @@ class Whole {
 /// The measure of a row that is listed because it was sampled: the interval allows for that.
 [[nodiscard]] Measure measure_row(const estimation::NodeSums& sums, double level);
 
-/// The objects of a node as text. Without uncertain samples only the bytes have a
+/// The objects of a node as text. Where too few sizes were seen only the bytes have an upper
 /// limit that says something, so the objects read ">= 3" or "-".
 [[nodiscard]] Figure objects_figure(const Measure& measure);
 

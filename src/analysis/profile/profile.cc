@@ -336,7 +336,7 @@ void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording&
   added.average_over(profile.averaged_over);
   sums.merge(added);
   // What was not seen at this node may have been drawn with the largest interval.
-  sums.could_have_sampled(profile.largest_interval);
+  sums.could_have_sampled(profile.largest_interval, profile.largest_ratio);
 }
 
 Entry entry_of(const Recording& recording, const Sample& sample, std::uint64_t count) {
@@ -360,6 +360,7 @@ Profile with_entries(const Profile& profile, std::vector<Entry> entries) {
   other.averaged_over = profile.averaged_over;
   other.rate_factor = profile.rate_factor;
   other.largest_interval = profile.largest_interval;
+  other.largest_ratio = profile.largest_ratio;
   other.is_part = profile.is_part;
   other.is_of_fates = profile.is_of_fates;
   other.heap = profile.heap;
@@ -372,7 +373,7 @@ estimation::NodeSums total(const Recording& recording, const Profile& profile) {
   estimation::NodeSums sums = sums_of(kinds_of(recording, profile).counts);
   sums.average_over(profile.averaged_over);
   if (!profile.unanswered.empty()) sums.leave_open(total(recording, unanswered_of(profile)));
-  sums.could_have_sampled(profile.largest_interval);
+  sums.could_have_sampled(profile.largest_interval, profile.largest_ratio);
   return sums;
 }
 

@@ -111,6 +111,7 @@ struct Profile {
   /// E: the largest interval (over rate_factor) that anything was drawn with, times the
   /// largest ratio of value to size among the entries where that is above 1.
   double largest_interval = 0;
+  double largest_ratio = 1;  ///< That ratio.
   /// CLOCK_MONOTONIC instant of kLiveAtPeak per process; empty for other kinds.
   std::vector<Nanoseconds> peak_times;
   std::optional<PeakScope> peak;  ///< As of Chosen.

@@ -265,7 +265,7 @@ export function valueName(page: Page, dimension: Dimension, value: number): stri
 /** Of a class of sizes that were all recorded nothing is missing. */
 function inSizes(selected: Selected, sizeOf: (row: number) => number): (row: number) => Selected {
   const { profile } = selected;
-  const complete = { ...selected, profile: { ...profile, largestInterval: 0 } };
+  const complete = { ...selected, profile: { ...profile, largestInterval: 0, objectInterval: 0 } };
   const { completeFrom = Infinity } = profile;
   return (row) => (sizeOf(row) >= 0 && 2 ** sizeOf(row) >= completeFrom ? complete : selected);
 }

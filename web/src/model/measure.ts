@@ -35,7 +35,7 @@ export function totalBytes(selected: Selected, level: number): Estimate {
 
 /** Of a row that is shown because it was sampled. `part` is changed: it learns the interval. */
 export function rowBytes(selected: Selected, part: Sums, level: number): Estimate {
-  withInterval(part, selected.profile.largestInterval);
+  withInterval(part, selected.profile);
   return (
     calibrated(selected, part, level) ??
     estimateBytes(part, level, part[Sum.Samples]! > 0 ? "listed" : "total")
@@ -44,24 +44,25 @@ export function rowBytes(selected: Selected, part: Sums, level: number): Estimat
 
 /** Of a part that was asked for, sampled or not: what a search matched. */
 export function partBytes(selected: Selected, part: Sums, level: number): Estimate {
-  withInterval(part, selected.profile.largestInterval);
+  withInterval(part, selected.profile);
   return calibrated(selected, part, level) ?? estimateBytes(part, level, "total");
 }
 
 export function rowObjects(selected: Selected, part: Sums, level: number): Estimate {
-  withInterval(part, selected.profile.largestInterval);
+  withInterval(part, selected.profile);
   return estimateObjects(part, level, part[Sum.Samples]! > 0 ? "listed" : "total");
 }
 
-/** Without uncertain samples only the bytes have a limit that says something. */
+/** Where too few sizes were seen only the bytes have an upper limit that says something. */
 export function hasObjectsInterval(bytes: Estimate, objects: Estimate): boolean {
-  return bytes.hi < bytes.value + 1 || objects.samples > 0;
+  return bytes.hi < bytes.value + 1 || !objects.hasUnknownSizes;
 }
 
 /** Objects as text. */
-export function objectsFigure(bytes: Estimate, objects: Estimate, certain: number): Figure {
+export function objectsFigure(bytes: Estimate, objects: Estimate): Figure {
   if (hasObjectsInterval(bytes, objects)) return figure(objects, "objects");
-  return { value: certain === 0 ? "-" : `≥ ${exactCount(certain)}`, error: "" };
+  const least = Math.ceil(objects.lo);
+  return { value: least === 0 ? "-" : `≥ ${exactCount(least)}`, error: "" };
 }
 
 /** Share of a part in the whole: of the exact total if that is known, else part and rest are sampled independently (MOVER). */
@@ -71,7 +72,7 @@ export function shareOf(selected: Selected, part: Sums, bytes: Estimate, level: 
     const ofExact = (value: number) => Math.min(1, value / exact!);
     return { value: ofExact(bytes.value), lo: ofExact(bytes.lo), hi: ofExact(bytes.hi) };
   }
-  withInterval(part, selected.profile.largestInterval);
+  withInterval(part, selected.profile);
   const mine = estimateBytes(part, level, "total");
   const rest = estimateBytes(restOf(part, selected.whole), level, "total");
   const sum = mine.value + rest.value;

@@ -122,8 +122,10 @@ export function* addUp(page: Page, { self, total }: Room): Steps<Sums> {
 }
 
 /** The event that may have been missed is the same in all nodes: it depends on the intervals. */
-export function withInterval(sums: Sums, largestInterval: number): Sums {
+export function withInterval(sums: Sums, profile: Profile): Sums {
+  const { largestInterval, objectInterval = largestInterval } = profile;
   sums[Sum.LargestInterval] = Math.max(sums[Sum.LargestInterval]!, largestInterval);
+  sums[Sum.ObjectInterval] = objectInterval;
   return sums;
 }
 
@@ -163,7 +165,7 @@ export function* selecting(page: Page, selection: Selection, room: Room): Steps<
     }
   }
   const total = yield* addUp(page, room);
-  const whole = withInterval(total.slice(0, Sum.Width), profile.largestInterval);
+  const whole = withInterval(total.slice(0, Sum.Width), profile);
   const { window, stacks } = selection;
   const isThere = () => room.uses === use;
   const known = knownBytes(profile, selection);
@@ -219,7 +221,7 @@ export function* selectingBelow(
     merge(whole, 0, cells.strata, stratum, times);
     if (isBelow[cells.node[i]!]) merge(part, 0, cells.strata, stratum, times);
   }
-  withInterval(whole, profile.largestInterval);
+  withInterval(whole, profile);
   const known = knownBytes(profile, selection);
   const { window, stacks } = selection;
   const sums = { self: NO_SUMS, total: NO_SUMS, whole };

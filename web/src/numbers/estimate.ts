@@ -24,6 +24,9 @@ interface Interval {
 const LARGEST_SUM = 1e150;
 const SURELY_LISTED = 40;
 const SAMPLES_TO_CALIBRATE = 5;
+const SIZES_KNOWN_FROM = 4;
+/** An allocator's least usual size. */
+const LEAST_USUAL = 8;
 
 function clean(sum: number): number {
   return sum > 0 ? Math.min(sum, LARGEST_SUM) : 0;
@@ -167,11 +170,31 @@ function knownObjects(sums: Sums, event: number, level: number, form: Form): Est
   return assemble(sums[Sum.Certain]!, part, samples, limits);
 }
 
+function isWide(sums: Sums): boolean {
+  return sums[Sum.SmallestSize]! > 0 && sums[Sum.LargestSize]! >= 2 * sums[Sum.SmallestSize]!;
+}
+
+function isSizeKnown(sums: Sums): boolean {
+  const samples = sums[Sum.Samples]! + sums[Sum.OpenSamples]!;
+  return samples > 0 && (samples >= SIZES_KNOWN_FROM || !isWide(sums));
+}
+
+function nextObject(sums: Sums): number {
+  const interval = sums[Sum.ObjectInterval]!;
+  if (!isSizeKnown(sums)) return interval;
+  const seen = sums[Sum.LargestObjectWeight]!;
+  const size = sums[Sum.SmallestSize]!;
+  const next = interval > 0 ? Math.max(seen, -1 / Math.expm1(-size / interval)) : seen;
+  if (!isWide(sums)) return next;
+  const smallerOnes = seen * (1 + Math.log(Math.max(size, LEAST_USUAL) / LEAST_USUAL));
+  return Math.max(next, Math.min(smallerOnes, interval));
+}
+
 /** Objects, given the sizes seen. */
 export function estimateObjects(sums: Sums, level: number, form: Form): Estimate {
-  const hasSizes = sums[Sum.Samples]! + sums[Sum.OpenSamples]! > 0;
-  const event = hasSizes ? sums[Sum.LargestObjectWeight]! : sums[Sum.LargestInterval]!;
-  return reaching(sums, (of) => knownObjects(of, event, level, form));
+  const event = nextObject(sums);
+  const estimate = reaching(sums, (of) => knownObjects(of, event, level, form));
+  return isSizeKnown(sums) ? estimate : { ...estimate, hasUnknownSizes: true };
 }
 
 export function hasEnoughToCalibrate(part: Sums): boolean {

@@ -22,13 +22,19 @@ export const enum Sum {
   ObjectsVariance,
   /**
    * E, where a part of an object weighs more than the object; else the profile's. Columns before
-   * this one are added, this one and the next two are extremes.
+   * this one are added, this one and the next five are extremes.
    */
   LargestInterval,
   /** E_least; 0: none. */
   SmallestInterval,
   /** c */
   LargestObjectWeight,
+  /** E_o, the profile's. */
+  ObjectInterval,
+  /** z_min; 0: none. */
+  SmallestSize,
+  /** z_max */
+  LargestSize,
   /** Of samples whose bytes are not known, each with all that it may be: `open` of src/estimation/sums.h. */
   OpenSamples,
   OpenCertain,
@@ -70,11 +76,17 @@ export function merge(target: Sums, to: number, source: Sums, from: number, coun
   if (source[f + Sum.Samples] === 0 && open === 0) return;
   const e = source[f + Sum.LargestInterval]!;
   if (e > target[t + Sum.LargestInterval]!) target[t + Sum.LargestInterval] = e;
-  const least = source[f + Sum.SmallestInterval]!;
-  const known = target[t + Sum.SmallestInterval]!;
-  if (known === 0 || (least > 0 && least < known)) target[t + Sum.SmallestInterval] = least;
+  lower(target, t + Sum.SmallestInterval, source[f + Sum.SmallestInterval]!);
   const weight = source[f + Sum.LargestObjectWeight]!;
   if (weight > target[t + Sum.LargestObjectWeight]!) target[t + Sum.LargestObjectWeight] = weight;
+  lower(target, t + Sum.SmallestSize, source[f + Sum.SmallestSize]!);
+  const size = source[f + Sum.LargestSize]!;
+  if (size > target[t + Sum.LargestSize]!) target[t + Sum.LargestSize] = size;
+}
+
+/** To the smaller of the two; 0 is none. */
+function lower(target: Sums, at: number, value: number): void {
+  if (target[at] === 0 || (value > 0 && value < target[at]!)) target[at] = value;
 }
 
 /** Differences of rounded sums are not exactly 0 where no sample is left; theirs are. */
@@ -95,9 +107,12 @@ export function restOf(part: Sums, whole: Sums): Sums {
   subtract(rest, part, whole, Sum.Samples);
   subtract(rest, part, whole, Sum.OpenSamples);
   rest[Sum.LargestInterval] = whole[Sum.LargestInterval]!;
+  rest[Sum.ObjectInterval] = whole[Sum.ObjectInterval]!;
   if (rest[Sum.Samples]! + rest[Sum.OpenSamples]! === 0) return rest;
   rest[Sum.SmallestInterval] = whole[Sum.SmallestInterval]!;
   rest[Sum.LargestObjectWeight] = whole[Sum.LargestObjectWeight]!;
+  rest[Sum.SmallestSize] = whole[Sum.SmallestSize]!;
+  rest[Sum.LargestSize] = whole[Sum.LargestSize]!;
   return rest;
 }
 
@@ -154,6 +169,9 @@ export function strataSums(strata: Strata): Sums {
     sums[row + Sum.LargestInterval] = (strata.largestInterval ?? strata.interval)[i]!;
     sums[row + Sum.SmallestInterval] = strata.interval[i]!;
     sums[row + Sum.LargestObjectWeight] = strata.largestObjectWeight?.[i] ?? objects;
+    const size = strata.smallestSize?.[i] ?? Math.max(strata.bytes[i]!, 1);
+    sums[row + Sum.SmallestSize] = size;
+    sums[row + Sum.LargestSize] = strata.largestSize?.[i] ?? size;
   }
   return sums;
 }

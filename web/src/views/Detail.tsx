@@ -1,15 +1,15 @@
 // The frame that is looked at: what it held, how many objects, what it allocated in all, how long
 // that lived, what it asked for, and its source line.
-import type { Survival } from "../data";
 import type { EstimateBook } from "../model/book";
 import { verbOf } from "../model/finding";
+import { livesText } from "../model/lives";
 import { objectsFigure, rowBytes, rowObjects, shareOf } from "../model/measure";
 import { elided, printable } from "../model/names";
 import { fullName, functionName, isCurveOf, type Page, placeOf, shortPlaceOf } from "../model/page";
 import { selectingBelow } from "../model/selection";
 import { matchedSums } from "../model/search";
 import type { CallTree } from "../model/tree";
-import { duration, plural, shareFigure } from "../numbers/format";
+import { plural, shareFigure } from "../numbers/format";
 import { samplesOf, Sum } from "../numbers/sums";
 import { actionsFor } from "./actions";
 import { Bar } from "./Bar";
@@ -42,27 +42,10 @@ function heldText(props: ViewProps): string {
   return moment === "" ? printable(title) : `${capitalized(verbOf(kind))} ${moment}`;
 }
 
-/** The times that `share` of the bytes outlive, by the curve and its limits. */
-function outlived({ time, value, lo, hi }: Survival, share: number): [number, number, number] {
-  const crossing = (values: number[]) =>
-    time[values.findIndex((alive) => alive <= share)] ?? Infinity;
-  return [crossing(value), crossing(lo), crossing(hi)];
-}
-
-function livesText(curve: Survival, share: number): string {
-  const [at, least, most] = outlived(curve, share);
-  const last = duration(curve.time.at(-1)!);
-  // Of a limit that the curve does not reach only its last time is known.
-  if (!Number.isFinite(at)) return Number.isFinite(least) ? duration(least) : last;
-  const limits = [duration(least), Number.isFinite(most) ? duration(most) : `> ${last}`];
-  const value = duration(at);
-  return limits.every((limit) => limit === value) ? value : `${value} [${limits.join(", ")}]`;
-}
-
 function Lives({ page, of }: { page: Page; of: number }) {
   const curve = page.data.lifetimes.find((one) => isCurveOf(page, one, of));
   if (!curve) return null;
-  if (curve.time.length === 0) {
+  if (curve.value.every((alive) => alive === 1)) {
     return (
       <>
         <dt>Lives</dt>
@@ -230,7 +213,7 @@ export function Detail(props: DetailProps) {
           <dt>Objects</dt>
           <dd>
             <Figure
-              parts={objectsFigure(bytes, objects, certain)}
+              parts={objectsFigure(bytes, objects)}
               title={objectsText(bytes, objects, certain, level)}
             />
           </dd>

@@ -35,9 +35,13 @@ export function objectsText(
 ): string {
   if (hasObjectsInterval(bytes, objects)) return intervalText(objects, "objects", level);
   const recorded = certain > 0 ? ` but the ${exactCount(certain)} recorded with certainty` : "";
+  const seen =
+    objects.samples > 0
+      ? `only ${plural(objects.samples, "sample")}, of sizes that differ,`
+      : `none of its objects was sampled${recorded},`;
   return (
-    `no upper limit: none of its objects was sampled${recorded}, and how many fit into the bytes ` +
-    "that may have been missed depends on their sizes"
+    `no upper limit: ${seen} and how many fit into the bytes that may have been missed depends ` +
+    "on their sizes"
   );
 }
 

@@ -28,7 +28,7 @@ export function FrameFacts(props: FrameFactsProps) {
   const of = tree.functions[node]!;
   const certain = sums[Sum.Certain]!;
   const estimate = rowObjects(selected, sums, level);
-  const objects = objectsFigure(bytes, estimate, certain);
+  const objects = objectsFigure(bytes, estimate);
   const folded = tree.folded(node);
   const places =
     node === ROOT ? [] : [baseName(moduleName(page, of)), placeOf(page, tree.frame(node))];

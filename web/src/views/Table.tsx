@@ -84,7 +84,7 @@ function Row({ line, most, level, onRow, hint }: RowProps) {
       </td>
       <td class="number objects">
         <Figure
-          parts={objectsFigure(line.shown, line.objects, line.certain)}
+          parts={objectsFigure(line.shown, line.objects)}
           title={objectsText(line.shown, line.objects, line.certain, level)}
         />
       </td>

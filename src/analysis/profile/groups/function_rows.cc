@@ -49,7 +49,7 @@ class RowSet {
       row_of_[group] = static_cast<std::uint32_t>(rows_.size());
       rows_.push_back({.name = {}, .detail = {}, .stack = slot.stack, .self = {}, .total = {}});
       // What could have been sampled here could have been in every row.
-      rows_.back().self.could_have_sampled(slot.sums.largest_interval);
+      rows_.back().self.could_have_sampled(slot.sums);
       groups_.push_back(group);
     }
     return rows_[row_of_[group]];

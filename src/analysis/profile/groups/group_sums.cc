@@ -85,7 +85,7 @@ std::vector<GroupSums> sums_of_entries(const Recording& recording, const Profile
     const std::span entries(by_group.entries.data() + start, end - start);
     used.push_back({static_cast<std::uint32_t>(i), adder.add(entries)});
     used.back().sums.average_over(profile.averaged_over);
-    used.back().sums.could_have_sampled(profile.largest_interval);
+    used.back().sums.could_have_sampled(profile.largest_interval, profile.largest_ratio);
     start = end;
   }
   return used;

@@ -102,7 +102,8 @@ std::vector<Row> table_of_sizes(const Recording& recording, const Profile& profi
         row.place = group;
         // Nothing of such a size can have been missed.
         if (static_cast<double>(least_of(group)) < complete) return;
-        row.self.largest_interval = row.total.largest_interval = 0;
+        row.self.miss_nothing();
+        row.total.miss_nothing();
       });
 }
 
@@ -149,7 +150,7 @@ std::vector<Row> table_of_labels(const Recording& recording, const Profile& prof
       index = static_cast<std::uint32_t>(rows.size());
       rows.emplace_back();
       rows.back().name = label == kNone ? std::string(kNoLabel) : path_of_label(recording, label);
-      rows.back().self.could_have_sampled(profile.largest_interval);
+      rows.back().self.could_have_sampled(profile.largest_interval, profile.largest_ratio);
     }
     return rows[index];
   };

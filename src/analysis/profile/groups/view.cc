@@ -193,7 +193,7 @@ Tree tree(const Recording& recording, const Profile& profile, bool inverted) {
   TreeBuilder builder(recording, inverted);
   for (const StackSums& slot : by_stack) builder.add(slot);
   Tree built = builder.finish(by_stack);
-  built.nodes[0].total.could_have_sampled(profile.largest_interval);
+  built.nodes[0].total.could_have_sampled(profile.largest_interval, profile.largest_ratio);
   return built;
 }
 

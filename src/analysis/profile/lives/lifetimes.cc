@@ -19,6 +19,7 @@
 #include "analysis/profile/totals.h"
 #include "base/index_of.h"
 #include "estimation/counts.h"
+#include "estimation/estimate.h"
 
 namespace geiger::profile {
 namespace {
@@ -211,16 +212,18 @@ bool knows_cpu(const Sample& sample) {
 }
 
 /// Weight of the next object that might have been sampled. Of bytes that is E, or in pure
-/// mode, where large objects are tried, as much as the heaviest sample; objects are
-/// assumed no lighter than those seen.
-double next_weight(const Recording& recording, CurveOver over, double heaviest) {
+/// mode, where large objects are tried, as much as the heaviest sample.
+double next_weight(const Recording& recording, std::span<const std::uint32_t> samples,
+                   CurveOver over, double heaviest) {
   const double interval = largest_interval_of_fates(recording);
   if (interval == 0) return 0;
+  if (over == CurveOver::kObjects) {
+    return std::max(estimation::heaviest_unseen_object(sums_of_samples(recording, samples)), 1.0);
+  }
   // Where fates were thinned, large objects too are followed by chance only.
   const bool is_pure =
       std::ranges::any_of(recording.processes, &Process::is_pure) || is_any_thinned(recording);
-  if (over == CurveOver::kBytes) return is_pure ? std::max(interval, heaviest) : interval;
-  return std::max(heaviest, 1.0);
+  return is_pure ? std::max(interval, heaviest) : interval;
 }
 
 }  // namespace
@@ -299,7 +302,7 @@ estimation::SurvivalCurve survival_of(const Recording& recording,
                      size / pi, 1 - pi});
     if (pi < 1) heaviest = std::max(heaviest, size / pi);
   }
-  const double next = next_weight(recording, over, heaviest);
+  const double next = next_weight(recording, samples, over, heaviest);
   return {lives, estimation::SurvivalDesign{.level = level, .next = next}};
 }
 

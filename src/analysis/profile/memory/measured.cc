@@ -31,7 +31,8 @@ class Collector {
     if (value == 0 || count == 0 || !is_selected(sample)) return;
     profile_.entries.push_back(entry_of(sample, value, count));
     const Bytes tried = estimation::tried_bytes(sample.requested);
-    ratio_ = std::max(ratio_, static_cast<double>(value) / static_cast<double>(tried));
+    const double ratio = static_cast<double>(value) / static_cast<double>(tried);
+    profile_.largest_ratio = std::max(profile_.largest_ratio, ratio);
   }
 
   /// Adds a sample of which it is not known how much of it counts.
@@ -41,7 +42,7 @@ class Collector {
 
   [[nodiscard]] Profile finish() {
     // An object that was missed may weigh as much more as the heaviest seen.
-    profile_.largest_interval = interval_ * ratio_;
+    profile_.largest_interval = interval_ * profile_.largest_ratio;
     return std::move(profile_);
   }
 
@@ -62,7 +63,6 @@ class Collector {
   const Selection& selection_;
   Profile profile_;
   double interval_ = 0;
-  double ratio_ = 1;
 };
 
 Bytes residency_of(const SampleResidency& found, Bytes requested, Kind kind) {

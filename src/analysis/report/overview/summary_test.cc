@@ -54,7 +54,7 @@ server, pid 4711: exited after 2.50 s
 
   interval          512 KiB between sampled bytes, on average
   samples           253                       1 recorded with certainty (at least the interval)
-  allocated         146 MiB ± 17              33.5 k [18.1, 56.9] objects
+  allocated         146 MiB ± 17              33.5 k [18.1, 76.8] objects
   exact total       144 MiB                   the estimate differs by z = 0.2, within chance
   self-check        passed                    hits z = 0.2, offsets of sampled bytes p = 1
   live at the peak  137 MiB ± 19              247 ms after the start; measured with three quarters

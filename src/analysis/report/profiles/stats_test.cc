@@ -44,7 +44,7 @@ Sizes requested
 
 Entry points
             bytes       objects               samples
-  malloc  146 MiB ± 17   33.5 k [18.1, 56.9]      253  █████████████░░░
+  malloc  146 MiB ± 17   33.5 k [17.5, 76.8]      253  █████████████░░░
 
 Lifetimes
                               bytes                objects               samples
