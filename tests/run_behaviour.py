@@ -107,6 +107,20 @@ class Codes(Behaviour):
             bare = self.assert_same([sys.executable, "-c", kill])
             self.assertLess(bare.returncode, 0, name)
 
+    def test_a_killed_program_is_said_to_be_killed(self):
+        kill = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
+        result = self.run_in_directory(under_geiger(kill, "-o", "killed.geiger"))
+        if b"is missing" in result.stderr:
+            self.skipTest("there is no runtime library")
+        self.assertRegex(result.stderr, rb"geiger: \S+ \(pid \d+\) was killed by SIGKILL")
+        self.assertIn(b": killed by SIGKILL", self.run_in_directory(
+            [GEIGER, "summary", "killed.geiger"]).stdout)
+        process, = json.loads(self.run_in_directory(
+            [GEIGER, "summary", "--json", "killed.geiger"]).stdout)["processes"]
+        self.assertEqual((process["ending"], process["end_signal"]), ("killed", signal.SIGKILL))
+        left = self.run_in_directory(under_geiger(["sh", "-c", "exit 7"]))
+        self.assertNotIn(b"was killed", left.stderr)
+
     def test_no_core_file_of_its_own(self):
         self.run_in_directory(["bash", "-c", f"ulimit -c unlimited; '{GEIGER}' run -q -- "
                                "bash -c 'ulimit -c 0; kill -SEGV $$'"])
@@ -270,6 +284,25 @@ class Signals(Behaviour):
             under_geiger(["sh", "-c", "sleep 20 >/dev/null 2>&1 & echo $!"]))
         self.assertLess(time.monotonic() - begin, 15)
         os.kill(int(result.stdout), signal.SIGKILL)
+
+
+    def test_processes_left_behind_are_reported(self):
+        # The child has not allocated anything, so it has no trace; it inherited the environment.
+        fork = ("import os, time; child = os.fork()\nif child: print(child, flush=True); os._exit(0)\n"
+                "os.close(1); os.close(2); time.sleep(60)")
+        for options, place in (([], None), (["-o", "out.geiger"], "out.geiger.parts")):
+            result = self.run_in_directory(
+                under_geiger([sys.executable, "-c", fork], *options))
+            child = int(result.stdout)
+            self.addCleanup(os.kill, child, signal.SIGKILL)
+            if b"is missing" in result.stderr:
+                self.skipTest("there is no runtime library")
+            self.assertRegex(result.stderr, rb"geiger: 1 process [^\n]*still running and ")
+            # Else it could not be recorded from here on.
+            self.assertTrue(os.path.isdir(os.path.join(
+                self.directory, place or self.run_directories()[0])))
+        result = self.run_in_directory(under_geiger(["sh", "-c", "sleep 0"]))
+        self.assertNotIn(b"still running", result.stderr)
 
 
 class Terminal(Behaviour):

@@ -267,7 +267,7 @@ std::string dump_header(std::string_view bytes) {
   text(offsetof(FileHeader, executable), "executable", header.executable);
   text(offsetof(FileHeader, allocator), "allocator", header.allocator);
   dump.line(offsetof(FileHeader, image_start), number("image start", header.image_start));
-  dump.line(offsetof(FileHeader, segment), pair("segment", header.segment, "reserved", 0));
+  dump.line(offsetof(FileHeader, segment), pair("segment", header.segment, "end signal", 0));
   text(offsetof(FileHeader, started_as), "started as", header.started_as);
   return dump.take();
 }
@@ -275,16 +275,16 @@ std::string dump_header(std::string_view bytes) {
 std::string dump_control(std::string_view bytes) {
   const auto& control = *reinterpret_cast<const ControlPage*>(bytes.data() + kControlOffset);
   Dump dump(bytes);
-  dump.lines(kControlOffset,
-             {number("watermark", control.watermark.load()),
-              number("requested interval", control.requested_interval.load()),
-              pair("paused", control.paused.load(), "supervised", control.supervised.load()),
-              pair("wanted utilization", control.wanted_utilization.load(), "wanted segment",
-                   control.wanted_segment.load()),
-              pair("reserved", control.reserved, "wanted residency",
-                   control.wanted_residency.load()),
-              number("doubles at", control.doubles_at.load()),
-              number("doubling step", control.doubling_step.load())});
+  dump.lines(
+      kControlOffset,
+      {number("watermark", control.watermark.load()),
+       number("requested interval", control.requested_interval.load()),
+       pair("paused", control.paused.load(), "supervised", control.supervised.load()),
+       pair("wanted utilization", control.wanted_utilization.load(), "wanted segment",
+            control.wanted_segment.load()),
+       pair("reserved", control.reserved, "wanted residency", control.wanted_residency.load()),
+       number("doubles at", control.doubles_at.load()),
+       number("doubling step", control.doubling_step.load())});
   return dump.take();
 }
 

@@ -24,6 +24,7 @@
 #include "base/unique_fd.h"
 #include "control/run_directory.h"
 #include "control/trace_feeder.h"
+#include "run/left_behind.h"
 #include "terminal/progress.h"
 #include "terminal/terminal.h"
 
@@ -34,6 +35,8 @@ namespace {
 struct Traces {
   std::vector<std::string> all;
   std::vector<std::string> ended;
+  std::vector<LeftProcess> left;  ///< Processes that go on without a trace.
+  [[nodiscard]] bool has_running() const { return running() > 0 || !left.empty(); }
   [[nodiscard]] std::size_t running() const { return all.size() - ended.size(); }
   [[nodiscard]] bool has_ended(const std::string& path) const {
     return std::find(ended.begin(), ended.end(), path) != ended.end();
@@ -49,6 +52,29 @@ Traces find_traces(const Afterwards& run) {
     if (pid == run.program || !control::is_being_written(path, pid)) traces.ended.push_back(path);
   }
   return traces;
+}
+
+/// Adds traces that have appeared since, and finds the processes that have none yet.
+void look_again(const Afterwards& run, Traces& traces) {
+  if (run.follows_children) traces.left = processes_left(run.directory);
+  for (const auto& name : control::traces_in(run.directory)) {
+    const pid_t pid = ingest::process_named(name).value_or(ingest::NamedProcess{}).pid;
+    std::erase_if(traces.left, [&](const LeftProcess& each) { return each.own_pid == pid; });
+    const std::string path = run.directory + "/" + name;
+    if (std::ranges::find(traces.all, path) == traces.all.end()) traces.all.push_back(path);
+  }
+}
+
+void say_who_is_left(const Traces& traces) {
+  if (traces.left.empty()) return;
+  constexpr std::size_t kNamed = 3;
+  terminal::complain(fmt::format(
+      "{} still running and not recorded so far: {}",
+      traces.left.size() == 1 ? "1 process of the run is"
+                              : fmt::format("{} processes of the run are", traces.left.size()),
+      present::first_of(traces.left, kNamed, [](const LeftProcess& each) {
+        return fmt::format("{} (pid {})", each.name, each.pid);
+      })));
 }
 
 void say_nothing_recorded(const Afterwards& run) {
@@ -72,6 +98,31 @@ void seal_all(const ingest::Ingested& ingested, const Traces& traces) {
   for (const auto& place : ingested.places) {
     if (!traces.has_ended(place.path)) continue;
     if (const auto error = ingest::seal_trace(place.path)) terminal::complain(error->text());
+  }
+}
+
+/// Into the image that was the program's when it was killed. An image that was not recorded may
+/// have followed it, by exec.
+void store_end_signal(const Afterwards& run, ingest::Ingested& ingested) {
+  const auto is_programs = [&](const std::string& name) {
+    return ingest::process_named(name).value_or(ingest::NamedProcess{}).pid == run.program;
+  };
+  if (run.end_signal == 0 || std::ranges::any_of(run.unrecorded, is_programs)) return;
+  const ingest::ImagePlace* last = nullptr;
+  const auto& processes = ingested.recording.processes;
+  for (const auto& place : ingested.places) {
+    if (!place.is_last || !is_programs(place.path)) continue;
+    const bool is_later =
+        last == nullptr || processes[place.process].start > processes[last->process].start;
+    if (is_later) last = &place;
+  }
+  if (last == nullptr) return;
+  profile::Process& process = ingested.recording.processes[last->process];
+  if (process.ending != profile::Ending::kKilled) return;
+  process.end_signal = run.end_signal & ~trace::kEndShortOfMemory;
+  process.was_memory_short = (run.end_signal & trace::kEndShortOfMemory) != 0;
+  if (const auto error = ingest::store_end_signal(last->path, run.end_signal)) {
+    terminal::complain(error->text());
   }
 }
 
@@ -131,7 +182,7 @@ std::string pack(const Afterwards& run, const Traces& traces,
   if (run.file.empty()) return run.shown;
   const auto error = ingest::pack_images(traces.all, run.file, run.replaces, unbegun);
   if (error) terminal::complain(error->text());
-  if (!error && traces.running() == 0) {
+  if (!error && !traces.has_running()) {
     control::remove_run_directory(run.directory);
     return run.shown;
   }
@@ -156,6 +207,7 @@ void say_what_was_recorded(const Afterwards& run, const Traces& traces,
         fmt::format("no space left for traces: {}", std::strerror(run.losses.refused)));
   }
   say_what_was_not_watched(run);
+  say_who_is_left(traces);
   if (run.is_quiet) return;
   if (traces.running() > 0) {
     terminal::complain(fmt::format("{} still running and still being recorded",
@@ -209,12 +261,15 @@ AfterwardsResult finish(const Afterwards& run) {
   put_empty_traces(run, run.losses.missing);
   const bool has_traces = !control::traces_in(run.directory).empty();
   if (!has_traces) {
-    rmdir(run.directory.c_str());
+    Traces none;
+    look_again(run, none);
     say_nothing_recorded(run);
-    return {};
+    say_who_is_left(none);
+    if (none.left.empty()) rmdir(run.directory.c_str());
+    return {.has_running_processes = none.has_running()};
   }
   put_empty_traces(run, run.unrecorded);
-  const Traces traces = find_traces(run);
+  Traces traces = find_traces(run);
   store_observations(run, traces);
   // As a directory: a file there may be empty, one that the user names should not.
   const std::string directory[] = {run.directory};
@@ -222,15 +277,17 @@ AfterwardsResult finish(const Afterwards& run) {
   for (const auto& warning : ingested.recording.warnings) terminal::complain(warning);
   if (ingested.recording.processes.empty()) {
     terminal::complain("nothing was recorded: no trace is readable");
-    return {.has_running_processes = traces.running() > 0};
+    return {.has_running_processes = traces.has_running()};
   }
+  store_end_signal(run, ingested);
   seal_all(ingested, traces);
   if (run.symbolizes) look_up_names(ingested.recording, run.is_quiet);
   if (run.symbolizes) store_names(ingested, traces);
   if (run.symbolizes && run.removes_maps) remove_maps(ingested, traces);
+  look_again(run, traces);
   const std::string shown = pack(run, traces, ingested.unbegun);
   say_what_was_recorded(run, traces, ingested.recording, shown);
-  return {.has_running_processes = traces.running() > 0};
+  return {.has_running_processes = traces.has_running()};
 }
 
 }  // namespace

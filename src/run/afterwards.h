@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,17 +20,19 @@ struct Afterwards {
   bool replaces = false;  ///< -f.
   bool is_quiet = false;
   bool symbolizes = true;
-  bool removes_maps = false;  ///< Perf maps, which were written because geiger asked for them.
-  pid_t program = 0;          ///< Its process; reaped already.
-  std::string obstacle;       ///< Why nothing may have been recorded, or empty.
-  bool is_explained = false;  ///< That was said before the program started.
+  bool follows_children = true;  ///< Processes that go on after the program are to be recorded.
+  bool removes_maps = false;     ///< Perf maps, which were written because geiger asked for them.
+  pid_t program = 0;             ///< Its process; reaped already.
+  std::uint32_t end_signal = 0;  ///< Supervisor::end_signal().
+  std::string obstacle;          ///< Why nothing may have been recorded, or empty.
+  bool is_explained = false;     ///< That was said before the program started.
   control::WatchLosses losses;
   std::vector<std::string> unrecorded;    ///< UnrecordedWatch::found().
   observe::Observer* observer = nullptr;  ///< What was read about the processes, if anything.
 };
 
 struct AfterwardsResult {
-  bool has_running_processes = false;  ///< Some still write their traces.
+  bool has_running_processes = false;  ///< Some go on: they write traces, or may yet.
 };
 
 /// Seals, symbolizes and packs the traces, then says on stderr what was recorded

@@ -73,10 +73,12 @@ Environment without_runtime(Environment inherited) {
   return inherited;
 }
 
+std::string directory_word(const std::string& directory) { return "GEIGER_DIR=" + directory; }
+
 Environment runtime_words(const RuntimeSettings& settings, const std::string& directory,
                           int program) {
   Environment words;
-  words.push_back("GEIGER_DIR=" + directory);
+  words.push_back(directory_word(directory));
   words.push_back("GEIGER_INTERVAL=" + interval_word(settings));
   words.push_back(fmt::format("GEIGER_CAPACITY={}", settings.capacity));
   if (settings.segment != 0) words.push_back(fmt::format("GEIGER_SEGMENT={}", settings.segment));

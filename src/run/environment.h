@@ -46,6 +46,9 @@ using Environment = std::vector<std::string>;
 /// With `preload` in front of LD_PRELOAD, where what was there keeps its order.
 [[nodiscard]] Environment with_preload(Environment inherited, const std::string& preload);
 
+/// The word that names the run directory: all processes of a run inherit it.
+[[nodiscard]] std::string directory_word(const std::string& directory);
+
 /// The GEIGER_* words alone, as attaching hands them over.
 [[nodiscard]] Environment runtime_words(const RuntimeSettings& settings,
                                         const std::string& directory, int program);

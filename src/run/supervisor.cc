@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <ctime>
+
+#include "trace/format.h"
 
 namespace geiger::run {
 namespace {
@@ -123,6 +126,13 @@ int Supervisor::wait_for_end() {
   watch_.reset();  // It has traces open for writing, as their processes had.
   relay_.discard();
   return status_;
+}
+
+std::uint32_t Supervisor::end_signal() const {
+  if (!WIFSIGNALED(status_)) return 0;
+  const auto signal = static_cast<std::uint32_t>(WTERMSIG(status_));
+  const bool may_lack_memory = signal == SIGKILL && observe::oom_kills() > oom_kills_;
+  return may_lack_memory ? signal | trace::kEndShortOfMemory : signal;
 }
 
 }  // namespace geiger::run

@@ -4,11 +4,13 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/observe/observer.h"
+#include "analysis/observe/oom_kills.h"
 #include "control/run_watch.h"
 #include "control/trace_feeder.h"
 #include "run/signal_relay.h"
@@ -49,6 +51,9 @@ class Supervisor {
     return unrecorded_ ? unrecorded_->found() : std::vector<std::string>();
   }
 
+  /// The signal that killed the program, as FileHeader::end_signal has it; 0: none.
+  [[nodiscard]] std::uint32_t end_signal() const;
+
   /// The observations of the processes, once the program has ended; nullptr if none were requested.
   [[nodiscard]] observe::Observer* observer() { return observer_ ? &*observer_ : nullptr; }
 
@@ -73,6 +78,7 @@ class Supervisor {
   std::optional<Clock::time_point> opens_;
   std::optional<Clock::time_point> closes_;
   std::optional<Clock::time_point> asks_;  ///< When to ask for the utilization of slabs next.
+  std::uint64_t oom_kills_ = observe::oom_kills();  ///< At the start.
   int status_ = 0;
 };
 

@@ -2,7 +2,8 @@
 //
 // A trace is one file per process image, mapped shared by the runtime:
 //
-//   [0, 4096)           FileHeader    written by the runtime only, except `tail`, `outer_pid`
+//   [0, 4096)           FileHeader    written by the runtime only, but for what
+//                       recorders outside know: `tail`, `outer_pid`, `end_signal`, and seals
 //   [4096, 8192)        ControlPage   written by the supervisor only
 //   [8192, tail)        records, 8-byte aligned, in order of reservation: records.h
 //   [sealed_end, ...)   chunks with checksums (symbols), once the image is sealed
@@ -60,6 +61,10 @@ inline constexpr std::uint32_t kModeAggregated = 32;    ///< Tallies instead of 
 inline constexpr std::uint32_t kModeAttached =
     64;  ///< Began in a running process: earlier objects are not recorded.
 
+/// In FileHeader::end_signal: the kernel killed a process for lack of memory meanwhile, perhaps
+/// this.
+inline constexpr std::uint32_t kEndShortOfMemory = 0x100;
+
 /// Anonymous memory that the runtime mapped for itself.
 struct RuntimeRange {
   std::atomic<std::uint64_t> start;
@@ -81,8 +86,8 @@ struct FileHeader {
   std::uint32_t pid;         ///< In the process's own pid namespace.
   std::uint32_t parent_pid;  ///< Likewise.
   std::uint32_t page_size;
-  /// The process id in the recorder's pid namespace if that is another one, else 0. The only field
-  /// of this page that the runtime does not write.
+  /// The process id in the recorder's pid namespace if that is another one, else 0. The recorder
+  /// writes it.
   std::uint32_t outer_pid;
   std::uint64_t start_monotonic;  ///< ns, when this image began to sample.
   std::uint64_t start_realtime;   ///< ns since the epoch, same instant.
@@ -102,7 +107,9 @@ struct FileHeader {
   /// are numbered from 0.
   std::uint64_t image_start;
   std::uint32_t segment;
-  std::uint32_t reserved1;
+  /// The signal that killed the process, + kEndShortOfMemory; 0 = none, or not known. A recorder
+  /// that waited for the process writes it into the last image.
+  std::uint32_t end_signal;
   /// Base name of the path given to exec, also that of a link or a script, NUL-terminated; "" if
   /// the runtime does not record it.
   char started_as[256];

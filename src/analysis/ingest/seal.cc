@@ -88,7 +88,7 @@ class LoneImage {
   /// take a missing or incomplete chunk for work in progress.
   [[nodiscard]] std::optional<Error> seal(const Image& image) {
     const std::uint64_t end = image.extent().records_end;
-    if (auto error = put(offsetof(FileHeader, image_bytes), 0)) return error;
+    if (auto error = put(offsetof(FileHeader, image_bytes), std::uint64_t{0})) return error;
     if (auto error = put(offsetof(FileHeader, sealed_end), end)) return error;
     if (::ftruncate(file_.get(), static_cast<off_t>(end)) == 0) return std::nullopt;
     return system_error(path_, "cannot be cut to size");
@@ -97,18 +97,20 @@ class LoneImage {
   /// Appends chunks at `end`, the header of the first one last, and states the size of
   /// the image.
   [[nodiscard]] std::optional<Error> append(std::uint64_t end, std::string_view chunk) {
-    if (auto error = put(offsetof(FileHeader, image_bytes), 0)) return error;
+    if (auto error = put(offsetof(FileHeader, image_bytes), std::uint64_t{0})) return error;
     const std::size_t body = std::min(chunk.size(), sizeof(ChunkHeader));
     if (auto error = write(end + body, chunk.substr(body))) return error;
     if (auto error = write(end, chunk.substr(0, body))) return error;
     return put(offsetof(FileHeader, image_bytes), end + chunk.size());
   }
 
- private:
-  [[nodiscard]] std::optional<Error> put(std::uint64_t offset, std::uint64_t value) {
+  /// Writes a field of the header.
+  template <typename Value>
+  [[nodiscard]] std::optional<Error> put(std::uint64_t offset, Value value) {
     return write(offset, {reinterpret_cast<const char*>(&value), sizeof value});
   }
 
+ private:
   [[nodiscard]] std::optional<Error> write(std::uint64_t offset, std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t count =
@@ -255,6 +257,12 @@ std::optional<Error> seal_trace(const std::string& path) {
   if (auto error = image.read(file, 0, 0)) return error;
   if (image.extent().is_sealed) return std::nullopt;
   return store_in_place(path, {}, false);
+}
+
+std::optional<Error> store_end_signal(const std::string& path, std::uint32_t end_signal) {
+  LoneImage lone(path);
+  if (auto error = lone.open()) return error;
+  return lone.put(offsetof(FileHeader, end_signal), end_signal);
 }
 
 std::optional<Error> store_chunks(const std::string& path, std::span<const ImageChunks> images) {

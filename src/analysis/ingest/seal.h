@@ -35,6 +35,10 @@ struct ImageChunks {
 /// as it is. Fails for a trace that its process still writes.
 [[nodiscard]] std::optional<Error> seal_trace(const std::string& path);
 
+/// Stores in a lone image which signal killed its process (FileHeader::end_signal).
+[[nodiscard]] std::optional<Error> store_end_signal(const std::string& path,
+                                                    std::uint32_t end_signal);
+
 /// Seals the images of a file and stores chunks behind those named, in place of what
 /// was stored there with the same types; chunks of other types stay. Fails for a trace
 /// that its process still writes, and while another geiger changes the file.

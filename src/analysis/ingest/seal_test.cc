@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <random>
 
@@ -69,6 +70,20 @@ TEST_F(Seal, GivesUnusedSpaceBackAndIsIdempotent) {
   EXPECT_FALSE(result.damaged);
   EXPECT_EQ(result.recording.samples.size(), 3U);
   EXPECT_EQ(result.recording.processes[0].ending, profile::Ending::kKilled);
+}
+
+TEST_F(Seal, KeepsTheSignalThatKilled) {
+  const std::string path = killed("a.geiger", 3);
+  ASSERT_FALSE(store_end_signal(path, SIGKILL | trace::kEndShortOfMemory));
+  ASSERT_FALSE(seal_trace(path));
+  const std::string packed = files.path("packed.geiger");
+  ASSERT_FALSE(pack_images(std::vector{path}, packed, false));
+  for (const std::string& each : {path, packed}) {
+    const Ingested result = read(each);
+    EXPECT_FALSE(result.damaged);
+    EXPECT_EQ(result.recording.processes[0].end_signal, static_cast<std::uint32_t>(SIGKILL));
+    EXPECT_TRUE(result.recording.processes[0].was_memory_short);
+  }
 }
 
 TEST_F(Seal, StoresAndReplacesSymbols) {

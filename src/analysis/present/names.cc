@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <system_error>
 
 namespace geiger::present {
@@ -62,12 +63,20 @@ std::string pid_text(const profile::Process& process) {
   return fmt::format("{} ({} in its pid namespace)", process.pid, process.inner_pid);
 }
 
+std::string killed_text(const profile::Process& process) {
+  const char* const name = sigabbrev_np(static_cast<int>(process.end_signal));
+  return fmt::format(
+      "killed by {}{}",
+      name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", process.end_signal),
+      process.was_memory_short ? " (out of memory?)" : "");
+}
+
 std::string ending_text(const profile::Process& process) {
   switch (process.ending) {
     case profile::Ending::kExited:
       return "exited";
     case profile::Ending::kKilled:
-      return "ended by a signal, _exit or exec";
+      return process.end_signal == 0 ? "ended by a signal, _exit or exec" : killed_text(process);
     case profile::Ending::kStillOpen:
       return "was still running";
     case profile::Ending::kContinued:

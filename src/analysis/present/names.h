@@ -21,9 +21,11 @@ namespace geiger::present {
 
 /// "exited", "killed", "still_open", "switched_off".
 [[nodiscard]] std::string_view ending_key(profile::Ending ending);
-/// The ending as a clause, with the reason where recording stopped early.
 /// "4711", or "4711 (17 in its pid namespace)".
 [[nodiscard]] std::string pid_text(const profile::Process& process);
+/// "killed by SIGKILL (out of memory?)". Requires that the signal is known.
+[[nodiscard]] std::string killed_text(const profile::Process& process);
+/// The ending as a clause, with the reason where recording stopped early.
 [[nodiscard]] std::string ending_text(const profile::Process& process);
 /// "trace_full", ... or "" where recording did not stop early; "unknown".
 [[nodiscard]] std::string_view stop_reason_key(vocabulary::StopReason reason);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 namespace geiger::present {
 namespace {
 
@@ -24,6 +26,20 @@ TEST(Names, OfUnknownNumbersAreTheNumbers) {
   EXPECT_EQ(drop_cause_key(static_cast<DropCause>(9)), "cause_9");
   EXPECT_EQ(drop_cause_text(static_cast<DropCause>(9)), "cause 9");
   EXPECT_EQ(stop_reason_key(static_cast<StopReason>(9)), "unknown");
+}
+
+TEST(Names, OfAnEndingSayWhichSignalKilled) {
+  profile::Process process;
+  process.ending = profile::Ending::kKilled;
+  EXPECT_EQ(ending_text(process), "ended by a signal, _exit or exec") << "nobody waited for it";
+  process.end_signal = SIGSEGV;
+  EXPECT_EQ(ending_text(process), "killed by SIGSEGV");
+  process.end_signal = SIGKILL;
+  process.was_memory_short = true;
+  EXPECT_EQ(ending_text(process), "killed by SIGKILL (out of memory?)");
+  process.end_signal = 99;
+  process.was_memory_short = false;
+  EXPECT_EQ(ending_text(process), "killed by signal 99");
 }
 
 TEST(Names, OfAnEndingSayWhyRecordingStopped) {

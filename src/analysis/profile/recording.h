@@ -272,6 +272,8 @@ struct Process {
   std::uint64_t seed = 0;
   Bytes interval = 0;  ///< T of the first epoch.
   Ending ending = Ending::kStillOpen;
+  std::uint32_t end_signal = 0;   ///< That killed it; 0 = none, or not known.
+  bool was_memory_short = false;  ///< The kernel killed for lack of memory meanwhile, perhaps it.
   StopReason stop_reason = StopReason::kNone;
   std::int32_t stop_errno = 0;
   vocabulary::Drops drops{};

@@ -11,12 +11,12 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 #include <utility>
 
 #include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/input_file.h"
+#include "analysis/observe/oom_kills.h"
 #include "analysis/observe/proc_text.h"
 #include "analysis/observe/process_files.h"
 #include "base/clock.h"
@@ -37,18 +37,6 @@ constexpr std::int64_t kSkewThatCounts = 60'000;
 constexpr std::chrono::seconds kFarewell{10};
 constexpr Nanoseconds kLongestSleep = 1'000'000'000;
 constexpr std::int64_t kNever = INT64_MAX / 2;
-
-/// Processes that the kernel has killed for lack of memory since it started; 0 where it does not
-/// say.
-std::uint64_t oom_kills() {
-  constexpr std::string_view kCounter = "oom_kill ";
-  std::ifstream counters("/proc/vmstat");
-  for (std::string line; std::getline(counters, line);) {
-    if (!line.starts_with(kCounter)) continue;
-    return base::number_in<std::uint64_t>(line.substr(kCounter.size())).value_or(0);
-  }
-  return 0;
-}
 
 std::string state_name(const ingest::Image& image) {
   const trace::FileHeader& header = image.header();
@@ -192,7 +180,7 @@ void Agent::remove_fleeting(const Image& image) const {
 }
 
 void Agent::look() {
-  oom_kills_ = oom_kills();
+  oom_kills_ = observe::oom_kills();
   for (const auto& [name, image] : images_) {
     image->process.look(base::monotonic_now());
     if (!image->latest || image->process.is_finished()) continue;

@@ -45,6 +45,11 @@ void take_pids(profile::Process& process, const trace::FileHeader& header) {
   process.inner_pid = process.pid == header.pid ? 0 : header.pid;
 }
 
+void take_end_signal(profile::Process& process, const trace::FileHeader& header) {
+  process.end_signal = header.end_signal & ~trace::kEndShortOfMemory;
+  process.was_memory_short = (header.end_signal & trace::kEndShortOfMemory) != 0;
+}
+
 void add_guarding(profile::Guarding& guarding, const trace::FileHeader& header) {
   guarding.rate = header.guard_rate;
   guarding.chosen += header.guard_chosen.load();
@@ -78,6 +83,7 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
   process.is_attached = (header.mode & trace::kModeAttached) != 0;
   process.is_aggregated = (header.mode & trace::kModeAggregated) != 0;
   process.ending = ending_of(header.state.load());
+  take_end_signal(process, header);
   process.unread_stacks = header.unread_stacks.load();
   add_guarding(process.guarding, header);
   add_refused(process.refused, header);
@@ -91,6 +97,7 @@ void go_on(profile::Process& process, const trace::FileHeader& header) {
   process.stop_errno = header.stop_errno;
   for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] += header.drops[i].load();
   process.ending = ending_of(header.state.load());
+  take_end_signal(process, header);
   process.unread_stacks += header.unread_stacks.load();
   add_guarding(process.guarding, header);
   add_refused(process.refused, header);

@@ -109,19 +109,27 @@ Diagnosis check_ending(const Patient& patient) {
 
 /// Processes and segments that have no trace.
 Diagnosis check_traces(const Patient& patient) {
-  const std::vector<std::string> lines = present::refused_lines(patient.recording);
+  std::vector<std::string> lines = present::refused_lines(patient.recording);
+  const std::uint64_t unrecorded = patient.recording.unrecorded_processes;
+  if (unrecorded > 0) {
+    lines.push_back(fmt::format(
+        "{} not recorded",
+        unrecorded == 1 ? "1 process was" : fmt::format("{} processes were", unrecorded)));
+  }
   if (lines.empty()) {
     return {Severity::kGood, "traces", "Every process and segment has its trace.", "", ""};
   }
   const auto lost_children = [](const profile::Process& process) {
     return process.refused.children != 0;
   };
-  const bool is_lost = std::ranges::any_of(patient.recording.processes, lost_children);
+  const bool is_lost =
+      unrecorded > 0 || std::ranges::any_of(patient.recording.processes, lost_children);
   return {is_lost ? Severity::kDefect : Severity::kNote, "traces",
           fmt::format("{}.", fmt::join(lines, "; ")),
           is_lost ? "Their allocations are in no figure."
                   : "All samples are there, but --segments and --keep did not limit the trace.",
-          "Record with geiger run as root, or in a directory that the processes can write to "
+          "The warnings of geiger summary say why. Where a trace could not be created, record with "
+          "geiger run as root, or in a directory that the processes can write to "
           "(docs/production.md)."};
 }
 

@@ -234,6 +234,17 @@ TEST(Doctor, SaysWhichTracesCouldNotBeMade) {
       "2 child processes were not recorded: no trace could be created (No space left on device).");
 }
 
+TEST(Doctor, FindsProcessesWithoutTraces) {
+  Recording recording = drawn();
+  EXPECT_TRUE(doctor_report(recording, {}).is_healthy());
+  recording.unrecorded_processes = 2;
+  const Diagnosis found = diagnosis(recording, "traces");
+  EXPECT_EQ(found.severity, Severity::kDefect);
+  EXPECT_EQ(found.what, "2 processes were not recorded.");
+  EXPECT_EQ(found.meaning, "Their allocations are in no figure.");
+  EXPECT_FALSE(doctor_report(recording, {}).is_healthy());
+}
+
 TEST(Doctor, AsksForASmallerIntervalWhereSamplesAreFew) {
   const Recording recording = DrawnRecording(4096).threads(1, 20).recording;
   const Diagnosis found = diagnosis(recording, "detection", DoctorOptions{0.95, "x", false});

@@ -55,6 +55,10 @@ void write_process(present::JsonWriter& json, const ProcessLine& line, const Rec
   json.field("is_fork_child", process.is_fork_child).field("is_pure", process.is_pure);
   json.field("is_attached", process.is_attached);
   json.field("ending", present::ending_key(process.ending));
+  if (process.end_signal != 0) {
+    json.field("end_signal", process.end_signal)
+        .field("was_memory_short", process.was_memory_short);
+  }
   json.field("stop_reason", present::stop_reason_key(process.stop_reason));
   json.field("stop_errno", process.stop_errno).field("interval", process.interval);
   json.field("seed", process.seed).field("start_ns", process.start).field("end_ns", process.end);

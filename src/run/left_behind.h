@@ -1,0 +1,22 @@
+// Processes of a run that go on after its program ended: daemons, jobs in the background.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace geiger::run {
+
+struct LeftProcess {
+  pid_t pid = 0;
+  pid_t own_pid = 0;  ///< In its own pid namespace, by which its trace is named.
+  std::string name;   ///< As the kernel names it.
+};
+
+/// The processes that were started with the environment of the run of `directory`, whether they are
+/// recorded or not, by their ids. Looks at all processes of /proc, once. Processes whose
+/// environment cannot be read, or was cleared, are not found.
+[[nodiscard]] std::vector<LeftProcess> processes_left(const std::string& directory);
+
+}  // namespace geiger::run
