@@ -72,7 +72,7 @@ Heap main_heap(std::uint64_t seed) {
   return heap;
 }
 
-HeapWalk fresh() { return {PageOccupancy(4096), {}}; }
+HeapWalk fresh() { return {PageOccupancy(4096), {}, {}}; }
 
 Bytes stranded_in(const Heap& heap) {
   UsedPages used;
@@ -177,7 +177,7 @@ struct Arenas : ::testing::Test {
     mapping.start = kFirst;
     mapping.end = kFirst + 128 * kMiB;
     const Mapping mappings[] = {mapping};
-    return walk_glibc(memory.reader(), mappings, objects, into);
+    return walk_glibc(memory.reader(), mappings, objects, Heaps::kOfSamples, into);
   }
 };
 

@@ -27,6 +27,9 @@ constexpr double kOldQuantile = 0.95;
 constexpr double kLatestOld = 0.25;
 /// Two tests, so each p-value counts twice.
 constexpr double kTests = 2;
+/// Where objects from before the recording die unseen, growth is also judged from here on, when
+/// fewer of them are left. Each of the two tests counts as often as both above.
+constexpr double kLaterPart = 0.5;
 /// Sites with less than this share of all live bytes are not worth a "record longer".
 constexpr double kWorthDeciding = 0.01;
 /// Of all live bytes, growth that must not have gone unnoticed where a heap is called clear: by
@@ -103,7 +106,9 @@ class Follower {
         options_(options),
         windows_(options.warm_up),
         active_(active_times(recording, options.ran_until)),
-        ages_(ages_by_size(recording)) {}
+        ages_(ages_by_size(recording)),
+        late_(recording, active_,
+              {.from = options.warm_up, .level = options.level, .q = options.q}) {}
 
   [[nodiscard]] LeakSite judge(LifetimeGroup group) const {
     LeakSite site;
@@ -124,6 +129,17 @@ class Follower {
     return site;
   }
 
+  /// Of a site with objects from before the recording, by the memory in use.
+  [[nodiscard]] std::optional<LateGrowth> judge_late(const LifetimeGroup& group) const {
+    if (!late_.concerns(group.samples)) return std::nullopt;
+    LateGrowth growth = late_.judge(group.samples);
+    const Flow own = flow_of(group.samples, [](const Sample&) { return Nanoseconds{0}; });
+    growth.p_value = std::max(growth.p_value, p_by_chance(net_of(own)));
+    return growth;
+  }
+
+  [[nodiscard]] const std::vector<GrowingChunks>& growing_chunks() const { return late_.growing(); }
+
   /// Whether enough samples were allocated since the warm-up, or live at its end, that if
   /// all had stayed it would have been significant. What became of them does not matter
   /// here: else only the luckiest would be compared with one another.
@@ -139,6 +155,13 @@ class Follower {
   }
 
  private:
+  [[nodiscard]] estimation::Difference net_of(const Flow& flow) const {
+    return difference(side_of(flow.lost), side_of(flow.gained), options_.level);
+  }
+  static double p_by_chance(const estimation::Difference& net) {
+    return net.value > 0 ? net.exact_p_value / 2 : 1;
+  }
+
   static double p_of(const LeakGrowth& growth) { return growth.is_lasting ? growth.p_value : 1; }
 
   [[nodiscard]] std::optional<Nanoseconds> own_age(
@@ -200,19 +223,14 @@ class Follower {
   [[nodiscard]] LeakGrowth growth_of(const Flow& flow) const {
     LeakGrowth growth{.interval = {}, .is_whole = flow.is_whole};
     if (flow.gained.empty() && flow.lost.empty()) return growth;
-    std::array<estimation::Change, kLeakWindows> changes;
-    for (std::size_t i = 0; i < kLeakWindows; ++i) {
-      changes[i] = {windows_.length_of(i), flow.changes[i]};
-    }
+    const LeakChanges changes = windows_.with_lengths(flow.changes);
     const estimation::Trend trend = trend_of(changes, options_.level);
-    const estimation::Difference net =
-        difference(side_of(flow.lost), side_of(flow.gained), options_.level);
+    const estimation::Difference net = net_of(flow);
     growth.bytes = net.value;
     growth.interval = {std::min(trend.interval.lo, net.interval.lo),
                        std::max(trend.interval.hi, net.interval.hi)};
-    const double by_chance = net.value > 0 ? net.exact_p_value / 2 : 1;
-    growth.p_value = std::max(steady_growth_p(changes), by_chance);
-    growth.is_lasting = windows_.is_lasting(flow.changes);
+    growth.p_value = std::max(steady_growth_p(changes), p_by_chance(net));
+    growth.is_lasting = is_lasting(changes);
     growth.is_slowing = !growth.is_lasting && windows_.is_slowing(flow.arrivals);
     return growth;
   }
@@ -241,6 +259,51 @@ class Follower {
   LeakWindows windows_;
   std::vector<ActiveTime> active_;
   AgesBySize ages_;
+  LateGrowthTest late_;
+};
+
+/// Judges by what is seen, and where that is not all by the memory in use.
+class Judge {
+ public:
+  Judge(const Recording& recording, const LeakOptions& options)
+      : later_options_(from_later(options)), all_(recording, options) {
+    if (std::ranges::any_of(recording.processes, &Process::has_unseen_objects)) {
+      later_.emplace(recording, later_options_);
+    }
+  }
+
+  [[nodiscard]] bool could_be_significant(const LifetimeGroup& group) const {
+    return all_.could_be_significant(group);
+  }
+  [[nodiscard]] const std::vector<GrowingChunks>& growing_chunks() const {
+    return all_.growing_chunks();
+  }
+
+  [[nodiscard]] LeakSite judge(LifetimeGroup group) const {
+    LeakSite site = all_.judge(std::move(group));
+    site.seen_p_value = site.p_value;
+    site.late = all_.judge_late(site.group);
+    if (!site.late) return site;
+    site.all.interval.lo = std::min(site.all.interval.lo, site.late->at_least);
+    if (site.late->by != LateGrowth::By::kChunks) {
+      site.p_value = std::max(site.p_value, site.late->p_value);
+      return site;
+    }
+    const LateGrowth from_later = *later_->judge_late(site.group);
+    if (from_later.p_value < site.late->p_value) site.late = from_later;
+    site.p_value = std::min(1.0, 2 * kTests * site.late->p_value);
+    return site;
+  }
+
+ private:
+  static LeakOptions from_later(LeakOptions options) {
+    options.warm_up = std::max(options.warm_up, kLaterPart);
+    return options;
+  }
+
+  LeakOptions later_options_;
+  Follower all_;
+  std::optional<Follower> later_;
 };
 
 /// Adjusts over the sites that could be significant, `gone` of which hold nothing any more:
@@ -264,7 +327,18 @@ bool may_be_lasting(const LeakGrowth& growth, double q) {
   return !growth.is_lasting && !growth.is_slowing && kTests * growth.p_value <= q;
 }
 
+/// Of a site that was not accused because of objects from before the recording.
+Open late_open_of(const LeakSite& site, double q) {
+  const LateGrowth& late = *site.late;
+  if (late.growing != 0 && site.all.bytes > 0) return Open::kChunks;
+  const bool may_grow =
+      site.seen_p_value <= q || may_be_lasting(site.all, q) || may_be_lasting(site.old, q);
+  if (!may_grow) return Open::kNothing;
+  return late.by == LateGrowth::By::kChunks ? Open::kTurnover : Open::kUnmeasured;
+}
+
 Open open_of(const LeakSite& site, double q) {
+  if (site.late && site.is_tested && site.p_value > q) return late_open_of(site, q);
   if (!site.is_tested) return site.all.bytes > 0 ? Open::kSamples : Open::kNothing;
   if (site.p_value <= q) return Open::kAlone;
   const bool may_slow = may_be_lasting(site.all, q) || may_be_lasting(site.old, q);
@@ -303,10 +377,10 @@ class SmallSites {
     all_.samples.insert(all_.samples.end(), group.samples.begin(), group.samples.end());
   }
 
-  [[nodiscard]] std::optional<LeakSite> judge(const Follower& follower, double q) {
+  [[nodiscard]] std::optional<LeakSite> judge(const Judge& judge, double q) {
     std::ranges::sort(all_.samples);
-    if (!follower.could_be_significant(all_)) return std::nullopt;
-    LeakSite site = follower.judge(std::move(all_));
+    if (!judge.could_be_significant(all_)) return std::nullopt;
+    LeakSite site = judge.judge(std::move(all_));
     site.q_value = site.p_value;
     site.verdict = site.p_value <= q ? LeakVerdict::kSuspect : LeakVerdict::kClear;
     return site;
@@ -338,21 +412,21 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   selection.keeps = [&](const Sample& sample) { return searched.is_searched(sample); };
   selection.joins_recursion = true;
   selection.describes = [&](auto samples) { return is_any_alive(recording, samples); };
-  const Follower follower(recording, options);
+  const Judge judge(recording, options);
   std::size_t gone = 0;
   SmallSites small;
   for (LifetimeGroup& group : lifetime_groups(recording, options.by, selection)) {
-    const bool is_tested = follower.could_be_significant(group);
+    const bool is_tested = judge.could_be_significant(group);
     if (!is_tested) small.add(group);
     if (!is_any_alive(recording, group.samples)) {
       gone += is_tested;
       continue;
     }
-    leaks.sites.push_back(follower.judge(std::move(group)));
+    leaks.sites.push_back(judge.judge(std::move(group)));
     leaks.live += leaks.sites.back().alive.all_bytes();
   }
   adjust(leaks, gone);
-  leaks.small = small.judge(follower, options.q);
+  leaks.small = small.judge(judge, options.q);
   leaks.may_have_leaked = unseen_limit(recording, options.level);
   for (LeakSite& site : leaks.sites) {
     decide(site, options.q, leaks.live);
@@ -360,6 +434,13 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
     leaks.may_have_leaked = std::max(leaks.may_have_leaked, site.most_leaked());
   }
   sort_sites(leaks.sites);
+  leaks.growing = judge.growing_chunks();
+  std::erase_if(leaks.growing, [&](const GrowingChunks& chunks) {
+    return std::ranges::any_of(leaks.sites, [&](const LeakSite& site) {
+      return site.verdict == LeakVerdict::kSuspect && site.late &&
+             site.late->growing == chunks.chunk;
+    });
+  });
   return leaks;
 }
 
