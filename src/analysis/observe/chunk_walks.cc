@@ -20,6 +20,8 @@ using profile::ChunkCount;
 
 /// A walk that meets a change of the heap is repeated, not believed.
 constexpr int kWalkTries = 4;
+/// Nothing else is done meanwhile, so no walk may read more: half a second.
+constexpr Bytes kMostRead = kGiB;
 /// Read at once: a walk goes through the heap in steps of some bytes.
 constexpr std::size_t kPagesOfWalk = 16;
 
@@ -71,11 +73,16 @@ base::Outcome<ChunkCensus> walk_chunks(const ProcessFiles& files, TraceFollower&
     return base::Failure{"a part of the process is swapped out"};
   }
   base::Outcome<ChunkCensus> census = base::Failure{""};
+  Bytes bytes = 0;
   for (int i = 0; i < kWalkTries && !census.has_value(); ++i) {
     pagemap.forget();
     MemoryReader reader(memory.get(), pagemap, page_size, kPagesOfWalk);
-    census = walk_once(reader.function(), mappings, follower);
+    const auto read = [&](Address address, void* into, std::size_t size) {
+      return (bytes += size) <= kMostRead && reader.read(address, into, size);
+    };
+    census = walk_once(read, mappings, follower);
   }
+  if (bytes > kMostRead) return base::Failure{"the heap is too large to be walked"};
   return census;
 }
 

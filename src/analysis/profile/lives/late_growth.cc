@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "analysis/profile/lives/old_ages.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/thinned.h"
 #include "estimation/discoveries.h"
@@ -139,10 +140,6 @@ double LateGrowthTest::objects_of(const Sample& sample) const {
   return 1 / estimation::inclusion_probability(count_of_fate(recording_, sample));
 }
 
-double LateGrowthTest::bytes_of(const Sample& sample) const {
-  return objects_of(sample) * static_cast<double>(estimation::tried_bytes(sample.requested));
-}
-
 std::optional<LateGrowthTest::Key> LateGrowthTest::key_of(const Sample& sample) const {
   if (!recording_.processes[sample.process].has_unseen_objects()) {
     return Key{sample.process, kAllSeen};
@@ -176,7 +173,7 @@ std::optional<std::map<LateGrowthTest::Key, LateGrowthTest::Part>> LateGrowthTes
     if (!key) return std::nullopt;
     Part& part = parts[*key];
     const double objects = objects_of(sample);
-    const double bytes = bytes_of(sample);
+    const double bytes = weight_of(recording_, sample);
     part.objects += objects;
     part.bytes += bytes;
     add(sample, key->second == kAllSeen ? bytes : objects, part.seen);
@@ -270,7 +267,7 @@ void LateGrowthTest::judge_by_memory(std::span<const std::uint32_t> samples, dou
       growth.in_use_from += *memory;
     }
     if (sample.free_time != 0 || !is_allocation_seen(sample)) continue;
-    const double bytes = bytes_of(sample);
+    const double bytes = weight_of(recording_, sample);
     squares += bytes * bytes;
   }
   growth.by = LateGrowth::By::kMemory;
@@ -293,7 +290,7 @@ LateGrowth LateGrowthTest::judge(std::span<const std::uint32_t> samples) const {
     const Process& process = recording_.processes[sample.process];
     if (!process.has_unseen_objects()) continue;
     const bool is_kept = sample.free_time == 0 && is_allocation_seen(sample);
-    if (is_kept) growth.kept += bytes_of(sample);
+    if (is_kept) growth.kept += weight_of(recording_, sample);
     if (is_known[sample.process]) continue;
     is_known[sample.process] = true;
     growth.seconds += static_cast<double>(process.end - process.start) / 1e9;

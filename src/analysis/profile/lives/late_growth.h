@@ -112,7 +112,6 @@ class LateGrowthTest {
   void count_chunks();
   void find_growing();
   [[nodiscard]] double objects_of(const Sample& sample) const;
-  [[nodiscard]] double bytes_of(const Sample& sample) const;
   /// Nothing if no walk meets the sample's chunk.
   [[nodiscard]] std::optional<Key> key_of(const Sample& sample) const;
   void add(const Sample& sample, double weight, Flow& flow) const;

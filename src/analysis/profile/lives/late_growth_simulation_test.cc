@@ -298,6 +298,8 @@ TEST(LateGrowthSimulation, SlowLeaksBesideChurnAreFound) {
   };
   const Rates fine = rates_of(kRepeats, kLeak, program, 30, 16 * kKiB);
   const Rates coarse = rates_of(kRepeats, kLeak, program, 30, 512 * kKiB);
+  std::printf("leak: suspect %.3f, %.3f; chunks %.3f\n", fine.suspect, coarse.suspect,
+              coarse.chunks);
   EXPECT_GE(fine.suspect, 0.9);
   EXPECT_EQ(coarse.chunks, 1);  // It has no samples, so only its chunks are named.
 }

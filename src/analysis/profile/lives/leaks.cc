@@ -8,6 +8,7 @@
 
 #include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/lives/leak_windows.h"
+#include "analysis/profile/lives/old_ages.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 #include "base/check.h"
@@ -20,9 +21,6 @@ namespace {
 
 using estimation::NodeSums;
 
-/// Of so many freed objects a 95 % quantile is known to some degree.
-constexpr std::size_t kEnoughFreed = 20;
-constexpr double kOldQuantile = 0.95;
 /// What gets old later than after this share of the time leaves too little to watch.
 constexpr double kLatestOld = 0.25;
 /// Two tests, so each p-value counts twice.
@@ -36,58 +34,9 @@ constexpr double kWorthDeciding = 0.01;
 /// half since the warm-up.
 constexpr double kMostUnnoticed = 0.5;
 
-double weight_of(const Recording& recording, const Sample& sample) {
-  const estimation::Count count = count_of_fate(recording, sample);
-  return static_cast<double>(estimation::tried_bytes(count.size)) /
-         estimation::inclusion_probability(count);
-}
-
-/// Whether its life shows how long objects live: watched from allocation to free.
-bool is_whole_life(const Sample& sample) {
-  return sample.free_time != 0 && !sample.is_thinned_out && is_allocation_seen(sample);
-}
-
 /// n samples that all stayed have p = 2^-n (difference.h), and there are two tests.
 std::uint64_t samples_needed(double q) {
   return static_cast<std::uint64_t>(std::ceil(std::log2(kTests / q)));
-}
-
-/// Lives of freed objects and what they weigh.
-class FreedLives {
- public:
-  void add(Nanoseconds life, double weight) { lives_.emplace_back(life, weight); }
-
-  /// The life that all but 5 % of the weight did not exceed; nothing of too few.
-  [[nodiscard]] std::optional<Nanoseconds> old_from() {
-    if (lives_.size() < kEnoughFreed) return std::nullopt;
-    std::ranges::sort(lives_);
-    double sum = 0;
-    for (const auto& [life, weight] : lives_) sum += weight;
-    double passed = 0;
-    for (const auto& [life, weight] : lives_) {
-      passed += weight;
-      if (passed >= kOldQuantile * sum) return life;
-    }
-    return lives_.back().first;
-  }
-
- private:
-  std::vector<std::pair<Nanoseconds, double>> lives_;
-};
-
-/// From which age objects count as old, by size class over the whole recording.
-using AgesBySize = std::array<std::optional<Nanoseconds>, kSizeClasses>;
-
-AgesBySize ages_by_size(const Recording& recording) {
-  std::array<FreedLives, kSizeClasses> lives;
-  for (const Sample& sample : recording.samples) {
-    if (!is_whole_life(sample)) continue;
-    lives[size_class_of(sample.requested)].add(watched_for(recording, sample),
-                                               weight_of(recording, sample));
-  }
-  AgesBySize ages;
-  for (std::size_t i = 0; i < ages.size(); ++i) ages[i] = lives[i].old_from();
-  return ages;
 }
 
 /// What came to a site after the warm-up and stayed, what left it, and when.
@@ -106,7 +55,7 @@ class Follower {
         options_(options),
         windows_(options.warm_up),
         active_(active_times(recording, options.ran_until)),
-        ages_(ages_by_size(recording)),
+        ages_(old_from_by_size(recording)),
         late_(recording, active_,
               {.from = options.warm_up, .level = options.level, .q = options.q}) {}
 
@@ -119,7 +68,7 @@ class Follower {
     site.all = growth_of(all);
     site.kept = all.gained.size();
     describe(site, all);
-    const std::optional<Nanoseconds> own = own_age(site.group.samples);
+    const std::optional<Nanoseconds> own = old_from(recording_, site.group.samples);
     site.old_from = own.value_or(0);
     site.old = growth_of(flow_of(site.group.samples, [&](const Sample& sample) {
       return own ? own : ages_[size_class_of(sample.requested)];
@@ -163,17 +112,6 @@ class Follower {
   }
 
   static double p_of(const LeakGrowth& growth) { return growth.is_lasting ? growth.p_value : 1; }
-
-  [[nodiscard]] std::optional<Nanoseconds> own_age(
-      const std::vector<std::uint32_t>& samples) const {
-    FreedLives lives;
-    for (const std::uint32_t index : samples) {
-      const Sample& sample = recording_.samples[index];
-      if (!is_whole_life(sample)) continue;
-      lives.add(watched_for(recording_, sample), weight_of(recording_, sample));
-    }
-    return lives.old_from();
-  }
 
   /// `age_of(sample)`: the age from which a sample takes part, if it ever does.
   template <typename AgeOf>

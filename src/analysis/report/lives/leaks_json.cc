@@ -19,7 +19,6 @@ void write_growth(present::JsonWriter& json, std::string_view name,
 void write_late(present::JsonWriter& json, const profile::LateGrowth& late) {
   json.key("late").begin_object().field("by", name_of(late.by));
   json.field("at_least", late.at_least).field("seconds", late.seconds);
-  json.field("kept", late.kept);
   json.field("in_use_from", late.in_use_from).field("in_use_to", late.in_use_to);
   json.field("chunk_bytes", late.chunk).field("growing_chunk_bytes", late.growing);
   json.field("decided_after_seconds", late.decided_after).end_object();

@@ -46,20 +46,11 @@ std::string other_stacks(const LeaksReport& report, const std::string& name, std
 
 std::string bytes_text(double bytes) { return present::exact_bytes(present::whole_number(bytes)); }
 
-/// "blocks of 2,064 bytes in use grew by 52 KiB ± 3 a second".
-std::string growing_text(const profile::GrowingChunks& chunks) {
-  const present::Figure rate = present::change_figure(
-      chunks.bytes / chunks.seconds,
-      {chunks.interval.lo / chunks.seconds, chunks.interval.hi / chunks.seconds});
-  return fmt::format("blocks of {} bytes in use grew by {} a second",
-                     present::exact_count(chunks.chunk), present::without_plus(rate));
-}
-
-/// "kept 22.6 MiB of its allocations while blocks of 2,064 bytes in use stayed 40,000".
+/// "put kept 22.6 MiB ± 3 of its allocations while blocks of 2,064 bytes in use stayed 40,000".
 std::string kept_text(const LeakLine& line) {
-  const profile::LateGrowth& late = *line.site.late;
   return fmt::format("{} kept {} of its allocations while {}", name_and_place(line),
-                     bytes_text(late.kept), in_use_text(late));
+                     present::figure(line.live.bytes, present::Quantity::kBytes).text(),
+                     in_use_text(*line.site.late));
 }
 
 bool is_late(Open open) {
@@ -242,16 +233,28 @@ std::string name_and_place(const LeakLine& line) {
   return line.where.empty() ? name : fmt::format("{} ({})", name, present::printable(line.where));
 }
 
-std::string growth_rate(const LeakLine& line) {
+std::string growth_limit(const LeakLine& line) {
   const auto& late = line.site.late;
   if (late && late->at_least > 0) {
-    return fmt::format("at least {} a second",
-                       present::least_bytes(late->at_least / late->seconds));
+    return "at least " + present::least_bytes(late->at_least / late->seconds);
   }
-  if (late && std::isinf(line.rate.interval.lo)) {
-    return fmt::format("at most {} a second", present::bound_bytes(line.rate.interval.hi));
-  }
-  return present::change_figure(line.rate.value, line.rate.interval).text() + " a second";
+  const bool has_lower = std::isfinite(line.rate.interval.lo);
+  return has_lower ? "" : "at most " + present::bound_bytes(std::max(0.0, line.rate.interval.hi));
+}
+
+std::string growth_rate(const LeakLine& line) {
+  const std::string limit = growth_limit(line);
+  return (limit.empty() ? present::change_figure(line.rate.value, line.rate.interval).text()
+                        : limit) +
+         " a second";
+}
+
+std::string growing_text(const profile::GrowingChunks& chunks) {
+  const present::Figure rate = present::change_figure(
+      chunks.bytes / chunks.seconds,
+      {chunks.interval.lo / chunks.seconds, chunks.interval.hi / chunks.seconds});
+  return fmt::format("blocks of {} bytes in use grew by {} a second",
+                     present::exact_count(chunks.chunk), present::without_plus(rate));
 }
 
 std::string in_use_text(const profile::LateGrowth& late) {
