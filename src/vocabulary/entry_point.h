@@ -81,6 +81,10 @@ enum class EntryPoint : std::uint8_t {
 [[nodiscard]] constexpr bool is_python_object(EntryPoint entry_point) {
   return entry_point >= EntryPoint::kPyObjectMalloc && entry_point <= EntryPoint::kPyObjectRealloc;
 }
+/// Whether it gives a block of the pools that Python's small blocks come from.
+[[nodiscard]] constexpr bool is_python_block(EntryPoint entry_point) {
+  return entry_point >= EntryPoint::kPyObjectMalloc && entry_point <= EntryPoint::kPyMemRealloc;
+}
 /// Whether it is an operator new[].
 [[nodiscard]] constexpr bool is_array_new(EntryPoint entry_point) {
   return entry_point == EntryPoint::kNewArray || entry_point == EntryPoint::kNewArrayAligned;

@@ -235,9 +235,13 @@ export interface LeakSite {
   p: number;
   q: number;
   /** Why it is undecided; "" of a suspect. */
-  open: "" | "samples" | "slowing" | "alone";
+  open: "" | "samples" | "slowing" | "alone" | "turnover" | "chunks" | "unmeasured";
   /** Samples since then that are still live. */
   kept: number;
+  /** "at least 4.1 MiB", where that is all that is known of the rate. */
+  growthLimit?: string;
+  /** Of a recording that began late: how many of its blocks were in use. */
+  inUse?: string;
 }
 
 export interface Leaks {
@@ -249,6 +253,8 @@ export interface Leaks {
   beforeEnd: number;
   /** Nanoseconds since the start, from when on most was freed, too long to be tidying up. */
   slowFreesFrom?: number;
+  /** "blocks of 2,064 bytes in use grew by 52 KiB ± 3 a second", and no suspect explains it. */
+  growing?: string;
   /** Why samples are missing: "3 samples were dropped". */
   missing?: string;
   /** Too much for an all-clear: at most so many bytes leaked at a site unnoticed. */

@@ -10,6 +10,7 @@
 namespace geiger::ingest {
 namespace {
 
+using profile::ChunkCensus;
 using profile::HeapCensus;
 using profile::MapTable;
 using profile::MemoryCounts;
@@ -20,7 +21,11 @@ using profile::Snapshot;
 // Field numbers. None is ever used again for something else.
 namespace in_observations {
 constexpr int kSeries = 1, kHighWater = 2, kCost = 3, kRefused = 4, kFault = 5, kAtMaximum = 6,
-              kLast = 7, kTypeNames = 8, kTypedSamples = 9, kTypes = 10, kTypesFault = 11;
+              kLast = 7, kTypeNames = 8, kTypedSamples = 9, kTypes = 10, kTypesFault = 11,
+              kWalks = 12, kWalkFault = 13;
+}
+namespace in_walk {
+constexpr int kTime = 1, kBytes = 2, kCounts = 3;
 }
 namespace in_point {
 constexpr int kTime = 1, kCounts = 2, kLeast = 3;
@@ -121,6 +126,17 @@ std::string encode(const Snapshot& snapshot) {
               column(waste, [](const auto& each) { return each.bytes; }));
   add_text(writer, in_snapshot::kWasteFault, snapshot.waste_fault);
   if (snapshot.census) add_numbers(writer, in_snapshot::kCensus, numbers_of(*snapshot.census));
+  return bytes;
+}
+
+std::string encode(const ChunkCensus& walk) {
+  std::string bytes;
+  protozero::pbf_writer writer(bytes);
+  add_number(writer, in_walk::kTime, walk.time);
+  add_numbers(writer, in_walk::kBytes,
+              differences(column(walk.in_use, [](const auto& each) { return each.bytes; })));
+  add_numbers(writer, in_walk::kCounts,
+              column(walk.in_use, [](const auto& each) { return each.count; }));
   return bytes;
 }
 
@@ -285,6 +301,21 @@ Snapshot decode_snapshot(protozero::pbf_reader reader, const SampleOf& sample_of
   return snapshot;
 }
 
+ChunkCensus decode_walk(protozero::pbf_reader reader) {
+  ChunkCensus walk;
+  Numbers bytes, counts;
+  read_fields(reader, OnField(in_walk::kTime, [&] { walk.time = read_number(reader); }),
+              OnField(in_walk::kBytes, [&] { bytes = read_numbers(reader); }),
+              OnField(in_walk::kCounts, [&] { counts = read_numbers(reader); }));
+  checked(0, bytes.size() == counts.size());
+  Bytes size = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    size = read_bytes(size + checked(read_bytes(bytes[i]), bytes[i] > 0));
+    walk.in_use.push_back({size, read_bytes(counts[i])});
+  }
+  return walk;
+}
+
 Observations decode(protozero::pbf_reader reader, const SampleOf& sample_of) {
   Observations observations;
   TypeColumns types;
@@ -311,9 +342,16 @@ Observations decode(protozero::pbf_reader reader, const SampleOf& sample_of) {
               }),
       OnField(in_observations::kTypedSamples, [&] { types.samples = read_numbers(reader); }),
       OnField(in_observations::kTypes, [&] { types.types = read_numbers(reader); }),
-      OnField(in_observations::kTypesFault, [&] { observations.types.fault = read_text(reader); }));
+      OnField(in_observations::kTypesFault, [&] { observations.types.fault = read_text(reader); }),
+      OnField(in_observations::kWalks,
+              [&] {
+                checked(0, observations.walks.size() < profile::kMostWalks);
+                observations.walks.push_back(decode_walk(read_message(reader)));
+              }),
+      OnField(in_observations::kWalkFault, [&] { observations.walk_fault = read_text(reader); }));
   take_types(types, sample_of, observations.types);
   checked(0, std::ranges::is_sorted(observations.series, {}, &SeriesPoint::time));
+  checked(0, std::ranges::is_sorted(observations.walks, {}, &ChunkCensus::time));
   return observations;
 }
 
@@ -334,6 +372,10 @@ std::string encode_observations(const Observations& observations) {
   }
   if (observations.last) writer.add_message(in_observations::kLast, encode(*observations.last));
   encode(observations.types, writer);
+  for (const ChunkCensus& walk : observations.walks) {
+    writer.add_message(in_observations::kWalks, encode(walk));
+  }
+  add_text(writer, in_observations::kWalkFault, observations.walk_fault);
   return bytes;
 }
 

@@ -164,6 +164,26 @@ TEST_F(Seal, ObservationsNameTypes) {
   EXPECT_EQ(recording.observations[0].types.fault, "a fault");
 }
 
+TEST_F(Seal, ObservationsHaveWalks) {
+  profile::Observations seen;
+  seen.walks = {{7, {{32, 5}, {2064, 40'000}}}, {9, {}}};
+  seen.walk_fault = "a fault";
+  const auto sample_of = [](trace::Ref) { return 0U; };
+  const auto decoded = decode_observations(encode_observations(seen), sample_of);
+  ASSERT_TRUE(decoded);
+  ASSERT_EQ(decoded->walks.size(), 2U);
+  EXPECT_EQ(decoded->walks[0].time, 7U);
+  ASSERT_EQ(decoded->walks[0].in_use.size(), 2U);
+  EXPECT_EQ(decoded->walks[0].in_use[1].bytes, 2064U);
+  EXPECT_EQ(decoded->walks[0].in_use[1].count, 40'000U);
+  EXPECT_TRUE(decoded->walks[1].in_use.empty());
+  EXPECT_EQ(decoded->walk_fault, "a fault");
+  seen.walks[0].in_use[1].bytes = 32;  // Not in order.
+  EXPECT_FALSE(decode_observations(encode_observations(seen), sample_of));
+  seen.walks.assign(profile::kMostWalks + 1, {});
+  EXPECT_FALSE(decode_observations(encode_observations(seen), sample_of));
+}
+
 TEST_F(Seal, TypesThatAreNotNamedAreNoObservations) {
   profile::Observations seen;
   seen.types = {{"dict"}, {{7, 1}}, ""};

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <set>
 #include <vector>
+
+#include "base/path.h"
 
 namespace geiger::observe {
 namespace {
@@ -120,6 +123,7 @@ class Chain {
       if (!is_this) walk_.unmatched.push_back(sample.ref);
     }
     walk_.occupancy.add(at_, next, is_used);
+    if (is_used) ++walk_.in_use[next - at_];
     at_ = next;
   }
 
@@ -184,15 +188,18 @@ std::vector<LiveSample> in_heaps(const ReadMemory& read, std::span<const LiveSam
 /// The heaps of arenas in a mapping (neighbours may share one), or all of [heap]. Samples where no
 /// heap lies are left unmatched: something else may have been mapped where their blocks were.
 base::Outcome<void> walk_mapping(const ReadMemory& read, const Mapping& mapping,
-                                 std::span<const LiveSample> samples, HeapWalk& walk) {
+                                 std::span<const LiveSample> samples, Heaps heaps, HeapWalk& walk) {
   if (mapping.path == "[heap]") {
     return walk_heap(read, mapping.start, mapping.end, samples, walk);
   }
   const std::vector<LiveSample> inside = in_heaps(read, samples, walk);
-  for (std::span<const LiveSample> rest(inside); !rest.empty();) {
-    const Address start = rest.front().address / kArenaHeap * kArenaHeap;
-    const auto own = samples_in(rest, start, start + kArenaHeap);
-    rest = rest.subspan(own.size());
+  std::set<Address> starts;
+  for (const LiveSample& sample : inside) starts.insert(sample.address / kArenaHeap * kArenaHeap);
+  if (heaps == Heaps::kAll) {
+    for (const Address place : arena_places(mapping)) starts.insert(place);
+  }
+  for (const Address start : starts) {
+    const auto own = samples_in(inside, start, start + kArenaHeap);
     const auto heap = start >= mapping.start ? arena_heap_at(read, start) : std::nullopt;
     if (!heap) {
       for (const LiveSample& sample : own) walk.unmatched.push_back(sample.ref);
@@ -217,12 +224,25 @@ base::Outcome<void> walk_heap(const ReadMemory& read, Address start, Address end
   return Chain(read, start, end, samples, walk).follow();
 }
 
+bool is_glibc(std::string_view library) {
+  const std::string_view name = base::file_name_of(library);
+  return name.starts_with("libc.so") || name.starts_with("libc-2");
+}
+
+std::vector<Address> arena_places(const Mapping& mapping) {
+  std::vector<Address> places;
+  if (!mapping.path.empty() || !mapping.is_writable || mapping.is_shared) return places;
+  Address place = (mapping.start + kArenaHeap - 1) / kArenaHeap * kArenaHeap;
+  for (; place < mapping.end; place += kArenaHeap) places.push_back(place);
+  return places;
+}
+
 base::Outcome<void> walk_glibc(const ReadMemory& read, std::span<const Mapping> mappings,
-                               std::span<const LiveSample> samples, HeapWalk& walk) {
+                               std::span<const LiveSample> samples, Heaps heaps, HeapWalk& walk) {
   for (const Mapping& mapping : mappings) {
     const auto own = samples_in(samples, mapping.start, mapping.end);
-    if (own.empty()) continue;
-    auto walked = walk_mapping(read, mapping, own, walk);
+    if (own.empty() && heaps == Heaps::kOfSamples) continue;
+    auto walked = walk_mapping(read, mapping, own, heaps, walk);
     if (!walked.has_value()) return walked;
   }
   return {};

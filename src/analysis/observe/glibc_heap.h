@@ -14,7 +14,11 @@
 // still lives when the walk is over must be a chunk of it.
 #pragma once
 
+#include <tsl/robin_map.h>
+
+#include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "analysis/observe/live_set.h"
@@ -35,15 +39,25 @@ struct HeapWalk {
   PageOccupancy occupancy;
   /// Samples that are not chunks of their heap: freed meanwhile, or the walk went wrong.
   std::vector<trace::Ref> unmatched;
+  tsl::robin_map<Bytes, std::uint64_t> in_use;  ///< Chunks by size.
 };
+
+/// Whether the path is that of glibc.
+[[nodiscard]] bool is_glibc(std::string_view library);
+
+/// Where the heap of an arena may begin in a mapping.
+[[nodiscard]] std::vector<Address> arena_places(const Mapping& mapping);
 
 /// Adds the chunks of the heap in [start, end). `samples` are the live samples in that
 /// range, in order of addresses. Fails if the chain makes no sense; then `walk` is of no use.
 base::Outcome<void> walk_heap(const ReadMemory& read, Address start, Address end,
                               std::span<const LiveSample> samples, HeapWalk& walk);
 
-/// Adds the heaps of all arenas that live samples lie in. `mappings` in order.
+/// kAll: as far as they are in memory.
+enum class Heaps : std::uint8_t { kOfSamples, kAll };
+
+/// Adds the heaps of all arenas, or of those that live samples lie in. `mappings` in order.
 base::Outcome<void> walk_glibc(const ReadMemory& read, std::span<const Mapping> mappings,
-                               std::span<const LiveSample> samples, HeapWalk& walk);
+                               std::span<const LiveSample> samples, Heaps heaps, HeapWalk& walk);
 
 }  // namespace geiger::observe

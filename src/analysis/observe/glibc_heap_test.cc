@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <random>
 
 #include "analysis/observe/test_used_pages.h"
@@ -72,7 +73,7 @@ Heap main_heap(std::uint64_t seed) {
   return heap;
 }
 
-HeapWalk fresh() { return {PageOccupancy(4096), {}}; }
+HeapWalk fresh() { return {PageOccupancy(4096), {}, {}}; }
 
 Bytes stranded_in(const Heap& heap) {
   UsedPages used;
@@ -98,6 +99,16 @@ TEST(GlibcHeap, FindsEveryChunk) {
     EXPECT_THAT(walk.unmatched, IsEmpty());
     EXPECT_NEAR(answered(walk, heap.objects), static_cast<double>(stranded_in(heap)), 1);
   }
+}
+
+TEST(GlibcHeap, CountsChunksInUse) {
+  const Heap heap = main_heap(7);
+  std::map<Bytes, std::uint64_t> expected, counted;
+  for (const LiveSample& object : heap.objects) ++expected[object.usable + 8];
+  HeapWalk walk = fresh();
+  ASSERT_TRUE(walk_heap(heap.memory.reader(), heap.first, heap.end, {}, walk).has_value());
+  for (const auto& [bytes, count] : walk.in_use) counted[bytes] = count;
+  EXPECT_EQ(counted, expected);
 }
 
 TEST(GlibcHeap, NamesSamplesThatAreNoChunks) {
@@ -172,12 +183,14 @@ struct Arenas : ::testing::Test {
     heap(kFirst, kFirst + 48 + 2200 + 8, 0);
     heap(kSecond, kSecond + 48, kFirst);
   }
-  base::Outcome<void> walk(HeapWalk& into) const {
+  base::Outcome<void> walk(HeapWalk& into) const { return walk(objects, Heaps::kOfSamples, into); }
+  base::Outcome<void> walk(std::span<const LiveSample> samples, Heaps heaps, HeapWalk& into) const {
     Mapping mapping;
     mapping.start = kFirst;
     mapping.end = kFirst + 128 * kMiB;
+    mapping.is_writable = true;
     const Mapping mappings[] = {mapping};
-    return walk_glibc(memory.reader(), mappings, objects, into);
+    return walk_glibc(memory.reader(), mappings, samples, heaps, into);
   }
 };
 
@@ -187,6 +200,14 @@ TEST_F(Arenas, AreFoundByTheirAlignment) {
   ASSERT_TRUE(walked.has_value()) << walked.reason();
   EXPECT_THAT(into.unmatched, IsEmpty());
   EXPECT_NEAR(answered(into, objects), static_cast<double>(stranded), 1);
+}
+
+TEST_F(Arenas, AreFoundWithoutSamples) {
+  HeapWalk into = fresh();
+  ASSERT_TRUE(walk({}, Heaps::kAll, into).has_value());
+  std::uint64_t chunks = 0;
+  for (const auto& [bytes, count] : into.in_use) chunks += count;
+  EXPECT_EQ(chunks, objects.size());
 }
 
 TEST_F(Arenas, ChunksWithMappingsOfTheirOwnHaveNoWaste) {

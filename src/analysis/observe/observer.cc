@@ -15,9 +15,14 @@ namespace {
 struct Budget {
   double share;        ///< Of the time.
   Nanoseconds credit;  ///< To begin with.
+
+  [[nodiscard]] Nanoseconds allowed(Nanoseconds elapsed) const {
+    return credit + static_cast<Nanoseconds>(static_cast<double>(elapsed) * share);
+  }
 };
 constexpr Budget kBudget{0.005, 1'000'000};
-/// Asking for the allocator's waste costs a walk through its heaps at each snapshot.
+/// Asking for the allocator's waste costs a walk through its heaps at each snapshot. The walks of
+/// recordings that began late may take as much again.
 constexpr Budget kBudgetOfWaste{0.01, 50'000'000};
 /// Snapshots of leaps, which are few, may take this much, with all others.
 constexpr Budget kBudgetOfLeaps{0.05, 20'000'000};
@@ -59,12 +64,14 @@ void Observer::begin(const Writing& trace) {
 
 Allowance Observer::allowance(Nanoseconds now) const {
   const auto can_afford = [&](const Budget& budget) {
-    const auto earned =
-        static_cast<Nanoseconds>(static_cast<double>(now - started_) * budget.share);
-    return cost_ + latest_ <= budget.credit + earned;
+    return cost_ + latest_ <= budget.allowed(now - started_);
   };
   if (can_afford(wants_waste_ ? kBudgetOfWaste : kBudget)) return Allowance::kAll;
   return can_afford(kBudgetOfLeaps) ? Allowance::kFirstAndLeaps : Allowance::kNone;
+}
+
+bool Observer::can_afford_walk(Nanoseconds now) const {
+  return cost_of_walks_ + latest_walk_ <= kBudgetOfWaste.allowed(now - started_);
 }
 
 Nanoseconds Observer::round() {
@@ -77,6 +84,11 @@ Nanoseconds Observer::round() {
       const Nanoseconds spent = process->cost() - before;
       cost_ += spent;
       if (has_snapshot) latest_ = spent;
+    }
+    if (can_afford_walk(now)) {
+      const Nanoseconds spent = process->walk_if_due(now);
+      cost_of_walks_ += spent;
+      if (spent > 0) latest_walk_ = spent;
     }
     const Nanoseconds after = base::monotonic_now();
     wait = std::min(wait, std::max(kLeastWait, std::max(process->next(), after) - after));

@@ -48,6 +48,7 @@ class Observer {
 
  private:
   [[nodiscard]] Allowance allowance(Nanoseconds now) const;
+  [[nodiscard]] bool can_afford_walk(Nanoseconds now) const;
   void begin(const Writing& trace);
   template <class Is>
   void finish_if(const Is& is_over);
@@ -58,6 +59,7 @@ class Observer {
   Nanoseconds started_ = 0;
   Nanoseconds cost_ = 0;
   Nanoseconds latest_ = 0;  ///< Of it, the latest snapshot's.
+  Nanoseconds cost_of_walks_ = 0, latest_walk_ = 0;
   std::map<std::string, std::unique_ptr<ProcessObserver>> observed_;
   std::map<std::string, profile::Observations> found_;
   std::map<std::pair<pid_t, Nanoseconds>, std::string> newest_;  ///< Segment of an image.

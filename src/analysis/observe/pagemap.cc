@@ -1,5 +1,7 @@
 #include "analysis/observe/pagemap.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -12,6 +14,14 @@ PageState page_state(std::uint64_t entry) {
   constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
   if ((entry & kPresent) != 0) return PageState::kResident;
   return (entry & kSwapped) != 0 ? PageState::kSwapped : PageState::kUntouched;
+}
+
+Pagemap::Read Pagemap::reader_of(int fd) {
+  return [fd](std::uint64_t first, std::uint64_t* entries, std::size_t count) -> std::size_t {
+    const auto offset = static_cast<off_t>(first * sizeof *entries);
+    const ssize_t bytes = ::pread(fd, entries, count * sizeof *entries, offset);
+    return bytes < 0 ? 0 : static_cast<std::size_t>(bytes) / sizeof *entries;
+  };
 }
 
 Pagemap::Pagemap(Read read, Bytes page_bytes) : read_(std::move(read)), page_bytes_(page_bytes) {}

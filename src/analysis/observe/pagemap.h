@@ -31,6 +31,9 @@ class Pagemap {
   using Read =
       std::function<std::size_t(std::uint64_t first, std::uint64_t* entries, std::size_t count)>;
 
+  /// Of an open /proc/PID/pagemap.
+  [[nodiscard]] static Read reader_of(int fd);
+
   /// `page_bytes` is a power of 2.
   Pagemap(Read read, Bytes page_bytes);
 

@@ -30,14 +30,6 @@ constexpr Nanoseconds kReadingRest = 200;
 
 constexpr SnapshotPace kPace{};
 
-Pagemap::Read reader_of(int fd) {
-  return [fd](std::uint64_t first, std::uint64_t* entries, std::size_t count) -> std::size_t {
-    const auto offset = static_cast<off_t>(first * sizeof *entries);
-    const ssize_t bytes = ::pread(fd, entries, count * sizeof *entries, offset);
-    return bytes < 0 ? 0 : static_cast<std::size_t>(bytes) / sizeof *entries;
-  };
-}
-
 void add_residency(const std::vector<LiveSample>& samples, Pagemap& pagemap, Snapshot& snapshot) {
   snapshot.residency.reserve(samples.size());
   for (const LiveSample& sample : samples) {
@@ -146,6 +138,18 @@ bool ProcessObserver::observe(Nanoseconds now, Allowance allowance) {
   return takes_snapshot;
 }
 
+Nanoseconds ProcessObserver::walk_if_due(Nanoseconds now) {
+  if (!found_.fault.empty() || !walks_.is_due(now)) return 0;
+  if ((follower_.header().mode & trace::kModeAttached) == 0) return 0;
+  Nanoseconds cost = 0;
+  timed(cost, [&] {
+    static_cast<void>(follower_.follow(kMostTrace, now));
+    walks_.walk(files_, follower_, now);
+  });
+  found_.cost += cost;
+  return cost;
+}
+
 // Each answer takes the program's time and a record per live sample, so the rests grow with the
 // age of the process.
 void ProcessObserver::ask_if_due(Nanoseconds now) {
@@ -214,7 +218,7 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
     types_.refuse(snapshot.residency_fault);
     return snapshot;
   }
-  Pagemap pagemap(reader_of(file.get()), follower_.header().page_size);
+  Pagemap pagemap(Pagemap::reader_of(file.get()), follower_.header().page_size);
   move_ranges(runtime_ranges(follower_.header()), mappings, kinds, MapKind::kRuntime, false,
               pagemap, snapshot.maps);
   move_ranges(extents, mappings, kinds, MapKind::kMallocHeap, true, pagemap, snapshot.maps);
@@ -246,6 +250,7 @@ void ProcessObserver::keep(Snapshot snapshot) {
 profile::Observations ProcessObserver::take() {
   found_.series = series_.points();
   found_.types = types_.take();
+  walks_.take(found_);
   return std::move(found_);
 }
 

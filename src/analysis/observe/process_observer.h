@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/observe/chunk_walks.h"
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/process_files.h"
 #include "analysis/observe/seen_types.h"
@@ -42,6 +43,9 @@ class ProcessObserver {
   /// One reading of the counters, and a snapshot if one is due and may be taken. Nothing
   /// is due before next() again. Whether it took one.
   bool observe(Nanoseconds now, Allowance allowance);
+  /// A walk through its chunks in use, if it has objects from before the recording and one is due.
+  /// Returns the processor time it took.
+  Nanoseconds walk_if_due(Nanoseconds now);
   /// A snapshot whether or not one is due.
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }
@@ -74,6 +78,7 @@ class ProcessObserver {
   TraceFollower follower_;
   Series series_;
   SeenTypes types_;
+  ChunkWalks walks_;
   profile::Observations found_;
   profile::MemoryCounts counts_;  ///< As last read.
   Nanoseconds started_ = 0;

@@ -28,7 +28,7 @@ constexpr std::size_t kPagesOfHeap = 16;
 /// Fails where the free bytes beside objects of an allocator cannot be read: of all but glibc's
 /// malloc.
 base::Outcome<void> check_allocator(std::string_view allocator) {
-  if (allocator.starts_with("libc.so") || allocator.starts_with("libc-2")) return {};
+  if (is_glibc(allocator)) return {};
   if (allocator.starts_with("libjemalloc")) {
     return base::Failure{
         "jemalloc answers at the program's next allocation, and there has been none since"};
@@ -44,24 +44,6 @@ base::Outcome<void> check_allocator(std::string_view allocator) {
         "(glibc's malloc and jemalloc can be read)"};
   }
   return base::Failure{std::string(allocator) + " cannot be read from outside"};
-}
-
-/// Python allocates small blocks from its own arenas; malloc's heap has no chunks for them.
-std::vector<LiveSample> without_pools(std::span<const LiveSample> samples) {
-  std::vector<LiveSample> chunks(samples.begin(), samples.end());
-  std::erase_if(chunks, [](const LiveSample& sample) {
-    return sample.entry_point >= trace::EntryPoint::kPyObjectMalloc &&
-           sample.entry_point <= trace::EntryPoint::kPyMemRealloc;
-  });
-  return chunks;
-}
-
-/// A sample that was not a chunk of its heap must have been freed meanwhile.
-bool all_were_freed(const std::vector<trace::Ref>& unmatched, TraceFollower& follower) {
-  if (unmatched.empty()) return true;
-  static_cast<void>(follower.follow(kMostTraceAtOnce, base::monotonic_now()));
-  return std::ranges::none_of(unmatched,
-                              [&](trace::Ref ref) { return follower.live().contains(ref); });
 }
 
 void add_one(trace::Ref sample, double waste, Snapshot& snapshot) {
@@ -91,6 +73,21 @@ void take_waste(const GeigerHeap& heap, Snapshot& snapshot) {
 }
 
 }  // namespace
+
+std::vector<LiveSample> without_pools(std::span<const LiveSample> samples) {
+  std::vector<LiveSample> chunks(samples.begin(), samples.end());
+  std::erase_if(chunks, [](const LiveSample& sample) {
+    return vocabulary::is_python_block(sample.entry_point);
+  });
+  return chunks;
+}
+
+bool all_were_freed(const std::vector<trace::Ref>& unmatched, TraceFollower& follower) {
+  if (unmatched.empty()) return true;
+  static_cast<void>(follower.follow(kMostTraceAtOnce, base::monotonic_now()));
+  return std::ranges::none_of(unmatched,
+                              [&](trace::Ref ref) { return follower.live().contains(ref); });
+}
 
 void add_census(const ProcessFiles& files, std::span<const Mapping> mappings, Pagemap& pagemap,
                 std::span<const LiveSample> all, TraceFollower& follower, bool wants_waste,
@@ -139,8 +136,8 @@ void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pag
   for (int i = 0; i < kTries; ++i) {
     pagemap.forget();
     MemoryReader reader(memory.get(), pagemap, follower.header().page_size, kPagesOfHeap);
-    HeapWalk walk{PageOccupancy(follower.header().page_size), {}};
-    const auto walked = walk_glibc(reader.function(), mappings, samples, walk);
+    HeapWalk walk{PageOccupancy(follower.header().page_size), {}, {}};
+    const auto walked = walk_glibc(reader.function(), mappings, samples, Heaps::kOfSamples, walk);
     if (walked.has_value() && all_were_freed(walk.unmatched, follower)) {
       return take_waste(walk, samples, snapshot);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/pagemap.h"
@@ -10,6 +11,14 @@
 #include "analysis/profile/memory/observations.h"
 
 namespace geiger::observe {
+
+/// Without the blocks that Python allocates from arenas of its own: malloc's heap has no chunks for
+/// them.
+[[nodiscard]] std::vector<LiveSample> without_pools(std::span<const LiveSample> samples);
+
+/// A sample that was not a chunk of its heap must have been freed meanwhile.
+[[nodiscard]] bool all_were_freed(const std::vector<trace::Ref>& unmatched,
+                                  TraceFollower& follower);
 
 /// What geiger's own malloc uses its memory for, into Snapshot::census, and add_waste() of it if
 /// `wants_waste`. Nothing where it makes no sense.

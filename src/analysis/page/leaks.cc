@@ -2,6 +2,7 @@
 
 #include "analysis/profile/profile.h"
 #include "analysis/report/lives/leaks.h"
+#include "analysis/report/lives/leaks_sentences.h"
 
 namespace geiger::page {
 namespace {
@@ -25,7 +26,9 @@ LeakSite site_of(const report::LeakLine& line, Gathering& gathering) {
           .p = site.p_value,
           .q = site.q_value,
           .open = std::string(report::name_of(site.open)),
-          .kept = site.kept};
+          .kept = site.kept,
+          .growth_limit = report::growth_limit(line),
+          .in_use = site.late ? report::in_use_text(*site.late) : ""};
 }
 
 }  // namespace
@@ -47,6 +50,7 @@ std::optional<Leaks> leaks_of(const profile::Recording& recording, const PageOpt
   out.before_end = report.judged.before_end;
   out.slow_frees_from = report.judged.freed_from;
   out.missing = report.missing;
+  if (!report.growing.empty()) out.growing = report::growing_text(report.growing.front());
   if (!report.can_be_clear) out.may_have_leaked = report.may_have_leaked;
   out.live = report.live.bytes;
   out.live_at_end = report.live_at_end.bytes;

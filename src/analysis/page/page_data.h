@@ -160,8 +160,11 @@ struct LeakSite {
   Nanoseconds since = 0;  ///< After the start: what came before is warm-up.
   Nanoseconds oldest = 0, old_from = 0;
   double p = 1, q = 1;
-  std::string open;        ///< Why it is undecided: "samples", "slowing", "alone"; else empty.
+  std::string open;        ///< Why it is undecided, as report::name_of; else empty.
   std::uint64_t kept = 0;  ///< Samples since then that are still live.
+  /// Of a recording that began late: "at least 4.1 MiB" instead of the rate, or empty; and what was
+  /// in use, which decides. Empty: all of it is recorded.
+  std::string growth_limit, in_use;
 };
 
 struct Leaks {
@@ -170,6 +173,7 @@ struct Leaks {
   Nanoseconds after_start = 0, before_end = 0;
   std::optional<Nanoseconds> slow_frees_from;
   std::string missing;  ///< Why samples are missing; empty: none are known to be.
+  std::string growing;  ///< "blocks of 2,064 bytes in use grew by 52 KiB ± 3 a second", or empty.
   /// Too much for an all-clear: at most so many bytes leaked at a site unnoticed.
   std::optional<double> may_have_leaked;
   estimation::Estimate live, live_at_end;

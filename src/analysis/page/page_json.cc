@@ -222,7 +222,10 @@ void write_leak(JsonWriter& json, const LeakSite& site) {
   write_limits(json, "rate", site.rate, site.rate_limits);
   json.field("since", site.since).field("oldest", site.oldest);
   json.field("oldFrom", site.old_from).field("p", site.p).field("q", site.q);
-  json.field("open", site.open).field("kept", site.kept).end_object();
+  json.field("open", site.open).field("kept", site.kept);
+  if (!site.growth_limit.empty()) json.field("growthLimit", site.growth_limit);
+  if (!site.in_use.empty()) json.field("inUse", site.in_use);
+  json.end_object();
 }
 
 void write_leaks(JsonWriter& json, const Leaks& leaks) {
@@ -230,6 +233,7 @@ void write_leaks(JsonWriter& json, const Leaks& leaks) {
   json.field("afterStart", leaks.after_start).field("beforeEnd", leaks.before_end);
   if (leaks.slow_frees_from) json.field("slowFreesFrom", *leaks.slow_frees_from);
   if (!leaks.missing.empty()) json.field("missing", leaks.missing);
+  if (!leaks.growing.empty()) json.field("growing", leaks.growing);
   if (leaks.may_have_leaked) json.field("mayHaveLeaked", *leaks.may_have_leaked);
   json.field("live", leaks.live).field("liveAtEnd", leaks.live_at_end);
   json.field("suspects", leaks.suspects).field("undecided", leaks.undecided);

@@ -223,6 +223,8 @@ std::string exact_bytes(Bytes bytes) {
 
 std::string bound_bytes(double bytes) { return natural(bytes, Quantity::kBytes, Rounding::kUp); }
 
+std::string least_bytes(double bytes) { return natural(bytes, Quantity::kBytes, Rounding::kDown); }
+
 std::uint64_t whole_number(double value) {
   if (!(value > 0)) return 0;
   return static_cast<std::uint64_t>(std::min(std::round(value), 0x1p62));

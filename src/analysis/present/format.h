@@ -45,8 +45,9 @@ struct Figure {
 /// An exactly known number of bytes in binary units: "12.58 GiB", "512 KiB".
 [[nodiscard]] std::string exact_bytes(Bytes bytes);
 
-/// A bound, rounded up: "1.9 MiB".
+/// An upper bound, rounded up, and a lower one, rounded down: "1.9 MiB".
 [[nodiscard]] std::string bound_bytes(double bytes);
+[[nodiscard]] std::string least_bytes(double bytes);
 
 /// An exact count, digits in groups of three: "1,234,567".
 [[nodiscard]] std::string exact_count(std::uint64_t count);

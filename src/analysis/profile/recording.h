@@ -2,6 +2,7 @@
 // Pure data; ingest fills it, symbolize adds names, views only read it.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -312,6 +313,13 @@ struct Process {
   }
   /// Whether segments are missing: part of what it allocated or mapped is not known.
   [[nodiscard]] bool misses_segments() const { return misses_beginning() || has_gap(); }
+  /// Whether it had objects whose frees leave no record, because they were allocated before the
+  /// recording began, or because a segment did not open with all live samples.
+  [[nodiscard]] bool has_unseen_objects() const {
+    return is_attached || std::ranges::any_of(segments, [](const Segment& segment) {
+             return !segment.is_complete || segment.lost > 0;
+           });
+  }
 };
 
 /// The most that Process::thinning can be: nothing is kept any more.

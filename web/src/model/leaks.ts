@@ -16,7 +16,7 @@ export function countsText({ suspects, undecided, tested }: Leaks): string {
 }
 
 /** Why a site is undecided. */
-export function openText({ open, kept, p, q }: LeakSite, { samplesNeeded, tested }: Leaks): string {
+export function openText({ open, kept, p, q, inUse }: LeakSite, { samplesNeeded, tested }: Leaks): string {
   switch (open) {
     case "samples":
       return `has ${kept}, needs ${samplesNeeded} samples`;
@@ -24,6 +24,10 @@ export function openText({ open, kept, p, q }: LeakSite, { samplesNeeded, tested
       return "may or may not have slowed down";
     case "alone":
       return `${probabilityOf("p", p)} alone, but ${probabilityOf("q", q)} among ${plural(tested, "site")}`;
+    case "turnover":
+    case "chunks":
+    case "unmeasured":
+      return `${inUse}; may be turnover of what was allocated before the recording`;
     default:
       return "";
   }
@@ -37,6 +41,7 @@ export function hiddenText(leaks: Leaks): string {
   if (leaks.missing !== undefined) {
     return `Samples are missing (${leaks.missing}), and a leak may be among them.`;
   }
+  if (leaks.growing !== undefined) return `No suspect explains that ${leaks.growing}.`;
   if (leaks.finding !== "undecided") return "";
   if (leaks.undecided > 0) return "A longer run or a smaller --interval decides.";
   if (leaks.tested > 0 && leaks.mayHaveLeaked !== undefined) {

@@ -15,8 +15,8 @@ import {
 import type { ViewProps } from "./context";
 
 /** "+4.3 MiB ± 1.2". */
-export function rateText({ rate }: LeakSite): string {
-  return textOf(changeFigure(rate.value, rate)).replace(/^\+/, "");
+export function rateText({ rate, growthLimit }: LeakSite): string {
+  return growthLimit ?? textOf(changeFigure(rate.value, rate)).replace(/^\+/, "");
 }
 
 function Site(props: ViewProps & { leaks: Data; site: LeakSite }) {

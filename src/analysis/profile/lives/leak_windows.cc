@@ -55,15 +55,30 @@ std::size_t LeakWindows::window_of(double place) const {
   return static_cast<std::size_t>(next - bounds_.begin()) - 1;
 }
 
-bool LeakWindows::is_lasting(const std::array<double, kLeakWindows>& changes) const {
+Nanoseconds LeakWindows::bound_of(std::size_t i, const ActiveTime& active) const {
+  const auto length = static_cast<double>(active.to - active.from);
+  return active.from + static_cast<Nanoseconds>(bounds_[i] * length);
+}
+
+bool is_lasting(const LeakChanges& changes) {
   double first = 0, last = 0, first_length = 0, last_length = 0;
   for (std::size_t i = 0; i < kThird; ++i) {
-    first += changes[i];
-    first_length += length_of(i);
-    last += changes[kLeakWindows - 1 - i];
-    last_length += length_of(kLeakWindows - 1 - i);
+    first += changes[i].value;
+    first_length += changes[i].length;
+    last += changes[kLeakWindows - 1 - i].value;
+    last_length += changes[kLeakWindows - 1 - i].length;
   }
-  return last > 0 && last / last_length >= kLasting * first / first_length;
+  return first_length > 0 && last > 0 && last * first_length >= kLasting * first * last_length;
+}
+
+LeakChanges LeakWindows::with_lengths(const std::array<double, kLeakWindows>& changes) const {
+  LeakChanges with;
+  for (std::size_t i = 0; i < kLeakWindows; ++i) with[i] = {length_of(i), changes[i]};
+  return with;
+}
+
+bool LeakWindows::is_lasting(const std::array<double, kLeakWindows>& changes) const {
+  return profile::is_lasting(with_lengths(changes));
 }
 
 bool LeakWindows::is_slowing(const std::array<std::uint64_t, kLeakWindows>& arrivals) const {

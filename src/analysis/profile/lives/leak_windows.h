@@ -27,6 +27,11 @@ struct ActiveTime {
 [[nodiscard]] std::vector<ActiveTime> active_times(const Recording& recording,
                                                    std::span<const Nanoseconds> ran_until);
 
+using LeakChanges = std::array<estimation::Change, kLeakWindows>;
+
+/// Whether the last third of the windows grew at least half as fast as the first.
+[[nodiscard]] bool is_lasting(const LeakChanges& changes);
+
 class LeakWindows {
  public:
   /// `warm_up` in [0, 1).
@@ -42,7 +47,11 @@ class LeakWindows {
   [[nodiscard]] double length_of(std::size_t window) const {
     return bounds_[window + 1] - bounds_[window];
   }
+  /// CLOCK_MONOTONIC: where window `i` begins, or the one before it ends.
+  [[nodiscard]] Nanoseconds bound_of(std::size_t i, const ActiveTime& active) const;
 
+  /// Changes by window with the lengths of these windows.
+  [[nodiscard]] LeakChanges with_lengths(const std::array<double, kLeakWindows>& changes) const;
   /// Whether the last third grew at least half as fast as the first.
   [[nodiscard]] bool is_lasting(const std::array<double, kLeakWindows>& changes) const;
   /// Whether so many arrivals by window tell that it did not: with an error of 5 % for the last

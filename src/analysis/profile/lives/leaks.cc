@@ -8,6 +8,7 @@
 
 #include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/lives/leak_windows.h"
+#include "analysis/profile/lives/old_ages.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 #include "base/check.h"
@@ -20,71 +21,22 @@ namespace {
 
 using estimation::NodeSums;
 
-/// Of so many freed objects a 95 % quantile is known to some degree.
-constexpr std::size_t kEnoughFreed = 20;
-constexpr double kOldQuantile = 0.95;
 /// What gets old later than after this share of the time leaves too little to watch.
 constexpr double kLatestOld = 0.25;
 /// Two tests, so each p-value counts twice.
 constexpr double kTests = 2;
+/// Where objects from before the recording die unseen, growth is also judged from here on, when
+/// fewer of them are left. Each of the two tests counts as often as both above.
+constexpr double kLaterPart = 0.5;
 /// Sites with less than this share of all live bytes are not worth a "record longer".
 constexpr double kWorthDeciding = 0.01;
 /// Of all live bytes, growth that must not have gone unnoticed where a heap is called clear: by
 /// half since the warm-up.
 constexpr double kMostUnnoticed = 0.5;
 
-double weight_of(const Recording& recording, const Sample& sample) {
-  const estimation::Count count = count_of_fate(recording, sample);
-  return static_cast<double>(estimation::tried_bytes(count.size)) /
-         estimation::inclusion_probability(count);
-}
-
-/// Whether its life shows how long objects live: watched from allocation to free.
-bool is_whole_life(const Sample& sample) {
-  return sample.free_time != 0 && !sample.is_thinned_out && is_allocation_seen(sample);
-}
-
 /// n samples that all stayed have p = 2^-n (difference.h), and there are two tests.
 std::uint64_t samples_needed(double q) {
   return static_cast<std::uint64_t>(std::ceil(std::log2(kTests / q)));
-}
-
-/// Lives of freed objects and what they weigh.
-class FreedLives {
- public:
-  void add(Nanoseconds life, double weight) { lives_.emplace_back(life, weight); }
-
-  /// The life that all but 5 % of the weight did not exceed; nothing of too few.
-  [[nodiscard]] std::optional<Nanoseconds> old_from() {
-    if (lives_.size() < kEnoughFreed) return std::nullopt;
-    std::ranges::sort(lives_);
-    double sum = 0;
-    for (const auto& [life, weight] : lives_) sum += weight;
-    double passed = 0;
-    for (const auto& [life, weight] : lives_) {
-      passed += weight;
-      if (passed >= kOldQuantile * sum) return life;
-    }
-    return lives_.back().first;
-  }
-
- private:
-  std::vector<std::pair<Nanoseconds, double>> lives_;
-};
-
-/// From which age objects count as old, by size class over the whole recording.
-using AgesBySize = std::array<std::optional<Nanoseconds>, kSizeClasses>;
-
-AgesBySize ages_by_size(const Recording& recording) {
-  std::array<FreedLives, kSizeClasses> lives;
-  for (const Sample& sample : recording.samples) {
-    if (!is_whole_life(sample)) continue;
-    lives[size_class_of(sample.requested)].add(watched_for(recording, sample),
-                                               weight_of(recording, sample));
-  }
-  AgesBySize ages;
-  for (std::size_t i = 0; i < ages.size(); ++i) ages[i] = lives[i].old_from();
-  return ages;
 }
 
 /// What came to a site after the warm-up and stayed, what left it, and when.
@@ -103,7 +55,9 @@ class Follower {
         options_(options),
         windows_(options.warm_up),
         active_(active_times(recording, options.ran_until)),
-        ages_(ages_by_size(recording)) {}
+        ages_(old_from_by_size(recording)),
+        late_(recording, active_,
+              {.from = options.warm_up, .level = options.level, .q = options.q}) {}
 
   [[nodiscard]] LeakSite judge(LifetimeGroup group) const {
     LeakSite site;
@@ -114,7 +68,7 @@ class Follower {
     site.all = growth_of(all);
     site.kept = all.gained.size();
     describe(site, all);
-    const std::optional<Nanoseconds> own = own_age(site.group.samples);
+    const std::optional<Nanoseconds> own = old_from(recording_, site.group.samples);
     site.old_from = own.value_or(0);
     site.old = growth_of(flow_of(site.group.samples, [&](const Sample& sample) {
       return own ? own : ages_[size_class_of(sample.requested)];
@@ -123,6 +77,17 @@ class Follower {
     site.p_value = std::min(1.0, kTests * std::min(p_of(site.all), p_of(site.old)));
     return site;
   }
+
+  /// Of a site with objects from before the recording, by the memory in use.
+  [[nodiscard]] std::optional<LateGrowth> judge_late(const LifetimeGroup& group) const {
+    if (!late_.concerns(group.samples)) return std::nullopt;
+    LateGrowth growth = late_.judge(group.samples);
+    const Flow own = flow_of(group.samples, [](const Sample&) { return Nanoseconds{0}; });
+    growth.p_value = std::max(growth.p_value, p_by_chance(net_of(own)));
+    return growth;
+  }
+
+  [[nodiscard]] const std::vector<GrowingChunks>& growing_chunks() const { return late_.growing(); }
 
   /// Whether enough samples were allocated since the warm-up, or live at its end, that if
   /// all had stayed it would have been significant. What became of them does not matter
@@ -139,18 +104,14 @@ class Follower {
   }
 
  private:
-  static double p_of(const LeakGrowth& growth) { return growth.is_lasting ? growth.p_value : 1; }
-
-  [[nodiscard]] std::optional<Nanoseconds> own_age(
-      const std::vector<std::uint32_t>& samples) const {
-    FreedLives lives;
-    for (const std::uint32_t index : samples) {
-      const Sample& sample = recording_.samples[index];
-      if (!is_whole_life(sample)) continue;
-      lives.add(watched_for(recording_, sample), weight_of(recording_, sample));
-    }
-    return lives.old_from();
+  [[nodiscard]] estimation::Difference net_of(const Flow& flow) const {
+    return difference(side_of(flow.lost), side_of(flow.gained), options_.level);
   }
+  static double p_by_chance(const estimation::Difference& net) {
+    return net.value > 0 ? net.exact_p_value / 2 : 1;
+  }
+
+  static double p_of(const LeakGrowth& growth) { return growth.is_lasting ? growth.p_value : 1; }
 
   /// `age_of(sample)`: the age from which a sample takes part, if it ever does.
   template <typename AgeOf>
@@ -200,19 +161,14 @@ class Follower {
   [[nodiscard]] LeakGrowth growth_of(const Flow& flow) const {
     LeakGrowth growth{.interval = {}, .is_whole = flow.is_whole};
     if (flow.gained.empty() && flow.lost.empty()) return growth;
-    std::array<estimation::Change, kLeakWindows> changes;
-    for (std::size_t i = 0; i < kLeakWindows; ++i) {
-      changes[i] = {windows_.length_of(i), flow.changes[i]};
-    }
+    const LeakChanges changes = windows_.with_lengths(flow.changes);
     const estimation::Trend trend = trend_of(changes, options_.level);
-    const estimation::Difference net =
-        difference(side_of(flow.lost), side_of(flow.gained), options_.level);
+    const estimation::Difference net = net_of(flow);
     growth.bytes = net.value;
     growth.interval = {std::min(trend.interval.lo, net.interval.lo),
                        std::max(trend.interval.hi, net.interval.hi)};
-    const double by_chance = net.value > 0 ? net.exact_p_value / 2 : 1;
-    growth.p_value = std::max(steady_growth_p(changes), by_chance);
-    growth.is_lasting = windows_.is_lasting(flow.changes);
+    growth.p_value = std::max(steady_growth_p(changes), p_by_chance(net));
+    growth.is_lasting = is_lasting(changes);
     growth.is_slowing = !growth.is_lasting && windows_.is_slowing(flow.arrivals);
     return growth;
   }
@@ -241,6 +197,51 @@ class Follower {
   LeakWindows windows_;
   std::vector<ActiveTime> active_;
   AgesBySize ages_;
+  LateGrowthTest late_;
+};
+
+/// Judges by what is seen, and where that is not all by the memory in use.
+class Judge {
+ public:
+  Judge(const Recording& recording, const LeakOptions& options)
+      : later_options_(from_later(options)), all_(recording, options) {
+    if (std::ranges::any_of(recording.processes, &Process::has_unseen_objects)) {
+      later_.emplace(recording, later_options_);
+    }
+  }
+
+  [[nodiscard]] bool could_be_significant(const LifetimeGroup& group) const {
+    return all_.could_be_significant(group);
+  }
+  [[nodiscard]] const std::vector<GrowingChunks>& growing_chunks() const {
+    return all_.growing_chunks();
+  }
+
+  [[nodiscard]] LeakSite judge(LifetimeGroup group) const {
+    LeakSite site = all_.judge(std::move(group));
+    site.seen_p_value = site.p_value;
+    site.late = all_.judge_late(site.group);
+    if (!site.late) return site;
+    site.all.interval.lo = std::min(site.all.interval.lo, site.late->at_least);
+    if (site.late->by != LateGrowth::By::kChunks) {
+      site.p_value = std::max(site.p_value, site.late->p_value);
+      return site;
+    }
+    const LateGrowth from_later = *later_->judge_late(site.group);
+    if (from_later.p_value < site.late->p_value) site.late = from_later;
+    site.p_value = std::min(1.0, 2 * kTests * site.late->p_value);
+    return site;
+  }
+
+ private:
+  static LeakOptions from_later(LeakOptions options) {
+    options.warm_up = std::max(options.warm_up, kLaterPart);
+    return options;
+  }
+
+  LeakOptions later_options_;
+  Follower all_;
+  std::optional<Follower> later_;
 };
 
 /// Adjusts over the sites that could be significant, `gone` of which hold nothing any more:
@@ -264,7 +265,18 @@ bool may_be_lasting(const LeakGrowth& growth, double q) {
   return !growth.is_lasting && !growth.is_slowing && kTests * growth.p_value <= q;
 }
 
+/// Of a site that was not accused because of objects from before the recording.
+Open late_open_of(const LeakSite& site, double q) {
+  const LateGrowth& late = *site.late;
+  if (late.growing != 0 && site.all.bytes > 0) return Open::kChunks;
+  const bool may_grow =
+      site.seen_p_value <= q || may_be_lasting(site.all, q) || may_be_lasting(site.old, q);
+  if (!may_grow) return Open::kNothing;
+  return late.by == LateGrowth::By::kChunks ? Open::kTurnover : Open::kUnmeasured;
+}
+
 Open open_of(const LeakSite& site, double q) {
+  if (site.late && site.is_tested && site.p_value > q) return late_open_of(site, q);
   if (!site.is_tested) return site.all.bytes > 0 ? Open::kSamples : Open::kNothing;
   if (site.p_value <= q) return Open::kAlone;
   const bool may_slow = may_be_lasting(site.all, q) || may_be_lasting(site.old, q);
@@ -303,10 +315,10 @@ class SmallSites {
     all_.samples.insert(all_.samples.end(), group.samples.begin(), group.samples.end());
   }
 
-  [[nodiscard]] std::optional<LeakSite> judge(const Follower& follower, double q) {
+  [[nodiscard]] std::optional<LeakSite> judge(const Judge& judge, double q) {
     std::ranges::sort(all_.samples);
-    if (!follower.could_be_significant(all_)) return std::nullopt;
-    LeakSite site = follower.judge(std::move(all_));
+    if (!judge.could_be_significant(all_)) return std::nullopt;
+    LeakSite site = judge.judge(std::move(all_));
     site.q_value = site.p_value;
     site.verdict = site.p_value <= q ? LeakVerdict::kSuspect : LeakVerdict::kClear;
     return site;
@@ -338,21 +350,21 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   selection.keeps = [&](const Sample& sample) { return searched.is_searched(sample); };
   selection.joins_recursion = true;
   selection.describes = [&](auto samples) { return is_any_alive(recording, samples); };
-  const Follower follower(recording, options);
+  const Judge judge(recording, options);
   std::size_t gone = 0;
   SmallSites small;
   for (LifetimeGroup& group : lifetime_groups(recording, options.by, selection)) {
-    const bool is_tested = follower.could_be_significant(group);
+    const bool is_tested = judge.could_be_significant(group);
     if (!is_tested) small.add(group);
     if (!is_any_alive(recording, group.samples)) {
       gone += is_tested;
       continue;
     }
-    leaks.sites.push_back(follower.judge(std::move(group)));
+    leaks.sites.push_back(judge.judge(std::move(group)));
     leaks.live += leaks.sites.back().alive.all_bytes();
   }
   adjust(leaks, gone);
-  leaks.small = small.judge(follower, options.q);
+  leaks.small = small.judge(judge, options.q);
   leaks.may_have_leaked = unseen_limit(recording, options.level);
   for (LeakSite& site : leaks.sites) {
     decide(site, options.q, leaks.live);
@@ -360,6 +372,13 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
     leaks.may_have_leaked = std::max(leaks.may_have_leaked, site.most_leaked());
   }
   sort_sites(leaks.sites);
+  leaks.growing = judge.growing_chunks();
+  std::erase_if(leaks.growing, [&](const GrowingChunks& chunks) {
+    return std::ranges::any_of(leaks.sites, [&](const LeakSite& site) {
+      return site.verdict == LeakVerdict::kSuspect && site.late &&
+             site.late->growing == chunks.chunk;
+    });
+  });
   return leaks;
 }
 

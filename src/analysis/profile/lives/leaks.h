@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/profile/lives/late_growth.h"
 #include "analysis/profile/lives/lifetimes.h"
 #include "analysis/profile/lives/searched_samples.h"
 #include "analysis/profile/lives/suppressions.h"
@@ -52,6 +53,10 @@ enum class Open : std::uint8_t {
   kSamples,  ///< Grew as far as its few samples tell, and no split of so few could be significant.
   kSlowing,  ///< Grew significantly, and its samples leave open whether it slowed down.
   kAlone,    ///< Alone it would be suspect; among so many sites one may grow as much by chance.
+  // Its process had objects from before the recording, whose frees are not seen:
+  kTurnover,    ///< It kept what it allocated, and its chunks in use did not grow.
+  kChunks,      ///< The same, and they grew: there, or at another site that has chunks like these.
+  kUnmeasured,  ///< It kept what it allocated, and how many of its chunks were in use is not known.
 };
 
 /// Growth since the warm-up, of a site or of the old objects in it.
@@ -78,11 +83,15 @@ struct LeakSite {
   Nanoseconds old_from = 0;     ///< Age from which objects count as old; 0: unknown.
   std::uint64_t since = 0;      ///< Samples allocated since the warm-up.
   std::uint64_t kept = 0;       ///< Of them, those alive at the end.
-  double p_value = 1;           ///< Of (a) and (b) together.
+  double p_value = 1;           ///< Of (a) and (b) together; with `late` of the bound too.
+  double seen_p_value = 1;      ///< Of (a) and (b), by what the recording has seen.
   double q_value = 1;           ///< Adjusted for all sites tested.
   bool is_tested = false;       ///< Samples enough to be ever significant.
   LeakVerdict verdict = LeakVerdict::kClear;
   Open open = Open::kNothing;  ///< Of kUndecided.
+  /// Of a site with objects from before the recording: what decides. Its growth is then between
+  /// this bound and what was seen of it.
+  std::optional<LateGrowth> late;
 
   /// At most so many bytes leaked since the warm-up: they would be part of either growth.
   [[nodiscard]] double most_leaked() const {
@@ -92,6 +101,9 @@ struct LeakSite {
 
 struct Leaks {
   std::vector<LeakSite> sites;  ///< Suspects first, then undecided, then clear; by growth.
+  /// Where processes had objects from before the recording: chunks in use that grew, and not by a
+  /// suspect. The fastest first.
+  std::vector<GrowingChunks> growing;
   std::vector<SuppressedLeaks> suppressed;  ///< In order of patterns, those that matched.
   std::uint64_t tested = 0;
   /// All sites of too few samples as one, if they have enough together: whether something

@@ -232,6 +232,111 @@ TEST_F(LeaksOf, SuppressedStacksAreCountedAndLeftOut) {
   EXPECT_EQ(found.suppressed[0].live.samples, 100U);
 }
 
+/// A site that keeps all of its 100 samples, in a process that was recorded late.
+class LateLeaksOf : public LeaksOf {
+ protected:
+  LateLeaksOf() {
+    const auto cache = site("cache");
+    for (Nanoseconds at = 1005; at < 2000; at += 10) test_.sample(cache, 104, at).usable = 104;
+    test_.recording.processes[0].is_attached = true;
+    observed_.series.resize(1);
+    observed_.series[0].time = 1000;
+  }
+
+  /// By walks in which `in_use(i)` chunks of the site were in use.
+  LeakSite by_walks(const std::function<std::uint64_t(std::uint64_t)>& in_use) {
+    for (std::uint64_t i = 0; i <= 40; ++i) {
+      observed_.walks.push_back({1000 + 25 * i, {{112, in_use(i)}}});
+    }
+    return judged();
+  }
+
+  LeakSite judged() {
+    test_.recording.observations = {observed_};
+    return leaks().sites.front();
+  }
+
+  Observations observed_;
+};
+
+TEST_F(LateLeaksOf, WhatIsNotMeasuredIsUndecided) {
+  const LeakSite site = leaks().sites.front();
+  EXPECT_LE(site.seen_p_value, 0.05);
+  EXPECT_EQ(site.verdict, LeakVerdict::kUndecided);
+  EXPECT_EQ(site.open, Open::kUnmeasured);
+  EXPECT_EQ(site.late->by, LateGrowth::By::kNothing);
+  EXPECT_TRUE(std::isinf(site.all.interval.lo));
+  EXPECT_FALSE(std::isinf(site.all.interval.hi));
+}
+
+TEST_F(LateLeaksOf, MemoryAtTheStartMayHaveGone) {
+  observed_.series[0].counts.resident = 200'000;
+  LeakSite site = judged();
+  EXPECT_EQ(site.open, Open::kUnmeasured);
+  EXPECT_EQ(site.late->by, LateGrowth::By::kMemory);
+  EXPECT_LT(site.late->at_least, 0);
+  observed_.series[0].counts.resident = 20'000;  // Less than a fifth of what it keeps.
+  site = judged();
+  EXPECT_EQ(site.verdict, LeakVerdict::kSuspect);
+  EXPECT_GT(site.late->at_least, 50'000);
+  observed_.series[0].time = 3'000'000'000;
+  EXPECT_EQ(judged().late->by, LateGrowth::By::kNothing) << "not read at the start";
+}
+
+TEST_F(LateLeaksOf, ChunksThatStayAreTurnover) {
+  const LeakSite site = by_walks([](std::uint64_t) { return 5000; });
+  EXPECT_EQ(site.verdict, LeakVerdict::kUndecided);
+  EXPECT_EQ(site.open, Open::kTurnover);
+  EXPECT_EQ(site.late->chunk, 112U);
+  EXPECT_EQ(site.late->in_use_to, 5000 * 112);
+}
+
+/// A sample stands for some ten objects, so it gains a thousand.
+TEST_F(LateLeaksOf, ChunksThatGrowAccuseTheirOnlySite) {
+  const LeakSite site = by_walks([](std::uint64_t i) { return 5000 + 25 * i + i % 3; });
+  EXPECT_EQ(site.verdict, LeakVerdict::kSuspect);
+  EXPECT_EQ(site.late->growing, 112U);
+  EXPECT_GT(site.late->at_least, 0);
+  EXPECT_LT(site.late->at_least, 1000 * 104);
+  EXPECT_TRUE(leaks().growing.empty()) << "the suspect has them";
+}
+
+TEST_F(LateLeaksOf, ChunksThatGrowAccuseNoneOfTwoSites) {
+  const auto other = site("other");
+  for (Nanoseconds at = 1007; at < 2000; at += 10) test_.sample(other, 104, at).usable = 104;
+  const LeakSite site = by_walks([](std::uint64_t i) { return 5000 + 25 * i + i % 3; });
+  EXPECT_EQ(site.verdict, LeakVerdict::kUndecided);
+  EXPECT_EQ(site.open, Open::kChunks);
+  const Leaks found = leaks();
+  ASSERT_EQ(found.growing.size(), 1U);
+  EXPECT_EQ(found.growing[0].chunk, 112U);
+  EXPECT_NEAR(found.growing[0].bytes, 0.75 * 1000 * 112, 0.05 * 1000 * 112);
+  EXPECT_LE(found.growing[0].q_value, 0.05);
+}
+
+/// A segment that opens with all live samples hides no frees.
+TEST_F(LateLeaksOf, DeletedSegmentsHideNothing) {
+  Process& process = test_.recording.processes[0];
+  process.is_attached = false;
+  process.segments = {{.number = 3}};
+  EXPECT_EQ(leaks().sites.front().verdict, LeakVerdict::kSuspect);
+  process.segments[0].lost = 1;
+  EXPECT_EQ(leaks().sites.front().verdict, LeakVerdict::kUndecided);
+  process.segments[0] = {.number = 3, .is_complete = false};
+  EXPECT_EQ(leaks().sites.front().verdict, LeakVerdict::kUndecided);
+}
+
+TEST(ChunkWalks, AreThinnedEvenly) {
+  std::vector<ChunkCensus> walks(kMostWalks + 1);
+  for (std::size_t i = 0; i < walks.size(); ++i) walks[i] = {i, {{32, i}}};
+  thin(walks);
+  ASSERT_EQ(walks.size(), kMostWalks / 2 + 1);
+  for (std::size_t i = 0; i < walks.size(); ++i) {
+    EXPECT_EQ(walks[i].time, 2 * i);
+    ASSERT_EQ(walks[i].in_use.size(), 1U);
+  }
+}
+
 TEST_F(LeaksOf, NothingIsFoundInNothing) {
   EXPECT_TRUE(find_leaks({}, {}).sites.empty());
   TestRecording empty;

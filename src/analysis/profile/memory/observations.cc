@@ -1,9 +1,17 @@
 #include "analysis/profile/memory/observations.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace geiger::profile {
+
+void thin(std::vector<ChunkCensus>& walks) {
+  while (walks.size() > kMostWalks) {
+    for (std::size_t i = 1; 2 * i < walks.size(); ++i) walks[i] = std::move(walks[2 * i]);
+    walks.resize((walks.size() + 1) / 2);
+  }
+}
 
 void append(Observations& observations, Observations later) {
   auto& series = observations.series;
@@ -13,6 +21,10 @@ void append(Observations& observations, Observations later) {
   observations.refused += later.refused;
   if (observations.fault.empty()) observations.fault = std::move(later.fault);
   observations.types = std::move(later.types);
+  auto& walks = observations.walks;
+  std::ranges::move(later.walks, std::back_inserter(walks));
+  thin(walks);
+  if (!later.walk_fault.empty()) observations.walk_fault = std::move(later.walk_fault);
   if (later.last) observations.last = std::move(later.last);
   if (!later.at_maximum) return;
   const bool is_larger = !observations.at_maximum || later.at_maximum->counts.resident >

@@ -103,6 +103,20 @@ struct ObjectTypes {
   std::string fault;  ///< Why none could be read, the last time that there were some to read.
 };
 
+/// Chunks of one size that are in use.
+struct ChunkCount {
+  Bytes bytes = 0;  ///< Of one chunk, with what the allocator puts before its object.
+  std::uint64_t count = 0;
+};
+
+/// The heap in use at one instant, by a walk through the allocator's chunks.
+struct ChunkCensus {
+  Nanoseconds time = 0;            ///< CLOCK_MONOTONIC, the middle of the walk.
+  std::vector<ChunkCount> in_use;  ///< In order of sizes. Without chunks that have own mappings.
+};
+
+inline constexpr std::size_t kMostWalks = 48;
+
 /// What was read at one instant.
 struct Snapshot {
   Nanoseconds time = 0;  ///< When the reading began.
@@ -137,9 +151,16 @@ struct Observations {
   std::string fault;                   ///< Why nothing could be read; empty otherwise.
   std::optional<Snapshot> at_maximum;  ///< At the largest RSS that was caught.
   std::optional<Snapshot> last;        ///< The last before the end.
+  /// Of a process with objects from before the recording: at most kMostWalks, in order of time.
+  std::vector<ChunkCensus> walks;
+  std::string
+      walk_fault;  ///< Why there is none, or no later one; empty: none was wanted or failed.
   /// In a Recording only its fault: the samples have their types (Sample::type).
   ObjectTypes types;
 };
+
+/// Leaves every second of the walks out until they are at most kMostWalks.
+void thin(std::vector<ChunkCensus>& walks);
 
 /// Adds what was observed of the same process later.
 void append(Observations& observations, Observations later);

@@ -158,6 +158,10 @@ void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recordin
   report.samples_needed = leaks.samples_needed;
   report.may_have_leaked = leaks.may_have_leaked;
   report.can_be_clear = leaks.can_be_clear();
+  report.growing = std::move(leaks.growing);
+  for (const profile::Observations& observations : recording.observations) {
+    if (report.walk_fault.empty()) report.walk_fault = observations.walk_fault;
+  }
   for (const profile::SuppressedLeaks& suppressed : leaks.suppressed) {
     report.suppressed.push_back({options.search.suppressions->pattern(suppressed.pattern),
                                  present::measure_row(suppressed.live, options.search.level)});
@@ -196,8 +200,8 @@ LeaksReport report_of(const Recording& recording, const LeaksOptions& options,
 
 LeakFinding LeaksReport::finding() const {
   if (suspects > 0) return LeakFinding::kSuspects;
-  const bool is_hidden =
-      small.has_value() || judged.freed_from.has_value() || !missing.empty() || !can_be_clear;
+  const bool is_hidden = small.has_value() || judged.freed_from.has_value() || !missing.empty() ||
+                         !growing.empty() || !can_be_clear;
   if (undecided > 0 || tested == 0 || is_hidden) return LeakFinding::kUndecided;
   return LeakFinding::kClear;
 }
@@ -251,6 +255,24 @@ std::string_view name_of(profile::Open open) {
       return "slowing";
     case profile::Open::kAlone:
       return "alone";
+    case profile::Open::kTurnover:
+      return "turnover";
+    case profile::Open::kChunks:
+      return "chunks";
+    case profile::Open::kUnmeasured:
+      return "unmeasured";
+  }
+  return "";
+}
+
+std::string_view name_of(profile::LateGrowth::By by) {
+  switch (by) {
+    case profile::LateGrowth::By::kNothing:
+      return "nothing";
+    case profile::LateGrowth::By::kMemory:
+      return "memory";
+    case profile::LateGrowth::By::kChunks:
+      return "chunks";
   }
   return "";
 }

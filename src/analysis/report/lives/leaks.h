@@ -94,14 +94,16 @@ struct LeaksReport {
   bool can_be_clear = false;
   std::uint64_t samples_needed = 0;
   std::vector<SuppressedLine> suppressed;
+  std::vector<profile::GrowingChunks> growing;  ///< As of profile::Leaks.
+  std::string walk_fault;  ///< Why chunks in use could not be counted; empty: not known to fail.
   /// Sites with fewer samples than that, as one, if they grow together.
   std::optional<LeakLine> small;
   /// Why samples are missing, a clause: "3 samples were dropped"; empty: none are known to be.
   std::string missing;
 
   /// Never kClear where a leak may be hidden: with undecided sites, sites that only grow
-  /// together, nothing tested, missing samples, a heap that had been freed, or too few samples to
-  /// notice growth that matters.
+  /// together, chunks that grow and belong to no suspect, nothing tested, missing samples, a heap
+  /// that had been freed, or too few samples to notice growth that matters.
   [[nodiscard]] LeakFinding finding() const;
 };
 
@@ -117,8 +119,10 @@ struct LeaksReport {
 
 /// "suspect", "undecided", "clear".
 [[nodiscard]] std::string_view name_of(profile::LeakVerdict verdict);
-/// "samples", "slowing", "alone"; empty of nothing.
+/// "samples", "slowing", "alone", "turnover", "chunks", "unmeasured"; empty of nothing.
 [[nodiscard]] std::string_view name_of(profile::Open open);
+/// "nothing", "memory", "chunks".
+[[nodiscard]] std::string_view name_of(profile::LateGrowth::By by);
 /// "suspects", "undecided", "clear".
 [[nodiscard]] std::string_view name_of(LeakFinding finding);
 /// "end", "before_teardown", "given".

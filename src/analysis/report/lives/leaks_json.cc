@@ -16,6 +16,24 @@ void write_growth(present::JsonWriter& json, std::string_view name,
   json.field("p_value", growth.p_value).field("is_lasting", growth.is_lasting).end_object();
 }
 
+void write_late(present::JsonWriter& json, const profile::LateGrowth& late) {
+  json.key("late").begin_object().field("by", name_of(late.by));
+  json.field("at_least", late.at_least).field("seconds", late.seconds);
+  json.field("in_use_from", late.in_use_from).field("in_use_to", late.in_use_to);
+  json.field("chunk_bytes", late.chunk).field("growing_chunk_bytes", late.growing);
+  json.field("decided_after_seconds", late.decided_after).end_object();
+}
+
+void write_growing(present::JsonWriter& json, const LeaksReport& report,
+                   const Recording& recording) {
+  json.objects("growing_chunks", report.growing, [&](const profile::GrowingChunks& chunks) {
+    json.field("pid", recording.processes[chunks.process].pid).field("chunk_bytes", chunks.chunk);
+    json.field("bytes", chunks.bytes).field("lo", chunks.interval.lo);
+    json.field("hi", chunks.interval.hi).field("seconds", chunks.seconds);
+    json.field("p_value", chunks.p_value).field("q_value", chunks.q_value);
+  });
+}
+
 void write_line(present::JsonWriter& json, const LeakLine& line, profile::GroupBy by,
                 const Recording& recording) {
   const profile::LeakSite& site = line.site;
@@ -37,6 +55,7 @@ void write_line(present::JsonWriter& json, const LeakLine& line, profile::GroupB
   json.field("old_from_ns", site.old_from);
   json.field("samples_since_warm_up", site.since).field("samples_kept", site.kept);
   json.field("is_tested", site.is_tested);
+  if (site.late) write_late(json, *site.late);
   if (site.open != profile::Open::kNothing) json.field("open", name_of(site.open));
   json.field("p_value", site.p_value).field("q_value", site.q_value);
   if (site.group.stack < recording.stacks.size())
@@ -87,6 +106,8 @@ std::string to_json(const LeaksReport& report, const Recording& recording) {
     json.key("small_sites");
     write_line(json, *report.small, present::named_like(search.by), recording);
   }
+  write_growing(json, report, recording);
+  if (!report.walk_fault.empty()) json.field("walk_fault", report.walk_fault);
   write_suppressed(json, report);
   return json.finish();
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@ constexpr std::size_t kUndecidedShown = 5;
 
 /// Of what is known to grow.
 std::string growing_by(const LeakLine& line) {
+  if (line.site.late) return growth_rate(line);
   return present::without_plus(present::change_figure(line.rate.value, line.rate.interval)) +
          " a second";
 }
@@ -42,12 +44,27 @@ std::string other_stacks(const LeaksReport& report, const std::string& name, std
   return sites > 1 ? fmt::format(" ({} sites)", sites) : "";
 }
 
-/// The sites that something leaves undecided, as a list of names; empty: none.
-std::string undecided_names(const LeaksReport& report, Open open) {
+std::string bytes_text(double bytes) { return present::exact_bytes(present::whole_number(bytes)); }
+
+/// "put kept 22.6 MiB ± 3 of its allocations while blocks of 2,064 bytes in use stayed 40,000".
+std::string kept_text(const LeakLine& line) {
+  return fmt::format("{} kept {} of its allocations while {}", name_and_place(line),
+                     present::figure(line.live.bytes, present::Quantity::kBytes).text(),
+                     in_use_text(*line.site.late));
+}
+
+bool is_late(Open open) {
+  return open == Open::kTurnover || open == Open::kChunks || open == Open::kUnmeasured;
+}
+
+/// The sites that something leaves undecided, as a list of names; empty: none. With `growing` only
+/// those of chunks of that size.
+std::string undecided_names(const LeaksReport& report, Open open, Bytes growing = 0) {
   // Sites are stacks: those of one line are named once.
   std::vector<std::pair<std::string, std::size_t>> lines;
   for (const LeakLine& line : report.lines) {
     if (line.site.open != open) continue;
+    if (growing != 0 && line.site.late->growing != growing) continue;
     const auto at =
         std::ranges::find(lines, name_and_place(line), &decltype(lines)::value_type::first);
     if (at == lines.end()) {
@@ -60,6 +77,56 @@ std::string undecided_names(const LeaksReport& report, Open open) {
     const auto& [name, sites] = line;
     return name + other_stacks(report, name, sites);
   });
+}
+
+/// How much longer would decide; nothing of what would have been found already.
+std::string late_remedy(const LeakLine& line, const LeaksReport& report) {
+  const double after = line.site.late->decided_after;
+  const double elapsed = static_cast<double>(report.judged.after_start) / 1e9;
+  if (after <= 0) return "";
+  if (after > elapsed) {
+    return fmt::format(
+        " If a tenth of it leaks, a recording of {} shows it; a smaller --interval takes less.",
+        present::duration(static_cast<Nanoseconds>(after * 1e9)));
+  }
+  return " If a tenth of it leaked, it would probably have been found; a longer run shows less.";
+}
+
+/// Sites that kept what they allocated, which may have taken the place of older objects.
+std::string undecided_turnover(const LeaksReport& report) {
+  std::string out;
+  std::size_t shown = 0;
+  for (const LeakLine& line : report.lines) {
+    const Open open = line.site.open;
+    if (open != Open::kTurnover && open != Open::kUnmeasured) continue;
+    if (++shown > kUndecidedShown) break;
+    out += fmt::format(
+        "Undecided: {}. It may be turnover of what was allocated before the recording.{}\n",
+        kept_text(line), late_remedy(line, report));
+  }
+  const bool is_unmeasured = std::ranges::any_of(
+      report.lines, [](const LeakLine& line) { return line.site.open == Open::kUnmeasured; });
+  if (is_unmeasured && !report.walk_fault.empty()) {
+    out += fmt::format("Blocks in use could not be counted ({}).\n", report.walk_fault);
+  }
+  return out;
+}
+
+std::string undecided_chunks(const LeaksReport& report) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(report.growing.size(), kUndecidedShown); ++i) {
+    const profile::GrowingChunks& chunks = report.growing[i];
+    const std::string names = undecided_names(report, Open::kChunks, chunks.chunk);
+    out += fmt::format("Undecided: {} ({}), {}. A longer run or a smaller --interval decides.\n",
+                       growing_text(chunks), q_equation(chunks.q_value),
+                       names.empty() ? "and no site has samples enough to be named"
+                                     : "at one or more of these sites: " + names);
+  }
+  if (report.growing.size() > kUndecidedShown) {
+    out += fmt::format("Blocks of {} more sizes grew; --json lists them.\n",
+                       report.growing.size() - kUndecidedShown);
+  }
+  return out;
 }
 
 std::string undecided_sites(const LeaksReport& report) {
@@ -97,7 +164,8 @@ std::string unnoticed_growth(const LeaksReport& report) {
 /// What keeps a leak from being seen, and what would show it.
 std::string open_questions(const LeaksReport& report) {
   std::string out;
-  if (report.undecided > 0) out += undecided_sites(report);
+  if (report.undecided > 0) out += undecided_sites(report) + undecided_turnover(report);
+  out += undecided_chunks(report);
   if (report.small) {
     out += fmt::format(
         "Undecided: sites with fewer than {} samples each grew by {} in total. --by function "
@@ -124,8 +192,19 @@ std::string open_questions(const LeaksReport& report) {
   return out;
 }
 
+/// The first sentence of a recording that began late, where that is what leaves it undecided.
+std::string late_sentence(const LeaksReport& report, const std::string& among) {
+  if (!report.growing.empty()) {
+    return fmt::format("Undecided{}: {}.", among, growing_text(report.growing.front()));
+  }
+  return fmt::format("Undecided{}: {}; it may be turnover of what was allocated before.", among,
+                     kept_text(report.lines.front()));
+}
+
 /// The first sentence where nothing is suspect and a leak may be there all the same.
 std::string undecided_sentence(const LeaksReport& report, const std::string& among) {
+  const bool is_of_late = report.undecided > 0 && is_late(report.lines.front().site.open);
+  if (is_of_late || !report.growing.empty()) return late_sentence(report, among);
   const bool is_hidden = report.small || report.tested == 0 || !report.missing.empty() ||
                          report.judged.freed_from.has_value();
   if (report.undecided == 0 && is_hidden) {
@@ -154,8 +233,48 @@ std::string name_and_place(const LeakLine& line) {
   return line.where.empty() ? name : fmt::format("{} ({})", name, present::printable(line.where));
 }
 
+std::string growth_limit(const LeakLine& line) {
+  const auto& late = line.site.late;
+  if (late && late->at_least > 0) {
+    return "at least " + present::least_bytes(late->at_least / late->seconds);
+  }
+  const bool has_lower = std::isfinite(line.rate.interval.lo);
+  return has_lower ? "" : "at most " + present::bound_bytes(std::max(0.0, line.rate.interval.hi));
+}
+
 std::string growth_rate(const LeakLine& line) {
-  return present::change_figure(line.rate.value, line.rate.interval).text() + " a second";
+  const std::string limit = growth_limit(line);
+  return (limit.empty() ? present::change_figure(line.rate.value, line.rate.interval).text()
+                        : limit) +
+         " a second";
+}
+
+std::string growing_text(const profile::GrowingChunks& chunks) {
+  const present::Figure rate = present::change_figure(
+      chunks.bytes / chunks.seconds,
+      {chunks.interval.lo / chunks.seconds, chunks.interval.hi / chunks.seconds});
+  return fmt::format("blocks of {} bytes in use grew by {} a second",
+                     present::exact_count(chunks.chunk), present::without_plus(rate));
+}
+
+std::string in_use_text(const profile::LateGrowth& late) {
+  switch (late.by) {
+    case profile::LateGrowth::By::kNothing:
+      return "what the process had before is not known";
+    case profile::LateGrowth::By::kMemory:
+      return fmt::format("{} was in memory when the recording began", bytes_text(late.in_use_from));
+    case profile::LateGrowth::By::kChunks:
+      break;
+  }
+  const auto amount = [&](double bytes) {
+    return late.chunk == 0 ? bytes_text(bytes)
+                           : present::exact_count(
+                                 present::whole_number(bytes / static_cast<double>(late.chunk)));
+  };
+  const std::string from = amount(late.in_use_from), to = amount(late.in_use_to);
+  return fmt::format("blocks of {} in use {}",
+                     late.chunk == 0 ? "its sizes" : present::exact_count(late.chunk) + " bytes",
+                     from == to ? "stayed " + from : fmt::format("went from {} to {}", from, to));
 }
 
 std::string q_equation(double q) {

@@ -10,8 +10,15 @@ namespace geiger::report {
 
 /// "Store::open (store.cc:8)".
 [[nodiscard]] std::string name_and_place(const LeakLine& line);
-/// "+4.8 MiB ± 1.3 a second".
+/// "at least 4.1 MiB", "at most 4.1 MiB": of a second, where only that is known; else empty.
+[[nodiscard]] std::string growth_limit(const LeakLine& line);
+/// "+4.8 MiB ± 1.3 a second", "at least 4.1 MiB a second".
 [[nodiscard]] std::string growth_rate(const LeakLine& line);
+/// "blocks of 2,064 bytes in use grew by 52 KiB ± 3 a second".
+[[nodiscard]] std::string growing_text(const profile::GrowingChunks& chunks);
+/// Of a site with objects from before the recording: "blocks of 2,064 bytes in use went from 40,000
+/// to 41,200", or what was in memory when the recording began.
+[[nodiscard]] std::string in_use_text(const profile::LateGrowth& late);
 /// "q = 7e-06".
 [[nodiscard]] std::string q_equation(double q);
 

@@ -72,6 +72,7 @@ std::string growth(const LeakLine& line) {
 /// Which of the two tests is significant.
 std::string evidence(const LeakLine& line) {
   const profile::LeakSite& site = line.site;
+  if (site.late) return in_use_text(*site.late) + "; " + q_equation(site.q_value);
   std::string text;
   if (site.all.is_lasting) text = "its live bytes grow, " + present::p_equation(site.all.p_value);
   if (site.old.is_lasting) {
@@ -148,6 +149,10 @@ std::string open_text(const LeakLine& line, const LeaksReport& report) {
       return fmt::format(
           "p = {} alone, but q = {} among {}", present::p_value_text(line.site.p_value),
           present::p_value_text(line.site.q_value), present::plural(report.tested, "site"));
+    case Open::kTurnover:
+    case Open::kChunks:
+    case Open::kUnmeasured:
+      return in_use_text(*line.site.late);
     case Open::kNothing:
       break;
   }

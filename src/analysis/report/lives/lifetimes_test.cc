@@ -137,6 +137,32 @@ Recording leaking_server() {
   return builder.recording();
 }
 
+TEST(LeaksReport, AccusesNothingThatMayBeTurnover) {
+  Recording recording = leaking_server();
+  recording.processes[0].is_attached = true;
+  profile::Observations observed;
+  observed.walk_fault = "a reason";
+  recording.observations = {observed};
+  LeaksReport report = leaks_report(recording, {});
+  EXPECT_EQ(report.suspects, 0U);
+  EXPECT_EQ(report.finding(), LeakFinding::kUndecided);
+  EXPECT_THAT(sentence(report), HasSubstr("leak (main.cc:2) kept "));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("a reason"));
+  auto json = nlohmann::json::parse(to_json(report, recording));
+  EXPECT_EQ(json["sites"][0]["open"], "unmeasured");
+  EXPECT_TRUE(json["sites"][0]["growth"]["lo"].is_null());
+  for (std::uint64_t i = 0; i <= 40; ++i) {
+    observed.walks.push_back({recording.samples[0].time + i * 50'000'000, {{1008, 4000}}});
+  }
+  for (profile::Sample& sample : recording.samples) sample.usable = 1000;
+  recording.observations = {observed};
+  report = leaks_report(recording, {});
+  EXPECT_THAT(sentence(report), HasSubstr("blocks of 1,008 bytes in use stayed 4,000"));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("it would probably have been found"));
+  json = nlohmann::json::parse(to_json(report, recording));
+  EXPECT_EQ(json["sites"][0]["open"], "turnover");
+}
+
 /// The same, but only the table of `tables` buffers stays: all others are freed at once.
 Recording healthy_server(std::size_t tables = 50) {
   Recording recording = leaking_server();

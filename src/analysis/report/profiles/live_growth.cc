@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "analysis/naming/display_name.h"
@@ -59,6 +61,10 @@ std::string predicate(const GrowthRow& row) {
 
 present::Figure rate_figure(const LiveGrowth& growth) {
   const double seconds = static_cast<double>(growth.length) / 1e9;
+  if (std::isinf(growth.interval.lo)) {
+    const double most = std::max(0.0, growth.interval.hi / seconds);
+    return {.value = "< " + present::bound_bytes(most) + "/s", .error = ""};
+  }
   present::Figure figure = present::change_figure(
       growth.bytes / seconds, {growth.interval.lo / seconds, growth.interval.hi / seconds});
   figure.value += "/s";
@@ -92,9 +98,10 @@ GrowthReport::Changes GrowthReport::changes_of(
   return changes;
 }
 
-LiveGrowth GrowthReport::growth_of(const Changes& changes, const Flow& flow, double level) {
-  const estimation::Difference difference =
+LiveGrowth GrowthReport::growth_of(const Changes& changes, const Flow& flow, double level) const {
+  estimation::Difference difference =
       estimation::difference({.sums = flow.went}, {.sums = flow.came}, level);
+  if (has_unseen_objects_) difference.interval.lo = -std::numeric_limits<double>::infinity();
   return {changes.length, difference.value, difference.interval};
 }
 
@@ -102,7 +109,11 @@ GrowthReport::GrowthReport(const Recording& picture, const Profile& live,
                            const std::function<bool(const profile::Sample&)>& keeps,
                            profile::GroupBy by, double level, const LiveChange& start,
                            const std::optional<LiveChange>& recent)
-    : by_(by), level_(level), start_(changes_of(picture, live, keeps, by, start)) {
+    : by_(by),
+      level_(level),
+      has_unseen_objects_(
+          std::ranges::any_of(picture.processes, &profile::Process::has_unseen_objects)),
+      start_(changes_of(picture, live, keeps, by, start)) {
   if (recent) recent_ = changes_of(picture, live, keeps, by, *recent);
   total_ = growth_of(start_, start_.all, level_);
   find_rows(start.looks);
@@ -147,6 +158,11 @@ void GrowthReport::find_rows(std::uint64_t looks) {
 
 std::string sentence(const GrowthReport& growth, std::size_t columns) {
   if (!growth.is_known()) return "";
+  if (growth.has_unseen_objects() && !growth.rows().empty()) {
+    const GrowthRow& row = growth.rows().front();
+    return fmt::format("growth not known: frees from before the recording are not seen; {} {}",
+                       named(row, growth.by(), columns), rate_figure(row.since_start).text());
+  }
   if (growth.growing() == 0) {
     return fmt::format("no growth shown over {}", present::duration(growth.length()));
   }

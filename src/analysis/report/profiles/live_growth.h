@@ -32,13 +32,14 @@ struct LiveChange {
 struct LiveGrowth {
   Nanoseconds length = 0;
   double bytes = 0;
+  /// From minus infinity where frees of objects from before the recording are not seen.
   estimation::Interval interval;
 
   /// At this look and for this row alone.
   [[nodiscard]] bool is_above_zero() const { return interval.lo > 0; }
 };
 
-/// "+1.20 MiB/s ± 0.2": per second of its length.
+/// "+1.20 MiB/s ± 0.2": per second of its length. "< 1.4 MiB/s" without a lower limit.
 [[nodiscard]] present::Figure rate_figure(const LiveGrowth& growth);
 
 /// The key that distinguishes the rows of a grouping.
@@ -90,6 +91,8 @@ class GrowthReport {
   /// Rows that seem to have grown, those that are growing first, then by bytes.
   [[nodiscard]] const std::vector<GrowthRow>& rows() const { return rows_; }
   [[nodiscard]] std::size_t growing() const { return growing_; }
+  /// Whether only upper limits are known.
+  [[nodiscard]] bool has_unseen_objects() const { return has_unseen_objects_; }
 
  private:
   struct Flow {
@@ -108,11 +111,12 @@ class GrowthReport {
   static Changes changes_of(const profile::Recording& picture, const profile::Profile& live,
                             const std::function<bool(const profile::Sample&)>& keeps,
                             profile::GroupBy by, const LiveChange& change);
-  [[nodiscard]] static LiveGrowth growth_of(const Changes& changes, const Flow& flow, double level);
+  [[nodiscard]] LiveGrowth growth_of(const Changes& changes, const Flow& flow, double level) const;
   void find_rows(std::uint64_t looks);
 
   profile::GroupBy by_ = profile::GroupBy::kFunction;
   double level_ = 0.95;
+  bool has_unseen_objects_ = false;  ///< From before the recording: they are freed unseen.
   Changes start_, recent_;
   LiveGrowth total_;
   std::vector<GrowthRow> rows_;
@@ -120,7 +124,7 @@ class GrowthReport {
 };
 
 /// "SessionStore::open (leaky.cc:25) grows 1.20 MiB/s ± 0.2 over 10 s", or that no growth is
-/// shown. The name gives way to the numbers where `columns` are too few; 0: no limit.
+/// shown, or known. The name gives way to the numbers where `columns` are too few; 0: no limit.
 [[nodiscard]] std::string sentence(const GrowthReport& growth, std::size_t columns = 0);
 
 }  // namespace geiger::report

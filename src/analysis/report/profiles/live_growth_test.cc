@@ -92,6 +92,16 @@ TEST(LiveGrowth, NamesWhatGrows) {
   EXPECT_THAT(rate_figure(report.growth.rows()[0].since_start).text(), HasSubstr("+3.19 MiB/s"));
 }
 
+TEST(LiveGrowth, BesideUnseenFreesHasNoLowerLimit) {
+  Recording picture = picture_of(2, 64 * kKiB);
+  picture.processes[0].is_attached = true;
+  const LiveReport report = report_of(picture, {10 * kSecond, 10, {60, 1}, {0, 1}});
+  EXPECT_EQ(report.growth.growing(), 0U);
+  EXPECT_FALSE(report.growth.rows()[0].since_start.is_above_zero());
+  EXPECT_THAT(rate_figure(report.growth.rows()[0].since_start).text(), HasSubstr("< 4."));
+  EXPECT_THAT(sentence(report.growth), HasSubstr("growth not known"));
+}
+
 TEST(LiveGrowth, OfFewSamplesIsNotShown) {
   Recording picture = picture_of(2, 64 * kKiB);
   const LiveReport report = report_of(picture, {10 * kSecond, 10, {4, 1}, {1, 0}});
