@@ -24,6 +24,13 @@ namespace geiger::present {
                                           const Measure& total, const Style& style,
                                           const Scope& scope = {});
 
+/// What filters cannot tell of, and why; empty where they tell of all.
+[[nodiscard]] std::string open_text(const Measure& total, const Scope& scope);
+
+/// That so many bytes of stacks that were cut are in the upper limits of all totals; empty for
+/// none.
+[[nodiscard]] std::string cut_note(double bytes);
+
 /// Instead of rows, when nothing was sampled.
 [[nodiscard]] std::string nothing_sampled(profile::Kind kind, const Scope& scope = {});
 

@@ -329,7 +329,7 @@ TEST(Answers, FiltersHoldForThoseThatAreMissing) {
   EXPECT_EQ(found.interval.hi, 40);
   selection.keeps = nullptr;
   selection.kind = Kind::kLiveAtEnd;
-  EXPECT_TRUE(select(recording, selection).unanswered.empty());
+  EXPECT_TRUE(select(recording, selection).open.empty());
 }
 
 TEST(Answers, StandOnlyWhereNobodyCouldLook) {
