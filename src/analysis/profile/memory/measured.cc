@@ -279,7 +279,9 @@ base::Outcome<void> check_kind(const Recording& recording, Kind kind, Moment mom
   bool is_of_observed = false;  // Such a reason says more than "not observed".
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     auto own = check_kind(recording, i, kind, moment);
-    if (own.has_value()) return own;
+    // Mappings are exact, so they are those of all processes.
+    if (own.has_value() && is_of_mappings(kind)) continue;
+    if (own.has_value() || is_of_mappings(kind)) return own;
     const bool is_observed = observations_of(recording, i) != nullptr;
     if (told.has_value() || (is_observed && !is_of_observed)) told = std::move(own);
     is_of_observed |= is_observed;
