@@ -32,6 +32,7 @@ constexpr std::size_t kNamesSaid = 8;
 /// What keeps samples open, with what would tell of them.
 constexpr const char* kCut = "stacks that were cut";
 constexpr const char* kUnnamed = "stacks with functions without a name (keep their debug files)";
+constexpr const char* kRenamed = "threads that changed their name (--thread takes their number)";
 constexpr const char* kUntyped = "objects whose type is not known";
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -64,17 +65,32 @@ bool is_matched(const Matching& matching, std::uint32_t index) {
   return index < matching.size() && matching[index];
 }
 
-/// Threads by their names, or by their numbers.
+/// Threads by their names, or by their numbers. Which of its samples a thread allocated under which
+/// name is not known.
 Keeps of_threads(const std::string& glob, const Recording& recording, Remarks& remarks) {
-  Matching matching;
+  std::vector<Answer> answers;
   std::vector<std::string> names;
   for (const profile::Thread& thread : recording.threads) {
     names.push_back(thread.name);
-    matching.push_back(profile::matches_glob(glob, thread.name) ||
-                       glob == std::to_string(thread.tid));
+    const bool is_so = profile::matches_glob(glob, thread.name);
+    const bool was_so =
+        thread.earlier_name.empty() ? is_so : profile::matches_glob(glob, thread.earlier_name);
+    if (glob == std::to_string(thread.tid)) {
+      answers.emplace_back(true);
+    } else {
+      answers.push_back(is_so == was_so ? Answer(is_so) : Answer::kOpen);
+    }
   }
-  if (!any_of(matching)) remarks.said.push_back(nothing_matches("thread", glob, names));
-  return [matching](const Sample& sample) { return is_matched(matching, sample.thread); };
+  const auto has = [&](Answer answer) {
+    return std::ranges::find(answers, answer) != answers.end();
+  };
+  if (has(Answer::kOpen)) remarks.open.emplace_back(kRenamed);
+  if (!has(Answer::kOpen) && !has(Answer::kYes)) {
+    remarks.said.push_back(nothing_matches("thread", glob, names));
+  }
+  return [answers](const Sample& sample) {
+    return sample.thread < answers.size() ? answers[sample.thread] : Answer::kNo;
+  };
 }
 
 /// A label, whatever labels are around or inside it.
