@@ -61,6 +61,12 @@ std::string open_text(const Measure& total, const Scope& scope) {
                      fmt::join(scope.open, ", and "));
 }
 
+std::string not_looked_at(double bytes, const Scope& scope) {
+  if (!(bytes > 0) || scope.open.empty()) return "";
+  return fmt::format("Not looked at, but may belong: {} of {}.\n", bound_bytes(bytes),
+                     fmt::join(scope.open, ", and "));
+}
+
 std::string cut_note(double bytes) {
   if (!(bytes > 0)) return "";
   return fmt::format(
