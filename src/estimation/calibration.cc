@@ -102,11 +102,9 @@ Checked<Division> divide(const NodeSums& part, const NodeSums& whole, double exa
   return Division{part, rest_of(part, whole), total, total - whole.weighted_bytes, of_gap};
 }
 
-}  // namespace
-
-Checked<Estimate> calibrated_bytes(const NodeSums& part, const NodeSums& whole, double exact_bytes,
-                                   double level) {
-  if (!is_confidence_level(level)) return InputError::kLevel;
+/// `open` samples of the part do not count.
+Checked<Estimate> known_bytes(const NodeSums& part, const NodeSums& whole, double exact_bytes,
+                              double level) {
   const Checked<Division> checked = divide(part, whole, exact_bytes);
   if (!checked.has_value()) return checked.error();
   const Division& division = checked.value();
@@ -121,6 +119,17 @@ Checked<Estimate> calibrated_bytes(const NodeSums& part, const NodeSums& whole, 
                    exact + std::max(value, bounds.held(interval.hi))},
                   part.samples,
                   exact};
+}
+
+}  // namespace
+
+Checked<Estimate> calibrated_bytes(const NodeSums& part, const NodeSums& whole, double exact_bytes,
+                                   double level) {
+  if (!is_confidence_level(level)) return InputError::kLevel;
+  const Checked<Estimate> known = known_bytes(part, whole, exact_bytes, level);
+  if (!part.has_open() || !known.has_value()) return known;
+  const Checked<Estimate> most = known_bytes(part.at_most(), whole, exact_bytes, level);
+  return most.has_value() ? reaching(known.value(), most.value()) : most;
 }
 
 double calibrated_value(const NodeSums& part, const NodeSums& whole, double exact_bytes) {

@@ -21,6 +21,9 @@ namespace geiger::estimation {
 /// The interval has its coverage if only objects below T are tried. In pure recordings its
 /// coverage falls to .92 among objects of several T.
 ///
+/// Open samples of the part, which are samples of the whole: nothing in value and lower limit, all
+/// of them in the upper limit.
+///
 /// kLevel: `level` outside (0, 1). kPart: `part` has more than `whole` in some field, or
 /// `exact_bytes` is less than the bytes seen. Without uncertain samples in the whole (V = 0) the
 /// division of the unseen bytes is unknown: the value is the bytes seen.

@@ -181,20 +181,54 @@ Interval difference_interval(const Estimate& before, const Estimate& after) {
   return {value - down, value + up};
 }
 
-Difference difference(const Side& before, const Side& after, double level) {
+namespace {
+
+// Without open samples.
+Difference known_difference(const Side& before, const Side& after, double level) {
   const Pair sides(before, after);
   const Certain certain = certain_change(before, after);
   const Estimate a = per_unit(sampled_part(sides.before, level), exposure_of(before));
   const Estimate b = per_unit(sampled_part(sides.after, level), exposure_of(after));
   const Interval sampled = difference_interval(a, b);
   const PValues p = p_values(sides);
-  return {.value = certain.all + (b.value - a.value),
+  const double value = certain.all + (b.value - a.value);
+  return {.value = value,
           .interval = {certain.all + sampled.lo, certain.all + sampled.hi},
+          .reach = {value, value},
           .certain = certain.even,
           .p_value = p.mid,
           .exact_p_value = p.exact,
           .detectable =
               detectable_growth(noise_of(sides.before), noise_of(sides.after), alpha_of(level))};
+}
+
+// Those recorded with certainty take part in the test, as the other side has nothing like them.
+Side with_all_open(Side side) {
+  side.uneven_bytes += side.sums.open.certain_bytes;
+  side.sums = side.sums.at_most();
+  return side;
+}
+
+Side without_open(Side side) {
+  side.sums.open = {};
+  return side;
+}
+
+}  // namespace
+
+Difference difference(const Side& before, const Side& after, double level) {
+  Difference known = known_difference(without_open(before), without_open(after), level);
+  if (!before.sums.has_open() && !after.sums.has_open()) return known;
+  const Difference least = known_difference(with_all_open(before), without_open(after), level);
+  const Difference most = known_difference(without_open(before), with_all_open(after), level);
+  known.interval = {std::min(known.interval.lo, least.interval.lo),
+                    std::max(known.interval.hi, most.interval.hi)};
+  known.reach = {least.value, most.value};
+  const bool has_sign = least.value > 0 || most.value < 0;
+  known.p_value = has_sign ? std::max(least.p_value, most.p_value) : 1;
+  known.exact_p_value = has_sign ? std::max(least.exact_p_value, most.exact_p_value) : 1;
+  known.detectable = std::max(least.detectable, most.detectable) + (most.value - least.value);
+  return known;
 }
 
 double smallest_attainable_p(const Side& before, const Side& after) {

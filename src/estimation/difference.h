@@ -30,14 +30,19 @@ struct Side {
 /// runs.
 struct Difference {
   double value = 0;
-  Interval interval;  ///< MOVER of the two FF-SG intervals; contains `value`.
+  /// MOVER of the two FF-SG intervals; contains `value`. Without those of open samples, each limit
+  /// is that of the side's open samples counted in full that moves it.
+  Interval interval;
+  /// `value` with all open samples of the before side, and with all of the after side: between them
+  /// are all values that open samples allow.
+  Interval reach;
   /// The change of bytes that both sides recorded with certainty: exact, not an estimate.
   double certain = 0;
   /// Two-sided, of the hypothesis that all other bytes (tried on at least one side) are the same
   /// per run; a change of `certain` needs no test. In [0, 1]; 1 if nothing was tried. The mid-p
   /// version keeps its level on average over neighbouring sizes; report and adjust this one. It is
   /// replaced by the exact one if uneven bytes leave one side without randomness.
-  double p_value = 1;
+  double p_value = 1;  ///< With open samples the largest that they allow.
   /// The version that never rejects a true hypothesis too often, for a single claim that is not
   /// averaged with others. At least `p_value`.
   double exact_p_value = 1;

@@ -185,5 +185,37 @@ TEST(Difference, IsNeverNanAndAlwaysInOrder) {
   }
 }
 
+TEST(OpenSamples, AreNothingOrAllOfThemOnEitherSide) {
+  Side gone, kept, empty;
+  for (Side* side : {&gone, &kept, &empty}) side->sums.could_have_sampled(1000);
+  NodeSums samples;
+  samples.add(10, 1e-3, 400);
+  gone.sums.merge(samples);
+  kept.sums.leave_open(samples);
+  const Difference certain = difference(gone, empty, 0.95);
+  const Difference open = difference(gone, kept, 0.95);
+  EXPECT_LT(certain.p_value, 1e-9);
+  EXPECT_EQ(open.p_value, 1) << "the same bytes may be there";
+  EXPECT_EQ(open.value, certain.value);
+  EXPECT_DOUBLE_EQ(open.interval.lo, certain.interval.lo);
+  EXPECT_GT(open.interval.hi, 0);
+  EXPECT_NEAR(open.reach.hi, 0, 1e-6);
+  kept.sums.open = {};
+  samples.add(10, 1e-3, 3600);
+  kept.sums.merge(samples);
+  gone.sums.leave_open(gone.sums);
+  EXPECT_LT(difference(gone, kept, 0.95).p_value, 1e-9) << "it grew whatever the open samples are";
+}
+
+TEST(OpenSamples, RecordedWithCertaintyAreTested) {
+  Side before, after;
+  for (Side* side : {&before, &after}) side->sums.could_have_sampled(1000);
+  after.sums.add(10, 1e-3, 400);
+  NodeSums certain;
+  certain.add_certain(390'000);
+  before.sums.leave_open(certain);
+  EXPECT_GT(difference(before, after, 0.95).p_value, 0.05);
+}
+
 }  // namespace
 }  // namespace geiger::estimation::difference_test

@@ -167,12 +167,14 @@ RunDifference with_runs(const Difference& sampling, const Sides& site, const Pri
   const StudentsT law(variance.degrees);
   const double reach = boost::math::quantile(complement(law, alpha / 2));
   result.degrees = variance.degrees;
-  result.interval = {std::min(sampling.interval.lo, sampling.value - reach * error),
-                     std::max(sampling.interval.hi, sampling.value + reach * error)};
+  result.interval = {std::min(sampling.interval.lo, sampling.reach.lo - reach * error),
+                     std::max(sampling.interval.hi, sampling.reach.hi + reach * error)};
   const double found = reach + boost::math::quantile(law, kDetectionPower);
   result.detectable = std::max(sampling.detectable, found * error);
   if (error > 0) {
-    const double p = 2 * boost::math::cdf(complement(law, std::abs(sampling.value) / error));
+    // The least change that open samples allow.
+    const double value = std::max({0.0, sampling.reach.lo, -sampling.reach.hi});
+    const double p = 2 * boost::math::cdf(complement(law, value / error));
     result.p_value = std::max(sampling.p_value, p);
   }
   if (sampling.p_value <= alpha && result.p_value > alpha) {

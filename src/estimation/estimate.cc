@@ -106,13 +106,6 @@ bool is_wide(const NodeSums& sums) {
   return sums.smallest_size > 0 && sums.largest_size >= 2 * sums.smallest_size;
 }
 
-// The estimate without the open samples, with the upper limit of the estimate that includes them in
-// full: each limit is valid for its own, and the truth is between the two.
-Estimate reaching(Estimate least, const Estimate& most) {
-  least.interval.hi = std::max(least.interval.hi, most.interval.hi);
-  return least;
-}
-
 // `event`: the heaviest object that may have been missed.
 Estimate known_objects(const NodeSums& sums, double event, double level, Form form) {
   // Sizes differ within a node, so no count bounds the probability of being listed from below: 0,
@@ -147,6 +140,12 @@ Estimate known_bytes(const NodeSums& sums, double level, Form form) {
 }
 
 }  // namespace
+
+Estimate reaching(Estimate least, const Estimate& most) {
+  least.interval.hi = std::max(least.interval.hi, most.interval.hi);
+  least.open = std::max(0.0, most.value - least.value);
+  return least;
+}
 
 // A NaN gets the widest interval.
 double alpha_of(double level) {

@@ -20,7 +20,12 @@ struct Estimate {
   Interval interval;
   std::uint64_t samples = 0;  ///< With pi < 1; certain ones add no error.
   double exact = 0;           ///< Part of `value` known without error (X).
+  double open = 0;            ///< What open samples add to the upper limit, about.
 };
+
+/// `least` with the upper limit of `most`, the estimate that counts open samples in full: each
+/// limit is valid for its own, and the truth is between the two.
+[[nodiscard]] Estimate reaching(Estimate least, const Estimate& most);
 
 /// The kind of interval (docs/estimators.md, section 5).
 enum class Form {

@@ -21,7 +21,7 @@ base::Outcome<LiveSelection> LiveSelection::of(const query::SelectionOptions& op
                                                std::vector<std::string>& remarks) {
   auto rules = query::frame_rules_of(options.frames, remarks);
   if (!rules.has_value()) return rules.failure();
-  std::vector<std::string> unmatched;  // No stack is known yet.
+  query::Remarks unmatched;  // No stack is known yet.
   const auto filter = query::filter_of(options, profile::Recording(), unmatched);
   if (!filter.has_value()) return filter.failure();
   LiveSelection selection;
@@ -33,9 +33,10 @@ base::Outcome<LiveSelection> LiveSelection::of(const query::SelectionOptions& op
 void LiveSelection::apply(profile::Recording& picture, report::LiveOptions& live) const {
   picture.frame_rules = rules_;
   // What no stack matches yet, one may match later: nothing to remark on.
-  std::vector<std::string> remarks;
+  query::Remarks remarks;
   live.keeps = std::move(query::filter_of(options_, picture, remarks).value());
   live.table.scope = query::scope_as_typed(options_);
+  live.table.scope.open = std::move(remarks.open);
 }
 
 query::SelectionOptions with_expression(query::SelectionOptions options, const std::string& which,

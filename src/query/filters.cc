@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/profile/frames/name_pattern.h"
+#include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/frames/types.h"
 #include "analysis/profile/glob.h"
 #include "analysis/profile/groups/groupings.h"
@@ -19,13 +20,20 @@
 namespace geiger::query {
 namespace {
 
+using profile::Answer;
+using profile::Keeps;
 using profile::kNone;
 using profile::Recording;
 using profile::Sample;
-using Keeps = std::function<bool(const Sample&)>;
 using Matching = std::vector<bool>;
 
 constexpr std::size_t kNamesSaid = 8;
+
+/// What keeps samples open, with what would tell of them.
+constexpr const char* kCut = "stacks that were cut";
+constexpr const char* kUnnamed = "stacks with functions without a name (keep their debug files)";
+constexpr const char* kRenamed = "threads that changed their name (--thread takes their number)";
+constexpr const char* kUntyped = "objects whose type is not known";
 
 std::string list_of(const std::vector<std::string>& names) {
   std::string list;
@@ -57,23 +65,36 @@ bool is_matched(const Matching& matching, std::uint32_t index) {
   return index < matching.size() && matching[index];
 }
 
-/// Threads by their names, or by their numbers.
-Keeps of_threads(const std::string& glob, const Recording& recording,
-                 std::vector<std::string>& remarks) {
-  Matching matching;
+/// Threads by their names, or by their numbers. Which of its samples a thread allocated under which
+/// name is not known.
+Keeps of_threads(const std::string& glob, const Recording& recording, Remarks& remarks) {
+  std::vector<Answer> answers;
   std::vector<std::string> names;
   for (const profile::Thread& thread : recording.threads) {
     names.push_back(thread.name);
-    matching.push_back(profile::matches_glob(glob, thread.name) ||
-                       glob == std::to_string(thread.tid));
+    const bool is_so = profile::matches_glob(glob, thread.name);
+    const bool was_so =
+        thread.earlier_name.empty() ? is_so : profile::matches_glob(glob, thread.earlier_name);
+    if (glob == std::to_string(thread.tid)) {
+      answers.emplace_back(true);
+    } else {
+      answers.push_back(is_so == was_so ? Answer(is_so) : Answer::kOpen);
+    }
   }
-  if (!any_of(matching)) remarks.push_back(nothing_matches("thread", glob, names));
-  return [matching](const Sample& sample) { return is_matched(matching, sample.thread); };
+  const auto has = [&](Answer answer) {
+    return std::ranges::find(answers, answer) != answers.end();
+  };
+  if (has(Answer::kOpen)) remarks.open.emplace_back(kRenamed);
+  if (!has(Answer::kOpen) && !has(Answer::kYes)) {
+    remarks.said.push_back(nothing_matches("thread", glob, names));
+  }
+  return [answers](const Sample& sample) {
+    return sample.thread < answers.size() ? answers[sample.thread] : Answer::kNo;
+  };
 }
 
 /// A label, whatever labels are around or inside it.
-Keeps of_labels(const std::string& glob, const Recording& recording,
-                std::vector<std::string>& remarks) {
+Keeps of_labels(const std::string& glob, const Recording& recording, Remarks& remarks) {
   Matching matching;
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < recording.labels.size(); ++i) {
@@ -84,12 +105,11 @@ Keeps of_labels(const std::string& glob, const Recording& recording,
                        profile::matches_glob(glob, label.text) ||
                        profile::matches_glob(glob, profile::path_of_label(recording, i)));
   }
-  if (!any_of(matching)) remarks.push_back(nothing_matches("label", glob, names));
+  if (!any_of(matching)) remarks.said.push_back(nothing_matches("label", glob, names));
   return [matching](const Sample& sample) { return is_matched(matching, sample.label); };
 }
 
-Keeps of_types(const std::string& glob, const Recording& recording,
-               std::vector<std::string>& remarks) {
+Keeps of_types(const std::string& glob, const Recording& recording, Remarks& remarks) {
   profile::Types types(recording);
   Matching matching;
   std::vector<std::string> names;
@@ -97,41 +117,41 @@ Keeps of_types(const std::string& glob, const Recording& recording,
     names.push_back(types[i]);
     matching.push_back(profile::matches_glob(glob, types[i]));
   }
-  if (!any_of(matching)) remarks.push_back(nothing_matches("type", glob, names));
-  return [matching, types = std::move(types)](const Sample& sample) {
-    return matching[types.of(sample.type, sample.stack)];
+  if (!any_of(matching)) remarks.said.push_back(nothing_matches("type", glob, names));
+  if (!matching[profile::Types::kUnknown]) remarks.open.emplace_back(kUntyped);
+  return [matching, types = std::move(types)](const Sample& sample) -> Answer {
+    const std::uint32_t type = types.of(sample.type, sample.stack);
+    if (matching[type]) return true;
+    return type == profile::Types::kUnknown ? Answer::kOpen : Answer::kNo;
   };
 }
 
-/// Whether each stack passes through one of the `named` functions.
-Matching stacks_with(const Matching& named, const profile::Labels& functions,
-                     const Recording& recording) {
-  Matching matching;
-  std::vector<std::uint32_t> path;
-  for (std::uint32_t i = 0; i < recording.stacks.size(); ++i) {
-    functions.collect(recording, i, path);
-    matching.push_back(std::ranges::any_of(path, [&](std::uint32_t one) { return named[one]; }));
-  }
-  return matching;
+/// Asks stacks whether they pass through one of the `named` functions.
+Keeps through(const Matching& named, const profile::Labels& functions, const Recording& recording,
+              Remarks& remarks) {
+  profile::StackDoubts doubts;
+  auto answers = profile::stacks_through(recording, functions, named, doubts);
+  if (doubts.cut) remarks.open.emplace_back(kCut);
+  if (doubts.unnamed) remarks.open.emplace_back(kUnnamed);
+  return [answers = std::move(answers)](const Sample& sample) {
+    return sample.stack < answers.size() ? answers[sample.stack] : Answer::kOpen;
+  };
 }
 
 /// Stacks that pass through a function.
-Keeps of_functions(const std::string& glob, const Recording& recording,
-                   std::vector<std::string>& remarks) {
+Keeps of_functions(const std::string& glob, const Recording& recording, Remarks& remarks) {
   const profile::Labels functions(recording);
   Matching named;
   for (std::uint32_t i = 0; i < functions.size(); ++i) {
     named.push_back(profile::matches_glob(glob, functions[i].name));
   }
-  if (!any_of(named)) remarks.push_back(nothing_matches("function", glob, {}));
-  return [matching = stacks_with(named, functions, recording)](const Sample& sample) {
-    return is_matched(matching, sample.stack);
-  };
+  if (!any_of(named)) remarks.said.push_back(nothing_matches("function", glob, {}));
+  return through(named, functions, recording, remarks);
 }
 
-/// Whether the expression matches a frame of each stack: its function, module or file.
-Matching stacks_matching(const profile::NamePattern& pattern, const Recording& recording) {
-  const profile::Labels functions(recording);
+/// The functions that an expression matches by their name, module or file.
+Matching matching_functions(const profile::NamePattern& pattern, const profile::Labels& functions,
+                            const Recording& recording) {
   Matching named;
   for (std::uint32_t i = 0; i < functions.size(); ++i) {
     const profile::Label& label = functions[i];
@@ -141,25 +161,27 @@ Matching stacks_matching(const profile::NamePattern& pattern, const Recording& r
         (label.module != kNone && pattern.matches(recording.modules[label.module].path)) ||
         (has_frame && pattern.matches(recording.frames[label.frame_or_location].file)));
   }
-  return stacks_with(named, functions, recording);
+  return named;
 }
 
 /// --focus keeps stacks that match, --ignore the others.
 base::Outcome<Keeps> of_expression(const char* option, const std::string& expression,
                                    bool keeps_matching, const Recording& recording,
-                                   std::vector<std::string>& remarks) {
+                                   Remarks& remarks) {
   auto parsed = profile::NamePattern::parse(expression);
   if (!parsed.has_value()) {
     return base::Failure{fmt::format("{} {}", option, parsed.reason())};
   }
-  Matching matching = stacks_matching(parsed.value(), recording);
-  if (!any_of(matching)) {
-    remarks.push_back(fmt::format("{}: no stack has a frame that matches {}", option,
-                                  profile::quoted(expression)));
+  const profile::Labels functions(recording);
+  const Matching named = matching_functions(parsed.value(), functions, recording);
+  if (!any_of(named)) {
+    remarks.said.push_back(fmt::format("{}: no stack has a frame that matches {}", option,
+                                       profile::quoted(expression)));
   }
-  return Keeps([matching = std::move(matching), keeps_matching](const Sample& sample) {
-    return is_matched(matching, sample.stack) == keeps_matching;
-  });
+  Keeps matching = through(named, functions, recording, remarks);
+  if (keeps_matching) return matching;
+  return Keeps(
+      [matching = std::move(matching)](const Sample& sample) { return !matching(sample); });
 }
 
 base::Outcome<Keeps> of_sizes(const std::string& range) {
@@ -200,14 +222,16 @@ base::Outcome<Keeps> of_pids(const std::vector<std::uint32_t>& pids, const Recor
 Keeps all_of(std::vector<Keeps> filters) {
   if (filters.empty()) return {};
   return [filters = std::move(filters)](const Sample& sample) {
-    return std::ranges::all_of(filters, [&](const Keeps& keeps) { return keeps(sample); });
+    Answer all = Answer::kYes;
+    for (const Keeps& keeps : filters) all = std::min(all, keeps(sample));
+    return all;
   };
 }
 
 }  // namespace
 
 base::Outcome<Keeps> filter_of(const SelectionOptions& options, const Recording& recording,
-                               std::vector<std::string>& remarks) {
+                               Remarks& remarks) {
   std::vector<Keeps> filters;
   if (!options.size.empty()) {
     auto sizes = of_sizes(options.size);
@@ -219,7 +243,7 @@ base::Outcome<Keeps> filter_of(const SelectionOptions& options, const Recording&
     if (!pids.has_value()) return pids;
     filters.push_back(std::move(pids.value()));
   }
-  using Make = Keeps (*)(const std::string&, const Recording&, std::vector<std::string>&);
+  using Make = Keeps (*)(const std::string&, const Recording&, Remarks&);
   const std::pair<const std::string&, Make> named[] = {{options.thread, of_threads},
                                                        {options.label, of_labels},
                                                        {options.type, of_types},

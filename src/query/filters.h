@@ -11,11 +11,16 @@
 
 namespace geiger::query {
 
-/// Samples that all given filters match; empty where none is given. Names may contain
-/// * and ?. `remarks` gets one sentence for each filter that nothing known matches.
-[[nodiscard]] base::Outcome<std::function<bool(const profile::Sample&)>> filter_of(
-    const SelectionOptions& options, const profile::Recording& recording,
-    std::vector<std::string>& remarks);
+/// What filters have to say beside their answers.
+struct Remarks {
+  std::vector<std::string> said;  ///< A sentence for each filter that nothing known matches.
+  std::vector<std::string> open;  ///< As of present::Scope.
+};
+
+/// Samples that all given filters match; empty where none is given. Names may contain * and ?.
+[[nodiscard]] base::Outcome<profile::Keeps> filter_of(const SelectionOptions& options,
+                                                      const profile::Recording& recording,
+                                                      Remarks& remarks);
 
 /// The heap of that name; fails if none was sampled.
 [[nodiscard]] base::Outcome<std::uint32_t> heap_named(const std::string& name,

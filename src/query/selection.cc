@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "analysis/present/format.h"
@@ -192,8 +193,11 @@ base::Outcome<Subject> subject_of(const SelectionOptions& options,
     return told.failure();
   }
   remark_on_cleanup(options, recording, subject);
-  auto filter = filter_of(options, recording, subject.remarks);
+  Remarks remarks;
+  auto filter = filter_of(options, recording, remarks);
   if (!filter.has_value()) return filter.failure();
+  std::ranges::move(remarks.said, std::back_inserter(subject.remarks));
+  subject.scope.open = std::move(remarks.open);
   subject.selection.keeps = std::move(filter.value());
   describe_filters(options, subject.scope);
   return subject;

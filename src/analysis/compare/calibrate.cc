@@ -26,10 +26,10 @@ double exact_bytes(const SideFacts& facts) {
 }
 
 /// A side of a row as `table` shows it, per unit of exposure; nothing with too few samples.
-std::optional<Estimate> calibrated(const SiteSide& side, const SideFacts& facts, double level) {
-  if (!estimation::has_enough_to_calibrate(side.sums)) return std::nullopt;
+std::optional<Estimate> calibrated(const NodeSums& sums, const SideFacts& facts, double level) {
+  if (!estimation::has_enough_to_calibrate(sums)) return std::nullopt;
   const auto found =
-      estimation::calibrated_bytes(side.sums, facts.total.sums, exact_bytes(facts), level);
+      estimation::calibrated_bytes(sums, facts.total.sums, exact_bytes(facts), level);
   if (!found.has_value()) return std::nullopt;
   const double exposure = facts.exposure();
   Estimate bytes = found.value();
@@ -53,7 +53,8 @@ bool is_most(const Site& site, const Collected& collected) {
 estimation::Side rest_of(const SiteSide& site, const SideFacts& facts, double known) {
   estimation::Side rest;
   rest.exposure = facts.exposure();
-  rest.sums = estimation::rest_of(site.sums, facts.total.sums);
+  rest.sums = estimation::rest_of(site.sums.at_most(), facts.total.sums);
+  rest.sums.open = site.sums.open;
   rest.sums.certain_bytes += known * rest.exposure;
   rest.uneven_bytes = rest.sums.certain_bytes;
   return rest;
@@ -80,13 +81,16 @@ bool can_calibrate(const Collected& collected) {
 
 void calibrate(Row& row, const Site& site, const Collected& collected, double level) {
   GEIGER_ASSERT(can_calibrate(collected));
-  const auto before = calibrated(site.before, collected.before, level);
-  const auto after = calibrated(site.after, collected.after, level);
-  if (!before || !after) return;
+  const auto before = calibrated(site.before.sums, collected.before, level);
+  const auto after = calibrated(site.after.sums, collected.after, level);
+  const auto most_before = calibrated(site.before.sums.at_most(), collected.before, level);
+  const auto most_after = calibrated(site.after.sums.at_most(), collected.after, level);
+  if (!before || !after || !most_before || !most_after) return;
   row.before = *before;
   row.after = *after;
   row.change.value = after->value - before->value;
-  row.change.interval = estimation::difference_interval(*before, *after);
+  row.change.interval = {estimation::difference_interval(*most_before, *after).lo,
+                         estimation::difference_interval(*before, *most_after).hi};
   if (is_most(site, collected)) judge_by_rest(row.change, site, collected, level);
 }
 

@@ -7,8 +7,10 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/compare/pattern_answers.h"
 #include "analysis/compare/seen.h"
 #include "analysis/profile/frames/frame_roles.h"
+#include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
@@ -80,7 +82,8 @@ class Collector::Run {
         labels_(recording),
         roles_(recording, labels_),
         places_(collector.places_.of_labels(recording, labels_, roles_,
-                                            !collector.out_.grouping.is_inclusive)) {
+                                            !collector.out_.grouping.is_inclusive)),
+        answers_(collector.patterns_, recording, labels_, places_, collector.places_) {
     if (collector_.out_.grouping.by != GroupBy::kModule) return;
     for (std::uint32_t i = 0; i < recording.modules.size(); ++i) {
       modules_.push_back(collector_.places_.of_module(recording, i));
@@ -89,30 +92,22 @@ class Collector::Run {
 
   /// From here on stacks are those of allocations within this label.
   void begin_label(std::uint32_t label) {
-    label_matches_.assign(collector_.patterns_.size(), false);
+    answers_.begin_label(label);
+    if (collector_.out_.grouping.by != GroupBy::kLabel) return;
+    Places& places = collector_.places_;
     label_places_.clear();
-    const bool is_grouping = collector_.out_.grouping.by == GroupBy::kLabel;
-    if (label == kNone && is_grouping) {
-      label_places_.push_back(collector_.places_.of_name(std::string(profile::kNoLabel)));
-    }
+    if (label == kNone) label_places_.push_back(places.of_name(std::string(profile::kNoLabel)));
     for (; label != kNone; label = recording_.labels[label].parent) {
-      const std::string path = profile::path_of_label(recording_, label);
-      if (is_grouping) label_places_.push_back(collector_.places_.of_name(path));
-      for (std::size_t i = 0; i < label_matches_.size(); ++i) {
-        const std::string& glob = collector_.patterns_[i].label;
-        if (profile::matches_glob(glob, path) ||
-            profile::matches_glob(glob, recording_.labels[label].text)) {
-          label_matches_[i] = true;
-        }
-      }
+      label_places_.push_back(places.of_name(profile::path_of_label(recording_, label)));
     }
   }
 
   /// Adds a stack to its sites and patterns.
-  void add(std::uint32_t stack, const Seen& seen) {
+  void add(std::uint32_t stack, Seen seen) {
+    if (collector_.includes_callers() && !profile::is_whole(recording_, stack)) {
+      seen.cut = seen.sums;
+    }
     labels_.collect(recording_, stack, labels_of_stack_);
-    path_.clear();
-    for (const std::uint32_t label : labels_of_stack_) path_.push_back(places_[label]);
     labels_.collect_frames(recording_, stack, frames_);
     roles_.keep_shown(labels_of_stack_, frames_);
     shown_.clear();
@@ -120,7 +115,9 @@ class Collector::Run {
     total_.merge(seen);
     add_to_sites(stack, seen);
     for (std::size_t i = 0; i < collector_.patterns_.size(); ++i) {
-      if (is_matched(i)) budgeted_[i].merge(seen);
+      const profile::Answer answer = answers_.of(i, stack);
+      if (answer == profile::Answer::kYes) budgeted_[i].merge(seen);
+      if (answer == profile::Answer::kOpen) budgeted_[i].sums.leave_open(seen.sums.at_most());
     }
   }
 
@@ -223,28 +220,20 @@ class Collector::Run {
                                     : collector_.places_.of_module(recording_, kNone);
   }
 
-  bool is_matched(std::size_t pattern) {
-    if (collector_.patterns_[pattern].is_of_label()) return label_matches_[pattern];
-    if (collector_.patterns_[pattern].matches_everything()) return true;
-    return std::ranges::any_of(
-        path_, [&](std::uint32_t place) { return collector_.is_match(pattern, place); });
-  }
-
   Collector& collector_;
   const Recording& recording_;
   const Labels labels_;
   const profile::FrameRoles roles_;
   std::vector<std::uint32_t> places_;   ///< By label.
   std::vector<std::uint32_t> modules_;  ///< Places that stand for modules.
+  PatternAnswers answers_;
   Seen total_;
   std::vector<Seen> seen_;  ///< By site.
   std::vector<bool> is_used_, has_line_;
   std::vector<std::uint32_t> used_;
   std::vector<Seen> budgeted_ = std::vector<Seen>(collector_.patterns_.size());
   std::vector<std::uint32_t> labels_of_stack_, frames_;
-  std::vector<std::uint32_t> path_;   ///< Places of the whole stack: what patterns match.
   std::vector<std::uint32_t> shown_;  ///< Places that sites are made of, the one to blame first.
-  std::vector<bool> label_matches_;   ///< By pattern.
   std::vector<std::uint32_t> label_places_;  ///< Of the label and those around it.
   std::vector<std::uint32_t> site_of_place_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> lines_;  ///< By place, frame.
@@ -265,7 +254,7 @@ std::size_t Collector::PlacesHash::operator()(const std::vector<std::uint32_t>& 
 }
 
 Collector::Collector(profile::Kind kind, const Grouping& grouping, std::vector<Pattern> patterns)
-    : patterns_(std::move(patterns)), matches_(patterns_.size()) {
+    : patterns_(std::move(patterns)) {
   out_.kind = kind;
   out_.grouping = grouping;
   for (const Pattern& pattern : patterns_) {
@@ -278,12 +267,9 @@ bool Collector::needs_labels() const {
          std::ranges::any_of(patterns_, &Pattern::is_of_label);
 }
 
-bool Collector::is_match(std::size_t pattern, std::uint32_t place) {
-  std::vector<bool>& known = matches_[pattern];
-  while (known.size() <= place) {
-    known.push_back(patterns_[pattern].matches(places_[static_cast<std::uint32_t>(known.size())]));
-  }
-  return known[place];
+bool Collector::includes_callers() const {
+  const GroupBy by = out_.grouping.by;
+  return out_.grouping.is_inclusive && by != GroupBy::kStack && by != GroupBy::kLabel;
 }
 
 std::uint32_t Collector::site_of(std::vector<std::uint32_t> places) {
@@ -376,6 +362,8 @@ void Collector::settle_sides() {
         settle(side_of(site, which), certain_from, side.total.sums);
       }
     }
+    if (!includes_callers()) continue;
+    for (Site& site : out_.sites) leave_cut_open(side_of(site, which), side.total);
   }
   // Before gates scale a side: its next event grows with it then, the other side's does not.
   settle_next_event(out_.before.total, out_.after.total);

@@ -53,6 +53,9 @@ struct Seen {
   /// Certain bytes in objects that the other side may have tried (estimation::Side).
   double uneven_bytes = 0;
   CertainSizes certain_sizes;  ///< While collecting; empty in what finish() returns.
+  /// With callees included: of stacks that were cut, and may pass through any site. Those of the
+  /// whole are open in the sums of sites that they are not seen to pass through.
+  estimation::NodeSums cut = {};
 
   void merge(const Seen& other);
   [[nodiscard]] std::uint64_t samples() const { return sums.samples + sums.certain_samples; }
@@ -137,7 +140,7 @@ class Collector {
   class Run;
 
   std::uint32_t site_of(std::vector<std::uint32_t> places);
-  bool is_match(std::size_t pattern, std::uint32_t place);
+  [[nodiscard]] bool includes_callers() const;
   [[nodiscard]] bool needs_labels() const;
   /// Calls visit(stack, seen) with what every stack of a profile saw, label by label.
   void add_stacks(Run& run, const profile::Recording& recording, const profile::Profile& profile);
@@ -147,7 +150,6 @@ class Collector {
 
   Collected out_;
   std::vector<Pattern> patterns_;
-  std::vector<std::vector<bool>> matches_;  ///< By pattern and place, as far as known.
   Places places_;
   SitesByPlaces known_;
 };

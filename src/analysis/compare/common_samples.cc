@@ -18,6 +18,7 @@ using profile::Sample;
 struct Identified {
   std::uint32_t image = kNone;  ///< Into CommonImages; kNone: the other recording has none of it.
   const Sample* sample = nullptr;
+  bool is_open = false;  ///< The selection cannot tell of it.
   bool is_common = false;
 
   [[nodiscard]] auto identity() const {
@@ -29,10 +30,12 @@ struct Identified {
 std::vector<Identified> identified(const profile::Chosen& chosen,
                                    const std::unordered_map<std::uint32_t, std::uint32_t>& images) {
   std::vector<Identified> all;
-  all.reserve(chosen.samples.size());
-  for (const Sample* sample : chosen.samples) {
-    const auto image = images.find(sample->process);
-    all.push_back({image == images.end() ? kNone : image->second, sample});
+  all.reserve(chosen.samples.size() + chosen.open.size());
+  for (const bool is_open : {false, true}) {
+    for (const Sample* sample : is_open ? chosen.open : chosen.samples) {
+      const auto image = images.find(sample->process);
+      all.push_back({image == images.end() ? kNone : image->second, sample, is_open});
+    }
   }
   std::ranges::sort(all, {}, &Identified::identity);
   return all;
@@ -52,14 +55,20 @@ void mark_common(std::vector<Identified>& before, std::vector<Identified>& after
 
 Profile moved_of(const Selected& side, const profile::Chosen& chosen,
                  const std::vector<Identified>& samples) {
-  std::vector<profile::Entry> entries;
+  Profile moved = with_entries(side.profile, {});
   for (const Identified& each : samples) {
-    if (!each.is_common) entries.push_back(entry_of(side.recording, *each.sample));
+    if (each.is_common) continue;
+    (each.is_open ? moved.open : moved.entries).push_back(entry_of(side.recording, *each.sample));
   }
-  for (const profile::Tally* tally : chosen.tallies) {
-    entries.push_back(entry_of(side.recording, tally->alike, count_of(*tally, side.profile.kind)));
-  }
-  return with_entries(side.profile, std::move(entries));
+  const auto add_tallies = [&](const auto& tallies, std::vector<profile::Entry>& entries) {
+    for (const profile::Tally* tally : tallies) {
+      entries.push_back(
+          entry_of(side.recording, tally->alike, count_of(*tally, side.profile.kind)));
+    }
+  };
+  add_tallies(chosen.tallies, moved.entries);
+  add_tallies(chosen.open_tallies, moved.open);
+  return moved;
 }
 
 }  // namespace

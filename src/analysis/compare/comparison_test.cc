@@ -39,6 +39,27 @@ TEST(Comparison, GivesEverySiteAVerdict) {
   EXPECT_FALSE(comparison.run_deviation) << "one run per side shows the sampling error only";
 }
 
+TEST(Comparison, WhatStacksThatWereCutMayHoldIsNotGone) {
+  TestRecording before = run_with({{"made", 400}, {"other", 100}});
+  before.sample(before.stack({before.location({"leaf"}), before.location({"deep"})}), 16);
+  TestRecording after = run_with({{"other", 100}, {"new", 5}});
+  const auto cut = after.stack({after.location({"leaf"})}, true);
+  for (int i = 0; i < 400; ++i) after.sample(cut, 16);
+  for (const bool has_several : {false, true}) {
+    const std::vector sides(has_several ? 2 : 1, before), others(has_several ? 2 : 1, after);
+    Collected collected = collect_runs(sides, others, Kind::kLiveAtEnd, {}, {.is_inclusive = true});
+    const Comparison comparison = compare(std::move(collected), 0.95);
+    const Row& made = row(comparison, "made");
+    EXPECT_FALSE(is_change(made.verdict)) << name_of(made.verdict);
+    EXPECT_GT(made.change.interval.hi, 0);
+    EXPECT_LT(made.change.value, -390 * kInterval);
+    EXPECT_EQ(row(comparison, "leaf").verdict, Verdict::kGrew) << "it is seen in those stacks";
+  }
+  Collected own = collect_runs({before}, {after}, Kind::kLiveAtEnd);
+  EXPECT_EQ(row(compare(std::move(own), 0.95), "made").verdict, Verdict::kGone)
+      << "the leaf is never cut";
+}
+
 TEST(Comparison, PutsChangesFirstAndTheLargestOnTop) {
   auto before = run_with({{"noisy", 10'000}, {"small", 10}, {"large", 100}});
   before.recording.threads[0].armed = 1;  // Else the totals would show what noisy did.

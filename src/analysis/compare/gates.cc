@@ -51,6 +51,12 @@ double mean_bytes(const SiteSide& side, const SideFacts& facts) {
   return facts.runs.empty() ? 0 : sum / facts.exposure();
 }
 
+/// Open bytes per run.
+double open_bytes(const SiteSide& side, const SideFacts& facts) {
+  if (facts.runs.empty()) return 0;
+  return side.sums.open.all_bytes() / facts.exposure();
+}
+
 double mean_unsettled(const SideFacts& facts) {
   double sum = 0;
   for (const RunFacts& run : facts.runs) sum += static_cast<double>(run.unsettled_bound);
@@ -95,6 +101,7 @@ class Checker {
     name(task, spec.name(), spec.detail());
     task.result.source = spec.source;
     task.result.is_of_label = spec.pattern.is_of_label();
+    task.result.is_of_pattern = !spec.pattern.matches_everything();
     task.result.limit = spec.limit;
     task.subject = {.before = &site.before, .after = &site.after};
     if (spec.limit.measured == Measured::kGrowth) task.ignore_below = ignored_bytes_;
@@ -167,6 +174,8 @@ class Checker {
   /// kept. Objects whose frees are missing may not even have been live.
   void hold_back(Task& task) const {
     Lacks lacks = lacks_of(task);
+    const bool is_unseen = task.result.is_of_pattern && task.subject.after->samples() == 0;
+    if (lacks.why.empty() && gates_.is_strict && is_unseen) lacks.why = "nothing of it was sampled";
     const bool shows_more = task.result.limit.measured == Measured::kBytes &&
                             collected_.kind == profile::Kind::kAllocated && !lacks.is_of_errors;
     if (lacks.why.empty() || (task.result.answer == Answer::kFail && shows_more)) return;
@@ -223,6 +232,7 @@ class Checker {
     std::vector<Subject> subjects;
     for (Task& task : tasks_) {
       count_samples(task);
+      task.result.open = open_of(task);
       if (task.result.limit.measured == Measured::kBytes) {
         measure_bytes(task);
         continue;
@@ -241,6 +251,12 @@ class Checker {
   static void count_samples(Task& task) {
     task.result.samples_before = task.subject.before->samples();
     task.result.samples_after = task.subject.after->samples();
+  }
+
+  [[nodiscard]] double open_of(const Task& task) const {
+    const double after = open_bytes(*task.subject.after, collected_.after);
+    if (task.result.limit.measured == Measured::kBytes) return after;
+    return std::max(after, open_bytes(*task.subject.before, collected_.before));
   }
 
   void measure_bytes(Task& task) {
@@ -268,7 +284,8 @@ class Checker {
   void set_effort(Task& task, const estimation::Growth& growth, double limit) const {
     const bool is_counted_once = task.subject.is_counted && !has_several_runs(collected_);
     if (task.result.answer != Answer::kUndecided || is_counted_once) return;
-    if (!task.result.lacks.empty()) return;  // More samples would not help.
+    // More samples would not help.
+    if (!task.result.lacks.empty() || task.result.open > 0) return;
     task.result.effort = estimation::effort_to_decide(growth, limit, 2 * gates_.level - 1, kPower);
   }
 

@@ -67,6 +67,9 @@ struct Gates {
   /// A wrong fail of any gate, and a wrong pass of one, have at most the probability
   /// 1 - level.
   double level = 0.95;
+  /// What a pattern selects must have been sampled: where nothing was, its name may be wrong, and
+  /// the gate is undecided.
+  bool is_strict = false;
 };
 
 struct GateResult {
@@ -80,11 +83,14 @@ struct GateResult {
   std::optional<double> hi;  ///< What a pass is decided by; nothing where nothing bounds it.
   std::uint64_t samples_before = 0, samples_after = 0;  ///< Certain ones included.
   bool is_of_label = false;                             ///< Of a GateSpec with a label's pattern.
+  bool is_of_pattern = false;                           ///< Of a GateSpec that is not of the whole.
   bool is_exact = false;                                ///< Counted, not estimated.
   /// How many times as many samples would probably decide. Nothing where it is decided,
   /// where more samples would not help, or where the value seems to be the limit.
   std::optional<double> effort;
   double dispersion = 1;  ///< Variance over that of the sampling alone.
+  double open = 0;        ///< Bytes per run, of either side, of which it is not known whether they
+                          ///< are its: in `hi`, or in `lo` of growth, only.
   /// Why samples cannot decide: what the recordings lack. Empty where they are whole, or where the
   /// gate fails in spite of it.
   std::string lacks;

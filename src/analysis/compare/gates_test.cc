@@ -52,6 +52,34 @@ TEST(Gates, CountedTotalsNeedNoSamples) {
   EXPECT_EQ(total_answer(1, 101, bytes_of_total(100 * kT), Kind::kAllocated), Answer::kFail);
 }
 
+TEST(Gates, StacksThatWereCutLeaveFunctionsUndecided) {
+  TestRecording run = run_with({{"make", 100}});
+  const auto cut = run.stack({run.location({"deep"})}, true);
+  for (int i = 0; i < 50; ++i) run.sample(cut, 16);
+  const auto answer_at = [&](const char* function, double most) {
+    const Gates gates{{{{.function = function}, {Measured::kBytes, most}, "test"}}, {}, {}, 0.95};
+    return answers({}, {run}, gates).results.front();
+  };
+  const GateResult result = answer_at("make", 130 * kT);
+  EXPECT_EQ(result.answer, Answer::kUndecided);
+  EXPECT_FALSE(result.effort) << "more samples would not help";
+  EXPECT_NEAR(result.open, 50 * kT, 0.02 * 50 * kT);
+  EXPECT_EQ(answer_at("make", 200 * kT).answer, Answer::kPass) << "with all of them";
+  EXPECT_EQ(answer_at("make", 50 * kT).answer, Answer::kFail) << "without them";
+  EXPECT_EQ(answer_at("deep", 130 * kT).answer, Answer::kPass) << "the other stacks are whole";
+  EXPECT_EQ(answer_at("missing", 10 * kT).answer, Answer::kUndecided);
+}
+
+TEST(Gates, StrictOnesAreNotKeptByWhatWasNotSampled) {
+  Gates gates{{{{.function = "mistyped*"}, {Measured::kBytes, 10 * kT}, "test"}}, {}, {}, 0.95};
+  const std::vector run{run_with({{"make", 100}})};
+  EXPECT_EQ(answers({}, run, gates).answer, Answer::kPass);
+  gates.is_strict = true;
+  const Verdicts verdicts = answers({}, run, gates);
+  EXPECT_EQ(verdicts.answer, Answer::kUndecided);
+  EXPECT_EQ(verdicts.results.front().lacks, "nothing of it was sampled");
+}
+
 TEST(Gates, UnsettledBytesLeaveCountsOpen) {
   TestRecording after = run_with({{"make", 100}});
   after.recording.threads[0].armed = 10 * kTestInterval;

@@ -1,6 +1,7 @@
 #include "analysis/compare/seen.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 
@@ -23,6 +24,7 @@ void settle(Seen& seen, double certain_from, const estimation::NodeSums& total) 
 
 void Seen::merge(const Seen& other) {
   sums.merge(other.sums);
+  cut.merge(other.cut);
   for (const auto& [size, count] : other.certain_sizes) certain_sizes[size] += count;
 }
 
@@ -36,6 +38,11 @@ void add_run(SiteSide& side, const Seen& seen, std::uint32_t run) {
 void settle(SiteSide& side, double certain_from, const estimation::NodeSums& total) {
   settle(static_cast<Seen&>(side), certain_from, total);
   settle(side.moved, certain_from, total);
+}
+
+void leave_cut_open(SiteSide& side, const SiteSide& total) {
+  side.sums.leave_open(estimation::rest_of(side.cut, total.cut).at_most());
+  side.moved.sums.leave_open(estimation::rest_of(side.moved.cut, total.moved.cut).at_most());
 }
 
 void settle_next_event(SiteSide& before, SiteSide& after) {
@@ -79,14 +86,13 @@ std::vector<std::pair<std::uint32_t, Seen>> seen_by_stack(const profile::Recordi
 
 std::vector<std::pair<std::uint32_t, profile::Profile>> parts_by_label(
     const profile::Profile& profile) {
-  std::map<std::uint32_t, std::vector<profile::Entry>> by_label;
-  for (const profile::Entry& entry : profile.entries) by_label[entry.label].push_back(entry);
-  std::vector<std::pair<std::uint32_t, profile::Profile>> parts;
-  parts.reserve(by_label.size());
-  for (auto& [label, entries] : by_label) {
-    parts.emplace_back(label, with_entries(profile, std::move(entries)));
-  }
-  return parts;
+  std::map<std::uint32_t, profile::Profile> by_label;
+  const auto part = [&](std::uint32_t label) -> profile::Profile& {
+    return by_label.try_emplace(label, with_entries(profile, {})).first->second;
+  };
+  for (const profile::Entry& entry : profile.entries) part(entry.label).entries.push_back(entry);
+  for (const profile::Entry& entry : profile.open) part(entry.label).open.push_back(entry);
+  return {std::move_iterator(by_label.begin()), std::move_iterator(by_label.end())};
 }
 
 }  // namespace geiger::compare

@@ -18,6 +18,9 @@ void add_run(SiteSide& side, const Seen& seen, std::uint32_t run);
 /// `certain_from` are certain on both sides.
 void settle(SiteSide& side, double certain_from, const estimation::NodeSums& total);
 
+/// Then, with callees included: leaves open what was cut in `total` and may pass through the site.
+void leave_cut_open(SiteSide& side, const SiteSide& total);
+
 /// Then, and before a side is scaled: E of both (estimation::settle_next_event).
 void settle_next_event(SiteSide& before, SiteSide& after);
 

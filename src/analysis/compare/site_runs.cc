@@ -28,6 +28,7 @@ std::vector<NodeSums> run_sums(const SiteSide& side, const SideFacts& facts) {
   runs.front().certain_samples = side.sums.certain_samples;
   runs.front().bytes_seen = side.sums.bytes_seen;
   runs.front().could_have_sampled(side.sums);
+  runs.front().open = side.sums.open;
   return runs;
 }
 
@@ -54,11 +55,15 @@ Side common_of(const SiteSide& side, const SideFacts& facts) {
 }  // namespace
 
 void scale(NodeSums& sums, double factor) {
-  for (double* bytes : {&sums.certain_bytes, &sums.bytes_seen, &sums.weighted_bytes,
-                        &sums.largest_interval, &sums.smallest_interval, &sums.largest_weight}) {
+  for (double* bytes : {&sums.largest_interval, &sums.smallest_interval, &sums.largest_weight}) {
     *bytes *= factor;
   }
-  sums.bytes_variance *= factor * factor;
+  for (estimation::SampleSums* own : {static_cast<estimation::SampleSums*>(&sums), &sums.open}) {
+    for (double* bytes : {&own->certain_bytes, &own->bytes_seen, &own->weighted_bytes}) {
+      *bytes *= factor;
+    }
+    own->bytes_variance *= factor * factor;
+  }
 }
 
 Side as_side(const Seen& seen, const SideFacts& facts) {

@@ -45,6 +45,16 @@ TestTrace small_trace() {
   return trace;
 }
 
+TEST_F(Ingest, KnowsTheFirstAndTheLastNameOfAThread) {
+  TestTrace trace = small_trace();
+  EXPECT_EQ(read(trace.bytes()).recording.threads[0].earlier_name, "");
+  trace.thread_name(1, "io-1");
+  trace.thread_name(1, "io-2");
+  const Ingested result = read(trace.bytes());
+  EXPECT_EQ(result.recording.threads[0].name, "io-2");
+  EXPECT_EQ(result.recording.threads[0].earlier_name, "worker");
+}
+
 TEST_F(Ingest, DecodesMappings) {
   using Kind = profile::MappingEvent::Kind;
   TestTrace trace;

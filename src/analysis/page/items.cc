@@ -110,13 +110,14 @@ Items Gathering::with_times(const Selection& selection, const Span& span, bool i
   const Nanoseconds limit = selection.to ? span.to : kNever;
   for (const Sample& sample : recording_.samples_beside(selection.heap)) {
     if (sample.heap != selection.heap || !lived_in(sample, span.from, limit)) continue;
-    if (selection.keeps && !selection.keeps(sample)) continue;
+    const profile::Answer answer = answer_of(selection.keeps, sample);
+    if (answer == profile::Answer::kNo) continue;
     if (is_of_fates && sample.is_thinned_out) continue;
     const Count shape = is_of_fates ? profile::count_of_fate(recording_, sample)
                                     : profile::count_of(recording_, sample);
     if (!adds_something(shape)) continue;
     Item item = item_of(sample);
-    item.shape = shapes.of(shape);
+    item.shape = shapes.of(shape, answer == profile::Answer::kOpen);
     item.born = profile::is_allocation_seen(sample) ? sample.time : 0;
     set_end(item, sample, recording_.processes[sample.process].end, limit);
     out.items.push_back(item);
@@ -131,7 +132,7 @@ Items Gathering::of(const profile::Profile& profile) {
   out.has_processes = processes_.size() > 1;
   Shapes shapes(out.shapes);
   add_entries(out, shapes, profile, false);
-  add_entries(out, shapes, profile::unanswered_of(profile), true);
+  add_entries(out, shapes, profile::open_of(profile), true);
   return out;
 }
 

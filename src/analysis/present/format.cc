@@ -180,7 +180,7 @@ std::string Figure::text() const { return error.empty() ? value : value + " " + 
 Figure figure(const Estimate& estimate, Quantity quantity) {
   const double unseen = estimate.interval.hi - estimate.exact;
   if (is_exact(estimate)) return {exact_value(estimate.value, quantity), ""};
-  if (estimate.samples > 0) {
+  if (estimate.samples > 0 || estimate.open > 0) {
     return is_symmetric(estimate) ? plus_minus(estimate, quantity)
                                   : with_limits(estimate, quantity);
   }

@@ -4,6 +4,7 @@
 //   812 MiB ± 25               samples on both sides, interval nearly symmetric
 //   512 KiB [16 B, 1.9 MiB]    few samples: the interval leans to one side
 //   < 1.9 MiB                  nothing was seen: the upper limit, never 0
+//   0 B [0 B, 8.6 MiB]         nothing was seen for certain: samples that may belong are open
 //   12 MiB exact + < 1.9 MiB   only objects recorded with certainty were seen
 //   812.4 MiB                  known exactly
 #pragma once

@@ -1,6 +1,7 @@
 #include "analysis/present/heading.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analysis/present/format.h"
 #include "analysis/present/text.h"
@@ -47,9 +48,30 @@ std::string profile_heading(profile::Kind kind, std::string_view view, const Mea
   }
   // Wrapped before it is painted: escapes take no columns. A break replaces a blank.
   const std::string text = wrap(title + rest, 0, style.width);
-  const std::string source = scope.asked ? "\n" + wrap(text_of(*scope.asked), 0, style.width) : "";
+  std::string source = scope.asked ? "\n" + wrap(text_of(*scope.asked), 0, style.width) : "";
+  const std::string open = open_text(total, scope);
+  if (!open.empty()) source += "\n" + wrap(open, 0, style.width);
   return fmt::format("{}{}{}\n\n", paint(style, Role::kHeading, text.substr(0, title.size())),
                      text.substr(title.size()), paint(style, Role::kFaint, source));
+}
+
+std::string open_text(const Measure& total, const Scope& scope) {
+  if (!(total.bytes.open > 0) || scope.open.empty()) return "";
+  return fmt::format("open, in upper limits only: {} of {}", bound_bytes(total.bytes.open),
+                     fmt::join(scope.open, ", and "));
+}
+
+std::string not_looked_at(double bytes, const Scope& scope) {
+  if (!(bytes > 0) || scope.open.empty()) return "";
+  return fmt::format("Not looked at, but may belong: {} of {}.\n", bound_bytes(bytes),
+                     fmt::join(scope.open, ", and "));
+}
+
+std::string cut_note(double bytes) {
+  if (!(bytes > 0)) return "";
+  return fmt::format(
+      "Upper limits of totals include {} of stacks that were cut: what called them is not known.\n",
+      bound_bytes(bytes));
 }
 
 std::string nothing_sampled(profile::Kind kind, const Scope& scope) {

@@ -24,6 +24,17 @@ namespace geiger::present {
                                           const Measure& total, const Style& style,
                                           const Scope& scope = {});
 
+/// What filters cannot tell of, and why; empty where they tell of all.
+[[nodiscard]] std::string open_text(const Measure& total, const Scope& scope);
+
+/// A line for reports of what filters surely select: of how many bytes they cannot tell, and why;
+/// empty for none.
+[[nodiscard]] std::string not_looked_at(double bytes, const Scope& scope);
+
+/// That so many bytes of stacks that were cut are in the upper limits of all totals; empty for
+/// none.
+[[nodiscard]] std::string cut_note(double bytes);
+
 /// Instead of rows, when nothing was sampled.
 [[nodiscard]] std::string nothing_sampled(profile::Kind kind, const Scope& scope = {});
 

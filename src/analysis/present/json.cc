@@ -107,6 +107,7 @@ JsonWriter& JsonWriter::estimate(const estimation::Estimate& estimate) {
   field("value", estimate.value).field("variance", estimate.variance);
   field("lo", estimate.interval.lo).field("hi", estimate.interval.hi);
   field("samples", estimate.samples).field("exact", estimate.exact);
+  if (estimate.open > 0) field("open", estimate.open);
   return end_object();
 }
 

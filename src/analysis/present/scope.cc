@@ -30,6 +30,7 @@ void write_field(JsonWriter& json, const Scope& scope) {
   json.field("is_split", scope.is_split);
   json.objects("only", scope.only,
                [&](const auto& one) { json.field("what", one.first).field("which", one.second); });
+  json.array("open", scope.open, [&](const std::string& why) { json.string(why); });
   json.end_object();
 }
 

@@ -25,6 +25,8 @@ struct Scope {
   bool is_split = false;  ///< A quarter of the samples chose one of the instants.
   /// What was asked for: {"thread", "io-1"}, {"label", "tenant=acme"}.
   std::vector<std::pair<std::string, std::string>> only;
+  /// What the filters cannot tell of, in words: "stacks that were cut".
+  std::vector<std::string> open;
   std::optional<AskedInside> asked;  ///< Of resident bytes that could not be read from outside.
   std::optional<ReadAt> read;        ///< Of what was read from outside.
   std::vector<Coverage> fleet;       ///< Of each side of it; empty: no fleet.

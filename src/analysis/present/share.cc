@@ -11,7 +11,10 @@ namespace geiger::present {
 using estimation::Estimate;
 using estimation::NodeSums;
 
-Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
+namespace {
+
+/// Without the open samples of the part.
+Share known_share(const NodeSums& part, const NodeSums& whole, double level) {
   const Estimate mine = estimation::estimate_bytes(part, level);
   const Estimate rest = estimation::estimate_bytes(estimation::rest_of(part, whole), level);
   const double sum = mine.value + rest.value;
@@ -22,6 +25,18 @@ Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
   const double above = estimation::root_of_squares((1 - share) * (mine.interval.hi - mine.value),
                                                    share * (rest.value - rest.interval.lo));
   return {share, {std::max(0.0, share - below / sum), std::min(1.0, share + above / sum)}};
+}
+
+}  // namespace
+
+Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
+  NodeSums known = part;
+  known.open = {};
+  Share share = known_share(known, whole, level);
+  if (!part.has_open()) return share;
+  const Share most = known_share(part.at_most(), whole, level);
+  share.interval.hi = std::max(share.interval.hi, most.interval.hi);
+  return share;
 }
 
 Share share_of(const Measure& measure, const NodeSums& part, const Whole& whole, double level) {

@@ -160,7 +160,7 @@ TEST(Averages, AreTheSameByAllWaysOfAdding) {
   profile.largest_interval = kInterval;
   profile.entries = {{.stack = stack, .requested = 100, .count = 1200},
                      {.stack = stack, .requested = 8192, .count = 60, .is_certain = true}};
-  profile.unanswered = {{.stack = stack, .requested = 100, .count = 300}};
+  profile.open = {{.stack = stack, .requested = 100, .count = 300}};
   const NodeSums whole = total(test.recording, profile);
   const NodeSums group = table(test.recording, profile, GroupBy::kStack).front().self;
   NodeSums added;

@@ -76,8 +76,15 @@ double largest_interval_of(const Recording& recording, const Selection& selectio
   return largest / rate_factor;
 }
 
-bool is_kept(const Selection& selection, const Sample& sample) {
-  return sample.heap == selection.heap && (!selection.keeps || selection.keeps(sample));
+Answer is_kept(const Selection& selection, const Sample& sample) {
+  return sample.heap == selection.heap ? answer_of(selection.keeps, sample) : Answer::kNo;
+}
+
+/// Adds a sample or tally to those that the selection has, or to those of which it cannot tell.
+template <typename One>
+void add(Answer answer, const One& one, std::vector<const One*>& kept,
+         std::vector<const One*>& open) {
+  if (answer != Answer::kNo) (answer == Answer::kYes ? kept : open).push_back(&one);
 }
 
 bool is_in_window(const Selection& selection, Nanoseconds time) {
@@ -90,7 +97,8 @@ void choose_if(Chosen& chosen, const Recording& recording, const Selection& sele
   const bool is_of_fates = depends_on_fates(selection);
   for (const Sample& sample : recording.samples_beside(selection.heap)) {
     if (is_of_fates && sample.is_thinned_out) continue;
-    if (is_kept(selection, sample) && is_selected(sample)) chosen.samples.push_back(&sample);
+    if (!is_selected(sample)) continue;
+    add(is_kept(selection, sample), sample, chosen.samples, chosen.open);
   }
 }
 
@@ -99,7 +107,8 @@ void choose_tallies(Chosen& chosen, const Recording& recording, const Selection&
   if (selection.from || selection.to || selection.at || selection.tells_lifetimes) return;
   for (const Tally& tally : recording.tallies) {
     const bool has_any = count_of(tally, selection.kind) > 0;
-    if (has_any && is_kept(selection, tally.alike)) chosen.tallies.push_back(&tally);
+    if (!has_any) continue;
+    add(is_kept(selection, tally.alike), tally, chosen.tallies, chosen.open_tallies);
   }
 }
 
@@ -154,11 +163,10 @@ void choose_live_at(Chosen& chosen, const Recording& recording, const Selection&
                     Nanoseconds instant, const PeakScope& within) {
   const bool is_split = chosen.rate_factor < 1;
   for (const Sample& sample : samples_for_peak(recording, within)) {
-    const bool is_there = !sample.is_thinned_out && is_kept(selection, sample) &&
-                          is_live_at(sample, instant) &&
+    const bool is_there = !sample.is_thinned_out && is_live_at(sample, instant) &&
                           is_running(recording.processes[sample.process], instant);
     if (is_there && (!is_split || parts_of(recording, sample).in_second)) {
-      chosen.samples.push_back(&sample);
+      add(is_kept(selection, sample), sample, chosen.samples, chosen.open);
     }
   }
 }
@@ -266,15 +274,19 @@ namespace {
 Profile profile_of(const Recording& recording, const Selection& selection, Chosen chosen) {
   Profile profile;
   profile.kind = selection.kind;
-  EntrySet entries(profile.entries);
-  for (const Sample* sample : chosen.samples) {
-    Entry entry = entry_of(recording, *sample);
-    if (selection.tells_lifetimes) entry.lifetime = lifetime_class_of(*sample);
-    entries.add(entry);
-  }
-  for (const Tally* tally : chosen.tallies) {
-    entries.add(entry_of(recording, tally->alike, count_of(*tally, selection.kind)));
-  }
+  const auto add_entries = [&](std::vector<Entry>& into, const auto& samples, const auto& tallies) {
+    EntrySet entries(into);
+    for (const Sample* sample : samples) {
+      Entry entry = entry_of(recording, *sample);
+      if (selection.tells_lifetimes) entry.lifetime = lifetime_class_of(*sample);
+      entries.add(entry);
+    }
+    for (const Tally* tally : tallies) {
+      entries.add(entry_of(recording, tally->alike, count_of(*tally, selection.kind)));
+    }
+  };
+  add_entries(profile.entries, chosen.samples, chosen.tallies);
+  add_entries(profile.open, chosen.open, chosen.open_tallies);
   profile.is_of_fates = depends_on_fates(selection);
   profile.rate_factor = chosen.rate_factor;
   profile.largest_interval = chosen.largest_interval;
@@ -367,12 +379,12 @@ Profile with_entries(const Profile& profile, std::vector<Entry> entries) {
   return other;
 }
 
-Profile unanswered_of(const Profile& profile) { return with_entries(profile, profile.unanswered); }
+Profile open_of(const Profile& profile) { return with_entries(profile, profile.open); }
 
 estimation::NodeSums total(const Recording& recording, const Profile& profile) {
   estimation::NodeSums sums = sums_of(kinds_of(recording, profile).counts);
   sums.average_over(profile.averaged_over);
-  if (!profile.unanswered.empty()) sums.leave_open(total(recording, unanswered_of(profile)));
+  if (!profile.open.empty()) sums.leave_open(total(recording, open_of(profile)));
   sums.could_have_sampled(profile.largest_interval, profile.largest_ratio);
   return sums;
 }

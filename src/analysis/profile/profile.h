@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
+#include "analysis/profile/answer.h"
 #include "analysis/profile/kind_rules.h"
 #include "analysis/profile/lives/lifetime_class.h"
 #include "analysis/profile/recording.h"
@@ -55,9 +55,8 @@ struct Selection {
   bool is_chosen_by_samples = false;
   std::uint32_t heap = kProcessHeap;  ///< Samples of this heap only.
   Moment moment = Moment::kMaximum;   ///< Of kinds that are read from a snapshot.
-  /// Which samples are counted; empty: all of them.
-  std::function<bool(const Sample&)> keeps;
-  bool tells_lifetimes = false;  ///< Entries are distinguished by the lifetimes of objects.
+  Keeps keeps;                        ///< Filters.
+  bool tells_lifetimes = false;       ///< Entries are distinguished by the lifetimes of objects.
   /// find_teardowns() of all processes where the caller has it, which kLiveAtPeak looks at; it
   /// outlives the selection. Null: looked for.
   const std::vector<Teardown>* teardowns = nullptr;
@@ -84,9 +83,11 @@ struct PeakScope {
 /// The samples that a selection chooses: what a profile counts, one by one.
 struct Chosen {
   std::vector<const Sample*> samples;  ///< In the order of the recording.
+  std::vector<const Sample*> open;     ///< Of which the filters cannot tell; in the same order.
   double rate_factor = 1.0;            ///< As of Profile.
   std::vector<const Tally*> tallies;   ///< Of aggregated processes, where they can tell.
-  double largest_interval = 0;         ///< As of Profile, all entries by their size.
+  std::vector<const Tally*> open_tallies;
+  double largest_interval = 0;  ///< As of Profile, all entries by their size.
   std::vector<Nanoseconds> peak_times;
   /// Of an unfiltered kLiveAtPeak of which not everything was counted: its total stands for the
   /// largest heap, which estimate_peak estimates (peak.h). Rows are the heap at the instant.
@@ -101,9 +102,9 @@ struct Profile {
   /// profile is the mean over them: sums are divided by it (NodeSums::average_over). What lives for
   /// long is counted each time, so that counts added up know less than their number says. > 0.
   double averaged_over = 1;
-  /// kResident: samples of which a process asked inside gave no answer, each between none and all
-  /// of its size. They are open in the sums (estimation/sums.h).
-  std::vector<Entry> unanswered;
+  /// Samples that count with between none and all of their value: filters cannot tell of them, or a
+  /// process asked inside gave no answer (kResident). They are open in the sums.
+  std::vector<Entry> open;
   /// The selected samples are distributed as if drawn with this factor on their
   /// rate: 3/4 where a quarter of the process located the peak and the rest
   /// estimates it, else 1.
@@ -149,8 +150,8 @@ struct Profile {
 void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording& recording,
                 const Profile& profile);
 
-/// The profile of its unanswered samples alone, each with all of its size.
-[[nodiscard]] Profile unanswered_of(const Profile& profile);
+/// The profile of its open samples alone, each with all of its value.
+[[nodiscard]] Profile open_of(const Profile& profile);
 
 /// Sums over the whole profile (E set even when nothing was sampled). The same to the
 /// bit in whatever order its entries are.

@@ -109,6 +109,29 @@ TEST(Select, OneHeapAndWhatAFilterKeeps) {
   EXPECT_EQ(sizes_of(test.recording, selection), (std::vector<Bytes>{1, 2, 3}));
 }
 
+TEST(Select, WhatAFilterCannotTellOfIsOpen) {
+  for (const Kind kind : {Kind::kAllocated, Kind::kLiveAtPeak, Kind::kUsable}) {
+    TestRecording test{1};
+    for (const Bytes size : {1, 20, 300}) {
+      Sample& sample = test.sample(kNone, size, 2000, 0);
+      sample.usable = size;
+      sample.label = size == 1 ? 0 : size == 20 ? 1 : kNone;
+    }
+    Selection selection;
+    selection.kind = kind;
+    selection.keeps = [](const Sample& sample) -> Answer {
+      return sample.label == 1 ? Answer(Answer::kOpen) : Answer(sample.label == 0);
+    };
+    const Profile profile = select(test.recording, selection);
+    const estimation::Estimate bytes =
+        estimation::estimate_bytes(total(test.recording, profile), 0.95);
+    EXPECT_EQ(bytes.value, 1) << name_of(kind);
+    EXPECT_EQ(bytes.interval.lo, 1);
+    EXPECT_EQ(bytes.interval.hi, 21);
+    EXPECT_EQ(bytes.open, 20);
+  }
+}
+
 TEST(Select, LabelsTypesAndLifetimesTellEntriesApart) {
   TestRecording test;
   test.sample(kNone, 64, 2000, 2500);

@@ -224,7 +224,8 @@ inline constexpr std::string_view kUntoldStacks = "[stacks not distinguished]";
 struct Thread {
   std::uint32_t process = 0;
   std::uint64_t tid = 0;
-  std::string name;
+  std::string name;               ///< The last one.
+  std::string earlier_name = {};  ///< At its first sample, if another one: it changed in between.
   Nanoseconds start = 0, end = 0;
   Bytes bytes = 0, trials = 0, certain_bytes = 0, tail_bytes = 0, armed = 0;
   std::uint64_t hits = 0, certain_count = 0, slow_calls = 0;

@@ -92,7 +92,7 @@ Coverage coverage(Bytes interval, Missing missing) {
     const Recording recording = drawn(objects, interval, missing, random);
     Profile profile = select(recording, Kind::kResident);
     found.ours += covers(total(recording, profile));
-    profile.unanswered.clear();
+    profile.open.clear();
     found.of_answered += covers(total(recording, profile));
   }
   return found;

@@ -49,12 +49,14 @@ int exit_code_of(compare::Answer answer) {
   return kExitFailed;
 }
 
-/// A limit is kept by what never ran: a mistyped label, tests that did not start.
-void say_unseen_labels(const compare::Verdicts& verdicts) {
+/// A limit is kept by what never ran: a mistyped name, tests that did not start.
+void say_unseen(const compare::Verdicts& verdicts) {
   for (const compare::GateResult& result : verdicts.results) {
-    if (!result.is_of_label || result.samples_after > 0) continue;
-    terminal::complain(fmt::format("{}: nothing was sampled within label '{}'; did it run?",
-                                   result.source, result.name));
+    if (!result.is_of_pattern || result.samples_after > 0) continue;
+    const std::string what =
+        result.is_of_label ? fmt::format("nothing was sampled within label '{}'", result.name)
+                           : fmt::format("no function '{}' was seen", result.name);
+    terminal::complain(fmt::format("{}: {}; did it run?", result.source, what));
   }
 }
 
@@ -68,6 +70,10 @@ void add_gate_options(CLI::App& verb, GateOptions& options) {
   verb.add_option("--budget", options.budget,
                   "File with limits per function, module or label (docs/ci.md)")
       ->type_name("FILE");
+  verb.add_flag(
+      "--strict", options.is_strict,
+      "Limits on functions, modules and labels that were not sampled\nare undecided: their names "
+      "may be wrong");
   verb.add_option("--ignore-below", options.ignore_below,
                   "Bytes by which a part may exceed its --max-growth\n"
                   "(default: 1% of the baseline's total)")
@@ -80,6 +86,7 @@ void add_gate_options(CLI::App& verb, GateOptions& options) {
 base::Outcome<compare::Gates> gates_of(const GateOptions& options) {
   compare::Gates gates;
   gates.level = options.check.level;
+  gates.is_strict = options.is_strict;
   if (!options.max_growth.empty()) {
     const auto growth = query::parse_growth(options.max_growth);
     if (!growth.has_value()) return growth.failure();
@@ -123,7 +130,7 @@ base::Outcome<int> print_gates(const GateOptions& options, profile::Kind kind,
   const report::CheckReport report{options.check,          std::move(verdicts), kind,
                                    options.grouping,       collected.before,    collected.after,
                                    std::move(not_compared)};
-  say_unseen_labels(report.verdicts);
+  say_unseen(report.verdicts);
   const present::Style style = terminal::output_style(options.check.level);
   const bool has_text = options.junit != "-";
   const bool is_printed = options.is_json

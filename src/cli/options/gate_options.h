@@ -20,12 +20,14 @@ struct GateOptions {
   report::CheckOptions check;
   bool is_json = false;
   bool allows_missing_baseline = false;
+  bool is_strict = false;  ///< What was not sampled is undecided.
   std::string junit, budget, max_growth, max_bytes, ignore_below;
   compare::Grouping grouping;
   CLI::Option* by = nullptr;
 };
 
-/// --max-growth, --max-bytes, --budget, --ignore-below, --junit, --top, --by, --inclusive.
+/// --max-growth, --max-bytes, --budget, --strict, --ignore-below, --junit, --top, --by,
+/// --inclusive.
 void add_gate_options(CLI::App& verb, GateOptions& options);
 
 /// The limits that were given. Fails if none was.

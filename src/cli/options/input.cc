@@ -224,4 +224,9 @@ base::Outcome<Input> read_input(const ReadOptions& options) {
   return input;
 }
 
+base::Outcome<Input> read_input(ReadOptions options, const query::SelectionOptions& selection) {
+  options.infers_types |= !selection.type.empty();
+  return read_input(options);
+}
+
 }  // namespace geiger::cli

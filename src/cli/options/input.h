@@ -12,6 +12,7 @@
 #include "analysis/profile/recording.h"
 #include "base/outcome.h"
 #include "cli/options/frame_options.h"
+#include "query/selection.h"
 
 namespace CLI {
 class App;
@@ -78,5 +79,7 @@ base::Outcome<void> name_frames(profile::Recording& recording, const query::Fram
 /// read_traces, then names from this machine where none are stored, then the
 /// frames of the runtime and the allocator cut from the stacks.
 base::Outcome<Input> read_input(const ReadOptions& options);
+/// As above; also looks for types where `selection` asks for one.
+base::Outcome<Input> read_input(ReadOptions options, const query::SelectionOptions& selection);
 
 }  // namespace geiger::cli

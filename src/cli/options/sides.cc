@@ -26,7 +26,7 @@ base::Outcome<Input> read_run(const std::string& run, const query::SelectionOpti
   ReadOptions options;
   options.runs = {run};
   options.frames = selection.frames;
-  auto input = read_input(options);
+  auto input = read_input(options, selection);
   is_damaged = is_damaged || (input.has_value() && input->ingested.damaged);
   return input;
 }

@@ -15,6 +15,7 @@ import xml.etree.ElementTree
 
 GEIGER = os.path.abspath(sys.argv.pop(1))
 CHANGES = os.path.abspath(sys.argv.pop(1))
+STACKS = os.path.abspath(sys.argv.pop(1))
 KEEP = "import sys\nkept = [bytearray(1000) for _ in range(int(sys.argv[1]))]\n" \
        "import os\nsys.stdout.flush()\nos._exit(0)"
 # Grows each time a line is read.
@@ -73,6 +74,41 @@ class CompareVerbs(unittest.TestCase):
 
     def change_of(self, name, function):
         return self.truth[name][function] - self.truth["plain"][function]
+
+    def test_what_deep_stacks_lost_is_not_decided(self):
+        """All of 10 MB are allocated below a function that few stacks are short enough to have."""
+        caller = "*hundred_thousand_deep*"
+        self.record("deep", 41, STACKS, "hundred_thousand_deep")
+        with open(os.path.join(self.here, "deep.budget"), "w") as file:
+            file.write(f"max-bytes 1MiB {caller}\nmax-bytes 1MiB *::recurses*\n")
+        gates = self.json("check", "--budget", "deep.budget", "deep.geiger", code=3)["gates"]
+        self.assertEqual([gate["answer"] for gate in gates], ["undecided", "fail"])
+        self.assertGreater(gates[0]["hi"], 9e6)
+        for verb in ("table", "stats"):
+            total = self.json(verb, "--function", caller, "deep.geiger")["total"]["bytes"]
+            self.assertLess(total["value"], 2e5)
+            self.assertGreater(total["hi"], 9e6)
+            self.assertGreater(total["open"], 9e6)
+        text = self.geiger("table", "--function", caller, "deep.geiger")
+        self.assertIn("of stacks that were cut", text)
+        ignored = self.json("table", "--ignore", "hundred_thousand_deep", "deep.geiger")["total"]
+        self.assertGreater(ignored["bytes"]["open"], 9e6)
+        self.record("again_deep", 42, STACKS, "hundred_thousand_deep")
+        rows = self.json("diff", "--inclusive", "--all", "deep.geiger", "again_deep.geiger")["rows"]
+        callers = [row for row in rows if "hundred_thousand_deep" in row["name"]]
+        for row in callers:
+            self.assertLess(row["change"]["lo"], -9e6)
+            self.assertGreater(row["change"]["hi"], 9e6)
+        self.assertTrue(callers)
+
+    def test_budget_for_what_does_not_exist_warns(self):
+        with open(os.path.join(self.here, "typo.budget"), "w") as file:
+            file.write("max-bytes 1MiB rememebr*\n")
+        words = ("check", "--budget", "typo.budget", "plain.geiger")
+        done = geiger(*words, cwd=self.here)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn(b"no function 'rememebr*' was seen", done.stderr)
+        self.geiger(*words, "--strict", code=4)
 
     def test_nothing_changed(self):
         # Chance finds something in one of twenty pairs; with these seeds it does not.

@@ -51,7 +51,7 @@ base::Outcome<int> write_export(const ExportFormat& format, const ExportArgument
   }
   Output output(options.output, options.replaces);
   if (!output.outcome().has_value()) return output.outcome().failure();
-  auto input = read_input(options.read);
+  auto input = read_input(options.read, options.selection);
   if (!input.has_value()) return input.failure();
   profile::Recording& recording = input->ingested.recording;
   const auto subject = subject_in(options.selection, recording);

@@ -78,7 +78,7 @@ base::Outcome<int> print_leaks(LeaksArguments& options) {
   if (!suppressions.has_value()) {
     return base::Failure{suppressions.reason(), base::Fault::kRequest};
   }
-  const auto input = read_input(options.read);
+  const auto input = read_input(options.read, options.selection);
   if (!input.has_value()) return input.failure();
   const auto followed = check_followed(input->recording(), "leaks");
   if (!followed.has_value()) return followed.failure();

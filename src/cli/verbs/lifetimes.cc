@@ -54,8 +54,7 @@ base::Outcome<void> select(LifetimesArguments& options, const profile::Recording
 base::Outcome<int> print_lifetimes(LifetimesArguments& options) {
   const auto writable = may_write(options.picture);
   if (!writable.has_value()) return writable.failure();
-  options.read.infers_types = !options.selection.type.empty();
-  const auto input = read_input(options.read);
+  const auto input = read_input(options.read, options.selection);
   if (!input.has_value()) return input.failure();
   options.lifetimes.level = options.read.level;
   const auto selected = select(options, input->recording());

@@ -116,7 +116,7 @@ base::Outcome<int> make_report(ReportArguments& options) {
     if (!can_write.has_value()) return can_write.failure();
   }
   options.read.observes_running = true;
-  const auto input = read_input(options.read);
+  const auto input = read_input(options.read, options.selection);
   if (!input.has_value()) return input.failure();
   return options.read.is_json ? print_document(options, input.value())
                               : write_page(options, input.value());

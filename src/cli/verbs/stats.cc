@@ -21,7 +21,7 @@ struct StatsArguments {
 };
 
 base::Outcome<int> print_stats(StatsArguments& options) {
-  const auto input = read_input(options.read);
+  const auto input = read_input(options.read, options.selection);
   if (!input.has_value()) return input.failure();
   auto subject = subject_in(options.selection, input->recording());
   if (!subject.has_value()) return subject.failure();

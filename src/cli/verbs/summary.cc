@@ -20,7 +20,7 @@ struct SummaryArguments {
 };
 
 base::Outcome<int> summarise(const SummaryArguments& options) {
-  auto input = read_input(options.read);
+  auto input = read_input(options.read, options.selection);
   if (!input.has_value()) return input.failure();
   profile::Recording& recording = input->ingested.recording;
   report::SummaryOptions summary;

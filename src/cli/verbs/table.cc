@@ -46,8 +46,8 @@ base::Outcome<report::TableReport> report_of(const profile::Recording& recording
 
 base::Outcome<int> print_table(TableArguments& options) {
   options.read.observes_running = profile::is_measured(query::kind_of(options.selection));
-  options.read.infers_types = options.table.by == GroupBy::kType || !options.selection.type.empty();
-  const auto input = read_input(options.read);
+  options.read.infers_types = options.table.by == GroupBy::kType;
+  const auto input = read_input(options.read, options.selection);
   if (!input.has_value()) return input.failure();
   options.table.level = options.read.level;
   auto subject = subject_in(options.selection, input->recording());

@@ -23,8 +23,7 @@ struct TreeArguments {
 
 base::Outcome<int> print_tree(TreeArguments& options) {
   options.read.observes_running = profile::is_measured(query::kind_of(options.selection));
-  options.read.infers_types = !options.selection.type.empty();
-  const auto input = read_input(options.read);
+  const auto input = read_input(options.read, options.selection);
   if (!input.has_value()) return input.failure();
   options.tree.level = options.read.level;
   auto subject = subject_in(options.selection, input->recording());

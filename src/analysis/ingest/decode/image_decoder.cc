@@ -175,7 +175,9 @@ void ImageDecoder::on(const Record& record, const trace::ThreadRecord& layout) {
 
 void ImageDecoder::on(const Record& record, const trace::ThreadNameRecord& layout) {
   saw(layout.time);
-  inherited_.thread_names[record.header.thread] = trace::name_of(layout);
+  ThreadNames& names = inherited_.thread_names[record.header.thread];
+  names.last = trace::name_of(layout);
+  if (names.first.empty()) names.first = names.last;
 }
 
 std::uint32_t ImageDecoder::thread_of(std::uint32_t thread) const {
@@ -184,9 +186,11 @@ std::uint32_t ImageDecoder::thread_of(std::uint32_t thread) const {
 }
 
 void ImageDecoder::resolve_threads() {
-  for (const auto& [thread, name] : inherited_.thread_names) {
+  for (const auto& [thread, names] : inherited_.thread_names) {
     const std::uint32_t index = thread_of(thread);
-    if (index != kNone) recording_.threads[index].name = name;
+    if (index == kNone) continue;
+    recording_.threads[index].name = names.last;
+    if (names.first != names.last) recording_.threads[index].earlier_name = names.first;
   }
   const auto resolve = [this](std::vector<profile::Sample>& samples, std::size_t first) {
     for (std::size_t i = first; i < samples.size(); ++i) {

@@ -24,6 +24,10 @@ struct SamplePlace {
   }
 };
 
+struct ThreadNames {
+  std::string first, last;
+};
+
 struct Inheritance {
   /// By the thread's number in the traces.
   template <typename Value>
@@ -33,7 +37,7 @@ struct Inheritance {
   std::uint32_t segment = 0;               ///< Number of the last segment read.
   RefIndex samples, heap_samples;          ///< Of its records.
   ByThread<std::uint32_t> threads;         ///< Into Recording::threads.
-  ByThread<std::string> thread_names;
+  ByThread<ThreadNames> thread_names;
   ByThread<Bytes> pending;         ///< Of the latest record of the thread.
   std::vector<SamplePlace> older;  ///< That live, as far as is known, and have no record in it.
 

@@ -5,9 +5,11 @@
 #include <span>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "analysis/profile/frames/shown_path.h"
+#include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/labels.h"
 #include "base/index_of.h"
 
@@ -20,26 +22,42 @@ std::string module_path(const Recording& recording, std::uint32_t module) {
   return module == kNone ? std::string(kNoModule) : recording.modules[module].path;
 }
 
-/// Rows by number, made when first met; a stack adds to each total once.
+/// Rows by number, made when first met; a stack adds to each total once. Stacks that are not whole
+/// may pass through any other row too, so they are open in its total.
 class RowSet {
  public:
+  explicit RowSet(const Recording& recording) : recording_(recording) {}
+
   /// Adds a stack whose frames belong to `groups`, leaf first.
   void add(const StackSums& slot, std::span<const std::uint32_t> groups) {
     ++stacks_;
+    const bool is_cut = !is_whole(recording_, slot.stack);
+    if (is_cut) cut_.merge(slot.sums);
     row(groups[0], slot).self.merge(slot.sums);
     for (const std::uint32_t group : groups) {
       Row& known = row(group, slot);
-      if (std::exchange(last_stack_[group], stacks_) != stacks_) known.total.merge(slot.sums);
+      if (std::exchange(last_stack_[group], stacks_) == stacks_) continue;
+      known.total.merge(slot.sums);
+      if (is_cut) cut_of_[group].merge(slot.sums);
     }
   }
 
   /// Names each row by its group and hands all of them over.
   std::vector<Row> finish(const std::function<void(std::uint32_t, Row&)>& describe) {
-    for (std::uint32_t i = 0; i < rows_.size(); ++i) describe(groups_[i], rows_[i]);
+    const bool has_cut = cut_.samples + cut_.certain_samples > 0 || cut_.has_open();
+    for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+      describe(groups_[i], rows_[i]);
+      if (has_cut) rows_[i].total.leave_open(rest_of_cut(groups_[i]));
+    }
     return std::move(rows_);
   }
 
  private:
+  [[nodiscard]] estimation::NodeSums rest_of_cut(std::uint32_t group) const {
+    const auto own = cut_of_.find(group);
+    return own == cut_of_.end() ? cut_.at_most() : estimation::rest_of(own->second, cut_).at_most();
+  }
+
   Row& row(std::uint32_t group, const StackSums& slot) {
     if (group >= row_of_.size()) {
       row_of_.resize(group + 1U, kNone);
@@ -55,6 +73,9 @@ class RowSet {
     return rows_[row_of_[group]];
   }
 
+  const Recording& recording_;
+  estimation::NodeSums cut_;  ///< Of stacks that are not whole.
+  std::unordered_map<std::uint32_t, estimation::NodeSums> cut_of_;  ///< Of them by group.
   std::vector<std::uint32_t> row_of_;
   std::vector<std::uint64_t> last_stack_;  ///< Number of the last stack added to the total.
   std::vector<std::uint32_t> groups_;      ///< Per row.
@@ -75,7 +96,7 @@ std::vector<Row> table_of_functions(const Recording& recording,
                                     const std::vector<StackSums>& by_stack) {
   ShownPath shown(recording);
   LinesOfGroups lines(recording);
-  RowSet rows;
+  RowSet rows(recording);
   for (const StackSums& slot : by_stack) {
     shown.of(slot.stack);
     rows.add(slot, shown.path());
@@ -101,7 +122,7 @@ std::vector<Row> table_of_lines(const Recording& recording,
                                      : std::tuple(label, std::string_view(line->file), line->line);
     return base::index_of(known, key, places, {label, frame});
   };
-  RowSet rows;
+  RowSet rows(recording);
   std::vector<std::uint32_t> groups;
   for (const StackSums& slot : by_stack) {
     shown.of(slot.stack);
@@ -138,7 +159,7 @@ std::vector<Row> table_of_stacks(const Recording& recording,
 std::vector<Row> table_of_modules(const Recording& recording,
                                   const std::vector<StackSums>& by_stack) {
   const std::vector<std::uint32_t> by_path = modules_by_path(recording);
-  RowSet rows;
+  RowSet rows(recording);
   std::vector<std::uint32_t> path;
   for (const StackSums& slot : by_stack) {
     path.clear();

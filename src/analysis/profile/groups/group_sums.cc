@@ -92,10 +92,10 @@ std::vector<GroupSums> sums_of_entries(const Recording& recording, const Profile
 }
 
 /// Both by group, in that order.
-void leave_open(std::vector<GroupSums>& used, const std::vector<GroupSums>& unanswered) {
+void leave_open(std::vector<GroupSums>& used, const std::vector<GroupSums>& all_open) {
   std::vector<GroupSums> all;
   auto known = used.cbegin();
-  for (const GroupSums& open : unanswered) {
+  for (const GroupSums& open : all_open) {
     while (known != used.cend() && known->group < open.group) all.push_back(*known++);
     const bool is_known = known != used.cend() && known->group == open.group;
     all.push_back(is_known ? *known++ : GroupSums{open.group, {}});
@@ -110,8 +110,8 @@ void leave_open(std::vector<GroupSums>& used, const std::vector<GroupSums>& unan
 std::vector<GroupSums> sums_by(const Recording& recording, const Profile& profile,
                                std::size_t groups, const GroupOf& group_of) {
   std::vector<GroupSums> used = sums_of_entries(recording, profile, groups, group_of);
-  if (!profile.unanswered.empty()) {
-    leave_open(used, sums_of_entries(recording, unanswered_of(profile), groups, group_of));
+  if (!profile.open.empty()) {
+    leave_open(used, sums_of_entries(recording, open_of(profile), groups, group_of));
   }
   std::ranges::stable_sort(used,
                            [](const GroupSums& a, const GroupSums& b) { return a.sums < b.sums; });

@@ -42,7 +42,9 @@ struct Row {
                                 ///< for (frame_roles.h), or whose leaf it is.
   estimation::NodeSums total;   ///< With everything it called; a stack counts once
                                 ///< even where the row recurs in it. Of a label: with
-                                ///< those inside it. Else the same as self.
+                                ///< those inside it. Else the same as self. Of
+                                ///< functions, lines, modules: stacks that were cut
+                                ///< before they reached the row are open.
   SourceLine where = {};        ///< Of functions, lines, stacks: the line with most of `self`.
   std::uint32_t place = 0;      ///< In the natural order, where there is one: of sizes ...
 };

@@ -58,6 +58,24 @@ TEST_F(Table, CountsAFunctionOncePerStack) {
   EXPECT_EQ(rows[0].detail, "target");
 }
 
+TEST_F(Table, StacksThatWereCutAreOpenInTotals) {
+  test.sample(test.stack({leaf_, work_, main_}), 100);
+  test.sample(test.stack({leaf_}, true), 10);
+  const auto rows = table(test.recording, allocated(), GroupBy::kFunction);
+  ASSERT_THAT(names(rows), ElementsAre("leaf", "inlined", "main", "work"));
+  EXPECT_EQ(rows[0].total.all_bytes(), 110);
+  EXPECT_FALSE(rows[0].total.has_open()) << "it is seen in the stack that was cut";
+  for (const std::size_t caller : {1U, 2U, 3U}) {
+    EXPECT_EQ(rows[caller].total.all_bytes(), 100);
+    const estimation::Estimate total = estimation::estimate_bytes(rows[caller].total, 0.95);
+    EXPECT_EQ(total.interval.lo, 100);
+    EXPECT_EQ(total.interval.hi, 110);
+    EXPECT_FALSE(rows[caller].self.has_open()) << "the leaf is never cut";
+  }
+  const auto modules = table(test.recording, allocated(), GroupBy::kModule);
+  EXPECT_FALSE(modules[0].total.has_open()) << "the only module is in both";
+}
+
 TEST_F(Table, NamesWhatHasNoSymbol) {
   const auto anonymous = test.location({}, kNone);
   test.sample(test.stack({bare_, anonymous}), 100);

@@ -335,6 +335,18 @@ double unseen_limit(const Recording& recording, double level) {
   return estimation::estimate_bytes(nothing, level).interval.hi;
 }
 
+/// At most so many live bytes may be wanted although `keeps` cannot tell.
+double open_limit(const Recording& recording, const LeakOptions& options) {
+  std::vector<std::uint32_t> open;
+  for (std::uint32_t i = 0; options.keeps && i < recording.samples.size(); ++i) {
+    const Sample& sample = recording.samples[i];
+    const bool is_live = sample.free_time == 0 && !sample.is_thinned_out;
+    if (is_live && options.keeps(sample) == Answer::kOpen) open.push_back(i);
+  }
+  const NodeSums sums = sums_of_samples(recording, open);
+  return open.empty() ? 0 : estimation::estimate_bytes(sums, options.level).interval.hi;
+}
+
 }  // namespace
 
 bool Leaks::can_be_clear() const { return may_have_leaked <= kMostUnnoticed * live; }
@@ -365,7 +377,7 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   }
   adjust(leaks, gone);
   leaks.small = small.judge(judge, options.q);
-  leaks.may_have_leaked = unseen_limit(recording, options.level);
+  leaks.may_have_leaked = unseen_limit(recording, options.level) + open_limit(recording, options);
   for (LeakSite& site : leaks.sites) {
     decide(site, options.q, leaks.live);
     if (site.verdict != LeakVerdict::kClear) continue;

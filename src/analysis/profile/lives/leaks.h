@@ -38,7 +38,7 @@ struct LeakOptions {
   /// counts as time without growth. Empty, or 0: its time ends with its last sample.
   std::vector<Nanoseconds> ran_until = {};
   /// Which samples are searched; empty: all of them.
-  std::function<bool(const Sample&)> keeps = {};
+  Keeps keeps = {};
 };
 
 enum class LeakVerdict : std::uint8_t {

@@ -36,7 +36,7 @@ bool is_selected(const Sample& sample, LifetimeGrouping grouping,
   if (grouping == LifetimeGrouping::kFreeStack && sample.free_stack == kNone) return false;
   if (sample.is_thinned_out) return false;
   if (!is_allocation_seen(sample) && !selection.with_unseen_allocations) return false;
-  if (selection.keeps && !selection.keeps(sample)) return false;
+  if (answer_of(selection.keeps, sample) != Answer::kYes) return false;
   return sample.time >= span.from && sample.time < span.to &&
          (sample.free_time != 0 || !selection.observed_only);
 }

@@ -49,7 +49,7 @@ struct LifetimeSelection {
   /// the mean is .28 of the truth in a recording as long as the mean life.
   bool observed_only = false;
   /// Which samples are counted; empty: all of them.
-  std::function<bool(const Sample&)> keeps;
+  Keeps keeps;
   /// Also objects whose allocation is in a segment that is missing: what is known of them
   /// is that they lived long enough to be seen later. No curve may have them.
   bool with_unseen_allocations = false;

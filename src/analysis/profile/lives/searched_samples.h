@@ -21,8 +21,6 @@ struct SuppressedLeaks {
 
 class SearchedSamples {
  public:
-  using Keeps = std::function<bool(const Sample&)>;
-
   /// `suppressions` may be null; an empty `keeps` wants all samples. Both outlive it.
   SearchedSamples(const Recording& recording, const Suppressions* suppressions, const Keeps& keeps);
 
@@ -34,7 +32,9 @@ class SearchedSamples {
   [[nodiscard]] std::vector<SuppressedLeaks> suppressed(const Recording& recording) const;
 
  private:
-  [[nodiscard]] bool is_wanted(const Sample& sample) const { return !keeps_ || keeps_(sample); }
+  [[nodiscard]] bool is_wanted(const Sample& sample) const {
+    return answer_of(keeps_, sample) == Answer::kYes;
+  }
   /// The suppression that a sample's stack falls under.
   [[nodiscard]] std::uint32_t pattern_of(const Sample& sample) const {
     return sample.stack < by_stack_.size() ? by_stack_[sample.stack] : kNone;

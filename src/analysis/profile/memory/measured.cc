@@ -28,8 +28,10 @@ class Collector {
   }
 
   void add(const Sample& sample, Bytes value, std::uint64_t count = 1) {
-    if (value == 0 || count == 0 || !is_selected(sample)) return;
-    profile_.entries.push_back(entry_of(sample, value, count));
+    const Answer answer = is_selected(sample);
+    if (value == 0 || count == 0 || answer == Answer::kNo) return;
+    std::vector<Entry>& entries = answer == Answer::kYes ? profile_.entries : profile_.open;
+    entries.push_back(entry_of(sample, value, count));
     const Bytes tried = estimation::tried_bytes(sample.requested);
     const double ratio = static_cast<double>(value) / static_cast<double>(tried);
     profile_.largest_ratio = std::max(profile_.largest_ratio, ratio);
@@ -37,7 +39,8 @@ class Collector {
 
   /// Adds a sample of which it is not known how much of it counts.
   void leave_open(const Sample& sample) {
-    if (is_selected(sample)) profile_.unanswered.push_back(entry_of(sample, sample.requested, 1));
+    if (is_selected(sample) == Answer::kNo) return;
+    profile_.open.push_back(entry_of(sample, sample.requested, 1));
   }
 
   [[nodiscard]] Profile finish() {
@@ -47,9 +50,9 @@ class Collector {
   }
 
  private:
-  [[nodiscard]] bool is_selected(const Sample& sample) const {
-    if (profile_.is_of_fates && sample.is_thinned_out) return false;
-    return sample.heap == selection_.heap && (!selection_.keeps || selection_.keeps(sample));
+  [[nodiscard]] Answer is_selected(const Sample& sample) const {
+    if (profile_.is_of_fates && sample.is_thinned_out) return Answer::kNo;
+    return sample.heap == selection_.heap ? answer_of(selection_.keeps, sample) : Answer::kNo;
   }
 
   [[nodiscard]] Entry entry_of(const Sample& sample, Bytes value, std::uint64_t count) const {
@@ -276,7 +279,9 @@ base::Outcome<void> check_kind(const Recording& recording, Kind kind, Moment mom
   bool is_of_observed = false;  // Such a reason says more than "not observed".
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     auto own = check_kind(recording, i, kind, moment);
-    if (own.has_value()) return own;
+    // Mappings are exact, so they are those of all processes.
+    if (own.has_value() && is_of_mappings(kind)) continue;
+    if (own.has_value() || is_of_mappings(kind)) return own;
     const bool is_observed = observations_of(recording, i) != nullptr;
     if (told.has_value() || (is_observed && !is_of_observed)) told = std::move(own);
     is_of_observed |= is_observed;

@@ -44,8 +44,8 @@ inline constexpr std::string_view kLiveOnly = "the file contains only the live h
 /// Fails if the process has no data of this kind; the reason is for the user.
 base::Outcome<void> check_kind(const Recording& recording, std::uint32_t process, Kind kind,
                                Moment moment);
-/// Fails if no process has any. The reason is that of one process, of an observed one if there
-/// is one.
+/// Fails if no process has any; of mappings, which are exact, if one has not. The reason is that of
+/// one process, of an observed one if there is one.
 base::Outcome<void> check_kind(const Recording& recording, Kind kind, Moment moment);
 
 /// `bytes` as a whole number that is right on average: the part behind the point decides

@@ -329,7 +329,7 @@ TEST(Answers, FiltersHoldForThoseThatAreMissing) {
   EXPECT_EQ(found.interval.hi, 40);
   selection.keeps = nullptr;
   selection.kind = Kind::kLiveAtEnd;
-  EXPECT_TRUE(select(recording, selection).unanswered.empty());
+  EXPECT_TRUE(select(recording, selection).open.empty());
 }
 
 TEST(Answers, StandOnlyWhereNobodyCouldLook) {
@@ -372,6 +372,19 @@ TEST(Occupancy, RoundsRightOnAverage) {
   EXPECT_EQ(rounded_at_random(7, 3), 7U);
   EXPECT_EQ(rounded_at_random(0, 3), 0U);
   EXPECT_EQ(rounded_at_random(-1, 3), 0U);
+}
+
+TEST(Mapped, IsToldOfAllProcessesOrOfNone) {
+  TestRecording test;
+  test.recording.processes.push_back(test.recording.processes[0]);
+  for (const Kind kind : {Kind::kMapped, Kind::kMappedTotal}) {
+    EXPECT_TRUE(check_kind(test.recording, kind, Moment::kMaximum).has_value());
+  }
+  test.recording.processes[1].segments = {{.number = 3}};
+  for (const Kind kind : {Kind::kMapped, Kind::kMappedTotal}) {
+    EXPECT_EQ(check_kind(test.recording, kind, Moment::kMaximum).reason(),
+              "segments of the recording are missing, and with them their mappings");
+  }
 }
 
 }  // namespace

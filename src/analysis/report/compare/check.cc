@@ -39,6 +39,7 @@ std::string bytes_text(const GateResult& result) {
   bytes.value = result.value.value_or(0);
   bytes.interval = {result.lo, hi};
   bytes.samples = bytes.value > 0 ? 1 : 0;
+  bytes.open = result.open;
   return present::figure(bytes, present::Quantity::kBytes).text();
 }
 
@@ -138,6 +139,10 @@ std::string limit_text(const compare::Limit& limit) {
 std::string advice(const GateResult& result, const CheckReport& report) {
   if (result.answer != Answer::kUndecided) return "";
   if (!result.lacks.empty()) return fmt::format("record again: {}", result.lacks);
+  if (result.open > 0) {
+    return fmt::format("{} may be its: of stacks that were cut or have functions without a name",
+                       present::bound_bytes(result.open));
+  }
   const bool has_several = report.before.runs.size() > 1 || report.after.runs.size() > 1;
   if (result.is_exact && !has_several) {
     return "let the program exit normally, so that its last bytes are counted";

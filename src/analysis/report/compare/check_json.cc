@@ -26,6 +26,7 @@ void write_result(present::JsonWriter& json, const GateResult& result, const Che
   json.field("hi", or_nothing(result.hi)).field("is_exact", result.is_exact);
   json.field("effort", or_nothing(result.effort)).field("to_decide", advice(result, report));
   json.field("lacks", result.lacks);
+  if (result.open > 0) json.field("open", result.open);
   json.end_object();
 }
 

@@ -117,6 +117,12 @@ std::vector<std::string> caveats(const Comparison& comparison) {
     lines.push_back(std::move(open));
   }
   const compare::Collected& collected = comparison.collected;
+  const double cut = std::max(collected.before.total.cut.all_bytes() / collected.before.exposure(),
+                              collected.after.total.cut.all_bytes() / collected.after.exposure());
+  if (std::string note = present::cut_note(cut); !note.empty()) {
+    note.pop_back();
+    lines.push_back(std::move(note));
+  }
   if (comparison.lacks_errors) {
     lines.emplace_back(
         "Undecided: a profile does not contain its errors, so changes cannot be distinguished from "

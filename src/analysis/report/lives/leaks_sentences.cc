@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/present/heading.h"
 #include "analysis/present/text.h"
 
 namespace geiger::report {
@@ -316,6 +317,7 @@ std::string judged_heap(const LeaksReport& report) {
 
 std::string leaks_footer(const LeaksReport& report, const present::Style& style) {
   std::string out = open_questions(report);
+  out += present::not_looked_at(report.live.bytes.open, report.options.scope);
   const auto listed = static_cast<std::uint64_t>(std::ranges::count(
       report.lines, LeakVerdict::kSuspect, [](const LeakLine& l) { return l.site.verdict; }));
   if (report.suspects > listed) {

@@ -110,6 +110,21 @@ void count_what_is_missing(LifetimesReport& report, const Recording& recording,
   }
 }
 
+/// Adds the samples of which filters cannot tell to the upper limit of what was allocated: no curve
+/// has them.
+void add_open(estimation::Estimate& bytes, const Recording& recording,
+              const LifetimesOptions& options) {
+  profile::Selection allocated;
+  allocated.from = options.selection.allocated_in.from;
+  allocated.to = options.selection.allocated_in.to;
+  allocated.keeps = options.selection.keeps;
+  const profile::Profile open = open_of(profile::select(recording, allocated));
+  if (open.entries.empty()) return;
+  const auto more = estimation::estimate_bytes(total(recording, open), options.level);
+  bytes.open = more.value;
+  bytes.interval.hi += more.interval.hi;
+}
+
 }  // namespace
 
 LifetimesReport lifetimes_report(const Recording& recording, const LifetimesOptions& options) {
@@ -119,6 +134,7 @@ LifetimesReport lifetimes_report(const Recording& recording, const LifetimesOpti
   const bool is_empty = whole.empty();
   if (is_empty) whole.emplace_back();
   report.whole = line_of(recording, whole.front(), options);
+  add_open(report.whole.allocated.bytes, recording, options);
   if (is_empty) return report;
   count_what_is_missing(report, recording, whole.front());
   if (options.by != LifetimeGrouping::kWhole) {

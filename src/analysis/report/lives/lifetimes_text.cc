@@ -5,6 +5,7 @@
 #include "analysis/present/charts/dots.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/grid.h"
+#include "analysis/present/heading.h"
 #include "analysis/present/text.h"
 #include "analysis/present/unnamed.h"
 #include "analysis/report/lives/lifetimes.h"
@@ -183,6 +184,10 @@ std::string unnamed_functions(const LifetimesReport& report, const present::Styl
   return unnamed.note(style.width);
 }
 
+std::string not_looked_at(const LifetimesReport& report) {
+  return present::not_looked_at(report.whole.allocated.bytes.open, report.options.scope);
+}
+
 std::string notes(const LifetimesReport& report, const present::Style& style) {
   std::string out = fmt::format(
       "Lifetimes are weighted by bytes. Temporary: freed within {}. > : longer than recorded.\n",
@@ -204,6 +209,7 @@ std::string notes(const LifetimesReport& report, const present::Style& style) {
                        present::plural(report.allocated_before, "sample") +
                            (report.allocated_before == 1 ? " was" : " were"));
   }
+  out += not_looked_at(report);
   if (report.dropped_frees > 0) {
     out += fmt::format("{} not be recorded: their objects count as alive.\n",
                        present::plural(report.dropped_frees, "free") + " could");
@@ -217,7 +223,9 @@ std::string notes(const LifetimesReport& report, const present::Style& style) {
 std::string to_text(const LifetimesReport& report, const present::Style& style) {
   std::string out = heading(report, style);
   if (report.whole.allocated.samples == 0) {
-    return out + "No samples among them. Record with a smaller --interval.\n";
+    const std::string open = not_looked_at(report);
+    return out +
+           (open.empty() ? "No samples among them. Record with a smaller --interval.\n" : open);
   }
   return out + whole_table(report, style) + facts(report) + pictures(report, style) +
          rows(report, style) + free_places(report, style) + notes(report, style);

@@ -20,7 +20,7 @@ profile::Selection selection_of(const LiveOptions& options, Kind kind) {
   if (options.process) {
     selection.keeps = [process = *options.process,
                        keeps = options.keeps](const profile::Sample& sample) {
-      return sample.process == process && (!keeps || keeps(sample));
+      return sample.process == process ? answer_of(keeps, sample) : profile::Answer::kNo;
     };
   }
   return selection;

@@ -41,7 +41,7 @@ struct LiveOptions {
   GrowthOf growth_of = GrowthOf::kSinceStart;
   std::optional<std::uint32_t> process;  ///< Only this one; nothing: all together.
   /// Which samples are counted, which `table.scope` has in words; empty: all of them.
-  std::function<bool(const profile::Sample&)> keeps = {};
+  profile::Keeps keeps = {};
   Nanoseconds now =
       0;  ///< CLOCK_MONOTONIC, while something is recorded; 0: as of the latest record.
 };

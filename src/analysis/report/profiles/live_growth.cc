@@ -22,16 +22,19 @@ using profile::Recording;
 constexpr std::size_t kMostAsked = 200;
 
 /// The counts of some tallies as a profile like `live`.
-Profile profile_of(const Recording& picture, const Profile& live,
-                   const std::function<bool(const profile::Sample&)>& keeps,
+Profile profile_of(const Recording& picture, const Profile& live, const profile::Keeps& keeps,
                    const std::vector<std::uint64_t>& counts) {
-  std::vector<profile::Entry> entries;
+  std::vector<profile::Entry> entries, open;
   for (std::size_t i = 0; i < std::min(counts.size(), picture.tallies.size()); ++i) {
     const profile::Sample& sample = picture.tallies[i].alike;
-    if (counts[i] == 0 || sample.heap != live.heap || (keeps && !keeps(sample))) continue;
-    entries.push_back(entry_of(picture, sample, counts[i]));
+    const profile::Answer answer = answer_of(keeps, sample);
+    if (counts[i] == 0 || sample.heap != live.heap || answer == profile::Answer::kNo) continue;
+    (answer == profile::Answer::kYes ? entries : open)
+        .push_back(entry_of(picture, sample, counts[i]));
   }
-  return with_entries(live, std::move(entries));
+  Profile profile = with_entries(live, std::move(entries));
+  profile.open = std::move(open);
+  return profile;
 }
 
 std::string named(const GrowthRow& row, profile::GroupBy by, std::size_t columns) {
@@ -79,10 +82,9 @@ GrowthReport::Flow GrowthReport::Changes::of(const RowKey& key) const {
   return flow;
 }
 
-GrowthReport::Changes GrowthReport::changes_of(
-    const Recording& picture, const Profile& live,
-    const std::function<bool(const profile::Sample&)>& keeps, profile::GroupBy by,
-    const LiveChange& change) {
+GrowthReport::Changes GrowthReport::changes_of(const Recording& picture, const Profile& live,
+                                               const profile::Keeps& keeps, profile::GroupBy by,
+                                               const LiveChange& change) {
   Changes changes{change.length, live.largest_interval, {}, {}};
   const Profile came = profile_of(picture, live, keeps, change.came);
   for (const profile::Row& row : profile::table(picture, came, by)) {
@@ -106,9 +108,8 @@ LiveGrowth GrowthReport::growth_of(const Changes& changes, const Flow& flow, dou
 }
 
 GrowthReport::GrowthReport(const Recording& picture, const Profile& live,
-                           const std::function<bool(const profile::Sample&)>& keeps,
-                           profile::GroupBy by, double level, const LiveChange& start,
-                           const std::optional<LiveChange>& recent)
+                           const profile::Keeps& keeps, profile::GroupBy by, double level,
+                           const LiveChange& start, const std::optional<LiveChange>& recent)
     : by_(by),
       level_(level),
       has_unseen_objects_(

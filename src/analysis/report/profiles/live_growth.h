@@ -76,8 +76,8 @@ class GrowthReport {
   GrowthReport() = default;  ///< Nothing is known.
   /// `live` is the profile of the picture whose rows are shown, `keeps` what selected it.
   GrowthReport(const profile::Recording& picture, const profile::Profile& live,
-               const std::function<bool(const profile::Sample&)>& keeps, profile::GroupBy by,
-               double level, const LiveChange& start, const std::optional<LiveChange>& recent);
+               const profile::Keeps& keeps, profile::GroupBy by, double level,
+               const LiveChange& start, const std::optional<LiveChange>& recent);
 
   [[nodiscard]] profile::GroupBy by() const { return by_; }
   [[nodiscard]] bool is_known() const { return start_.length > 0; }
@@ -109,8 +109,8 @@ class GrowthReport {
   };
 
   static Changes changes_of(const profile::Recording& picture, const profile::Profile& live,
-                            const std::function<bool(const profile::Sample&)>& keeps,
-                            profile::GroupBy by, const LiveChange& change);
+                            const profile::Keeps& keeps, profile::GroupBy by,
+                            const LiveChange& change);
   [[nodiscard]] LiveGrowth growth_of(const Changes& changes, const Flow& flow, double level) const;
   void find_rows(std::uint64_t looks);
 

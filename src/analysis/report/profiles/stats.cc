@@ -38,8 +38,20 @@ struct Basis {
   /// only counted.
   template <typename Visit>
   void for_each(const Visit& visit) const {
-    for (const Sample* sample : chosen.samples) visit(*sample, std::uint64_t{1});
-    for (const profile::Tally* tally : chosen.tallies) {
+    visit_all(chosen.samples, chosen.tallies, visit);
+  }
+  /// As above, for the samples of which the selection cannot tell.
+  template <typename Visit>
+  void for_each_open(const Visit& visit) const {
+    visit_all(chosen.open, chosen.open_tallies, visit);
+  }
+
+ private:
+  template <typename Visit>
+  void visit_all(const std::vector<const Sample*>& samples,
+                 const std::vector<const profile::Tally*>& tallies, const Visit& visit) const {
+    for (const Sample* sample : samples) visit(*sample, std::uint64_t{1});
+    for (const profile::Tally* tally : tallies) {
       visit(tally->alike, profile::count_of(*tally, kind));
     }
   }
@@ -52,16 +64,21 @@ void add_samples(const Basis& basis, std::vector<NodeSums>& sums,
   profile::Profile weighing;
   weighing.rate_factor = basis.profile.rate_factor;
   weighing.is_of_fates = basis.profile.is_of_fates;
-  basis.for_each([&](const Sample& sample, std::uint64_t count) {
+  const auto add_to = [&](std::vector<NodeSums>& into, const Sample& sample, std::uint64_t count) {
     const std::size_t group = group_of(sample);
-    if (group >= sums.size()) return;
+    if (group >= into.size()) return;
     const profile::Entry entry{.process = sample.process,
                                .epoch = sample.epoch,
                                .requested = sample.requested,
                                .count = count,
                                .is_certain = profile::is_surely_sampled(basis.recording, sample)};
-    accumulate(sums[group], entry, basis.recording, weighing);
-  });
+    accumulate(into[group], entry, basis.recording, weighing);
+  };
+  basis.for_each([&](const Sample& sample, std::uint64_t count) { add_to(sums, sample, count); });
+  std::vector<NodeSums> open(sums.size());
+  basis.for_each_open(
+      [&](const Sample& sample, std::uint64_t count) { add_to(open, sample, count); });
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i].leave_open(open[i]);
 }
 
 /// One set of sums per group, any of which may hold what was not sampled.

@@ -16,6 +16,7 @@
 #include "analysis/present/stack_json.h"
 #include "analysis/present/text.h"
 #include "analysis/present/unnamed.h"
+#include "analysis/profile/frames/stack_answers.h"
 #include "analysis/report/profiles/python_objects.h"
 #include "analysis/report/profiles/stack_contexts.h"
 
@@ -248,6 +249,7 @@ std::string footer(const TableReport& report, const present::Style& style) {
   const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
                                          [](const TableLine& l) { return l.is_order_uncertain; });
   if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
+  out += present::cut_note(report.cut);
   if (report.python) out += text_of(*report.python);
   if (!report.has_whole) {
     out +=
@@ -294,6 +296,9 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
   if (options.by == GroupBy::kType) {
     const bool is_at_end = profile.kind == profile::Kind::kLiveAtEnd && !options.scope.at;
     report.python = profile::python_typing(recording, is_at_end);
+  }
+  if (has_two_measures(report) && options.by != GroupBy::kLabel) {
+    report.cut = total(recording, with_cut_stacks(recording, profile)).all_bytes();
   }
   const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());
   for (std::size_t i = 0; i < std::min(shown + 1, rows.size()); ++i) {
@@ -352,6 +357,7 @@ void write_fields(present::JsonWriter& json, const TableReport& report,
   write_field(json, report.options.scope);
   json.object("total", [&] { write_fields(json, report.total); });
   json.field("row_count", report.rows);
+  if (report.cut > 0) json.field("cut_stacks_bytes", report.cut);
   if (report.total.calibrated) json.field("exact_bytes", report.total.calibrated->value);
   json.array("rows", report.lines,
              [&](const TableLine& line) { write_line(json, line, report, recording); });

@@ -73,6 +73,7 @@ struct TableReport {
   std::optional<profile::PythonTyping> python;
   /// Rows are parts of a total. Heaps are not: one may lie within another.
   bool has_whole = true;
+  double cut = 0;  ///< Bytes of stacks that were cut, open in totals of functions.
 };
 
 /// Groups, sorts, cuts to the top rows and estimates those.
