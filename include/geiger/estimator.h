@@ -38,7 +38,7 @@ struct Law {
     if (shape > kNormal)
       return mean * cube(1 - 1 / (9 * shape) + normal(p) / (3 * std::sqrt(shape)));
     double low = 0, high = 1;
-    while (above(shape, high) > p) low = high, high *= 2;
+    for (; above(shape, high) > p; high *= 2) low = high;
     for (int i = 0; i < 200 && high - low > 1e-14 * high; ++i) {
       const double middle = low / 2 + high / 2;
       (above(shape, middle) > p ? low : high) = middle;
