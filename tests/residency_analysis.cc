@@ -159,7 +159,7 @@ class Comparison {
       return;
     }
     auto profile = geiger::profile::select(recording, selection);
-    if (change_ == Change::kForget) profile.unanswered.clear();
+    if (change_ == Change::kForget) profile.open.clear();
     if (change_ == Change::kBreak) {
       for (auto& entry : profile.entries) entry.value = entry.requested;
     }
@@ -182,7 +182,7 @@ class Comparison {
       geiger::profile::accumulate(sums[site_of(truth_, recording, entry.stack)], entry, recording,
                                   profile);
     }
-    for (const auto& entry : profile.unanswered) {
+    for (const auto& entry : profile.open) {
       NodeSums whole;
       geiger::profile::accumulate(whole, entry, recording, profile);
       sums[site_of(truth_, recording, entry.stack)].leave_open(whole);
