@@ -142,7 +142,7 @@ class Collector {
   std::uint32_t site_of(std::vector<std::uint32_t> places);
   [[nodiscard]] bool includes_callers() const;
   [[nodiscard]] bool needs_labels() const;
-  /// Calls visit(stack, seen) with what every stack of a profile saw, label by label.
+  /// Adds what every stack of a profile saw, label by label.
   void add_stacks(Run& run, const profile::Recording& recording, const profile::Profile& profile);
   void merge_rebuilt();
   void settle_sides();

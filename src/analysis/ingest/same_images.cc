@@ -8,13 +8,6 @@
 namespace geiger::ingest {
 namespace {
 
-bool is_same(const profile::Process& a, const profile::Process& b) {
-  const auto identity = [](const profile::Process& process) {
-    return std::tie(process.pid, process.image_start, process.seed, process.executable);
-  };
-  return a.image_start != 0 && identity(a) == identity(b);
-}
-
 void thin(profile::Recording& recording, std::uint32_t process, std::uint32_t level) {
   if (recording.processes[process].thinning == level) return;
   recording.processes[process].thinning = level;
@@ -23,13 +16,20 @@ void thin(profile::Recording& recording, std::uint32_t process, std::uint32_t le
 
 }  // namespace
 
+bool is_same_image(const profile::Process& a, const profile::Process& b) {
+  const auto identity = [](const profile::Process& process) {
+    return std::tie(process.pid, process.image_start, process.seed, process.executable);
+  };
+  return a.image_start != 0 && identity(a) == identity(b);
+}
+
 std::vector<std::pair<std::uint32_t, std::uint32_t>> match_images(profile::Recording& before,
                                                                   profile::Recording& after) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
   std::vector<bool> is_taken(after.processes.size());
   for (std::uint32_t a = 0; a < before.processes.size(); ++a) {
     for (std::uint32_t b = 0; b < after.processes.size(); ++b) {
-      if (is_taken[b] || !is_same(before.processes[a], after.processes[b])) continue;
+      if (is_taken[b] || !is_same_image(before.processes[a], after.processes[b])) continue;
       is_taken[b] = true;
       pairs.emplace_back(a, b);
       const std::uint32_t level =

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -58,9 +59,18 @@ class Runs {
     std::size_t done = 0;
     for (const compare::Which which : compare::kBoth) {
       const auto& runs = which == compare::Which::kBefore ? sides.before : sides.after;
+      std::vector<profile::Process> of_side;
       for (const std::string& run : runs) {
         const auto input = read_run(run, selection_, is_damaged_);
         if (!input.has_value()) return input.failure();
+        for (const profile::Process& process : input->recording().processes) {
+          const auto is_it = [&](const auto& each) { return ingest::is_same_image(each, process); };
+          if (std::ranges::none_of(of_side, is_it)) continue;
+          return base::Failure{run +
+                               ": another run of its side is a recording of the same process; "
+                               "runs of a side must be independent: leave one out"};
+        }
+        std::ranges::copy(input->recording().processes, std::back_inserter(of_side));
         const auto part = part_of(run, input->recording(), selection_);
         if (!part.has_value()) return part.failure();
         const auto added = add(run, which, input->recording(), part->profile, nullptr);

@@ -150,6 +150,9 @@ class CompareVerbs(unittest.TestCase):
         # Read together they are one process.
         both = self.json("table", "--kind", "live", "first", "second")
         self.assertEqual(both["total"], after["total"])
+        # As runs of a side they would seem to differ by little.
+        self.assertIn("same process", self.refused("diff", "plain.geiger", "--", "first", "second",
+                                                   code=1))
         # 14 % of growth: decided, as the heap's own error is scaled with the limit.
         limit = ("--kind", "live", "--max-growth")
         self.geiger("check", "first", "second", *limit, "5%", code=3)
