@@ -205,6 +205,22 @@ class Hosts(AttachTest):
         large = [s for s in trace.samples if s.requested == 1000033]
         self.assertEqual(len(large), 20)
 
+    def test_a_full_cache_is_not_a_suspect(self):
+        """Its allocations stay and the frees of what was there before are not seen, as of a leak;
+        its blocks in use stay as many."""
+        process = self.start([harness.host("full_cache")])
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.attach(process.pid, 5, 4096)
+        leaks = json.loads(self.geiger("leaks", "--all", "--json", "r.geiger").stdout)
+        self.assertNotEqual(leaks["finding"], "suspects")
+        self.assertEqual(leaks["growing_chunks"], [])
+        put = max(leaks["sites"], key=lambda site: site["growth"]["bytes"])
+        self.assertEqual(put["late"]["by"], "chunks")
+        self.assertGreaterEqual(put["late"]["in_use_from"], 20_000 * 2064)
+        change = put["late"]["in_use_to"] - put["late"]["in_use_from"]
+        self.assertLess(abs(change), 10_000)  # Of the queue's own blocks.
+        self.end(process)
+
     def test_a_library_that_comes_later(self):
         """Its calls of malloc are its own, so they are seen once its slots are turned."""
         script = ("import ctypes, sys\nplugin = None\nprint('ready', flush=True)\n"

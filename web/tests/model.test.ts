@@ -553,6 +553,12 @@ describe("leaks", () => {
     const stacks = { keeps: new Uint8Array(5000) } as Stacks;
     expect(sitesOf(leaks, "undecided", stacks)).toEqual([]);
   });
+  it("of recordings that began late are decided by the blocks in use", () => {
+    const inUse = "blocks of 2,064 bytes in use stayed 40,000";
+    expect(openText({ ...leaks.sites[0]!, open: "turnover", inUse }, leaks)).toContain(inUse);
+    const growing = "blocks of 496 bytes in use grew by 10.0 KiB ± 0.1 a second";
+    expect(hiddenText({ ...leaks, growing })).toContain(growing);
+  });
 });
 
 describe("a share", () => {

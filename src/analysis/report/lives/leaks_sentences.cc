@@ -98,8 +98,13 @@ std::string undecided_turnover(const LeaksReport& report) {
   std::string out;
   std::size_t shown = 0;
   for (const LeakLine& line : report.lines) {
-    const Open open = line.site.open;
-    if (open != Open::kTurnover && open != Open::kUnmeasured) continue;
+    // Others are named with the chunks that grow.
+    const bool is_named =
+        line.site.open == Open::kChunks &&
+        std::ranges::any_of(report.growing, [&](const profile::GrowingChunks& chunks) {
+          return chunks.chunk == line.site.late->growing;
+        });
+    if (!is_late(line.site.open) || is_named) continue;
     if (++shown > kUndecidedShown) break;
     out += fmt::format(
         "Undecided: {}. It may be turnover of what was allocated before the recording.{}\n",
