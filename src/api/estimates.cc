@@ -57,9 +57,18 @@ geiger_status estimate(geiger_profile handle, const Question& question, geiger_e
   const geiger_status status = find_profile(handle, profile);
   if (status != GEIGER_OK) return status;
   const estimation::NodeSums sums = sums_of(*profile, question);
-  copy(question.measure == GEIGER_OBJECTS ? estimation::estimate_objects(sums, question.level)
-                                          : estimation::estimate_bytes(sums, question.level),
-       out);
+  if (question.measure == GEIGER_OBJECTS) {
+    copy(estimation::estimate_objects(sums, question.level), out);
+    return GEIGER_OK;
+  }
+  estimation::Estimate bytes = estimation::estimate_bytes(sums, question.level);
+  const bool is_whole_peak =
+      profile->kind == GEIGER_PEAK && question.heap == 0 && question.keeps == nullptr;
+  if (is_whole_peak) {
+    const double interval = static_cast<double>(profile->largest_interval) * profile->rate_factor;
+    bytes = profile->course.estimate_largest(bytes, 0, ~Nanoseconds{0}, interval, question.level);
+  }
+  copy(bytes, out);
   return GEIGER_OK;
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "estimation/heap_course.h"
 #include "estimation/sums.h"
 #include "estimation/thinning.h"
 #include "sampling/prng.h"
@@ -38,37 +40,29 @@ std::uint64_t interval_of_part(std::uint64_t interval) {
       std::llround(static_cast<double>(interval) / (1 - kLocatingShare)));
 }
 
-struct Event {
-  Nanoseconds time;
-  double bytes;  ///< Negative for a free.
-};
-
-std::vector<Event> events_of(const Profile& profile) {
-  std::vector<Event> events;
+/// What each sample adds to the heap and takes from it: of the part that locates, or of all.
+estimation::HeapCourse course_of(const Profile& profile, bool is_split) {
+  std::vector<estimation::HeapStep> steps;
   for (const Drawn& drawn : profile.samples) {
-    if (!parts_of(profile.trace, drawn).in_first) continue;
+    if (is_split && !parts_of(profile.trace, drawn).in_first) continue;
     const trace::SampleRecord& record = profile.trace.sample(drawn.ref);
-    const double bytes = weighted_bytes(record, drawn, kLocatingShare);
-    events.push_back({record.time, bytes});
-    if (drawn.is_freed) events.push_back({drawn.until, -bytes});
+    estimation::NodeSums sums;
+    const double rate = is_sure(drawn) ? HUGE_VAL : drawn.lambda * (is_split ? kLocatingShare : 1);
+    sums.add(record.requested(), rate);
+    const estimation::HeapBytes bytes = heap_bytes(sums);
+    steps.push_back({record.time, bytes});
+    if (drawn.is_freed) steps.push_back({drawn.until, -bytes});
   }
-  std::ranges::stable_sort(events, {}, &Event::time);
-  return events;
+  return estimation::HeapCourse(std::move(steps));
 }
 
-/// The first instant at which most is live; all events of an instant count as one.
-Nanoseconds locate(const std::vector<Event>& events, Nanoseconds otherwise) {
-  double live = 0;
-  double largest = 0;
-  Nanoseconds instant = otherwise;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    live += events[i].bytes;
-    const bool is_last = i + 1 == events.size() || events[i + 1].time != events[i].time;
-    if (!is_last || live <= largest) continue;
-    largest = live;
-    instant = events[i].time;
+/// The last instant at which nothing after `instant` is freed yet; `now` where nothing is.
+Nanoseconds before_next_free(const Profile& profile, Nanoseconds instant, Nanoseconds now) {
+  Nanoseconds last = now;
+  for (const Drawn& drawn : profile.samples) {
+    if (drawn.is_freed && drawn.until > instant) last = std::min(last, drawn.until - 1);
   }
-  return instant;
+  return last;
 }
 
 bool is_live_at(const Profile& profile, const Drawn& drawn, Nanoseconds instant) {
@@ -111,10 +105,14 @@ void read_peak(Profile& profile) {
   profile.kind = GEIGER_PEAK;
   std::erase_if(profile.samples,
                 [&](const Drawn& drawn) { return profile.trace.sample(drawn.ref).heap() != 0; });
-  const Nanoseconds instant = locate(events_of(profile), profile.to);
   const Nanoseconds now = profile.to;
+  const estimation::HeapStep largest = course_of(profile, true).largest(0, ~Nanoseconds{0});
+  const bool is_any = largest.change.weighted > 0;
+  const Nanoseconds instant = is_any ? before_next_free(profile, largest.time, now) : now;
+  profile.course = course_of(profile, false);
   // Never below the estimate of all samples at the end.
-  const bool is_now = live_bytes_at(profile, now, false) > live_bytes_at(profile, instant, true);
+  const bool is_now =
+      instant == now || live_bytes_at(profile, now, false) > live_bytes_at(profile, instant, true);
   const bool is_split = !is_now && !std::ranges::all_of(profile.samples, is_sure);
   keep_live_at(profile, is_now ? now : instant, is_split);
 }

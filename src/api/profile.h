@@ -11,6 +11,7 @@
 #include "api/directory.h"
 #include "api/mapped_trace.h"
 #include "api/record_store.h"
+#include "estimation/heap_course.h"
 #include "geiger/geiger.h"
 
 namespace geiger::api {
@@ -44,6 +45,7 @@ struct Profile {
   std::vector<Directory::Module> modules;
   std::uint64_t largest_interval = 0;  ///< No sample was drawn with a larger one.
   double rate_factor = 1;  ///< Applied to the samples' rates if a part of them chose the instant.
+  estimation::HeapCourse course;  ///< GEIGER_PEAK: by all samples.
   std::uint64_t unfinished = 0;
   RecordStore records;
 

@@ -10,6 +10,7 @@
 #include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"
+#include "analysis/profile/peak.h"
 #include "analysis/profile/totals.h"
 #include "query/filters.h"
 #include "query/instants.h"
@@ -169,6 +170,22 @@ void remark_on_cleanup(const SelectionOptions& options, const profile::Recording
                   present::duration(largest->end - largest->from)));
 }
 
+/// Processes that ended earlier hold nothing at the end.
+void remark_on_earlier_ends(const profile::Recording& recording, Subject& subject) {
+  const profile::Selection& selection = subject.selection;
+  const bool is_of_end = selection.kind == Kind::kLiveAtEnd || is_of_live_blocks(selection.kind);
+  if (!is_of_end || subject.scope.end.empty() || selection.at_own_ends) return;
+  const std::vector<bool> there = there_at_end(recording, selection);
+  const auto is_left_out = [&](const profile::Sample& sample) {
+    return sample.free_time == 0 && !there[sample.process] &&
+           (!selection.keeps || selection.keeps(sample) != profile::Answer::kNo);
+  };
+  if (std::ranges::none_of(recording.samples, is_left_out)) return;
+  subject.remarks.push_back(
+      "processes that ended earlier hold nothing then; --pid PID selects what one held at its own "
+      "end");
+}
+
 }  // namespace
 
 bool is_aggregated(const profile::Recording& recording) {
@@ -199,6 +216,14 @@ base::Outcome<Subject> subject_of(const SelectionOptions& options,
   std::ranges::move(remarks.said, std::back_inserter(subject.remarks));
   subject.scope.open = std::move(remarks.open);
   subject.selection.keeps = std::move(filter.value());
+  for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
+    const bool is_chosen =
+        std::ranges::find(options.pids, recording.processes[i].pid) != options.pids.end();
+    if (is_chosen) subject.selection.processes.push_back(i);
+  }
+  subject.selection.at_own_ends = options.at_own_ends;
+  subject.scope.end = present::end_text(recording, subject.selection);
+  remark_on_earlier_ends(recording, subject);
   describe_filters(options, subject.scope);
   return subject;
 }

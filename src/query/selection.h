@@ -21,7 +21,8 @@ struct SelectionOptions {
   std::string heap, thread, label, type, function, size;
   std::string focus, ignore;  ///< Regular expressions.
   std::vector<std::uint32_t> pids;
-  FrameOptions frames;  ///< Of verbs that read several runs; else as of ReadOptions.
+  bool at_own_ends = false;  ///< As of profile::Selection.
+  FrameOptions frames;       ///< Of verbs that read several runs; else as of ReadOptions.
 };
 
 /// The meaning of the options in one recording, for selecting and in words.

@@ -93,10 +93,7 @@ export interface Cells {
   label: NameIndex[];
   /** Bucket of the timeline it was allocated in; -1: before the first. */
   born: number[];
-  /**
-   * Bucket it was freed in. -1: alive at the end. -2 - b: alive when its process ended, in bucket b before the
-   * last: alive at the end of windows whose last bucket is before b, and of those that reach the end of all.
-   */
+  /** Bucket it was freed in, or its process ended in before the end of all; -1: alive at the end. */
   died: number[];
   /** True where near sizes share strata of their mean, to bound the page: sums of the whole stay exact. */
   hasMeanSizes: boolean;
@@ -167,7 +164,10 @@ export interface Profile {
   /** Bytes known exactly, of the whole: parts with enough samples are calibrated to it where `calibrates`. */
   exactTotal?: number;
   calibrates?: boolean;
-  /** The whole as the other reports print it: what the page must arrive at too. */
+  /**
+   * The whole as the other reports print it: what the page must arrive at too, but for the upper limit of the peak,
+   * which is not of its instant alone.
+   */
   bytes: Estimate;
   objects: Estimate;
   /** Of the whole; absent where the kind is unavailable. */
@@ -191,7 +191,7 @@ export interface Timeline {
   /** Memory that the program mapped itself, past its allocator; empty: none. */
   mapped: { time: number[]; bytes: number[] };
   marks: Mark[];
-  /** Of the largest live heap; absent where there is none. */
+  /** The instant that stands for the peak; absent where there is none. */
   peak?: number;
 }
 

@@ -94,20 +94,6 @@ describe("a selection", () => {
     expect(whole[Sum.Samples]! + whole[Sum.Certain]!).toBe(expected);
   });
 
-  it("counts processes that ended before the end, but in no window behind their end", () => {
-    const data = fixture({ nodes: 40 });
-    data.cells[0]!.born.fill(0);
-    data.cells[0]!.died.fill(-2 - 50);
-    const other = pageOf(data);
-    const samples = (to: number) => {
-      const { whole } = select(other, { ...ALL, window: { from: 0, to } });
-      return whole[Sum.Samples]! + whole[Sum.Certain]!;
-    };
-    expect(samples(50)).toBeGreaterThan(0);
-    expect(samples(51)).toBe(0);
-    expect(samples(other.lastBucket)).toBe(samples(50));
-  });
-
   it("knows the exact total of the whole alone", () => {
     expect(select(page, ALLOCATED).exact).toBe(page.data.profiles[1]!.exactTotal);
     const part = select(page, { ...ALLOCATED, window: { from: 0, to: 5 } });

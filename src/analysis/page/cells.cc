@@ -181,13 +181,8 @@ class Told {
 
 void set_times(Cell& cell, const Item& item, const CellPlan& plan) {
   const Buckets& buckets = plan.buckets;
-  const std::int32_t last = buckets.count() - 1;
   cell.born = item.born < buckets.span().from ? kBornBefore : buckets.of(item.born);
-  if (item.died != kNever) {
-    cell.died = buckets.of(item.died);
-  } else if (item.vanished != kNever && buckets.of(item.vanished) < last) {
-    cell.died = kAliveAtEnd - 1 - buckets.of(item.vanished);
-  }
+  if (item.died != kNever) cell.died = buckets.of(item.died);
 }
 
 auto key_of(const Cell& cell) {
@@ -266,10 +261,8 @@ std::vector<NodeSums> live_sums(const Items& items, const Buckets& buckets,
   for (const Item& item : items.items) {
     const auto count = static_cast<std::int64_t>(item.count);
     events.emplace_back(static_cast<std::size_t>(buckets.of(item.born)), item.shape, count);
-    const Nanoseconds gone = std::min(item.died, item.vanished);
-    const bool is_there_at_end = item.died == kNever && buckets.of(gone) == buckets.count() - 1;
-    if (is_there_at_end || gone == kNever) continue;
-    events.emplace_back(static_cast<std::size_t>(buckets.of(gone)), item.shape, -count);
+    if (item.died == kNever) continue;
+    events.emplace_back(static_cast<std::size_t>(buckets.of(item.died)), item.shape, -count);
   }
   std::ranges::sort(events);
   std::vector<std::int64_t> live(items.shapes.size(), 0);

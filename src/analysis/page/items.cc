@@ -11,6 +11,7 @@
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/memory/mappings.h"
+#include "analysis/profile/peak.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 #include "base/check.h"
@@ -57,17 +58,6 @@ bool adds_something(const Count& count) {
   return count.value > 0 && count.lambda > 0 && count.keep > 0;
 }
 
-/// Of a span that ends before the recording, what lives at its end are the processes then there.
-void set_end(Item& item, const Sample& sample, Nanoseconds end_of_process, Nanoseconds limit) {
-  if (sample.free_time != 0 && sample.free_time < limit) {
-    item.died = sample.free_time;
-  } else if (limit == kNever) {
-    item.vanished = end_of_process;
-  } else if (end_of_process < limit - 1) {
-    item.died = end_of_process;
-  }
-}
-
 /// "cc1plus, process 22694, 10.0 s"; of a host of a fleet, which has no number, its name.
 std::string process_text(const profile::Process& process) {
   const std::string name(profile::program_name(process));
@@ -108,6 +98,7 @@ Items Gathering::with_times(const Selection& selection, const Span& span, bool i
   out.has_processes = processes_.size() > 1;
   Shapes shapes(out.shapes);
   const Nanoseconds limit = selection.to ? span.to : kNever;
+  const std::vector<bool> there = there_at_end(recording_, selection);
   for (const Sample& sample : recording_.samples_beside(selection.heap)) {
     if (sample.heap != selection.heap || !lived_in(sample, span.from, limit)) continue;
     const profile::Answer answer = answer_of(selection.keeps, sample);
@@ -119,7 +110,13 @@ Items Gathering::with_times(const Selection& selection, const Span& span, bool i
     Item item = item_of(sample);
     item.shape = shapes.of(shape, answer == profile::Answer::kOpen);
     item.born = profile::is_allocation_seen(sample) ? sample.time : 0;
-    set_end(item, sample, recording_.processes[sample.process].end, limit);
+    const profile::Process& process = recording_.processes[sample.process];
+    const bool is_there = limit == kNever ? there[sample.process] : is_running(process, limit - 1);
+    if (sample.free_time != 0 && sample.free_time < limit) {
+      item.died = sample.free_time;
+    } else if (!is_there) {
+      item.died = process.end;
+    }
     out.items.push_back(item);
   }
   return out;

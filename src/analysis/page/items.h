@@ -29,9 +29,8 @@ struct Item {
   std::uint32_t node = 0;   ///< Of the call tree.
   std::uint32_t shape = 0;  ///< Into Items::shapes.
   NameIndex process = kNoName, thread = kNoName, type = kNoName, label = kNoName;
-  Nanoseconds born = 0;           ///< CLOCK_MONOTONIC; before the span: not seen.
-  Nanoseconds died = kNever;      ///< When it was freed.
-  Nanoseconds vanished = kNever;  ///< Of what was never freed: when its process ended.
+  Nanoseconds born = 0;       ///< CLOCK_MONOTONIC; before the span: not seen.
+  Nanoseconds died = kNever;  ///< When it was freed, or its process ended before the span.
   std::uint64_t count = 1;
 };
 
@@ -39,7 +38,7 @@ struct Item {
 struct Items {
   std::vector<Shape> shapes;
   std::vector<Item> items;
-  bool has_times = false;  ///< `born`, `died` and `vanished` mean something.
+  bool has_times = false;  ///< `born` and `died` mean something.
   bool has_processes = false, has_threads = false, has_types = false, has_labels = false;
 };
 

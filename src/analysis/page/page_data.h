@@ -61,7 +61,7 @@ struct Cell {
   std::uint32_t stratum = 0;
   NameIndex process = kNoName, thread = kNoName, type = kNoName, label = kNoName;
   std::int32_t born = kBornBefore;
-  std::int32_t died = kAliveAtEnd;  ///< Below: data.ts.
+  std::int32_t died = kAliveAtEnd;
   std::uint64_t count = 0;
 };
 

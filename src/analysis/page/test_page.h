@@ -21,13 +21,11 @@ struct CellSums {
   double open_bytes = 0, open_variance = 0;
 };
 
-inline bool is_counted(const Cell& cell, Counts counts, std::int32_t first, std::int32_t last,
-                       std::int32_t end) {
+inline bool is_counted(const Cell& cell, Counts counts, std::int32_t first, std::int32_t last) {
   if (counts == Counts::kAll) return true;
   if (counts == Counts::kBorn) return cell.born >= first && cell.born <= last;
   if (cell.born > last) return false;
-  if (cell.died >= 0) return cell.died > last;
-  return cell.died == -1 || last == end || -2 - cell.died > last;
+  return cell.died < 0 || cell.died > last;
 }
 
 /// Of the window from the bucket `first` to the bucket `last`.
@@ -35,9 +33,8 @@ inline CellSums add_up(const PageData& data, const PageProfile& page, std::int32
                        std::int32_t last) {
   CellSums sums;
   const Cells& table = data.cells[static_cast<std::size_t>(page.cells)];
-  const auto end = static_cast<std::int32_t>(data.timeline->edges.size()) - 2;
   for (const Cell& cell : table.cells) {
-    if (!is_counted(cell, page.counts, first, last, end)) continue;
+    if (!is_counted(cell, page.counts, first, last)) continue;
     const Stratum& stratum = table.strata[cell.stratum];
     const auto count = static_cast<double>(cell.count);
     if (stratum.is_open) {

@@ -111,15 +111,8 @@ MarksOfPage marks_of(const Recording& recording, const Span& span) {
 }
 
 std::optional<Nanoseconds> peak_of(const Recording& recording, const profile::Profile& peak) {
-  std::vector<double> bytes(recording.processes.size(), 0);
-  for (const profile::Entry& entry : peak.entries) {
-    estimation::NodeSums sums;
-    accumulate(sums, entry, recording, peak);
-    bytes[entry.process] += sums.all_bytes();
-  }
-  if (peak.entries.empty() || peak.peak_times.size() != bytes.size()) return std::nullopt;
-  const auto largest = std::ranges::max_element(bytes) - bytes.begin();
-  const Nanoseconds time = peak.peak_times[static_cast<std::size_t>(largest)];
+  if (peak.entries.empty() || peak.peak_times.empty()) return std::nullopt;
+  const Nanoseconds time = peak.peak_times.front();
   const Nanoseconds start = profile::start_of(recording);
   return time - std::min(time, start);
 }

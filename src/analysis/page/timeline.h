@@ -35,8 +35,8 @@ struct MarksOfPage {
 };
 [[nodiscard]] MarksOfPage marks_of(const profile::Recording& recording, const Span& span);
 
-/// After the start of the recording: when the process that held most at its peak did so. Nothing
-/// where no peak is known.
+/// After the start of the recording: when all processes together held most. Nothing where no peak
+/// is known.
 [[nodiscard]] std::optional<Nanoseconds> peak_of(const profile::Recording& recording,
                                                  const profile::Profile& peak);
 

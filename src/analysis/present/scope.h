@@ -20,6 +20,8 @@ struct Scope {
   /// "allocated from 1.2 s to mark 'warm' (3.4 s)", "live at 50 % (1.7 s)"; empty: the words
   /// of the kind (profile::kind_text).
   std::string when;
+  /// "when the last of 3 processes ended": which end, where that is not the end of all of them.
+  std::string end;
   /// Instants of the selection, after the start of the recording.
   std::optional<Nanoseconds> from, to, at;
   bool is_split = false;  ///< A quarter of the samples chose one of the instants.
@@ -33,6 +35,10 @@ struct Scope {
 
   [[nodiscard]] bool is_part() const { return !when.empty() || !only.empty(); }
 };
+
+/// Scope::end of a selection.
+[[nodiscard]] std::string end_text(const profile::Recording& recording,
+                                   const profile::Selection& selection);
 
 /// "allocated", or when it was live, or from when to when: what `kind` means here.
 [[nodiscard]] std::string text_of(const Scope& scope, profile::Kind kind);

@@ -52,15 +52,19 @@ using estimation::kLocatingShare;
   return sample.time <= instant && (sample.free_time == 0 || sample.free_time > instant);
 }
 
-/// The last instant at which a process was there: of the last thing recorded of it; none while it
-/// runs on.
+/// The last instant at which a process was there: of the last thing recorded of it. ~0 where it ran
+/// on, though no more was recorded of it: it is taken to hold what it held then.
 [[nodiscard]] inline Nanoseconds last_instant_of(const Process& process) {
-  const bool has_ended = process.ending != Ending::kStillOpen && process.end >= process.start;
-  return has_ended ? process.end : ~Nanoseconds{0};
+  const bool has_ended = process.ending == Ending::kExited || process.ending == Ending::kKilled;
+  return has_ended && process.end >= process.start ? process.end : ~Nanoseconds{0};
 }
 [[nodiscard]] inline bool is_running(const Process& process, Nanoseconds instant) {
   return process.start <= instant && instant <= last_instant_of(process);
 }
+
+/// Per process, whether it counts towards what is live at the end of `selection`.
+[[nodiscard]] std::vector<bool> there_at_end(const Recording& recording,
+                                             const Selection& selection);
 
 /// Where most was held.
 struct Peak {
@@ -91,7 +95,7 @@ struct Peak {
 /// (docs/estimators.md, section 11). `level` is that of `there`.
 [[nodiscard]] estimation::Estimate estimate_peak(const Recording& recording,
                                                  const PeakScope& within,
-                                                 estimation::Estimate there, double level);
+                                                 const estimation::Estimate& there, double level);
 
 /// The instant that kLiveAtPeak selects.
 struct PeakInstant {

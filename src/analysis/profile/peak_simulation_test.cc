@@ -31,22 +31,28 @@ struct Object {
   Bytes size = 0;
 };
 
-/// What a program allocated: its truth.
+/// What a program allocated: its truth. A process ends with the last event of its objects.
 struct Program {
-  std::uint32_t processes = 1;
-  std::uint32_t thinning = 0;  ///< One sample in 2^thinning is followed.
+  std::vector<Nanoseconds> ends;  ///< Of its processes.
+  std::uint32_t thinning = 0;     ///< One sample in 2^thinning is followed.
   Nanoseconds end = kStart;
   std::vector<Object> objects;
 
   void add(Nanoseconds born, Nanoseconds died, Bytes size, std::uint32_t process = 0) {
     objects.push_back({process, born, died, size});
     end = std::max({end, born, died});
+    if (ends.size() <= process) ends.resize(process + 1, kStart);
+    ends[process] = std::max({ends[process], born, died});
+  }
+  /// When it is freed, or its process has ended.
+  [[nodiscard]] Nanoseconds death_of(const Object& object) const {
+    return object.died != 0 ? object.died : ends[object.process] + 1;
   }
   [[nodiscard]] double live_at(Nanoseconds instant) const {
     double bytes = 0;
     for (const Object& object : objects) {
-      const bool is_live = object.born <= instant && (object.died == 0 || object.died > instant);
-      if (is_live) bytes += static_cast<double>(object.size);
+      if (object.born <= instant && instant < death_of(object))
+        bytes += static_cast<double>(object.size);
     }
     return bytes;
   }
@@ -54,7 +60,7 @@ struct Program {
     std::vector<std::pair<Nanoseconds, double>> events;
     for (const Object& object : objects) {
       events.emplace_back(object.born, static_cast<double>(object.size));
-      if (object.died != 0) events.emplace_back(object.died, -static_cast<double>(object.size));
+      events.emplace_back(death_of(object), -static_cast<double>(object.size));
     }
     std::ranges::sort(events);
     double live = 0, most = 0;
@@ -67,11 +73,11 @@ class Drawer {
  public:
   Drawer(const Program& program, std::uint64_t seed) : generator_(seed) {
     recording.epochs.push_back({kInterval, kLambda});
-    for (std::uint32_t i = 0; i < program.processes; ++i) {
+    for (const Nanoseconds end : program.ends) {
       Process process;
       process.seed = generator_();
       process.start = kStart;
-      process.end = program.end;
+      process.end = end;
       process.interval = kInterval;
       process.ending = Ending::kExited;
       process.thinning = program.thinning;
@@ -282,20 +288,21 @@ TEST(PeakSimulation, StepsAndTeeth) {
   expect_covered("hill among temporaries", busy);
 }
 
-// One after another, and side by side: the peak is that of their sum.
-TEST(PeakSimulation, SeveralProcesses) {
-  Program program;
-  program.processes = 3;
+// One after another, hills or heaps that end with their process: the peak is that of their sum.
+TEST(PeakSimulation, ProcessesInTurn) {
+  Program freed;
+  Program left;
   for (std::uint32_t process = 0; process < 3; ++process) {
-    add_hill(program, 512, 64, Order::kLastFirst, process);
+    add_hill(freed, 512, 64, Order::kLastFirst, process);
+    for (int i = 0; i < 512; ++i) left.add(left.end + 1, 0, 64, process);
   }
-  expect_covered("three processes in turn", program);
+  expect_covered("three processes in turn", freed);
+  expect_covered("three that free nothing", left);
 }
 
 // Three processes whose own peaks lie apart: their sum is largest where two overlap.
 TEST(PeakSimulation, SumOfThreeProcesses) {
   Program program;
-  program.processes = 3;
   for (std::uint32_t process = 0; process < 3; ++process) {
     const Nanoseconds start = kStart + process * 500;
     for (int i = 0; i < 400; ++i) program.add(start + i, start + 1100 - i, size_of(i), process);

@@ -102,11 +102,14 @@ void choose_if(Chosen& chosen, const Recording& recording, const Selection& sele
   }
 }
 
-/// A tally knows no instants and no single lives.
+/// A tally knows no single lives, and of instants only its process's end.
 void choose_tallies(Chosen& chosen, const Recording& recording, const Selection& selection) {
   if (selection.from || selection.to || selection.at || selection.tells_lifetimes) return;
+  const bool is_live = selection.kind == Kind::kLiveAtEnd;
+  const std::vector<bool> there = there_at_end(recording, selection);
   for (const Tally& tally : recording.tallies) {
-    const bool has_any = count_of(tally, selection.kind) > 0;
+    const bool has_any =
+        count_of(tally, selection.kind) > 0 && (!is_live || there[tally.alike.process]);
     if (!has_any) continue;
     add(is_kept(selection, tally.alike), tally, chosen.tallies, chosen.open_tallies);
   }
@@ -118,21 +121,21 @@ bool is_unaware(const Recording& recording, const Selection& selection, const Sa
   return is_beside_choice(recording, sample);
 }
 
-bool is_live_then(const Recording& recording, const Selection& selection, const Sample& sample) {
-  if (!selection.at) return sample.free_time == 0;
-  return is_live_at(sample, *selection.at) &&
-         is_running(recording.processes[sample.process], *selection.at);
-}
-
 /// What instants that are given select.
 void choose_given(Chosen& chosen, const Recording& recording, const Selection& selection) {
   const bool is_split =
       selection.is_chosen_by_samples && is_any_uncertain(recording, selection.heap);
+  const std::vector<bool> there = there_at_end(recording, selection);
+  const auto is_live_then = [&](const Sample& sample) {
+    if (!selection.at) return sample.free_time == 0 && there[sample.process];
+    return is_live_at(sample, *selection.at) &&
+           is_running(recording.processes[sample.process], *selection.at);
+  };
   choose_if(chosen, recording, selection, [&](const Sample& sample) {
     const bool is_selected =
         selection.kind == Kind::kAllocated
             ? is_allocation_seen(sample) && is_in_window(selection, sample.time)
-            : is_live_then(recording, selection, sample);
+            : is_live_then(sample);
     return is_selected && (!is_split || is_unaware(recording, selection, sample));
   });
   choose_tallies(chosen, recording, selection);

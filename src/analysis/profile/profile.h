@@ -50,6 +50,13 @@ struct Selection {
   std::optional<Nanoseconds> from, to;
   /// kLiveAtEnd: live at this instant instead, in the processes that were there at it.
   std::optional<Nanoseconds> at;
+  /// Whose end "the end" is; empty: of all processes. It is one instant, when the last of them
+  /// ended: what ended earlier holds nothing then, so that no more is live at the end than at
+  /// the peak.
+  std::vector<std::uint32_t> processes = {};
+  /// What is live at the end is instead what each process held when it ended: what was never freed.
+  /// No heap need ever have held that much.
+  bool at_own_ends = false;
   /// `from`, `to` or `at` were chosen by the quarter of the samples that locates peaks (peak.h),
   /// so that the others have to be measured.
   bool is_chosen_by_samples = false;
@@ -78,6 +85,9 @@ struct PeakScope {
   std::uint32_t heap = kProcessHeap;
   std::optional<Nanoseconds> from, to;
   std::uint32_t process = kNone;
+
+  [[nodiscard]] Nanoseconds first() const { return from.value_or(0); }
+  [[nodiscard]] Nanoseconds behind() const { return to.value_or(~Nanoseconds{0}); }
 };
 
 /// The samples that a selection chooses: what a profile counts, one by one.

@@ -85,7 +85,33 @@ TEST(Select, LiveAtAnInstantInTheProcessesThatWereThere) {
   EXPECT_EQ(live_at(9000), (std::vector<Bytes>{2, 3}));
   EXPECT_EQ(live_at(9001), (std::vector<Bytes>{3})) << "its process has ended";
   selection.at.reset();
+  EXPECT_EQ(sizes_of(test.recording, selection), (std::vector<Bytes>{3})) << "the last one's end";
+  selection.processes = {0};
+  EXPECT_EQ(sizes_of(test.recording, selection), (std::vector<Bytes>{2, 3})) << "its own end";
+  selection.processes.clear();
+  selection.at_own_ends = true;
   EXPECT_EQ(sizes_of(test.recording, selection), (std::vector<Bytes>{2, 3}));
+}
+
+// One after another, each ends with a full heap: together they never held what both left.
+TEST(Select, NoMoreIsLiveAtTheEndThanAtThePeak) {
+  for (const Ending ending : {Ending::kExited, Ending::kStopped}) {
+    TestRecording test(1);
+    const auto second = test.add_process(1);
+    test.recording.processes[0].end = 4000;
+    test.recording.processes[0].ending = ending;
+    test.recording.processes[second].start = 5000;
+    test.recording.processes[second].end = 9000;
+    test.sample(kNone, 100, 2000);
+    test.sample(kNone, 70, 6000).process = second;
+    const auto bytes_of = [&](Kind kind) {
+      return total(test.recording, select(test.recording, kind)).all_bytes();
+    };
+    const bool goes_on = ending == Ending::kStopped;  // And holds what was last seen of it.
+    EXPECT_EQ(bytes_of(Kind::kLiveAtEnd), goes_on ? 170 : 70);
+    EXPECT_EQ(bytes_of(Kind::kLiveUsable), goes_on ? 170 : 70);
+    EXPECT_EQ(bytes_of(Kind::kLiveAtPeak), goes_on ? 170 : 100);
+  }
 }
 
 TEST(Select, OneHeapAndWhatAFilterKeeps) {

@@ -40,7 +40,9 @@ struct Part {
 
 base::Outcome<Part> part_of(const std::string& run, const profile::Recording& recording,
                             const query::SelectionOptions& selection) {
-  auto subject = query::subject_of(selection, recording);
+  query::SelectionOptions never_freed = selection;
+  never_freed.at_own_ends = true;
+  auto subject = query::subject_of(never_freed, recording);
   if (!subject.has_value()) return usage_failure(run + ": " + subject.reason());
   for (const std::string& remark : subject->remarks) terminal::complain(remark);
   profile::Profile profile = profile::select(recording, subject->selection);

@@ -61,13 +61,6 @@ export function hasDimension(cells: CellColumns | undefined, dimension: Dimensio
 
 type Test = (cell: number) => boolean;
 
-function wasAlive(died: number, at: number, last: number): boolean {
-  if (at >= last) return died < 0;
-  if (died >= 0) return died > at;
-  // -2 - b: its process ended in bucket b, before the last one.
-  return died === -1 || at <= -2 - died;
-}
-
 function windowTest(
   page: Page,
   profile: Profile,
@@ -82,7 +75,7 @@ function windowTest(
   if (profile.counts === "born") return (i) => born[i]! >= from && born[i]! <= to;
   const last = page.lastBucket;
   if (to >= last) return (i) => died[i]! < 0;
-  return (i) => born[i]! <= to && wasAlive(died[i]!, to, last);
+  return (i) => born[i]! <= to && (died[i]! < 0 || died[i]! > to);
 }
 
 function testsOf(page: Page, profile: Profile, cells: CellColumns, selection: Selection): Test[] {

@@ -202,7 +202,6 @@ function Profiles(props: ViewProps & { isBusy: boolean }) {
             timeline={timeline}
             window={window}
             palette={palette}
-            peakBytes={page.data.profiles.find(({ kind }) => kind === "peak")?.bytes.value}
             meaning={MEANINGS[selected.profile.counts]}
             onWindow={(chosen, isStep) => change({ window: chosen, chosen: [] }, isStep)}
             onInstant={(bucket) => change(atInstant(now, bucket), true)}

@@ -18,8 +18,6 @@ interface TimelineProps {
   timeline: Data;
   window: Window | undefined;
   palette: Palette;
-  /** The height of the peak's dot. */
-  peakBytes: number | undefined;
   /** What of the profile counts in a window, in words. */
   meaning: string;
   onWindow: (window: Window | undefined, isStep: boolean) => void;
@@ -93,8 +91,19 @@ function drawWord(plot: uPlot, x: number, text: string, palette: Palette, font: 
   ctx.fillText(text, at, y);
 }
 
-/** The line of the peak, its estimate as a dot. */
-function drawPeak(plot: uPlot, time: number, bytes: number | undefined, palette: Palette): void {
+/** The height of the curve of the live heap, whose points are the ends of buckets. */
+export function liveAt({ edges, live: { value } }: Data, time: number): number | undefined {
+  const bucket = bucketAt(edges, time / 1e9);
+  const [from, to] = [edges[bucket]!, edges[bucket + 1]!];
+  const after = value[bucket];
+  const before = value[bucket - 1] ?? after;
+  if (before === undefined || after === undefined) return undefined;
+  return before + ((after - before) * Math.min(1, Math.max(0, time - from) / (to - from)));
+}
+
+/** The line of the peak, with a dot where it meets the curve. */
+function drawPeak(plot: uPlot, timeline: Data, time: number, palette: Palette): void {
+  const bytes = liveAt(timeline, time);
   const { ctx, bbox } = plot;
   const ratio = devicePixelRatio;
   const x = plot.valToPos(time / 1e9, "x", true);
@@ -145,7 +154,7 @@ function optionsOf(props: () => Drawn): uPlot.Options {
     for (const mark of timeline.marks) {
       drawMark(plot, mark.time / 1e9, elided(printable(mark.name), 24), palette);
     }
-    if (timeline.peak !== undefined) drawPeak(plot, timeline.peak, now.peakBytes, palette);
+    if (timeline.peak !== undefined) drawPeak(plot, timeline, timeline.peak, palette);
   };
   const chosen = (plot: uPlot) => {
     const { left, width: pixels } = plot.select;

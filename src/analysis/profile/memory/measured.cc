@@ -120,16 +120,18 @@ Bytes bytes_of_block(const Sample& sample, Kind kind) {
 
 void add_blocks(const Recording& recording, const Selection& selection, Collector& collector) {
   const bool is_live = is_of_live_blocks(selection.kind);
+  const std::vector<bool> there = there_at_end(recording, selection);
   for (const Sample& sample : recording.samples_beside(selection.heap)) {
     const bool is_in_window = !(selection.from && sample.time < *selection.from) &&
                               !(selection.to && sample.time >= *selection.to);
-    if (!is_in_window || (is_live && sample.free_time != 0)) continue;
+    if (!is_in_window || (is_live && (sample.free_time != 0 || !there[sample.process]))) continue;
     if (is_live || is_allocation_seen(sample)) {
       collector.add(sample, bytes_of_block(sample, selection.kind));
     }
   }
   if (selection.from || selection.to) return;
   for (const Tally& tally : recording.tallies) {
+    if (is_live && !there[tally.alike.process]) continue;
     collector.add(tally.alike, bytes_of_block(tally.alike, selection.kind),
                   count_of(tally, selection.kind));
   }

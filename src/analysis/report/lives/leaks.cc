@@ -81,6 +81,7 @@ present::Measure all_live(const Recording& recording, const profile::LeakOptions
                           profile::Kind kind = profile::Kind::kLiveAtEnd) {
   profile::Selection selection;
   selection.kind = kind;
+  selection.at_own_ends = true;  // Where each process is judged.
   selection.keeps = search.keeps;
   const profile::Profile live = profile::select(recording, selection);
   return present::measure_total(recording, live, search.level);

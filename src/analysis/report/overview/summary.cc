@@ -230,6 +230,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   profile::Selection of_peak = of_kind(options.selection, Kind::kLiveAtPeak);
   of_peak.teardowns = &teardowns;
   const Profile peak = select(recording, of_peak);
+  report.end = present::end_text(recording, options.selection);
   report.is_peak_split = peak.rate_factor < 1;
   report.peak_time = time_of_peak(recording, peak);
   add_own_peaks(report, recording);

@@ -100,6 +100,7 @@ struct SummaryReport {
   ForkedLine forked;
   std::vector<KindLine> kinds;            ///< Of SummaryOptions::has_all_kinds, those with samples.
   std::optional<LifetimeLine> lifetimes;  ///< The whole; of has_all_kinds.
+  std::string end;                        ///< Scope::end of what is live at the end.
   bool is_peak_split = false;
   bool is_aggregated = false;   ///< Of a process at least: no peak, no lifetimes are known.
   Nanoseconds peak_time = 0;    ///< After the start: when all processes together held most.

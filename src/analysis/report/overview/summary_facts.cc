@@ -174,9 +174,7 @@ void add_live(Facts& facts, const SummaryReport& report) {
                    peak_remark(report)});
   const bool has_end = report.options.selection.to.has_value();
   std::string remark = objects_text(report.live_at_end);
-  if (!has_end && report.processes.size() > 1 && !remark.empty()) {
-    remark += ", each process when it ended";
-  }
+  if (!report.end.empty()) remark += (remark.empty() ? "" : ", ") + report.end;
   facts.push_back(
       {has_end ? "live at its end" : "live at the end", bytes_text(report.live_at_end), remark});
 }

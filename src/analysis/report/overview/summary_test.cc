@@ -47,7 +47,7 @@ TEST(Summary, ShowsLinesWholeHoweverNarrow) {
 
 TEST(Summary, ReadsLikeThis) {
   EXPECT_EQ(summary_text_of(small_server()),
-            R"(At the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 137 MiB ± 19.
+            R"(At the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 138 MiB ± 18.
 
 server, pid 4711: exited after 2.50 s
 ± and [ ] are 95 % intervals
@@ -57,7 +57,7 @@ server, pid 4711: exited after 2.50 s
   allocated         146 MiB ± 17              33.5 k [18.1, 76.8] objects
   exact total       144 MiB                   the estimate differs by z = 0.2, within chance
   self-check        passed                    hits z = 0.2, offsets of sampled bytes p = 1
-  live at the peak  137 MiB ± 19              247 ms after the start; measured with three quarters
+  live at the peak  138 MiB ± 18              401 ms after the start; measured with three quarters
                                               of the samples
   live at the end   43.9 MiB [36.7, 52.6]     512 [397, 651] objects
   detection limit   1.85 MiB                  any site without samples allocated less than this
@@ -71,8 +71,8 @@ Most allocated, by function
   5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]  grow  main.cc:768
 
 Most live at the peak, by function
-  125 MiB ± 19                 91 % [89, 93]     make_buffer  main.cc:1280
-   12 MiB exact + < 2.46 MiB  8.8 % [7.5, 10.8]  load_table  main.cc:1536
+  126 MiB ± 19                 91 % [89, 93]     make_buffer  main.cc:1280
+   12 MiB exact + < 2.46 MiB  8.7 % [7.4, 10.7]  load_table  main.cc:1536
 
 next: geiger table geiger-server.4711 --kind peak
 )");
@@ -297,9 +297,9 @@ TEST(Summary, ClosingLinesFitBehindAnyProgram) {
   SummaryOptions options;
   options.run = "geiger-server.4711";
   EXPECT_EQ(closing_lines(summary_report(recording, options), recording, {}),
-            "geiger: at the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 137 MiB ± 19\n"
+            "geiger: at the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 138 MiB ± 18\n"
             "geiger: 253 samples; allocated 146 MiB ± 17 (exactly 144 MiB, z = 0.2)\n"
-            "geiger: live at the peak 137 MiB ± 19, at the end 43.9 MiB [36.7, 52.6]\n"
+            "geiger: live at the peak 138 MiB ± 18, at the end 43.9 MiB [36.7, 52.6]\n"
             "geiger: next: geiger table geiger-server.4711 --kind peak, or geiger summary "
             "geiger-server.4711\n");
 }
