@@ -56,7 +56,7 @@ Traces find_traces(const Afterwards& run) {
 
 /// Adds traces that have appeared since, and finds the processes that have none yet.
 void look_again(const Afterwards& run, Traces& traces) {
-  if (run.follows_children) traces.left = processes_left(run.directory);
+  if (run.follows_children) traces.left = processes_left(run.directory, run.program, run.ran_for);
   for (const auto& name : control::traces_in(run.directory)) {
     const pid_t pid = ingest::process_named(name).value_or(ingest::NamedProcess{}).pid;
     std::erase_if(traces.left, [&](const LeftProcess& each) { return each.own_pid == pid; });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/observe/observer.h"
+#include "base/units.h"
 #include "control/trace_feeder.h"
 
 namespace geiger::run {
@@ -23,6 +24,7 @@ struct Afterwards {
   bool follows_children = true;  ///< Processes that go on after the program are to be recorded.
   bool removes_maps = false;     ///< Perf maps, which were written because geiger asked for them.
   pid_t program = 0;             ///< Its process; reaped already.
+  Nanoseconds ran_for = 0;       ///< The program, at least.
   std::uint32_t end_signal = 0;  ///< Supervisor::end_signal().
   std::string obstacle;          ///< Why nothing may have been recorded, or empty.
   bool is_explained = false;     ///< That was said before the program started.

@@ -236,6 +236,7 @@ void Session::finish() {
                               .replaces = options_.recording.replaces,
                               .is_quiet = options_.recording.is_quiet,
                               .symbolizes = options_.recording.symbolizes,
+                              .follows_children = false,  // Their environment names no run.
                               .program = order_.pid,
                               .obstacle = "the process allocated nothing",
                               .losses = losses,

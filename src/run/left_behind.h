@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
+
 namespace geiger::run {
 
 struct LeftProcess {
@@ -15,8 +17,10 @@ struct LeftProcess {
 };
 
 /// The processes that were started with the environment of the run of `directory`, whether they are
-/// recorded or not, by their ids. Looks at all processes of /proc, once. Processes whose
-/// environment cannot be read, or was cleared, are not found.
-[[nodiscard]] std::vector<LeftProcess> processes_left(const std::string& directory);
+/// recorded or not, by their ids. Looks once at all processes of /proc; after a short run only at
+/// those with ids after the `program`'s, as ids are given in turn. Processes whose environment
+/// cannot be read, or was cleared, are not found.
+[[nodiscard]] std::vector<LeftProcess> processes_left(const std::string& directory, pid_t program,
+                                                      Nanoseconds ran_for);
 
 }  // namespace geiger::run

@@ -1,7 +1,7 @@
 #include "analysis/ingest/same_images.h"
 
 #include <algorithm>
-#include <tuple>
+#include <map>
 
 #include "analysis/ingest/decode/fates.h"
 
@@ -16,28 +16,27 @@ void thin(profile::Recording& recording, std::uint32_t process, std::uint32_t le
 
 }  // namespace
 
-bool is_same_image(const profile::Process& a, const profile::Process& b) {
-  const auto identity = [](const profile::Process& process) {
-    return std::tie(process.pid, process.image_start, process.seed, process.executable);
-  };
-  return a.image_start != 0 && identity(a) == identity(b);
+std::optional<ImageIdentity> identity_of(const profile::Process& process) {
+  if (process.image_start == 0) return std::nullopt;
+  return ImageIdentity(process.pid, process.image_start, process.seed, process.executable);
 }
 
 std::vector<std::pair<std::uint32_t, std::uint32_t>> match_images(profile::Recording& before,
                                                                   profile::Recording& after) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  std::vector<bool> is_taken(after.processes.size());
+  std::map<ImageIdentity, std::uint32_t> later;
+  for (std::uint32_t b = 0; b < after.processes.size(); ++b) {
+    if (auto identity = identity_of(after.processes[b])) later.emplace(std::move(*identity), b);
+  }
   for (std::uint32_t a = 0; a < before.processes.size(); ++a) {
-    for (std::uint32_t b = 0; b < after.processes.size(); ++b) {
-      if (is_taken[b] || !is_same_image(before.processes[a], after.processes[b])) continue;
-      is_taken[b] = true;
-      pairs.emplace_back(a, b);
-      const std::uint32_t level =
-          std::max(before.processes[a].thinning, after.processes[b].thinning);
-      thin(before, a, level);
-      thin(after, b, level);
-      break;
-    }
+    const auto identity = identity_of(before.processes[a]);
+    const auto found = identity ? later.extract(*identity) : decltype(later)::node_type();
+    if (found.empty()) continue;
+    const std::uint32_t b = found.mapped();
+    pairs.emplace_back(a, b);
+    const std::uint32_t level = std::max(before.processes[a].thinning, after.processes[b].thinning);
+    thin(before, a, level);
+    thin(after, b, level);
   }
   return pairs;
 }

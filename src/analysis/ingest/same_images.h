@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -9,9 +12,11 @@
 
 namespace geiger::ingest {
 
-/// Whether two processes are one image: pid, beginning, seed and program are equal. Images of
-/// runtimes that recorded no beginning are never the same.
-[[nodiscard]] bool is_same_image(const profile::Process& a, const profile::Process& b);
+/// Tells process images apart: pid, beginning, seed and program.
+using ImageIdentity = std::tuple<std::uint32_t, Nanoseconds, std::uint64_t, std::string>;
+
+/// Nothing for images of runtimes that recorded no beginning: these are never the same.
+[[nodiscard]] std::optional<ImageIdentity> identity_of(const profile::Process& process);
 
 /// Pairs of indexes of the same process image, in two recordings that were read. Thins fates that
 /// were thinned further in the other recording to its level, so that a sample is followed in both

@@ -4,8 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iterator>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "analysis/compare/common_samples.h"
@@ -61,18 +61,20 @@ class Runs {
     std::size_t done = 0;
     for (const compare::Which which : compare::kBoth) {
       const auto& runs = which == compare::Which::kBefore ? sides.before : sides.after;
-      std::vector<profile::Process> of_side;
+      std::set<ingest::ImageIdentity> of_side;
       for (const std::string& run : runs) {
         const auto input = read_run(run, selection_, is_damaged_);
         if (!input.has_value()) return input.failure();
+        std::set<ingest::ImageIdentity> of_run;
         for (const profile::Process& process : input->recording().processes) {
-          const auto is_it = [&](const auto& each) { return ingest::is_same_image(each, process); };
-          if (std::ranges::none_of(of_side, is_it)) continue;
+          if (auto identity = ingest::identity_of(process)) of_run.insert(std::move(*identity));
+        }
+        of_side.merge(of_run);
+        if (!of_run.empty()) {  // They were there already.
           return base::Failure{run +
                                ": another run of its side is a recording of the same process; "
                                "runs of a side must be independent: leave one out"};
         }
-        std::ranges::copy(input->recording().processes, std::back_inserter(of_side));
         const auto part = part_of(run, input->recording(), selection_);
         if (!part.has_value()) return part.failure();
         const auto added = add(run, which, input->recording(), part->profile, nullptr);

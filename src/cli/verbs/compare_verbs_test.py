@@ -6,7 +6,9 @@ samples are the same every time.
 """
 import json
 import os
+import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -369,7 +371,13 @@ class CompareVerbs(unittest.TestCase):
             self.assertIn("nothing in common", message)
 
     def test_many_runs(self):
-        runs = ["plain.geiger"] * 150
+        runs = []
+        data = bytearray(pathlib.Path(self.here, "plain.geiger").read_bytes())
+        image_start = 3352  # In the header: docs/trace-format.md.
+        for number in range(1, 151):  # Of processes that began at different times.
+            struct.pack_into("<Q", data, image_start, number)
+            runs.append(f"many-{number}.geiger")
+            pathlib.Path(self.here, runs[-1]).write_bytes(data)
         diff = self.json("diff", *runs, "--", *runs)
         self.assertEqual(diff["changes"], 0)
         self.assertEqual(diff["before"]["run_count"], 150)

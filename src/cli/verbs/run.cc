@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "cli/options/run_options.h"
 #include "cli/verbs/commands.h"
 #include "control/run_directory.h"
@@ -49,7 +50,7 @@ class Run {
   [[nodiscard]] run::Environment environment_for(pid_t pid);
   [[nodiscard]] int run_in_place(const std::string& reason) const;
   int supervise(run::Launch& launch, const run::SignalState& signals);
-  int finish(int status, pid_t pid, run::Supervisor& supervisor);
+  int finish(int status, pid_t pid, Nanoseconds ran_for, run::Supervisor& supervisor);
   [[nodiscard]] std::string obstacle() const;
   void say(const std::string& sentence) const {
     if (!options_.is_quiet && !sentence.empty()) terminal::complain(sentence);
@@ -169,9 +170,11 @@ int Run::supervise(run::Launch& launch, const run::SignalState& signals) {
     terminal::complain(fmt::format("cannot run '{}': {}", target_.path, std::strerror(error)));
     return error == ENOENT ? kNotFound : kCannotExecute;
   }
+  const Nanoseconds began = base::monotonic_now();
   const int status = supervisor.wait_for_end();
+  const Nanoseconds ran_for = base::monotonic_now() - began;
   sigprocmask(SIG_SETMASK, &signals.mask, nullptr);  // from here on ^C means geiger
-  return finish(status, launch.pid(), supervisor);
+  return finish(status, launch.pid(), ran_for, supervisor);
 }
 
 std::string Run::obstacle() const {
@@ -179,7 +182,7 @@ std::string Run::obstacle() const {
   return "dormant: recording was never started (geiger ctl PID start)";
 }
 
-int Run::finish(int status, pid_t pid, run::Supervisor& supervisor) {
+int Run::finish(int status, pid_t pid, Nanoseconds ran_for, run::Supervisor& supervisor) {
   if (!directory_.empty()) {
     const run::Afterwards afterwards{.directory = directory_,
                                      .file = output_.file(),
@@ -190,6 +193,7 @@ int Run::finish(int status, pid_t pid, run::Supervisor& supervisor) {
                                      .follows_children = options_.runtime.follows_children,
                                      .removes_maps = removes_maps_,
                                      .program = pid,
+                                     .ran_for = ran_for,
                                      .end_signal = supervisor.end_signal(),
                                      .obstacle = obstacle(),
                                      .is_explained = !target_.sentence().empty(),

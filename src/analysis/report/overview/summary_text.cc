@@ -310,13 +310,13 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
   const auto say = [&](const std::string& what, present::Role role) {
     out += fmt::format("geiger: {}\n", present::paint(style, role, what));
   };
+  if (!report.fault.empty()) say(present::printable(report.fault), present::Role::kWarning);
   for (const Process& process : recording.processes) {
     if (process.end_signal == 0) continue;
     say(fmt::format("{} (pid {}) was {}", present::printable(profile::program_name(process)),
                     process.pid, present::killed_text(process)),
         present::Role::kWarning);
   }
-  if (!report.fault.empty()) say(present::printable(report.fault), present::Role::kWarning);
   if (report.mapped_finding) say(clause(*report.mapped_finding), present::Role::kHeading);
   if (report.finding.verdict != FindingVerdict::kNothing) {
     say(clause(report.finding), present::Role::kHeading);
