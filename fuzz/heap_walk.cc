@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   for (Address at = kStart + 0x20; at + 0x40 < end; at += 0x100) {
     samples.push_back({static_cast<trace::Ref>(at), at, 24, 24});
   }
-  observe::HeapWalk walk{observe::PageOccupancy(4096), {}};
+  observe::HeapWalk walk{.occupancy = observe::PageOccupancy(4096), .unmatched = {}, .in_use = {}};
   static_cast<void>(observe::walk_heap(read, kStart, end, samples, walk));
   return 0;
 }

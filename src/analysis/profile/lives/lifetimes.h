@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/profile/answer.h"
 #include "analysis/profile/frames/source_line.h"
 #include "analysis/profile/recording.h"
 #include "estimation/sums.h"
