@@ -176,6 +176,15 @@ bool FollowedRun::is_running() const {
   });
 }
 
+profile::Recording FollowedRun::picture() {
+  profile::Recording picture = follower_->picture();
+  for (profile::Process& process : picture.processes) {
+    const bool is_open = process.ending == profile::Ending::kStillOpen;
+    if (is_open && !is_alive(process)) process.ending = profile::Ending::kKilled;
+  }
+  return picture;
+}
+
 std::string FollowedRun::state_of(const profile::Process& process) const {
   switch (process.ending) {
     case profile::Ending::kExited:

@@ -32,6 +32,8 @@ class FollowedRun {
   /// Whether some process may still add to its trace. Without any trace yet: whether the
   /// program runs.
   [[nodiscard]] bool is_running() const;
+  /// The follower's picture, in which processes that are gone without a word were killed.
+  [[nodiscard]] profile::Recording picture();
 
   [[nodiscard]] follow::Follower& follower() { return *follower_; }
   [[nodiscard]] const follow::Follower& follower() const { return *follower_; }

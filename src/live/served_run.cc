@@ -104,12 +104,12 @@ Recording ServedRun::picture(std::unique_lock<std::mutex>& lock, follow::NamesOf
   constexpr std::chrono::milliseconds kLookAgain{5};
   const auto latest = std::chrono::steady_clock::now() + kNamesPatience;
   catch_up();
-  static_cast<void>(run_.follower().picture());  // Starts looking for names.
+  static_cast<void>(run_.picture());  // Starts looking for names.
   while (!run_.follower().await_names(names, {}) && !is_stopped_ &&
          std::chrono::steady_clock::now() < latest) {
     stopped_.wait_for(lock, kLookAgain);
   }
-  Recording recording = run_.follower().picture();
+  Recording recording = run_.picture();
   recording.frame_rules = frames_.rules;
   return recording;
 }
@@ -197,7 +197,7 @@ Response ServedRun::data() {
 Response ServedRun::metrics() {
   const std::lock_guard lock(mutex_);
   catch_up();
-  const Recording recording = run_.follower().picture();
+  const Recording recording = run_.picture();
   const Nanoseconds now = run_.is_running() ? base::monotonic_now() : 0;
   return {200,
           openmetrics::kContentType,

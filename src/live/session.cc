@@ -79,7 +79,7 @@ bool LiveSession::look(Bytes most) {
 
 /// Also between two looks, once there are names.
 void LiveSession::take_picture() {
-  picture_ = run_.follower().picture();
+  picture_ = run_.picture();
   view_.counts_itself = run_.follower().has_aggregated();
   changes_ = growth_.changes(run_.follower());
   options_.selection.apply(picture_, view_.options);

@@ -7,7 +7,7 @@ import {
   hasEnoughToCalibrate,
 } from "../numbers/estimate";
 import { exactCount, type Figure, figure, isExact } from "../numbers/format";
-import { restOf, Sum, type Sums } from "../numbers/sums";
+import { atMost, openOf, restOf, Sum, type Sums, withoutOpen } from "../numbers/sums";
 import { type Selected, withInterval } from "./selection";
 
 export interface Share {
@@ -65,16 +65,10 @@ export function objectsFigure(bytes: Estimate, objects: Estimate): Figure {
   return { value: least === 0 ? "-" : `≥ ${exactCount(least)}`, error: "" };
 }
 
-/** Share of a part in the whole: of the exact total if that is known, else part and rest are sampled independently (MOVER). */
-export function shareOf(selected: Selected, part: Sums, bytes: Estimate, level: number): Share {
-  const { exact } = selected;
-  if (selected.calibrates && exact! > 0) {
-    const ofExact = (value: number) => Math.min(1, value / exact!);
-    return { value: ofExact(bytes.value), lo: ofExact(bytes.lo), hi: ofExact(bytes.hi) };
-  }
-  withInterval(part, selected.profile);
+/** Without the open samples of the part: part and rest are sampled independently (MOVER). */
+function knownShare(part: Sums, whole: Sums, level: number): Share {
   const mine = estimateBytes(part, level, "total");
-  const rest = estimateBytes(restOf(part, selected.whole), level, "total");
+  const rest = estimateBytes(restOf(part, whole), level, "total");
   const sum = mine.value + rest.value;
   if (!(sum > 0)) return { value: 0, lo: 0, hi: 0 };
   const share = mine.value / sum;
@@ -85,6 +79,19 @@ export function shareOf(selected: Selected, part: Sums, bytes: Estimate, level: 
     lo: Math.max(0, share - below / sum),
     hi: Math.min(1, share + above / sum),
   };
+}
+
+/** Share of a part in the whole: of the exact total if that is known. The upper limit has all that is open. */
+export function shareOf(selected: Selected, part: Sums, bytes: Estimate, level: number): Share {
+  const { exact } = selected;
+  if (selected.calibrates && exact! > 0) {
+    const ofExact = (value: number) => Math.min(1, value / exact!);
+    return { value: ofExact(bytes.value), lo: ofExact(bytes.lo), hi: ofExact(bytes.hi) };
+  }
+  withInterval(part, selected.profile);
+  const share = knownShare(withoutOpen(part), selected.whole, level);
+  if (openOf(part, 0) === 0) return share;
+  return { ...share, hi: Math.max(share.hi, knownShare(atMost(part), selected.whole, level).hi) };
 }
 
 /** Half of the interval over the value: above 0.5 a node is hatched. */

@@ -155,7 +155,7 @@ function withLimits(estimate: Estimate, quantity: Quantity): Figure {
 /** The estimate as text. */
 export function figure(estimate: Estimate, quantity: Quantity): Figure {
   if (isExact(estimate)) return { value: exactValue(estimate.value, quantity), error: "" };
-  if (estimate.samples > 0) {
+  if (estimate.samples > 0 || (estimate.open ?? 0) > 0) {
     const below = estimate.value - estimate.lo;
     const above = estimate.hi - estimate.value;
     return Math.abs(above - below) <= SYMMETRIC * Math.max(above, below)

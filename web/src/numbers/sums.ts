@@ -118,10 +118,16 @@ export function restOf(part: Sums, whole: Sums): Sums {
 
 /** The sums if whatever is open had all of its size: at_most of src/estimation/sums.cc. */
 export function atMost(sums: Sums): Sums {
-  const most = sums.slice();
+  const most = withoutOpen(sums);
   for (let i = 0; i < ADDED; ++i) most[i]! += sums[Sum.OpenSamples + i]!;
-  most.fill(0, Sum.OpenSamples);
   return most;
+}
+
+/** The sums without what is open. */
+export function withoutOpen(sums: Sums): Sums {
+  const known = sums.slice();
+  known.fill(0, Sum.OpenSamples);
+  return known;
 }
 
 /** The row as an array of its own. */
