@@ -31,7 +31,7 @@ TEST(Names, OfUnknownNumbersAreTheNumbers) {
 TEST(Names, OfAnEndingSayWhichSignalKilled) {
   profile::Process process;
   process.ending = profile::Ending::kKilled;
-  EXPECT_EQ(ending_text(process), "ended by a signal, _exit or exec") << "nobody waited for it";
+  EXPECT_EQ(ending_text(process), "ended by a signal, _exit or exec") << "it was not waited for";
   process.end_signal = SIGSEGV;
   EXPECT_EQ(ending_text(process), "killed by SIGSEGV");
   process.end_signal = SIGKILL;
