@@ -5,8 +5,8 @@
 // geiger's own reports. docs/estimators.md derives the formulas and has their letters; sections 3
 // to 5. In short: a sample of z bytes drawn with the rate lambda was there with the probability
 // pi = 1 - e^(-lambda z), so it stands for 1/pi objects and z/pi bytes. A normal interval, the sum
-// +- 1.96 standard deviations, covers the truth in 39 to 93 % of cases where ten samples or fewer
-// are behind it, instead of 95 %, and says nothing where there are none.
+// +- 1.96 standard deviations, covers the truth in only 39 to 93 % of cases with one to ten
+// samples, and without samples it has no width.
 //
 // Header only, C++17, libm.
 #pragma once

@@ -191,7 +191,7 @@ export interface Timeline {
   /** Memory that the program mapped itself, past its allocator; empty: none. */
   mapped: { time: number[]; bytes: number[] };
   marks: Mark[];
-  /** The instant that stands for the peak; absent where there is none. */
+  /** The instant that stands for the peak; absent if the recording has no peak. */
   peak?: number;
 }
 

@@ -153,8 +153,7 @@ struct Observations {
   std::optional<Snapshot> last;        ///< The last before the end.
   /// Of a process with objects from before the recording: at most kMostWalks, in order of time.
   std::vector<ChunkCensus> walks;
-  std::string
-      walk_fault;  ///< Why there is none, or no later one; empty: none was wanted or failed.
+  std::string walk_fault;  ///< Why a walk, or all later ones, failed; empty if none did.
   /// In a Recording only its fault: the samples have their types (Sample::type).
   ObjectTypes types;
 };

@@ -83,8 +83,7 @@ base::Outcome<RssReport> rss_report(const profile::Recording& recording, const R
 [[nodiscard]] std::string to_json(const RssReport& report, const profile::Recording& recording);
 
 /// "malloc profile explains 71 % ± 2 of 812 MiB RSS at its maximum", of the process with
-/// the largest; what RSS was and why there is no share, where it has none; empty where nothing is
-/// known.
+/// the largest. If it has no share, what RSS was and why; if nothing is known, empty.
 [[nodiscard]] std::string explained_line(const RssReport& report);
 
 [[nodiscard]] std::string_view key_of(RssPart part);   ///< "live_heap", ...
