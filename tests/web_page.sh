@@ -31,15 +31,12 @@ build() {
   copy "$scratch"
   if ! cmp -s package-lock.json installed; then
     rm -f installed
-    cp package-lock.json locked
-    # The lock's versions and hashes hold. `npm ci` would want the bundler's packages for every other
-    # system in the lock as well.
-    if ! timeout 240 npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error \
+    if ! timeout 240 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error \
       --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=2000; then
       echo "web_page: npm could not install what the page is built with: is there a network?" >&2
       exit 1
     fi
-    mv locked installed
+    cp package-lock.json installed
   fi
   npm run --silent build  # Checks types first.
 }

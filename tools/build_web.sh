@@ -26,11 +26,8 @@ tar -C "$sources" --exclude=./node_modules --exclude=./dist -cf - . | tar -C "$s
 
 cd "$scratch"
 if ! cmp -s package-lock.json installed; then
-  cp package-lock.json locked
-  # Versions and hashes are those of the lock file. `npm ci` would also want the bundler's packages
-  # for systems that geiger does not run on to be in it, and in the registry.
-  npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
-  mv locked installed
+  npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+  cp package-lock.json installed
 fi
 npm run --silent build
 for file in report.html live.html LICENSES.txt; do

@@ -54,5 +54,5 @@ g++ -g -O1 -std=c++20 leaky.cc -o leaky
 mkdir web
 tar -C "$root/web" --exclude=./node_modules --exclude=./dist -cf - . | tar -C web -xf -
 cd web
-npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
+npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 npm run --silent screenshots -- "$root/docs/images" ../leaky.html ../report.html ../diff.html
