@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every row of a page has the interval that `geiger table` prints: by function, module, thread,
 type and size, of every kind, for recordings of which all is known, a part, only counts, several
-processes, and residency that was asked for in vain.
+processes, stacks that were cut, and residency that was asked for in vain.
 
 The page's arithmetic must agree to 1e-9 of the upper limit, also in windows, and what Chromium shows of
 functions must be what the terminal prints.
@@ -34,6 +34,14 @@ kept = []
 threads = [threading.Thread(target=work) for _ in range(3)]
 [t.start() for t in threads]
 [t.join() for t in threads]
+"""
+# A function whose frames stacks have lost, and one that they have.
+DEEP = """
+#include <stdlib.h>
+#define APART __attribute__((noinline))
+APART void *descend(int left) { void *p = left ? descend(left - 1) : malloc(30000); __asm__("" : "+r"(p)); return p; }
+APART void *grow(int depth) { void *p = descend(depth); __asm__("" : "+r"(p)); return p; }
+int main(void) { for (int i = 0; i < 200; ++i) { free(grow(5000)); grow(5); } }
 """
 SOURCE = "#include <map>\n#include <regex>\nstd::map<int, std::regex> all;\n"
 # Root may look into every process.
@@ -75,7 +83,9 @@ class PageRows(unittest.TestCase):
         cls.here = cls.temporary.name
         os.chmod(cls.here, 0o777)
         run(CXX, "-g", "-O1", "-std=c++20", LEAKY, "-o", "leaky", cwd=cls.here)
+        run(CXX, "-g", "-O1", "-x", "c++", "-", "-o", "deep", cwd=cls.here, input=DEEP)
         programs = {
+            "deep": (["--interval", "16KiB"], ["./deep"]),
             "sampled": (["--interval", "32KiB"], ["/usr/bin/python3", "-c", PYTHON]),
             "exact": (["--interval", "1"], ["./leaky", "1"]),
             "aggregated": (["--interval", "16KiB", "--aggregate"],
@@ -137,7 +147,7 @@ class PageRows(unittest.TestCase):
             page = dict(enumerate(page[key] for key in sorted(page, key=lambda key: int(key[0]))))
             table = dict(enumerate(table.values()))
         # A remark above all frames of such stacks, without bytes of its own.
-        for remark in (("[runtime]", ""), ("[no module]", "")):
+        for remark in (("[runtime]", ""), ("[truncated]", ""), ("[no module]", "")):
             if remark in page and remark not in table:
                 self.assertEqual(page.pop(remark)["samples"], 0)
         both = page.keys() & table.keys()
@@ -178,6 +188,26 @@ class PageRows(unittest.TestCase):
         print("rows of windows compared:", dict(rows))
         for kind in ("allocated", "live"):
             self.assertGreater(rows[kind], 50)
+
+    def test_filters_on_frames_answer_alike(self):
+        left = collections.Counter()
+        for (name, kind), page in self.pages.items():
+            if kind not in ("allocated", "live", "peak"):
+                continue  # The page knows the next event of parts of objects for the whole alone.
+            for option in ("focus", "ignore"):
+                filters = [f"--{option}", page["expression"]]
+                table = json.loads(run(GEIGER, "table", f"{name}.geiger", "--kind", kind, "--json",
+                                       *filters, cwd=self.here))
+                total = table["total"]["bytes"]
+                shown = page[option]["bytes"]
+                if kind == "peak":  # The table's upper limit is that of the peak, not of its instant.
+                    self.assertLessEqual(shown["hi"], total["hi"] * (1 + DIGITS))
+                    shown["hi"] = total["hi"]
+                self.assert_same(shown, total, (name, kind, option))
+                left[name] += shown.get("open", 0) > 0 and shown["hi"] > 1.5 * shown["value"]
+                self.compare_rows(page[option]["function"], name, kind, "function", *filters)
+        print("kinds with open bytes:", dict(left))
+        self.assertGreater(left["deep"], 0)
 
     def test_what_is_shown_is_what_is_known(self):
         shown = 0

@@ -21,6 +21,10 @@ export const enum FrameFlag {
   Own = 16,
   /** Of an interpreter: its loop, or a function that a script has called by way of it. */
   Dispatch = 32,
+  /** A remark for frames that are missing: stacks with it passed through other functions too. */
+  Cut = 64,
+  /** Of one without a symbol: in the C or C++ runtime, whose own it is taken for. */
+  Runtime = 128,
 }
 
 /** Functions as they stand in stacks, by column. */
@@ -172,6 +176,12 @@ export interface Profile {
   objects: Estimate;
   /** Of the whole; absent where the kind is unavailable. */
   finding?: FindingData;
+}
+
+/** By column: samples of a thread of the first name were allocated under it or under the other one. */
+export interface MayBe {
+  thread: NameIndex[];
+  other: NameIndex[];
 }
 
 export interface Mark {
@@ -350,12 +360,18 @@ export interface PageData {
   /** The first wrong use of memory that guard mode saw, a sentence. */
   fault?: string;
   warnings: string[];
+  /** What the filters of the command line cannot tell of, in words; absent: nothing. */
+  open?: string[];
   names: string[];
   /** For people, parallel to `names`; a number: so many characters of the name; "" or 0: all of it. */
   short_names: (string | number)[];
   frames: Frames;
   nodes: Nodes;
   cells: Cells[];
+  /** In cells: of objects that may be of any type. */
+  unknownType: NameIndex;
+  /** Absent: no thread changed its name. */
+  mayBe?: MayBe;
   /** Empty in pages that only compare. */
   profiles: Profile[];
   /** The kind that is shown first. */

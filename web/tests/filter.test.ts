@@ -1,12 +1,16 @@
 // Expressions on frames: what hides changes no sum, what keeps stacks divides them.
 import { describe, expect, it } from "vitest";
+import { Answer, doubtsText, opposite } from "../src/model/answers";
 import { filteredView, problemOf, type Stacks } from "../src/model/filter";
+import { FrameFlag, type PageData } from "../src/data";
 import { functionGroups, stackOf } from "../src/model/groups";
 import { foldedPage, functionName, moduleName, type Page, pageOf } from "../src/model/page";
-import { select } from "../src/model/selection";
+import { type Only, select } from "../src/model/selection";
 import { finished } from "../src/model/slices";
+import { matchedSums, searching } from "../src/model/search";
+import { totalBytes } from "../src/model/measure";
 import { totalOf } from "../src/model/totals";
-import { samplesOf, Sum } from "../src/numbers/sums";
+import { openBytes, openOf, rowOf, samplesOf, Sum } from "../src/numbers/sums";
 import { fixture } from "./fixture";
 
 const page = pageOf(fixture({ nodes: 800 }));
@@ -62,8 +66,8 @@ describe("focus and ignore", () => {
     const { cells } = select(page, ALL);
     for (let i = 0; i < cells!.count; ++i) {
       const node = cells!.leaf[i]!;
-      expect(kept.keeps[node]! + rest.keeps[node]!).toBe(1);
-      expect(kept.keeps[node] === 1).toBe(passes(node, /Query/));
+      expect(rest.answers[node]).toBe(opposite(kept.answers[node]!));
+      expect(kept.answers[node] === Answer.Yes).toBe(passes(node, /Query/));
     }
     expect(samples(page, kept)).toBeGreaterThan(0);
     expect(samples(page, kept) + samples(page, rest)).toBe(samples(page, undefined));
@@ -84,9 +88,141 @@ describe("focus and ignore", () => {
     expect(select(page, { ...ALL, stacks }).exact).toBeUndefined();
   });
   it("count upper and lower case, and do not apply what is no expression", () => {
-    expect(view({ focus: "query" }).stacks!.keeps).not.toEqual(view({ focus: "Query" }).stacks!.keeps);
+    expect(view({ focus: "query" }).stacks!.answers).not.toEqual(view({ focus: "Query" }).stacks!.answers);
     expect(problemOf("Query(")).toBe("Unterminated group");
     expect(problemOf("")).toBe("");
     expect(view({ focus: "Query(" }).stacks).toBeUndefined();
+  });
+});
+
+/** A stack of each kind, of 1, 2, 4 ... samples, in the order of `ends`. */
+const ends = ["solver", "cut parser", "no stack", "unnamed", "runtime", "smaller ones", "other"];
+
+function doubtful(): PageData {
+  const data = fixture({ nodes: 2 });
+  const names: string[] = [];
+  const at = (name: string) => names.indexOf(name) < 0 ? names.push(name) - 1 : names.indexOf(name);
+  const frames: PageData["frames"] = { name: [], module: [], file: [], line: [], flags: [] };
+  const frame = (name: string, flags = 0, module = "deep") => {
+    frames.name.push(at(name));
+    frames.module.push(module === "" ? -1 : at(module));
+    frames.file.push(-1);
+    frames.line.push(0);
+    frames.flags.push(flags);
+    return frames.name.length - 1;
+  };
+  const parents = [0];
+  const of = [frame("", FrameFlag.Remark, "")];
+  const node = (parent: number, frame: number) => (parents.push(parent), of.push(frame) - 1);
+  const remark = FrameFlag.Remark | FrameFlag.Cut;
+  const main = node(0, frame("main"));
+  const solver = node(main, frame("from_solver"));
+  const cut = node(node(0, frame("[truncated]", remark, "")), frame("from_parser"));
+  const lost = node(0, frame("[no stack]", remark, ""));
+  const unnamed = node(main, frame("deep+0x10", FrameFlag.Unknown));
+  const runtime = node(main, frame("libc+0x20", FrameFlag.Unknown | FrameFlag.Runtime, "libc.so.6"));
+  const rest = node(solver, frame("[smaller ones]", remark, ""));
+  const other = node(main, frame("other"));
+  const leaves = [solver, cut, lost, unnamed, runtime, rest, other];
+  const order = leaves.map((_, i) => i).sort((a, b) => leaves[a]! - leaves[b]!);
+  const cells = data.cells[0]!;
+  const threads = ["io", "main, then io", "other thread"].map(at);
+  const types = ["[unknown]", "Row"].map(at);
+  return {
+    ...data,
+    names,
+    frames,
+    nodes: { up: parents.map((parent, i) => i - parent), frame: of },
+    unknownType: types[0]!,
+    mayBe: { thread: [threads[1]!, threads[1]!], other: [at("io"), at("main")] },
+    cells: [
+      {
+        ...cells,
+        node: order.map((i) => leaves[i]!),
+        count: order.map((i) => 2 ** i),
+        stratum: order.map(() => 0),
+        process: [],
+        label: [],
+        thread: order.map((i) => threads[i % 3]!),
+        type: order.map((i) => types[i % 2]!),
+        born: order.map(() => 0),
+        died: order.map(() => -1),
+      },
+    ],
+  };
+}
+
+/** The kinds of stacks that a number of samples is made of. */
+function kindsIn(count: number): string[] {
+  return ends.filter((_, i) => count & (2 ** i));
+}
+
+describe("what a recording cannot tell", () => {
+  const cut = pageOf(doubtful());
+  const filtered = (part: Partial<typeof NONE>, only: Only = {}) => {
+    const view = finished(filteredView(cut, foldedPage(cut), true, { ...NONE, ...part }));
+    return select(cut, { profile: 0, window: undefined, only, stacks: view.stacks });
+  };
+  const kinds = (part: Partial<typeof NONE>, only: Only = {}) => {
+    const { whole } = filtered(part, only);
+    return { yes: kindsIn(samplesOf(whole, 0)), open: kindsIn(openOf(whole, 0)) };
+  };
+  it("is open in stacks: cut ones, ones without names, ones that the page leaves out", () => {
+    const solver = { yes: ["solver", "smaller ones"], open: ["cut parser", "no stack", "unnamed"] };
+    expect(kinds({ focus: "^from_solver$" })).toEqual(solver);
+    expect(kinds({ ignore: "^from_solver$" })).toEqual({ yes: ["runtime", "other"], open: solver.open });
+    // Nothing of that name is known: any module may have it, but the C library's own frames.
+    expect(kinds({ focus: "nothing" })).toEqual({
+      yes: [],
+      open: ["cut parser", "no stack", "unnamed", "smaller ones"],
+    });
+    expect(kinds({ focus: "^other$", ignore: "^from_solver$" })).toEqual({
+      yes: ["other"],
+      open: ["cut parser", "no stack", "unnamed"],
+    });
+    expect(kinds({ focus: "^from_parser$" }).yes).toEqual(["cut parser"]);
+  });
+  it("is in upper limits only, with reasons", () => {
+    const selected = filtered({ focus: "nothing" });
+    const bytes = totalBytes(selected, 0.95);
+    expect([bytes.value, bytes.lo]).toEqual([0, 0]);
+    expect(bytes.hi).toBeGreaterThan(openBytes(selected.whole));
+    expect(doubtsText(selected.doubts)).toEqual([
+      "stacks that were cut",
+      "the ends of stacks, omitted to limit the page's size",
+      "stacks with functions without a name (keep their debug files)",
+    ]);
+    expect(doubtsText(filtered({}).doubts)).toEqual([]);
+  });
+  it("is open in a search", () => {
+    const selected = filtered({});
+    const { matches } = finished(searching(cut, "^from_solver$"))!;
+    const { sums } = finished(matchedSums(cut, selected, matches));
+    expect(kindsIn(samplesOf(sums, 0))).toEqual(["solver", "smaller ones"]);
+    expect(kindsIn(openOf(sums, 0))).toEqual(["cut parser", "no stack", "unnamed"]);
+  });
+  it("is open in totals of functions that stacks were cut before they reached", () => {
+    const groups = finished(functionGroups(cut, filtered({})));
+    const totalOf = (name: string) => {
+      const rows = Array.from({ length: groups.count }, (_, row) => row);
+      return rowOf(groups.total!, rows.find((row) => groups.name(row) === name)!);
+    };
+    const cutOnes = ["cut parser", "no stack", "smaller ones"];
+    expect(kindsIn(openOf(totalOf("from_solver"), 0))).toEqual(["cut parser", "no stack"]);
+    expect(kindsIn(openOf(totalOf("from_parser"), 0))).toEqual(["no stack", "smaller ones"]);
+    expect(kindsIn(openOf(totalOf("other"), 0))).toEqual(cutOnes);
+    expect(kindsIn(samplesOf(groups.cut!.sums, 0))).toEqual(cutOnes);
+  });
+  it("is open of types and of threads that changed their name", () => {
+    const { names } = cut.data;
+    const thread = (name: string) => kinds({}, { thread: names.indexOf(name) });
+    const renamed = ends.filter((_, i) => i % 3 === 1);
+    expect(thread("io")).toEqual({ yes: ends.filter((_, i) => i % 3 === 0), open: renamed });
+    expect(thread("main")).toEqual({ yes: [], open: renamed });
+    expect(thread("main, then io")).toEqual({ yes: renamed, open: [] });
+    expect(thread("other thread").open).toEqual([]);
+    const type = (name: string) => kinds({}, { type: names.indexOf(name) });
+    expect(type("Row").open).toEqual(ends.filter((_, i) => i % 2 === 0));
+    expect(type("[unknown]").open).toEqual([]);
   });
 });

@@ -337,6 +337,7 @@ export function fixture(options: FixtureOptions = {}): PageData {
     frames: made,
     nodes: tree,
     cells: [found],
+    unknownType: -1,
     profiles: profiles(found),
     opening: "live",
     timeline: timeline(found, names),

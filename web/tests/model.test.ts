@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { FrameFlag } from "../src/data";
 import { Layout, REST } from "../src/draw/layout";
+import { Answer } from "../src/model/answers";
 import { csvLine } from "../src/model/csv";
 import { carriedOver } from "../src/model/carry";
 import { DiffTree } from "../src/model/difftree";
@@ -536,7 +537,7 @@ describe("leaks", () => {
       "p = 0.01 alone, but q = 0.20 among 9 sites",
       "has 4, needs 6 samples",
     ]);
-    const stacks = { keeps: new Uint8Array(5000) } as Stacks;
+    const stacks = { answers: new Uint8Array(5000).fill(Answer.No) } as Stacks;
     expect(sitesOf(leaks, "undecided", stacks)).toEqual([]);
   });
   it("of recordings that began late are decided by the blocks in use", () => {
@@ -629,7 +630,7 @@ describe("a search", () => {
   it("matches stacks once, however many of their functions match", () => {
     const found = finished(searching(page, "."))!;
     expect(found.functions).toBe(page.functions);
-    expectSame(finished(matchedSums(page, selected, found.matches)), selected.whole);
+    expectSame(finished(matchedSums(page, selected, found.matches)).sums, selected.whole);
   });
   it("takes what is no expression literally", () => {
     const found = finished(searching(page, "(char"))!;

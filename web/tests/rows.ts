@@ -12,7 +12,8 @@ import {
   moduleGroups,
   selectedOf,
 } from "../src/model/groups";
-import { rowBytes, rowObjects, type Share, shareOf } from "../src/model/measure";
+import { filteredView } from "../src/model/filter";
+import { rowBytes, rowObjects, type Share, shareOf, totalBytes } from "../src/model/measure";
 import { baseName, fullName, moduleName, type Page, pageOf } from "../src/model/page";
 import { DIMENSIONS, hasDimension, select } from "../src/model/selection";
 import { finished, type Steps } from "../src/model/slices";
@@ -84,6 +85,25 @@ function windowed(page: Page, profile: number): Windowed | undefined {
   return { from: edges[window.from]!, to: edges[window.to + 1]!, function: rows };
 }
 
+/** What an expression keeps or leaves out: the whole, and rows. */
+interface Filtered {
+  bytes: Estimate;
+  function: Row[];
+}
+
+/** Of an expression that in each recording something answers, and something cannot. */
+const EXPRESSION = "^(grow|work|main|deflate.*)$";
+
+function filteredBy(page: Page, profile: number, filter: "focus" | "ignore"): Filtered {
+  const filters = { hide: "", focus: "", ignore: "", [filter]: EXPRESSION };
+  const { stacks } = finished(filteredView(page, page, true, filters));
+  const selected = select(page, { profile, window: undefined, only: {}, stacks });
+  return {
+    bytes: totalBytes(selected, page.data.level),
+    function: rowsOf(page, "function", functionGroups(page, selected)),
+  };
+}
+
 function computed(page: Page, profile: number): Record<string, Row[]> {
   const selected = select(page, { profile, window: undefined, only: {} });
   const rows: Record<string, Row[]> = {
@@ -133,7 +153,11 @@ for (const path of process.argv.slice(2).filter((word) => word !== "--")) {
     if (cells < 0) continue;
     const rows = computed(page, i);
     const shown = OPENED.includes(kind) ? await shownOf(browser, data, kind) : [];
-    console.log(JSON.stringify({ page: path, kind, rows, window: windowed(page, i), shown }));
+    const [focus, ignore] = [filteredBy(page, i, "focus"), filteredBy(page, i, "ignore")];
+    const window = windowed(page, i);
+    console.log(
+      JSON.stringify({ page: path, kind, rows, window, expression: EXPRESSION, focus, ignore, shown }),
+    );
   }
 }
 await browser.close();

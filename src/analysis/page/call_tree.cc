@@ -86,7 +86,7 @@ Kept kept_of(const std::vector<CallTree::Node>& nodes, const std::vector<bool>& 
 
 }  // namespace
 
-CallTree::CallTree(Names& names) : names_(names) { nodes_.push_back({kRoot, remark("")}); }
+CallTree::CallTree(Names& names) : names_(names) { nodes_.push_back({kRoot, remark("", false)}); }
 
 std::size_t CallTree::FrameHash::operator()(const Frame& frame) const {
   const std::uint64_t function =
@@ -99,8 +99,9 @@ std::uint32_t CallTree::frame(const Frame& key, const Frame& shown) {
   return base::index_of(frame_of_, key, frames_, shown);
 }
 
-std::uint32_t CallTree::remark(std::string_view text) {
-  const Frame frame{.name = names_.intern(text), .flags = kRemark};
+std::uint32_t CallTree::remark(std::string_view text, bool is_cut) {
+  const int flags = is_cut ? kRemark | kCut : kRemark;
+  const Frame frame{.name = names_.intern(text), .flags = static_cast<std::uint8_t>(flags)};
   return this->frame(frame, frame);
 }
 
@@ -140,7 +141,7 @@ std::uint32_t StackNodes::node_of(const profile::Stack& stack) {
     path.insert(path.end(), labels.begin(), labels.end());
   }
   if (roles_.is_of_runtime(path)) {
-    node = tree_.child(node, tree_.remark(labels_[Labels::kRuntime].name));
+    node = tree_.child(node, tree_.remark(labels_[Labels::kRuntime].name, false));
   }
   for (auto location = stack.locations.rbegin(); location != stack.locations.rend(); ++location) {
     const std::vector<std::uint32_t>& frames = frames_of(*location);
@@ -179,14 +180,17 @@ const std::vector<std::uint32_t>& StackNodes::frames_of(std::uint32_t location) 
 Frame StackNodes::frame_of(std::uint32_t number) const {
   const profile::Label& label = labels_[number];
   Frame frame{.name = names_.intern(label.name)};
+  const bool is_unnamed = label.is_location || profile::is_address_name(label.name);
+  if (is_unnamed) frame.flags |= kUnknown;
   if (label.module != profile::kNone) {
     const std::string_view path = recording_.modules[label.module].path;
     const std::string_view name = labels_.module_name(label.module);
     frame.module = names_.intern(profile::place_name_of(path) == name ? path : name);
+    if (is_unnamed && profile::is_standard_module(path)) frame.flags |= kRuntime;
   }
+  if (label.name == profile::kUntoldStacks) frame.flags |= kCut;
   if (profile::is_plumbing(roles_[number])) frame.flags |= kPlumbing;
   if (roles_[number] == profile::FrameRole::kDispatch) frame.flags |= kDispatch;
-  if (label.is_location || profile::is_address_name(label.name)) frame.flags |= kUnknown;
   return frame;
 }
 
@@ -213,7 +217,7 @@ Pruned prune(const CallTree& tree, const std::vector<double>& weight, std::size_
     out.nodes.frame.push_back(frames.of(nodes[node].frame));
     if (kept.has_rest[node]) {
       if (rest_frame == profile::kNone) {
-        rest_frame = frames.add({.name = smaller_ones, .flags = kRemark});
+        rest_frame = frames.add({.name = smaller_ones, .flags = kRemark | kCut});
       }
       rest[node] = static_cast<std::uint32_t>(out.nodes.up.size());
       out.nodes.up.push_back(1);

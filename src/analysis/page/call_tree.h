@@ -35,8 +35,8 @@ class CallTree {
 
   /// The number of a frame. `shown`: what it is shown as, if it is new.
   std::uint32_t frame(const Frame& key, const Frame& shown);
-  /// A pseudo-frame: "[truncated]".
-  std::uint32_t remark(std::string_view text);
+  /// A pseudo-frame: "[truncated]". `is_cut`: it stands for frames that are missing.
+  std::uint32_t remark(std::string_view text, bool is_cut = true);
   /// The child of `parent` with this frame; made if there is none.
   std::uint32_t child(std::uint32_t parent, std::uint32_t frame);
 

@@ -156,7 +156,9 @@ class Told {
       if (met != kNoName) bytes[met] += weights[i];
     }
     std::vector<std::pair<double, NameIndex>> order;
-    for (const auto& [met, weight] : bytes) order.emplace_back(-weight, met);
+    for (const auto& [met, weight] : bytes) {
+      order.emplace_back(met == plan.unknown_type ? -HUGE_VAL : -weight, met);
+    }
     std::ranges::sort(order);
     is_cut_ = order.size() > plan.coarseness.told;
     if (is_cut_) order.resize(plan.coarseness.told);

@@ -18,6 +18,7 @@ struct CellPlan {
   const Buckets& buckets;
   std::span<const std::uint32_t> moved;  ///< Per node of the call tree, the page's.
   NameIndex others = kNoName;  ///< Stands for names of threads, types, labels beyond the most.
+  NameIndex unknown_type = kNoName;  ///< Told however few bytes it has: it may be any type.
 };
 
 /// Weighted bytes of each item's `count` objects, at most; for ordering.

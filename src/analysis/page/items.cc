@@ -78,7 +78,12 @@ Gathering::Gathering(const Recording& recording, CallTree& tree, Names& names, b
     processes_.push_back(names.intern(process_text(process)));
   }
   for (const profile::Thread& thread : recording.threads) {
-    threads_.push_back(names.intern(thread.name.empty() ? "[no name]" : thread.name));
+    const NameIndex name = names.intern(thread.name.empty() ? "[no name]" : thread.name);
+    threads_.push_back(name);
+    if (thread.earlier_name.empty()) continue;
+    threads_.back() = names.intern(fmt::format("{}, then {}", thread.earlier_name, thread.name));
+    may_be_.push_back({threads_.back(), name});
+    may_be_.push_back({threads_.back(), names.intern(thread.earlier_name)});
   }
   threads_.push_back(names.intern("[no thread]"));
   for (std::uint32_t i = 0; i < types_.size(); ++i) type_names_.push_back(names.intern(types_[i]));

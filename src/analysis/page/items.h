@@ -61,6 +61,11 @@ class Gathering {
   /// The entries of a profile, and what has no answer in it.
   [[nodiscard]] Items of(const profile::Profile& profile);
 
+  /// Of objects whose type is not known.
+  [[nodiscard]] NameIndex unknown_type() const { return type_names_[profile::Types::kUnknown]; }
+  /// Each name of a thread that had another one, with each of both.
+  [[nodiscard]] const std::vector<MayBe>& may_be() const { return may_be_; }
+
  private:
   class Shapes;
   /// Of a sample or an entry.
@@ -73,6 +78,7 @@ class Gathering {
   const profile::Types types_;
   std::vector<NameIndex> processes_, type_names_, labels_;
   std::vector<NameIndex> threads_;  ///< The last: of none.
+  std::vector<MayBe> may_be_;
 };
 
 }  // namespace geiger::page

@@ -46,6 +46,7 @@ class Draft {
   [[nodiscard]] std::string asked_note(const Selection& selection) const;
   void add_timed(PageProfile& page, const Profile& profile, const Selection& selection);
   void weigh_nodes();
+  void add_doubts(PageData& data, UsedNames& names) const;
   void add_timeline(PageData& data, const Buckets& buckets) const;
   static void say_what_is_left_out(PageData& data, const Coarseness& coarseness,
                                    const Pruned& pruned, std::uint64_t cut);
@@ -90,6 +91,7 @@ Draft::Draft(const Recording& recording, const PageOptions& options)
   fixed_.lifetimes = survival_curves(recording, options);
   fixed_.resident = resident_account(recording, options);
   fixed_.leaks = leaks_of(recording, options, gathering_);
+  fixed_.open = options.scope.open;
   fixed_.refresh = options.refresh;
   fixed_.preset = options.preset;
   if (options.compared != nullptr) {
@@ -219,7 +221,7 @@ std::optional<PageData> Draft::at(const Coarseness& coarseness) const {
   Pruned pruned = prune(tree_, weights_, coarseness.nodes, names, smaller_ones_);
   data.nodes = std::move(pruned.nodes);
   data.frames = std::move(pruned.frames);
-  const CellPlan plan{coarseness, buckets, pruned.moved, others_};
+  const CellPlan plan{coarseness, buckets, pruned.moved, others_, gathering_.unknown_type()};
   std::size_t cells = 0;
   std::size_t strata = 0;
   for (const Items& table : tables_) {
@@ -228,6 +230,7 @@ std::optional<PageData> Draft::at(const Coarseness& coarseness) const {
     strata += data.cells.back().strata.size();
   }
   if (cells > kMostCells || strata > kMostStrata) return std::nullopt;
+  add_doubts(data, names);
   if (coarseness.told >= kToldWithSources) {
     data.sources = sources_.found;
     for (Source& source : data.sources) source.file = names.of(source.file);
@@ -248,6 +251,16 @@ std::optional<PageData> Draft::at(const Coarseness& coarseness) const {
   data.short_names = short_names_.of(names, coarseness.name_bytes);
   say_what_is_left_out(data, coarseness, pruned, cut);
   return data;
+}
+
+/// What cells do not tell of their threads and types.
+void Draft::add_doubts(PageData& data, UsedNames& names) const {
+  data.unknown_type = names.of(gathering_.unknown_type());
+  const bool has_others = std::ranges::find(names.used(), others_) != names.used().end();
+  for (const MayBe& either : gathering_.may_be()) {
+    data.may_be.push_back({names.of(either.thread), names.of(either.other)});
+    if (has_others) data.may_be.push_back({names.of(others_), names.of(either.other)});
+  }
 }
 
 void Draft::add_timeline(PageData& data, const Buckets& buckets) const {

@@ -24,7 +24,9 @@ enum FrameFlag : std::uint8_t {
   kUnknown = 4,
   kRemark = 8,
   kOwn = 16,
-  kDispatch = 32
+  kDispatch = 32,
+  kCut = 64,      ///< Stacks with it passed through other functions too, which are not in them.
+  kRuntime = 128  ///< Of an unknown one: in the C or C++ runtime, whose own it is taken for.
 };
 
 struct Frames {
@@ -114,6 +116,11 @@ struct PageProfile {
   bool calibrates = false;
   estimation::Estimate bytes, objects;
   PageFinding finding;  ///< Of all of it.
+};
+
+/// Samples of a thread of this name were allocated under it or under the other one.
+struct MayBe {
+  NameIndex thread = kNoName, other = kNoName;
 };
 
 /// Times in nanoseconds since the start of the recording.
@@ -237,11 +244,14 @@ struct PageData {
   std::vector<report::SummaryFact> facts;
   std::string fault;  ///< The first that guard mode saw, a sentence; empty: none.
   std::vector<std::string> warnings;
+  std::vector<std::string> open;  ///< As of present::Scope.
   std::vector<std::string> names;
   std::vector<std::string> short_names;  ///< Parallel to names; empty: the same.
   Frames frames;
   Nodes nodes;
   std::vector<Cells> cells;
+  NameIndex unknown_type = kNoName;  ///< In cells: may be any type.
+  std::vector<MayBe> may_be;         ///< Of threads that changed their name.
   std::vector<PageProfile> profiles;
   std::string opening;  ///< The kind that the page opens on; empty: the first.
   std::optional<Timeline> timeline;

@@ -310,6 +310,7 @@ std::string to_json(const PageData& data) {
   write_facts(json, data.facts);
   if (!data.fault.empty()) json.field("fault", data.fault);
   write_strings(json, "warnings", data.warnings);
+  if (!data.open.empty()) write_strings(json, "open", data.open);
   write_strings(json, "names", data.names);
   write_short_names(json, data);
   write_frames(json, data.frames);
@@ -318,6 +319,13 @@ std::string to_json(const PageData& data) {
   write_plain(json, "frame", data.nodes.frame);
   json.end_object();
   write_each(json, "cells", data.cells, write_cells);
+  json.field("unknownType", data.unknown_type);
+  if (!data.may_be.empty()) {
+    json.key("mayBe").begin_object();
+    write_column(json, "thread", data.may_be, &MayBe::thread);
+    write_column(json, "other", data.may_be, &MayBe::other);
+    json.end_object();
+  }
   write_each(json, "profiles", data.profiles, write_profile);
   json.field("opening", data.opening);
   if (data.timeline) write_timeline(json, *data.timeline);

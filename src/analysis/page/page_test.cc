@@ -285,6 +285,31 @@ TEST(Page, TheTreeStandsRootFirst) {
   EXPECT_EQ(flags_of("main"), kOwn);
 }
 
+/// What a page needs to answer its own filters as the reports do.
+TEST(Page, TellsWhatIsNotKnownOfStacksThreadsAndTypes) {
+  TestRecording test;
+  test.recording.modules.push_back({"/usr/lib/x86_64-linux-gnu/libc.so.6", "", 0, 0, 0});
+  const auto in_program = test.location({});
+  const auto in_libc = test.location({}, 1);
+  test.recording.threads.push_back({.process = 0, .tid = 7, .name = "io", .earlier_name = "main"});
+  for (const bool is_cut : {false, true}) {
+    test.sample(test.stack({in_program, in_libc}, is_cut), 100).thread = 0;
+  }
+  PageOptions options;
+  options.scope.open = {"stacks that were cut"};
+  const PageData data = page_of(test.recording, options);
+  EXPECT_EQ(data.open, options.scope.open);
+  EXPECT_EQ(data.frames.flags[frame_of(data, "[truncated]")], kRemark | kCut);
+  EXPECT_EQ(std::ranges::count(data.frames.flags, kUnknown | kPlumbing | kRuntime), 1);
+  const auto name = [&](NameIndex index) { return data.names[static_cast<std::size_t>(index)]; };
+  EXPECT_EQ(name(data.unknown_type), "[unknown]");
+  ASSERT_EQ(data.may_be.size(), 2U);
+  EXPECT_EQ(name(data.may_be[0].thread), "main, then io");
+  EXPECT_EQ(name(data.may_be[0].other), "io");
+  EXPECT_EQ(name(data.may_be[1].other), "main");
+  EXPECT_THAT(to_json(data), HasSubstr(R"("open":["stacks that were cut"])"));
+}
+
 TEST(Page, FramesOfInterpretersHaveAFlag) {
   Recording recording = profile::example::small_server();
   for (profile::Frame& frame : recording.frames) {

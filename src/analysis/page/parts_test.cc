@@ -90,7 +90,7 @@ TEST(Pruning, KeepsTheHeaviestAndPutsTheRestBesideThem) {
   EXPECT_EQ(pruned.left_out, 2U);
   EXPECT_EQ(names[static_cast<std::size_t>(pruned.frames.name[pruned.nodes.frame[1]])],
             kSmallerOnes);
-  EXPECT_EQ(pruned.frames.flags[pruned.nodes.frame[1]], kRemark);
+  EXPECT_EQ(pruned.frames.flags[pruned.nodes.frame[1]], kRemark | kCut);
 }
 
 TEST(Pruning, LeavesASmallTreeAlone) {

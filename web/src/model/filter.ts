@@ -1,6 +1,7 @@
 // The reader's regular expressions on frames, with the meaning of --hide, --focus and --ignore:
 // hidden frames are left out of stacks and change no sum; focus keeps the stacks with a matching
 // frame, ignore those without one.
+import { Answer, opposite, stacksThrough } from "./answers";
 import { fullName, moduleName, nameAt, type Page, viewOf } from "./page";
 import { LONGEST_MATCHED } from "./search";
 import { OF_TEXT, Pace, type Steps } from "./slices";
@@ -11,8 +12,8 @@ export type FrameFilters = Record<FrameFilter, string>;
 
 /** Stacks that match focus and ignore. */
 export interface Stacks {
-  /** By node of the document: those that end in it. */
-  keeps: Uint8Array;
+  /** By node of the document: whether those that end in it do. */
+  answers: Uint8Array;
 }
 
 /** The expression, or why it is not one. Upper and lower case count, as on the command line. */
@@ -45,17 +46,6 @@ function* matchesOf(page: Page, text: string): Steps<Uint8Array | undefined> {
   return matches;
 }
 
-/** By node whether a frame of it or above it matches. */
-function* passesThrough(page: Page, matches: Uint8Array): Steps<Uint8Array> {
-  const passes = new Uint8Array(page.nodes);
-  const pace = new Pace();
-  for (let i = 1; i < page.nodes; ++i) {
-    if (pace.isDue()) yield;
-    passes[i] = matches[page.functionOf[i]!]! | passes[page.parent[i]!]!;
-  }
-  return passes;
-}
-
 /** The page with every frame, as a reader looks at it. */
 export interface View {
   page: Page;
@@ -67,15 +57,15 @@ function* stacksOf(page: Page, { focus, ignore }: FrameFilters): Steps<Stacks | 
   const wanted = yield* matchesOf(page, focus);
   const unwanted = yield* matchesOf(page, ignore);
   if (!wanted && !unwanted) return undefined;
-  const through = wanted && (yield* passesThrough(page, wanted));
-  const past = unwanted && (yield* passesThrough(page, unwanted));
-  const keeps = new Uint8Array(page.nodes).fill(1);
+  const through = wanted && (yield* stacksThrough(page, wanted));
+  const past = unwanted && (yield* stacksThrough(page, unwanted));
+  const answers = new Uint8Array(page.nodes);
   const pace = new Pace();
   for (let i = 0; i < page.nodes; ++i) {
     if (pace.isDue()) yield;
-    if ((through && !through[i]) || past?.[i]) keeps[i] = 0;
+    answers[i] = (through ? through[i]! : Answer.Yes) | (past ? opposite(past[i]!) : Answer.Yes);
   }
-  return { keeps };
+  return { answers };
 }
 
 /** `folded`: the page without library code and with nothing hidden. */

@@ -1,7 +1,9 @@
 // Rows of the tables: the sums of a selection by function, stack, module, type, size, ...
-import { emptySums, isEmpty, merge, type Sums } from "../numbers/sums";
+import { emptySums, isEmpty, leaveOpen, merge, restOf, rowOf, type Sums } from "../numbers/sums";
 import { exactBytes } from "../numbers/format";
+import { cutAt } from "./answers";
 import { baseName, functionName, moduleName, nameAt, type Page, placeOf, shownNode } from "./page";
+import type { Matched } from "./search";
 import { type Dimension, type Selected, sumsBy } from "./selection";
 import { Pace, type Steps, STRETCH } from "./slices";
 
@@ -22,6 +24,8 @@ export interface Groups {
   self: Sums;
   /** Of what passes through; undefined where that is the same. */
   total: Sums | undefined;
+  /** Stacks that are not whole, which are open in totals that do not have them. */
+  cut?: Matched;
 }
 
 /** Of each node whether no node above it has the same value: nested ones must not count twice. */
@@ -70,6 +74,36 @@ const OUTERMOST_BY_MODULE = new OfPage<Uint8Array>();
 interface Tally {
   self: Sums;
   total: Sums;
+  cut: Matched;
+}
+
+/** Sums of stacks that are not whole, and by value those of them that have it: function_rows.cc of the reports. */
+function* cutOf(
+  page: Page,
+  { total }: Selected,
+  values: number,
+  valueOf: (node: number) => number,
+  isOutermost: Uint8Array,
+): Steps<{ all: Matched; by: Sums }> {
+  const all = { sums: emptySums(), doubts: 0 };
+  const by = emptySums(values);
+  const isBelow = new Uint8Array(page.nodes);
+  const pace = new Pace();
+  for (let node = 1; node < page.nodes; ++node) {
+    if (pace.isDue()) yield;
+    isBelow[node] = isBelow[page.parent[node]!]!;
+    if (isBelow[node] && isOutermost[node]) merge(by, valueOf(node), total, node);
+    const cut = cutAt(page, node);
+    if (!cut || isBelow[node] || isEmpty(total, node)) continue;
+    isBelow[node] = 1;
+    all.doubts |= cut;
+    merge(all.sums, 0, total, node);
+    for (let at = node; at > 0; at = page.parent[at]!) {
+      if (pace.isDue()) yield;
+      if (isOutermost[at]) merge(by, valueOf(at), total, node);
+    }
+  }
+  return { all, by };
 }
 
 function* tally(
@@ -89,7 +123,14 @@ function* tally(
     }
     if (isOutermost[node]) merge(total, valueOf(node), selected.total, node);
   }
-  return { self, total };
+  const { all: cut, by } = yield* cutOf(page, selected, values, valueOf, isOutermost);
+  if (isEmpty(cut.sums, 0)) return { self, total, cut };
+  const pace = new Pace();
+  for (let value = 0; value < values; ++value) {
+    if (pace.isDue()) yield;
+    if (!isEmpty(total, value)) leaveOpen(total, value, restOf(rowOf(by, value), cut.sums), 0);
+  }
+  return { self, total, cut };
 }
 
 function* rowsWith(count: number, holds: (row: number) => boolean): Steps<number[]> {
@@ -181,6 +222,7 @@ export function* functionGroups(page: Page, selected: Selected): GroupSteps {
       placeOf(page, page.frameOf[rows[row]!]!) || baseName(moduleName(page, rows[row]!)),
     self: yield* picked(rows, found.self),
     total: yield* picked(rows, found.total),
+    cut: found.cut,
   };
 }
 
@@ -202,6 +244,7 @@ export function* moduleGroups(page: Page, selected: Selected): GroupSteps {
     detail: (row) => path(row),
     self: yield* picked(rows, found.self),
     total: yield* picked(rows, found.total),
+    cut: found.cut,
   };
 }
 

@@ -1,13 +1,15 @@
 // What `geiger leaks` says of its sites, in the same figures.
 import type { LeakSite, Leaks } from "../data";
 import { boundBytes, duration, plural, probabilityOf } from "../numbers/format";
+import { Answer } from "./answers";
 import type { Stacks } from "./filter";
 
 type Verdict = LeakSite["verdict"];
 
-/** The sites of a verdict whose stacks are kept, in the document's order: the fastest-growing first. */
+/** The sites of a verdict whose stacks are kept, or may be, in the document's order: the fastest-growing first. */
 export function sitesOf({ sites }: Leaks, wanted: Verdict, stacks: Stacks | undefined): LeakSite[] {
-  return sites.filter(({ verdict, node }) => verdict === wanted && (!stacks || stacks.keeps[node] === 1));
+  const isKept = (node: number) => !stacks || !(stacks.answers[node]! & Answer.No);
+  return sites.filter(({ verdict, node }) => verdict === wanted && isKept(node));
 }
 
 /** "1 of 9 sites suspect, 2 undecided." */

@@ -1,5 +1,6 @@
 // Functions that a regular expression matches by name or file, and the sums of all stacks through any of them.
-import { emptySums, merge, type Sums } from "../numbers/sums";
+import { emptySums, isEmpty, type Sums } from "../numbers/sums";
+import { mergeAs, stacksThrough } from "./answers";
 import { fullName, type Page, placeOf } from "./page";
 import type { Selected } from "./selection";
 import { OF_TEXT, Pace, type Steps, STRETCH } from "./slices";
@@ -44,20 +45,24 @@ export function* searching(page: Page, text: string): Steps<Search | undefined> 
   return { matches, functions, problem };
 }
 
-/** Stacks that pass through a function of `matches`, each once. */
+/** Stacks that pass through a function of `matches`, and what keeps open whether others do. */
+export interface Matched {
+  sums: Sums;
+  doubts: number;
+}
+
 export function* matchedSums(
   page: Page,
   selected: Selected,
   matches: ArrayLike<number>,
-): Steps<Sums> {
+): Steps<Matched> {
   const sums = emptySums();
-  const isBelow = new Uint8Array(page.nodes);
+  const answers = yield* stacksThrough(page, matches);
+  let doubts = 0;
   for (let i = 1; i < page.nodes; ++i) {
     if (i % STRETCH === 0) yield;
-    const isAbove = isBelow[page.parent[i]!]!;
-    const isMatch = matches[page.functionOf[i]!]!;
-    if (isMatch && !isAbove) merge(sums, 0, selected.total, i);
-    isBelow[i] = isMatch | isAbove;
+    if (isEmpty(selected.self, i)) continue;
+    doubts |= mergeAs(answers[i]!, sums, 0, selected.self, i);
   }
-  return sums;
+  return { sums, doubts };
 }

@@ -1,6 +1,7 @@
 // What the reader selected of a profile, and its sums by node.
 import type { Profile } from "../data";
 import { emptySums, isEmpty, merge, type Sums, Sum } from "../numbers/sums";
+import { Answer, mergeAs } from "./answers";
 import type { Stacks } from "./filter";
 import type { CellColumns, Page, Room } from "./page";
 import { finished, type Steps, STRETCH } from "./slices";
@@ -42,7 +43,9 @@ export interface Selected {
   exact: number | undefined;
   calibrates: boolean;
   cells: CellColumns | undefined;
-  includes: (cell: number) => boolean;
+  answerOf: (cell: number) => Answer;
+  /** All that keeps samples of it open. */
+  doubts: number;
   /** Whether self and total are still its own. */
   isThere: () => boolean;
 }
@@ -59,7 +62,12 @@ export function hasDimension(cells: CellColumns | undefined, dimension: Dimensio
   return dimension === "size" || cells[dimension].length > 0;
 }
 
-type Test = (cell: number) => boolean;
+type Test = (cell: number) => Answer;
+
+/** Of a question that every sample answers. */
+function surely(test: (cell: number) => boolean): Test {
+  return (i) => (test(i) ? Answer.Yes : Answer.No);
+}
 
 function windowTest(
   page: Page,
@@ -72,10 +80,20 @@ function windowTest(
   if (!chosen && profile.counts === "born") return undefined;
   const { from, to } = chosen ?? { from: 0, to: page.lastBucket };
   const { born, died } = cells;
-  if (profile.counts === "born") return (i) => born[i]! >= from && born[i]! <= to;
+  if (profile.counts === "born") return surely((i) => born[i]! >= from && born[i]! <= to);
   const last = page.lastBucket;
-  if (to >= last) return (i) => died[i]! < 0;
-  return (i) => born[i]! <= to && (died[i]! < 0 || died[i]! > to);
+  if (to >= last) return surely((i) => died[i]! < 0);
+  return surely((i) => born[i]! <= to && (died[i]! < 0 || died[i]! > to));
+}
+
+/** Values of cells that may be this one, with what keeps that open. */
+function doubtsOf({ data }: Page, dimension: Dimension, value: number): Map<number, Answer> {
+  const doubts = new Map<number, Answer>();
+  if (dimension === "type") doubts.set(data.unknownType, Answer.Untyped);
+  if (dimension !== "thread" || !data.mayBe) return doubts;
+  const { thread, other } = data.mayBe;
+  thread.forEach((name, i) => other[i] === value && doubts.set(name, Answer.Renamed));
+  return doubts;
 }
 
 function testsOf(page: Page, profile: Profile, cells: CellColumns, selection: Selection): Test[] {
@@ -84,11 +102,26 @@ function testsOf(page: Page, profile: Profile, cells: CellColumns, selection: Se
   for (const dimension of DIMENSIONS) {
     const value = selection.only[dimension];
     if (value === undefined || !hasDimension(cells, dimension)) continue;
-    tests.push((i) => valueIn(cells, dimension, i) === value);
+    const doubts = doubtsOf(page, dimension, value);
+    tests.push((i) => {
+      const its = valueIn(cells, dimension, i);
+      return its === value ? Answer.Yes : (doubts.get(its) ?? Answer.No);
+    });
   }
   const { stacks } = selection;
-  if (stacks) tests.push((i) => stacks.keeps[cells.leaf[i]!] === 1);
+  if (stacks) tests.push((i) => stacks.answers[cells.leaf[i]!]!);
   return tests;
+}
+
+function allOf(tests: Test[]): Test {
+  return (cell) => {
+    let all: Answer = Answer.Yes;
+    for (const test of tests) {
+      all |= test(cell);
+      if (all & Answer.No) break;
+    }
+    return all;
+  };
 }
 
 function* cleared(sums: Sums): Steps<void> {
@@ -147,14 +180,12 @@ export function* selecting(page: Page, selection: Selection, room: Room): Steps<
   const use = ++room.uses;
   yield* cleared(self);
   const tests = cells ? testsOf(page, profile, cells, selection) : [];
-  const includes = (i: number) => tests.every((test) => test(i));
+  const answerOf = allOf(tests);
+  let doubts = 0;
   if (cells) {
-    const [first, second] = tests;
     for (let i = 0; i < cells.count; ++i) {
       if (i % STRETCH === STRETCH - 1) yield;
-      if (first && !first(i)) continue;
-      if (second && !includes(i)) continue;
-      merge(self, cells.node[i]!, cells.strata, cells.stratum[i]!, cells.times[i]);
+      doubts |= mergeAs(answerOf(i), self, cells.node[i]!, cells.strata, cells.stratum[i]!, cells.times[i]);
     }
   }
   const total = yield* addUp(page, room);
@@ -162,7 +193,7 @@ export function* selecting(page: Page, selection: Selection, room: Room): Steps<
   const { window, stacks } = selection;
   const isThere = () => room.uses === use;
   const known = knownBytes(profile, selection);
-  return { page, profile, window, stacks, self, total, whole, ...known, cells, includes, isThere };
+  return { page, profile, window, stacks, self, total, whole, ...known, cells, answerOf, doubts, isThere };
 }
 
 /** Sums by the values of a dimension. */
@@ -172,11 +203,12 @@ export function* sumsBy(selected: Selected, dimension: Dimension): Steps<Map<num
   if (!cells || !hasDimension(cells, dimension)) return found;
   for (let i = 0; i < cells.count; ++i) {
     if (i % STRETCH === STRETCH - 1) yield;
-    if (!selected.includes(i)) continue;
+    const answer = selected.answerOf(i);
+    if (answer & Answer.No) continue;
     const value = valueIn(cells, dimension, i);
     let sums = found.get(value);
     if (!sums) found.set(value, (sums = emptySums()));
-    merge(sums, 0, cells.strata, cells.stratum[i]!, cells.times[i]);
+    mergeAs(answer, sums, 0, cells.strata, cells.stratum[i]!, cells.times[i]);
   }
   return found;
 }
@@ -205,19 +237,20 @@ export function* selectingBelow(
   const profile = page.data.profiles[selection.profile]!;
   const cells = page.cells[profile.cells];
   const tests = cells ? testsOf(page, profile, cells, selection) : [];
-  const includes = (i: number) => tests.every((test) => test(i));
+  const answerOf = allOf(tests);
+  let doubts = 0;
   const [whole, part] = [emptySums(), emptySums()];
   for (let i = 0; cells && i < cells.count; ++i) {
     if (i % STRETCH === STRETCH - 1) yield;
-    if (!includes(i)) continue;
+    const answer = answerOf(i);
     const [stratum, times] = [cells.stratum[i]!, cells.times[i]!];
-    merge(whole, 0, cells.strata, stratum, times);
-    if (isBelow[cells.node[i]!]) merge(part, 0, cells.strata, stratum, times);
+    doubts |= mergeAs(answer, whole, 0, cells.strata, stratum, times);
+    if (isBelow[cells.node[i]!]) mergeAs(answer, part, 0, cells.strata, stratum, times);
   }
   withInterval(whole, profile);
   const known = knownBytes(profile, selection);
   const { window, stacks } = selection;
   const sums = { self: NO_SUMS, total: NO_SUMS, whole };
-  const selected = { page, profile, window, stacks, ...sums, ...known, cells, includes, isThere: () => true };
+  const selected = { page, profile, window, stacks, ...sums, ...known, cells, answerOf, doubts, isThere: () => true };
   return { selected, part };
 }

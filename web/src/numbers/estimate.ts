@@ -131,11 +131,12 @@ function assemble(exact: number, part: Uncertain, samples: number, limits: Inter
  * An estimate of the least that open samples leave possible, with the upper limit of the most:
  * each limit holds for its own, and the truth lies between the two.
  */
-function reaching(sums: Sums, estimate: (sums: Sums) => Estimate): Estimate {
+function reaching<T extends Estimate | undefined>(sums: Sums, estimate: (sums: Sums) => T): T {
   const least = estimate(sums);
   const open = openOf(sums, 0);
-  if (open === 0) return least;
-  return { ...least, hi: Math.max(least.hi, estimate(atMost(sums)).hi), open };
+  if (!least || open === 0) return least;
+  const most = estimate(atMost(sums));
+  return most && { ...least, hi: Math.max(least.hi, most.hi), open };
 }
 
 function knownBytes(sums: Sums, level: number, form: Form): Estimate {
@@ -241,6 +242,15 @@ function lawOf(sums: Sums, event: number): Gamma {
 
 /** Bytes of a part of a whole that has exactly `exactBytes`; undefined where it does not fit. */
 export function calibratedBytes(
+  part: Sums,
+  whole: Sums,
+  exactBytes: number,
+  level: number,
+): Estimate | undefined {
+  return reaching(part, (of) => knownCalibrated(of, whole, exactBytes, level));
+}
+
+function knownCalibrated(
   part: Sums,
   whole: Sums,
   exactBytes: number,

@@ -74,6 +74,21 @@ export function merge(target: Sums, to: number, source: Sums, from: number, coun
     for (let i = Sum.OpenSamples; i < Sum.Width; ++i) target[t + i]! += count * source[f + i]!;
   }
   if (source[f + Sum.Samples] === 0 && open === 0) return;
+  extend(target, t, source, f);
+}
+
+/** As merge(), but with nothing known of what is added: leave_open of src/estimation/sums.h. */
+export function leaveOpen(target: Sums, to: number, source: Sums, from: number, count = 1): void {
+  const t = to * Sum.Width;
+  const f = from * Sum.Width;
+  for (let i = 0; i < ADDED; ++i) {
+    target[t + Sum.OpenSamples + i]! += count * (source[f + i]! + source[f + Sum.OpenSamples + i]!);
+  }
+  if (source[f + Sum.Samples]! + source[f + Sum.OpenSamples]! > 0) extend(target, t, source, f);
+}
+
+/** Takes the extremes of both. */
+function extend(target: Sums, t: number, source: Sums, f: number): void {
   const e = source[f + Sum.LargestInterval]!;
   if (e > target[t + Sum.LargestInterval]!) target[t + Sum.LargestInterval] = e;
   lower(target, t + Sum.SmallestInterval, source[f + Sum.SmallestInterval]!);
@@ -147,6 +162,11 @@ export function samplesOf(sums: Sums, row: number): number {
 /** Samples whose bytes are not known. */
 export function openOf(sums: Sums, row: number): number {
   return sums[row * Sum.Width + Sum.OpenSamples]! + sums[row * Sum.Width + Sum.OpenCertain]!;
+}
+
+/** Estimated bytes of them without their error, if each counts in full. */
+export function openBytes(sums: Sums): number {
+  return sums[Sum.OpenCertainBytes]! + sums[Sum.OpenWeighted]!;
 }
 
 /** Whether there is no sample at all, known or open. */

@@ -4,7 +4,7 @@ import { DARK, LIGHT } from "../draw/palette";
 import { type Finding, findingOf, openingProfile } from "../model/finding";
 import { sitesOf } from "../model/leaks";
 import { sizeClassName, valueName } from "../model/groups";
-import { matchedSums, type Search, searching } from "../model/search";
+import { type Matched as MatchedStacks, matchedSums, type Search, searching } from "../model/search";
 import { partBytes, shareOf } from "../model/measure";
 import { elided, printable } from "../model/names";
 import { filteredView } from "../model/filter";
@@ -15,12 +15,12 @@ import { callAt } from "../model/call";
 import { carriedOver } from "../model/carry";
 import { openingState, type Side, type State, type Tab } from "../model/state";
 import { duration, exactCount, figure, shareFigure, textOf } from "../numbers/format";
-import type { Sums } from "../numbers/sums";
 import type { ViewProps } from "./context";
 import { Chip, Choice } from "./controls";
 import { About, Help } from "./Dialogs";
 import { DiffView } from "./Diff";
 import { FrameFilters, isFiltering } from "./FrameFilters";
+import { OpenNote } from "./OpenNote";
 import { Kept } from "./Kept";
 import { rateText } from "./Leaks";
 import { FactsLine, FindingText, Totals, Warnings } from "./Summary";
@@ -116,14 +116,13 @@ function Suspect({ page, change, finding, selected }: ViewProps) {
   );
 }
 
-interface Match {
+interface Match extends MatchedStacks {
   selected: Selected;
   found: Search;
-  sums: Sums;
 }
 
 function* matchOf({ page, selected, found }: ViewProps): Steps<Match | undefined> {
-  return found && { selected, found, sums: yield* matchedSums(page, selected, found.matches) };
+  return found && { selected, found, ...(yield* matchedSums(page, selected, found.matches)) };
 }
 
 /** What a search found, with the bytes of all stacks through it. */
@@ -131,7 +130,7 @@ function Matched(props: ViewProps) {
   const { page, level } = props;
   const match = useSteps(() => matchOf(props), [page, props.selected, props.found]);
   if (!match.value) return null;
-  const { selected, found, sums } = match.value;
+  const { selected, found, sums, doubts } = match.value;
   const bytes = partBytes(selected, sums, level);
   return (
     <Kept isBusy={match.isBusy}>
@@ -146,6 +145,7 @@ function Matched(props: ViewProps) {
           <span class="problem-inline"> taken literally: {printable(found.problem)}</span>
         )}
       </p>
+      <OpenNote page={page} sums={sums} doubts={doubts} />
     </Kept>
   );
 }
@@ -194,6 +194,7 @@ function Profiles(props: ViewProps & { isBusy: boolean }) {
         <Suspect {...now} />
       </FindingText>
       <Totals {...now} instant={windowText(page, selected)} />
+      <OpenNote page={page} sums={selected.whole} doubts={selected.doubts} />
       <FactsLine {...now} />
       {timeline &&
         timeline.edges.length > 1 &&

@@ -8,10 +8,14 @@ import {
   stackGroups,
   stackOf,
 } from "../model/groups";
+import { doubtsText } from "../model/answers";
 import { printable } from "../model/names";
+import type { Matched } from "../model/search";
 import type { Dimension } from "../model/selection";
 import type { Steps } from "../model/slices";
 import type { Tab } from "../model/state";
+import { boundBytes } from "../numbers/format";
+import { bytesForOrder, openBytes } from "../numbers/sums";
 import type { ViewProps } from "./context";
 import { SourceLines } from "./Source";
 import { Sizes } from "./Sizes";
@@ -82,6 +86,17 @@ function Listing(props: ViewProps) {
   return <SourceLines {...props} functionIndex={of} />;
 }
 
+/** Why totals reach further than what passes through a row. */
+function CutNote({ sums, doubts }: Matched) {
+  const bytes = bytesForOrder(sums, 0) + openBytes(sums);
+  if (!(bytes > 0)) return null;
+  return (
+    <p class="faint" role="note">
+      Upper limits of totals include {boundBytes(bytes)} of {doubtsText(doubts).join(", and ")}.
+    </p>
+  );
+}
+
 export function TableView(props: ViewProps & { tab: Tab; groups: Groups }) {
   const { tab, groups } = props;
   const by = DIMENSION_OF[tab] ?? tab.replace(/s$/, "");
@@ -90,6 +105,7 @@ export function TableView(props: ViewProps & { tab: Tab; groups: Groups }) {
     <section aria-label={`By ${printable(by)}`}>
       {tab === "sizes" && <Sizes {...props} groups={groups} />}
       <Table {...props} by={by} onRow={onRow} rowHint={rowHint} />
+      {groups.cut && <CutNote {...groups.cut} />}
       {tab === "lines" && <Listing {...props} />}
     </section>
   );

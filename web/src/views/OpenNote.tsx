@@ -1,0 +1,18 @@
+// What a selection cannot tell of, and why, as the headings of other reports say it.
+import { doubtsText } from "../model/answers";
+import { printable } from "../model/names";
+import type { Page } from "../model/page";
+import { boundBytes } from "../numbers/format";
+import { openBytes, type Sums } from "../numbers/sums";
+
+/** `doubts`: of the reader's filters; those of the command line are the page's. */
+export function OpenNote(props: { page: Page; sums: Sums; doubts: number }) {
+  const bytes = openBytes(props.sums);
+  const reasons = [...(props.page.data.open ?? []).map(printable), ...doubtsText(props.doubts)];
+  if (!(bytes > 0) || reasons.length === 0) return null;
+  return (
+    <p class="faint" role="note">
+      open, in upper limits only: {boundBytes(bytes)} of {reasons.join(", and ")}
+    </p>
+  );
+}
