@@ -51,20 +51,22 @@ TEST(StackAnswers, OfFramesWithoutAName) {
   test.recording.modules.push_back({"/opt/libother.so", "", 0, 0, 0});
   const auto named = test.location({"work"});
   const auto in_program = test.location({});
+  const auto bounded = test.location({"target+0x120"});  // Where it begins is known.
   const auto in_libc = test.location({});
   const auto in_other = test.location({});
   test.recording.locations[in_libc].module = 1;
   test.recording.locations[in_other].module = 2;
   test.stack({named});
-  for (const std::uint32_t unnamed : {in_program, in_libc, in_other}) test.stack({unnamed});
+  for (const std::uint32_t unnamed : {in_program, in_libc, in_other, bounded})
+    test.stack({unnamed});
   const Asked known(test, "work");
-  EXPECT_EQ(known.answers,
-            (std::vector<Answer>{Answer::kYes, Answer::kOpen, Answer::kNo, Answer::kNo}))
+  EXPECT_EQ(known.answers, (std::vector<Answer>{Answer::kYes, Answer::kOpen, Answer::kNo,
+                                                Answer::kNo, Answer::kOpen}))
       << "a function of that name is in another module";
   EXPECT_TRUE(known.doubts.unnamed);
   const Asked unknown(test, "nothing of this name");
-  EXPECT_EQ(unknown.answers,
-            (std::vector<Answer>{Answer::kNo, Answer::kOpen, Answer::kNo, Answer::kOpen}));
+  EXPECT_EQ(unknown.answers, (std::vector<Answer>{Answer::kNo, Answer::kOpen, Answer::kNo,
+                                                  Answer::kOpen, Answer::kOpen}));
 }
 
 }  // namespace
