@@ -129,10 +129,10 @@ def script_of(compositions):
         rows.append(f"INSERT INTO intervals VALUES ({number}, {interval}, {rate});")
     for stack, composition in enumerate(compositions):
         assert composition.intervals == intervals
-        rows.append(f"INSERT INTO stacks VALUES ({stack}, 0);")
-        rows += [f"INSERT INTO counts VALUES (0, {stack}, {intervals.index(t)}, {z}, 0, 1, 0, {n}, 0, 0);"
+        rows.append(f"INSERT INTO stacks VALUES ({stack}, 0, 1);")
+        rows += [f"INSERT INTO counts VALUES (0, {stack}, {intervals.index(t)}, {z}, 0, 1, 0, 0, {n}, 0, 0);"
                  for z, t, n in composition.groups]
-        rows += [f"INSERT INTO counts VALUES (0, {stack}, 0, {z}, 0, 1, 1, {n}, 0, 0);"
+        rows += [f"INSERT INTO counts VALUES (0, {stack}, 0, {z}, 0, 1, 1, 0, {n}, 0, 0);"
                  for z, n in composition.certain]
     return "\n".join(rows)
 
@@ -451,10 +451,10 @@ class Recorded(Comparison):
     def check_rows(self, name, database, kind, by):
         label = "name, module" if by == "function" else "path"
         rows = database.query(
-            f"SELECT scope, quantity, samples, certain_samples, value, variance, exact, {label}"
+            f"SELECT scope, quantity, samples, certain_samples, value, variance, exact, open, {label}"
             f" FROM {by}_estimates WHERE kind = '{kind}'")
         found = {(*key, scope, quantity): numbers for scope, quantity, *rest in rows
-                 for numbers, key in [(rest[:5], rest[5:])]}
+                 for numbers, key in [(rest[:6], rest[6:])]}
         lines = self.table(kind, by)["rows"]
         self.assertEqual(len(found), 4 * len(lines), f"{name}, {kind} by {by}")
         for line in lines:
@@ -466,13 +466,14 @@ class Recorded(Comparison):
                                    f"{name}, {kind} {key} {scope} {quantity}")
 
     def check_row(self, numbers, measure, quantity, what):
-        samples, certain, value, variance, exact = numbers
+        samples, certain, value, variance, exact, left = numbers
         estimate = measure[quantity]
         self.assertEqual(samples, estimate["samples"], what)
         self.assertEqual(certain, measure["certain_samples"], what)
         self.assertEqual(exact, estimate["exact"], what)
         self.assert_close(value, estimate["value"], what)
         self.assert_close(variance, estimate["variance"], what)
+        self.assert_close(left, estimate.get("open", 0), what)
 
     def check_stacks(self, name, database, kind):
         rows = database.query("SELECT value, samples FROM stack_estimates WHERE quantity = 'bytes'"

@@ -7,8 +7,10 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "analysis/export/sql/sql_insert.h"
+#include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/totals.h"
@@ -29,7 +31,7 @@ constexpr std::array kKinds{Kind::kAllocated, Kind::kLiveAtEnd, Kind::kLiveAtPea
 struct CountKey {
   std::uint32_t process = 0, stack = 0, epoch = 0;
   Bytes size = 0, usable = 0, alignment = 0;
-  bool is_certain = false;
+  bool is_certain = false, is_open = false;
   // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
   auto operator<=>(const CountKey&) const = default;
 };
@@ -80,9 +82,12 @@ class SqlWriter {
     for (std::size_t i = 0; i < kKinds.size(); ++i) {
       const Profile profile = profile::select(recording_, profile::of_kind(part_, kKinds[i]));
       rate_factors_[i] = profile.rate_factor;
-      for (const Entry& entry : profile.entries) {
-        counts_[{entry.process, stack_id(entry.stack), entry.epoch, entry.requested, entry.usable,
-                 alignment_of(entry), entry.is_certain}][i] += entry.count;
+      for (const auto& [entries, is_open] :
+           {std::pair(&profile.entries, false), std::pair(&profile.open, true)}) {
+        for (const Entry& entry : *entries) {
+          counts_[{entry.process, stack_id(entry.stack), entry.epoch, entry.requested, entry.usable,
+                   alignment_of(entry), entry.is_certain, is_open}][i] += entry.count;
+        }
       }
     }
   }
@@ -210,7 +215,8 @@ class SqlWriter {
     InsertWriter rows("stacks", sink_);
     for (const std::uint32_t i : stacks_) {
       const bool is_known = i < recording_.stacks.size();
-      rows.begin_row().integer(i).boolean(is_known && recording_.stacks[i].is_truncated).end_row();
+      rows.begin_row().integer(i).boolean(is_known && recording_.stacks[i].is_truncated);
+      rows.boolean(is_known && profile::is_whole(recording_, i)).end_row();
     }
     rows.finish();
     InsertWriter members("stack_locations", sink_);
@@ -227,7 +233,8 @@ class SqlWriter {
     InsertWriter rows("counts", sink_);
     for (const auto& [key, numbers] : counts_) {
       rows.begin_row().integer(key.process).integer(key.stack).integer(key.epoch);
-      rows.integer(key.size).integer(key.usable).integer(key.alignment).boolean(key.is_certain);
+      rows.integer(key.size).integer(key.usable).integer(key.alignment);
+      rows.boolean(key.is_certain).boolean(key.is_open);
       for (const std::uint64_t number : numbers) rows.integer(number);
       rows.end_row();
     }

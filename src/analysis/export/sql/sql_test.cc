@@ -13,6 +13,7 @@
 #include "analysis/export/sql/sqlite.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/testing/example_recording.h"
+#include "analysis/profile/testing/test_recording.h"
 #include "estimation/estimate.h"
 
 namespace geiger::exports {
@@ -24,9 +25,10 @@ using profile::example::RecordingBuilder;
 /// The export of a recording, loaded.
 class Loaded {
  public:
-  explicit Loaded(const profile::Recording& recording) {
+  explicit Loaded(const profile::Recording& recording, const profile::Selection& part = {}) {
     std::string file;
-    write_sqlite(recording, [&](std::string_view bytes) { file += bytes; });
+    write_sqlite(
+        recording, [&](std::string_view bytes) { file += bytes; }, part);
     sqlite3_open(":memory:", &database_);
     auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(file.size()));
     std::copy(file.begin(), file.end(), copy);
@@ -123,6 +125,57 @@ TEST(Sql, FunctionsHaveOwnAndTotalRows) {
   EXPECT_EQ(loaded.number("SELECT samples FROM function_estimates WHERE kind = 'allocated' AND"
                           " quantity = 'bytes' AND name = 'serve(int)' AND scope = 'total'"),
             252);
+}
+
+/// Stacks of which one was cut before it reached `work`, and one that may not be selected.
+profile::TestRecording with_cut_stack(Bytes interval) {
+  profile::TestRecording test(interval);
+  const auto leaf = test.location({"leaf"});
+  test.sample(test.stack({leaf, test.location({"work"})}), 3000);
+  test.sample(test.stack({leaf}, true), 5000);
+  test.sample(test.stack({leaf, test.location({"main"})}), 7000);
+  return test;
+}
+
+TEST(Sql, TotalsOfFunctionsReachToWhatWasCut) {
+  Loaded loaded(with_cut_stack(1024).recording);
+  const auto row = [&](const std::string& function, const char* scope) {
+    return loaded.query(fmt::format(
+        "SELECT CAST(value AS INTEGER), CAST(open AS INTEGER), hi > value + open, lo <= value FROM"
+        " function_estimates WHERE kind = 'allocated' AND quantity = 'bytes' AND name = '{}' AND"
+        " scope = '{}'",
+        function, scope));
+  };
+  EXPECT_EQ(row("work", "total"), (std::vector<std::string>{"3169", "5038", "1", "1"}));
+  EXPECT_EQ(row("main", "total"), (std::vector<std::string>{"7007", "5038", "1", "1"}));
+  EXPECT_EQ(row("leaf", "total"), (std::vector<std::string>{"15214", "0", "1", "1"}));
+  EXPECT_EQ(row("leaf", "self"), (std::vector<std::string>{"15214", "0", "1", "1"}));
+  EXPECT_EQ(loaded.query("SELECT open FROM total_estimates WHERE kind = 'allocated'"),
+            (std::vector<std::string>{"0.0", "0.0"}));
+}
+
+TEST(Sql, WhatFiltersCannotTellIsInUpperLimits) {
+  const profile::TestRecording test = with_cut_stack(65536);
+  profile::Selection part;
+  part.keeps = [](const profile::Sample& sample) {
+    return sample.stack == 1 ? profile::Answer::kOpen : profile::Answer(sample.stack == 0);
+  };
+  Loaded loaded(test.recording, part);
+  const auto sums = profile::total(test.recording, profile::select(test.recording, part));
+  for (const std::string quantity : {"bytes", "objects"}) {
+    const auto expected = quantity == "bytes" ? estimation::estimate_bytes(sums, 0.95)
+                                              : estimation::estimate_objects(sums, 0.95);
+    const std::string from =
+        " FROM total_estimates WHERE kind = 'allocated' AND quantity = '" + quantity + "'";
+    EXPECT_NEAR(loaded.number("SELECT value" + from), expected.value, 1e-9);
+    EXPECT_NEAR(loaded.number("SELECT open" + from), expected.open, 1e-9);
+    // The cube's error is largest at small shapes (docs/sql.md).
+    EXPECT_NEAR(loaded.number("SELECT lo" + from), expected.interval.lo, 0.02 * expected.value);
+    EXPECT_NEAR(loaded.number("SELECT hi" + from) / expected.interval.hi, 1, 0.02);
+  }
+  EXPECT_EQ(loaded.query("SELECT value, open > 0 FROM stack_estimates WHERE stack_id = 1 AND"
+                         " kind = 'allocated' AND quantity = 'bytes'"),
+            (std::vector<std::string>{"0.0", "1"}));
 }
 
 TEST(Sql, NamesCannotBreakTheText) {

@@ -73,7 +73,8 @@ CREATE TABLE frames (
 
 CREATE TABLE stacks (
   stack_id BIGINT PRIMARY KEY,
-  is_truncated INTEGER NOT NULL CHECK (is_truncated IN (0, 1))
+  is_truncated INTEGER NOT NULL CHECK (is_truncated IN (0, 1)),
+  is_whole INTEGER NOT NULL CHECK (is_whole IN (0, 1))  -- 0: it may have had further callers
 );
 
 CREATE TABLE stack_locations (
@@ -93,8 +94,9 @@ CREATE TABLE counts (
   usable BIGINT NOT NULL CHECK (usable >= 0),  -- given for each; 0: not known
   alignment BIGINT NOT NULL CHECK (alignment >= 1),  -- asked for; 1: none was
   is_certain INTEGER NOT NULL CHECK (is_certain IN (0, 1)),
+  is_open INTEGER NOT NULL CHECK (is_open IN (0, 1)),  -- 1: the filters cannot tell of them
   allocated BIGINT NOT NULL CHECK (allocated >= 0),
   live BIGINT NOT NULL CHECK (live >= 0),  -- of them, not freed at the end
   peak BIGINT NOT NULL CHECK (peak >= 0),  -- of them, measured at the peak
-  PRIMARY KEY (process_id, stack_id, interval_id, size, usable, alignment, is_certain)
+  PRIMARY KEY (process_id, stack_id, interval_id, size, usable, alignment, is_certain, is_open)
 );
