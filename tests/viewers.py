@@ -266,6 +266,26 @@ class Exported(unittest.TestCase):
         self.assertEqual(sum(line["samples"] for line in stacks), self.summary["samples"])
         self.assertTrue(all(line["stack"][-1]["function"] for line in stacks))
 
+    def test_what_filters_leave_open_is_said(self):
+        """No object of a Perl program has a type that is known: a question about types leaves all open."""
+        told = "objects whose type is not known"
+        for form in ("pprof", "speedscope", "firefox", "dhat", "heaptrack", "heap_v2", "folded", "csv",
+                     "jsonl", "sqlite", "sql"):
+            done = subprocess.run([GEIGER, "export", form, "a.geiger", "-f", "-o", "open", "--type", "T"],
+                                  cwd=self.here, capture_output=True, text=True, check=True)
+            self.assertRegex(done.stderr, rf"open, [a-z ]+: [\d.]+ [KM]iB of {told}", form)
+            text = pathlib.Path(self.here, "open").read_bytes()
+            text = gzip.decompress(text) if form == "pprof" else text
+            if form in ("pprof", "speedscope", "dhat", "heaptrack", "heap_v2", "jsonl"):
+                self.assertIn(told.encode(), text, form)
+            if form == "csv":
+                rows = list(csv.DictReader(io.StringIO(text.decode())))
+                self.assertEqual(sum(float(row["bytes"]) for row in rows), 0)
+                self.assertAlmostEqual(sum(float(row["bytes_open"]) for row in rows),
+                                       self.summary["allocated"]["bytes"]["value"], delta=1)
+                for row in rows:
+                    self.assertGreater(float(row["bytes_hi"]), float(row["bytes_open"]))
+
     def test_levels_widen_intervals(self):
         def width(*words):
             rows = csv.DictReader(io.StringIO(

@@ -45,7 +45,9 @@ struct Values {
 class Points {
  public:
   void add(const std::vector<StackSums>& stacks) {
-    for (const StackSums& each : stacks) index_.try_emplace(each.stack, 0);
+    for (const StackSums& each : stacks) {
+      if (each.sums.all_objects() > 0) index_.try_emplace(each.stack, 0);
+    }
   }
   void number() {
     std::size_t next = 0;
@@ -59,6 +61,7 @@ class Points {
   [[nodiscard]] Values values_of(const std::vector<StackSums>& stacks) const {
     Values values(size());
     for (const StackSums& each : stacks) {
+      if (!has(each.stack)) continue;
       values.bytes[at(each.stack)] = each.sums.all_bytes();
       values.blocks[at(each.stack)] = each.sums.all_objects();
     }
@@ -111,14 +114,14 @@ class DhatWriter {
   DhatWriter(const Recording& recording, const Points& points, const Sink& sink)
       : recording_(recording), points_(points), sink_(sink), shown_(recording) {}
 
-  void begin(bool has_lives, const char* verb) {
+  void begin(bool has_lives, const char* verb, const std::string& command) {
     json_.begin_object().field("dhatFileVersion", 2);
     json_.field("mode", "heap").field("verb", verb);
     json_.field("bklt", has_lives).field("bkacc", false);
     json_.field("tu", "\u00b5s").field("Mtu", "s");
     if (has_lives) json_.field("tuth", kShortLife);
     const profile::Process* first = first_process(recording_);
-    json_.field("cmd", program_of(recording_)).field("pid", first == nullptr ? 0U : first->pid);
+    json_.field("cmd", command).field("pid", first == nullptr ? 0U : first->pid);
     json_.field("te", profile::duration_of(recording_) / kMicrosecond);
   }
 
@@ -188,7 +191,8 @@ Nanoseconds largest_peak_of(const Profile& peak) {
 
 }  // namespace
 
-void write_dhat(const Recording& recording, const profile::Selection& part, const Sink& sink) {
+void write_dhat(const Recording& recording, const profile::Selection& part,
+                const std::string& command, const Sink& sink) {
   const Profile peak = select(recording, of_kind(part, Kind::kLiveAtPeak));
   const auto total = sums_by_stack(recording, select(recording, of_kind(part, Kind::kAllocated)));
   const auto at_peak = sums_by_stack(recording, peak);
@@ -210,7 +214,7 @@ void write_dhat(const Recording& recording, const profile::Selection& part, cons
   const Column last = end_values.rounded();
   const std::vector<std::int64_t> lifetimes = lifetimes_of(recording, lives, points);
   DhatWriter writer(recording, points, sink);
-  writer.begin(true, "Allocated");
+  writer.begin(true, "Allocated", command);
   writer.peak_at(largest_peak_of(peak));
   writer.write_points([&](present::JsonWriter& json, std::size_t index) {
     write_pair(json, "tb", "tbk", allocated, index);
@@ -222,14 +226,15 @@ void write_dhat(const Recording& recording, const profile::Selection& part, cons
   writer.finish();
 }
 
-void write_dhat_of(const Recording& recording, const Profile& profile, const Sink& sink) {
+void write_dhat_of(const Recording& recording, const Profile& profile, const std::string& command,
+                   const Sink& sink) {
   const auto stacks = sums_by_stack(recording, profile);
   Points points;
   points.add(stacks);
   points.number();
   const Column column = points.values_of(stacks).rounded();
   DhatWriter writer(recording, points, sink);
-  writer.begin(false, profile.kind == Kind::kAllocated ? "Allocated" : "Held");
+  writer.begin(false, profile.kind == Kind::kAllocated ? "Allocated" : "Held", command);
   writer.write_points([&](present::JsonWriter& json, std::size_t index) {
     write_pair(json, "tb", "tbk", column, index);
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -76,7 +77,10 @@ class PprofExport {
   /// Everything that samples refer to.
   void finish() {
     for (const std::uint32_t module : modules_) write_mapping(module);
-    for (const std::uint32_t location : locations_) write_location(location);
+    for (const std::uint32_t location : locations_) {
+      if (location != profile::kNone) write_location(location);
+    }
+    for (const auto& [name, id] : marks_) write_mark(std::string(name), id);
     writer_.finish();
     gzip_.finish();
   }
@@ -107,12 +111,11 @@ class PprofExport {
     return location_ids_[location];
   }
 
-  std::uint64_t others_id() {
-    if (others_id_ == 0) {
-      locations_.push_back(profile::kNone);
-      others_id_ = locations_.size();
-    }
-    return others_id_;
+  /// Of a location that stands for frames that are missing.
+  std::uint64_t mark_id(std::string_view name) {
+    const auto [place, is_new] = marks_.try_emplace(name, locations_.size() + 1);
+    if (is_new) locations_.push_back(profile::kNone);
+    return place->second;
   }
 
   struct Symbols {
@@ -138,8 +141,9 @@ class PprofExport {
       for (const std::uint32_t location : recording_.stacks[row.stack].locations) {
         ids_.push_back(location_id(location));
       }
+      if (recording_.stacks[row.stack].is_truncated) ids_.push_back(mark_id("[truncated]"));
     } else if (row.stack == kOtherStacks) {
-      ids_.push_back(others_id());
+      ids_.push_back(mark_id(profile::kUntoldStacks));
     }
     std::array<std::int64_t, pprof::kSampleTypes.size()> values{};
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = table.columns[i][index];
@@ -175,7 +179,6 @@ class PprofExport {
   }
 
   void write_location(std::uint32_t index) {
-    if (index == profile::kNone) return write_others();
     const profile::Location& location = recording_.locations[index];
     const bool is_source = recording_.is_source(location);
     const bool has_module = location.module < recording_.modules.size() && !is_source;
@@ -190,10 +193,9 @@ class PprofExport {
                                   is_source ? 0 : location.vaddr + bias - 1, lines_});
   }
 
-  void write_others() {
-    const std::string name(profile::kUntoldStacks);
+  void write_mark(const std::string& name, std::uint64_t id) {
     lines_.assign(1, {writer_.function(name, name, ""), 0});
-    writer_.write(pprof::Location{others_id_, 0, 0, lines_});
+    writer_.write(pprof::Location{id, 0, 0, lines_});
   }
 
   std::uint64_t function_id(std::uint32_t index) {
@@ -216,7 +218,7 @@ class PprofExport {
   std::vector<Symbols> has_;                // By module.
   std::vector<std::uint32_t> locations_;    // In the order of their ids.
   std::vector<std::uint64_t> location_ids_;
-  std::uint64_t others_id_ = 0;  // Of the location of kOtherStacks.
+  std::map<std::string_view, std::uint64_t> marks_;
   bool has_sizes_ = true;
   std::vector<std::uint64_t> function_of_frame_;
   std::vector<std::vector<pprof::InternedTag>> own_tags_;  // By label; those that were met.

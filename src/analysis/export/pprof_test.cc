@@ -252,6 +252,20 @@ TEST(Pprof, IdsAreSequentialAndAllReferencesResolve) {
   }
 }
 
+TEST(Pprof, StacksThatWereCutHaveARootThatSaysSo) {
+  RecordingBuilder builder(4096);
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto leaf = builder.location(builder.module("/bin/a", 0x1000), 1, {"leaf"});
+  builder.sample(thread, builder.stack({leaf}, true), 100, 1);
+  const Decoded out = decode(pprof(builder.recording()));
+  ASSERT_EQ(out.samples.size(), 1U);
+  ASSERT_EQ(out.samples[0].locations.size(), 2U);
+  const auto root =
+      std::ranges::find(out.locations, out.samples[0].locations[1], &Decoded::Location::id);
+  ASSERT_NE(root, out.locations.end());
+  EXPECT_EQ(out.text(out.functions[root->lines.at(0).first - 1].name), "[truncated]");
+}
+
 TEST(Pprof, LocationsCarryInlinedLinesAndTheCallingAddress) {
   const Decoded out = decode(pprof(profile::example::small_server()));
   const auto at = std::find_if(out.locations.begin(), out.locations.end(),

@@ -23,6 +23,11 @@ std::vector<StackSums> sums_by_stack(const profile::Recording& recording,
   for (const profile::Entry& entry : profile.entries) {
     accumulate(by_stack[entry.stack], entry, recording, profile);
   }
+  for (const profile::Entry& entry : profile.open) {
+    estimation::NodeSums sums;
+    accumulate(sums, entry, recording, profile);
+    by_stack[entry.stack].leave_open(sums);
+  }
   std::vector<StackSums> stacks;
   stacks.reserve(by_stack.size());
   for (const auto& [stack, sums] : by_stack) stacks.push_back({stack, sums});

@@ -15,7 +15,8 @@ struct StackSums {
   estimation::NodeSums sums;
 };
 
-/// One for each stack that something was sampled at, in order of stacks.
+/// One for each stack that something was sampled at, in order of stacks; open samples are open in
+/// its sums.
 [[nodiscard]] std::vector<StackSums> sums_by_stack(const profile::Recording& recording,
                                                    const profile::Profile& profile);
 

@@ -39,7 +39,8 @@ json speedscope(const Recording& recording, const std::vector<TitledProfile>& pr
 }
 
 json dhat(const Recording& recording) {
-  return json::parse(written([&](const Sink& sink) { write_dhat(recording, {}, sink); }));
+  return json::parse(
+      written([&](const Sink& sink) { write_dhat(recording, {}, "server x", sink); }));
 }
 
 json firefox(const Recording& recording) {
@@ -50,8 +51,7 @@ std::string heaptrack(const Recording& recording) {
   return written([&](const Sink& sink) { write_heaptrack(recording, {}, "server\nx", sink); });
 }
 
-std::string csv(const Recording& recording, Kind kind = Kind::kAllocated) {
-  const Profile profile = profile::select(recording, kind);
+std::string csv(const Recording& recording, const Profile& profile) {
   return written([&](const Sink& sink) { write_csv(recording, profile, 0.95, sink); });
 }
 
@@ -153,8 +153,8 @@ TEST(Dhat, TellsTotalsPeakEndAndLifetimes) {
 TEST(Dhat, OfOneKindHasNoTimes) {
   const Recording recording = exact_recording();
   const Profile live = profile::select(recording, Kind::kLiveAtEnd);
-  const json file =
-      json::parse(written([&](const Sink& sink) { write_dhat_of(recording, live, sink); }));
+  const json file = json::parse(
+      written([&](const Sink& sink) { write_dhat_of(recording, live, "server x", sink); }));
   EXPECT_FALSE(file["bklt"]);
   ASSERT_EQ(file["pps"].size(), 1U);
   EXPECT_EQ(file["pps"][0]["tb"], 50);
@@ -232,13 +232,30 @@ TEST(Heaptrack, BlocksWeighWhatTheyStandFor) {
 }
 
 TEST(Rows, HaveVarianceAndInterval) {
-  std::istringstream lines(csv(small_server()));
+  std::istringstream lines(csv(small_server(), profile::select(small_server(), Kind::kAllocated)));
   std::string line;
   ASSERT_TRUE(std::getline(lines, line));
   EXPECT_THAT(line, HasSubstr("kind,stack,n,certain,bytes,bytes_variance,bytes_lo,bytes_hi"));
   ASSERT_TRUE(std::getline(lines, line));
   EXPECT_THAT(line, HasSubstr("allocated,main;serve(int);read_request(Request&);grow;"));
   EXPECT_TRUE(line.ends_with('\r'));
+}
+
+/// The first of three stacks.
+TEST(Rows, OpenSamplesAreInUpperLimits) {
+  Profile profile = profile::select(small_server(), Kind::kAllocated);
+  const auto first = std::ranges::find(profile.entries, 0U, &profile::Entry::stack);
+  profile.open.push_back(*first);
+  profile.entries.erase(first);
+  std::istringstream lines(csv(small_server(), profile));
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_THAT(line, HasSubstr(",bytes_open,objects_open"));
+  std::getline(lines, line);
+  EXPECT_THAT(line, HasSubstr(",0,0,0,0,0,"));
+  EXPECT_FALSE(line.ends_with(",0,0\r"));
+  std::getline(lines, line);
+  EXPECT_TRUE(line.ends_with(",0,0\r"));
 }
 
 TEST(Rows, NamesReadBackAndActNowhere) {
@@ -255,7 +272,7 @@ TEST(Rows, LinesOfJsonStartWithTheWhole) {
   const Recording recording = small_server();
   const Profile profile = profile::select(recording, Kind::kLiveAtEnd);
   std::istringstream lines(
-      written([&](const Sink& sink) { write_json_lines(recording, profile, 0.9, sink); }));
+      written([&](const Sink& sink) { write_json_lines(recording, profile, {}, 0.9, sink); }));
   std::string line;
   ASSERT_TRUE(std::getline(lines, line));
   const json head = json::parse(line);

@@ -84,7 +84,16 @@ bool ForeignProcess::has_names(std::uint32_t location) const {
   return !recording_.locations[location].frames.empty();
 }
 
+bool ForeignProcess::is_named(std::uint32_t location, std::string_view name) const {
+  const std::vector<std::uint32_t>& frames = recording_.locations[location].frames;
+  return frames.size() == 1 && recording_.frames[frames.front()].function == name;
+}
+
 std::uint32_t ForeignProcess::stack(std::vector<std::uint32_t> locations, bool is_truncated) {
+  if (!locations.empty() && is_named(locations.back(), "[truncated]")) {
+    locations.pop_back();
+    is_truncated = true;
+  }
   profile::Stack stack{std::move(locations), is_truncated};
   return interner_.stack(stack);
 }

@@ -61,7 +61,7 @@ class ForeignProcess {
   void name(std::uint32_t location, std::vector<profile::Frame> frames);
   [[nodiscard]] bool has_names(std::uint32_t location) const;
 
-  /// The stack of these locations, leaf first.
+  /// The stack of these locations, leaf first. A root "[truncated]" says that it was cut.
   std::uint32_t stack(std::vector<std::uint32_t> locations, bool is_truncated = false);
 
   /// From here on objects are allocated under these labels, outermost first.
@@ -80,6 +80,7 @@ class ForeignProcess {
   static constexpr Nanoseconds kStart = 1'000'000'000;  ///< Start of the process.
 
  private:
+  [[nodiscard]] bool is_named(std::uint32_t location, std::string_view name) const;
   void add_tally(std::uint32_t stack, Bytes size, std::uint64_t count,
                  const CountedObjects& objects);
 

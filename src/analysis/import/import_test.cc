@@ -170,6 +170,20 @@ TEST(Import, HeapTextOfGeigerHasNamesCommentsAndBytesAlone) {
   EXPECT_EQ(recording.frames[frames[0]].function, "inlined");
 }
 
+TEST(Import, StacksThatWereCutAreReadBack) {
+  const Imported imported = read_bytes(
+      "--- symbol\nbinary=/bin/a\n0x1010 leaf\n0x1 [truncated]\n---\n"
+      "heap profile: 4: 400 [ 4: 400] @ heap_v2/1024\n"
+      " 2: 200 [ 2: 200] @ 0x1010 0x1\n"
+      " 2: 200 [ 2: 200] @ 0x1010\n",
+      "own.heap");
+  const std::vector<profile::Stack>& stacks = imported.recording.stacks;
+  ASSERT_EQ(stacks.size(), 2U);
+  EXPECT_TRUE(stacks[0].is_truncated);
+  EXPECT_FALSE(stacks[1].is_truncated);
+  EXPECT_EQ(stacks[0].locations, stacks[1].locations);
+}
+
 TEST(Import, DamagedTextSaysTheLine) {
   const auto reason = [](const char* text) {
     const Imported imported = read_bytes(text, "f");

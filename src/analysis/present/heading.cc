@@ -55,9 +55,9 @@ std::string profile_heading(profile::Kind kind, std::string_view view, const Mea
                      text.substr(title.size()), paint(style, Role::kFaint, source));
 }
 
-std::string open_text(const Measure& total, const Scope& scope) {
+std::string open_text(const Measure& total, const Scope& scope, std::string_view where) {
   if (!(total.bytes.open > 0) || scope.open.empty()) return "";
-  return fmt::format("open, in upper limits only: {} of {}", bound_bytes(total.bytes.open),
+  return fmt::format("open, {}: {} of {}", where, bound_bytes(total.bytes.open),
                      fmt::join(scope.open, ", and "));
 }
 

@@ -25,7 +25,8 @@ namespace geiger::present {
                                           const Scope& scope = {});
 
 /// What filters cannot tell of, and why; empty where they tell of all.
-[[nodiscard]] std::string open_text(const Measure& total, const Scope& scope);
+[[nodiscard]] std::string open_text(const Measure& total, const Scope& scope,
+                                    std::string_view where = "in upper limits only");
 
 /// A line for reports of what filters surely select: of how many bytes they cannot tell, and why;
 /// empty for none.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <string>
 #include <vector>
 
 #include "analysis/export/dhat.h"
@@ -36,6 +37,11 @@ Profile selected(const ExportRequest& request) {
   return profile::select(request.recording, request.subject.selection);
 }
 
+/// A text that viewers show of a file, with what the filters leave open.
+std::string with_open(std::string text, const ExportRequest& request) {
+  return request.open.empty() ? text : text + "; " + request.open;
+}
+
 void write_folded(const ExportRequest& request, const Sink& sink) {
   exports::write_folded(request.recording, selected(request), sink, request.names);
 }
@@ -53,7 +59,8 @@ void write_csv(const ExportRequest& request, const Sink& sink) {
 }
 
 void write_json_lines(const ExportRequest& request, const Sink& sink) {
-  exports::write_json_lines(request.recording, selected(request), request.level, sink);
+  exports::write_json_lines(request.recording, selected(request), request.subject.scope,
+                            request.level, sink);
 }
 
 /// Objects from their allocation to their free are of no kind.
@@ -84,16 +91,20 @@ void write_firefox(const ExportRequest& request, const Sink& sink) {
 }
 
 void write_heaptrack(const ExportRequest& request, const Sink& sink) {
-  const std::string command =
-      fmt::format("{} (estimated by geiger: one block is one sample, with the bytes it stands for)",
-                  exports::program_of(request.recording));
+  const std::string command = fmt::format(
+      "{} ({})", exports::program_of(request.recording),
+      with_open("estimated by geiger: one block is one sample, with the bytes it stands for",
+                request));
   exports::write_heaptrack(request.recording, request.subject.selection, command, sink);
 }
 
 void write_dhat(const ExportRequest& request, const Sink& sink) {
   const bool has_lives = !request.has_kind && !query::is_aggregated(request.recording);
-  if (has_lives) return exports::write_dhat(request.recording, request.subject.selection, sink);
-  exports::write_dhat_of(request.recording, selected(request), sink);
+  const std::string command = with_open(exports::program_of(request.recording), request);
+  if (has_lives) {
+    return exports::write_dhat(request.recording, request.subject.selection, command, sink);
+  }
+  exports::write_dhat_of(request.recording, selected(request), command, sink);
 }
 
 std::string title_of(const ExportRequest& request, const Profile& profile, Weight weight) {
@@ -126,8 +137,9 @@ void write_speedscope(const ExportRequest& request, const Sink& sink) {
   }
   if (!profile::is_measured(profiles.back().kind)) add(profiles.back(), Weight::kObjects);
   const std::string program = exports::program_of(request.recording);
-  const std::string name = fmt::format("{}, ± at {}", profile::file_name_of(program),
-                                       present::level_text(request.level));
+  const std::string name = with_open(fmt::format("{}, ± at {}", profile::file_name_of(program),
+                                                 present::level_text(request.level)),
+                                     request);
   exports::write_speedscope(request.recording, titled, name, sink, request.names);
 }
 
@@ -135,11 +147,13 @@ constexpr ExportFormat kFormats[] = {
     {.name = "pprof",
      .help = "pprof's profile.proto, gzipped, for go tool pprof and similar tools",
      .is_binary = true,
+     .has_limits = true,
      .has_frames = true,
      .write = write_pprof},
     {.name = "speedscope",
      .help = "speedscope's JSON: flame graphs of the peak, the end and all allocations",
      .has_level = true,
+     .has_limits = true,
      .has_frames = true,
      .has_names = true,
      .write = write_speedscope},
@@ -163,6 +177,7 @@ constexpr ExportFormat kFormats[] = {
     {.name = "heap_v2",
      .help = "Heap profile as text with names, for google-pprof and jeprof",
      .has_level = true,
+     .has_limits = true,
      .kinds = query::Kinds::kOfWholeObjects,
      .write = write_heap_text,
      .check = check_heap_text},
@@ -174,18 +189,22 @@ constexpr ExportFormat kFormats[] = {
     {.name = "csv",
      .help = "One row per stack: samples, bytes and objects with variance and interval",
      .has_level = true,
+     .has_limits = true,
      .write = write_csv},
     {.name = "jsonl",
      .help = "The rows of csv as one JSON object per line, with source files and lines",
      .has_level = true,
+     .has_limits = true,
      .write = write_json_lines},
     {.name = "sqlite",
      .help = "An SQLite database with the samples, and views that compute estimates",
      .is_binary = true,
+     .has_limits = true,
      .kinds = query::Kinds::kOfWholeObjects,
      .write = write_sqlite},
     {.name = "sql",
      .help = "The database of sqlite as SQL text, for SQLite and PostgreSQL",
+     .has_limits = true,
      .kinds = query::Kinds::kOfWholeObjects,
      .write = write_sql},
 };

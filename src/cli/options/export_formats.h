@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "analysis/export/streams/sink.h"
 #include "analysis/present/style.h"
@@ -17,6 +18,7 @@ struct ExportRequest {
   bool has_kind = false;  ///< --kind was given: that one only, where a format can hold several.
   double level = 0.95;    ///< In (0, 1).
   present::Names names = present::Names::kShort;  ///< Of formats that people look at.
+  std::string open = {};  ///< Of how many bytes the filters cannot tell, and why; or empty.
 };
 
 struct ExportFormat {
@@ -24,6 +26,7 @@ struct ExportFormat {
   const char* help;
   bool is_binary = false;   ///< Never to a terminal.
   bool has_level = false;   ///< Its numbers have intervals: --ci.
+  bool has_limits = false;  ///< It has upper limits, if only of totals.
   bool has_frames = false;  ///< Its viewers show stacks: --hide, --rules, --no-plumbing.
   bool has_names = false;   ///< Its viewers show functions as they are named there: --names.
   query::Kinds kinds = query::Kinds::kAll;

@@ -59,6 +59,7 @@ Columns columns_of(const ExportRequest& request) {
   columns.comments =
       exports::pprof_comments(recording, kinds.allocated ? &columns.allocated : nullptr,
                               columns.live, request.level, words);
+  if (!request.open.empty()) columns.comments.push_back(request.open);
   return columns;
 }
 

@@ -6,6 +6,8 @@
 
 #include "analysis/export/sql/sql.h"
 #include "analysis/export/streams/compressed.h"
+#include "analysis/present/heading.h"
+#include "analysis/present/measure.h"
 #include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/frames/shown_frames.h"
 #include "cli/options/export_formats.h"
@@ -45,6 +47,16 @@ void write_compressed(const ExportFormat& format, const ExportRequest& request,
   stream->finish();
 }
 
+/// What the filters leave open must be said: few formats have a place for upper limits.
+std::string open_text(const ExportFormat& format, const ExportArguments& options,
+                      const profile::Recording& recording, const query::Subject& subject) {
+  if (subject.scope.open.empty()) return "";
+  const auto total = present::measure_total(
+      recording, profile::select(recording, subject.selection), options.read.level);
+  return present::open_text(total, subject.scope,
+                            format.has_limits ? "in upper limits only" : "not in this file");
+}
+
 base::Outcome<int> write_export(const ExportFormat& format, const ExportArguments& options) {
   if (format.is_binary && options.output == "-" && isatty(STDOUT_FILENO) == 1) {
     return base::Failure{"this format is binary: use -o FILE or a pipe", base::Fault::kRequest};
@@ -61,8 +73,13 @@ base::Outcome<int> write_export(const ExportFormat& format, const ExportArgument
   if (format.has_frames && leaves_out) profile::keep_shown_frames(recording);
   const auto known = check_data(recording, subject->selection);
   if (!known.has_value()) return known.failure();
-  const ExportRequest request{recording, subject.value(), options.selection.kind.has_value(),
-                              options.read.level, terminal::output_style(options.read.level).names};
+  const ExportRequest request{recording,
+                              subject.value(),
+                              options.selection.kind.has_value(),
+                              options.read.level,
+                              terminal::output_style(options.read.level).names,
+                              open_text(format, options, recording, subject.value())};
+  if (!request.open.empty()) terminal::complain(request.open);
   const auto shown = format.check != nullptr ? format.check(request) : base::Outcome<void>();
   if (!shown.has_value()) return shown.failure();
   write_compressed(format, request, options, output);

@@ -21,7 +21,7 @@ using profile::Recording;
 
 constexpr std::string_view kHeader =
     "kind,stack,n,certain,bytes,bytes_variance,bytes_lo,bytes_hi,"
-    "objects,objects_variance,objects_lo,objects_hi\r\n";
+    "objects,objects_variance,objects_lo,objects_hi,bytes_open,objects_open\r\n";
 
 void append_byte(std::string& out, unsigned char byte) {
   fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
@@ -94,7 +94,7 @@ void write_csv(const Recording& recording, const Profile& profile, double level,
                    measure.certain_samples);
     append_estimate(out, measure.bytes);
     append_estimate(out, measure.objects);
-    out += "\r\n";
+    fmt::format_to(std::back_inserter(out), ",{},{}\r\n", measure.bytes.open, measure.objects.open);
     if (out.size() < kFlushAt) continue;
     sink(out);
     out.clear();
@@ -102,14 +102,15 @@ void write_csv(const Recording& recording, const Profile& profile, double level,
   sink(out);
 }
 
-void write_json_lines(const Recording& recording, const Profile& profile, double level,
-                      const Sink& sink) {
+void write_json_lines(const Recording& recording, const Profile& profile,
+                      const present::Scope& scope, double level, const Sink& sink) {
   present::JsonWriter json;
   json.begin_object().field("schema_version", present::kSchemaVersion).field("line", "profile");
   json.field("kind", profile::name_of(profile.kind)).field("level", level);
   if (const profile::Process* first = first_process(recording)) {
     json.field("program", first->executable).field("pid", first->pid);
   }
+  write_field(json, scope);
   const std::vector<StackSums> stacks = sums_by_stack(recording, profile);
   json.field("stacks", stacks.size());
   present::write_fields(json, present::measure_total(recording, profile, level));
