@@ -182,6 +182,18 @@ describe("what a recording cannot tell", () => {
     });
     expect(kinds({ focus: "^from_parser$" }).yes).toEqual(["cut parser"]);
   });
+  it("is open in stacks of functions without a file, where files of their module are asked for", () => {
+    const data = doubtful();
+    data.frames.file[data.frames.name.indexOf(data.names.indexOf("other"))] = data.names.push("other.cc") - 1;
+    const page = pageOf(data);
+    const { stacks } = finished(filteredView(page, foldedPage(page), true, { ...NONE, focus: "other.cc" }));
+    const { whole, doubts } = select(page, { ...ALL, stacks });
+    expect(kindsIn(samplesOf(whole, 0))).toEqual(["other"]);
+    expect(kindsIn(openOf(whole, 0))).toEqual(ends.filter((kind) => kind !== "other"));
+    expect(doubtsText(doubts)).toContain(
+      "stacks with functions without a file, in modules that have files asked for",
+    );
+  });
   it("is in upper limits only, with reasons", () => {
     const selected = filtered({ focus: "nothing" });
     const bytes = totalBytes(selected, 0.95);
@@ -196,8 +208,8 @@ describe("what a recording cannot tell", () => {
   });
   it("is open in a search", () => {
     const selected = filtered({});
-    const { matches } = finished(searching(cut, "^from_solver$"))!;
-    const { sums } = finished(matchedSums(cut, selected, matches));
+    const { matches: is } = finished(searching(cut, "^from_solver$"))!;
+    const { sums } = finished(matchedSums(cut, selected, { is }));
     expect(kindsIn(samplesOf(sums, 0))).toEqual(["solver", "smaller ones"]);
     expect(kindsIn(openOf(sums, 0))).toEqual(["cut parser", "no stack", "unnamed"]);
   });

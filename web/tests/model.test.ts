@@ -630,7 +630,7 @@ describe("a search", () => {
   it("matches stacks once, however many of their functions match", () => {
     const found = finished(searching(page, "."))!;
     expect(found.functions).toBe(page.functions);
-    expectSame(finished(matchedSums(page, selected, found.matches)).sums, selected.whole);
+    expectSame(finished(matchedSums(page, selected, { is: found.matches })).sums, selected.whole);
   });
   it("takes what is no expression literally", () => {
     const found = finished(searching(page, "(char"))!;

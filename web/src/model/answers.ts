@@ -13,6 +13,7 @@ export const enum Answer {
   Unnamed = 4,
   Renamed = 8,
   Untyped = 16,
+  Lineless = 32,
   No = 128,
 }
 
@@ -20,6 +21,7 @@ const DOUBTS: [Answer, string][] = [
   [Answer.Cut, "stacks that were cut"],
   [Answer.LeftOut, "the ends of stacks, omitted to limit the page's size"],
   [Answer.Unnamed, "stacks with functions without a name (keep their debug files)"],
+  [Answer.Lineless, "stacks with functions without a file, in modules that have files asked for"],
   [Answer.Renamed, "threads that changed their name"],
   [Answer.Untyped, "objects whose type is not known"],
 ];
@@ -57,20 +59,30 @@ export function cutAt(page: Page, node: number): Answer {
   return page.data.names[name] === "[smaller ones]" ? Answer.LeftOut : Answer.Cut;
 }
 
-/** By function what it keeps open: without a name it may be one of those that match. */
-function mayMatch(page: Page, matches: ArrayLike<number>): Uint8Array {
-  const { module, flags } = page.data.frames;
-  const modules = new Set<number>();
-  page.frameOf.forEach((frame, i) => matches[i] && modules.add(module[frame]!));
-  const isOfRuntime = (frame: number) => (flags[frame]! & FrameFlag.Runtime) !== 0;
+/** What an expression matches. */
+export interface Matches {
+  /** By function. */
+  is: Uint8Array;
+  /** By function: its file matches, if files are asked for. */
+  isInFile?: Uint8Array;
+}
+
+/** By function what it keeps open: without a name, or a file, it may be one of those that match. */
+function mayMatch(page: Page, { is, isInFile }: Matches): Uint8Array {
+  const { module, file, flags } = page.data.frames;
+  const modulesOf = (which: Uint8Array | undefined) =>
+    new Set(Array.from(page.frameOf, (frame, i) => (which?.[i] ? module[frame]! : undefined)));
+  const [named, filed] = [modulesOf(is), modulesOf(isInFile)];
+  const isAny = is.includes(1);
   return Uint8Array.from(page.frameOf, (frame, i) => {
-    const may = modules.size === 0 ? !isOfRuntime(frame) : modules.has(module[frame]!);
-    return page.isUnnamed[i] && may ? Answer.Unnamed : 0;
+    const may = isAny ? named.has(module[frame]!) : !(flags[frame]! & FrameFlag.Runtime);
+    const unnamed = page.isUnnamed[i] && may ? Answer.Unnamed : 0;
+    return unnamed | (file[frame]! < 0 && filed.has(module[frame]!) ? Answer.Lineless : 0);
   });
 }
 
 /** By node: whether stacks that end in it pass through a function that matches. */
-export function* stacksThrough(page: Page, matches: ArrayLike<number>): Steps<Uint8Array> {
+export function* stacksThrough(page: Page, matches: Matches): Steps<Uint8Array> {
   const may = mayMatch(page, matches);
   const answers = new Uint8Array(page.nodes).fill(Answer.No);
   const pace = new Pace();
@@ -78,7 +90,7 @@ export function* stacksThrough(page: Page, matches: ArrayLike<number>): Steps<Ui
     if (pace.isDue()) yield;
     const of = page.functionOf[i]!;
     const above = answers[page.parent[i]!]!;
-    if (matches[of] || above === Answer.Yes) {
+    if (matches.is[of] || above === Answer.Yes) {
       answers[i] = Answer.Yes;
     } else {
       answers[i] = (above & ~Answer.No) | may[of]! | cutAt(page, i) || Answer.No;

@@ -1,7 +1,7 @@
 // The reader's regular expressions on frames, with the meaning of --hide, --focus and --ignore:
 // hidden frames are left out of stacks and change no sum; focus keeps the stacks with a matching
 // frame, ignore those without one.
-import { Answer, opposite, stacksThrough } from "./answers";
+import { Answer, type Matches, opposite, stacksThrough } from "./answers";
 import { fullName, moduleName, nameAt, type Page, viewOf } from "./page";
 import { LONGEST_MATCHED } from "./search";
 import { OF_TEXT, Pace, type Steps } from "./slices";
@@ -32,18 +32,20 @@ export function problemOf(text: string): string {
 }
 
 /** By function whether its name, module or file matches; undefined of what is empty or wrong. */
-function* matchesOf(page: Page, text: string): Steps<Uint8Array | undefined> {
+function* matchesOf(page: Page, text: string): Steps<Matches | undefined> {
   const expression = compiled(text);
   if (text === "" || typeof expression === "string") return undefined;
-  const matches = new Uint8Array(page.functions);
+  const is = new Uint8Array(page.functions);
+  const isInFile = new Uint8Array(page.functions);
+  const test = (one: string) => (expression.test(one.slice(0, LONGEST_MATCHED)) ? 1 : 0);
   const pace = new Pace();
   for (let i = 0; i < page.functions; ++i) {
     if (pace.isDue(OF_TEXT)) yield;
     const file = page.data.frames.file[page.frameOf[i]!]!;
-    const texts = [fullName(page, i), moduleName(page, i), file >= 0 ? nameAt(page, file) : ""];
-    matches[i] = texts.some((one) => expression.test(one.slice(0, LONGEST_MATCHED))) ? 1 : 0;
+    isInFile[i] = file >= 0 ? test(nameAt(page, file)) : 0;
+    is[i] = isInFile[i]! || test(fullName(page, i)) || test(moduleName(page, i));
   }
-  return matches;
+  return { is, isInFile };
 }
 
 /** The page with every frame, as a reader looks at it. */
@@ -77,6 +79,6 @@ export function* filteredView(
 ): Steps<View> {
   const stacks = yield* stacksOf(page, filters);
   const hides = yield* matchesOf(page, filters.hide);
-  if (hides) return { page: yield* viewOf(page, !showsAll, hides), stacks };
+  if (hides) return { page: yield* viewOf(page, !showsAll, hides.is), stacks };
   return { page: showsAll ? page : folded, stacks };
 }

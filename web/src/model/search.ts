@@ -1,13 +1,14 @@
 // Functions that a regular expression matches by name or file, and the sums of all stacks through any of them.
 import { emptySums, isEmpty, type Sums } from "../numbers/sums";
-import { mergeAs, stacksThrough } from "./answers";
+import { type Matches, mergeAs, stacksThrough } from "./answers";
 import { fullName, type Page, placeOf } from "./page";
 import type { Selected } from "./selection";
 import { OF_TEXT, Pace, type Steps, STRETCH } from "./slices";
 
 export interface Search {
-  /** Of each function whether it matches. */
+  /** Of each function whether it matches, and whether its file does. */
   matches: Uint8Array;
+  isInFile: Uint8Array;
   functions: number;
   /** Why the text is not a regular expression: it was searched for literally. */
   problem: string;
@@ -33,19 +34,22 @@ export function* searching(page: Page, text: string): Steps<Search | undefined> 
   if (text === "") return undefined;
   const { test, problem } = expressionOf(text);
   const matches = new Uint8Array(page.functions);
+  const isInFile = new Uint8Array(page.functions);
   const pace = new Pace();
   let functions = 0;
   for (let i = 0; i < page.functions; ++i) {
     if (pace.isDue(OF_TEXT)) yield;
     const name = fullName(page, i).slice(0, LONGEST_MATCHED);
-    if (!test(name) && !test(placeOf(page, page.frameOf[i]!))) continue;
+    const place = placeOf(page, page.frameOf[i]!);
+    isInFile[i] = place !== "" && test(place) ? 1 : 0;
+    if (!test(name) && !isInFile[i]) continue;
     matches[i] = 1;
     ++functions;
   }
-  return { matches, functions, problem };
+  return { matches, isInFile, functions, problem };
 }
 
-/** Stacks that pass through a function of `matches`, and what keeps open whether others do. */
+/** Stacks that pass through a function that matches, and what keeps open whether others do. */
 export interface Matched {
   sums: Sums;
   doubts: number;
@@ -54,7 +58,7 @@ export interface Matched {
 export function* matchedSums(
   page: Page,
   selected: Selected,
-  matches: ArrayLike<number>,
+  matches: Matches,
 ): Steps<Matched> {
   const sums = emptySums();
   const answers = yield* stacksThrough(page, matches);

@@ -122,7 +122,9 @@ interface Match extends MatchedStacks {
 }
 
 function* matchOf({ page, selected, found }: ViewProps): Steps<Match | undefined> {
-  return found && { selected, found, ...(yield* matchedSums(page, selected, found.matches)) };
+  if (!found) return undefined;
+  const matches = { is: found.matches, isInFile: found.isInFile };
+  return { selected, found, ...(yield* matchedSums(page, selected, matches)) };
 }
 
 /** What a search found, with the bytes of all stacks through it. */

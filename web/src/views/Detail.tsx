@@ -75,7 +75,7 @@ function OnAllPaths(props: DetailProps) {
     function* () {
       const matches = new Uint8Array(page.functions);
       matches[of] = 1;
-      return { selected, ...(yield* matchedSums(page, selected, matches)) };
+      return { selected, ...(yield* matchedSums(page, selected, { is: matches })) };
     },
     [page, selected, of],
   );

@@ -33,7 +33,7 @@ function unnamedIn(page: Page): Uint8Array {
 function* unnamedOf({ page, selected, level }: ViewProps): Steps<Unnamed | undefined> {
   const isUnnamed = unnamedIn(page);
   if (!isUnnamed.includes(1)) return undefined;
-  const { sums } = yield* matchedSums(page, selected, isUnnamed);
+  const { sums } = yield* matchedSums(page, selected, { is: isUnnamed });
   if (isEmpty(sums, 0)) return undefined;
   const share = shareOf(selected, sums, rowBytes(selected, sums, level), level);
   if (share.value < LEAST_SHARE) return undefined;
