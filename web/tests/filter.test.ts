@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import { Answer, doubtsText, opposite } from "../src/model/answers";
 import { filteredView, problemOf, type Stacks } from "../src/model/filter";
-import { FrameFlag, type PageData } from "../src/data";
 import { functionGroups, stackOf } from "../src/model/groups";
 import { foldedPage, functionName, moduleName, type Page, pageOf } from "../src/model/page";
 import { type Only, select } from "../src/model/selection";
@@ -11,6 +10,7 @@ import { matchedSums, searching } from "../src/model/search";
 import { totalBytes } from "../src/model/measure";
 import { totalOf } from "../src/model/totals";
 import { openBytes, openOf, rowOf, samplesOf, Sum } from "../src/numbers/sums";
+import { doubtful, ends } from "./doubtful";
 import { fixture } from "./fixture";
 
 const page = pageOf(fixture({ nodes: 800 }));
@@ -94,63 +94,6 @@ describe("focus and ignore", () => {
     expect(view({ focus: "Query(" }).stacks).toBeUndefined();
   });
 });
-
-/** A stack of each kind, of 1, 2, 4 ... samples, in the order of `ends`. */
-const ends = ["solver", "cut parser", "no stack", "unnamed", "runtime", "smaller ones", "other"];
-
-function doubtful(): PageData {
-  const data = fixture({ nodes: 2 });
-  const names: string[] = [];
-  const at = (name: string) => names.indexOf(name) < 0 ? names.push(name) - 1 : names.indexOf(name);
-  const frames: PageData["frames"] = { name: [], module: [], file: [], line: [], flags: [] };
-  const frame = (name: string, flags = 0, module = "deep") => {
-    frames.name.push(at(name));
-    frames.module.push(module === "" ? -1 : at(module));
-    frames.file.push(-1);
-    frames.line.push(0);
-    frames.flags.push(flags);
-    return frames.name.length - 1;
-  };
-  const parents = [0];
-  const of = [frame("", FrameFlag.Remark, "")];
-  const node = (parent: number, frame: number) => (parents.push(parent), of.push(frame) - 1);
-  const remark = FrameFlag.Remark | FrameFlag.Cut;
-  const main = node(0, frame("main"));
-  const solver = node(main, frame("from_solver"));
-  const cut = node(node(0, frame("[truncated]", remark, "")), frame("from_parser"));
-  const lost = node(0, frame("[no stack]", remark, ""));
-  const unnamed = node(main, frame("deep+0x10", FrameFlag.Unknown));
-  const runtime = node(main, frame("libc+0x20", FrameFlag.Unknown | FrameFlag.Runtime, "libc.so.6"));
-  const rest = node(solver, frame("[smaller ones]", remark, ""));
-  const other = node(main, frame("other"));
-  const leaves = [solver, cut, lost, unnamed, runtime, rest, other];
-  const order = leaves.map((_, i) => i).sort((a, b) => leaves[a]! - leaves[b]!);
-  const cells = data.cells[0]!;
-  const threads = ["io", "main, then io", "other thread"].map(at);
-  const types = ["[unknown]", "Row"].map(at);
-  return {
-    ...data,
-    names,
-    frames,
-    nodes: { up: parents.map((parent, i) => i - parent), frame: of },
-    unknownType: types[0]!,
-    mayBe: { thread: [threads[1]!, threads[1]!], other: [at("io"), at("main")] },
-    cells: [
-      {
-        ...cells,
-        node: order.map((i) => leaves[i]!),
-        count: order.map((i) => 2 ** i),
-        stratum: order.map(() => 0),
-        process: [],
-        label: [],
-        thread: order.map((i) => threads[i % 3]!),
-        type: order.map((i) => types[i % 2]!),
-        born: order.map(() => 0),
-        died: order.map(() => -1),
-      },
-    ],
-  };
-}
 
 /** The kinds of stacks that a number of samples is made of. */
 function kindsIn(count: number): string[] {

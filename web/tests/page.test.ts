@@ -5,6 +5,7 @@ import type { PageData } from "../src/data";
 import { type Tab, TABS } from "../src/model/state";
 import { violations } from "./accessibility";
 import { filled, hasChromium, launch, open, type Opened } from "./browser";
+import { doubtful } from "./doubtful";
 import { fixture } from "./fixture";
 import { HOSTILE } from "./hostile";
 import { settled } from "./reader";
@@ -329,6 +330,20 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     expect(await hash(opened)).toMatch(/mode=both/);
     await page.keyboard.press("d");
     expect(await page.getAttribute("html", "data-theme")).toBe("dark");
+    await opened.close();
+  });
+
+  it("says what its filters cannot tell of, and calls none of that nothing", async () => {
+    const data = { ...doubtful(), opening: "allocated" };
+    const opened = await shown(data);
+    expect(await opened.page.locator(".open-note").count()).toBe(0);
+    await opened.page.goto(opened.page.url().replace(/#.*|$/, "#focus=nothing&search=other"));
+    await settled(opened.page);
+    const [all, found] = await opened.page.locator(".open-note").allTextContents();
+    expect(all).toMatch(/^open, in upper limits only: [\d.]+ [KM]iB of stacks that were cut, and the ends of stacks/);
+    expect(found).toContain("of stacks that were cut");
+    expect(await opened.page.textContent("h1")).toMatch(/^Less than .*: no sample is certain to count\.$/);
+    expect(await opened.page.textContent(".kinds")).toMatch(/0 B\s*\[0 B, /);
     await opened.close();
   });
 

@@ -434,7 +434,7 @@ function withoutFunction(
       plain("."),
     ];
   }
-  if (profile.kind === "allocated" && (selected.exact ?? 0) === 0 && !selected.window) {
+  if (profile.kind === "allocated" && selected.isWhole && (selected.exact ?? 0) === 0) {
     return [plain("nothing was allocated through malloc.")];
   }
   const { hi: limit, open = 0 } = estimateBytes(whole, level, "total");
@@ -442,7 +442,7 @@ function withoutFunction(
   return [
     ...opening,
     strong(`${when === "" ? "L" : "l"}ess than ${boundBytes(limit)}`),
-    plain(` was ${verbOf(profile.kind)}: ${open > 0 ? "no sample whose bytes are known" : "no samples"}.`),
+    plain(` was ${verbOf(profile.kind)}: ${open > 0 ? "no sample is certain to count" : "no samples"}.`),
   ];
 }
 

@@ -7,6 +7,7 @@ import { sizeClassName, valueName } from "../model/groups";
 import { type Matched as MatchedStacks, matchedSums, type Search, searching } from "../model/search";
 import { partBytes, shareOf } from "../model/measure";
 import { elided, printable } from "../model/names";
+import { Answer } from "../model/answers";
 import { filteredView } from "../model/filter";
 import { foldedPage, type Page } from "../model/page";
 import { DIMENSIONS, type Dimension, type Selected, type Window } from "../model/selection";
@@ -98,7 +99,10 @@ function Filters(props: ViewProps) {
 function Suspect({ page, change, finding, selected }: ViewProps) {
   const { leaks } = page.data;
   if (!leaks) return null;
-  const [first] = sitesOf(leaks, "suspect", selected.stacks);
+  const { stacks } = selected;
+  const first = sitesOf(leaks, "suspect", stacks).find(
+    ({ node }) => !stacks || stacks.answers[node] === Answer.Yes,
+  );
   if (!first) return null;
   const call = callAt(page, first.node);
   const isInIt = finding?.names.length === 1 && call.name.startsWith(`${finding.names[0]} › `);

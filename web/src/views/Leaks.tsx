@@ -106,7 +106,7 @@ export function Leaks(props: ViewProps) {
       </p>
       {found.length < ofAll.length && (
         <p>
-          {found.length} of {plural(ofAll.length, "suspect")} shown: those that match focus and ignore.
+          {found.length} of {plural(ofAll.length, "suspect")} shown: those that match focus and ignore, or may.
         </p>
       )}
       {[...found, ...open].map((site, i) => (

@@ -11,7 +11,7 @@ export function OpenNote(props: { page: Page; sums: Sums; doubts: number }) {
   const reasons = [...(props.page.data.open ?? []).map(printable), ...doubtsText(props.doubts)];
   if (!(bytes > 0) || reasons.length === 0) return null;
   return (
-    <p class="faint" role="note">
+    <p class="open-note" role="note">
       open, in upper limits only: {boundBytes(bytes)} of {reasons.join(", and ")}
     </p>
   );
