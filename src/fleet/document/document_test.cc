@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/profile.h"
 #include "fleet/document/cut.h"
 #include "fleet/document/limits.h"
@@ -182,6 +183,7 @@ TEST(Recall, AStackThatDidNotComeHasAFrameThatSaysSo) {
   const profile::Stack& stack = recording.stacks[recording.tallies[0].alike.stack];
   const std::uint32_t frame = recording.locations[stack.locations[0]].frames[0];
   EXPECT_EQ(recording.frames[frame].function, "[stack not sent yet]");
+  EXPECT_FALSE(profile::is_whole(recording, recording.tallies[0].alike.stack));
 }
 
 TEST(Limits, NamesAreText) {

@@ -117,6 +117,7 @@ profile::Recording Recall::finish() {
   for (const StackId id : missing_stacks()) {
     Stack unknown;
     unknown.id = id;
+    unknown.is_truncated = true;  // Any function may have called it.
     Location nowhere;
     nowhere.frames.push_back({std::string(kUnknownStack), "", "", 0});
     add_location(nowhere);
