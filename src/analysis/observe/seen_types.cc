@@ -9,6 +9,7 @@
 #include "analysis/observe/memory_reader.h"
 #include "analysis/observe/python_types.h"
 #include "base/index_of.h"
+#include "object_types/object_types.h"
 #include "vocabulary/entry_point.h"
 
 namespace geiger::observe {
@@ -25,7 +26,7 @@ std::optional<std::uint32_t> version_of(const LiveSet& live) {
   std::optional<std::uint32_t> found;
   for (const auto& [start, version] : live.interpreters()) {
     const bool is_other = found && *found >> 16 != version >> 16;
-    if (is_other || !has_known_types(version)) return std::nullopt;
+    if (is_other || !object_types::has_known_types(version)) return std::nullopt;
     found = version;
   }
   return found;

@@ -1,15 +1,16 @@
 // Types of Python's objects, read from a memory as CPython lays it out.
-#include "analysis/observe/python_types.h"
+#include "object_types/object_types.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <map>
 #include <random>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-namespace geiger::observe {
+namespace geiger::object_types {
 namespace {
 
 constexpr std::uint32_t k308 = 0x030812f0, k311 = 0x030b02f0, k313 = 0x030d00f0;
@@ -34,10 +35,23 @@ class FakePython {
     string_ = type({"str", version < 0x030c0000 ? 80U : 64U, 0, kStaticFlags | kOfStrings});
   }
 
-  [[nodiscard]] std::string name_of(Address block, Bytes requested) const {
-    PythonTypes types(version_, reader());
-    const std::string* name = types.type_of(block, requested);
-    return name == nullptr ? "" : *name;
+  /// The name of the type of the object in a block; empty: none.
+  [[nodiscard]] std::string name_of(Address block, Bytes requested, bool is_alive = true) {
+    const Reader reader(version_, {read, this});
+    TypeName name;
+    struct {
+      Placement place;
+    } found;
+    const auto type_at = [&](Address address) {
+      TypeWords type;
+      if (!reader.read_type(address, type, found.place) || !reader.is_type(type))
+        return static_cast<decltype(&found)>(nullptr);
+      reader.copy_name(address, type, name);
+      return &found;
+    };
+    return reader.type_of(block, requested, is_alive, type_at) == nullptr
+               ? ""
+               : std::string(name.view());
   }
 
   Address type(const TypeFacts& facts) {
@@ -58,6 +72,11 @@ class FakePython {
     const Address at = type(facts);
     put(at + (version_ < 0x030c0000 ? 864 : 872), string(qualified));
     put(at + 264, dictionary(string("__module__"), string(module)));
+    return at;
+  }
+  [[nodiscard]] Address dictionary_of(Address type) const {
+    Address at = 0;
+    std::memcpy(&at, &bytes_[type + 264 - kBase], sizeof at);
     return at;
   }
   Address string(std::string_view text) {
@@ -85,20 +104,19 @@ class FakePython {
   void put(Address address, std::uint64_t word) {
     std::memcpy(&bytes_[address - kBase], &word, sizeof word);
   }
-  [[nodiscard]] ReadMemory reader() const {
-    return [this](Address address, void* into, std::size_t size) {
-      if (address < kBase || address - kBase > bytes_.size()) return false;
-      if (size > bytes_.size() - (address - kBase)) return false;
-      std::memcpy(into, bytes_.data() + (address - kBase), size);
-      return true;
-    };
-  }
-
   [[nodiscard]] Address type_of_types() const { return type_; }
   std::vector<char>& bytes() { return bytes_; }
 
  private:
   static constexpr Address kBase = 0x7f0000010000;
+
+  static bool read(void* python, Address address, void* into, Bytes size) {
+    const std::vector<char>& bytes = static_cast<FakePython*>(python)->bytes_;
+    if (address < kBase || address - kBase > bytes.size()) return false;
+    if (size > bytes.size() - (address - kBase)) return false;
+    std::memcpy(into, bytes.data() + (address - kBase), size);
+    return true;
+  }
 
   Address characters(std::string_view text) {
     const Address at = allocate(text.size() + 33);
@@ -114,6 +132,7 @@ class FakePython {
     put(entry, key);
     put(entry + 8, value);
     const Address at = allocate(48);
+    put(at + 16, 1);
     put(at + 32, keys);
     return at;
   }
@@ -123,7 +142,7 @@ class FakePython {
   Address type_ = 0, string_ = 0;
 };
 
-TEST(PythonTypes, NamesATypeOfC) {
+TEST(ObjectTypes, NamesATypeOfC) {
   FakePython python;
   const Address bytearray = python.type({"bytearray", 56});
   EXPECT_EQ(python.name_of(python.block(bytearray, 0), 56), "bytearray");
@@ -131,7 +150,7 @@ TEST(PythonTypes, NamesATypeOfC) {
   EXPECT_EQ(python.name_of(python.block(dict, 16), 64), "dict");
 }
 
-TEST(PythonTypes, NamesAClassOfTheProgramWithItsModule) {
+TEST(ObjectTypes, NamesAClassOfTheProgramWithItsModule) {
   for (const std::uint32_t version : {k308, k311, k313}) {
     FakePython python(version);
     const bool has_managed = version != k308;
@@ -142,7 +161,7 @@ TEST(PythonTypes, NamesAClassOfTheProgramWithItsModule) {
   }
 }
 
-TEST(PythonTypes, ANameWithoutAModuleIsShort) {
+TEST(ObjectTypes, ANameWithoutAModuleIsShort) {
   FakePython python;
   const Address odd = python.made_class({"Odd", 32}, "Other", "builtins");
   EXPECT_EQ(python.name_of(python.block(odd, 0), 32), "Odd") << "the qualified name is of another";
@@ -152,7 +171,7 @@ TEST(PythonTypes, ANameWithoutAModuleIsShort) {
   EXPECT_EQ(python.name_of(python.block(dotted, 0), 32), "_io.FileIO");
 }
 
-TEST(PythonTypes, TheObjectBeginsWhereItsTypeSays) {
+TEST(ObjectTypes, TheObjectBeginsWhereItsTypeSays) {
   FakePython python;
   const Address list = python.type({"list", 40, 0, kStaticFlags | kWithHead});
   EXPECT_EQ(python.name_of(python.block(list, 0), 40), "");
@@ -160,7 +179,7 @@ TEST(PythonTypes, TheObjectBeginsWhereItsTypeSays) {
   EXPECT_EQ(python.name_of(python.block(list, 16), 56), "list");
 }
 
-TEST(PythonTypes, TheSizeMustFit) {
+TEST(ObjectTypes, TheSizeMustFit) {
   FakePython python;
   const Address fixed = python.type({"fixed", 40});
   EXPECT_EQ(python.name_of(python.block(fixed, 0), 39), "");
@@ -175,14 +194,37 @@ TEST(PythonTypes, TheSizeMustFit) {
   EXPECT_EQ(python.name_of(python.string("abc"), 52), "str") << "shorter than its type says";
 }
 
-TEST(PythonTypes, AFreedObjectHasNone) {
+TEST(ObjectTypes, AFreedObjectHasNone) {
   FakePython python;
   const Address list = python.type({"list", 40});
   EXPECT_EQ(python.name_of(python.block(list, 0, 0), 40), "");
   EXPECT_EQ(python.name_of(python.block(list, 0, 0xffffffff), 40), "list") << "an immortal one";
 }
 
-TEST(PythonTypes, ATypeIsOfAType) {
+TEST(ObjectTypes, AnObjectThatIsBeingFreedHasItsTypeStill) {
+  FakePython python;
+  const Address node = python.made_class({"Node", 24, 0, kWithHead}, "Node", "app");
+  EXPECT_EQ(python.name_of(python.block(node, 16, 0), 40, false), "app.Node");
+}
+
+TEST(ObjectTypes, AListOfFreeObjectsIsNotAType) {
+  FakePython python;
+  const Address number = python.type({"float", 24});
+  const Address last = python.block(0, 0, 0);
+  const Address before_last = python.block(last, 0, 0);
+  EXPECT_EQ(python.name_of(python.block(number, 0, 0), 24, false), "float");
+  EXPECT_EQ(python.name_of(before_last, 24, false), "");
+  EXPECT_EQ(python.name_of(last, 24, false), "");
+}
+
+TEST(ObjectTypes, AClassThatWasClearedHasNoNameAnyMore) {
+  FakePython python;
+  const Address node = python.made_class({"Node", 32}, "Node", "app");
+  python.put(python.dictionary_of(node) + 16, 0);
+  EXPECT_EQ(python.name_of(python.block(node, 0, 0), 32, false), "") << "its module is gone";
+}
+
+TEST(ObjectTypes, ATypeIsOfAType) {
   FakePython python;
   const Address meta = python.made_class({"Meta", 904, 40, kOfTypes | kWithHead}, "Meta", "app");
   const Address plain = python.made_class({"Plain", 32}, "Plain", "app");
@@ -196,7 +238,7 @@ TEST(PythonTypes, ATypeIsOfAType) {
   EXPECT_EQ(python.name_of(python.block(plain, 0), 32), "") << "not ready";
 }
 
-TEST(PythonTypes, WhatLooksLikeATypeInACircleIsNone) {
+TEST(ObjectTypes, WhatLooksLikeATypeInACircleIsNone) {
   FakePython python;
   const TypeFacts facts{"Fake", 32, 0, kHeapFlags | kOfTypes};
   const Address first = python.type(facts);
@@ -208,7 +250,7 @@ TEST(PythonTypes, WhatLooksLikeATypeInACircleIsNone) {
   EXPECT_EQ(python.name_of(python.block(first, 0), 32), "") << "its own type, but not 'type'";
 }
 
-TEST(PythonTypes, NamesAreText) {
+TEST(ObjectTypes, NamesAreText) {
   FakePython python;
   for (const std::string_view name : {"", "line\nfeed", "\xff", "esc\x1b[m"}) {
     EXPECT_EQ(python.name_of(python.block(python.type({name, 32}), 0), 32), "");
@@ -220,7 +262,7 @@ TEST(PythonTypes, NamesAreText) {
             "Z\xc3\xa4hler");
 }
 
-TEST(PythonTypes, KnownAreTheVersionsThatWereLookedAt) {
+TEST(ObjectTypes, KnownAreTheVersionsThatWereLookedAt) {
   EXPECT_FALSE(has_known_types(0x030700f0));
   EXPECT_TRUE(has_known_types(0x030800f0));
   EXPECT_TRUE(has_known_types(0x030d00f0));
@@ -229,7 +271,7 @@ TEST(PythonTypes, KnownAreTheVersionsThatWereLookedAt) {
 }
 
 /// Whatever the memory holds: an end, and no name that is not text.
-TEST(PythonTypes, DamagedMemoryIsHarmless) {
+TEST(ObjectTypes, DamagedMemoryIsHarmless) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 3000; ++round) {
     FakePython python(round % 2 == 0 ? k308 : k313);
@@ -247,4 +289,4 @@ TEST(PythonTypes, DamagedMemoryIsHarmless) {
 }
 
 }  // namespace
-}  // namespace geiger::observe
+}  // namespace geiger::object_types
