@@ -108,6 +108,11 @@ void add_what_programs_say(Image& image, Ref stack, Ref epoch) {
   residency.sample = pooled;
   residency.resident_bytes = 100;
   image.add(RecordType::kResidency, 0, 1, body_of(residency));
+  name.kind = NameKind::kType;
+  name.owner = 0;
+  name.text_bytes = 5;
+  const Ref order = image.add(RecordType::kName, 0, 1, with_text(body_of(name), "Order"));
+  image.add(RecordType::kObjectType, 0, 0, body_of(ObjectTypeRecord{0, pooled, order}));
 }
 
 /// A stack with a native frame and two of an interpreted function.
@@ -226,6 +231,7 @@ TEST(TraceReader, AgreesWithTheStructs) {
                            "\"unmap\": 1",
                            "\"utilization\": 1",
                            "\"residency\": 1",
+                           "\"object_types\": 1",
                            "\"3.11.2 recorded sampled\"",
                            "\"work app.py:12 7\"",
                            "\"work app.py:12 None\"",

@@ -29,7 +29,7 @@ CARRIED_THREAD = 0x02
 
 (SAMPLE, FREE, STACK, MODULE, THREAD, EPOCH, THREAD_NAME, NAME, MARK, MAPPING,
  UTILIZATION, CARRIED, CHECKPOINT, THINNING, TALLY, RESIDENCY, CODE, INTERPRETER,
- FAULT) = range(1, 20)
+ FAULT, OBJECT_TYPE) = range(1, 21)
 NAME_KINDS = {1: "label", 2: "type", 3: "heap"}
 MAPPING_KINDS = {1: "map", 2: "unmap", 3: "remap", 4: "break", 5: "protect"}
 STATES = ("starting", "sampling", "off", "exited", "continued", "stopped")
@@ -74,6 +74,7 @@ Tally = collections.namedtuple("Tally", (
     " allocated freed last"))
 Utilization = collections.namedtuple("Utilization", "ref time sample slab_bytes free_bytes")
 Residency = collections.namedtuple("Residency", "ref time sample resident_bytes")
+ObjectType = collections.namedtuple("ObjectType", "ref sample name")
 Code = collections.namedtuple("Code", "ref cut interpreter first_line name file lines")
 Interpreter = collections.namedtuple("Interpreter", (
     "ref time start version frames small_objects"))
@@ -140,6 +141,7 @@ class Trace:
         self.samples, self.frees, self.modules, self.thread_names = [], [], [], []
         self.stacks, self.threads, self.epochs, self.names = {}, {}, {}, {}
         self.marks, self.mappings, self.utilization, self.residency = [], [], [], []
+        self.object_types = []
         self.carried, self.checkpoints, self.thinnings, self.tallies = [], [], [], []
         self.code, self.interpreters, self.faults = {}, {}, []
         self.uncommitted = 0
@@ -253,6 +255,9 @@ class Trace:
             time, what, access, *rest = struct.unpack_from("<QII5Q5I", body, 8)
             self.faults.append(Fault(ref, thread, time, FAULT_KINDS[what], ACCESSES[access],
                                      *rest))
+        elif kind == OBJECT_TYPE:
+            sample, name = struct.unpack_from("<II", body, 8)
+            self.object_types.append(ObjectType(ref, sample, name))
         else:
             raise FormatError(f"{self.path}: record type {kind} at {8 * ref}")
 
@@ -384,6 +389,9 @@ class Trace:
                 raise FormatError(f"{self.path}: sample {sample.ref} drew a byte outside itself")
             if sample.usable < sample.requested:
                 raise FormatError(f"{self.path}: sample {sample.ref} has fewer usable bytes")
+        for typed in self.object_types:
+            if typed.sample not in refs or typed.name not in self.names:
+                raise FormatError(f"{self.path}: type {typed.ref} is of no sample, or has no name")
         for ref, count in freed.items():
             if ref not in refs or count > 1:
                 raise FormatError(f"{self.path}: {count} frees of sample {ref}")
@@ -455,6 +463,7 @@ def summary(trace):
         "mappings": dict(collections.Counter(mapping.kind for mapping in trace.mappings)),
         "utilization": len(trace.utilization),
         "residency": len(trace.residency),
+        "object_types": len(trace.object_types),
         "interpreters": [f"{i.version >> 24}.{i.version >> 16 & 255}.{i.version >> 8 & 255} "
                          f"{i.frames} {i.small_objects}" for i in trace.interpreters.values()],
         "interpreted": trace.interpreted_frames(),

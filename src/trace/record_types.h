@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "trace/interpreter_records.h"
 #include "trace/records.h"
 
 namespace geiger::trace {
@@ -54,6 +55,8 @@ constexpr void with_layout(RecordType type, Visit&& visit) {
       return visit(std::type_identity<InterpreterRecord>());
     case RecordType::kFault:
       return visit(std::type_identity<FaultRecord>());
+    case RecordType::kObjectType:
+      return visit(std::type_identity<ObjectTypeRecord>());
   }
 }
 

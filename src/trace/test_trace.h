@@ -262,6 +262,9 @@ class TestTrace {
     const std::uint64_t body[] = {time, sample, resident};
     return append(RecordType::kResidency, body);
   }
+  Ref object_type(Ref sample, Ref type) {
+    return append(RecordType::kObjectType, {{sample | std::uint64_t{type} << 32}});
+  }
 
   void hole(std::size_t words) { words_.resize(words_.size() + words, 0); }
   void reserved(std::uint16_t words) {

@@ -44,6 +44,11 @@ bool is_reference_to(const Segment& segment, Ref ref, Ref before, RecordType typ
   return ref >= trace::kRecordsOffset / 8 && ref < before && header_at(segment, ref).type == type;
 }
 
+bool is_sample(const Segment& segment, Ref ref, Ref before) {
+  return is_reference_to(segment, ref, before, RecordType::kSample) ||
+         is_reference_to(segment, ref, before, RecordType::kCarried);
+}
+
 /// A sample refers to records that were written before it.
 void walk_sample(const Segment& segment, const trace::SampleRecord& sample, Ref at,
                  Findings& found) {
@@ -61,10 +66,13 @@ void walk_record(const Segment& segment, const RecordHeader& header, Ref at, Fin
     found.require(count <= trace::kMaxFrames && header.words == count + 2,
                   "trace: a stack has another number of frames than room for them");
   } else if (header.type == RecordType::kFree) {
-    const Ref sample = segment.writer.at<trace::FreeRecord>(at).sample;
-    found.require(is_reference_to(segment, sample, at, RecordType::kSample) ||
-                      is_reference_to(segment, sample, at, RecordType::kCarried),
+    found.require(is_sample(segment, segment.writer.at<trace::FreeRecord>(at).sample, at),
                   "trace: a free refers to no earlier sample");
+  } else if (header.type == RecordType::kObjectType) {
+    const auto& typed = segment.writer.at<trace::ObjectTypeRecord>(at);
+    found.require(is_sample(segment, typed.sample, at) &&
+                      is_reference_to(segment, typed.type, at, RecordType::kName),
+                  "trace: an object's type refers to no earlier sample, or no earlier name");
   }
 }
 

@@ -7,6 +7,7 @@
 #include "base/loaded_symbol.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/program/mappings.h"
+#include "runtime/capture/sample/object_type.h"
 #include "runtime/capture/thread/thread_state.h"
 #include "runtime/interpose/conclude.h"
 #include "runtime/unwind/unwind.h"
@@ -115,6 +116,7 @@ GEIGER_SLOW_PATH void* count_slow(void* pointer, std::size_t size, EntryPoint en
 template <Domain kDomain>
 GEIGER_SLOW_PATH void* realloc_known_slow(void* context, void* old, std::size_t size) {
   const std::uint64_t taken = capture::take(old);
+  capture::record_object_type(taken);
   const Counted counted = counted_so_far();
   void* pointer = before[kDomain].realloc(context, old, size);
   if (pointer == nullptr && size != 0) {

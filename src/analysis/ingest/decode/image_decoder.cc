@@ -131,6 +131,15 @@ void ImageDecoder::on(const Record& record, const trace::FaultRecord& layout) {
   recording_.faults.push_back(fault);
 }
 
+void ImageDecoder::on(const Record& /*record*/, const trace::ObjectTypeRecord& layout) {
+  const std::uint32_t sample = samples_.find(layout.sample);
+  if (sample == kNone || !vocabulary::is_python_object(recording_.samples[sample].entry_point)) {
+    return void(++oddities_.types_without_object);
+  }
+  std::uint32_t& type = recording_.samples[sample].type;
+  if (type == kNone) type = referents_->type_of(layout.type);
+}
+
 std::optional<SamplePlace> ImageDecoder::sample_at(trace::Ref ref) const {
   if (const std::uint32_t own = samples_.find(ref); own != kNone) return SamplePlace{own, true};
   const std::uint32_t other = heap_samples_.find(ref);
@@ -267,6 +276,7 @@ void ImageDecoder::warn(const Oddities& oddities) {
   line(references.unknown_code, "frames or code of interpreters without their records");
   line(oddities.impossible_utilization, "slabs with impossible fill counts, ignored");
   line(oddities.impossible_residency, "objects with impossible residency, ignored");
+  line(oddities.types_without_object, "types of objects that are not there, ignored");
   line(references.impossible_tallies, "tallies with more freed than allocated, corrected");
   line(references.corrected_rates, "intervals with a wrong rate, corrected");
 }

@@ -36,6 +36,7 @@ class ImageDecoder : public SegmentSink<ImageDecoder, SamplePlace> {
   void on(const trace::Record& record, const trace::UtilizationRecord& layout);
   void on(const trace::Record& record, const trace::ResidencyRecord& layout);
   void on(const trace::Record& record, const trace::FaultRecord& layout);
+  void on(const trace::Record& record, const trace::ObjectTypeRecord& layout);
 
   /// Resolves references that need the whole image, hands on what the next segment needs, and adds
   /// a warning for each kind of record that made no sense. `is_open`: the process still writes.
@@ -57,6 +58,7 @@ class ImageDecoder : public SegmentSink<ImageDecoder, SamplePlace> {
     std::uint64_t repeated_frees = 0;
     std::uint64_t impossible_utilization = 0;
     std::uint64_t impossible_residency = 0;
+    std::uint64_t types_without_object = 0;
   };
 
   void add_sample(const profile::Sample& sample, trace::Ref ref);

@@ -47,7 +47,7 @@ std::optional<profile::Sample> Referents::sample_from(const trace::SampleRecord&
   sample.log2_alignment = static_cast<std::uint8_t>(layout.log2_alignment());
   sample.is_certain = (header.flags & trace::kFlagCertain) != 0;
   sample.label = name_of(layout.label, trace::NameKind::kLabel);
-  sample.type = name_of(layout.type, trace::NameKind::kType);
+  sample.type = type_of(layout.type);
   sample.heap = heap_of(layout.heap());
   return sample;
 }

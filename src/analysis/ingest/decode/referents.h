@@ -55,6 +55,10 @@ class Referents : public trace::RecordSink {
 
   /// The stack of a record's reference; kNone of 0 and of what was never written.
   [[nodiscard]] std::uint32_t stack_of(trace::Ref ref);
+  /// The type of a record's reference; kNone of 0 and of what was never written.
+  [[nodiscard]] std::uint32_t type_of(trace::Ref ref) {
+    return name_of(ref, trace::NameKind::kType);
+  }
 
   [[nodiscard]] const ReferenceOddities& oddities() const { return oddities_; }
 

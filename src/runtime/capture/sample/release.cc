@@ -4,6 +4,7 @@
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/invariants.h"
 #include "runtime/capture/sample/live_samples.h"
+#include "runtime/capture/sample/object_type.h"
 #include "runtime/capture/sample/record_stack.h"
 #include "runtime/capture/sample/write.h"
 #include "runtime/capture/thread/enrolment.h"
@@ -29,7 +30,9 @@ void put_back(const void* address, std::uint64_t taken) {
 
 GEIGER_SLOW_PATH void release(const void* address, const unwind::Registers& caller) {
   const std::uint64_t taken = take_live(address);
-  if (taken != 0) settle_taken(taken, caller);  // The filter has false positives.
+  if (taken == 0) return;  // The filter has false positives.
+  record_object_type(taken);
+  settle_taken(taken, caller);
 }
 
 }  // namespace geiger::capture
