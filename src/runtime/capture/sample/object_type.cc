@@ -1,6 +1,7 @@
 #include "runtime/capture/sample/object_type.h"
 
 #include <atomic>
+#include <utility>
 
 #include "base/attributes.h"
 #include "object_types/object_types.h"
@@ -13,6 +14,7 @@
 #include "runtime/capture/thread/thread_state.h"
 #include "runtime/python/interpreter.h"
 #include "runtime/python/memory.h"
+#include "runtime/unwind/stack_memory.h"
 #include "trace/append.h"
 
 namespace geiger::capture {
@@ -22,7 +24,7 @@ using object_types::TypeWords;
 
 /// A large program has some ten thousand types; the other names are for the program's own.
 constexpr NameId kMostTypes = kMaxNames / 2;
-constinit NumberTable names{256};  ///< Fingerprint of a type -> NameId.
+constinit NumberTable names{256};  ///< Fingerprint of a type, and key of its address -> NameId.
 constinit std::atomic<NameId> named{0};
 
 /// What is found at the address of a type.
@@ -41,45 +43,126 @@ std::uint64_t fingerprint_of(Address address, const TypeWords& type) {
   return hash == 0 ? 1 : hash;
 }
 
+/// Of any type that was found there.
+std::uint64_t key_of_type(Address address) { return address * 0x9e3779b97f4a7c15U; }
+
 /// 0: not a type, without a name, or no room.
 GEIGER_SLOW_PATH NameId name_slow(const object_types::Reader& reader, Address address,
-                                  const TypeWords& type) {
+                                  const TypeWords& type, std::uint64_t fingerprint) {
   object_types::TypeName name;
   if (named.load(std::memory_order_relaxed) >= kMostTypes || !reader.is_type(type)) return 0;
   reader.copy_name(address, type, name);
   const NameId id = define_name(trace::NameKind::kType, 0, name.bytes.data(), name.size);
-  if (id != 0) named.fetch_add(1, std::memory_order_relaxed);
+  if (id == 0) return 0;
+  named.fetch_add(1, std::memory_order_relaxed);
+  names.insert(fingerprint, id);
+  names.insert(key_of_type(address), id);
   return id;
 }
 
-bool read_memory(void* memory, Address address, void* into, Bytes bytes) {
-  return static_cast<const python::Memory*>(memory)->read(address, into, bytes);
+struct Block {
+  Address start;
+  Bytes bytes;
+
+  [[nodiscard]] bool contains(Address address, Bytes part) const {
+    return part <= bytes && address - start <= bytes - part;
+  }
+};
+
+bool is_known_type(Address address) { return names.find(key_of_type(address)) != 0; }
+
+/// Whether the kernel finds memory at an address and at another one, which is less than a page
+/// away.
+bool are_readable(Address first, Address last) {
+  constexpr Address kPage = 4096;
+  return unwind::is_readable(first) && (first / kPage == last / kPage || unwind::is_readable(last));
 }
 
-/// 0: not known.
-NameId type_of(const python::Interpreter& interpreter, const trace::SampleRecord& sample) {
-  python::Memory memory(python::Trust::kChecked);
-  const object_types::Reader reader(interpreter.version, {read_memory, &memory});
-  Found found{};
-  const auto type_at = [&](Address address) -> const Found* {
-    TypeWords type;
-    if (!reader.read_type(address, type, found.place)) return nullptr;
-    const std::uint64_t fingerprint = fingerprint_of(address, type);
-    found.name = names.find(fingerprint);
-    if (found.name == 0) {
-      found.name = name_slow(reader, address, type);
-      if (found.name != 0) names.insert(fingerprint, found.name);
-    }
-    return found.name == 0 ? nullptr : &found;
-  };
-  const Found* type = reader.type_of(sample.address, sample.requested(), false, type_at);
-  return type == nullptr ? 0 : type->name;
+/// The block is the program's. Where a type was, its object keeps it; only a block without an
+/// object can have the address of one that is gone, so the kernel is asked whether something is
+/// there, a tenth of the cost of having it read. Anything else it reads.
+bool read_memory(void* block, Address address, void* into, Bytes bytes) {
+  const bool is_sound =
+      static_cast<const Block*>(block)->contains(address, bytes) ||
+      (is_known_type(address) && are_readable(address, address + bytes - sizeof(std::uint64_t)));
+  return python::Memory(is_sound ? python::Trust::kDirect : python::Trust::kChecked)
+      .read(address, into, bytes);
 }
+
+/// Null if there is none whose types can be read.
+const python::Interpreter* readable_interpreter() {
+  const python::Interpreter* interpreter = python::interpreter();
+  if (interpreter == nullptr) [[likely]]
+    return nullptr;
+  const bool is_free_threaded = interpreter->frames.load(std::memory_order_relaxed) ==
+                                python::InterpretedFrames::kFreeThreaded;
+  const bool is_known = object_types::has_known_types(interpreter->version);
+  return is_known && !is_free_threaded ? interpreter : nullptr;
+}
+
+/// Reads the types of one block.
+class BlockTypes {
+ public:
+  BlockTypes(const python::Interpreter& interpreter, Block block)
+      : block_(block), reader_(interpreter.version, {read_memory, &block_}) {}
+
+  /// The name of the type of its object; 0: not known.
+  NameId find() {
+    // A word of the collector is not worth a look if another one has the address of a type.
+    const NameId name = name_if([](Address address) { return is_known_type(address); });
+    return name != 0 ? name : name_new();
+  }
+
+  /// Names the type of its object, unless that was seen before.
+  void learn() {
+    bool is_known = false;
+    (void)name_if([&](Address address) {
+      is_known = is_known || is_known_type(address);
+      return false;
+    });
+    if (!is_known) (void)name_new();
+  }
+
+ private:
+  NameId name_new() {
+    return name_if([](Address address) { return !is_known_type(address); });
+  }
+
+  template <class Is>
+  NameId name_if(const Is& is_wanted) {
+    Found found{};
+    const auto type_at = [&](Address address) -> const Found* {
+      TypeWords type;
+      if (!is_wanted(address) || !reader_.read_type(address, type, found.place)) return nullptr;
+      const std::uint64_t fingerprint = fingerprint_of(address, type);
+      found.name = names.find(fingerprint);
+      if (found.name == 0) found.name = name_slow(reader_, address, type, fingerprint);
+      return found.name == 0 ? nullptr : &found;
+    };
+    const Found* type = reader_.type_of(block_.start, block_.bytes, false, type_at);
+    return type == nullptr ? 0 : type->name;
+  }
+
+  Block block_;
+  object_types::Reader reader_;
+};
 
 }  // namespace
 
+GEIGER_SLOW_PATH void learn_type(ThreadState& state, const Allocation& allocation,
+                                 std::uint64_t value) {
+  const ObjectSample before =
+      std::exchange(state.last_object, {allocation.address, allocation.requested, value});
+  const python::Interpreter* interpreter = readable_interpreter();
+  if (interpreter == nullptr || before.value == 0) return;
+  const auto address = reinterpret_cast<Address>(before.address);
+  // If it is not live any more, its type was read.
+  if (image.live.table.exchange(address, before.value, before.value))
+    BlockTypes(*interpreter, {address, before.bytes}).learn();
+}
+
 void record_object_type(std::uint64_t taken) {
-  const python::Interpreter* interpreter = python::interpreter();
+  const python::Interpreter* interpreter = readable_interpreter();
   if (interpreter == nullptr) [[likely]]
     return;
   ThreadState* state = known_state();
@@ -87,13 +170,9 @@ void record_object_type(std::uint64_t taken) {
   const PinnedSegment segment(*state);
   if (!is_of(*segment, taken)) return;
   const trace::SampleRecord& sample = sample_at(*segment, static_cast<trace::Ref>(taken));
-  const bool is_free_threaded = interpreter->frames.load(std::memory_order_relaxed) ==
-                                python::InterpretedFrames::kFreeThreaded;
-  if (!vocabulary::is_python_object(sample.entry_point()) || sample.type != 0 || is_free_threaded ||
-      !object_types::has_known_types(interpreter->version)) {
-    return;
-  }
-  const trace::Ref type = ref_of_name(*segment, type_of(*interpreter, sample));
+  if (!vocabulary::is_python_object(sample.entry_point()) || sample.type != 0) return;
+  BlockTypes types(*interpreter, {sample.address, sample.requested()});
+  const trace::Ref type = ref_of_name(*segment, types.find());
   if (type == 0) return;
   trace::append<trace::ObjectTypeRecord>(segment->writer, {}, [&](trace::ObjectTypeRecord& record) {
     record.sample = static_cast<trace::Ref>(taken);

@@ -8,6 +8,7 @@
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/invariants.h"
 #include "runtime/capture/sample/live_samples.h"
+#include "runtime/capture/sample/object_type.h"
 #include "runtime/capture/sample/record_stack.h"
 #include "runtime/capture/sample/write.h"
 #include "runtime/capture/thread/enrolment.h"
@@ -43,6 +44,8 @@ GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocat
   const Seen seen{stack, base::monotonic_now()};
   const Written written = write_sample(*segment, decision, allocation, seen, key);
   if (written.is_tracked) track(*segment, key, written.value);
+  if (vocabulary::is_python_object(allocation.entry_point))
+    learn_type(state, allocation, written.is_tracked ? written.value : 0);
   if (image.intervals.governor.is_on()) regulate_interval(begun);
   serve_utilization(*segment);
   serve_residency(*segment);

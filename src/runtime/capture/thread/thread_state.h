@@ -29,6 +29,13 @@ inline constexpr std::uint64_t kTaken = ~std::uint64_t{0};
 
 struct InterpretedWalk;
 
+/// A sampled object of an interpreter (object_type.h).
+struct ObjectSample {
+  const void* address;
+  Bytes bytes;
+  std::uint64_t value;  ///< In the live table; 0 = none.
+};
+
 struct alignas(64) ThreadState {
   sampling::CounterSampler sampler;
   /// The value that the counter was last set to; kTaken while a slow path decides.
@@ -67,6 +74,7 @@ struct alignas(64) ThreadState {
   std::uint32_t last_count;
   /// At its last sample the thread ran an interpreter and held its lock, outside of any handler.
   bool holds_interpreter;
+  ObjectSample last_object;
   std::uint64_t frames[trace::kMaxNativeFrames];
 };
 
