@@ -33,7 +33,7 @@ std::string_view count_heading(profile::Kind kind) {
 }
 
 std::string profile_heading(profile::Kind kind, std::string_view view, const Measure& total,
-                            const Style& style, const Scope& scope) {
+                            const Style& style, const Scope& scope, std::string_view notes) {
   const std::string when = scope.read ? ", " + text_of(*scope.read) : "";
   std::string title = fmt::format("{}{}, {}", text_of(scope, kind), when, view);
   title[0] = static_cast<char>(title[0] - 'a' + 'A');
@@ -51,6 +51,8 @@ std::string profile_heading(profile::Kind kind, std::string_view view, const Mea
   std::string source = scope.asked ? "\n" + wrap(text_of(*scope.asked), 0, style.width) : "";
   const std::string open = open_text(total, scope);
   if (!open.empty()) source += "\n" + wrap(open, 0, style.width);
+  if (!notes.empty()) source += "\n" + wrap_lines(notes, style.width);
+  if (source.ends_with('\n')) source.pop_back();
   return fmt::format("{}{}{}\n\n", paint(style, Role::kHeading, text.substr(0, title.size())),
                      text.substr(title.size()), paint(style, Role::kFaint, source));
 }

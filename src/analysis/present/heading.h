@@ -19,10 +19,11 @@ namespace geiger::present {
 /// mappings.
 [[nodiscard]] std::string_view count_heading(profile::Kind kind);
 
-/// First lines of a text report: kind or scope, view, total, samples, level.
+/// First lines of a text report: kind or scope, view, total, samples, level; then `notes`, which
+/// end their lines.
 [[nodiscard]] std::string profile_heading(profile::Kind kind, std::string_view view,
                                           const Measure& total, const Style& style,
-                                          const Scope& scope = {});
+                                          const Scope& scope = {}, std::string_view notes = {});
 
 /// What filters cannot tell of, and why; empty where they tell of all.
 [[nodiscard]] std::string open_text(const Measure& total, const Scope& scope,

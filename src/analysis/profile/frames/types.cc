@@ -13,7 +13,7 @@ constexpr std::uint32_t kNotAsked = kNone - 1;
 
 }  // namespace
 
-Types::Types(const Recording& recording) : names_{"[unknown]"} {
+Types::Types(const Recording& recording) : names_{std::string(kUnknownType)} {
   known_[names_[0]] = kUnknown;
   for (const Name& name : recording.types) of_name_.push_back(number(name.text));
   // A frame is asked once, and only if a stack comes to it.

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "analysis/profile/recording.h"
 
 namespace geiger::profile {
+
+inline constexpr std::string_view kUnknownType = "[unknown]";
 
 class Types {
  public:
@@ -25,7 +28,7 @@ class Types {
   [[nodiscard]] const std::string& operator[](std::uint32_t type) const { return names_[type]; }
   [[nodiscard]] std::size_t size() const { return names_.size(); }
 
-  static constexpr std::uint32_t kUnknown = 0;  ///< "[unknown]"
+  static constexpr std::uint32_t kUnknown = 0;  ///< kUnknownType
 
  private:
   [[nodiscard]] std::uint32_t number(const std::string& name);

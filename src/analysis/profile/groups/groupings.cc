@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <functional>
 #include <unordered_map>
@@ -119,10 +120,15 @@ std::vector<Row> table_of_alignments(const Recording& recording, const Profile& 
 
 std::vector<Row> table_of_types(const Recording& recording, const Profile& profile) {
   const Types types(recording);
-  return rows_of(
+  std::vector<Row> rows = rows_of(
       recording, profile, types.size(),
       [&](const Entry& entry) { return types.of(entry.type, entry.stack); },
       [&](std::uint32_t group, Row& row) { row.name = types[group]; });
+  const estimation::NodeSums unknown = of_unknown_type(rows);
+  for (Row& row : rows) {
+    if (row.name != kUnknownType) row.total.leave_open(unknown);
+  }
+  return rows;
 }
 
 std::vector<Row> table_of_lifetimes(const Recording& recording, const Profile& profile) {
@@ -214,6 +220,11 @@ std::vector<Row> table_of_groups(const Recording& recording, const Profile& prof
       break;
   }
   return {};
+}
+
+estimation::NodeSums of_unknown_type(const std::vector<Row>& rows) {
+  const auto unknown = std::ranges::find(rows, kUnknownType, &Row::name);
+  return unknown == rows.end() ? estimation::NodeSums{} : unknown->self.at_most();
 }
 
 std::string path_of_label(const Recording& recording, std::uint32_t label) {

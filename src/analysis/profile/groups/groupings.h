@@ -18,6 +18,9 @@ namespace geiger::profile {
 [[nodiscard]] std::vector<Row> table_of_groups(const Recording& recording, const Profile& profile,
                                                GroupBy group);
 
+/// The objects of rows by type whose type is not known. They may be of the type of any other row.
+[[nodiscard]] estimation::NodeSums of_unknown_type(const std::vector<Row>& rows);
+
 /// Stands for all that was allocated outside of labels.
 inline constexpr std::string_view kNoLabel = "[no label]";
 /// A label with those around it, outermost first: "request / tenant=acme".

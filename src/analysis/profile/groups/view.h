@@ -44,7 +44,8 @@ struct Row {
                                 ///< even where the row recurs in it. Of a label: with
                                 ///< those inside it. Else the same as self. Of
                                 ///< functions, lines, modules: stacks that were cut
-                                ///< before they reached the row are open.
+                                ///< before they reached the row are open; of types
+                                ///< objects of unknown type.
   SourceLine where = {};        ///< Of functions, lines, stacks: the line with most of `self`.
   std::uint32_t place = 0;      ///< In the natural order, where there is one: of sizes ...
 };

@@ -10,6 +10,8 @@
 #include "analysis/naming/display_name.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/text.h"
+#include "analysis/profile/frames/types.h"
+#include "analysis/profile/groups/groupings.h"
 #include "estimation/difference.h"
 
 namespace geiger::report {
@@ -77,6 +79,10 @@ present::Figure rate_figure(const LiveGrowth& growth) {
 GrowthReport::Flow GrowthReport::Changes::of(const RowKey& key) const {
   const auto found = flows.find(key);
   Flow flow = found == flows.end() ? Flow{} : found->second;
+  if (key.name != profile::kUnknownType) {
+    flow.came.leave_open(unknown_type.came);
+    flow.went.leave_open(unknown_type.went);
+  }
   flow.came.could_have_sampled(largest_interval);
   flow.went.could_have_sampled(largest_interval);
   return flow;
@@ -85,17 +91,22 @@ GrowthReport::Flow GrowthReport::Changes::of(const RowKey& key) const {
 GrowthReport::Changes GrowthReport::changes_of(const Recording& picture, const Profile& live,
                                                const profile::Keeps& keeps, profile::GroupBy by,
                                                const LiveChange& change) {
-  Changes changes{change.length, live.largest_interval, {}, {}};
+  Changes changes{change.length, live.largest_interval, {}, {}, {}};
   const Profile came = profile_of(picture, live, keeps, change.came);
-  for (const profile::Row& row : profile::table(picture, came, by)) {
+  const std::vector<profile::Row> rows = profile::table(picture, came, by);
+  for (const profile::Row& row : rows) {
     Flow& flow = changes.flows[key_of(row, by)];
     flow.came.merge(row.self);
     flow.where = row.where;
   }
   const Profile went = profile_of(picture, live, keeps, change.went);
   changes.all = {profile::total(picture, came), profile::total(picture, went)};
-  for (const profile::Row& row : profile::table(picture, went, by)) {
+  const std::vector<profile::Row> rows_of_went = profile::table(picture, went, by);
+  for (const profile::Row& row : rows_of_went) {
     changes.flows[key_of(row, by)].went.merge(row.self);
+  }
+  if (by == profile::GroupBy::kType) {
+    changes.unknown_type = {profile::of_unknown_type(rows), profile::of_unknown_type(rows_of_went)};
   }
   return changes;
 }

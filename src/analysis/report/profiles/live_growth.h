@@ -103,6 +103,7 @@ class GrowthReport {
     Nanoseconds length = 0;
     double largest_interval = 0;
     Flow all;
+    Flow unknown_type;  ///< Of rows that are types: may belong to each of the others.
     std::map<RowKey, Flow> flows;
 
     [[nodiscard]] Flow of(const RowKey& key) const;

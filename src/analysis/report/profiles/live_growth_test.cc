@@ -102,6 +102,21 @@ TEST(LiveGrowth, BesideUnseenFreesHasNoLowerLimit) {
   EXPECT_THAT(sentence(report.growth), HasSubstr("growth not known"));
 }
 
+TEST(LiveGrowth, OfATypeMayBeThatOfObjectsWithoutOne) {
+  Recording picture = picture_of(2, 64 * kKiB);
+  picture.types = {{"Order"}};
+  picture.tallies[0].alike.type = 0;
+  LiveOptions by_type;
+  by_type.table.by = GroupBy::kType;
+  const auto growth_of = [&](std::uint64_t unknown_freed) {
+    return report_of(picture, {10 * kSecond, 10, {60, 0}, {0, unknown_freed}}, {}, by_type).growth;
+  };
+  EXPECT_EQ(growth_of(0).growing(), 1U);
+  EXPECT_EQ(growth_of(60).growing(), 0U) << "as many may have been freed";
+  EXPECT_EQ(growth_of(60).since_start({"Order", ""}).bytes,
+            growth_of(0).since_start({"Order", ""}).bytes);
+}
+
 TEST(LiveGrowth, OfFewSamplesIsNotShown) {
   Recording picture = picture_of(2, 64 * kKiB);
   const LiveReport report = report_of(picture, {10 * kSecond, 10, {4, 1}, {1, 0}});

@@ -8,10 +8,9 @@
 namespace geiger::report {
 
 std::string text_of(const profile::PythonTyping& python) {
-  if (python.fault.empty() && python.typed == python.samples) return {};
+  if (python.typed == python.samples) return {};
   const std::string reason =
-      python.fault.empty() ? "the others were not alive when memory was read, or are parts of "
-                             "objects"
+      python.fault.empty() ? "the others are parts of objects, or their types could not be read"
                            : present::printable(python.fault);
   return fmt::format("{} of {}{} have a type: {}.\n", present::exact_count(python.typed),
                      present::plural(python.samples, "sampled Python object"),

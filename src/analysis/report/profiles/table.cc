@@ -17,6 +17,8 @@
 #include "analysis/present/text.h"
 #include "analysis/present/unnamed.h"
 #include "analysis/profile/frames/stack_answers.h"
+#include "analysis/profile/frames/types.h"
+#include "analysis/profile/groups/groupings.h"
 #include "analysis/report/profiles/python_objects.h"
 #include "analysis/report/profiles/stack_contexts.h"
 
@@ -250,13 +252,21 @@ std::string footer(const TableReport& report, const present::Style& style) {
                                          [](const TableLine& l) { return l.is_order_uncertain; });
   if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
   out += present::cut_note(report.cut);
-  if (report.python) out += text_of(*report.python);
   if (!report.has_whole) {
     out +=
         "The heading covers the process's own heap; other heaps may lie inside it and are not "
         "added.\n";
   }
   return present::profile_footer(std::move(out), report.calibrated_to, report.is_split, style);
+}
+
+/// How much has no type, and why; empty for nothing.
+std::string unknown_type_note(const TableReport& report) {
+  if (!(report.unknown_type > 0)) return {};
+  const std::string open =
+      fmt::format("open in all other rows, in upper limits only: {} whose type is not known\n",
+                  present::bound_bytes(report.unknown_type));
+  return report.python ? open + text_of(*report.python) : open;
 }
 
 void write_line(present::JsonWriter& json, const TableLine& line, const TableReport& report,
@@ -278,6 +288,8 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
                          const TableOptions& options) {
   const present::Whole whole(recording, profile);
   std::vector<Row> rows = profile::table(recording, profile, options.by);
+  const NodeSums unknown =
+      options.by == GroupBy::kType ? profile::of_unknown_type(rows) : NodeSums{};
   if (options.shows) {
     std::erase_if(rows, [&](const Row& row) { return !options.shows(row); });
   }
@@ -301,13 +313,23 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
     report.cut = total(recording, with_cut_stacks(recording, profile)).all_bytes();
   }
   const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());
+  NodeSums others = sum_from(rows, order, shown);
+  if (options.by == GroupBy::kType) {
+    report.unknown_type = unknown.all_bytes();
+    // Once, however many of the rows left out they may belong to.
+    const bool is_left_out =
+        std::any_of(order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
+                    [&](std::uint32_t row) { return rows[row].name == profile::kUnknownType; });
+    if (!is_left_out && shown < rows.size()) others.leave_open(unknown);
+    for (Row& row : rows) row.self = row.total;
+  }
   for (std::size_t i = 0; i < std::min(shown + 1, rows.size()); ++i) {
     report.lines.push_back(line_of(rows[order[i]], whole, options));
   }
   mark_uncertain_order(report.lines, options.sort);
   report.lines.resize(shown);
   if (options.by == GroupBy::kStack) tell_stacks_apart(report.lines, recording);
-  report.others = whole.measure_others(sum_from(rows, order, shown), options.level);
+  report.others = whole.measure_others(others, options.level);
   return report;
 }
 
@@ -342,8 +364,8 @@ TableReport heaps_report(const profile::Recording& recording, const profile::Sel
 
 std::string to_text(const TableReport& report, const present::Style& style) {
   const present::Scope& scope = report.options.scope;
-  std::string out =
-      present::profile_heading(report.kind, "by " + row_word(report), report.total, style, scope);
+  std::string out = present::profile_heading(report.kind, "by " + row_word(report), report.total,
+                                             style, scope, unknown_type_note(report));
   const std::string fleet = text_of(scope.fleet, style);
   if (report.lines.empty()) return out + present::nothing_sampled(report.kind, scope) + fleet;
   out += fitting_grid(report, style).text(style);

@@ -73,7 +73,8 @@ struct TableReport {
   std::optional<profile::PythonTyping> python;
   /// Rows are parts of a total. Heaps are not: one may lie within another.
   bool has_whole = true;
-  double cut = 0;  ///< Bytes of stacks that were cut, open in totals of functions.
+  double cut = 0;           ///< Bytes of stacks that were cut, open in totals of functions.
+  double unknown_type = 0;  ///< Bytes of objects of unknown type, open in all other types.
 };
 
 /// Groups, sorts, cuts to the top rows and estimates those.

@@ -60,7 +60,7 @@ TEST(Table, OfTypesSaysOfHowManyPythonObjectsTheTypeIsKnown) {
               HasSubstr("3 of 4 sampled Python objects have a type: the process was not observed"));
   recording.observations.emplace_back();
   EXPECT_THAT(to_text(table_of(recording, by_type), {}),
-              HasSubstr("3 of 4 sampled Python objects have a type: the others were not alive"));
+              HasSubstr("3 of 4 sampled Python objects have a type: the others are parts of"));
   const TableReport live = table_of(recording, by_type, Kind::kLiveAtEnd);
   EXPECT_THAT(to_text(live, {}), HasSubstr("2 of 3 sampled Python objects live at the end have"));
   const auto json = nlohmann::json::parse(to_json(live, recording))["python_objects"];
@@ -74,6 +74,29 @@ TEST(Table, OfTypesSaysOfHowManyPythonObjectsTheTypeIsKnown) {
   recording.samples[3].type = 0;
   recording.observations[0].types.fault.clear();
   EXPECT_THAT(to_text(table_of(recording, by_type), {}), Not(HasSubstr("Python object")));
+}
+
+TEST(Table, ObjectsOfUnknownTypeMayBeOfAnyType) {
+  Recording recording = small_script();
+  recording.types.push_back({"app.Leaf"});
+  recording.samples[1].type = 1;
+  TableOptions by_type;
+  by_type.by = GroupBy::kType;
+  const TableReport all = table_of(recording, by_type);
+  ASSERT_EQ(all.lines.size(), 3U);
+  ASSERT_EQ(all.lines[0].name, "[unknown]");
+  const double unknown = all.lines[0].self.bytes.value;
+  EXPECT_EQ(all.lines[0].self.bytes.open, 0);
+  for (const std::size_t i : {1U, 2U}) {
+    EXPECT_EQ(all.lines[i].self.bytes.open, unknown);
+    EXPECT_GT(shown_bytes(all.lines[i].self).interval.hi, unknown);
+    EXPECT_LT(shown_bytes(all.lines[i].self).value, unknown / 10);
+  }
+  EXPECT_THAT(to_text(all, {}), HasSubstr("open in all other rows, in upper limits only: "));
+  by_type.top = 1;
+  EXPECT_EQ(table_of(recording, by_type).others.bytes.open, unknown) << "once for both rows";
+  by_type.top = 0;
+  EXPECT_EQ(table_of(recording, by_type).others.bytes.open, 0) << "of no row";
 }
 
 /// A function at one line with four callers that others share, and one of its own line.
