@@ -140,8 +140,10 @@ std::string advice(const GateResult& result, const CheckReport& report) {
   if (result.answer != Answer::kUndecided) return "";
   if (!result.lacks.empty()) return fmt::format("record again: {}", result.lacks);
   if (result.open > 0) {
-    return fmt::format("{} may be its: of stacks that were cut or have functions without a name",
-                       present::bound_bytes(result.open));
+    return fmt::format(
+        "{} may be its: of stacks that were cut, functions without a name, or what filters cannot "
+        "tell",
+        present::bound_bytes(result.open));
   }
   const bool has_several = report.before.runs.size() > 1 || report.after.runs.size() > 1;
   if (result.is_exact && !has_several) {
