@@ -4,8 +4,8 @@
 Recorded byte by byte, and read while the program waits, every instance of a class is there. At
 4 KiB, by the last snapshot of the run, the numbers are within 6 standard deviations: for 4 classes
 of each interpreter chance leaves that less than once in a million interpreters. (Hashes differ from
-run to run, so no seed fixes the samples.) Types that are read when objects are freed are tested
-without an observer, again byte by byte and by coverage. Runs for the interpreter of the machine and
+run to run, so no seed fixes the samples.) Types that the runtime reads are tested without an
+observer, again byte by byte and by coverage. Runs for the interpreter of the machine and
 those of pyenv, from 3.8 on.
 """
 import json
@@ -191,6 +191,15 @@ class PythonTypes(unittest.TestCase):
             print(f"{python}: {objects['typed']} of {objects['samples']} samples have a type")
             for name, times in TIMES.items():
                 self.assertEqual(rows[f"__main__.{name}"]["samples"], 500 * times, name)
+
+    def test_instances_of_a_program_that_ends_at_once_have_their_type(self):
+        """Those after which their thread took eight more samples, and more follow here."""
+        for python in self.interpreters():
+            truth = self.record(python, 1, 1000, 0.01, options=("--no-observe",))
+            rows, _ = self.rows(self.run)
+            for name, count in truth.items():
+                if name.startswith("__main__."):
+                    self.assertEqual(rows[name]["samples"], count, name)
 
     def test_the_class_of_objects_that_teardown_frees_is_covered(self):
         """Ten fixed seeds. That fewer than 6 of 10 intervals of 95 % contain the truth has a

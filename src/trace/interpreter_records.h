@@ -58,8 +58,8 @@ struct InterpreterRecord {
 };
 static_assert(sizeof(InterpreterRecord) == 40);
 
-/// The type of a sampled object, as an interpreter has it, read before the object's free. It holds
-/// for samples whose own record gives none.
+/// The type of a sampled object, as an interpreter has it, of a sample whose own record gives none.
+/// The latest one holds.
 struct ObjectTypeRecord {
   std::uint64_t header;
   Ref sample;

@@ -31,7 +31,12 @@ std::vector<Range> extents_of(std::span<const LiveSample> samples) {
 
 void LiveSet::add(trace::Ref ref, const trace::SampleRecord& sample) {
   if (sample.heap() != 0) return;  // Not the allocator's: perhaps not even memory of ours.
-  live_[ref] = {ref, sample.address, sample.requested(), sample.usable(), sample.entry_point()};
+  live_[ref] = {ref,
+                sample.address,
+                sample.requested(),
+                sample.usable(),
+                sample.entry_point(),
+                sample.type != 0};
   if (sample.requested() < kOwnMapping && places_.size() < kMostPlaces) {
     places_.try_emplace(sample.address / kPlace, sample.address);
   }
@@ -43,6 +48,11 @@ void LiveSet::on(const trace::Record& record, const trace::SampleRecord& sample)
 
 void LiveSet::on(const trace::Record& record, const trace::CarriedRecord& carried) {
   add(record.ref(), carried.sample);
+}
+
+void LiveSet::on(const trace::Record& /*record*/, const trace::ObjectTypeRecord& type) {
+  const auto typed = live_.find(type.sample);
+  if (typed != live_.end()) typed.value().is_typed = true;
 }
 
 void LiveSet::on(const trace::Record& /*record*/, const trace::FreeRecord& free) {

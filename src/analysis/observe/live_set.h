@@ -26,6 +26,7 @@ struct LiveSample {
   Bytes requested = 0;
   Bytes usable = 0;
   trace::EntryPoint entry_point = trace::EntryPoint::kMalloc;
+  bool is_typed = false;  ///< The trace has its type.
 };
 
 /// The memory of the objects as ranges that do not overlap, in order of addresses: an object may
@@ -39,6 +40,7 @@ class LiveSet : public trace::RecordSink {
 
   void on(const trace::Record& record, const trace::SampleRecord& sample);
   void on(const trace::Record& record, const trace::CarriedRecord& carried);
+  void on(const trace::Record& record, const trace::ObjectTypeRecord& type);
   void on(const trace::Record& record, const trace::FreeRecord& free);
   void on(const trace::Record& record, const trace::MappingRecord& mapping);
   void on(const trace::Record& record, const trace::InterpreterRecord& interpreter);

@@ -38,7 +38,8 @@ void SeenTypes::read(const ProcessFiles& files, Pagemap& pagemap,
                      std::span<const LiveSample> samples, const TraceFollower& follower) {
   read_.clear();
   const auto is_wanted = [this](const LiveSample& sample) {
-    return vocabulary::is_python_object(sample.entry_point) && !types_.contains(sample.ref);
+    return vocabulary::is_python_object(sample.entry_point) && !sample.is_typed &&
+           !types_.contains(sample.ref);
   };
   if (std::ranges::none_of(samples, is_wanted)) return;
   const auto version = version_of(follower.live());

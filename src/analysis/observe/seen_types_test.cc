@@ -108,6 +108,16 @@ TEST_F(Seen, SamplesOfObjectsGetTheirTypes) {
   EXPECT_EQ(fault, "");
 }
 
+TEST_F(Seen, OnlyObjectsWhoseTypeIsNotInTheTraceAreRead) {
+  trace.interpreter(kSeenBy, 0x1000);
+  const trace::Ref named = object();
+  const trace::Ref unnamed = object();
+  trace.object_type(named, trace.name(trace::NameKind::kType, 0, "Fixed"));
+  read();
+  types.keep(follower, kSeenNow);
+  EXPECT_THAT(typed(), ::testing::ElementsAre(unnamed));
+}
+
 TEST_F(Seen, AFreeWhileMemoryIsReadTakesTheTypeBack) {
   trace.interpreter(kSeenBy, 0x1000);
   const trace::Ref freed = object();

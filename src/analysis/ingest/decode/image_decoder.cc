@@ -136,8 +136,7 @@ void ImageDecoder::on(const Record& /*record*/, const trace::ObjectTypeRecord& l
   if (sample == kNone || !vocabulary::is_python_object(recording_.samples[sample].entry_point)) {
     return void(++oddities_.types_without_object);
   }
-  std::uint32_t& type = recording_.samples[sample].type;
-  if (type == kNone) type = referents_->type_of(layout.type);
+  recording_.samples[sample].type = referents_->type_of(layout.type);
 }
 
 std::optional<SamplePlace> ImageDecoder::sample_at(trace::Ref ref) const {

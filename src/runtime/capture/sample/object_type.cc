@@ -1,6 +1,7 @@
 #include "runtime/capture/sample/object_type.h"
 
 #include <atomic>
+#include <iterator>
 #include <utility>
 
 #include "base/attributes.h"
@@ -106,40 +107,26 @@ class BlockTypes {
   BlockTypes(const python::Interpreter& interpreter, Block block)
       : block_(block), reader_(interpreter.version, {read_memory, &block_}) {}
 
-  /// The name of the type of its object; 0: not known.
-  NameId find() {
+  /// The name of the type of its object, which is alive or is being freed; 0: not known.
+  NameId find(bool is_alive) {
     // A word of the collector is not worth a look if another one has the address of a type.
-    const NameId name = name_if([](Address address) { return is_known_type(address); });
-    return name != 0 ? name : name_new();
-  }
-
-  /// Names the type of its object, unless that was seen before.
-  void learn() {
-    bool is_known = false;
-    (void)name_if([&](Address address) {
-      is_known = is_known || is_known_type(address);
-      return false;
-    });
-    if (!is_known) (void)name_new();
+    const NameId name = find_if(is_alive, true);
+    return name != 0 ? name : find_if(is_alive, false);
   }
 
  private:
-  NameId name_new() {
-    return name_if([](Address address) { return !is_known_type(address); });
-  }
-
-  template <class Is>
-  NameId name_if(const Is& is_wanted) {
+  NameId find_if(bool is_alive, bool is_known) {
     Found found{};
     const auto type_at = [&](Address address) -> const Found* {
       TypeWords type;
-      if (!is_wanted(address) || !reader_.read_type(address, type, found.place)) return nullptr;
+      if (is_known_type(address) != is_known) return nullptr;
+      if (!reader_.read_type(address, type, found.place)) return nullptr;
       const std::uint64_t fingerprint = fingerprint_of(address, type);
       found.name = names.find(fingerprint);
       if (found.name == 0) found.name = name_slow(reader_, address, type, fingerprint);
       return found.name == 0 ? nullptr : &found;
     };
-    const Found* type = reader_.type_of(block_.start, block_.bytes, false, type_at);
+    const Found* type = reader_.type_of(block_.start, block_.bytes, is_alive, type_at);
     return type == nullptr ? 0 : type->name;
   }
 
@@ -147,37 +134,40 @@ class BlockTypes {
   object_types::Reader reader_;
 };
 
+/// Writes the type of a sample, whose memory is the program's.
+void write_type(Segment& segment, std::uint64_t value, bool is_alive) {
+  const python::Interpreter* interpreter = readable_interpreter();
+  if (interpreter == nullptr || is_aggregated() || !is_of(segment, value)) return;
+  const auto ref = static_cast<trace::Ref>(value);
+  const trace::SampleRecord& sample = sample_at(segment, ref);
+  if (!vocabulary::is_python_object(sample.entry_point()) || sample.type != 0) return;
+  BlockTypes types(*interpreter, {sample.address, sample.requested()});
+  const trace::Ref type = ref_of_name(segment, types.find(is_alive));
+  if (type == 0) return;
+  trace::append<trace::ObjectTypeRecord>(segment.writer, {}, [&](trace::ObjectTypeRecord& record) {
+    record.sample = ref;
+    record.type = type;
+  });
+}
+
 }  // namespace
 
-GEIGER_SLOW_PATH void learn_type(ThreadState& state, const Allocation& allocation,
-                                 std::uint64_t value) {
-  const ObjectSample before =
-      std::exchange(state.last_object, {allocation.address, allocation.requested, value});
-  const python::Interpreter* interpreter = readable_interpreter();
-  if (interpreter == nullptr || before.value == 0) return;
-  const auto address = reinterpret_cast<Address>(before.address);
-  // If it is not live any more, its type was read.
-  if (image.live.table.exchange(address, before.value, before.value))
-    BlockTypes(*interpreter, {address, before.bytes}).learn();
+GEIGER_SLOW_PATH void follow_object(Segment& segment, ThreadState& state, const void* address,
+                                    std::uint64_t value) {
+  constexpr std::size_t kPlaces = std::size(NewObjects{}.samples);
+  auto& [samples, next] = state.new_objects;
+  const auto [old, old_value] = std::exchange(samples[next++ % kPlaces], {address, value});
+  const auto key = reinterpret_cast<std::uint64_t>(old);
+  if (old_value != 0 && image.live.table.exchange(key, old_value, old_value))
+    write_type(segment, old_value, true);
 }
 
 void record_object_type(std::uint64_t taken) {
-  const python::Interpreter* interpreter = readable_interpreter();
-  if (interpreter == nullptr) [[likely]]
+  if (python::interpreter() == nullptr) [[likely]]
     return;
   ThreadState* state = known_state();
-  if (taken == 0 || state == nullptr || !is_recording() || is_aggregated()) return;
-  const PinnedSegment segment(*state);
-  if (!is_of(*segment, taken)) return;
-  const trace::SampleRecord& sample = sample_at(*segment, static_cast<trace::Ref>(taken));
-  if (!vocabulary::is_python_object(sample.entry_point()) || sample.type != 0) return;
-  BlockTypes types(*interpreter, {sample.address, sample.requested()});
-  const trace::Ref type = ref_of_name(*segment, types.find());
-  if (type == 0) return;
-  trace::append<trace::ObjectTypeRecord>(segment->writer, {}, [&](trace::ObjectTypeRecord& record) {
-    record.sample = static_cast<trace::Ref>(taken);
-    record.type = type;
-  });
+  if (taken == 0 || state == nullptr || !is_recording()) return;
+  write_type(*PinnedSegment(*state), taken, false);
 }
 
 }  // namespace geiger::capture

@@ -45,7 +45,7 @@ GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocat
   const Written written = write_sample(*segment, decision, allocation, seen, key);
   if (written.is_tracked) track(*segment, key, written.value);
   if (vocabulary::is_python_object(allocation.entry_point))
-    learn_type(state, allocation, written.is_tracked ? written.value : 0);
+    follow_object(*segment, state, allocation.address, written.is_tracked ? written.value : 0);
   if (image.intervals.governor.is_on()) regulate_interval(begun);
   serve_utilization(*segment);
   serve_residency(*segment);

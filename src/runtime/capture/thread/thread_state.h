@@ -29,11 +29,13 @@ inline constexpr std::uint64_t kTaken = ~std::uint64_t{0};
 
 struct InterpretedWalk;
 
-/// A sampled object of an interpreter (object_type.h).
-struct ObjectSample {
-  const void* address;
-  Bytes bytes;
-  std::uint64_t value;  ///< In the live table; 0 = none.
+/// The latest sampled objects of an interpreter (object_type.h).
+struct NewObjects {
+  struct Sample {
+    const void* address;
+    std::uint64_t value;  ///< In the live table; 0 = none.
+  } samples[8];
+  std::uint32_t next;
 };
 
 struct alignas(64) ThreadState {
@@ -74,7 +76,7 @@ struct alignas(64) ThreadState {
   std::uint32_t last_count;
   /// At its last sample the thread ran an interpreter and held its lock, outside of any handler.
   bool holds_interpreter;
-  ObjectSample last_object;
+  NewObjects new_objects;
   std::uint64_t frames[trace::kMaxNativeFrames];
 };
 
