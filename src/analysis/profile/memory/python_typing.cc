@@ -37,6 +37,11 @@ std::optional<PythonTyping> python_typing(const Recording& recording, bool is_at
     Untyped& found = untyped[sample.process];
     found = std::max(found, sample.free_time != 0 ? Untyped::kFreed : Untyped::kAlive);
   }
+  for (const Tally& tally : recording.tallies) {
+    if (!vocabulary::is_python_object(tally.alike.entry_point)) continue;
+    typing.samples += is_at_end ? tally.allocated - tally.freed : tally.allocated;
+    typing.fault = "the recording is aggregated";
+  }
   if (typing.samples == 0) return std::nullopt;
   for (std::uint32_t i = 0; i < untyped.size() && typing.fault.empty(); ++i) {
     typing.fault = typing_fault_of(recording, i, untyped[i]);

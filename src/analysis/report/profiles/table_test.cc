@@ -71,6 +71,14 @@ TEST(Table, OfTypesSaysOfHowManyPythonObjectsTheTypeIsKnown) {
   EXPECT_THAT(to_text(table_of(recording, by_type), {}), HasSubstr("mem: Permission denied."));
   EXPECT_THAT(to_text(table_of(recording), {}), Not(HasSubstr("Python")));
   EXPECT_THAT(to_text(table_of(small_server(), by_type), {}), Not(HasSubstr("Python")));
+  Recording aggregated = recording;
+  for (const profile::Sample& sample : aggregated.samples) {
+    aggregated.tallies.push_back({.alike = sample, .allocated = 5, .freed = 2});
+    aggregated.tallies.back().alike.type = profile::kNone;
+  }
+  aggregated.samples.clear();
+  EXPECT_THAT(to_text(table_of(aggregated, by_type), {}),
+              HasSubstr("0 of 20 sampled Python objects have a type: the recording is aggregated"));
   recording.samples[3].type = 0;
   recording.observations[0].types.fault.clear();
   EXPECT_THAT(to_text(table_of(recording, by_type), {}), Not(HasSubstr("Python object")));
