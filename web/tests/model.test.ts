@@ -169,6 +169,17 @@ describe("tables", () => {
     });
   }
 
+  it("leave objects of unknown type open in every other type", () => {
+    const groups = finished(dimensionGroups(page, selected, "type"));
+    const rows = [...Array(groups.count).keys()];
+    const unknown = rows.find((row) => groups.key(row) === page.data.unknownType)!;
+    const bytes = (row: number, column: Sum) => groups.self[row * Sum.Width + column]!;
+    for (const row of rows) {
+      const open = row === unknown ? 0 : bytes(unknown, Sum.Samples);
+      expect(bytes(row, Sum.OpenSamples)).toBe(open);
+    }
+  });
+
   it("count nested calls of a function once", () => {
     const data = fixture({ nodes: 40, depth: 40 });
     data.nodes.frame.fill(1, 1);

@@ -313,6 +313,17 @@ function inSizes(selected: Selected, sizeOf: (row: number) => number): (row: num
   return (row) => (sizeOf(row) >= 0 && 2 ** sizeOf(row) >= completeFrom ? complete : selected);
 }
 
+/** Objects of unknown type may be of any other one. */
+function* leaveUnknownOpen(page: Page, found: [number, Sums][], self: Sums): Steps<void> {
+  const unknown = found.find(([type]) => type === page.data.unknownType);
+  if (!unknown) return;
+  const pace = new Pace();
+  for (const [i, row] of found.entries()) {
+    if (pace.isDue()) yield;
+    if (row !== unknown) leaveOpen(self, i, unknown[1], 0);
+  }
+}
+
 export function* dimensionGroups(page: Page, selected: Selected, dimension: Dimension): GroupSteps {
   const found = [...(yield* sumsBy(selected, dimension))];
   const self = emptySums(found.length);
@@ -321,6 +332,7 @@ export function* dimensionGroups(page: Page, selected: Selected, dimension: Dime
     if (pace.isDue()) yield;
     merge(self, i, sums, 0);
   }
+  if (dimension === "type") yield* leaveUnknownOpen(selected.page, found, self);
   const key = (row: number) => found[row]![0];
   return {
     selected,
