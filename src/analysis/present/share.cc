@@ -13,17 +13,26 @@ using estimation::NodeSums;
 
 namespace {
 
+/// The distance to the limit of two errors, of which one lowers a sum to `lo` at most. Often all of
+/// few large objects were seen, and `lo` is the truth: then nothing is left for the other error,
+/// unless the distances themselves add up.
+double distance(double lowering, double raising, const NodeSums& lowered, const Estimate& to) {
+  const bool is_what_was_seen = to.interval.lo <= lowered.certain_bytes + lowered.bytes_seen;
+  return is_what_was_seen ? lowering + raising : estimation::root_of_squares(lowering, raising);
+}
+
 /// Without the open samples of the part.
 Share known_share(const NodeSums& part, const NodeSums& whole, double level) {
+  const NodeSums others = estimation::rest_of(part, whole);
   const Estimate mine = estimation::estimate_bytes(part, level);
-  const Estimate rest = estimation::estimate_bytes(estimation::rest_of(part, whole), level);
+  const Estimate rest = estimation::estimate_bytes(others, level);
   const double sum = mine.value + rest.value;
   if (!(sum > 0)) return {};
   const double share = mine.value / sum;
-  const double below = estimation::root_of_squares((1 - share) * (mine.value - mine.interval.lo),
-                                                   share * (rest.interval.hi - rest.value));
-  const double above = estimation::root_of_squares((1 - share) * (mine.interval.hi - mine.value),
-                                                   share * (rest.value - rest.interval.lo));
+  const double below = distance((1 - share) * (mine.value - mine.interval.lo),
+                                share * (rest.interval.hi - rest.value), part, mine);
+  const double above = distance(share * (rest.value - rest.interval.lo),
+                                (1 - share) * (mine.interval.hi - mine.value), others, rest);
   return {share, {std::max(0.0, share - below / sum), std::min(1.0, share + above / sum)}};
 }
 
@@ -40,7 +49,7 @@ Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
 }
 
 Share share_of(const Measure& measure, const NodeSums& part, const Whole& whole, double level) {
-  const auto exact = static_cast<double>(whole.calibrated_to().value_or(0));
+  const auto exact = static_cast<double>(whole.exact().value_or(0));
   if (!(exact > 0)) return share_of(part, whole.sums(), level);
   const Estimate& bytes = shown_bytes(measure);
   const auto of_exact = [exact](double value) { return std::min(1.0, value / exact); };

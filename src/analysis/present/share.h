@@ -10,13 +10,13 @@ namespace geiger::present {
 
 /// Share of `part` in `whole` by bytes; zero when the whole is empty. Part and
 /// rest are sampled independently, so the distances to their limits add in
-/// squares (MOVER). The sums of `part` are among those of `whole`.
+/// squares (MOVER), or as they are where a lower limit is what was seen
+/// (docs/estimators.md, section 13). The sums of `part` are among those of `whole`.
 [[nodiscard]] Share share_of(const estimation::NodeSums& part, const estimation::NodeSums& whole,
                              double level);
 
-/// Share of a row in its whole; of the exact total where rows are calibrated to that, so that a
-/// share is as sure as the bytes of its row, also of one with too few samples to be calibrated
-/// itself.
+/// Share of a row in its whole; of the exact total where that is known, so that a share is as sure
+/// as the bytes of its row, calibrated or not.
 [[nodiscard]] Share share_of(const Measure& measure, const estimation::NodeSums& part,
                              const Whole& whole, double level);
 

@@ -65,15 +65,24 @@ export function objectsFigure(bytes: Estimate, objects: Estimate): Figure {
   return { value: least === 0 ? "-" : `≥ ${exactCount(least)}`, error: "" };
 }
 
+/** Of two errors, of which one lowers a sum to `lo` at most: where that is what was seen, they add up. */
+function distance(lowering: number, raising: number, lowered: Sums, { lo }: Estimate): number {
+  const isWhatWasSeen = lo <= lowered[Sum.CertainBytes]! + lowered[Sum.Seen]!;
+  return isWhatWasSeen ? lowering + raising : Math.hypot(lowering, raising);
+}
+
 /** Without the open samples of the part: part and rest are sampled independently (MOVER). */
 function knownShare(part: Sums, whole: Sums, level: number): Share {
+  const others = restOf(part, whole);
   const mine = estimateBytes(part, level, "total");
-  const rest = estimateBytes(restOf(part, whole), level, "total");
+  const rest = estimateBytes(others, level, "total");
   const sum = mine.value + rest.value;
   if (!(sum > 0)) return { value: 0, lo: 0, hi: 0 };
   const share = mine.value / sum;
-  const below = Math.hypot((1 - share) * (mine.value - mine.lo), share * (rest.hi - rest.value));
-  const above = Math.hypot((1 - share) * (mine.hi - mine.value), share * (rest.value - rest.lo));
+  const [belowMine, aboveMine] = [mine.value - mine.lo, mine.hi - mine.value];
+  const [belowRest, aboveRest] = [rest.value - rest.lo, rest.hi - rest.value];
+  const below = distance((1 - share) * belowMine, share * aboveRest, part, mine);
+  const above = distance(share * belowRest, (1 - share) * aboveMine, others, rest);
   return {
     value: share,
     lo: Math.max(0, share - below / sum),
@@ -84,8 +93,8 @@ function knownShare(part: Sums, whole: Sums, level: number): Share {
 /** Share of a part in the whole: of the exact total if that is known. The upper limit has all that is open. */
 export function shareOf(selected: Selected, part: Sums, bytes: Estimate, level: number): Share {
   const { exact } = selected;
-  if (selected.calibrates && exact! > 0) {
-    const ofExact = (value: number) => Math.min(1, value / exact!);
+  if (exact !== undefined && exact > 0) {
+    const ofExact = (value: number) => Math.min(1, value / exact);
     return { value: ofExact(bytes.value), lo: ofExact(bytes.lo), hi: ofExact(bytes.hi) };
   }
   withInterval(part, selected.profile);
