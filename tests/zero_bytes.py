@@ -55,6 +55,16 @@ class ZeroBytes(harness.ProcessTest):
         self.assertEqual([objects["lo"], objects["hi"]], [empty - freed] * 2)
         self.assertEqual(row["self"]["bytes"]["value"], 0)
 
+    def test_that_they_have_no_bytes_is_certain(self):
+        recording = ("--interval", "256", "--seed", "1")
+        _, stats = self.reports("stats", recording=recording)
+        _, table = self.reports("table", "--by", "size", "--kind", "live", recording=recording)
+        row, = [row["self"] for row in table["rows"] if row["name"] == "0 B"]
+        sizes, = [sizes for sizes in stats["sizes"] if sizes["most"] == 0]
+        for measure in (row, sizes):
+            self.assertGreater(measure["objects"]["lo"], 0)
+            self.assertEqual((measure["bytes"]["lo"], measure["bytes"]["hi"]), (0, 0))
+
     def test_overhead_includes_theirs(self):
         (_, _, _, usable), table = self.reports("table", "--by", "size", "--kind", "overhead")
         row, = [row for row in table["rows"] if row["name"] == "0 B"]

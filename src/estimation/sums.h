@@ -82,6 +82,8 @@ struct NodeSums : SampleSums {
   void could_have_sampled(const NodeSums& whole);
   /// Records that nothing can have been missed.
   void miss_nothing() { largest_interval = object_interval = 0; }
+  /// Records that only objects without bytes can have been missed.
+  void miss_no_bytes() { largest_interval = 0; }
   void merge(const NodeSums& other);
   /// Converts sums over `instants` instants, each with weight 1, to those of their mean: divides
   /// additive sums, rounds numbers of samples up, and keeps E, E_least and the maxima. V is then an

@@ -305,12 +305,19 @@ export function valueName(page: Page, dimension: Dimension, value: number): stri
   return { process: "[no process]", thread: "[no thread]", type: "[no type]", label: "[no label]" }[dimension];
 }
 
-/** Of a class of sizes that were all recorded nothing is missing. */
+/** Of a class of sizes that were all recorded nothing is missing, of objects without bytes no bytes. */
 function inSizes(selected: Selected, sizeOf: (row: number) => number): (row: number) => Selected {
   const { profile } = selected;
-  const complete = { ...selected, profile: { ...profile, largestInterval: 0, objectInterval: 0 } };
-  const { completeFrom = Infinity } = profile;
-  return (row) => (sizeOf(row) >= 0 && 2 ** sizeOf(row) >= completeFrom ? complete : selected);
+  const { completeFrom = Infinity, objectInterval = profile.largestInterval } = profile;
+  const missing = (objects: number) => ({
+    ...selected,
+    profile: { ...profile, largestInterval: 0, objectInterval: objects },
+  });
+  const [nothing, noBytes] = [missing(0), missing(objectInterval)];
+  return (row) => {
+    if (sizeOf(row) < 0) return noBytes;
+    return 2 ** sizeOf(row) >= completeFrom ? nothing : selected;
+  };
 }
 
 /** Objects of unknown type may be of any other one. */

@@ -95,12 +95,17 @@ std::vector<Row> table_of_threads(const Recording& recording, const Profile& pro
 
 std::vector<Row> table_of_sizes(const Recording& recording, const Profile& profile) {
   const double complete = complete_from(recording, profile);
+  const bool sums_sizes = rules_of(profile.kind).about == About::kObjects;
   return rows_of(
       recording, profile, kSizeClasses,
       [](const Entry& entry) { return size_class_of(entry.requested); },
       [&](std::uint32_t group, Row& row) {
         row.name = name_of_size_class(group);
         row.place = group;
+        if (sums_sizes && group == size_class_of(0)) {
+          row.self.miss_no_bytes();
+          row.total.miss_no_bytes();
+        }
         // Nothing of such a size can have been missed.
         if (static_cast<double>(least_of(group)) < complete) return;
         row.self.miss_nothing();

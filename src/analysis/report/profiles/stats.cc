@@ -101,6 +101,7 @@ std::vector<SizeClass> sizes_of(const Basis& basis, double level) {
   }
   add_samples(basis, sums,
               [](const Sample& sample) { return profile::size_class_of(sample.requested); });
+  sums[profile::size_class_of(0)].miss_no_bytes();
   const auto first = std::find_if(sums.begin(), sums.end(), present::is_seen);
   const auto last = std::find_if(sums.rbegin(), sums.rend(), present::is_seen).base();
   std::vector<SizeClass> classes;
