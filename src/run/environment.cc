@@ -14,9 +14,10 @@ namespace geiger::run {
 namespace {
 
 constexpr std::string_view kPreload = "LD_PRELOAD=";
-constexpr std::array<std::string_view, 10> kOwnVariables{
-    "GEIGER_DIR=",     "GEIGER_INTERVAL=", "GEIGER_SEED=", "GEIGER_MODE=",   "GEIGER_CAPACITY=",
-    "GEIGER_SEGMENT=", "GEIGER_KEEP=",     "GEIGER_LIVE=", "GEIGER_BROKER=", "GEIGER_GUARD=",
+constexpr std::array<std::string_view, 11> kOwnVariables{
+    "GEIGER_DIR=",      "GEIGER_INTERVAL=", "GEIGER_SEED=",   "GEIGER_MODE=",
+    "GEIGER_CAPACITY=", "GEIGER_SEGMENT=",  "GEIGER_KEEP=",   "GEIGER_LIVE=",
+    "GEIGER_BROKER=",   "GEIGER_GUARD=",    "GEIGER_FRAMES=",
 };
 
 bool is_own(std::string_view word) {
@@ -84,6 +85,7 @@ Environment runtime_words(const RuntimeSettings& settings, const std::string& di
   if (settings.segment != 0) words.push_back(fmt::format("GEIGER_SEGMENT={}", settings.segment));
   if (settings.keep != 0) words.push_back(fmt::format("GEIGER_KEEP={}", settings.keep));
   if (settings.live != 0) words.push_back(fmt::format("GEIGER_LIVE={}", settings.live));
+  if (settings.frames != 0) words.push_back(fmt::format("GEIGER_FRAMES={}", settings.frames));
   if (settings.guard_rate != 0)
     words.push_back(fmt::format("GEIGER_GUARD={}", settings.guard_rate));
   if (!settings.broker.empty()) words.push_back("GEIGER_BROKER=" + settings.broker);

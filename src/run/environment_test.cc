@@ -39,6 +39,7 @@ TEST(WithRuntime, ListsTheModes) {
   settings.is_pure = settings.uses_frame_pointers = settings.starts_paused = true;
   settings.records_free_stacks = true;
   settings.guard_rate = 16;
+  settings.frames = 4000;
   settings.records_mappings = false;
   settings.follows_children = false;
   const auto words = with_runtime({}, settings, "/p.so", "/d", 7);
@@ -46,6 +47,7 @@ TEST(WithRuntime, ListsTheModes) {
               Contains("GEIGER_MODE=root=7,pure,fp,nochildren,paused,freestacks,nomappings"));
   EXPECT_THAT(words, Contains("GEIGER_SEED=0"));
   EXPECT_THAT(words, Contains("GEIGER_GUARD=16"));
+  EXPECT_THAT(words, Contains("GEIGER_FRAMES=4000"));
 }
 
 TEST(WithoutRuntime, LeavesEverythingElseAlone) {

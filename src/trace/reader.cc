@@ -49,7 +49,7 @@ struct BodyCheck : RecordSink {
 
   void on(const Record& record, const StackRecord& stack) {
     const std::uint64_t room = record.words.size() - sizeof(StackRecord) / kWord;
-    if (stack.count > room || stack.count > kMaxFrames) fault = Fault::kStackCount;
+    if (stack.count > room) fault = Fault::kStackCount;
   }
   void on(const Record& record, const ModuleRecord& module) {
     const std::uint64_t room = record.words.size_bytes() - sizeof(ModuleRecord);

@@ -39,7 +39,7 @@ enum class Fault : std::uint8_t {
   kNoType,       ///< A header word without a type.
   kPastEnd,      ///< A record that is longer than the rest.
   kTooSmall,     ///< A record smaller than its type needs.
-  kStackCount,   ///< More frames than the record or the format holds.
+  kStackCount,   ///< More frames than the record holds.
   kModuleText,   ///< Build id or path exceed the record, or no path.
   kText,         ///< A text that exceeds its record.
   kEpochValues,  ///< An interval or a rate that cannot be sampled with.

@@ -29,11 +29,6 @@ using vocabulary::EntryPoint;
 using vocabulary::FaultKind;
 using vocabulary::MappingKind;
 
-/// Frames kept per stack, innermost first; deeper stacks are flagged. In an interpreter's stacks
-/// each frame of the program takes several native frames.
-inline constexpr std::size_t kMaxNativeFrames = 255;
-inline constexpr std::size_t kMaxFrames = 1023;
-
 enum class RecordType : std::uint8_t {
   kNone = 0,
   kSample = 1,
@@ -80,6 +75,9 @@ struct RecordHeader {
 };
 inline constexpr std::uint16_t kUnknownCpu = 0xfff;
 inline constexpr std::size_t kMaxRecordWords = 0xfff;
+
+/// Frames of a stack that fit into a record; deeper stacks are flagged.
+inline constexpr std::size_t kMaxFrames = kMaxRecordWords - 2;
 inline constexpr std::uint32_t kMaxThread = (1U << 24) - 1;
 
 inline constexpr std::uint8_t kReserved = 0x80;  ///< Any record: not yet whole.
@@ -87,6 +85,8 @@ inline constexpr std::uint8_t kReserved = 0x80;  ///< Any record: not yet whole.
 inline constexpr std::uint8_t kFlagCertain = 0x01;
 /// StackRecord: the walk stopped before the end of the stack.
 inline constexpr std::uint8_t kFlagTruncated = 0x01;
+/// StackRecord: cycles of frames that repeat were cut to two rounds each (unwind/fold.h).
+inline constexpr std::uint8_t kFlagFolded = 0x02;
 /// FreeRecord: the free was not seen; the allocator returned the address again.
 inline constexpr std::uint8_t kFlagUnseen = 0x01;
 /// CodeRecord: its name or its line table was cut to fit into a record.

@@ -15,6 +15,7 @@
 #include "query/sizes.h"
 #include "trace/format.h"
 #include "trace/share.h"
+#include "vocabulary/stack_frames.h"
 
 namespace geiger::cli {
 namespace {
@@ -114,6 +115,15 @@ void add_guard_option(CLI::App& run, run::RuntimeSettings& runtime) {
   });
 }
 
+base::Outcome<std::uint64_t> parse_frames(const std::string& text) {
+  const auto frames = base::number_in<std::uint64_t>(text);
+  if (frames && *frames >= vocabulary::kUsualFrames && *frames <= vocabulary::kMostFrames) {
+    return *frames;
+  }
+  return base::Failure{fmt::format("'{}' is not a number of frames ({} to {})", text,
+                                   vocabulary::kUsualFrames, vocabulary::kMostFrames)};
+}
+
 void add_sampling_options(CLI::App& run, run::RunOptions& options) {
   run::RuntimeSettings& runtime = options.runtime;
   run.add_option_function<std::string>(
@@ -137,6 +147,10 @@ void add_sampling_options(CLI::App& run, run::RunOptions& options) {
              "How to walk stacks: auto (unwind tables) or fp (frame pointers)",
              Choices<bool>{{"auto", false}, {"fp", true}},
              [&runtime](bool uses) { runtime.uses_frame_pointers = uses; });
+  add_parsed(run, "--max-frames", "N",
+             "Frames of a stack to follow (default 255, and 1023 with Python's),\n"
+             "up to 262144: recursion that does not fit is folded",
+             parse_frames, [&runtime](std::uint64_t frames) { runtime.frames = frames; });
   using Python = run::RuntimeSettings::Python;
   add_choice(
       run, "--python", "HOW",

@@ -173,7 +173,7 @@ void record(Position position, StackMemory& stack, Trace& out) {
     const Registers at{position.at.ip, position.at.sp, position.at[Slot::kFramePointer]};
     std::uint32_t module = 0;
     const Outcome outcome = step(position, stack, module);
-    if (!recorder.push(at, frame, module)) break;
+    if (!recorder.push_or_fold(at, frame, module)) break;
     if (outcome == Outcome::kSteppedFromSignal) recorder.pass_signal();
     if (outcome == Outcome::kEnd) recorder.reach_end();
     if (outcome == Outcome::kEnd || outcome == Outcome::kLost) break;

@@ -78,6 +78,10 @@ struct Trace {
   bool truncated = false;
   /// Over frames and their module ids; differs if another module is at the same addresses.
   std::uint64_t hash = 0;
+  /// Most frames to follow. If more than `capacity`, recursion is folded (fold.h) where there is no
+  /// more room; not with stack pointers.
+  std::size_t most = 0;
+  std::size_t folded = 0;  ///< Frames left out by that.
   /// If not null, has room for `capacity` entries too, and receives the stack pointer of each
   /// frame: frame i extends from stack_pointers[i] to stack_pointers[i + 1].
   std::uint64_t* stack_pointers = nullptr;

@@ -9,11 +9,14 @@
 #include <sys/time.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
 #include <functional>
 #include <random>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "../tests/unwind_hosts/oracle.h"
@@ -357,8 +360,8 @@ TEST_F(Walks, LookAtTheInterruptedInstruction) {
 }
 #else
 // A program cannot have itself stepped: a timer chooses. It must not choose a point below glibc's
-// lazy binding (up to 2.41 at least): _dl_runtime_resolve's table leaves out the 16 bytes that a PLT
-// entry pushes. No unwinder can pass it, and libgcc's crashes. The first call binds everything.
+// lazy binding (up to 2.41 at least): _dl_runtime_resolve's table leaves out the 16 bytes that a
+// PLT entry pushes. No unwinder can pass it, and libgcc's crashes. The first call binds everything.
 [[gnu::noinline]] void step_through(void (*body)()) {
   body();
   constexpr int kWanted = 2'000;
@@ -502,6 +505,48 @@ TEST_F(Walks, StayBelowTheEndOfAKnownStack) {
     }
   }
   munmap(room, 2 * page);
+}
+
+// ---------------------------------------------------------- deep recursion ---
+
+[[gnu::noinline]] Trace walk_below(int depth, std::uint64_t* frames, std::size_t most) {
+  Trace trace{.frames = frames, .capacity = 64, .most = most};
+  if (depth == 0) {
+    const Registers start = caller_registers();
+    walk(start, bounds_here(start.sp), Mode::kAuto, trace);
+  } else {
+    trace = walk_below(depth - 1, frames, most);
+  }
+  g_sink = depth;
+  return trace;
+}
+
+TEST_F(Walks, FoldRecursionWhereThereIsNoMoreRoom) {
+  std::uint64_t frames[3][64];
+  std::vector<Trace> traces;
+  for (const int depth : {3, 1'000, 20'000}) {
+    traces.push_back(walk_below(depth, frames[traces.size()], 65'536));
+    EXPECT_FALSE(traces.back().truncated);
+  }
+  const auto& [shallow, deep, deeper] = std::tie(traces[0], traces[1], traces[2]);
+  const auto frames_of = [](const Trace& trace) {
+    return std::vector(trace.frames, trace.frames + trace.count);
+  };
+  EXPECT_EQ(frames_of(deep), frames_of(deeper));
+  EXPECT_EQ(deep.hash, deeper.hash) << "one stack";
+  EXPECT_EQ(deep.folded + 19'000, deeper.folded);
+  EXPECT_EQ(shallow.folded, 0U);
+  EXPECT_EQ(std::set(frames[0], frames[0] + shallow.count),
+            std::set(frames[2], frames[2] + deep.count));
+}
+
+TEST_F(Walks, FollowNoMoreThanWasAskedFor) {
+  std::uint64_t frames[64];
+  for (const std::size_t most : {0U, 64U, 65U, 1'000U}) {
+    const Trace trace = walk_below(20'000, frames, most);
+    EXPECT_TRUE(trace.truncated);
+    EXPECT_EQ(trace.count + trace.folded, std::max<std::size_t>(most, 64));
+  }
 }
 
 // ------------------------------------------------------------------- modes ---

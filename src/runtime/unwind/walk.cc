@@ -87,7 +87,7 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
       return Outcome::kRecorded;  // No address has bit 63: it marks interpreted frames.
     }
     const Rule rule = rules.find(at.ip - 1 + after_signal, at, stack);
-    if (!recorder.push(at, at.ip + after_signal, rule.module())) return Outcome::kRecorded;
+    if (!recorder.push_or_fold(at, at.ip + after_signal, rule.module())) return Outcome::kRecorded;
     Rule::Kind kind = rule.kind();
     if (kind == Rule::Kind::kEnd) break;
     if (!follows_tables && !rule.is_signal_frame()) kind = Rule::Kind::kFramePointer;

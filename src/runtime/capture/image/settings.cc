@@ -170,9 +170,11 @@ bool read_words(char** environment, Settings& settings) {
       apply_number(environment, "GEIGER_SEGMENT", settings.segment, is_given) &&
       apply_number(environment, "GEIGER_KEEP", settings.keep, is_given) &&
       apply_number(environment, "GEIGER_LIVE", settings.live, is_given) &&
+      apply_number(environment, "GEIGER_FRAMES", settings.frames, is_given) &&
       apply_number(environment, "GEIGER_GUARD", settings.guard_rate, is_given) &&
       (mode == nullptr || apply_mode(mode, settings, start)) && settings.keep <= kMostKept &&
-      settings.live >= kLeastLive && settings.guard_rate <= kMostGuardRate;
+      settings.live >= kLeastLive && settings.frames >= vocabulary::kUsualFrames &&
+      settings.frames <= vocabulary::kMostFrames && settings.guard_rate <= kMostGuardRate;
   if (!is_valid || start.is_off) return false;
   const char* path = value_of(environment, "GEIGER_DIR");
   settings.directory = keep(path, directory);

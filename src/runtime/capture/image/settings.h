@@ -12,6 +12,8 @@
 //                            all; at most 64)
 //   GEIGER_LIVE=NUMBER       most live samples to track; when exceeded, half of them are given
 //                            up (default 4194304)
+//   GEIGER_FRAMES=NUMBER     most frames of a stack to follow (default 255, and 1023 with an
+//                            interpreter's; at most 262144)
 //   GEIGER_GUARD=NUMBER      guard one in so many samples (default 0: none)
 //   GEIGER_BROKER=DIGITS     the supervisor that creates traces which the process cannot
 //                            (trace/broker.h)
@@ -22,6 +24,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "vocabulary/stack_frames.h"
 
 namespace geiger::capture {
 
@@ -42,10 +45,11 @@ struct Settings {
   Bytes interval = 512 * kKiB;
   std::uint64_t share = 0;  ///< Of processor time, for the governor (governor.h); 0: fixed.
   Bytes capacity = 4 * kGiB;
-  Bytes segment = 0;             ///< 0: never continues in another trace.
-  std::uint64_t keep = 0;        ///< 0: all.
-  std::uint64_t live = 4194304;  ///< Cap of live samples, at least kLeastLive.
-  std::uint64_t guard_rate = 0;  ///< One in so many samples is guarded; 0: none.
+  Bytes segment = 0;                                ///< 0: never continues in another trace.
+  std::uint64_t keep = 0;                           ///< 0: all.
+  std::uint64_t live = 4194304;                     ///< Cap of live samples, at least kLeastLive.
+  std::uint64_t frames = vocabulary::kUsualFrames;  ///< To follow of a stack, at least so many.
+  std::uint64_t guard_rate = 0;                     ///< One in so many samples is guarded; 0: none.
   bool aggregates = false;
   std::uint64_t seed = 0;
   std::uint64_t root_pid = 0;  ///< The first process of the run, 0 = not given.

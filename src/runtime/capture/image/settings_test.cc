@@ -87,7 +87,8 @@ TEST(Settings, ThatAggregateHaveNoSegments) {
 }
 
 TEST(Settings, ThatAreNoNumbersAreRefused) {
-  for (const std::string name : {"INTERVAL", "CAPACITY", "SEED", "SEGMENT", "KEEP", "LIVE"}) {
+  for (const std::string name :
+       {"INTERVAL", "CAPACITY", "SEED", "SEGMENT", "KEEP", "LIVE", "FRAMES"}) {
     for (const std::string value : {"", "x", "-1", "0x10", "1k", " 1", "1 ", ":", "/",
                                     "18446744073709551616", "184467440737095516150"}) {
       expect_refused("GEIGER_" + name + "=" + value + "\n");
@@ -100,6 +101,8 @@ TEST(Settings, OutOfTheirBoundsAreRefused) {
   expect_refused("GEIGER_INTERVAL=1099511627777");  // Above 2^40.
   expect_refused("GEIGER_KEEP=65");
   expect_refused("GEIGER_LIVE=1023");
+  expect_refused("GEIGER_FRAMES=254");
+  expect_refused("GEIGER_FRAMES=262145");
 }
 
 TEST(Settings, OfUnknownModesAreRefused) {

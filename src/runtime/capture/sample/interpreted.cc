@@ -181,10 +181,10 @@ void carry_code(Segment& segment, const Segment& from, trace::Ref before) {
 /// Builds the words of a stack from native and interpreted frames.
 class Merged {
  public:
-  explicit Merged(InterpretedWalk& walk) : words_(walk.merged) {}
+  Merged(InterpretedWalk& walk, std::size_t room) : words_(walk.merged), room_(room) {}
 
   void put(std::uint64_t word) {
-    if (count_ == trace::kMaxFrames) {
+    if (count_ == room_) {
       is_cut_ = true;
     } else {
       words_[count_++] = word;
@@ -199,7 +199,6 @@ class Merged {
   [[nodiscard]] unwind::Trace finish(const unwind::Trace& native) const {
     unwind::Trace all = native;
     all.frames = words_;
-    all.capacity = trace::kMaxFrames;
     all.count = count_;
     all.truncated = native.truncated || is_cut_;
     all.hash = native.hash ^ (hash_ ^ hash_ >> 32) * 0xff51afd7ed558ccdU;
@@ -208,6 +207,7 @@ class Merged {
 
  private:
   std::uint64_t* words_;
+  const std::size_t room_;
   std::size_t count_ = 0;
   std::uint64_t hash_ = 0;
   bool is_cut_ = false;
@@ -228,16 +228,19 @@ InterpretedWalk* interpreted_walk(ThreadState& state) {
   return state.interpreted;
 }
 
+/// Each frame of the program takes several native ones.
 unwind::Trace native_part(InterpretedWalk& walk) {
-  return {
-      .frames = walk.native, .capacity = trace::kMaxFrames, .stack_pointers = walk.stack_pointers};
+  constexpr std::size_t kUsual = 1023;
+  return {.frames = walk.native,
+          .capacity = std::clamp(std::size_t{image.settings.frames}, kUsual, trace::kMaxFrames),
+          .stack_pointers = walk.stack_pointers};
 }
 
 unwind::Trace with_interpreted(Segment& segment, ThreadState& state, const unwind::Trace& native) {
   python::Interpreter& interpreter = *python::interpreter();
   InterpretedWalk& walk = *state.interpreted;
   interpreter_record(segment, interpreter);
-  python::Frames frames{.frames = walk.frames, .capacity = trace::kMaxFrames};
+  python::Frames frames{.frames = walk.frames, .capacity = native.capacity};
   python::Trust trust{};
   const python::Walked walked = python::collect(interpreter, native, frames, trust);
   state.holds_interpreter = frames.is_own;
@@ -245,7 +248,7 @@ unwind::Trace with_interpreted(Segment& segment, ThreadState& state, const unwin
     segment.writer.header()->unread_stacks.fetch_add(1, std::memory_order_relaxed);
   }
   if (frames.count == 0) return native;
-  Merged merged(walk);
+  Merged merged(walk, native.capacity);
   CodeWriter codes(segment, interpreter, walk, trust);
   if (frames.is_cut) merged.cut();
   python::merge(

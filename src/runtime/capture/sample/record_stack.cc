@@ -11,6 +11,7 @@
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/sample/interpreted.h"
 #include "runtime/capture/sample/write.h"
+#include "runtime/capture/tables/arena.h"
 #include "runtime/capture/thread/thread_state.h"
 #include "trace/append.h"
 
@@ -94,10 +95,9 @@ unwind::Mode walk_mode() {
 }
 
 trace::Ref write_stack(Segment& segment, const std::uint64_t* frames, std::uint64_t count,
-                       bool is_truncated) {
+                       std::uint8_t flags) {
   write_new_modules(segment);
-  const trace::Heading heading{.flags = is_truncated ? trace::kFlagTruncated : std::uint8_t{0},
-                               .more_bytes = count * sizeof(std::uint64_t)};
+  const trace::Heading heading{.flags = flags, .more_bytes = count * sizeof(std::uint64_t)};
   return trace::append<trace::StackRecord>(segment.writer, heading,
                                            [&](trace::StackRecord& record) {
                                              record.count = count;
@@ -111,7 +111,10 @@ trace::Ref find_or_write(Segment& segment, const unwind::Trace& walked) {
   const std::uint64_t hash = walked.hash + (walked.truncated ? 1 : 0);
   if (const trace::Ref known = segment.stacks.find(hash); known != 0) return known;
   if (!wants_new_stacks(segment)) return 0;
-  const trace::Ref ref = write_stack(segment, walked.frames, walked.count, walked.truncated);
+  const unsigned flags = (walked.truncated ? trace::kFlagTruncated : 0U) |
+                         (walked.folded != 0 ? trace::kFlagFolded : 0U);
+  const trace::Ref ref =
+      write_stack(segment, walked.frames, walked.count, static_cast<std::uint8_t>(flags));
   if (ref != 0) segment.stacks.insert(hash, ref);
   return ref;
 }
@@ -130,6 +133,24 @@ GEIGER_SLOW_PATH trace::Ref record_nested(Segment& segment, ThreadState& state,
   return walk_into(walked, segment, state, caller);
 }
 
+/// An empty trace in the thread's memory; more than the usual frames take pages from the kernel,
+/// once per thread.
+unwind::Trace own_trace(ThreadState& state) {
+  const std::size_t asked = image.settings.frames;
+  if (asked > vocabulary::kUsualFrames) [[unlikely]] {
+    if (state.deep_frames == nullptr) {
+      constexpr std::size_t kBytes = trace::kMaxFrames * sizeof(std::uint64_t);
+      state.deep_frames = static_cast<std::uint64_t*>(map_pages(kBytes));
+    }
+    if (state.deep_frames != nullptr) {
+      return {.frames = state.deep_frames,
+              .capacity = std::min(asked, trace::kMaxFrames),
+              .most = asked};
+    }
+  }
+  return {.frames = state.frames, .capacity = vocabulary::kUsualFrames};
+}
+
 /// Includes an interpreter's frames if there is memory for its walk.
 trace::Ref record(Segment& segment, ThreadState& state, const unwind::Registers& caller,
                   InterpretedWalk* interpreted) {
@@ -141,10 +162,7 @@ trace::Ref record(Segment& segment, ThreadState& state, const unwind::Registers&
     return record_nested(segment, state, caller);
   }
   state.walking_frame = frame;
-  unwind::Trace walked =
-      interpreted != nullptr
-          ? native_part(*interpreted)
-          : unwind::Trace{.frames = state.frames, .capacity = trace::kMaxNativeFrames};
+  unwind::Trace walked = interpreted != nullptr ? native_part(*interpreted) : own_trace(state);
   unwind::walk(caller, stack_bounds(state, caller.sp), walk_mode(), walked);
   state.last_frames = walked.frames;
   state.last_count = static_cast<std::uint32_t>(walked.count);
@@ -172,7 +190,7 @@ trace::Ref record_native_stack(Segment& segment, ThreadState& state,
 }
 
 trace::Ref record_frames(Segment& segment, const std::uint64_t* frames, std::uint64_t count) {
-  return write_stack(segment, frames, count, true);
+  return write_stack(segment, frames, count, trace::kFlagTruncated);
 }
 
 void expect_stack(const ThreadState& state) {

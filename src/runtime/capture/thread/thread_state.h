@@ -20,6 +20,7 @@
 #include "runtime/capture/thread/thread_local.h"
 #include "sampling/counter_sampler.h"
 #include "trace/format.h"
+#include "vocabulary/stack_frames.h"
 
 namespace geiger::capture {
 
@@ -72,12 +73,13 @@ struct alignas(64) ThreadState {
   bool has_name;
   char name[16];
   InterpretedWalk* interpreted;      ///< Room for frames of an interpreter; null before the first.
-  const std::uint64_t* last_frames;  ///< Of the last walk, in `frames` or in `interpreted`.
+  const std::uint64_t* last_frames;  ///< Of the last walk, in memory of this state.
   std::uint32_t last_count;
   /// At its last sample the thread ran an interpreter and held its lock, outside of any handler.
   bool holds_interpreter;
   NewObjects new_objects;
-  std::uint64_t frames[trace::kMaxNativeFrames];
+  std::uint64_t* deep_frames;  ///< kMaxFrames, instead of `frames`; null if never needed.
+  std::uint64_t frames[vocabulary::kUsualFrames];
 };
 
 enum Lifecycle : std::uint32_t { kFree = 0, kAdopting = 1, kLive = 2 };
