@@ -321,6 +321,8 @@ struct Process {
              return !segment.is_complete || segment.lost > 0;
            });
   }
+  /// Likewise, or because its parent allocated them before the fork.
+  [[nodiscard]] bool has_earlier_objects() const { return is_fork_child || has_unseen_objects(); }
 };
 
 /// The most that Process::thinning can be: nothing is kept any more.

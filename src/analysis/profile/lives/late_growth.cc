@@ -7,7 +7,9 @@
 
 #include "analysis/profile/lives/old_ages.h"
 #include "analysis/profile/memory/measured.h"
+#include "analysis/profile/peak.h"
 #include "analysis/profile/thinned.h"
+#include "estimation/counts.h"
 #include "estimation/discoveries.h"
 #include "estimation/distributions/gamma.h"
 #include "estimation/distributions/normal.h"
@@ -27,6 +29,8 @@ constexpr Bytes kChunkOverhead = 8;
 constexpr Bytes kChunkStep = 16;
 /// The chance of an error is shared with the test of the sites.
 constexpr double kTwice = 2;
+/// The chance that a child inherited more than its upper limit.
+constexpr double kInheritedMore = 0.001;
 /// A leak that is worth recording longer: as a share of what a site kept.
 constexpr double kNoticed = 0.1;
 /// Normal quantiles of the tests' levels and of a power of .8, added; of a site alone with its
@@ -40,6 +44,42 @@ std::optional<double> memory_at_start(const Recording& recording, std::uint32_t 
   const SeriesPoint& first = observations->series.front();
   if (first.time > recording.processes[process].start + kAtStart) return std::nullopt;
   return static_cast<double>(first.counts.resident + first.counts.swapped);
+}
+
+/// The process that forked a child; null if it was not recorded.
+const Process* parent_of(const Recording& recording, const Process& child) {
+  const auto is_parent = [&](const Process& process) {
+    return process.own_pid() == child.parent_pid && &process != &child &&
+           is_running(process, child.start);
+  };
+  const auto found = std::ranges::find_if(recording.processes, is_parent);
+  return found == recording.processes.end() ? nullptr : &*found;
+}
+
+/// An upper limit of the bytes that a process had when its recording began. A child's begins with
+/// its first allocation, so that what its parent freed shortly before counts as well.
+std::optional<double> had_at_start(const Recording& recording, std::uint32_t process) {
+  const Process& child = recording.processes[process];
+  if (child.has_unseen_objects() || !child.is_fork_child)
+    return memory_at_start(recording, process);
+  const Process* parent = parent_of(recording, child);
+  if (parent == nullptr) return memory_at_start(recording, process);
+  const auto number = static_cast<std::uint32_t>(parent - recording.processes.data());
+  std::optional<double> earlier = 0;
+  if (parent->has_earlier_objects()) earlier = had_at_start(recording, number);
+  if (!earlier) return memory_at_start(recording, process);
+  estimation::Counts counts;
+  for (const Sample& sample : recording.samples) {
+    const bool may_live = sample.free_time == 0 || sample.free_time + kAtStart >= child.start;
+    if (sample.process == number && !sample.is_thinned_out && sample.time <= child.start &&
+        may_live) {
+      counts.push_back(count_of_fate(recording, sample));
+    }
+  }
+  make_canonical(counts);
+  estimation::NodeSums sums = sums_of(counts);
+  sums.could_have_sampled(largest_interval_of_fates(recording));
+  return *earlier + estimation::estimate_bytes(sums, 1 - 2 * kInheritedMore).interval.hi;
 }
 
 double count_in(const ChunkCensus& census, Bytes chunk) {
@@ -69,6 +109,8 @@ LateGrowthTest::LateGrowthTest(const Recording& recording, std::span<const Activ
   const LeakWindows windows(options.from);
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     times_.push_back(time_of(i, active[i], windows));
+    const bool had_any = recording.processes[i].has_earlier_objects();
+    had_.push_back(had_any ? had_at_start(recording, i) : std::nullopt);
   }
   count_chunks();
   find_growing();
@@ -79,7 +121,7 @@ LateGrowthTest::Time LateGrowthTest::time_of(std::uint32_t process, const Active
   Time time;
   const Observations* observations = observations_of(recording_, process);
   std::span<const ChunkCensus> walks;
-  if (recording_.processes[process].has_unseen_objects() && observations != nullptr) {
+  if (recording_.processes[process].has_earlier_objects() && observations != nullptr) {
     walks = observations->walks;
     const auto later = std::ranges::upper_bound(walks, active.to, {}, &ChunkCensus::time);
     walks = walks.first(static_cast<std::size_t>(later - walks.begin()));
@@ -141,7 +183,7 @@ double LateGrowthTest::objects_of(const Sample& sample) const {
 }
 
 std::optional<LateGrowthTest::Key> LateGrowthTest::key_of(const Sample& sample) const {
-  if (!recording_.processes[sample.process].has_unseen_objects()) {
+  if (!recording_.processes[sample.process].has_earlier_objects()) {
     return Key{sample.process, kAllSeen};
   }
   const Bytes chunk = sample.usable + kChunkOverhead;
@@ -183,7 +225,7 @@ std::optional<std::map<LateGrowthTest::Key, LateGrowthTest::Part>> LateGrowthTes
 
 bool LateGrowthTest::concerns(std::span<const std::uint32_t> samples) const {
   return std::ranges::any_of(samples, [&](std::uint32_t index) {
-    return recording_.processes[recording_.samples[index].process].has_unseen_objects();
+    return recording_.processes[recording_.samples[index].process].has_earlier_objects();
   });
 }
 
@@ -255,28 +297,30 @@ double LateGrowthTest::seconds_for_chunks(double in_use, double others, double l
 void LateGrowthTest::judge_by_memory(std::span<const std::uint32_t> samples, double kept_per_second,
                                      LateGrowth& growth) const {
   std::vector<bool> is_known(recording_.processes.size(), false);
+  bool is_inherited = true;
   double squares = 0;
   for (const std::uint32_t index : samples) {
     const Sample& sample = recording_.samples[index];
     const Process& process = recording_.processes[sample.process];
-    if (!process.has_unseen_objects()) continue;
+    if (!process.has_earlier_objects()) continue;
     if (!is_known[sample.process]) {
       is_known[sample.process] = true;
-      const auto memory = memory_at_start(recording_, sample.process);
-      if (!memory) return;
-      growth.in_use_from += *memory;
+      if (!had_[sample.process]) return;
+      growth.in_use_from += *had_[sample.process];
+      is_inherited = is_inherited && !process.has_unseen_objects();
     }
     if (sample.free_time != 0 || !is_allocation_seen(sample)) continue;
     const double bytes = weight_of(recording_, sample);
     squares += bytes * bytes;
   }
-  growth.by = LateGrowth::By::kMemory;
+  growth.by = is_inherited ? LateGrowth::By::kInherited : LateGrowth::By::kMemory;
   const estimation::Gamma kept{growth.kept, std::sqrt(squares)};
   const double alpha = estimation::alpha_of(options_.level) / 2;
   growth.at_least = kept.lower_quantile(alpha) - growth.in_use_from;
   // Of samples that are Poisson: P(as many, of what was in memory) = P(gamma(K/w) <= H/w).
   if (!(growth.kept > 0)) return;
-  growth.p_value = kept.below(growth.in_use_from);
+  growth.p_value =
+      std::min(1.0, kept.below(growth.in_use_from) + (is_inherited ? kInheritedMore : 0));
   const double noise = std::sqrt(growth.in_use_from * largest_interval_);
   growth.decided_after = std::max(growth.in_use_from / kept_per_second,
                                   kStockPower * noise / (kNoticed * kept_per_second));
@@ -288,7 +332,7 @@ LateGrowth LateGrowthTest::judge(std::span<const std::uint32_t> samples) const {
   for (const std::uint32_t index : samples) {
     const Sample& sample = recording_.samples[index];
     const Process& process = recording_.processes[sample.process];
-    if (!process.has_unseen_objects()) continue;
+    if (!process.has_earlier_objects()) continue;
     const bool is_kept = sample.free_time == 0 && is_allocation_seen(sample);
     if (is_kept) growth.kept += weight_of(recording_, sample);
     if (is_known[sample.process]) continue;

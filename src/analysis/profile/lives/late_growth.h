@@ -6,7 +6,8 @@
 // by dH, which is the sum of G over their sites,
 //   G >= dH - (K of the other sites),
 // as if all unseen frees were the site's. Without walks G >= K - H, where H is what the process had
-// in memory at the start. docs/estimators.md, Recordings that begin late.
+// in memory at the start, or what a child by fork inherited of its parent's live objects.
+// docs/estimators.md, Recordings that begin late.
 #pragma once
 
 #include <array>
@@ -27,9 +28,10 @@ namespace geiger::profile {
 /// What bounds the growth of a site from below.
 struct LateGrowth {
   enum class By : std::uint8_t {
-    kNothing,  ///< No walk met its chunks, and the memory at the start was not read.
-    kMemory,   ///< The process's memory at the start of the recording.
-    kChunks,   ///< The chunks of its sizes in use.
+    kNothing,    ///< No walk met its chunks, and the memory at the start was not read.
+    kMemory,     ///< The process's memory at the start of the recording.
+    kChunks,     ///< The chunks of its sizes in use.
+    kInherited,  ///< The live objects of the parent when it forked.
   };
   By by = By::kNothing;
   /// It grew by this many bytes at least: by less with a probability of at most (1 - level) / 2.
@@ -37,7 +39,7 @@ struct LateGrowth {
   double at_least = -std::numeric_limits<double>::infinity();
   double seconds = 0;  ///< That it grew in, over its processes.
   /// kChunks: bytes in use of its sizes at both ends of that time. kMemory: resident and swapped
-  /// bytes at the start.
+  /// bytes at the start. kInherited: an upper limit of the live bytes then.
   double in_use_from = 0, in_use_to = 0;
   Bytes chunk = 0;    ///< kChunks: the size if there is only one, else 0.
   Bytes growing = 0;  ///< kChunks: the size of its chunks that keeps growing, else 0.
@@ -71,7 +73,7 @@ class LateGrowthTest {
   LateGrowthTest(const Recording& recording, std::span<const ActiveTime> active,
                  const Options& options);
 
-  /// Whether a process of the samples had objects from before the recording.
+  /// Whether a process of the samples had objects from before its recording.
   [[nodiscard]] bool concerns(std::span<const std::uint32_t> samples) const;
 
   /// Of a site, whose samples these are: the bound, with its sampling error and its scatter. The
@@ -131,6 +133,8 @@ class LateGrowthTest {
   Options options_;
   double largest_interval_;
   std::vector<Time> times_;  ///< By process.
+  /// By process, at most so many bytes at the start; nothing: not known, or not needed.
+  std::vector<std::optional<double>> had_;
   std::map<Key, Chunks> chunks_;
   std::vector<GrowingChunks> growing_;
 };

@@ -205,7 +205,7 @@ class Judge {
  public:
   Judge(const Recording& recording, const LeakOptions& options)
       : later_options_(from_later(options)), all_(recording, options) {
-    if (std::ranges::any_of(recording.processes, &Process::has_unseen_objects)) {
+    if (std::ranges::any_of(recording.processes, &Process::has_earlier_objects)) {
       later_.emplace(recording, later_options_);
     }
   }

@@ -283,6 +283,48 @@ TEST_F(LateLeaksOf, MemoryAtTheStartMayHaveGone) {
   EXPECT_EQ(judged().late->by, LateGrowth::By::kNothing) << "not read at the start";
 }
 
+/// The same in a child by fork, whose parent had `inherited` samples of 104 bytes then.
+class InheritedCache : public LateLeaksOf {
+ protected:
+  LeakSite judged_child(int inherited, std::uint32_t parent_pid = 101) {
+    const auto table = site("table");
+    for (int i = 0; i < inherited; ++i) test_.sample(table, 104, 990).process = 1;
+    test_.recording.processes[0].is_attached = false;
+    test_.recording.processes[0].is_fork_child = true;
+    test_.recording.processes[0].parent_pid = parent_pid;
+    test_.recording.processes[parent_].start = 900;
+    test_.recording.processes[parent_].end = 3000;
+    for (const LeakSite& site : leaks().sites) {
+      if (site.group.name == "cache") return site;
+    }
+    ADD_FAILURE();
+    return {};
+  }
+  std::uint32_t parent_ = test_.add_process();
+};
+
+TEST_F(InheritedCache, OfItsParentsObjectsMayBeTurnover) {
+  const LeakSite site = judged_child(150);
+  EXPECT_LE(site.seen_p_value, 0.05);
+  EXPECT_EQ(site.verdict, LeakVerdict::kUndecided);
+  EXPECT_EQ(site.late->by, LateGrowth::By::kInherited);
+  EXPECT_GT(site.late->in_use_from, 150 * 1024);
+  EXPECT_LT(site.late->at_least, 0);
+}
+
+TEST_F(InheritedCache, OfFewerObjectsThanItKeepsIsALeak) {
+  const LeakSite site = judged_child(5);
+  EXPECT_EQ(site.verdict, LeakVerdict::kSuspect);
+  EXPECT_GT(site.late->at_least, 50'000);
+  EXPECT_LT(site.late->in_use_from, 30 * 1024);
+}
+
+TEST_F(InheritedCache, OfAParentThatWasNotRecordedIsUndecided) {
+  const LeakSite site = judged_child(0, 1);
+  EXPECT_EQ(site.verdict, LeakVerdict::kUndecided);
+  EXPECT_EQ(site.late->by, LateGrowth::By::kNothing);
+}
+
 TEST_F(LateLeaksOf, ChunksThatStayAreTurnover) {
   const LeakSite site = by_walks([](std::uint64_t) { return 5000; });
   EXPECT_EQ(site.verdict, LeakVerdict::kUndecided);

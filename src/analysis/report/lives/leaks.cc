@@ -274,6 +274,8 @@ std::string_view name_of(profile::LateGrowth::By by) {
       return "memory";
     case profile::LateGrowth::By::kChunks:
       return "chunks";
+    case profile::LateGrowth::By::kInherited:
+      return "inherited";
   }
   return "";
 }

@@ -107,8 +107,9 @@ std::string undecided_turnover(const LeaksReport& report) {
     if (!is_late(line.site.open) || is_named) continue;
     if (++shown > kUndecidedShown) break;
     out += fmt::format(
-        "Undecided: {}. It may be turnover of what was allocated before the recording.{}\n",
-        kept_text(line), late_remedy(line, report));
+        "Undecided: {}. It may be turnover of what was allocated before {}.{}\n", kept_text(line),
+        line.site.late->by == profile::LateGrowth::By::kInherited ? "the fork" : "the recording",
+        late_remedy(line, report));
   }
   const bool is_unmeasured = std::ranges::any_of(
       report.lines, [](const LeakLine& line) { return line.site.open == Open::kUnmeasured; });
@@ -269,6 +270,8 @@ std::string in_use_text(const profile::LateGrowth& late) {
       return "what the process had before is not known";
     case profile::LateGrowth::By::kMemory:
       return fmt::format("{} was in memory when the recording began", bytes_text(late.in_use_from));
+    case profile::LateGrowth::By::kInherited:
+      return fmt::format("its process inherited at most {} by fork", bytes_text(late.in_use_from));
     case profile::LateGrowth::By::kChunks:
       break;
   }
