@@ -33,6 +33,7 @@ constexpr std::size_t kNamesSaid = 8;
 constexpr const char* kCut = "stacks that were cut";
 constexpr const char* kUnnamed = "stacks with functions without a name (keep their debug files)";
 constexpr const char* kRenamed = "threads that changed their name (--thread takes their number)";
+constexpr const char* kUnlabelled = "objects whose label is lost";
 constexpr const char* kUntyped = "objects whose type is not known";
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -60,9 +61,8 @@ bool any_of(const Matching& matching) {
   return std::ranges::any_of(matching, [](bool matches) { return matches; });
 }
 
-/// Of an index into `matching`, which may be kNone.
-bool is_matched(const Matching& matching, std::uint32_t index) {
-  return index < matching.size() && matching[index];
+bool has(const std::vector<Answer>& answers, Answer answer) {
+  return std::ranges::find(answers, answer) != answers.end();
 }
 
 /// Threads by their names, or by their numbers. Which of its samples a thread allocated under which
@@ -81,11 +81,8 @@ Keeps of_threads(const std::string& glob, const Recording& recording, Remarks& r
       answers.push_back(is_so == was_so ? Answer(is_so) : Answer::kOpen);
     }
   }
-  const auto has = [&](Answer answer) {
-    return std::ranges::find(answers, answer) != answers.end();
-  };
-  if (has(Answer::kOpen)) remarks.open.emplace_back(kRenamed);
-  if (!has(Answer::kOpen) && !has(Answer::kYes)) {
+  if (has(answers, Answer::kOpen)) remarks.open.emplace_back(kRenamed);
+  if (!has(answers, Answer::kOpen) && !has(answers, Answer::kYes)) {
     remarks.said.push_back(nothing_matches("thread", glob, names));
   }
   return [answers](const Sample& sample) {
@@ -95,18 +92,16 @@ Keeps of_threads(const std::string& glob, const Recording& recording, Remarks& r
 
 /// A label, whatever labels are around or inside it.
 Keeps of_labels(const std::string& glob, const Recording& recording, Remarks& remarks) {
-  Matching matching;
+  const std::vector<Answer> answers = profile::answers_of_labels(recording, glob);
   std::vector<std::string> names;
-  for (std::uint32_t i = 0; i < recording.labels.size(); ++i) {
-    const profile::ScopedLabel& label = recording.labels[i];
-    names.push_back(label.text);
-    // Those around a label come before it.
-    matching.push_back(is_matched(matching, label.parent) ||
-                       profile::matches_glob(glob, label.text) ||
-                       profile::matches_glob(glob, profile::path_of_label(recording, i)));
+  for (const profile::ScopedLabel& label : recording.labels) {
+    if (!label.is_lost) names.push_back(label.text);
   }
-  if (!any_of(matching)) remarks.said.push_back(nothing_matches("label", glob, names));
-  return [matching](const Sample& sample) { return is_matched(matching, sample.label); };
+  if (has(answers, Answer::kOpen)) remarks.open.emplace_back(kUnlabelled);
+  if (!has(answers, Answer::kYes)) remarks.said.push_back(nothing_matches("label", glob, names));
+  return [answers](const Sample& sample) {
+    return sample.label < answers.size() ? answers[sample.label] : Answer::kNo;
+  };
 }
 
 Keeps of_types(const std::string& glob, const Recording& recording, Remarks& remarks) {

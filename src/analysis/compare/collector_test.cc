@@ -147,6 +147,19 @@ TEST(Collector, PatternsOfLabelsHoldWhatIsInside) {
   EXPECT_THAT(samples_of(collected.sites), ElementsAre(7));
 }
 
+TEST(Collector, PatternsOfLabelsCannotTellOfLostOnes) {
+  TestRecording test = run_with_labels();
+  test.recording.labels.push_back({"[lost label]", profile::kNone, true});
+  test.recording.samples[0].label = static_cast<std::uint32_t>(test.recording.labels.size() - 1);
+  std::vector<Pattern> patterns(1);
+  patterns[0].label = "no such label";
+  Collector collector(Kind::kAllocated, {}, patterns);
+  add(collector, Which::kAfter, test.recording);
+  const Collected collected = collector.finish();
+  EXPECT_EQ(collected.budgeted[0].after.samples(), 0U);
+  EXPECT_EQ(collected.budgeted[0].after.sums.open.samples, 1U);
+}
+
 TEST(Collector, InclusiveSitesHoldWhatTheyCalledOnce) {
   TestRecording test;
   const auto main = test.location({"main"});

@@ -22,16 +22,16 @@ class PatternAnswers {
                  const Places& places);
 
   /// From here on stacks are those of allocations within this label.
-  void begin_label(std::uint32_t label);
+  void begin_label(std::uint32_t label) { label_ = label; }
 
   /// Whether a pattern, by its number, applies to a stack.
   [[nodiscard]] profile::Answer of(std::size_t pattern, std::uint32_t stack) const;
 
  private:
   const std::vector<Pattern>& patterns_;
-  const profile::Recording& recording_;
   std::vector<std::vector<profile::Answer>> of_stacks_;  ///< By pattern of functions, and stack.
-  std::vector<bool> is_within_;                          ///< By pattern, of the label.
+  std::vector<std::vector<profile::Answer>> of_labels_;  ///< By pattern of labels, and label.
+  std::uint32_t label_ = profile::kNone;
 };
 
 }  // namespace geiger::compare

@@ -330,8 +330,11 @@ TEST_F(Ingest, IgnoresNamesAndSlabsThatMakeNoSense) {
   const Ingested result = read(trace.bytes());
   const auto& recording = result.recording;
   EXPECT_FALSE(result.damaged);
-  for (const profile::ScopedLabel& label : recording.labels) EXPECT_EQ(label.parent, kNone);
-  EXPECT_EQ(recording.samples.at(0).label, kNone);
+  for (const profile::ScopedLabel& label : recording.labels) {
+    EXPECT_EQ(label.parent == kNone, label.is_lost);
+    EXPECT_TRUE(label.is_lost || recording.labels.at(label.parent).is_lost);
+  }
+  EXPECT_TRUE(recording.labels.at(recording.samples.at(0).label).is_lost);
   EXPECT_EQ(recording.samples.at(0).type, kNone);
   EXPECT_THAT(recording.utilization, IsEmpty());
   EXPECT_THAT(recording.mappings, IsEmpty());

@@ -132,6 +132,7 @@ struct Name {
 struct ScopedLabel {
   std::string text;
   std::uint32_t parent = kNone;  ///< The label around it, into Recording::labels.
+  bool is_lost = false;          ///< Stands for one whose record is lost.
   bool operator==(const ScopedLabel&) const = default;
 };
 

@@ -68,6 +68,14 @@ std::uint32_t Interner::label(const std::string& text, std::uint32_t parent) {
   return base::index_of(labels_, {parent, text}, recording_.labels, {text, parent});
 }
 
+std::uint32_t Interner::lost_label() {
+  if (lost_label_ == profile::kNone) {
+    lost_label_ = static_cast<std::uint32_t>(recording_.labels.size());
+    recording_.labels.push_back({"[lost label]", profile::kNone, true});
+  }
+  return lost_label_;
+}
+
 std::uint32_t Interner::type(const std::string& text) {
   return base::index_of(types_, text, recording_.types, {text});
 }

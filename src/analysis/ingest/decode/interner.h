@@ -35,6 +35,7 @@ class Interner {
   void interpreter(const profile::Interpreter& interpreter);
   std::uint32_t epoch(Bytes interval, double lambda);
   std::uint32_t label(const std::string& text, std::uint32_t parent);
+  std::uint32_t lost_label();
   std::uint32_t type(const std::string& text);
   std::uint32_t heap(const std::string& text);
 
@@ -59,6 +60,7 @@ class Interner {
 
   profile::Recording& recording_;
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> labels_;  ///< By parent, text.
+  std::uint32_t lost_label_ = profile::kNone;
   std::map<std::string, std::uint32_t> types_, heaps_;
   /// By path, build id, and whether it is a source file.
   std::map<std::tuple<std::string, std::string, bool>, std::uint32_t> modules_;

@@ -65,18 +65,19 @@ std::uint32_t Referents::name_of(trace::Ref ref, trace::NameKind kind) {
   const auto known = names_.find(ref);
   if (known != names_.end() && known->second.kind == kind) return known->second.index;
   ++oddities_.unknown_names;
-  return kNone;
+  return kind == trace::NameKind::kLabel ? interner_.lost_label() : kNone;
 }
 
 /// Code that walks the labels around a label may rely on there being few.
 void Referents::take_label(trace::Ref ref, trace::Ref around, const std::string& text) {
   constexpr std::uint32_t kDeepest = 63;
   std::uint32_t parent = name_of(around, trace::NameKind::kLabel);
-  std::uint32_t depth = parent == kNone ? 0 : names_[around].depth + 1;
+  std::uint32_t depth = 0;
+  if (parent != kNone) depth = recording_.labels[parent].is_lost ? 1 : names_[around].depth + 1;
   if (depth > kDeepest) {
     ++oddities_.unknown_names;
-    parent = kNone;
-    depth = 0;
+    parent = interner_.lost_label();
+    depth = 1;
   }
   names_[ref] = {trace::NameKind::kLabel, interner_.label(text, parent), depth};
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/profile/frames/types.h"
+#include "analysis/profile/glob.h"
 #include "analysis/profile/groups/group_sums.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/thinned.h"
@@ -151,6 +152,20 @@ std::vector<Row> table_of_heap(const Recording& recording, const Profile& profil
       [&](std::uint32_t, Row& row) { row.name = name_of_heap(recording, profile.heap); });
 }
 
+/// What was allocated within lost labels may be of any other. `row_of`: by label + 1.
+void leave_lost_open(const Recording& recording, const std::vector<std::uint32_t>& row_of,
+                     std::vector<Row>& rows) {
+  for (std::uint32_t label = 0; label < recording.labels.size(); ++label) {
+    const std::uint32_t lost = row_of[label + 1U];
+    if (!recording.labels[label].is_lost || lost == kNone) continue;
+    for (std::uint32_t i = 0; i < rows.size(); ++i) {
+      if (i == lost || i == row_of[0]) continue;
+      rows[i].self.leave_open(rows[lost].total.at_most());
+      rows[i].total.leave_open(rows[lost].total.at_most());
+    }
+  }
+}
+
 /// What a label allocates itself counts for those around it as well.
 std::vector<Row> table_of_labels(const Recording& recording, const Profile& profile) {
   std::vector<std::uint32_t> row_of(recording.labels.size() + 1, kNone);
@@ -176,6 +191,7 @@ std::vector<Row> table_of_labels(const Recording& recording, const Profile& prof
       row(label).total.merge(group.sums);
     }
   }
+  leave_lost_open(recording, row_of, rows);
   return rows;
 }
 
@@ -239,6 +255,19 @@ std::string path_of_label(const Recording& recording, std::uint32_t label) {
     path = path.empty() ? text : fmt::format("{} / {}", text, path);
   }
   return path;
+}
+
+std::vector<Answer> answers_of_labels(const Recording& recording, const std::string& glob) {
+  std::vector<Answer> answers;
+  for (std::uint32_t i = 0; i < recording.labels.size(); ++i) {
+    const ScopedLabel& label = recording.labels[i];
+    const bool is_one =
+        matches_glob(glob, label.text) || matches_glob(glob, path_of_label(recording, i));
+    const Answer own = label.is_lost && !is_one ? Answer(Answer::kOpen) : Answer(is_one);
+    // Those around a label come before it.
+    answers.push_back(label.parent < i ? std::max(own, answers[label.parent]) : own);
+  }
+  return answers;
 }
 
 std::string name_of_alignment(std::uint32_t log2_alignment) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/profile/answer.h"
 #include "analysis/profile/groups/view.h"
 
 namespace geiger::profile {
@@ -25,6 +26,10 @@ namespace geiger::profile {
 inline constexpr std::string_view kNoLabel = "[no label]";
 /// A label with those around it, outermost first: "request / tenant=acme".
 [[nodiscard]] std::string path_of_label(const Recording& recording, std::uint32_t label);
+/// By label: whether what is allocated within it is within one that a glob matches, by its text or
+/// with those around it. What a label whose record is lost was called, or was in, cannot be told.
+[[nodiscard]] std::vector<Answer> answers_of_labels(const Recording& recording,
+                                                    const std::string& glob);
 
 /// The class of sizes from 2^k to 2^(k+1) - 1 by number k + 1; 0: no bytes.
 [[nodiscard]] std::uint32_t size_class_of(Bytes size);

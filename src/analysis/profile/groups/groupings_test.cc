@@ -76,6 +76,19 @@ TEST(Groupings, ALabelCountsForThoseAroundIt) {
                            Grouped{"request / tenant=zeta", 1, 1}, Grouped{"[no label]", 1, 1}));
 }
 
+TEST(Groupings, WhatIsOfALostLabelMayBeOfAnyOther) {
+  TestRecording test(kT);
+  test.recording.labels = {{"request", kNone}, {"[lost label]", kNone, true}};
+  for (const std::uint32_t label : {0U, 1U, 1U, kNone}) test.sample(kNone, 64).label = label;
+  const Profile profile = select(test.recording, Kind::kAllocated);
+  std::vector<std::pair<std::string, std::uint64_t>> open;
+  for (const Row& row : table(test.recording, profile, GroupBy::kLabel)) {
+    open.emplace_back(row.name, row.total.open.samples);
+  }
+  EXPECT_THAT(open, UnorderedElementsAre(std::pair{"request", 2}, std::pair{"[lost label]", 0},
+                                         std::pair{"[no label]", 0}));
+}
+
 TEST(Groupings, SizeClassesHaveTheirBounds) {
   EXPECT_EQ(name_of_size_class(size_class_of(0)), "0 B");
   EXPECT_EQ(name_of_size_class(size_class_of(1)), "1 B");
