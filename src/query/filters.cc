@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/present/heading.h"
 #include "analysis/profile/frames/name_pattern.h"
 #include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/frames/types.h"
@@ -30,8 +31,9 @@ using Matching = std::vector<bool>;
 constexpr std::size_t kNamesSaid = 8;
 
 /// What keeps samples open, with what would tell of them.
-constexpr const char* kCut = "stacks that were cut";
 constexpr const char* kUnnamed = "stacks with functions without a name (keep their debug files)";
+constexpr const char* kLineless =
+    "stacks with functions without a file, in modules that have files asked for";
 constexpr const char* kRenamed = "threads that changed their name (--thread takes their number)";
 constexpr const char* kUnlabelled = "objects whose label is lost";
 constexpr const char* kUntyped = "objects whose type is not known";
@@ -122,12 +124,15 @@ Keeps of_types(const std::string& glob, const Recording& recording, Remarks& rem
 }
 
 /// Asks stacks whether they pass through one of the `named` functions.
-Keeps through(const Matching& named, const profile::Labels& functions, const Recording& recording,
-              Remarks& remarks) {
+Keeps through(const profile::AskedLabels& asked, const profile::Labels& functions,
+              const Recording& recording, Remarks& remarks) {
   profile::StackDoubts doubts;
-  auto answers = profile::stacks_through(recording, functions, named, doubts);
-  if (doubts.cut) remarks.open.emplace_back(kCut);
+  auto answers = profile::stacks_through(recording, functions, asked, doubts);
+  if (doubts.cut) {
+    remarks.open.push_back(present::cut_stacks(profile::has_stacks_at_limit(recording)));
+  }
   if (doubts.unnamed) remarks.open.emplace_back(kUnnamed);
+  if (doubts.lineless) remarks.open.emplace_back(kLineless);
   return [answers = std::move(answers)](const Sample& sample) {
     return sample.stack < answers.size() ? answers[sample.stack] : Answer::kOpen;
   };
@@ -141,22 +146,24 @@ Keeps of_functions(const std::string& glob, const Recording& recording, Remarks&
     named.push_back(profile::matches_glob(glob, functions[i].name));
   }
   if (!any_of(named)) remarks.said.push_back(nothing_matches("function", glob, {}));
-  return through(named, functions, recording, remarks);
+  return through({named}, functions, recording, remarks);
 }
 
 /// The functions that an expression matches by their name, module or file.
-Matching matching_functions(const profile::NamePattern& pattern, const profile::Labels& functions,
-                            const Recording& recording) {
-  Matching named;
+profile::AskedLabels matching_functions(const profile::NamePattern& pattern,
+                                        const profile::Labels& functions,
+                                        const Recording& recording) {
+  profile::AskedLabels asked;
   for (std::uint32_t i = 0; i < functions.size(); ++i) {
     const profile::Label& label = functions[i];
     const bool has_frame = label.frame_or_location != kNone && !label.is_location;
-    named.push_back(
-        pattern.matches(label.name) ||
-        (label.module != kNone && pattern.matches(recording.modules[label.module].path)) ||
-        (has_frame && pattern.matches(recording.frames[label.frame_or_location].file)));
+    asked.is_in_file.push_back(has_frame &&
+                               pattern.matches(recording.frames[label.frame_or_location].file));
+    asked.is_named.push_back(
+        pattern.matches(label.name) || asked.is_in_file.back() ||
+        (label.module != kNone && pattern.matches(recording.modules[label.module].path)));
   }
-  return named;
+  return asked;
 }
 
 /// --focus keeps stacks that match, --ignore the others.
@@ -168,12 +175,12 @@ base::Outcome<Keeps> of_expression(const char* option, const std::string& expres
     return base::Failure{fmt::format("{} {}", option, parsed.reason())};
   }
   const profile::Labels functions(recording);
-  const Matching named = matching_functions(parsed.value(), functions, recording);
-  if (!any_of(named)) {
+  const auto asked = matching_functions(parsed.value(), functions, recording);
+  if (!any_of(asked.is_named)) {
     remarks.said.push_back(fmt::format("{}: no stack has a frame that matches {}", option,
                                        profile::quoted(expression)));
   }
-  Keeps matching = through(named, functions, recording, remarks);
+  Keeps matching = through(asked, functions, recording, remarks);
   if (keeps_matching) return matching;
   return Keeps(
       [matching = std::move(matching)](const Sample& sample) { return !matching(sample); });

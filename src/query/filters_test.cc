@@ -61,6 +61,37 @@ TEST_F(Filters, IgnoreIsTheOppositeOfFocus) {
               ElementsAre(Answer::kNo, Answer::kNo, Answer::kNo));
 }
 
+TEST_F(Filters, AdviseMoreFramesWhereTheirLimitCutStacks) {
+  test.recording.stacks[1].locations.resize(255, test.recording.stacks[1].locations[0]);
+  answers({{&SelectionOptions::function, "main"}});
+  EXPECT_THAT(remarks.open, ElementsAre("stacks that were cut (record with --max-frames 262144)"));
+}
+
+TEST_F(Filters, OfFilesCannotTellOfFunctionsWithoutLines) {
+  test.recording.frames[0].file = "main.cc";
+  const auto lost = test.location({"stripped"});
+  test.sample(test.stack({lost}), 16);
+  test.recording.modules.push_back({"/lib/other.so", "cd", 0x10000, 0x11000, 0});
+  test.sample(test.stack({test.location({"elsewhere"}, 1)}), 16);
+  EXPECT_THAT(answers({{&SelectionOptions::focus, "^main.cc$"}}),
+              ElementsAre(Answer::kYes, Answer::kOpen, Answer::kOpen, Answer::kOpen, Answer::kNo));
+  EXPECT_THAT(remarks.open, ElementsAre(HasSubstr("cut"), HasSubstr("without a file")));
+  EXPECT_THAT(answers({{&SelectionOptions::focus, "^elsewhere$"}}),
+              ElementsAre(Answer::kNo, Answer::kOpen, Answer::kOpen, Answer::kNo, Answer::kYes));
+}
+
+TEST_F(Filters, OfLabelsCannotTellOfLostOnes) {
+  test.recording.labels = {{"request"}, {"[lost label]", profile::kNone, true}, {"query", 1}};
+  for (std::uint32_t i = 0; i < 3; ++i) test.recording.samples[i].label = i;
+  EXPECT_THAT(answers({{&SelectionOptions::label, "request"}}),
+              ElementsAre(Answer::kYes, Answer::kOpen, Answer::kOpen));
+  EXPECT_THAT(remarks.open, ElementsAre(HasSubstr("label is lost")));
+  EXPECT_THAT(answers({{&SelectionOptions::label, "query"}}),
+              ElementsAre(Answer::kNo, Answer::kOpen, Answer::kYes));
+  EXPECT_THAT(answers({{&SelectionOptions::label, "*"}}),
+              ElementsAre(Answer::kYes, Answer::kYes, Answer::kYes));
+}
+
 TEST_F(Filters, OfTypesCannotTellOfObjectsWithoutOne) {
   test.recording.types = {{"Baz"}, {"Foo"}};
   test.recording.samples[0].type = 0;

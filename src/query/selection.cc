@@ -8,6 +8,7 @@
 
 #include "analysis/present/format.h"
 #include "analysis/profile/lives/teardown.h"
+#include "analysis/profile/memory/gaps.h"
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/peak.h"
@@ -215,6 +216,7 @@ base::Outcome<Subject> subject_of(const SelectionOptions& options,
   if (!filter.has_value()) return filter.failure();
   std::ranges::move(remarks.said, std::back_inserter(subject.remarks));
   subject.scope.open = std::move(remarks.open);
+  subject.scope.lacks = profile::missing_part(recording);
   subject.selection.keeps = std::move(filter.value());
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     const bool is_chosen =

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -14,7 +13,6 @@
 #include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
-#include "analysis/profile/totals.h"
 
 namespace geiger::compare {
 namespace {
@@ -26,19 +24,6 @@ using profile::Profile;
 using profile::Recording;
 
 constexpr std::size_t kCallersShown = 3;
-
-RunFacts facts_of(const Recording& recording, const Profile& profile) {
-  const profile::ProcessTotals totals = profile::all_totals(recording);
-  RunFacts facts{
-      totals.exact_bytes,         totals.unsettled_bound,         profile.largest_interval,   0,
-      recording.processes.size(), profile::is_counted(recording), profile::gaps_of(recording)};
-  facts.calibrates = profile::exactly_allocated(recording).has_value() &&
-                     std::ranges::none_of(recording.processes, &profile::Process::is_pure);
-  for (const profile::Process& process : recording.processes) {
-    facts.dropped += std::accumulate(process.drops.begin(), process.drops.end(), std::uint64_t{0});
-  }
-  return facts;
-}
 
 bool is_of_functions(GroupBy by) { return by != GroupBy::kModule && by != GroupBy::kLabel; }
 
@@ -240,12 +225,6 @@ class Collector::Run {
   std::vector<std::uint64_t> met_;  ///< By place: the last stack that had it.
   std::uint64_t stacks_ = 0;
 };
-
-double SideFacts::exposure() const {
-  double sum = 0;
-  for (const RunFacts& run : runs) sum += run.exposure;
-  return sum;
-}
 
 std::size_t Collector::PlacesHash::operator()(const std::vector<std::uint32_t>& places) const {
   std::uint64_t hash = profile::table_seed();

@@ -86,11 +86,15 @@ struct RunFacts {
   std::uint64_t processes = 0;
   bool is_counted = true;               ///< Whether exact_bytes is known at all (profile/gaps.h).
   std::vector<profile::Gap> gaps = {};  ///< What the recording lacks.
+  bool has_stacks_at_limit = false;     ///< Of frames (profile/frames/stack_answers.h).
   /// Values are per unit of it: hours, counted bytes, or 1 where they are per run. > 0.
   double exposure = 1;
   /// Whether the exact bytes are those that all samples were drawn from, none in pure mode.
   bool calibrates = false;
 };
+
+[[nodiscard]] RunFacts facts_of(const profile::Recording& recording,
+                                const profile::Profile& profile);
 
 struct SideFacts {
   std::vector<RunFacts> runs;
@@ -103,6 +107,10 @@ struct SideFacts {
 
   /// Of all runs: what sums over them are divided by.
   [[nodiscard]] double exposure() const;
+  /// Of any run.
+  [[nodiscard]] bool has_stacks_at_limit() const;
+  /// Of the first run that lacks a part (profile/gaps.h).
+  [[nodiscard]] std::string missing_part() const;
 };
 
 struct Collected {

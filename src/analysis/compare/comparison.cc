@@ -172,6 +172,17 @@ void forget_test(Row& row) {
   row.verdict = Verdict::kTooFew;
 }
 
+/// What a side lacks may be the whole of a change: less on a side that lacks a part shows nothing.
+void forget_where_parts_lack(Comparison& comparison) {
+  const bool before_lacks = !comparison.collected.before.missing_part().empty();
+  const bool after_lacks = !comparison.collected.after.missing_part().empty();
+  const auto forget = [&](Row& row) {
+    if (row.change.value < 0 ? after_lacks : before_lacks) forget_test(row);
+  };
+  forget(comparison.total);
+  for (Row& row : comparison.rows) forget(row);
+}
+
 double detectable_new(const Collected& collected, double level) {
   SiteSide before, after;
   before.sums.could_have_sampled(collected.before.total.sums);
@@ -228,6 +239,7 @@ Comparison compare(Collected collected, double level) {
     tested.clear();
   }
   judge(out, tested);
+  forget_where_parts_lack(out);
   put_in_order(out.rows);
   return out;
 }

@@ -105,6 +105,17 @@ TEST(Comparison, StrataKeepApartWhatReleasesMix) {
   EXPECT_FALSE(is_change(row(within, "site").verdict));
 }
 
+TEST(Comparison, WhatASideLacksIsNotGone) {
+  const auto whole = run_with({{"main", 50}, {"gone", 100}});
+  auto part = run_with({{"main", 50}, {"new", 100}});
+  EXPECT_EQ(row(compared({whole}, {part}), "gone").verdict, Verdict::kGone);
+  part.recording.unrecorded_processes = 1;
+  const Comparison comparison = compared({whole}, {part});
+  EXPECT_EQ(row(comparison, "gone").verdict, Verdict::kTooFew);
+  EXPECT_EQ(row(comparison, "new").verdict, Verdict::kNew) << "the other side is whole";
+  EXPECT_EQ(row(compared({part}, {whole}), "gone").verdict, Verdict::kTooFew) << "not new";
+}
+
 TEST(Comparison, NewSitesAreBounded) {
   const Comparison comparison =
       compared({run_with({{"main", 50}})}, {run_with({{"main", 50}, {"new", 20}})});

@@ -13,11 +13,11 @@ PatternAnswers::PatternAnswers(const std::vector<Pattern>& patterns,
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     if (patterns[i].is_of_label()) of_labels_[i] = answers_of_labels(recording, patterns[i].label);
     if (patterns[i].is_of_label() || patterns[i].matches_everything()) continue;
-    std::vector<bool> is_named;
+    profile::AskedLabels asked;
     for (const std::uint32_t place : place_of) {
-      is_named.push_back(patterns[i].matches(places[place]));
+      asked.is_named.push_back(patterns[i].matches(places[place]));
     }
-    of_stacks_[i] = stacks_through(recording, labels, is_named, doubts);
+    of_stacks_[i] = stacks_through(recording, labels, asked, doubts);
   }
 }
 

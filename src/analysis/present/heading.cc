@@ -7,6 +7,7 @@
 #include "analysis/present/text.h"
 #include "analysis/profile/memory/mappings.h"
 #include "estimation/calibration.h"
+#include "vocabulary/stack_frames.h"
 
 namespace geiger::present {
 namespace {
@@ -49,6 +50,7 @@ std::string profile_heading(profile::Kind kind, std::string_view view, const Mea
   // Wrapped before it is painted: escapes take no columns. A break replaces a blank.
   const std::string text = wrap(title + rest, 0, style.width);
   std::string source = scope.asked ? "\n" + wrap(text_of(*scope.asked), 0, style.width) : "";
+  if (!scope.lacks.empty()) source += "\n" + wrap(incomplete_text(scope.lacks), 0, style.width);
   const std::string open = open_text(total, scope);
   if (!open.empty()) source += "\n" + wrap(open, 0, style.width);
   if (!notes.empty()) source += "\n" + wrap_lines(notes, style.width);
@@ -63,17 +65,28 @@ std::string open_text(const Measure& total, const Scope& scope, std::string_view
                      fmt::join(scope.open, ", and "));
 }
 
+std::string incomplete_text(const std::string& lacks) {
+  if (lacks.empty()) return "";
+  return fmt::format("Incomplete ({}): figures and upper limits cover only what was recorded.",
+                     lacks);
+}
+
 std::string not_looked_at(double bytes, const Scope& scope) {
   if (!(bytes > 0) || scope.open.empty()) return "";
   return fmt::format("Not looked at, but may belong: {} of {}.\n", bound_bytes(bytes),
                      fmt::join(scope.open, ", and "));
 }
 
-std::string cut_note(double bytes) {
+std::string cut_stacks(bool is_at_limit) {
+  constexpr const char* kStacks = "stacks that were cut";
+  if (!is_at_limit) return kStacks;
+  return fmt::format("{} (record with --max-frames {})", kStacks, vocabulary::kMostFrames);
+}
+
+std::string cut_note(double bytes, bool is_at_limit) {
   if (!(bytes > 0)) return "";
-  return fmt::format(
-      "Upper limits of totals include {} of stacks that were cut: what called them is not known.\n",
-      bound_bytes(bytes));
+  return fmt::format("Upper limits of totals include {} of {}: what called them is not known.\n",
+                     bound_bytes(bytes), cut_stacks(is_at_limit));
 }
 
 std::string nothing_sampled(profile::Kind kind, const Scope& scope) {

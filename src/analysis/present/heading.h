@@ -29,13 +29,19 @@ namespace geiger::present {
 [[nodiscard]] std::string open_text(const Measure& total, const Scope& scope,
                                     std::string_view where = "in upper limits only");
 
+/// A sentence that figures are of a part only; `lacks`: profile::missing_part(). Empty for all.
+[[nodiscard]] std::string incomplete_text(const std::string& lacks);
+
 /// A line for reports of what filters surely select: of how many bytes they cannot tell, and why;
 /// empty for none.
 [[nodiscard]] std::string not_looked_at(double bytes, const Scope& scope);
 
-/// That so many bytes of stacks that were cut are in the upper limits of all totals; empty for
-/// none.
-[[nodiscard]] std::string cut_note(double bytes);
+/// What keeps such stacks open: "stacks that were cut", with the option that follows more frames if
+/// the limit of frames cut any of them (profile::has_stacks_at_limit).
+[[nodiscard]] std::string cut_stacks(bool is_at_limit);
+
+/// That so many bytes of them are in the upper limits of all totals; empty for none.
+[[nodiscard]] std::string cut_note(double bytes, bool is_at_limit);
 
 /// Instead of rows, when nothing was sampled.
 [[nodiscard]] std::string nothing_sampled(profile::Kind kind, const Scope& scope = {});

@@ -51,7 +51,7 @@ void write_field(JsonWriter& json, const Scope& scope) {
   write_field(json, scope.asked);
   write_field(json, scope.read);
   write_field(json, scope.fleet);
-  if (!scope.is_part()) return;
+  if (!scope.is_part() && scope.lacks.empty()) return;
   json.key("selection").begin_object().field("when", scope.when);
   if (scope.from) json.field("from_ns", *scope.from);
   if (scope.to) json.field("to_ns", *scope.to);
@@ -59,6 +59,7 @@ void write_field(JsonWriter& json, const Scope& scope) {
   json.field("is_split", scope.is_split);
   json.objects("only", scope.only,
                [&](const auto& one) { json.field("what", one.first).field("which", one.second); });
+  if (!scope.lacks.empty()) json.field("lacks", scope.lacks);
   json.array("open", scope.open, [&](const std::string& why) { json.string(why); });
   json.end_object();
 }

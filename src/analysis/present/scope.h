@@ -29,6 +29,7 @@ struct Scope {
   std::vector<std::pair<std::string, std::string>> only;
   /// What the filters cannot tell of, in words: "stacks that were cut".
   std::vector<std::string> open;
+  std::string lacks;                 ///< profile::missing_part().
   std::optional<AskedInside> asked;  ///< Of resident bytes that could not be read from outside.
   std::optional<ReadAt> read;        ///< Of what was read from outside.
   std::vector<Coverage> fleet;       ///< Of each side of it; empty: no fleet.

@@ -69,6 +69,7 @@ struct Location {
 struct Stack {
   std::vector<std::uint32_t> locations;
   bool is_truncated = false;
+  bool is_folded = false;  ///< Cycles of frames that repeated are in it twice.
 };
 
 /// A sampling interval that was in force.

@@ -92,7 +92,7 @@ class CompareVerbs(unittest.TestCase):
             self.assertGreater(total["hi"], 9e6)
             self.assertGreater(total["open"], 9e6)
         text = self.geiger("table", "--function", caller, "deep.geiger")
-        self.assertIn("of stacks that were cut", text)
+        self.assertIn("of stacks that were cut (record with --max-frames 262144)", text)
         ignored = self.json("table", "--ignore", "hundred_thousand_deep", "deep.geiger")["total"]
         self.assertGreater(ignored["bytes"]["open"], 9e6)
         self.record("again_deep", 42, STACKS, "hundred_thousand_deep")
@@ -102,6 +102,19 @@ class CompareVerbs(unittest.TestCase):
             self.assertLess(row["change"]["lo"], -9e6)
             self.assertGreater(row["change"]["hi"], 9e6)
         self.assertTrue(callers)
+
+    def test_more_frames_reach_the_callers_of_recursion(self):
+        caller = "*hundred_thousand_deep*"
+        self.record("whole", 41, STACKS, "hundred_thousand_deep", interval="64KiB",
+                    options=("--max-frames", "262144"))
+        total = self.json("table", "--function", caller, "whole.geiger")["total"]["bytes"]
+        self.assertTrue(8e6 < total["lo"] < 10e6 < total["hi"], total)
+        self.assertNotIn("open", total)
+        self.assertIn("recursion is folded", self.geiger("doctor", "whole.geiger"))
+        for frames in ("254", "262145", "x"):
+            said = self.refused("run", "--max-frames", frames, "--", "true", code=2)
+            self.assertEqual(said.split("\n")[0], f"geiger: --max-frames: '{frames}' is not a "
+                             "number of frames (255 to 262144)")
 
     def test_budget_for_what_does_not_exist_warns(self):
         with open(os.path.join(self.here, "typo.budget"), "w") as file:

@@ -210,6 +210,12 @@ class LongRunVerbs(unittest.TestCase):
         self.assertEqual(report["allocated"]["bytes"]["value"], 14336)
         self.assertEqual(report["live_at_end"]["bytes"]["value"], 6144)
         self.assertTrue(any("segment 1 missing" in line for line in report["warnings"]))
+        why = "1 process lacks segments of its recording"
+        for verb in ("table", "tree", "stats", "lifetimes"):
+            said = " ".join(self.geiger(verb, "long").decode().split())
+            self.assertIn(f"Incomplete ({why}): figures and upper limits cover only what", said)
+            self.assertEqual(self.json(verb, "long")["selection"]["lacks"], why)
+        self.assertNotIn("selection", self.json("table", "thinned.geiger"))
 
     # ------------------------------------------------------------ thinning
 

@@ -98,7 +98,8 @@ std::size_t Interner::StackHash::operator()(std::uint32_t index) const {
 bool Interner::StackSame::operator()(std::uint32_t a, std::uint32_t b) const {
   const profile::Stack& left = stacks.get()[a];
   const profile::Stack& right = stacks.get()[b];
-  return left.is_truncated == right.is_truncated && left.locations == right.locations;
+  return left.is_truncated == right.is_truncated && left.is_folded == right.is_folded &&
+         left.locations == right.locations;
 }
 
 }  // namespace geiger::ingest

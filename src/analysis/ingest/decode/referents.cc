@@ -107,6 +107,7 @@ bool Referents::is_in_runtime(std::uint32_t location) const {
 void Referents::on(const Record& record, const trace::StackRecord& /*layout*/) {
   profile::Stack stack;
   stack.is_truncated = (record.header.flags & trace::kFlagTruncated) != 0;
+  stack.is_folded = (record.header.flags & trace::kFlagFolded) != 0;
   const auto frames = trace::frames_of(record);
   stack.locations.reserve(frames.size());
   for (const std::uint64_t word : frames) {

@@ -19,22 +19,32 @@ namespace geiger::profile {
 /// be recorded.
 [[nodiscard]] bool is_whole(const Recording& recording, std::uint32_t stack);
 
+/// Whether stacks were cut where the recording allowed for no more frames (geiger run
+/// --max-frames). Frames of geiger itself, which are left out, counted.
+[[nodiscard]] bool has_stacks_at_limit(const Recording& recording);
+
 /// The part of a profile whose stacks are not whole; open samples are not in it.
 [[nodiscard]] Profile with_cut_stacks(const Recording& recording, const Profile& profile);
 
 /// What keeps the stacks of a question open.
 struct StackDoubts {
-  bool cut = false, unnamed = false;
+  bool cut = false, unnamed = false, lineless = false;
 };
 
-/// By stack: whether it passes through a function that is asked for. `is_named`, by label: whether
-/// the label is of such a function.
+/// What a question asks of labels.
+struct AskedLabels {
+  std::vector<bool> is_named;  ///< By label: it is of a function that is asked for.
+  /// By label: its file is asked for. Empty: files are not asked about.
+  std::vector<bool> is_in_file = {};
+};
+
+/// By stack: whether it passes through a function that is asked for.
 ///
 /// A frame without a name may be one of them if its module has others, or if nothing that is known
-/// has such a name; frames of the C and C++ runtime are taken for its own. `doubts` gets what keeps
+/// has such a name; frames of the C and C++ runtime are taken for its own. A function of which no
+/// line is known may be in a file asked for if others of its module are. `doubts` gets what keeps
 /// any stack open.
 [[nodiscard]] std::vector<Answer> stacks_through(const Recording& recording, const Labels& labels,
-                                                 const std::vector<bool>& is_named,
-                                                 StackDoubts& doubts);
+                                                 const AskedLabels& asked, StackDoubts& doubts);
 
 }  // namespace geiger::profile

@@ -16,7 +16,7 @@ struct Asked {
     const Labels labels(test.recording);
     std::vector<bool> is_named;
     for (std::uint32_t i = 0; i < labels.size(); ++i) is_named.push_back(labels[i].name == name);
-    answers = stacks_through(test.recording, labels, is_named, doubts);
+    answers = stacks_through(test.recording, labels, {is_named}, doubts);
   }
 };
 

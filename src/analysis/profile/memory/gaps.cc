@@ -28,6 +28,19 @@ class Finder {
   explicit Finder(const Recording& recording) : recording_(recording) {}
 
   std::vector<Gap> find() {
+    find_parts();
+    add_losses();
+    add_if(Lacks::kFates, processes_if(&Process::tells_no_frees), "profile lacks live memory",
+           "profiles lack live memory");
+    const std::uint64_t attached = processes_if(&Process::is_attached);
+    add_if(Lacks::kFates, attached,
+           "process was not recorded from its start: its earlier objects are missing",
+           "processes were not recorded from their start: their earlier objects are missing");
+    return std::move(gaps_);
+  }
+
+  /// What needs no look at samples.
+  const std::vector<Gap>& find_parts() {
     if (recording_.is_damaged) add(Lacks::kAll, "a file is damaged or truncated");
     add_if(Lacks::kAll, recording_.unrecorded_processes, "process was not recorded",
            "processes were not recorded");
@@ -37,14 +50,7 @@ class Finder {
     const std::uint64_t full =
         processes_if([](const Process& process) { return process.ending == Ending::kSwitchedOff; });
     add_if(Lacks::kAll, full, "process outlived its recording", "processes outlived the recording");
-    add_losses();
-    add_if(Lacks::kFates, processes_if(&Process::tells_no_frees), "profile lacks live memory",
-           "profiles lack live memory");
-    const std::uint64_t attached = processes_if(&Process::is_attached);
-    add_if(Lacks::kFates, attached,
-           "process was not recorded from its start: its earlier objects are missing",
-           "processes were not recorded from their start: their earlier objects are missing");
-    return std::move(gaps_);
+    return gaps_;
   }
 
  private:
@@ -112,6 +118,18 @@ bool Gap::concerns(Kind kind, bool is_counted) const {
 }
 
 std::vector<Gap> gaps_of(const Recording& recording) { return Finder(recording).find(); }
+
+std::string missing_part(const std::vector<Gap>& gaps) {
+  const auto is_of_parts = [](const Gap& gap) {
+    return gap.lacks == Lacks::kAll || gap.lacks == Lacks::kBeginning;
+  };
+  const auto gap = std::ranges::find_if(gaps, is_of_parts);
+  return gap == gaps.end() ? "" : gap->why;
+}
+
+std::string missing_part(const Recording& recording) {
+  return missing_part(Finder(recording).find_parts());
+}
 
 bool is_any_without_errors(const Recording& recording) {
   return std::ranges::any_of(recording.processes, lacks_errors);

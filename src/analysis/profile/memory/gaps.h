@@ -35,6 +35,12 @@ struct Gap {
 /// Everything known to be missing, the gravest first; of each cause once.
 [[nodiscard]] std::vector<Gap> gaps_of(const Recording& recording);
 
+/// Why upper limits cover only what was recorded: processes, or stretches of their recordings, of
+/// which there is nothing at all. Empty: there is something of all.
+[[nodiscard]] std::string missing_part(const std::vector<Gap>& gaps);
+/// Likewise, without looking at samples.
+[[nodiscard]] std::string missing_part(const Recording& recording);
+
 /// Whether the values of an imported process may be estimates whose errors its file does not
 /// contain: nothing can be concluded from them.
 [[nodiscard]] inline bool lacks_errors(const Process& process) {

@@ -140,10 +140,11 @@ std::string advice(const GateResult& result, const CheckReport& report) {
   if (result.answer != Answer::kUndecided) return "";
   if (!result.lacks.empty()) return fmt::format("record again: {}", result.lacks);
   if (result.open > 0) {
+    const bool is_at_limit =
+        report.before.has_stacks_at_limit() || report.after.has_stacks_at_limit();
     return fmt::format(
-        "{} may be its: of stacks that were cut, functions without a name, or what filters cannot "
-        "tell",
-        present::bound_bytes(result.open));
+        "{} may be its: of {}, functions without a name, or what filters cannot tell",
+        present::bound_bytes(result.open), present::cut_stacks(is_at_limit));
   }
   const bool has_several = report.before.runs.size() > 1 || report.after.runs.size() > 1;
   if (result.is_exact && !has_several) {

@@ -117,9 +117,15 @@ std::vector<std::string> caveats(const Comparison& comparison) {
     lines.push_back(std::move(open));
   }
   const compare::Collected& collected = comparison.collected;
+  for (const compare::SideFacts* side : {&collected.before, &collected.after}) {
+    const std::string lacks = side->missing_part();
+    if (!lacks.empty()) lines.push_back(present::incomplete_text(lacks));
+  }
   const double cut = std::max(collected.before.total.cut.all_bytes() / collected.before.exposure(),
                               collected.after.total.cut.all_bytes() / collected.after.exposure());
-  if (std::string note = present::cut_note(cut); !note.empty()) {
+  if (std::string note = present::cut_note(
+          cut, collected.before.has_stacks_at_limit() || collected.after.has_stacks_at_limit());
+      !note.empty()) {
     note.pop_back();
     lines.push_back(std::move(note));
   }

@@ -185,7 +185,10 @@ std::string unnamed_functions(const LifetimesReport& report, const present::Styl
 }
 
 std::string not_looked_at(const LifetimesReport& report) {
-  return present::not_looked_at(report.whole.allocated.bytes.open, report.options.scope);
+  const present::Scope& scope = report.options.scope;
+  const std::string part = present::incomplete_text(scope.lacks);
+  return part + (part.empty() ? "" : "\n") +
+         present::not_looked_at(report.whole.allocated.bytes.open, scope);
 }
 
 std::string notes(const LifetimesReport& report, const present::Style& style) {

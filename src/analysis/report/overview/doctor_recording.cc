@@ -15,8 +15,10 @@
 #include "analysis/present/text.h"
 #include "analysis/present/unnamed.h"
 #include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/labels.h"
 #include "analysis/report/overview/doctor_checks.h"
+#include "vocabulary/stack_frames.h"
 
 namespace geiger::report {
 namespace {
@@ -24,16 +26,16 @@ namespace {
 using profile::Ending;
 using profile::Recording;
 
-std::uint64_t truncated_samples(const Recording& recording) {
-  const auto is_truncated = [&](const profile::Sample& sample) {
-    return sample.stack < recording.stacks.size() && recording.stacks[sample.stack].is_truncated;
+/// With stacks of which `is_so` is set.
+std::uint64_t samples_of_stacks(const Recording& recording, bool profile::Stack::*is_so) {
+  const auto is_one = [&](const profile::Sample& sample) {
+    return sample.stack < recording.stacks.size() && recording.stacks[sample.stack].*is_so;
   };
-  auto truncated =
-      static_cast<std::uint64_t>(std::ranges::count_if(recording.samples, is_truncated));
+  auto samples = static_cast<std::uint64_t>(std::ranges::count_if(recording.samples, is_one));
   for (const profile::Tally& tally : recording.tallies) {
-    if (is_truncated(tally.alike)) truncated += tally.allocated;
+    if (is_one(tally.alike)) samples += tally.allocated;
   }
-  return truncated;
+  return samples;
 }
 
 /// Frames whose symbol is unknown are called by their address.
@@ -162,14 +164,25 @@ Diagnosis check_drops(const Patient& patient) {
 }
 
 Diagnosis check_stacks(const Patient& patient) {
-  const std::uint64_t truncated = truncated_samples(patient.recording);
+  const std::uint64_t truncated =
+      samples_of_stacks(patient.recording, &profile::Stack::is_truncated);
+  const std::uint64_t folded = samples_of_stacks(patient.recording, &profile::Stack::is_folded);
   const std::uint64_t samples = profile::recorded_samples(patient.recording);
   const std::string share = present::exact_share(truncated, samples);
-  if (truncated == 0) return {Severity::kGood, "stacks", "No stacks are truncated.", "", ""};
+  if (truncated == 0) {
+    return {Severity::kGood, "stacks", "No stacks are truncated.",
+            folded == 0 ? ""
+                        : present::exact_share(folded, samples) +
+                              " of the samples have stacks in which recursion is folded: calls "
+                              "that repeat are in them twice.",
+            ""};
+  }
   return {Severity::kNote, "stacks", share + " of the samples have truncated stacks.",
           "Their outer callers are unknown; trees show them under [truncated]. Self figures and "
           "totals of the run are not affected.",
-          "If the program keeps frame pointers, try geiger run --unwind fp."};
+          profile::has_stacks_at_limit(patient.recording)
+              ? fmt::format("Record with --max-frames {}.", vocabulary::kMostFrames)
+              : "If the program keeps frame pointers, try geiger run --unwind fp."};
 }
 
 Diagnosis check_interpreters(const Patient& patient) {

@@ -230,11 +230,8 @@ std::string finding_lines(const SummaryReport& report, const present::Style& sty
                           present::wrap(sentence(finding), 0, style.width)) +
            "\n";
   };
-  const auto gap = std::ranges::find(report.gaps, profile::Gap::Lacks::kAll, &profile::Gap::lacks);
-  if (gap != report.gaps.end()) {
-    out += warning_sentence(
-        fmt::format("Incomplete ({}): figures cover only the samples at hand.", gap->why), style);
-  }
+  const std::string lacks = profile::missing_part(report.gaps);
+  if (!lacks.empty()) out += warning_sentence(present::incomplete_text(lacks), style);
   if (!report.fault.empty()) out += warning_sentence(present::as_sentence(report.fault), style);
   if (report.mapped_finding) add(*report.mapped_finding);
   const bool says_something = report.finding.verdict != FindingVerdict::kNothing;

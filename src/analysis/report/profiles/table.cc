@@ -248,10 +248,9 @@ std::string footer(const TableReport& report, const present::Style& style) {
   if (present::is_named_by_functions(report.options.by)) {
     out += present::unnamed_note(report.lines, &TableLine::name, style.width);
   }
-  const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
-                                         [](const TableLine& l) { return l.is_order_uncertain; });
+  const bool any_uncertain = std::ranges::any_of(report.lines, &TableLine::is_order_uncertain);
   if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
-  out += present::cut_note(report.cut);
+  out += present::cut_note(report.cut, report.has_stacks_at_limit);
   if (!report.has_whole) {
     out +=
         "The heading covers the process's own heap; other heaps may lie inside it and are not "
@@ -311,6 +310,7 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
   }
   if (has_two_measures(report) && options.by != GroupBy::kLabel) {
     report.cut = total(recording, with_cut_stacks(recording, profile)).all_bytes();
+    report.has_stacks_at_limit = profile::has_stacks_at_limit(recording);
   }
   const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());
   NodeSums others = sum_from(rows, order, shown);

@@ -75,6 +75,7 @@ struct TableReport {
   bool has_whole = true;
   double cut = 0;           ///< Bytes of stacks that were cut, open in totals of functions.
   double unknown_type = 0;  ///< Bytes of objects of unknown type, open in all other types.
+  bool has_stacks_at_limit = false;
 };
 
 /// Groups, sorts, cuts to the top rows and estimates those.
