@@ -232,8 +232,9 @@ std::size_t Collector::PlacesHash::operator()(const std::vector<std::uint32_t>& 
   return hash;
 }
 
-Collector::Collector(profile::Kind kind, const Grouping& grouping, std::vector<Pattern> patterns)
-    : patterns_(std::move(patterns)) {
+Collector::Collector(profile::Kind kind, const Grouping& grouping, std::vector<Pattern> patterns,
+                     double level)
+    : patterns_(std::move(patterns)), level_(level) {
   out_.kind = kind;
   out_.grouping = grouping;
   for (const Pattern& pattern : patterns_) {
@@ -277,7 +278,7 @@ std::optional<Error> Collector::add(Which which, const Recording& recording, con
   if (!(exposure > 0) || std::isinf(exposure)) return Error::kBadExposure;
   SideFacts& side = side_of(out_, which);
   const auto number = static_cast<std::uint32_t>(side.runs.size());
-  side.runs.push_back(facts_of(recording, profile));
+  side.runs.push_back(facts_of(recording, profile, level_));
   side.runs.back().exposure = exposure;
   side.is_split = side.is_split || profile.rate_factor < 1;
   out_.is_part = out_.is_part || profile.is_part;

@@ -87,14 +87,18 @@ struct RunFacts {
   bool is_counted = true;               ///< Whether exact_bytes is known at all (profile/gaps.h).
   std::vector<profile::Gap> gaps = {};  ///< What the recording lacks.
   bool has_stacks_at_limit = false;     ///< Of frames (profile/frames/stack_answers.h).
+  /// Of a peak: by how much its upper limit is above that of the heap at the instant that stands
+  /// for it, which the sums are of (profile/peak.h).
+  double above_instant = 0;
   /// Values are per unit of it: hours, counted bytes, or 1 where they are per run. > 0.
   double exposure = 1;
   /// Whether the exact bytes are those that all samples were drawn from, none in pure mode.
   bool calibrates = false;
 };
 
+/// `level`: of the gates that will be checked, for RunFacts::above_instant.
 [[nodiscard]] RunFacts facts_of(const profile::Recording& recording,
-                                const profile::Profile& profile);
+                                const profile::Profile& profile, double level);
 
 struct SideFacts {
   std::vector<RunFacts> runs;
@@ -126,7 +130,9 @@ struct Collected {
 
 class Collector {
  public:
-  Collector(profile::Kind kind, const Grouping& grouping, std::vector<Pattern> patterns = {});
+  /// `level`: as of facts_of().
+  Collector(profile::Kind kind, const Grouping& grouping, std::vector<Pattern> patterns = {},
+            double level = 0.95);
 
   /// Adds a run to a side. The recording is not needed afterwards. `exposure`, positive and
   /// finite: what the run was exposed to, such as its hours or the bytes that it allocated in all;
@@ -158,6 +164,7 @@ class Collector {
 
   Collected out_;
   std::vector<Pattern> patterns_;
+  double level_;
   Places places_;
   SitesByPlaces known_;
 };

@@ -4,7 +4,9 @@
 
 #include "analysis/compare/collector.h"
 #include "analysis/profile/frames/stack_answers.h"
+#include "analysis/profile/peak.h"
 #include "analysis/profile/totals.h"
+#include "estimation/estimate.h"
 
 namespace geiger::compare {
 namespace {
@@ -12,9 +14,19 @@ namespace {
 using profile::Profile;
 using profile::Recording;
 
+/// Gates miss each of their limits with a probability of 1 - level.
+double above_instant(const Recording& recording, const Profile& profile, double level) {
+  if (!profile.peak || !(level > 0.5)) return 0;  // Such a level is refused later.
+  const double two_sided = 2 * level - 1;
+  const estimation::Estimate there =
+      estimation::estimate_bytes(total(recording, profile), two_sided, estimation::Form::kTotal);
+  const estimation::Estimate peak = estimate_peak(recording, *profile.peak, there, two_sided);
+  return std::max(0.0, peak.interval.hi - there.interval.hi);
+}
+
 }  // namespace
 
-RunFacts facts_of(const Recording& recording, const Profile& profile) {
+RunFacts facts_of(const Recording& recording, const Profile& profile, double level) {
   const profile::ProcessTotals totals = profile::all_totals(recording);
   RunFacts facts{totals.exact_bytes,          totals.unsettled_bound,
                  profile.largest_interval,    0,
@@ -22,6 +34,7 @@ RunFacts facts_of(const Recording& recording, const Profile& profile) {
                  profile::gaps_of(recording), profile::has_stacks_at_limit(recording)};
   facts.calibrates = profile::exactly_allocated(recording).has_value() &&
                      std::ranges::none_of(recording.processes, &profile::Process::is_pure);
+  facts.above_instant = above_instant(recording, profile, level);
   for (const profile::Process& process : recording.processes) {
     facts.dropped += std::accumulate(process.drops.begin(), process.drops.end(), std::uint64_t{0});
   }

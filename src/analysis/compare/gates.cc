@@ -57,9 +57,10 @@ double open_bytes(const SiteSide& side, const SideFacts& facts) {
   return side.sums.open.all_bytes() / facts.exposure();
 }
 
-double mean_unsettled(const SideFacts& facts) {
+template <typename Bytes>
+double mean_of(const SideFacts& facts, Bytes RunFacts::*bytes) {
   double sum = 0;
-  for (const RunFacts& run : facts.runs) sum += static_cast<double>(run.unsettled_bound);
+  for (const RunFacts& run : facts.runs) sum += static_cast<double>(run.*bytes);
   return facts.runs.empty() ? 0 : sum / facts.exposure();
 }
 
@@ -112,6 +113,8 @@ class Checker {
   void make_whole(Task& task) {
     task.subject.is_whole = true;
     task.ignore_below = 0;
+    task.subject.more_before = mean_of(collected_.before, &RunFacts::above_instant);
+    task.subject.more_after = mean_of(collected_.after, &RunFacts::above_instant);
     const bool is_kind_counted =
         collected_.kind == profile::Kind::kAllocated && !collected_.is_part;
     if (!is_kind_counted || !is_counted(task.result.limit)) return;
@@ -120,8 +123,8 @@ class Checker {
                     .after = &counted_after_,
                     .is_counted = true,
                     .is_whole = true,
-                    .unsettled_before = mean_unsettled(collected_.before),
-                    .unsettled_after = mean_unsettled(collected_.after)};
+                    .more_before = mean_of(collected_.before, &RunFacts::unsettled_bound),
+                    .more_after = mean_of(collected_.after, &RunFacts::unsettled_bound)};
   }
 
   void add_sites(const SiteGates& gates) {

@@ -9,6 +9,7 @@
 #include "analysis/compare/limits.h"
 #include "analysis/compare/site_runs.h"
 #include "analysis/compare/test_sides.h"
+#include "analysis/profile/peak.h"
 #include "estimation/difference.h"
 
 namespace geiger::compare {
@@ -68,6 +69,28 @@ TEST(Gates, StacksThatWereCutLeaveFunctionsUndecided) {
   EXPECT_EQ(answer_at("make", 50 * kT).answer, Answer::kFail) << "without them";
   EXPECT_EQ(answer_at("deep", 130 * kT).answer, Answer::kPass) << "the other stacks are whole";
   EXPECT_EQ(answer_at("missing", 10 * kT).answer, Answer::kUndecided);
+}
+
+/// Twenty hills of one height: a quarter of the samples chooses one, and the highest by all samples
+/// is another.
+TEST(Gates, TheTotalOfThePeakHasThePeaksUpperLimit) {
+  TestRecording run(kTestInterval);
+  run.recording.processes[0].end = 5000;
+  const auto stack = run.stack({run.location({"make"})});
+  for (Nanoseconds hill = 0; hill < 20; ++hill) {
+    for (Bytes i = 0; i < 40 + hill % 3; ++i) {
+      run.sample(stack, 16, 1000 + 100 * hill, 1090 + 100 * hill);
+    }
+  }
+  const auto profile = profile::select(run.recording, Kind::kLiveAtPeak);
+  const auto there = estimation::estimate_bytes(total(run.recording, profile), 0.9);
+  const double hi = estimate_peak(run.recording, *profile.peak, there, 0.9).interval.hi;
+  EXPECT_GT(hi, 1.02 * there.interval.hi);
+  const GateResult result =
+      answers({}, {run}, bytes_of_total(there.interval.hi), Kind::kLiveAtPeak).results.front();
+  EXPECT_NEAR(*result.hi, hi, 1e-9 * hi);
+  EXPECT_EQ(result.answer, Answer::kUndecided);
+  EXPECT_EQ(answers({}, {run}, bytes_of_total(hi + 1), Kind::kLiveAtPeak).answer, Answer::kPass);
 }
 
 TEST(Gates, StrictOnesAreNotKeptByWhatWasNotSampled) {

@@ -19,7 +19,9 @@ struct Subject {
   bool is_counted = false;
   /// The whole borrows nothing from the sites, which vary more than their sum.
   bool is_whole = false;
-  double unsettled_before = 0, unsettled_after = 0;  ///< Bytes per run.
+  /// Bytes per run that the sides may have beyond what their samples say: unsettled ones, or those
+  /// by which a peak may be above the heap at the instant that stands for it.
+  double more_before = 0, more_after = 0;
 };
 
 /// Asks for the limits of after - factor * before, in bytes per run. With factor 0 the before side

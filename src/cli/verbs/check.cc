@@ -83,10 +83,11 @@ base::Outcome<int> run_check(CheckArguments& options) {
   }
   options.gates.check.before = sides.before;
   options.gates.check.after = sides.after;
-  auto collection = collect(sides,
-                            compare::Collector(query::kind_of(options.selection),
-                                               options.gates.grouping, patterns_of(gates)),
-                            options.selection);
+  auto collection =
+      collect(sides,
+              compare::Collector(query::kind_of(options.selection), options.gates.grouping,
+                                 patterns_of(gates), options.gates.check.level),
+              options.selection);
   if (!collection.has_value()) return collection.failure();
   return print_gates(options.gates, query::kind_of(options.selection), gates, collection->collected,
                      std::move(not_compared));
