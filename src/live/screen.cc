@@ -221,7 +221,7 @@ terminal::ScreenLine table_title(const LiveView& view, const LiveReport& report,
                                  std::size_t width) {
   const bool is_live = report.table.kind != profile::Kind::kAllocated;
   std::string left = fmt::format(" {} by {}", is_live ? "live" : "allocated",
-                                 report::name_of(report.options.table.by));
+                                 name_of(report.options.table.by));
   const std::string only = present::only_text(report.options.table.scope);
   if (!only.empty()) left += ", " + present::printable(only);
   if (view.shows_plumbing) left += ", with plumbing";

@@ -170,7 +170,7 @@ terminal::ScreenLine headings(const Rows& rows, const LiveColumns& columns) {
     text += present::pad_right(present::pad_left("share", kShare), kShare + 2 + bar);
   }
   if (columns.bar != 0) text += present::pad_left("samples", kSamples) + "  ";
-  text += report::name_of(rows.by());
+  text += name_of(rows.by());
   return {{terminal::Ink::kStrong, std::move(text)}};
 }
 

@@ -58,7 +58,7 @@ void shorten_names(std::vector<DiffRow>& rows) {
 
 DiffTable table_of(const Comparison& comparison, std::vector<std::string>& left_out) {
   DiffTable table;
-  table.by = report::name_of(comparison.collected.grouping.by);
+  table.by = name_of(comparison.collected.grouping.by);
   if (comparison.collected.grouping.is_inclusive) table.by += ", inclusive";
   for (const compare::Row& row : comparison.rows) {  // Changes first, then by size.
     if (table.rows.size() == kMostRows) break;

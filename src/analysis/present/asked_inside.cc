@@ -42,11 +42,18 @@ std::string text_of(const AskedInside& asked) {
                     plural(asked.answered + asked.unanswered, "sample"));
 }
 
-void write_field(JsonWriter& json, const std::optional<AskedInside>& asked) {
-  if (!asked) return;
-  json.key("by_mincore").begin_object().field("processes", asked->processes);
-  json.field("first_ns", asked->first).field("last_ns", asked->last);
-  json.field("answered", asked->answered).field("unanswered", asked->unanswered).end_object();
+const Fields<AskedInside>& fields_of(Of<AskedInside> /*type*/) {
+  static const auto kFields =
+      Fields<AskedInside>("by_mincore", "Residency as processes told it from inside.")
+          .field("processes", "that were asked", &AskedInside::processes)
+          .field("first_ns", "the first time, after the start", &AskedInside::first)
+          .field("last_ns", "the last time, after the start", &AskedInside::last)
+          .field("answered", "samples that were live then, with an answer", &AskedInside::answered)
+          .field("unanswered",
+                 "those without: values and lower limits count none of their bytes, upper limits "
+                 "all",
+                 &AskedInside::unanswered);
+  return kFields;
 }
 
 }  // namespace geiger::present

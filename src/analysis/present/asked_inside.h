@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/present/json.h"
+#include "analysis/present/fields.h"
 #include "analysis/profile/profile.h"
 #include "base/units.h"
 
@@ -27,7 +27,6 @@ struct AskedInside {
 /// "by mincore, asked inside the process at 3.2 s", and how many had no answer if any.
 [[nodiscard]] std::string text_of(const AskedInside& asked);
 
-/// The field "by_mincore", where processes were asked.
-void write_field(JsonWriter& json, const std::optional<AskedInside>& asked);
+[[nodiscard]] const Fields<AskedInside>& fields_of(Of<AskedInside> /*type*/);
 
 }  // namespace geiger::present

@@ -121,19 +121,30 @@ std::string text_of(const std::vector<Coverage>& parts, const Style& style) {
   return text.empty() ? text : paint(style, Role::kFaint, wrap_lines(text, style.width));
 }
 
-void write_field(JsonWriter& json, const std::vector<Coverage>& parts) {
-  if (parts.empty()) return;
-  json.objects("fleet", parts, [&](const Coverage& part) {
-    json.field("of", part.of).field("hosts", part.hosts);
-    json.field("recorded_hosts", part.recorded_hosts);
-    json.field("expected_hours", hours_of(part.expected_ms));
-    json.field("recorded_hours", hours_of(part.recorded_ms));
-    json.field("missing_hours", hours_of(missing_ms(part)));
-    json.field("gaps", part.gaps).field("gap_hours", hours_of(part.gap_ms));
-    json.field("killed", part.killed).field("out_of_memory", part.out_of_memory);
-    if (!part.all) return;
-    json.field("all_hosts", part.all->bytes).field("is_of_few_hosts", part.all->is_of_few);
-  });
+const Fields<Coverage>& fields_of(Of<Coverage> /*type*/) {
+  static const auto kFields =
+      Fields<Coverage>("fleet", "Of what ran, how much was recorded.")
+          .field("of", "of which service and version", &Coverage::of)
+          .field("hosts", "", &Coverage::hosts)
+          .field("recorded_hosts", "", &Coverage::recorded_hosts)
+          .field("expected_hours", "recorded, missing and lost, summed over hosts",
+                 [](const Coverage& it) { return hours_of(it.expected_ms); })
+          .field("recorded_hours", "", [](const Coverage& it) { return hours_of(it.recorded_ms); })
+          .field("missing_hours", "", [](const Coverage& it) { return hours_of(missing_ms(it)); })
+          .field("gaps", "in what was recorded", &Coverage::gaps)
+          .field("gap_hours", "", [](const Coverage& it) { return hours_of(it.gap_ms); })
+          .field("killed", "processes that ended without exit()", &Coverage::killed)
+          .field("out_of_memory", "of these, while their hosts ran out of memory",
+                 &Coverage::out_of_memory)
+          .field("all_hosts", "estimated bytes of all of them, assuming that unrecorded time is like the rest",
+                 [](const Coverage& it) {
+                   return it.all ? std::optional(it.all->bytes) : std::nullopt;
+                 })
+          .field("is_of_few_hosts", "so few that the interval misses too often if they differ a lot",
+                 [](const Coverage& it) {
+                   return it.all ? std::optional(it.all->is_of_few) : std::nullopt;
+                 });
+  return kFields;
 }
 
 }  // namespace geiger::present

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/present/json.h"
+#include "analysis/present/fields.h"
 #include "analysis/present/style.h"
 #include "estimation/fleet_total.h"
 
@@ -33,7 +33,6 @@ struct Coverage {
 /// so if two were recorded at different hours of the day.
 [[nodiscard]] std::string text_of(const std::vector<Coverage>& parts, const Style& style);
 
-/// The field "fleet", unless there are none.
-void write_field(JsonWriter& json, const std::vector<Coverage>& parts);
+[[nodiscard]] const Fields<Coverage>& fields_of(Of<Coverage> /*type*/);
 
 }  // namespace geiger::present

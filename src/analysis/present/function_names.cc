@@ -82,9 +82,22 @@ void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
   if (is_stack) grid.tell_callers(callers_text(detail, style));
 }
 
+const Fields<Named>& fields_of(Of<Named> /*type*/) {
+  static const auto kFields =
+      Fields<Named>()
+          .field("name", "as demangled", &Named::name)
+          .field("short_name",
+                 "without arguments, `std::` and the like, as the text shows it; of functions and "
+                 "types",
+                 [](const Named& it) {
+                   return it.is_function ? std::optional(naming::display_name(it.name))
+                                         : std::nullopt;
+                 });
+  return kFields;
+}
+
 void write_name(JsonWriter& json, std::string_view name, bool is_function) {
-  json.field("name", name);
-  if (is_function) json.field("short_name", naming::display_name(name));
+  fields_of(Of<Named>{}).write(json, {name, is_function});
 }
 
 }  // namespace geiger::present

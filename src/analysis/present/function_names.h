@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/present/grid.h"
-#include "analysis/present/json.h"
+#include "analysis/present/fields.h"
 #include "analysis/present/style.h"
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/lives/lifetimes.h"
@@ -41,6 +41,13 @@ namespace geiger::present {
 void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
              std::string_view detail, profile::GroupBy by, const Style& style,
              bool is_faint = false, const profile::SourceLine& where = {});
+
+/// A name as documents have it, inlined: "name", whole, and of functions and types "short_name".
+struct Named {
+  std::string_view name;
+  bool is_function = true;
+};
+[[nodiscard]] const Fields<Named>& fields_of(Of<Named> /*type*/);
 
 /// "name", whole, and of functions "short_name".
 void write_name(JsonWriter& json, std::string_view name, bool is_function = true);

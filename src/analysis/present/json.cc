@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "analysis/present/measure.h"
 #include "base/acting.h"
 #include "base/utf8.h"
 
@@ -103,12 +104,8 @@ JsonWriter& JsonWriter::boolean(bool value) {
 }
 
 JsonWriter& JsonWriter::estimate(const estimation::Estimate& estimate) {
-  begin_object();
-  field("value", estimate.value).field("variance", estimate.variance);
-  field("lo", estimate.interval.lo).field("hi", estimate.interval.hi);
-  field("samples", estimate.samples).field("exact", estimate.exact);
-  if (estimate.open > 0) field("open", estimate.open);
-  return end_object();
+  write_value(*this, estimate);
+  return *this;
 }
 
 std::string JsonWriter::take() {

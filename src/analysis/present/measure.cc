@@ -105,10 +105,39 @@ Figure objects_figure(const Measure& measure) {
   return {"≥ " + exact_count(static_cast<std::uint64_t>(least)), ""};
 }
 
+const Fields<Estimate>& fields_of(Of<Estimate> /*type*/) {
+  static const auto kFields =
+      Fields<Estimate>("estimate", "Never a bare number: an estimate with its interval.")
+          .field("value", "the estimate, `exact` included", &Estimate::value)
+          .field("variance", "its estimated variance; variances of disjoint parts add up",
+                 &Estimate::variance)
+          .field("lo", "lower limit at the level of the document",
+                 [](const Estimate& it) { return it.interval.lo; })
+          .field("hi", "upper limit; null where none is known",
+                 [](const Estimate& it) { return it.interval.hi; })
+          .or_null()
+          .field("samples", "the samples behind it that were chosen by chance", &Estimate::samples)
+          .field("exact", "the part of `value` that is known without error", &Estimate::exact)
+          .field("open", "what samples that may not count add to `hi`",
+                 [](const Estimate& it) { return if_true(it.open > 0, it.open); });
+  return kFields;
+}
+
+const Fields<Measure>& fields_of(Of<Measure> /*type*/) {
+  static const auto kFields =
+      Fields<Measure>("measure", "Bytes and objects, with the samples behind them.")
+          .field("bytes", "estimated from the samples alone", &Measure::bytes)
+          .field("objects", "as their upper limit the sampled sizes allow", &Measure::objects)
+          .field("samples", "records, certain ones included", &Measure::samples)
+          .field("certain_samples", "those recorded because they were as large as the interval",
+                 &Measure::certain_samples)
+          .field("calibrated", "the bytes given the exact total of the whole: what the text shows",
+                 &Measure::calibrated);
+  return kFields;
+}
+
 void write_fields(JsonWriter& json, const Measure& measure) {
-  json.field("bytes", measure.bytes).field("objects", measure.objects);
-  json.field("samples", measure.samples).field("certain_samples", measure.certain_samples);
-  if (measure.calibrated) json.field("calibrated", *measure.calibrated);
+  fields_of(Of<Measure>{}).write(json, measure);
 }
 
 void write_measure(JsonWriter& json, std::string_view name, const Measure& measure) {

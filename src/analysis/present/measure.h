@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "analysis/present/fields.h"
 #include "analysis/present/format.h"
 #include "analysis/present/json.h"
 #include "analysis/profile/profile.h"
@@ -88,8 +89,10 @@ class Whole {
 /// limit that says something, so the objects read ">= 3" or "-".
 [[nodiscard]] Figure objects_figure(const Measure& measure);
 
-/// The fields "bytes", "objects", "samples" and "certain_samples", and "calibrated" if
-/// there is one.
+[[nodiscard]] const Fields<estimation::Estimate>& fields_of(Of<estimation::Estimate> /*type*/);
+[[nodiscard]] const Fields<Measure>& fields_of(Of<Measure> /*type*/);
+
+/// The fields of a measure in the object that is open.
 void write_fields(JsonWriter& json, const Measure& measure);
 
 /// Writes a measure as the object `name`.

@@ -34,11 +34,18 @@ std::string text_of(const ReadAt& read) {
                              : fmt::format("{} of each of {} processes", text, read.processes);
 }
 
-void write_field(JsonWriter& json, const std::optional<ReadAt>& read) {
-  if (!read) return;
-  json.key("snapshot").begin_object().field("processes", read->processes);
-  json.field("first_ns", read->first).field("last_ns", read->last);
-  json.field("moment", read->moment == profile::Moment::kLast ? "last" : "maximum").end_object();
+const Fields<ReadAt>& fields_of(Of<ReadAt> /*type*/) {
+  static const auto kFields =
+      Fields<ReadAt>("snapshot", "When the memory of processes was read.")
+          .field("processes", "whose memory was read", &ReadAt::processes)
+          .field("first_ns", "the first reading, after the start", &ReadAt::first)
+          .field("last_ns", "the last reading, after the start", &ReadAt::last)
+          .field("moment", "the reading with the largest RSS, or the last one",
+                 [](const ReadAt& it) {
+                   return it.moment == profile::Moment::kLast ? "last" : "maximum";
+                 })
+          .one_of({"maximum", "last"});
+  return kFields;
 }
 
 }  // namespace geiger::present

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/present/json.h"
+#include "analysis/present/fields.h"
 #include "analysis/profile/profile.h"
 #include "base/units.h"
 
@@ -25,7 +25,6 @@ struct ReadAt {
 /// "9.55 s after the start, at the largest RSS reading".
 [[nodiscard]] std::string text_of(const ReadAt& read);
 
-/// The field "snapshot", where there is one.
-void write_field(JsonWriter& json, const std::optional<ReadAt>& read);
+[[nodiscard]] const Fields<ReadAt>& fields_of(Of<ReadAt> /*type*/);
 
 }  // namespace geiger::present

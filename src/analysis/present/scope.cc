@@ -10,6 +10,18 @@
 
 namespace geiger::present {
 
+std::vector<std::string_view> names_of(Of<profile::Kind> /*type*/) {
+  std::vector<std::string_view> names;
+  for (const profile::KindRules& rules : profile::kKindRules) names.push_back(rules.name);
+  return names;
+}
+
+std::vector<std::string_view> names_of(Of<profile::GroupBy> /*type*/) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, by] : profile::kGroups) names.push_back(name);
+  return names;
+}
+
 std::string end_text(const profile::Recording& recording, const profile::Selection& selection) {
   if (selection.at || selection.to) return "";
   profile::Selection one = selection;
@@ -47,21 +59,69 @@ std::string only_text(const Scope& scope) {
   return text;
 }
 
+namespace {
+
+/// The part of a Scope that is about what was left out.
+struct Chosen {
+  const Scope& scope;
+};
+/// A filter.
+struct Only {
+  std::string what, which;
+};
+
+const Fields<Only>& fields_of(Of<Only> /*type*/) {
+  static const auto kFields =
+      Fields<Only>()
+          .field("what", "", &Only::what)
+          .one_of({"heap", "thread", "label", "type", "size", "function", "pid", "service",
+                   "version", "host"})
+          .field("which", "", &Only::which);
+  return kFields;
+}
+
+const Fields<Chosen>& fields_of(Of<Chosen> /*type*/) {
+  static const auto kFields =
+      Fields<Chosen>("selection", "The part of its kind that a report is about.")
+          .field("when", "as in the heading; empty without instants",
+                 [](const Chosen& it) { return it.scope.when; })
+          .field("from_ns", "instant after the start of the recording",
+                 [](const Chosen& it) { return it.scope.from; })
+          .field("to_ns", "", [](const Chosen& it) { return it.scope.to; })
+          .field("at_ns", "", [](const Chosen& it) { return it.scope.at; })
+          .field("is_split", "a quarter of the samples chose one of the instants",
+                 [](const Chosen& it) { return it.scope.is_split; })
+          .field("only", "filters in force",
+                 [](const Chosen& it) {
+                   std::vector<Only> all;
+                   for (const auto& [what, which] : it.scope.only) all.push_back({what, which});
+                   return all;
+                 })
+          .field("lacks", "the process, or the part of its recording, that is missing",
+                 [](const Chosen& it) {
+                   return if_true(!it.scope.lacks.empty(), it.scope.lacks);
+                 })
+          .field("open", "what the filters cannot tell of, in words",
+                 [](const Chosen& it) { return it.scope.open; });
+  return kFields;
+}
+
+}  // namespace
+
+const Fields<Scope>& fields_of(Of<Scope> /*type*/) {
+  static const auto kFields =
+      Fields<Scope>()
+          .field("by_mincore", "where residency was asked inside processes", &Scope::asked)
+          .field("snapshot", "of which readings of memory the report is", &Scope::read)
+          .field("fleet", "how much of the fleet was recorded",
+                 [](const Scope& it) { return if_true(!it.fleet.empty(), it.fleet); })
+          .field("selection", "of less than everything of its kind: which part",
+                 [](const Scope& it) { return if_true(it.is_part() || !it.lacks.empty(), Chosen{it}); });
+  return kFields;
+}
+
 void write_field(JsonWriter& json, const Scope& scope) {
-  write_field(json, scope.asked);
-  write_field(json, scope.read);
-  write_field(json, scope.fleet);
-  if (!scope.is_part() && scope.lacks.empty()) return;
-  json.key("selection").begin_object().field("when", scope.when);
-  if (scope.from) json.field("from_ns", *scope.from);
-  if (scope.to) json.field("to_ns", *scope.to);
-  if (scope.at) json.field("at_ns", *scope.at);
-  json.field("is_split", scope.is_split);
-  json.objects("only", scope.only,
-               [&](const auto& one) { json.field("what", one.first).field("which", one.second); });
-  if (!scope.lacks.empty()) json.field("lacks", scope.lacks);
-  json.array("open", scope.open, [&](const std::string& why) { json.string(why); });
-  json.end_object();
+  fields_of(Of<Scope>{}).write(json, scope);
 }
 
 }  // namespace geiger::present

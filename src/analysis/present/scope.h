@@ -8,12 +8,16 @@
 
 #include "analysis/present/asked_inside.h"
 #include "analysis/present/coverage.h"
-#include "analysis/present/json.h"
+#include "analysis/present/fields.h"
 #include "analysis/present/read_at.h"
+#include "analysis/profile/groups/view.h"
 #include "analysis/profile/profile.h"
 #include "base/units.h"
 
 namespace geiger::present {
+
+[[nodiscard]] std::vector<std::string_view> names_of(Of<profile::Kind> /*type*/);
+[[nodiscard]] std::vector<std::string_view> names_of(Of<profile::GroupBy> /*type*/);
 
 /// Empty: everything of its kind.
 struct Scope {
@@ -47,8 +51,8 @@ struct Scope {
 /// "only thread io-1, label tenant=acme"; empty where nothing is left out.
 [[nodiscard]] std::string only_text(const Scope& scope);
 
-/// The field "selection", where there is one: instants in ns after the start, and filters; and
-/// those of `asked`, `read` and `fleet`.
+/// The fields "by_mincore", "snapshot", "fleet" and "selection", each where there is one.
+[[nodiscard]] const Fields<Scope>& fields_of(Of<Scope> /*type*/);
 void write_field(JsonWriter& json, const Scope& scope);
 
 }  // namespace geiger::present

@@ -56,10 +56,19 @@ Share share_of(const Measure& measure, const NodeSums& part, const Whole& whole,
   return {of_exact(bytes.value), {of_exact(bytes.interval.lo), of_exact(bytes.interval.hi)}};
 }
 
-void write_field(JsonWriter& json, const Share& share) {
-  json.key("share").begin_object().field("value", share.value);
-  json.field("lo", share.interval.lo).field("hi", share.interval.hi).end_object();
+const Fields<Share>& fields_of(Of<Share> /*type*/) {
+  static const auto kFields =
+      Fields<Share>("share", "Of the bytes of the whole, 0 to 1; null where nothing is known.")
+          .field("value", "", &Share::value)
+          .or_null()
+          .field("lo", "", [](const Share& it) { return it.interval.lo; })
+          .or_null()
+          .field("hi", "", [](const Share& it) { return it.interval.hi; })
+          .or_null();
+  return kFields;
 }
+
+void write_field(JsonWriter& json, const Share& share) { write_value(json.key("share"), share); }
 
 void write_fields(JsonWriter& json, const Measure& self, const Measure& total) {
   json.object("self", [&] { write_fields(json, self); });

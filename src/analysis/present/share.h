@@ -20,7 +20,9 @@ namespace geiger::present {
 [[nodiscard]] Share share_of(const Measure& measure, const estimation::NodeSums& part,
                              const Whole& whole, double level);
 
-/// The field "share": {value, lo, hi}.
+[[nodiscard]] const Fields<Share>& fields_of(Of<Share> /*type*/);
+
+/// The field "share".
 void write_field(JsonWriter& json, const Share& share);
 
 /// The fields "self" and "total" of a row.

@@ -8,43 +8,92 @@ namespace {
 
 using profile::Location;
 using profile::Recording;
+using profile::SourceLine;
 
-void write_place(JsonWriter& json, const Recording& recording, const Location& location) {
-  if (location.module < recording.modules.size()) {
-    json.field("module", recording.modules[location.module].path);
-  }
-  if (!recording.is_source(location)) json.field("address", location.vaddr);
-  json.end_object();
+/// As a frame is written.
+struct ShownFrame {
+  std::string function;
+  SourceLine where;
+  std::optional<std::string> module;
+  std::optional<std::uint64_t> address;
+};
+
+const Fields<ShownFrame>& fields_of(Of<ShownFrame> /*type*/) {
+  static const auto kFields =
+      Fields<ShownFrame>("frame", "One of a stack, leaf first.")
+          .field("function", "", &ShownFrame::function)
+          .inlined(&ShownFrame::where)
+          .field("module", "the file that it is in", &ShownFrame::module)
+          .field("address",
+                 "ELF virtual address of the return address; frames of interpreters have none",
+                 &ShownFrame::address);
+  return kFields;
 }
 
-void write_location(JsonWriter& json, const Recording& recording, const Location& location) {
+void append_frames(std::vector<ShownFrame>& frames, const Recording& recording,
+                   const Location& location) {
+  ShownFrame shown;
+  if (location.module < recording.modules.size()) {
+    shown.module = recording.modules[location.module].path;
+  }
+  if (!recording.is_source(location)) shown.address = location.vaddr;
   if (location.frames.empty()) {
-    json.begin_object().field("function", profile::address_name(recording, location));
-    write_place(json, recording, location);
+    shown.function = profile::address_name(recording, location);
+    frames.push_back(shown);
   }
   for (const std::uint32_t index : location.frames) {
-    const profile::Frame& frame = recording.frames[index];
-    json.begin_object().field("function", frame.function);
-    write_field(json, profile::source_line_of(recording, index));
-    write_place(json, recording, location);
+    shown.function = recording.frames[index].function;
+    shown.where = profile::source_line_of(recording, index);
+    frames.push_back(shown);
   }
+}
+
+std::vector<ShownFrame> frames_of(const StackOf& of) {
+  std::vector<ShownFrame> frames;
+  for (const std::uint32_t location : of.recording.stacks[of.stack].locations) {
+    append_frames(frames, of.recording, of.recording.locations[location]);
+  }
+  return frames;
 }
 
 }  // namespace
 
-void write_stack(JsonWriter& json, const Recording& recording, std::uint32_t stack) {
-  GEIGER_CHECK(stack < recording.stacks.size());
-  json.array("stack", recording.stacks[stack].locations, [&](const std::uint32_t location) {
-    write_location(json, recording, recording.locations[location]);
-  });
-  json.field("is_truncated", recording.stacks[stack].is_truncated);
+const Fields<StackOf>& fields_of(Of<StackOf> /*type*/) {
+  static const auto kFields =
+      Fields<StackOf>()
+          .field("stack", "leaf first", &frames_of)
+          .field("is_truncated", "frames are missing at its outer end", [](const StackOf& it) {
+            return it.recording.stacks[it.stack].is_truncated;
+          });
+  return kFields;
 }
 
-void write_field(JsonWriter& json, const profile::SourceLine& where) {
-  if (where.file.empty()) return;
-  json.field("file", where.file);
-  if (where.line != 0) json.field("line", where.line);
-  if (where.others != 0) json.field("other_lines", where.others);
+std::optional<StackOf> stack_of(const Recording& recording, std::uint32_t stack) {
+  return if_true(stack < recording.stacks.size(), StackOf{recording, stack});
+}
+
+const Fields<SourceLine>& fields_of(Of<SourceLine> /*type*/) {
+  static const auto kFields =
+      Fields<SourceLine>()
+          .field("file", "where debug information has it",
+                 [](const SourceLine& it) { return if_true(!it.file.empty(), it.file); })
+          .field("line", "1 for the first",
+                 [](const SourceLine& it) {
+                   return if_true(!it.file.empty() && it.line != 0, it.line);
+                 })
+          .field("other_lines", "of a row of several lines: how many more", [](const SourceLine& it) {
+            return if_true(!it.file.empty() && it.others != 0, it.others);
+          });
+  return kFields;
+}
+
+void write_stack(JsonWriter& json, const Recording& recording, std::uint32_t stack) {
+  GEIGER_CHECK(stack < recording.stacks.size());
+  fields_of(Of<StackOf>{}).write(json, {recording, stack});
+}
+
+void write_field(JsonWriter& json, const SourceLine& where) {
+  fields_of(Of<SourceLine>{}).write(json, where);
 }
 
 }  // namespace geiger::present

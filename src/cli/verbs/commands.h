@@ -34,6 +34,7 @@ void register_agent(CLI::App& app, Work& work);
 void register_collect(CLI::App& app, Work& work);
 void register_export(CLI::App& app, Work& work);
 void register_symbolize(CLI::App& app, Work& work);
+void register_schema(CLI::App& app, Work& work);
 void register_completion(CLI::App& app, Work& work);
 void register_help(CLI::App& app, Work& work);
 
@@ -66,6 +67,7 @@ inline constexpr Command kCommands[] = {
     {"collect", register_collect},
     {"export", register_export},
     {"symbolize", register_symbolize},
+    {"schema", register_schema},
     {"completion", register_completion},
     {"help", register_help},
 };

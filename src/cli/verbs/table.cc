@@ -26,7 +26,7 @@ struct TableArguments {
   query::SelectionOptions selection;
 };
 
-const Choices<GroupBy> kGroups(report::kGroups.begin(), report::kGroups.end());
+const Choices<GroupBy> kGroups(profile::kGroups.begin(), profile::kGroups.end());
 const Choices<SortBy> kSorts{{"self", SortBy::kSelf},
                              {"total", SortBy::kTotal},
                              {"samples", SortBy::kSamples},

@@ -5,8 +5,12 @@
 // detail; so the same recording always reads the same.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/profile/frames/source_line.h"
@@ -32,6 +36,25 @@ enum class GroupBy : std::uint8_t {
   kLifetime,   ///< Decades (lifetime_class.h); of profiles that tell lifetimes.
   kHeap,       ///< The heap that the profile is of: one row.
 };
+
+/// Their names, as typed and in JSON, in the order of the help.
+using NamedGroup = std::pair<std::string_view, GroupBy>;
+inline constexpr std::array<NamedGroup, 13> kGroups{{{"function", GroupBy::kFunction},
+                                                     {"line", GroupBy::kLine},
+                                                     {"stack", GroupBy::kStack},
+                                                     {"module", GroupBy::kModule},
+                                                     {"thread", GroupBy::kThread},
+                                                     {"tid", GroupBy::kTid},
+                                                     {"process", GroupBy::kProcess},
+                                                     {"size", GroupBy::kSize},
+                                                     {"type", GroupBy::kType},
+                                                     {"label", GroupBy::kLabel},
+                                                     {"lifetime", GroupBy::kLifetime},
+                                                     {"heap", GroupBy::kHeap},
+                                                     {"alignment", GroupBy::kAlignment}}};
+[[nodiscard]] constexpr std::string_view name_of(GroupBy by) {
+  return std::ranges::find(kGroups, by, &NamedGroup::second)->first;
+}
 
 /// A row of a table.
 struct Row {

@@ -103,7 +103,9 @@ void write_kinds(present::JsonWriter& json, const SummaryReport& report) {
     present::write_measure(json, profile::name_of(line.kind), line.measure);
   }
   json.end_object();
-  for (const KindLine& line : report.kinds) write_field(json, line.asked);
+  for (const KindLine& line : report.kinds) {
+    if (line.asked) write_value(json.key("by_mincore"), *line.asked);
+  }
   if (!report.lifetimes) return;
   const LifetimeFigures& lives = report.lifetimes->bytes;
   json.key("lifetimes").begin_object();

@@ -17,11 +17,22 @@ std::string text_of(const profile::PythonTyping& python) {
                      python.is_at_end ? " live at the end" : "", reason);
 }
 
-void write_field(present::JsonWriter& json, const std::optional<profile::PythonTyping>& python) {
-  if (!python) return;
-  json.key("python_objects").begin_object().field("samples", python->samples);
-  json.field("typed", python->typed).field("is_at_end", python->is_at_end);
-  json.field("fault", python->fault).end_object();
+}  // namespace geiger::report
+
+namespace geiger::present {
+
+using profile::PythonTyping;
+
+const Fields<PythonTyping>& fields_of(Of<PythonTyping> /*type*/) {
+  static const auto kFields =
+      Fields<PythonTyping>("python_objects", "How many of them have a known type.")
+          .field("samples", "", &PythonTyping::samples)
+          .field("typed", "of `samples`", &PythonTyping::typed)
+          .field("is_at_end", "only samples that were live at the end count; else all",
+                 &PythonTyping::is_at_end)
+          .field("fault", "why types of a process could not be read; empty if they could",
+                 &PythonTyping::fault);
+  return kFields;
 }
 
-}  // namespace geiger::report
+}  // namespace geiger::present

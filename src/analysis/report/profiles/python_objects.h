@@ -2,10 +2,9 @@
 // types.
 #pragma once
 
-#include <optional>
 #include <string>
 
-#include "analysis/present/json.h"
+#include "analysis/present/fields.h"
 #include "analysis/profile/memory/python_typing.h"
 
 namespace geiger::report {
@@ -13,7 +12,10 @@ namespace geiger::report {
 /// A line of its own; empty if all have a type.
 [[nodiscard]] std::string text_of(const profile::PythonTyping& python);
 
-/// The field "python_objects", where there are some.
-void write_field(present::JsonWriter& json, const std::optional<profile::PythonTyping>& python);
-
 }  // namespace geiger::report
+
+namespace geiger::present {
+
+[[nodiscard]] const Fields<profile::PythonTyping>& fields_of(Of<profile::PythonTyping> /*type*/);
+
+}  // namespace geiger::present

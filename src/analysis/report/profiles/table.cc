@@ -11,7 +11,7 @@
 #include "analysis/present/function_names.h"
 #include "analysis/present/grid.h"
 #include "analysis/present/heading.h"
-#include "analysis/present/json.h"
+#include "analysis/present/rows.h"
 #include "analysis/present/share.h"
 #include "analysis/present/stack_json.h"
 #include "analysis/present/text.h"
@@ -28,10 +28,6 @@ namespace {
 using estimation::NodeSums;
 using profile::GroupBy;
 using profile::Row;
-
-/// Columns that a name needs before a share of the total gets its own column.
-constexpr std::size_t kRoomForTableName = 36;
-constexpr std::size_t kLeastRoomForName = 20;
 
 const NodeSums& sorted_sums(const Row& row, SortBy sort) {
   return sort == SortBy::kTotal ? row.total : row.self;
@@ -143,92 +139,111 @@ bool has_lines(const TableReport& report) {
                              [](const TableLine& line) { return !line.where.file.empty(); });
 }
 
-/// Which figures a row has; a narrow terminal has no room for all.
-struct TableFigures {
-  bool has_self = true, has_total = false, has_share = false, has_where = false;
-  bool has_samples = true;
+/// A line with what its fields need of the others.
+struct TableRow {
+  const TableLine& line;
+  const TableReport& report;
+  const profile::Recording* recording = nullptr;  ///< Not needed for text.
 };
 
-std::vector<present::Column> columns_for(const TableReport& report, TableFigures figures) {
-  std::vector<present::Column> columns{{"", present::Align::kLeft, false}};
-  const bool has_two = has_two_measures(report);
-  if (figures.has_self) present::append_figure_columns(columns, has_two ? "self" : "bytes");
-  if (figures.has_total) present::append_figure_columns(columns, "total");
-  if (figures.has_share) present::append_figure_columns(columns, "share");
-  if (figures.has_samples) {
-    columns.push_back(
-        {std::string(present::count_heading(report.kind)), present::Align::kRight, false});
-  }
-  const bool is_line = report.options.by == GroupBy::kLine;
-  columns.push_back({is_line ? "function" : row_word(report), present::Align::kLeft, false, true});
-  if (figures.has_where) columns.push_back({"where", present::Align::kLeft, false});
-  return columns;
+std::vector<TableRow> rows_of(const TableReport& report, const profile::Recording* recording) {
+  std::vector<TableRow> rows;
+  for (const TableLine& line : report.lines) rows.push_back({line, report, recording});
+  return rows;
 }
 
-std::vector<std::string> cells_for(const TableReport& report, const TableLine& line,
-                                   TableFigures figures) {
-  std::vector<std::string> cells{line.is_order_uncertain ? "~" : " "};
-  if (figures.has_self)
-    present::append_figure(
-        cells, present::figure(present::shown_bytes(line.self), present::Quantity::kBytes));
-  if (figures.has_total)
-    present::append_figure(
-        cells, present::figure(present::shown_bytes(line.total), present::Quantity::kBytes));
-  if (figures.has_share) present::append_figure(cells, present::figure(line.share));
-  if (figures.has_samples) {
-    cells.push_back(present::exact_count(sorted_measure(line, report.options.sort).samples));
-  }
-  cells.push_back(present::printable(line.name));
-  if (figures.has_where) {
-    cells.push_back(present::where_cell(line.where, line.detail, report.options.by));
-  }
-  return cells;
+present::Figure bytes_figure(const present::Measure& measure) {
+  return present::figure(present::shown_bytes(measure), present::Quantity::kBytes);
 }
 
-present::Grid grid_of(const TableReport& report, TableFigures figures,
-                      const present::Style& style) {
-  present::Grid grid(columns_for(report, figures));
-  for (const TableLine& line : report.lines) {
-    present::add_row(grid, cells_for(report, line, figures), line.name, line.detail,
-                     report.options.by, style, false, line.where);
+/// When columns go where the terminal is narrow: the share first, then the measure that the rows are
+/// not sorted by; at last the lines go behind the names, or the samples where lines distinguish
+/// rows.
+enum GoesAt : int { kAbsent = -1, kStays, kLast, kSecond, kFirst };
+
+int rank_of_measure(const TableRow& row, bool is_total) {
+  const bool is_sorted = (row.report.options.sort == SortBy::kTotal) == is_total;
+  if (!has_two_measures(row.report)) return is_total ? kAbsent : kStays;
+  return is_sorted ? kStays : kSecond;
+}
+
+bool is_told_by_lines(const TableRow& row) {
+  return row.report.options.by == GroupBy::kLine || row.report.options.by == GroupBy::kStack;
+}
+
+const present::Fields<TableRow>& fields_of(present::Of<TableRow> /*type*/) {
+  using present::Cells;
+  static const auto kFields =
+      present::Fields<TableRow>("table_row")
+          .only_column(Cells::kNumber, "", kStays,
+                       [](const TableRow& row) {
+                         return row.line.is_order_uncertain ? "~" : " ";
+                       })
+          .inlined([](const TableRow& row) {
+            return present::Named{row.line.name,
+                                  present::is_named_by_functions(row.report.options.by)};
+          })
+          .field("detail", "what tells it from others of its name: module, callers, pid",
+                 [](const TableRow& row) { return row.line.detail; })
+          .inlined([](const TableRow& row) { return row.line.where; })
+          .field("self", "what it allocated itself",
+                 [](const TableRow& row) { return row.line.self; })
+          .column(
+              Cells::kFigure,
+              [](const TableRow& row) { return has_two_measures(row.report) ? "self" : "bytes"; },
+              [](const TableRow& row) { return rank_of_measure(row, false); },
+              [](const TableRow& row) { return bytes_figure(row.line.self); })
+          .field("total", "what it and the functions that it called allocated",
+                 [](const TableRow& row) { return row.line.total; })
+          .column(
+              Cells::kFigure, "total",
+              [](const TableRow& row) { return rank_of_measure(row, true); },
+              [](const TableRow& row) { return bytes_figure(row.line.total); })
+          .field("share", "of the whole: of what the rows are sorted by",
+                 [](const TableRow& row) {
+                   return present::if_true(row.report.has_whole, row.line.share);
+                 })
+          .column(
+              Cells::kFigure, "share",
+              [](const TableRow& row) { return row.report.has_whole ? kFirst : kAbsent; },
+              [](const TableRow& row) { return present::figure(row.line.share); })
+          .only_column(
+              Cells::kNumber,
+              [](const TableRow& row) { return present::count_heading(row.report.kind); },
+              [](const TableRow& row) { return is_told_by_lines(row) ? kLast : kStays; },
+              [](const TableRow& row) {
+                return present::exact_count(
+                    sorted_measure(row.line, row.report.options.sort).samples);
+              })
+          .field("is_order_uncertain", "it may belong below the next row: their intervals overlap",
+                 [](const TableRow& row) { return row.line.is_order_uncertain; })
+          .inlined([](const TableRow& row) { return present::stack_of(*row.recording, row.line.stack); })
+          .only_column(
+              Cells::kName,
+              [](const TableRow& row) {
+                return row.report.options.by == GroupBy::kLine ? "function" : row_word(row.report);
+              },
+              kStays, [](const TableRow& row) { return present::printable(row.line.name); })
+          .only_column(
+              Cells::kText, "where",
+              [](const TableRow& row) {
+                if (!has_lines(row.report)) return kAbsent;
+                return is_told_by_lines(row) ? kStays : kLast;
+              },
+              [](const TableRow& row) {
+                return present::where_cell(row.line.where, row.line.detail, row.report.options.by);
+              });
+  return kFields;
+}
+
+std::string grid_text(const TableReport& report, const present::Style& style) {
+  const auto add = [&](present::Grid& grid, std::vector<std::string> cells, const TableRow& row) {
+    const TableLine& line = row.line;
+    present::add_row(grid, std::move(cells), line.name, line.detail, report.options.by, style,
+                     false, line.where);
     if (!line.context.empty()) grid.tell_callers(context_text(line.context, style), true);
-  }
-  return grid;
-}
-
-/// All figures, or those without which the names have room: the share goes first, then the
-/// measure that the rows are not sorted by, then both; at last the lines go behind the names, or
-/// the samples go where lines distinguish rows.
-present::Grid fitting_grid(const TableReport& report, const present::Style& style) {
-  const TableFigures all{true, has_two_measures(report), report.has_whole, has_lines(report)};
-  TableFigures without_share = all;
-  without_share.has_share = false;
-  TableFigures one_measure = all;
-  if (all.has_total) {
-    one_measure.has_self = report.options.sort != SortBy::kTotal;
-    one_measure.has_total = !one_measure.has_self;
-  }
-  TableFigures least = one_measure;
-  least.has_share = false;
-  TableFigures last = least;
-  if (report.options.by == GroupBy::kLine || report.options.by == GroupBy::kStack) {
-    last.has_samples = false;
-  } else {
-    last.has_where = false;
-  }
-  // Beside one measure the share is not worth a name that is cut.
-  const std::size_t whole = std::min(kRoomForTableName, grid_of(report, last, style).widest_name());
-  const std::array<std::pair<TableFigures, std::size_t>, 4> choices{
-      {{all, kRoomForTableName},
-       {without_share, kLeastRoomForName},
-       {one_measure, std::max(kLeastRoomForName, whole)},
-       {least, kLeastRoomForName}}};
-  for (const auto& [figures, room] : choices) {
-    present::Grid grid = grid_of(report, figures, style);
-    const bool fits = grid.room_for_cut(style.width) >= room && grid.has_room_for_names(style);
-    if (fits || !report.has_whole) return grid;
-  }
-  return grid_of(report, last, style);
+  };
+  return present::fitting_grid(rows_of(report, nullptr), style, add).text(style);
 }
 
 std::string footer(const TableReport& report, const present::Style& style) {
@@ -266,19 +281,6 @@ std::string unknown_type_note(const TableReport& report) {
       fmt::format("open in all other rows, in upper limits only: {} whose type is not known\n",
                   present::bound_bytes(report.unknown_type));
   return report.python ? open + text_of(*report.python) : open;
-}
-
-void write_line(present::JsonWriter& json, const TableLine& line, const TableReport& report,
-                const profile::Recording& recording) {
-  json.begin_object();
-  present::write_name(json, line.name, present::is_named_by_functions(report.options.by));
-  json.field("detail", line.detail);
-  write_field(json, line.where);
-  write_fields(json, line.self, line.total);
-  if (report.has_whole) write_field(json, line.share);
-  json.field("is_order_uncertain", line.is_order_uncertain);
-  if (line.stack < recording.stacks.size()) present::write_stack(json, recording, line.stack);
-  json.end_object();
 }
 
 }  // namespace
@@ -368,33 +370,45 @@ std::string to_text(const TableReport& report, const present::Style& style) {
                                              style, scope, unknown_type_note(report));
   const std::string fleet = text_of(scope.fleet, style);
   if (report.lines.empty()) return out + present::nothing_sampled(report.kind, scope) + fleet;
-  out += fitting_grid(report, style).text(style);
+  out += grid_text(report, style);
   return out + footer(report, style) + fleet;
 }
 
-void write_fields(present::JsonWriter& json, const TableReport& report,
-                  const profile::Recording& recording) {
-  json.field("kind", profile::name_of(report.kind)).field("by", name_of(report.options.by));
-  json.field("level", report.options.level).field("is_split", report.is_split);
-  write_field(json, report.options.scope);
-  json.object("total", [&] { write_fields(json, report.total); });
-  json.field("row_count", report.rows);
-  if (report.cut > 0) json.field("cut_stacks_bytes", report.cut);
-  if (report.total.calibrated) json.field("exact_bytes", report.total.calibrated->value);
-  json.array("rows", report.lines,
-             [&](const TableLine& line) { write_line(json, line, report, recording); });
-  json.object("others", [&] { write_fields(json, report.others); });
-  write_field(json, report.python);
+const present::Fields<TableDocument>& fields_of(present::Of<TableDocument> /*type*/) {
+  using Document = TableDocument;
+  static const auto kFields =
+      present::Fields<Document>("table")
+          .field("kind", "", [](const Document& it) { return it.report.kind; })
+          .field("by", "what a row is of", [](const Document& it) { return it.report.options.by; })
+          .field("level", "confidence level of all intervals",
+                 [](const Document& it) { return it.report.options.level; })
+          .field("is_split", "a quarter of the samples chose the peak, the others were measured",
+                 [](const Document& it) { return it.report.is_split; })
+          .inlined([](const Document& it) { return it.report.options.scope; })
+          .field("total", "the whole profile",
+                 [](const Document& it) { return it.report.total; })
+          .field("row_count", "rows before `--top`",
+                 [](const Document& it) { return it.report.rows; })
+          .field("cut_stacks_bytes", "of stacks that were cut, in upper limits of totals only",
+                 [](const Document& it) {
+                   return present::if_true(it.report.cut > 0, it.report.cut);
+                 })
+          .field("exact_bytes", "the total as it was counted",
+                 [](const Document& it) {
+                   const auto& exact = it.report.total.calibrated;
+                   return exact ? std::optional(exact->value) : std::nullopt;
+                 })
+          .field("rows", "in the order of `--sort`",
+                 [](const Document& it) { return rows_of(it.report, &it.recording); })
+          .field("others", "the rows left out, `self` of each",
+                 [](const Document& it) { return it.report.others; })
+          .field("python_objects", "with `--by type`, if objects of Python were sampled",
+                 [](const Document& it) { return it.report.python; });
+  return kFields;
 }
 
 std::string to_json(const TableReport& report, const profile::Recording& recording) {
-  present::JsonWriter json("table");
-  write_fields(json, report, recording);
-  return json.finish();
-}
-
-std::string_view name_of(GroupBy by) {
-  return std::ranges::find(kGroups, by, &NamedGroup::second)->first;
+  return present::document("table", TableDocument{report, recording});
 }
 
 }  // namespace geiger::report

@@ -1,13 +1,10 @@
 // `table`: where the memory went, one row per function, stack, module, thread, ...
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "analysis/present/format.h"
@@ -90,25 +87,11 @@ struct TableReport {
 
 [[nodiscard]] std::string to_text(const TableReport& report, const present::Style& style);
 [[nodiscard]] std::string to_json(const TableReport& report, const profile::Recording& recording);
-/// The fields of that document behind those that name it.
-void write_fields(present::JsonWriter& json, const TableReport& report,
-                  const profile::Recording& recording);
-
-/// The names of groupings, as typed and in JSON; all of them, in the order of the help.
-using NamedGroup = std::pair<std::string_view, profile::GroupBy>;
-inline constexpr std::array<NamedGroup, 13> kGroups{{{"function", profile::GroupBy::kFunction},
-                                                     {"line", profile::GroupBy::kLine},
-                                                     {"stack", profile::GroupBy::kStack},
-                                                     {"module", profile::GroupBy::kModule},
-                                                     {"thread", profile::GroupBy::kThread},
-                                                     {"tid", profile::GroupBy::kTid},
-                                                     {"process", profile::GroupBy::kProcess},
-                                                     {"size", profile::GroupBy::kSize},
-                                                     {"type", profile::GroupBy::kType},
-                                                     {"label", profile::GroupBy::kLabel},
-                                                     {"lifetime", profile::GroupBy::kLifetime},
-                                                     {"heap", profile::GroupBy::kHeap},
-                                                     {"alignment", profile::GroupBy::kAlignment}}};
-[[nodiscard]] std::string_view name_of(profile::GroupBy by);
+/// What that document is made of.
+struct TableDocument {
+  const TableReport& report;
+  const profile::Recording& recording;
+};
+[[nodiscard]] const present::Fields<TableDocument>& fields_of(present::Of<TableDocument> /*type*/);
 
 }  // namespace geiger::report
