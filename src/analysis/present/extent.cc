@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -85,6 +86,28 @@ bool misses_something(const Interpreter& interpreter) {
   return interpreter.frames != InterpretedFrames::kRecorded || misses_small_objects(interpreter);
 }
 
+/// The keys of a vocabulary, and the empty one of a value that a later runtime wrote.
+template <typename Enum>
+std::vector<std::string_view> keys_of() {
+  std::vector<std::string_view> keys =
+      texts_of<Enum>([](Enum value) { return vocabulary::words_of(value).key; });
+  keys.emplace_back();
+  return keys;
+}
+
+/// Of a process: how many of its samples were followed.
+struct Thinning {
+  const Process& process;
+};
+const Fields<Thinning>& fields_of(Of<Thinning> /*type*/) {
+  static const auto kFields =
+      Fields<Thinning>()
+          .field("level", "", [](const Thinning& it) { return it.process.thinning; })
+          .field("keep", "2^-level: the share of samples whose fates were followed",
+                 [](const Thinning& it) { return it.process.keep(); });
+  return kFields;
+}
+
 }  // namespace
 
 std::vector<std::string> extent_lines(const Recording& recording, bool is_followed) {
@@ -135,15 +158,30 @@ std::uint64_t missing_segments(const Recording& recording) {
   return missing;
 }
 
-void write_extent(JsonWriter& json, const Process& process) {
-  json.objects("segments", process.segments, [&](const Segment& segment) {
-    json.field("number", segment.number).field("start_ns", segment.start);
-    json.field("end_ns", segment.end).field("is_complete", segment.is_complete);
-    json.field("lost_live_samples", segment.lost);
-  });
-  json.key("thinning").begin_object().field("level", process.thinning);
-  json.field("keep", process.keep()).end_object();
-  json.field("is_attached", process.is_attached).field("is_aggregated", process.is_aggregated);
+[[nodiscard]] const Fields<Segment>& fields_of(Of<Segment> /*type*/) {
+  static const auto kFields =
+      Fields<Segment>("segment")
+          .field("number", "", &Segment::number)
+          .field("start_ns", "", &Segment::start)
+          .field("end_ns", "", &Segment::end)
+          .field("is_complete", "all samples that were live at its start are known",
+                 &Segment::is_complete)
+          .field("lost_live_samples", "", &Segment::lost);
+  return kFields;
+}
+
+const Fields<ExtentOf>& fields_of(Of<ExtentOf> /*type*/) {
+  static const auto kFields =
+      Fields<ExtentOf>()
+          .field("segments",
+                 "those that were read, by their numbers: from 0, missing ones were deleted",
+                 [](const ExtentOf& it) { return std::span(it.process.segments); })
+          .field("thinning", "", [](const ExtentOf& it) { return Thinning{it.process}; })
+          .field("is_attached", "the recording began while the program ran",
+                 [](const ExtentOf& it) { return it.process.is_attached; })
+          .field("is_aggregated", "samples were counted, not followed",
+                 [](const ExtentOf& it) { return it.process.is_aggregated; });
+  return kFields;
 }
 
 std::string python_version(std::uint32_t version) {
@@ -167,16 +205,29 @@ std::vector<std::string> interpreter_lines(const profile::Recording& recording) 
   return lines;
 }
 
-void write_interpreters(JsonWriter& json, const profile::Recording& recording) {
-  if (recording.interpreters.empty()) return;
-  json.array("interpreters", recording.interpreters, [&](const Interpreter& interpreter) {
-    json.begin_object().field("pid", recording.processes[interpreter.process].pid);
-    json.field("language", "python").field("version", python_version(interpreter.version));
-    json.field("frames", vocabulary::words_of(interpreter.frames).key);
-    json.field("small_objects", vocabulary::words_of(interpreter.small_objects).key);
-    json.field("unread_stacks", recording.processes[interpreter.process].unread_stacks);
-    json.end_object();
-  });
+const Fields<InterpreterOf>& fields_of(Of<InterpreterOf> /*type*/) {
+  static const auto kFields =
+      Fields<InterpreterOf>("interpreter")
+          .field("pid", "",
+                 [](const InterpreterOf& it) {
+                   return it.recording.processes[it.interpreter.process].pid;
+                 })
+          .field("language", "", [](const InterpreterOf&) { return "python"; })
+          .one_of({"python"})
+          .field("version", "",
+                 [](const InterpreterOf& it) { return python_version(it.interpreter.version); })
+          .field("frames", "`recorded`, or why stacks lack them",
+                 [](const InterpreterOf& it) { return words_of(it.interpreter.frames).key; })
+          .one_of(keys_of<InterpretedFrames>())
+          .field("small_objects", "`sampled`, `by_malloc`, or why they are not sampled",
+                 [](const InterpreterOf& it) { return words_of(it.interpreter.small_objects).key; })
+          .one_of(keys_of<SmallObjects>())
+          .field("unread_stacks",
+                 "stacks without its frames, which could not be read at that instant",
+                 [](const InterpreterOf& it) {
+                   return it.recording.processes[it.interpreter.process].unread_stacks;
+                 });
+  return kFields;
 }
 
 }  // namespace geiger::present

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/present/json.h"
+#include "analysis/present/fields.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::present {
@@ -30,10 +30,18 @@ namespace geiger::present {
 /// small objects are not recorded, equal ones once.
 [[nodiscard]] std::vector<std::string> interpreter_lines(const profile::Recording& recording);
 
-/// The field "interpreters"; none without any.
-void write_interpreters(JsonWriter& json, const profile::Recording& recording);
+/// An interpreter of a recording.
+struct InterpreterOf {
+  const profile::Recording& recording;
+  const profile::Interpreter& interpreter;
+};
+[[nodiscard]] const Fields<InterpreterOf>& fields_of(Of<InterpreterOf> /*type*/);
 
-/// The fields "segments", "thinning", "is_attached" and "is_aggregated".
-void write_extent(JsonWriter& json, const profile::Process& process);
+/// How much of a process was recorded, inlined: "segments", "thinning", "is_attached" and
+/// "is_aggregated".
+struct ExtentOf {
+  const profile::Process& process;
+};
+[[nodiscard]] const Fields<ExtentOf>& fields_of(Of<ExtentOf> /*type*/);
 
 }  // namespace geiger::present

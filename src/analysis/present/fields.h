@@ -5,6 +5,7 @@
 // declared, and an enumeration has names if `names_of(Of<T>)` and `name_of(T)` are.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <functional>
@@ -19,8 +20,45 @@
 
 #include "analysis/present/format.h"
 #include "analysis/present/json.h"
+#include "analysis/profile/recording.h"
 
 namespace geiger::present {
+
+/// What a report says, with the recording that it names things of. Getters of its fields may be of
+/// either.
+template <typename T>
+struct InRecording {
+  const T& it;
+  const profile::Recording& recording;
+};
+/// Each of `items`, with the recording. Both outlive what is returned.
+template <typename T>
+[[nodiscard]] std::vector<InRecording<T>> each_of(const std::vector<T>& items,
+                                                  const profile::Recording& recording) {
+  std::vector<InRecording<T>> all;
+  for (const T& item : items) all.push_back({item, recording});
+  return all;
+}
+template <typename Get, typename T>
+[[nodiscard]] decltype(auto) ask(const Get& get, const T& of) {
+  if constexpr (std::invocable<const Get&, const T&>) {
+    return std::invoke(get, of);
+  } else {
+    return std::invoke(get, of.it);
+  }
+}
+
+/// The texts that `name` has for the values of an enumeration, which count from 0.
+template <typename Enum, typename Name>
+[[nodiscard]] std::vector<std::string_view> texts_of(const Name& name) {
+  constexpr unsigned kMost = 32;
+  std::vector<std::string_view> texts;
+  for (unsigned i = 0; i < kMost; ++i) {
+    const std::string_view text = name(static_cast<Enum>(i));
+    if (!text.empty() && std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+  }
+  return texts;
+}
 
 /// Stands for T where no value of it is at hand.
 template <typename T>
@@ -68,9 +106,25 @@ struct OptionalOf<std::optional<T>> : std::true_type {
   using Value = T;
 };
 
+/// An object whose keys are data.
+template <typename T>
+struct Keyed {
+  std::vector<std::pair<std::string, T>> values;
+};
+template <typename T>
+struct KeyedOf : std::false_type {};
+template <typename T>
+struct KeyedOf<Keyed<T>> : std::true_type {
+  using Value = T;
+};
+
 template <typename T>
 void write_value(JsonWriter& json, const T& value) {
-  if constexpr (Described<T>) {
+  if constexpr (KeyedOf<T>::value) {
+    json.begin_object();
+    for (const auto& [key, item] : value.values) write_value(json.key(key), item);
+    json.end_object();
+  } else if constexpr (Described<T>) {
     json.begin_object();
     fields_of(Of<T>{}).write(json, value);
     json.end_object();
@@ -97,7 +151,11 @@ void write_value(JsonWriter& json, const T& value) {
 template <typename T>
 void write_schema(SchemaWriter& schema) {
   JsonWriter& json = schema.json;
-  if constexpr (Described<T>) {
+  if constexpr (KeyedOf<T>::value) {
+    json.field("type", "object").object("additionalProperties", [&] {
+      write_schema<typename KeyedOf<T>::Value>(schema);
+    });
+  } else if constexpr (Described<T>) {
     constexpr auto write = [](SchemaWriter& out) { fields_of(Of<T>{}).write_schema(out); };
     const std::string_view name = fields_of(Of<T>{}).name();
     name.empty() ? write(schema) : schema.refer(name, write);
@@ -165,14 +223,14 @@ class Fields {
   /// optional without a value.
   template <typename Get>
   Fields&& field(std::string_view name, std::string_view meaning, Get get) && {
-    using Got = std::remove_cvref_t<std::invoke_result_t<Get, const T&>>;
+    using Got = std::remove_cvref_t<decltype(ask(get, std::declval<const T&>()))>;
     using Value = typename OptionalOf<Got>::Value;
     fields_.push_back({.name = name,
                        .meaning = meaning,
                        .is_optional = OptionalOf<Got>::value,
                        .write_schema = &present::write_schema<Value>,
                        .write = [name, get](JsonWriter& json, const T& of) {
-                         const auto& got = std::invoke(get, of);
+                         const auto& got = ask(get, of);
                          if constexpr (OptionalOf<Got>::value) {
                            if (got) write_value(json.key(name), *got);
                          } else {
@@ -195,14 +253,14 @@ class Fields {
   /// All fields of what `get` returns: none of them where that is an optional without a value.
   template <typename Get>
   Fields&& inlined(Get get) && {
-    using Got = std::remove_cvref_t<std::invoke_result_t<Get, const T&>>;
+    using Got = std::remove_cvref_t<decltype(ask(get, std::declval<const T&>()))>;
     using Part = typename OptionalOf<Got>::Value;
     for (const Field<Part>& field : fields_of(Of<Part>{}).all()) {
       if (!field.write) continue;
       const bool is_optional = field.is_optional || OptionalOf<Got>::value;
       fields_.push_back({field.name, field.meaning, is_optional, field.may_be_null, field.names,
                          field.write_schema, [&field, get](JsonWriter& json, const T& of) {
-                           const auto& got = std::invoke(get, of);
+                           const auto& got = ask(get, of);
                            if constexpr (OptionalOf<Got>::value) {
                              if (got) field.write(json, *got);
                            } else {
@@ -224,16 +282,16 @@ class Fields {
         return given;
       }
     };
-    fields_.back().column = TextColumn<T>{
-        form, [=](const T& row) { return std::string(of_row(heading, row)); },
-        [=](const T& row) { return static_cast<int>(of_row(rank, row)); },
-        [=](const T& row) {
-          if constexpr (std::same_as<std::invoke_result_t<Cell, const T&>, Figure>) {
-            return std::invoke(cell, row);
-          } else {
-            return Figure{std::string(std::invoke(cell, row)), ""};
-          }
-        }};
+    fields_.back().column =
+        TextColumn<T>{form, [=](const T& row) { return std::string(of_row(heading, row)); },
+                      [=](const T& row) { return static_cast<int>(of_row(rank, row)); },
+                      [=](const T& row) {
+                        if constexpr (std::same_as<std::invoke_result_t<Cell, const T&>, Figure>) {
+                          return std::invoke(cell, row);
+                        } else {
+                          return Figure{std::string(std::invoke(cell, row)), ""};
+                        }
+                      }};
     return std::move(*this);
   }
   /// A column that documents have no field for.
@@ -253,12 +311,13 @@ class Fields {
     }
   }
   /// The members of the schema of an object with these fields.
-  void write_schema(SchemaWriter& schema) const { write_schema(schema, [] {}); }
+  void write_schema(SchemaWriter& schema) const {
+    write_schema(schema, [] {});
+  }
   /// And with those that name the document that the object is.
   void write_document_schema(SchemaWriter& schema) const {
-    write_schema(schema, [&] {
-      schema.json.object("schema_version", [] {}).object("report", [] {});
-    });
+    write_schema(schema,
+                 [&] { schema.json.object("schema_version", [] {}).object("report", [] {}); });
   }
 
  private:
@@ -269,7 +328,7 @@ class Fields {
     if (!meaning_.empty()) json.field("description", meaning_);
     json.key("required").begin_array();
     for (const Field<T>& field : fields_) {
-      if (!field.is_optional) json.string(field.name);
+      if (field.write && !field.is_optional) json.string(field.name);
     }
     json.end_array();
     json.key("properties").begin_object();
@@ -304,6 +363,12 @@ template <typename T>
   JsonWriter json(report);
   fields_of(Of<T>{}).write(json, of);
   return json.finish();
+}
+
+template <typename T>
+[[nodiscard]] std::string document(std::string_view report, const T& of,
+                                   const profile::Recording& recording) {
+  return document(report, InRecording<T>{of, recording});
 }
 
 /// The schema of such a document.

@@ -91,6 +91,10 @@ const estimation::Estimate& shown_bytes(const Measure& measure) {
   return measure.calibrated ? *measure.calibrated : measure.bytes;
 }
 
+std::optional<double> exact_bytes(const Measure& measure) {
+  return measure.calibrated ? std::optional(measure.calibrated->value) : std::nullopt;
+}
+
 Figure total_figure(const Measure& measure) {
   Figure shown = figure(shown_bytes(measure), Quantity::kBytes);
   if (measure.calibrated && shown.error.empty()) shown.error = "exactly";

@@ -72,6 +72,8 @@ class Whole {
 
 /// The bytes to show: calibrated ones if there are any.
 [[nodiscard]] const estimation::Estimate& shown_bytes(const Measure& measure);
+/// The exact total, where bytes are calibrated to it.
+[[nodiscard]] std::optional<double> exact_bytes(const Measure& measure);
 /// The bytes to show as text; an exact total reads "265.5 MiB exactly".
 [[nodiscard]] Figure total_figure(const Measure& measure);
 

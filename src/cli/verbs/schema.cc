@@ -2,7 +2,16 @@
 #include <CLI/CLI.hpp>
 
 #include "analysis/present/fields.h"
+#include "analysis/report/allocators/allocators.h"
+#include "analysis/report/faults/faults.h"
+#include "analysis/report/overview/doctor.h"
+#include "analysis/report/overview/rss.h"
+#include "analysis/report/overview/summary.h"
+#include "analysis/report/plan/plan.h"
+#include "analysis/report/profiles/marks.h"
+#include "analysis/report/profiles/stats.h"
 #include "analysis/report/profiles/table.h"
+#include "analysis/report/profiles/tree.h"
 #include "cli/verbs/commands.h"
 #include "terminal/terminal.h"
 
@@ -11,9 +20,23 @@ namespace {
 
 using present::document_schema;
 
+template <typename Report>
+present::DocumentSchema of(std::string_view report) {
+  return document_schema<present::InRecording<Report>>(report);
+}
+
 base::Outcome<int> print_schema() {
   const std::string schema = present::schema_of({
-      document_schema<report::TableDocument>("table"),
+      of<report::SummaryReport>("summary"),
+      of<report::TableReport>("table"),
+      document_schema<report::TreeReport>("tree"),
+      of<report::StatsReport>("stats"),
+      of<report::RssReport>("rss"),
+      of<report::MarksReport>("marks"),
+      of<report::DoctorReport>("doctor"),
+      document_schema<report::PlanReport>("plan"),
+      document_schema<report::AllocatorsReport>("compare-malloc"),
+      of<report::FaultsReport>("faults"),
   });
   return terminal::print_data(schema) ? kExitOk : kExitFailed;
 }

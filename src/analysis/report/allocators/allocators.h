@@ -68,5 +68,7 @@ struct AllocatorsReport {
 
 [[nodiscard]] std::string to_text(const AllocatorsReport& report, const present::Style& style);
 [[nodiscard]] std::string to_json(const AllocatorsReport& report);
+[[nodiscard]] const present::Fields<AllocatorsReport>& fields_of(
+    present::Of<AllocatorsReport> /*type*/);
 
 }  // namespace geiger::report

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/present/fields.h"
 #include "analysis/present/style.h"
 #include "analysis/profile/frames/source_line.h"
 #include "analysis/profile/recording.h"
@@ -63,5 +64,7 @@ struct FaultsReport {
 [[nodiscard]] std::string to_text(const FaultsReport& report, const profile::Recording& recording,
                                   const present::Style& style);
 [[nodiscard]] std::string to_json(const FaultsReport& report, const profile::Recording& recording);
+[[nodiscard]] const present::Fields<present::InRecording<FaultsReport>>& fields_of(
+    present::Of<present::InRecording<FaultsReport>> /*type*/);
 
 }  // namespace geiger::report

@@ -99,3 +99,10 @@ void write_fields(present::JsonWriter& json, const estimation::SurvivalCurve::Qu
                                             double longest);
 
 }  // namespace geiger::report
+
+namespace geiger::present {
+
+[[nodiscard]] const Fields<estimation::SurvivalCurve::Quantile>& fields_of(
+    Of<estimation::SurvivalCurve::Quantile> /*type*/);
+
+}  // namespace geiger::present

@@ -108,3 +108,17 @@ std::string to_json(const LifetimesReport& report, const Recording& recording) {
 }
 
 }  // namespace geiger::report
+
+namespace geiger::present {
+
+using Quantile = estimation::SurvivalCurve::Quantile;
+
+const Fields<Quantile>& fields_of(Of<Quantile> /*type*/) {
+  static const auto kFields = Fields<Quantile>()
+                                  .field("value_ns", "", &Quantile::value)
+                                  .field("lo_ns", "", &Quantile::lo)
+                                  .field("hi_ns", "", &Quantile::hi);
+  return kFields;
+}
+
+}  // namespace geiger::present

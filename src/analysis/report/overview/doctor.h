@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/present/fields.h"
 #include "analysis/present/style.h"
 #include "analysis/profile/recording.h"
 #include "analysis/profile/selfcheck.h"
@@ -61,6 +62,8 @@ struct DoctorReport {
 [[nodiscard]] std::string to_text(const DoctorReport& report, const profile::Recording& recording,
                                   const present::Style& style);
 [[nodiscard]] std::string to_json(const DoctorReport& report, const profile::Recording& recording);
+[[nodiscard]] const present::Fields<present::InRecording<DoctorReport>>& fields_of(
+    present::Of<present::InRecording<DoctorReport>> /*type*/);
 
 /// "good", "note", "defect".
 [[nodiscard]] std::string_view name_of(Severity severity);

@@ -1,62 +1,121 @@
-#include "analysis/present/json.h"
+#include "analysis/present/measure.h"
 #include "analysis/present/names.h"
 #include "analysis/present/selfcheck_json.h"
 #include "analysis/report/overview/doctor.h"
 
+namespace geiger::present {
+
+using profile::Accounting;
+using profile::Agreement;
+using profile::SharedDraws;
+
+static const Fields<Agreement>& fields_of(Of<Agreement> /*type*/) {
+  static const auto kFields =
+      Fields<Agreement>("agreement", "The estimate of a process against what it counted.")
+          .field("agrees", "", [](const Agreement& it) { return !it.has_failed(); })
+          .field("estimate", "its interval misses once in a million", &Agreement::estimate)
+          .field("exact_least", "without what is not settled", &Agreement::least)
+          .field("exact_most", "with it", &Agreement::most);
+  return kFields;
+}
+
+static const Fields<Accounting>& fields_of(Of<Accounting> /*type*/) {
+  static const auto kFields =
+      Fields<Accounting>("accounting", "Samples that were counted, and those in the trace.")
+          .field("counted", "", &Accounting::counted)
+          .field("found", "", &Accounting::found)
+          .field("dropped", "", &Accounting::dropped)
+          .field("in_flight", "threads that were cut off; each may lack its last sample",
+                 &Accounting::in_flight)
+          .field("missing", "counted, not found, and explained by nothing",
+                 [](const Accounting& it) { return it.missing(); })
+          .field("surplus", "found, but never counted",
+                 [](const Accounting& it) { return it.surplus(); });
+  return kFields;
+}
+
+static const Fields<InRecording<SharedDraws>>& fields_of(Of<InRecording<SharedDraws>> /*type*/) {
+  static const auto kFields =
+      Fields<InRecording<SharedDraws>>("shared_draws", "Threads that drew the same numbers.")
+          .field("threads", "", &SharedDraws::threads)
+          .field("samples", "alike in each, from the first on", &SharedDraws::samples)
+          .field("log10_p", "of the probability of that by chance", &SharedDraws::log10_p)
+          .or_null()
+          .field("pids", "", [](const InRecording<SharedDraws>& it) {
+            std::vector<std::uint32_t> pids;
+            for (const std::uint32_t process : it.it.processes) {
+              pids.push_back(it.recording.processes[process].pid);
+            }
+            return pids;
+          });
+  return kFields;
+}
+
+}  // namespace geiger::present
+
 namespace geiger::report {
 namespace {
 
-using profile::Recording;
-
-void write_findings(present::JsonWriter& json, const DoctorReport& report) {
-  json.objects("findings", report.diagnoses, [&](const Diagnosis& diagnosis) {
-    json.field("check", diagnosis.check);
-    json.field("severity", name_of(diagnosis.severity)).field("what", diagnosis.what);
-    json.field("meaning", diagnosis.meaning).field("next", diagnosis.next);
-  });
-}
-
-void write_process(present::JsonWriter& json, const ProcessCheck& check,
-                   const Recording& recording) {
-  const profile::Process& process = recording.processes[check.index];
-  json.begin_object().field("pid", process.pid).field("executable", process.executable);
-  json.field("trace", process.trace_path).field("seed", process.seed);
-  json.field("ending", present::ending_key(process.ending));
-  write_field(json, "hits", check.hits);
-  write_field(json, "offsets", check.offsets);
-  json.key("total").begin_object().field("agrees", !check.agreement.has_failed());
-  json.field("estimate", check.agreement.estimate);
-  json.field("exact_least", check.agreement.least).field("exact_most", check.agreement.most);
-  json.end_object().key("samples").begin_object();
-  json.field("counted", check.accounting.counted).field("found", check.accounting.found);
-  json.field("dropped", check.accounting.dropped).field("in_flight", check.accounting.in_flight);
-  json.field("missing", check.accounting.missing()).field("surplus", check.accounting.surplus());
-  json.end_object().end_object();
-}
-
-void write_shared(present::JsonWriter& json, const DoctorReport& report,
-                  const Recording& recording) {
-  json.objects("shared_draws", report.shared, [&](const profile::SharedDraws& group) {
-    json.field("threads", group.threads).field("samples", group.samples);
-    json.field("log10_p", group.log10_p);
-    json.array("pids", group.processes, [&](const std::uint32_t process) {
-      json.integer(recording.processes[process].pid);
-    });
-  });
-}
-
+using present::Fields;
+using present::InRecording;
+using present::Of;
 }  // namespace
 
-std::string to_json(const DoctorReport& report, const Recording& recording) {
-  present::JsonWriter json("doctor");
-  json.field("level", report.options.level).field("healthy", report.is_healthy());
-  write_findings(json, report);
-  write_field(json, "hits", report.hits);
-  write_field(json, "offsets", report.offsets);
-  write_shared(json, report, recording);
-  json.array("processes", report.processes,
-             [&](const ProcessCheck& check) { write_process(json, check, recording); });
-  return json.finish();
+static const Fields<Diagnosis>& fields_of(Of<Diagnosis> /*type*/) {
+  static const auto kFields =
+      Fields<Diagnosis>("diagnosis", "A check and what it found.")
+          .field("check", "", &Diagnosis::check)
+          .field("severity", "", [](const Diagnosis& it) { return name_of(it.severity); })
+          .one_of({"good", "note", "defect"})
+          .field("what", "a sentence with the figures", &Diagnosis::what)
+          .field("meaning", "what it does to the numbers; empty if nothing", &Diagnosis::meaning)
+          .field("next", "what to do; empty if nothing", &Diagnosis::next);
+  return kFields;
+}
+
+static const Fields<InRecording<ProcessCheck>>& fields_of(Of<InRecording<ProcessCheck>> /*type*/) {
+  using Checked = InRecording<ProcessCheck>;
+  static const auto kFields =
+      Fields<Checked>("checked_process")
+          .field("pid", "",
+                 [](const Checked& it) { return it.recording.processes[it.it.index].pid; })
+          .field("executable", "",
+                 [](const Checked& it) { return it.recording.processes[it.it.index].executable; })
+          .field("trace", "",
+                 [](const Checked& it) { return it.recording.processes[it.it.index].trace_path; })
+          .field("seed", "",
+                 [](const Checked& it) { return it.recording.processes[it.it.index].seed; })
+          .field("ending", "",
+                 [](const Checked& it) {
+                   return present::ending_key(it.recording.processes[it.it.index].ending);
+                 })
+          .one_of(present::texts_of<profile::Ending>(present::ending_key))
+          .field("hits", "", &ProcessCheck::hits)
+          .field("offsets", "", &ProcessCheck::offsets)
+          .field("total", "", &ProcessCheck::agreement)
+          .field("samples", "", &ProcessCheck::accounting);
+  return kFields;
+}
+
+const Fields<InRecording<DoctorReport>>& fields_of(Of<InRecording<DoctorReport>> /*type*/) {
+  using Document = InRecording<DoctorReport>;
+  static const auto kFields =
+      Fields<Document>("doctor")
+          .field("level", "", [](const DoctorReport& it) { return it.options.level; })
+          .field("healthy", "no defects", [](const DoctorReport& it) { return it.is_healthy(); })
+          .field("findings", "every check once", &DoctorReport::diagnoses)
+          .field("hits", "of all processes", &DoctorReport::hits)
+          .field("offsets", "of all processes", &DoctorReport::offsets)
+          .field("shared_draws", "",
+                 [](const Document& it) { return present::each_of(it.it.shared, it.recording); })
+          .field("processes", "", [](const Document& it) {
+            return present::each_of(it.it.processes, it.recording);
+          });
+  return kFields;
+}
+
+std::string to_json(const DoctorReport& report, const profile::Recording& recording) {
+  return present::document("doctor", report, recording);
 }
 
 }  // namespace geiger::report

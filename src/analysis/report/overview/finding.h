@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/present/json.h"
+#include "analysis/present/fields.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/share.h"
 #include "analysis/profile/frames/frame_roles.h"
@@ -121,8 +121,7 @@ struct Opening {
 /// "<module> itself (service.py:4)".
 [[nodiscard]] std::string part_text(const FoundPart& part);
 
-/// The finding as a field: its sentence, and what the sentence says.
-void write_field(present::JsonWriter& json, std::string_view name, const Finding& finding);
+[[nodiscard]] const present::Fields<Finding>& fields_of(present::Of<Finding> /*type*/);
 
 /// "found", "spread", "too_few", "nothing".
 [[nodiscard]] std::string_view name_of(FindingVerdict verdict);

@@ -94,6 +94,29 @@ std::string spread_text(const Finding& finding) {
 
 }  // namespace
 
+static const present::Fields<FoundPart>& fields_of(present::Of<FoundPart> /*type*/) {
+  static const auto kFields =
+      present::Fields<FoundPart>("found_part", "A line of its own, or a function that it calls.")
+          .inlined([](const FoundPart& it) { return present::Named{it.function}; })
+          .inlined(&FoundPart::where)
+          .field("is_own", "a line of the function itself", &FoundPart::is_own)
+          .field("share", "of the whole", &FoundPart::share);
+  return kFields;
+}
+
+static const present::Fields<FoundSite>& fields_of(present::Of<FoundSite> /*type*/) {
+  static const auto kFields =
+      present::Fields<FoundSite>("found_site", "A function that the sentence names.")
+          .inlined([](const FoundSite& it) { return present::Named{it.function}; })
+          .inlined(&FoundSite::where)
+          .field("process", "where several have samples: the one with most of it",
+                 &FoundSite::process)
+          .field("held", "with all that it calls", &FoundSite::held)
+          .field("share", "", &FoundSite::share)
+          .field("parts", "of a function with nearly everything", &FoundSite::parts);
+  return kFields;
+}
+
 std::string part_text(const FoundPart& part) {
   return named_place(part.function, part.is_own ? " itself" : "", part.where);
 }
@@ -131,24 +154,17 @@ std::string sentence(const Finding& finding) {
   return out;
 }
 
-void write_field(present::JsonWriter& json, std::string_view name, const Finding& finding) {
-  json.key(name).begin_object().field("verdict", name_of(finding.verdict));
-  json.field("kind", profile::name_of(finding.kind)).field("sentence", sentence(finding));
-  json.object("total", [&] { write_fields(json, finding.total); });
-  json.objects("sites", finding.sites, [&](const FoundSite& site) {
-    present::write_name(json, site.function);
-    write_field(json, site.where);
-    json.field("process", site.process);
-    json.object("held", [&] { write_fields(json, site.held); });
-    write_field(json, site.share);
-    json.objects("parts", site.parts, [&](const FoundPart& part) {
-      present::write_name(json, part.function);
-      write_field(json, part.where);
-      json.field("is_own", part.is_own);
-      write_field(json, part.share);
-    });
-  });
-  json.end_object();
+const present::Fields<Finding>& fields_of(present::Of<Finding> /*type*/) {
+  static const auto kFields =
+      present::Fields<Finding>("finding", "The sentence that a report opens with.")
+          .field("verdict", "", [](const Finding& it) { return name_of(it.verdict); })
+          .one_of(present::texts_of<FindingVerdict>(
+              [](FindingVerdict verdict) { return name_of(verdict); }))
+          .field("kind", "of which profile", &Finding::kind)
+          .field("sentence", "", [](const Finding& it) { return sentence(it); })
+          .field("total", "", &Finding::total)
+          .field("sites", "the largest first", &Finding::sites);
+  return kFields;
 }
 
 std::string_view name_of(FindingVerdict verdict) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "analysis/profile/labels.h"
 #include "analysis/profile/peak.h"
@@ -207,7 +208,8 @@ std::string_view key_of(RssPart part) {
       "live_heap", "allocator", "live_seen", "not_seen_or_allocator",
       "mapped",    "anonymous", "stacks",    "files",
       "shared",    "geiger",    "other"};
-  return kKeys[static_cast<std::size_t>(part)];
+  const auto index = static_cast<std::size_t>(part);
+  return index < std::size(kKeys) ? kKeys[index] : "";
 }
 
 std::string_view text_of(RssPart part) {

@@ -81,6 +81,8 @@ base::Outcome<RssReport> rss_report(const profile::Recording& recording, const R
 [[nodiscard]] std::string to_text(const RssReport& report, const profile::Recording& recording,
                                   const present::Style& style);
 [[nodiscard]] std::string to_json(const RssReport& report, const profile::Recording& recording);
+[[nodiscard]] const present::Fields<present::InRecording<RssReport>>& fields_of(
+    present::Of<present::InRecording<RssReport>> /*type*/);
 
 /// "malloc profile explains 71 % ± 2 of 812 MiB RSS at its maximum", of the process with
 /// the largest. If it has no share, what RSS was and why; if nothing is known, empty.

@@ -124,6 +124,8 @@ struct SummaryReport {
 [[nodiscard]] std::string to_text(const SummaryReport& report, const profile::Recording& recording,
                                   const present::Style& style);
 [[nodiscard]] std::string to_json(const SummaryReport& report, const profile::Recording& recording);
+[[nodiscard]] const present::Fields<present::InRecording<SummaryReport>>& fields_of(
+    present::Of<present::InRecording<SummaryReport>> /*type*/);
 
 /// The few lines that `run` prints at the end: samples, totals, peak, losses and
 /// what to type next.

@@ -1,6 +1,5 @@
 #include "analysis/present/extent.h"
 #include "analysis/present/function_names.h"
-#include "analysis/present/json.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/names.h"
 #include "analysis/present/selfcheck_json.h"
@@ -11,158 +10,359 @@
 namespace geiger::report {
 namespace {
 
+using present::Fields;
+using present::InRecording;
+using present::Of;
 using profile::Process;
+using profile::ProcessTotals;
 using profile::Recording;
+using Document = InRecording<SummaryReport>;
 
-void write_exact(present::JsonWriter& json, const profile::ProcessTotals& totals) {
-  json.key("exact").begin_object();
-  json.field("bytes", totals.exact_bytes).field("unsettled_bound", totals.unsettled_bound);
-  json.field("threads", totals.threads).field("unsettled_threads", totals.unsettled_threads);
-  json.field("certain_bytes", totals.certain_bytes).field("certain_count", totals.certain_count);
-  json.field("trials", totals.trials).field("hits", totals.hits);
-  json.field("tail_bytes", totals.tail_bytes).field("z", totals.z).end_object();
+/// Of all processes, or of one.
+struct Counted {
+  const ProcessTotals& totals;
+};
+const Fields<Counted>& fields_of(Of<Counted> /*type*/) {
+  const auto of = [](auto ProcessTotals::*member) {
+    return [member](const Counted& it) { return it.totals.*member; };
+  };
+  static const auto kFields =
+      Fields<Counted>("counted", "What was counted, not estimated.")
+          .field("bytes", "up to the last settling of each thread", of(&ProcessTotals::exact_bytes))
+          .field("unsettled_bound", "at most so many bytes more",
+                 of(&ProcessTotals::unsettled_bound))
+          .field("threads", "", of(&ProcessTotals::threads))
+          .field("unsettled_threads", "", of(&ProcessTotals::unsettled_threads))
+          .field("certain_bytes", "of objects as large as the interval",
+                 of(&ProcessTotals::certain_bytes))
+          .field("certain_count", "", of(&ProcessTotals::certain_count))
+          .field("trials", "bytes that were tried", of(&ProcessTotals::trials))
+          .field("hits", "of the trials", of(&ProcessTotals::hits))
+          .field("tail_bytes", "tried since the last hit of each thread",
+                 of(&ProcessTotals::tail_bytes))
+          .field("z", "the hits' difference from those expected, in standard errors",
+                 of(&ProcessTotals::z))
+          .or_null();
+  return kFields;
 }
 
-void write_self_check(present::JsonWriter& json, const SummaryReport& report) {
-  json.key("self_check")
-      .begin_object()
-      .field("passed", self_check_of(report) == SelfCheck::kPassed);
-  json.field("answer", name_of(self_check_of(report)));
-  json.array("lacks", report.gaps, [&](const profile::Gap& gap) { json.string(gap.why); });
-  write_field(json, "hits", report.hits);
-  write_field(json, "offsets", report.offsets);
-  json.end_object();
+struct SelfChecked {
+  const SummaryReport& report;
+};
+const Fields<SelfChecked>& fields_of(Of<SelfChecked> /*type*/) {
+  static const auto kFields =
+      Fields<SelfChecked>("self_check", "The tests of the recording.")
+          .field(
+              "passed", "",
+              [](const SelfChecked& it) { return self_check_of(it.report) == SelfCheck::kPassed; })
+          .field("answer",
+                 "`undecided`: the recording is incomplete, so its exact totals cover more than "
+                 "its samples",
+                 [](const SelfChecked& it) { return name_of(self_check_of(it.report)); })
+          .one_of(present::texts_of<SelfCheck>([](SelfCheck check) { return name_of(check); }))
+          .field("lacks", "what the recording lacks",
+                 [](const SelfChecked& it) {
+                   std::vector<std::string> lacks;
+                   for (const profile::Gap& gap : it.report.gaps) lacks.push_back(gap.why);
+                   return lacks;
+                 })
+          .field("hits", "", [](const SelfChecked& it) { return it.report.hits; })
+          .field("offsets", "", [](const SelfChecked& it) { return it.report.offsets; });
+  return kFields;
 }
 
-void write_drops(present::JsonWriter& json, const vocabulary::Drops& drops) {
-  json.key("drops").begin_object();
+present::Keyed<std::uint64_t> drops_of(const vocabulary::Drops& drops) {
+  present::Keyed<std::uint64_t> keyed;
   for (std::size_t i = 0; i < drops.size(); ++i) {
     const auto cause = static_cast<vocabulary::DropCause>(i);
     const bool is_known = !words_of(cause).key.empty();
-    if (is_known || drops[i] > 0) json.field(present::drop_cause_key(cause), drops[i]);
+    if (is_known || drops[i] > 0)
+      keyed.values.emplace_back(present::drop_cause_key(cause), drops[i]);
   }
-  json.end_object();
+  return keyed;
+}
+constexpr std::string_view kDropsMeaning =
+    "samples and frees that could not be recorded, by cause: `trace_full`, `reentered`, "
+    "`live_table_full`, `unseen_free`, `uncarried`";
+
+struct RefusedOf {
+  const Process& process;
+};
+const Fields<RefusedOf>& fields_of(Of<RefusedOf> /*type*/) {
+  static const auto kFields =
+      Fields<RefusedOf>("refused", "Traces that could not be made.")
+          .field("children", "by fork that were not recorded",
+                 [](const RefusedOf& it) { return it.process.refused.children; })
+          .field("children_errno", "of the last of them",
+                 [](const RefusedOf& it) { return it.process.refused.children_errno; })
+          .field("segment_errno", "of a next segment; 0: none was refused",
+                 [](const RefusedOf& it) { return it.process.refused.segment_errno; });
+  return kFields;
 }
 
-void write_process(present::JsonWriter& json, const ProcessLine& line, const Recording& recording,
-                   bool has_own_peak) {
-  const Process& process = recording.processes[line.index];
-  json.begin_object().field("pid", process.pid);
-  if (process.inner_pid != 0) json.field("inner_pid", process.inner_pid);
-  json.field("parent_pid", process.parent_pid);
-  json.field("executable", process.executable).field("allocator", process.allocator);
-  json.field("trace", process.trace_path).field("trace_bytes", process.trace_bytes);
-  json.field("is_fork_child", process.is_fork_child).field("is_pure", process.is_pure);
-  json.field("is_attached", process.is_attached);
-  json.field("ending", present::ending_key(process.ending));
-  if (process.end_signal != 0) {
-    json.field("end_signal", process.end_signal)
-        .field("was_memory_short", process.was_memory_short);
+struct ProcessOf {
+  const ProcessLine& line;
+  const Process& process;
+  bool has_own_peak;
+};
+const Fields<ProcessOf>& fields_of(Of<ProcessOf> /*type*/) {
+  const auto of = [](auto Process::*member) {
+    return [member](const ProcessOf& it) { return it.process.*member; };
+  };
+  static const auto kFields =
+      Fields<ProcessOf>("process", "One process image.")
+          .field("pid", "for the recorder", of(&Process::pid))
+          .field("inner_pid", "in its own pid namespace, where that is another",
+                 [](const ProcessOf& it) {
+                   return present::if_true(it.process.inner_pid != 0, it.process.inner_pid);
+                 })
+          .field("parent_pid", "in its own pid namespace", of(&Process::parent_pid))
+          .field("executable", "", of(&Process::executable))
+          .field("allocator", "", of(&Process::allocator))
+          .field("trace", "", of(&Process::trace_path))
+          .field("trace_bytes", "", of(&Process::trace_bytes))
+          .field("is_fork_child", "", of(&Process::is_fork_child))
+          .field("is_pure", "large objects were tried too", of(&Process::is_pure))
+          .field("ending", "",
+                 [](const ProcessOf& it) { return present::ending_key(it.process.ending); })
+          .one_of(present::texts_of<profile::Ending>(present::ending_key))
+          .field("end_signal", "that killed it, if `geiger run` saw it",
+                 [](const ProcessOf& it) {
+                   return present::if_true(it.process.end_signal != 0, it.process.end_signal);
+                 })
+          .field("was_memory_short",
+                 "the kernel killed for lack of memory meanwhile, perhaps this process",
+                 [](const ProcessOf& it) {
+                   return present::if_true(it.process.end_signal != 0, it.process.was_memory_short);
+                 })
+          .field(
+              "stop_reason", "why it stopped early; empty: it did not",
+              [](const ProcessOf& it) { return present::stop_reason_key(it.process.stop_reason); })
+          .field("stop_errno", "", of(&Process::stop_errno))
+          .field("interval", "", of(&Process::interval))
+          .field("seed", "", of(&Process::seed))
+          .field("start_ns", "monotonic", of(&Process::start))
+          .field("end_ns", "monotonic", of(&Process::end))
+          .field("start_realtime_ns", "since 1970", of(&Process::start_realtime))
+          .field("records", "", of(&Process::records))
+          .field("uncommitted_records", "cut off", of(&Process::uncommitted))
+          .field("samples", "", [](const ProcessOf& it) { return it.line.samples; })
+          .inlined([](const ProcessOf& it) { return present::ExtentOf{it.process}; })
+          .field("allocated", "", [](const ProcessOf& it) { return it.line.allocated; })
+          .field("own_peak", "of several processes: of its heap alone",
+                 [](const ProcessOf& it) {
+                   return present::if_true(it.has_own_peak, it.line.own_peak);
+                 })
+          .field("own_peak_after_ns", "the start of the recording",
+                 [](const ProcessOf& it) {
+                   return present::if_true(it.has_own_peak, it.line.own_peak_time);
+                 })
+          .field("exact", "", [](const ProcessOf& it) { return Counted{it.line.exact}; })
+          .field("drops", kDropsMeaning,
+                 [](const ProcessOf& it) { return drops_of(it.process.drops); })
+          .field("refused", "", [](const ProcessOf& it) { return RefusedOf{it.process}; });
+  return kFields;
+}
+
+std::vector<ProcessOf> processes_of(const Document& of) {
+  const bool has_own_peaks = !of.it.is_aggregated && of.it.processes.size() > 1;
+  std::vector<ProcessOf> all;
+  for (const ProcessLine& line : of.it.processes) {
+    all.push_back({line, of.recording.processes[line.index], has_own_peaks});
   }
-  json.field("stop_reason", present::stop_reason_key(process.stop_reason));
-  json.field("stop_errno", process.stop_errno).field("interval", process.interval);
-  json.field("seed", process.seed).field("start_ns", process.start).field("end_ns", process.end);
-  json.field("start_realtime_ns", process.start_realtime).field("records", process.records);
-  json.field("uncommitted_records", process.uncommitted).field("samples", line.samples);
-  present::write_extent(json, process);
-  present::write_measure(json, "allocated", line.allocated);
-  if (has_own_peak) {
-    present::write_measure(json, "own_peak", line.own_peak);
-    json.field("own_peak_after_ns", line.own_peak_time);
-  }
-  write_exact(json, line.exact);
-  write_drops(json, process.drops);
-  json.key("refused").begin_object().field("children", process.refused.children);
-  json.field("children_errno", process.refused.children_errno);
-  json.field("segment_errno", process.refused.segment_errno).end_object();
-  json.end_object();
+  return all;
 }
 
-void write_sites(present::JsonWriter& json, std::string_view name,
-                 const std::vector<TableLine>& lines) {
-  json.objects(name, lines, [&](const TableLine& line) {
-    present::write_name(json, line.name);
-    json.field("detail", line.detail);
-    write_field(json, line.where);
-    present::write_measure(json, "self", line.self);
-    write_field(json, line.share);
-  });
+struct SiteOf {
+  const TableLine& line;
+};
+const Fields<SiteOf>& fields_of(Of<SiteOf> /*type*/) {
+  static const auto kFields =
+      Fields<SiteOf>("top_site", "A row of `table --by function`.")
+          .inlined([](const SiteOf& it) { return present::Named{it.line.name}; })
+          .field("detail", "its module", [](const SiteOf& it) { return it.line.detail; })
+          .inlined([](const SiteOf& it) { return it.line.where; })
+          .field("self", "", [](const SiteOf& it) { return it.line.self; })
+          .field("share", "", [](const SiteOf& it) { return it.line.share; });
+  return kFields;
 }
 
-void write_mapped(present::JsonWriter& json, const MappedLine& mapped) {
-  json.key("mapped").begin_object().field("peak_bytes", mapped.at_peak);
-  json.field("bytes", mapped.at_end.memory).field("reserved_bytes", mapped.at_end.reserved);
-  json.field("file_bytes", mapped.at_end.files);
-  json.field("misses_inherited", mapped.misses_inherited).end_object();
+std::vector<SiteOf> sites_of(const std::vector<TableLine>& lines) {
+  return {lines.begin(), lines.end()};
 }
 
-/// Objects by the name of their kind, and lives.
-void write_kinds(present::JsonWriter& json, const SummaryReport& report) {
-  json.key("kinds").begin_object();
+struct Lives {
+  const LifetimeFigures& figures;
+};
+struct Temporary {
+  const present::Share& share;
+};
+const Fields<Temporary>& fields_of(Of<Temporary> /*type*/) {
+  static const auto kFields =
+      Fields<Temporary>().field("share", "", [](const Temporary& it) { return it.share; });
+  return kFields;
+}
+const Fields<Lives>& fields_of(Of<Lives> /*type*/) {
+  static const auto kFields =
+      Fields<Lives>("lives", "Of the bytes.")
+          .field("median", "", [](const Lives& it) { return it.figures.quantiles[kMedian]; })
+          .field("temporary", "freed within 1 ms",
+                 [](const Lives& it) { return Temporary{it.figures.temporary}; });
+  return kFields;
+}
+
+struct ResidentOf {
+  const RssReport& report;
+};
+const Fields<ResidentOf>& fields_of(Of<ResidentOf> /*type*/) {
+  static const auto kFields =
+      Fields<ResidentOf>("summary_rss")
+          .field("resident_bytes", "of the largest RSS reading",
+                 [](const ResidentOf& it) { return it.report.resident; })
+          .field("share", "of it that is live heap, if `rss` has shares", [](const ResidentOf& it) {
+            return present::if_true(it.report.has_shares(), it.report.rows.front().share);
+          });
+  return kFields;
+}
+
+std::optional<present::Keyed<present::Measure>> kinds_of(const SummaryReport& report) {
+  if (!report.options.has_all_kinds) return std::nullopt;
+  present::Keyed<present::Measure> kinds;
   for (const KindLine& line : report.kinds) {
-    present::write_measure(json, profile::name_of(line.kind), line.measure);
+    kinds.values.emplace_back(profile::name_of(line.kind), line.measure);
   }
-  json.end_object();
+  return kinds;
+}
+
+present::Scope scope_of(const SummaryReport& report) {
+  present::Scope scope = report.options.scope;
   for (const KindLine& line : report.kinds) {
-    if (line.asked) write_value(json.key("by_mincore"), *line.asked);
+    if (report.options.has_all_kinds && !scope.asked) scope.asked = line.asked;
   }
-  if (!report.lifetimes) return;
-  const LifetimeFigures& lives = report.lifetimes->bytes;
-  json.key("lifetimes").begin_object();
-  json.object("median", [&] { write_fields(json, lives.quantiles[kMedian]); });
-  json.object("temporary", [&] { write_field(json, lives.temporary); });
-  json.end_object();
+  return scope;
+}
+
+std::optional<std::vector<present::InterpreterOf>> interpreters_of(const Document& of) {
+  std::vector<present::InterpreterOf> all;
+  for (const profile::Interpreter& one : of.recording.interpreters) {
+    all.push_back({of.recording, one});
+  }
+  return present::if_true(!all.empty(), all);
+}
+
+std::optional<std::string> if_said(const std::string& text) {
+  return present::if_true(!text.empty(), text);
 }
 
 }  // namespace
 
+static const Fields<MappedLine>& fields_of(Of<MappedLine> /*type*/) {
+  static const auto kFields =
+      Fields<MappedLine>("mapped", "What the program mapped itself, counted exactly.")
+          .field("peak_bytes", "accessible at the maximum; the sum of each process's",
+                 &MappedLine::at_peak)
+          .field("bytes", "at the end", [](const MappedLine& it) { return it.at_end.memory; })
+          .field("reserved_bytes", "at the end",
+                 [](const MappedLine& it) { return it.at_end.reserved; })
+          .field("file_bytes", "at the end", [](const MappedLine& it) { return it.at_end.files; })
+          .field("misses_inherited",
+                 "a child by fork had maps of its parent, which are not counted",
+                 &MappedLine::misses_inherited);
+  return kFields;
+}
+
+static const Fields<ForkedLine>& fields_of(Of<ForkedLine> /*type*/) {
+  static const auto kFields =
+      Fields<ForkedLine>("forked")
+          .field("by_fork", "processes that others made by fork", &ForkedLine::children)
+          .field("may_pass_unseen_bytes",
+                 "at most, of each that was made by an inlined system call",
+                 &ForkedLine::may_pass_unseen);
+  return kFields;
+}
+
+const Fields<Document>& fields_of(Of<Document> /*type*/) {
+  static const auto kFields =
+      Fields<Document>("summary")
+          .field("level", "confidence level of all intervals",
+                 [](const SummaryReport& it) { return it.options.level; })
+          .field("duration_ns", "from the first start to the last end", &SummaryReport::duration)
+          .inlined(&scope_of)
+          .field("origin", "of imported profiles: what they are, and what their numbers rest on",
+                 [](const SummaryReport& it) {
+                   return present::if_true(!it.options.origin.empty(), it.options.origin);
+                 })
+          .field("finding", "the first sentence of the report", &SummaryReport::finding)
+          .field("mapped_finding",
+                 "on the program's own mappings, if they were larger than its largest live heap",
+                 &SummaryReport::mapped_finding)
+          .field("fault", "the first fault of a run in guard mode",
+                 [](const SummaryReport& it) { return if_said(it.fault); })
+          .field("leak", "a sentence on the first leak suspect",
+                 [](const SummaryReport& it) { return if_said(it.leak); })
+          .field("samples", "records in all", &SummaryReport::samples)
+          .field("certain_samples", "of these, recorded because they were as large as the interval",
+                 &SummaryReport::certain_samples)
+          .field("allocated", "", &SummaryReport::allocated)
+          .field("exact", "of whole recordings",
+                 [](const SummaryReport& it) {
+                   return present::if_true(!it.is_part(), Counted{it.exact});
+                 })
+          .field("self_check", "of whole recordings",
+                 [](const SummaryReport& it) {
+                   return present::if_true(!it.is_part(), SelfChecked{it});
+                 })
+          .field("live_at_end", "when the last process ended, in those then there",
+                 &SummaryReport::live_at_end)
+          .field("is_aggregated", "samples were counted, not followed",
+                 &SummaryReport::is_aggregated)
+          .field("live_at_peak",
+                 "the limits of `bytes` are those of the largest heap; its objects are of the "
+                 "instant",
+                 [](const SummaryReport& it) {
+                   return present::if_true(!it.is_aggregated, it.live_at_peak);
+                 })
+          .field("kinds", "a measure of each further kind that the recording has", &kinds_of)
+          .field("lifetimes", "",
+                 [](const SummaryReport& it) {
+                   return it.options.has_all_kinds && it.lifetimes
+                              ? std::optional(Lives{it.lifetimes->bytes})
+                              : std::nullopt;
+                 })
+          .field("mapped", "",
+                 [](const SummaryReport& it) {
+                   return present::if_true(it.mapped.is_seen, it.mapped);
+                 })
+          .field("peak_after_ns",
+                 "from the start to the instant that stands for the peak of all processes together",
+                 &SummaryReport::peak_time)
+          .field("is_peak_split",
+                 "a quarter of the samples chose the instant of the peak, the others were measured",
+                 &SummaryReport::is_peak_split)
+          .field("detection_limit_bytes", "any site without samples allocated less",
+                 &SummaryReport::detection_limit)
+          .field("stacks", "distinct ones", &SummaryReport::stacks)
+          .field("truncated_samples", "with a stack that was cut", &SummaryReport::truncated)
+          .field("is_symbolized", "names were found, stored or on this machine",
+                 [](const Document& it) { return it.recording.is_symbolized; })
+          .field("interpreters", "that ran in the processes", &interpreters_of)
+          .field("rss", "of an observed process",
+                 [](const SummaryReport& it) {
+                   return it.rss ? std::optional(ResidentOf{*it.rss}) : std::nullopt;
+                 })
+          .field("children", "", &SummaryReport::forked)
+          .field("drops", kDropsMeaning, [](const SummaryReport& it) { return drops_of(it.drops); })
+          .field("processes", "in order of their starts", &processes_of)
+          .field("top_allocated", "",
+                 [](const SummaryReport& it) { return sites_of(it.top_allocated); })
+          .field("top_live_at_peak", "",
+                 [](const SummaryReport& it) { return sites_of(it.top_live_at_peak); })
+          .field("warnings", "sentences", [](const Document& it) { return it.recording.warnings; });
+  return kFields;
+}
+
 std::string to_json(const SummaryReport& report, const Recording& recording) {
-  present::JsonWriter json("summary");
-  json.field("level", report.options.level).field("duration_ns", report.duration);
-  write_field(json, report.options.scope);
-  if (!report.options.origin.empty()) {
-    json.array("origin", report.options.origin,
-               [&](const std::string& line) { json.string(line); });
-  }
-  write_field(json, "finding", report.finding);
-  if (report.mapped_finding) write_field(json, "mapped_finding", *report.mapped_finding);
-  if (!report.fault.empty()) json.field("fault", report.fault);
-  if (!report.leak.empty()) json.field("leak", report.leak);
-  json.field("samples", report.samples).field("certain_samples", report.certain_samples);
-  present::write_measure(json, "allocated", report.allocated);
-  if (!report.is_part()) {
-    write_exact(json, report.exact);
-    write_self_check(json, report);
-  }
-  present::write_measure(json, "live_at_end", report.live_at_end);
-  json.field("is_aggregated", report.is_aggregated);
-  if (!report.is_aggregated) present::write_measure(json, "live_at_peak", report.live_at_peak);
-  if (report.options.has_all_kinds) write_kinds(json, report);
-  if (report.mapped.is_seen) write_mapped(json, report.mapped);
-  json.field("peak_after_ns", report.peak_time).field("is_peak_split", report.is_peak_split);
-  json.field("detection_limit_bytes", report.detection_limit);
-  json.field("stacks", report.stacks).field("truncated_samples", report.truncated);
-  json.field("is_symbolized", recording.is_symbolized);
-  present::write_interpreters(json, recording);
-  if (report.rss) {
-    json.key("rss").begin_object().field("resident_bytes", report.rss->resident);
-    if (report.rss->has_shares()) write_field(json, report.rss->rows.front().share);
-    json.end_object();
-  }
-  json.key("children").begin_object().field("by_fork", report.forked.children);
-  json.field("may_pass_unseen_bytes", report.forked.may_pass_unseen).end_object();
-  write_drops(json, report.drops);
-  json.key("processes").begin_array();
-  const bool has_own_peaks = !report.is_aggregated && report.processes.size() > 1;
-  for (const ProcessLine& line : report.processes) {
-    write_process(json, line, recording, has_own_peaks);
-  }
-  json.end_array();
-  write_sites(json, "top_allocated", report.top_allocated);
-  write_sites(json, "top_live_at_peak", report.top_live_at_peak);
-  json.array("warnings", recording.warnings,
-             [&](const std::string& warning) { json.string(warning); });
-  return json.finish();
+  return present::document("summary", report, recording);
 }
 
 }  // namespace geiger::report

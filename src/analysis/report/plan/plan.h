@@ -109,6 +109,7 @@ struct PlanReport {
 
 [[nodiscard]] std::string to_text(const PlanReport& report, const present::Style& style);
 [[nodiscard]] std::string to_json(const PlanReport& report);
+[[nodiscard]] const present::Fields<PlanReport>& fields_of(present::Of<PlanReport> /*type*/);
 [[nodiscard]] std::string to_svg(const PlanReport& report);
 
 }  // namespace geiger::report

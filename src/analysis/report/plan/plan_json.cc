@@ -1,92 +1,127 @@
 #include "analysis/present/function_names.h"
-#include "analysis/present/json.h"
 #include "analysis/report/plan/plan.h"
 
+namespace geiger::present {
+static const Fields<estimation::Expected>& fields_of(Of<estimation::Expected> /*type*/) {
+  using estimation::Expected;
+  static const auto kFields =
+      Fields<Expected>("expected", "Of what was recorded, once more with the interval.")
+          .field("samples", "drawn", &Expected::samples)
+          .field("certain_samples", "", &Expected::certain)
+          .field("chance", "of at least one of either", &Expected::chance)
+          .field("relative_error", "", &Expected::relative_error)
+          .or_null();
+  return kFields;
+}
+
+}  // namespace geiger::present
+
 namespace geiger::report {
-namespace {
 
-void write_optional(present::JsonWriter& json, std::string_view name,
-                    const std::optional<double>& value) {
-  if (value) json.field(name, *value);
+using present::Fields;
+using present::Of;
+
+static const Fields<Goal>& fields_of(Of<Goal> /*type*/) {
+  static const auto kFields =
+      Fields<Goal>("goal")
+          .field("goal", "",
+                 [](const Goal& it) {
+                   return it.kind == Goal::Kind::kChange ? "change" : "precision";
+                 })
+          .one_of({"change", "precision"})
+          .field("samples_needed", "at the site", &Goal::samples)
+          .field("largest_interval", "that reaches it at the site; 1: all must be recorded",
+                 &Goal::interval);
+  return kFields;
 }
 
-void write_goal(present::JsonWriter& json, const Goal& goal) {
-  json.begin_object();
-  json.field("goal", goal.kind == Goal::Kind::kChange ? "change" : "precision");
-  json.field("samples_needed", goal.samples);
-  write_optional(json, "largest_interval", goal.interval);
-  json.end_object();
+static const Fields<Outlook>& fields_of(Of<Outlook> /*type*/) {
+  static const auto kFields =
+      Fields<Outlook>("outlook", "A site of small objects, at the interval of the plan.")
+          .field("bytes", "", &Outlook::bytes)
+          .field("samples", "expected", &Outlook::samples)
+          .field("chance", "of at least one sample", &Outlook::chance)
+          .field("relative_error", "expected standard deviation over bytes",
+                 &Outlook::relative_error)
+          .or_null();
+  return kFields;
 }
 
-void write_outlook(present::JsonWriter& json, const Outlook& outlook) {
-  json.begin_object().field("bytes", outlook.bytes).field("samples", outlook.samples);
-  json.field("chance", outlook.chance).field("relative_error", outlook.relative_error);
-  json.end_object();
+static const Fields<ObjectError>& fields_of(Of<ObjectError> /*type*/) {
+  static const auto kFields =
+      Fields<ObjectError>("object_error", "How far a sampled object is from what it stands for.")
+          .field("bytes", "", &ObjectError::bytes)
+          .field("relative_error", "0: certain", &ObjectError::relative_error);
+  return kFields;
 }
 
-void write_expected(present::JsonWriter& json, const estimation::Expected& expected) {
-  json.key("expected").begin_object().field("samples", expected.samples);
-  json.field("certain_samples", expected.certain).field("chance", expected.chance);
-  json.field("relative_error", expected.relative_error).end_object();
+static const Fields<IntervalOutlook>& fields_of(Of<IntervalOutlook> /*type*/) {
+  static const auto kFields =
+      Fields<IntervalOutlook>("interval_outlook")
+          .field("interval", "", &IntervalOutlook::interval)
+          .field("detection_limit_bytes", "any site without samples allocated less",
+                 &IntervalOutlook::detection_limit)
+          .field("site", "", &IntervalOutlook::site)
+          .field("expected", "", &IntervalOutlook::run)
+          .field("objects", "", &IntervalOutlook::objects);
+  return kFields;
 }
 
-void write_interval(present::JsonWriter& json, const IntervalOutlook& one) {
-  json.begin_object().field("interval", one.interval);
-  json.field("detection_limit_bytes", one.detection_limit);
-  if (one.site) {
-    json.key("site");
-    write_outlook(json, *one.site);
-  }
-  if (one.run) write_expected(json, *one.run);
-  json.objects("objects", one.objects, [&](const ObjectError& object) {
-    json.field("bytes", object.bytes);
-    json.field("relative_error", object.relative_error);
-  });
-  json.end_object();
+static const Fields<FunctionOutlook>& fields_of(Of<FunctionOutlook> /*type*/) {
+  static const auto kFields =
+      Fields<FunctionOutlook>("function_outlook")
+          .inlined([](const FunctionOutlook& it) { return present::Named{it.name}; })
+          .inlined(&FunctionOutlook::now)
+          .field("expected", "", &FunctionOutlook::expected)
+          .field("largest_interval", "that reaches all goals here",
+                 &FunctionOutlook::goal_interval);
+  return kFields;
 }
 
-void write_run(present::JsonWriter& json, const RunOutlook& run) {
-  json.key("run").begin_object().field("duration_ns", run.duration);
-  json.field("interval", run.interval).field("exact_bytes", run.exact_bytes);
-  json.object("allocated", [&] { write_fields(json, run.allocated); });
-  write_expected(json, run.expected);
-  json.field("events_per_second", run.events_per_second);
-  json.objects("functions", run.functions, [&](const FunctionOutlook& function) {
-    present::write_name(json, function.name);
-    write_fields(json, function.now);
-    write_expected(json, function.expected);
-    write_optional(json, "largest_interval", function.goal_interval);
-  });
-  json.end_object();
+static const Fields<RunOutlook>& fields_of(Of<RunOutlook> /*type*/) {
+  static const auto kFields =
+      Fields<RunOutlook>("run_outlook", "The run, recorded again.")
+          .field("duration_ns", "", &RunOutlook::duration)
+          .field("interval", "of its first process", &RunOutlook::interval)
+          .field("exact_bytes", "", &RunOutlook::exact_bytes)
+          .field("allocated", "", &RunOutlook::allocated)
+          .field("expected", "", &RunOutlook::expected)
+          .field("events_per_second", "samples and certain objects", &RunOutlook::events_per_second)
+          .field("functions", "", &RunOutlook::functions);
+  return kFields;
 }
 
-void write_cost(present::JsonWriter& json, const CostModel& cost) {
-  json.key("cost_per_sample").begin_object().field("least_seconds", cost.least_seconds);
-  json.field("most_seconds", cost.most_seconds).field("least_trace_bytes", cost.least_trace_bytes);
-  json.field("most_trace_bytes", cost.most_trace_bytes).end_object();
+static const Fields<CostModel>& fields_of(Of<CostModel> /*type*/) {
+  static const auto kFields = Fields<CostModel>("cost", "Of a sample and its free.")
+                                  .field("least_seconds", "", &CostModel::least_seconds)
+                                  .field("most_seconds", "", &CostModel::most_seconds)
+                                  .field("least_trace_bytes", "", &CostModel::least_trace_bytes)
+                                  .field("most_trace_bytes", "", &CostModel::most_trace_bytes);
+  return kFields;
+}
+const Fields<PlanReport>& fields_of(Of<PlanReport> /*type*/) {
+  static const auto kFields =
+      Fields<PlanReport>("plan")
+          .field("level", "", [](const PlanReport& it) { return it.options.level; })
+          .field("power", "probability of finding the change",
+                 [](const PlanReport& it) { return it.options.power; })
+          .field("alpha", "probability of finding one where nothing changed",
+                 [](const PlanReport& it) { return it.options.alpha; })
+          .field("change", "to find", [](const PlanReport& it) { return it.options.change; })
+          .field("precision", "to reach", [](const PlanReport& it) { return it.options.precision; })
+          .field("interval", "of the plan", &PlanReport::interval)
+          .field("is_interval_derived", "from the goals", &PlanReport::is_interval_derived)
+          .field("detection_limit_bytes", "any site without samples allocated less",
+                 &PlanReport::detection_limit)
+          .field("goals", "", &PlanReport::goals)
+          .field("cost_per_sample", "", &PlanReport::cost)
+          .field("site", "the one of interest", &PlanReport::site)
+          .field("sites", "of growing sizes", &PlanReport::sites)
+          .field("intervals", "the plan's, or all that were asked for", &PlanReport::intervals)
+          .field("run", "with the sizes of a run", &PlanReport::run);
+  return kFields;
 }
 
-}  // namespace
-
-std::string to_json(const PlanReport& report) {
-  const PlanOptions& options = report.options;
-  present::JsonWriter json("plan");
-  json.field("level", options.level).field("power", options.power).field("alpha", options.alpha);
-  write_optional(json, "change", options.change);
-  write_optional(json, "precision", options.precision);
-  json.field("interval", report.interval).field("is_interval_derived", report.is_interval_derived);
-  json.field("detection_limit_bytes", report.detection_limit);
-  json.array("goals", report.goals, [&](const Goal& goal) { write_goal(json, goal); });
-  write_cost(json, report.cost);
-  if (report.site) {
-    json.key("site");
-    write_outlook(json, *report.site);
-  }
-  json.array("sites", report.sites, [&](const Outlook& outlook) { write_outlook(json, outlook); });
-  json.array("intervals", report.intervals,
-             [&](const IntervalOutlook& one) { write_interval(json, one); });
-  if (report.run) write_run(json, *report.run);
-  return json.finish();
-}
+std::string to_json(const PlanReport& report) { return present::document("plan", report); }
 
 }  // namespace geiger::report

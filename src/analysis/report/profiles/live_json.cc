@@ -66,7 +66,7 @@ std::string to_json(const LiveReport& report, const Recording& picture) {
   json.object("allocated", [&] { write_fields(json, report.allocated); });
   json.object("live", [&] { write_fields(json, report.live); });
   write_growth(json, report, picture);
-  write_value(json.key("table"), TableDocument{report.table, picture});
+  write_value(json.key("table"), present::InRecording<TableReport>{report.table, picture});
   return json.finish();
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "analysis/present/grid.h"
-#include "analysis/present/json.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/marks.h"
 #include "analysis/profile/profile.h"
@@ -15,6 +14,7 @@
 namespace geiger::report {
 namespace {
 
+using present::InRecording;
 using profile::NumberedMark;
 using profile::Recording;
 using profile::Selection;
@@ -51,6 +51,36 @@ std::string place_of(const MarkLine& line, const Recording& recording) {
 }
 
 }  // namespace
+
+static const present::Fields<InRecording<MarkLine>>& fields_of(
+    present::Of<InRecording<MarkLine>> /*type*/) {
+  using Line = InRecording<MarkLine>;
+  const auto thread_of = [](const Line& it) {
+    const bool is_known = it.it.thread < it.recording.threads.size();
+    return is_known ? &it.recording.threads[it.it.thread] : nullptr;
+  };
+  static const auto kFields =
+      present::Fields<Line>("mark")
+          .field("name", "", &MarkLine::name)
+          .field("number", "among the marks of its name: `mark:NAME#number`", &MarkLine::number)
+          .field("of_name", "marks of its name", &MarkLine::of_name)
+          .field("after_ns", "the start of the recording", &MarkLine::after_start)
+          .field("pid", "that set it",
+                 [](const Line& it) { return it.recording.processes[it.it.process].pid; })
+          .field("tid", "that set it, where known",
+                 [thread_of](const Line& it) {
+                   const auto* thread = thread_of(it);
+                   return thread == nullptr ? std::nullopt : std::optional(thread->tid);
+                 })
+          .field("thread", "its name",
+                 [thread_of](const Line& it) {
+                   const auto* thread = thread_of(it);
+                   return thread == nullptr ? std::nullopt : std::optional(thread->name);
+                 })
+          .field("allocated_since", "the mark before, or the start", &MarkLine::allocated)
+          .field("live", "at the mark, in all processes that were there", &MarkLine::live);
+  return kFields;
+}
 
 MarksReport marks_report(const Recording& recording, const MarksOptions& options) {
   MarksReport report;
@@ -98,21 +128,21 @@ std::string to_text(const MarksReport& report, const Recording& recording,
   return out;
 }
 
+const present::Fields<InRecording<MarksReport>>& fields_of(
+    present::Of<InRecording<MarksReport>> /*type*/) {
+  using Document = InRecording<MarksReport>;
+  static const auto kFields = present::Fields<Document>("marks")
+                                  .field("level", "confidence level of all intervals",
+                                         [](const MarksReport& it) { return it.options.level; })
+                                  .field("mark_count", "marks before `--top`", &MarksReport::marks)
+                                  .field("marks", "in order of time", [](const Document& it) {
+                                    return present::each_of(it.it.lines, it.recording);
+                                  });
+  return kFields;
+}
+
 std::string to_json(const MarksReport& report, const Recording& recording) {
-  present::JsonWriter json("marks");
-  json.field("level", report.options.level).field("mark_count", report.marks);
-  json.objects("marks", report.lines, [&](const MarkLine& line) {
-    json.field("name", line.name).field("number", line.number);
-    json.field("of_name", line.of_name).field("after_ns", line.after_start);
-    json.field("pid", recording.processes[line.process].pid);
-    if (line.thread < recording.threads.size()) {
-      json.field("tid", recording.threads[line.thread].tid);
-      json.field("thread", recording.threads[line.thread].name);
-    }
-    json.object("allocated_since", [&] { write_fields(json, line.allocated); });
-    json.object("live", [&] { write_fields(json, line.live); });
-  });
-  return json.finish();
+  return present::document("marks", report, recording);
 }
 
 }  // namespace geiger::report

@@ -37,5 +37,7 @@ struct MarksReport {
 [[nodiscard]] std::string to_text(const MarksReport& report, const profile::Recording& recording,
                                   const present::Style& style);
 [[nodiscard]] std::string to_json(const MarksReport& report, const profile::Recording& recording);
+[[nodiscard]] const present::Fields<present::InRecording<MarksReport>>& fields_of(
+    present::Of<present::InRecording<MarksReport>> /*type*/);
 
 }  // namespace geiger::report

@@ -69,6 +69,8 @@ struct StatsReport {
 [[nodiscard]] std::string to_text(const StatsReport& report, const profile::Recording& recording,
                                   const present::Style& style);
 [[nodiscard]] std::string to_json(const StatsReport& report, const profile::Recording& recording);
+[[nodiscard]] const present::Fields<present::InRecording<StatsReport>>& fields_of(
+    present::Of<present::InRecording<StatsReport>> /*type*/);
 
 /// "worker (tid 123)", or "tid 123" of a thread without a name. Not printable yet.
 [[nodiscard]] std::string thread_name(const profile::Thread& thread);

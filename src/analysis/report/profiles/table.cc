@@ -26,6 +26,7 @@ namespace geiger::report {
 namespace {
 
 using estimation::NodeSums;
+using present::InRecording;
 using profile::GroupBy;
 using profile::Row;
 
@@ -156,8 +157,8 @@ present::Figure bytes_figure(const present::Measure& measure) {
   return present::figure(present::shown_bytes(measure), present::Quantity::kBytes);
 }
 
-/// When columns go where the terminal is narrow: the share first, then the measure that the rows are
-/// not sorted by; at last the lines go behind the names, or the samples where lines distinguish
+/// When columns go where the terminal is narrow: the share first, then the measure that the rows
+/// are not sorted by; at last the lines go behind the names, or the samples where lines distinguish
 /// rows.
 enum GoesAt : int { kAbsent = -1, kStays, kLast, kSecond, kFirst };
 
@@ -176,9 +177,7 @@ const present::Fields<TableRow>& fields_of(present::Of<TableRow> /*type*/) {
   static const auto kFields =
       present::Fields<TableRow>("table_row")
           .only_column(Cells::kNumber, "", kStays,
-                       [](const TableRow& row) {
-                         return row.line.is_order_uncertain ? "~" : " ";
-                       })
+                       [](const TableRow& row) { return row.line.is_order_uncertain ? "~" : " "; })
           .inlined([](const TableRow& row) {
             return present::Named{row.line.name,
                                   present::is_named_by_functions(row.report.options.by)};
@@ -217,7 +216,8 @@ const present::Fields<TableRow>& fields_of(present::Of<TableRow> /*type*/) {
               })
           .field("is_order_uncertain", "it may belong below the next row: their intervals overlap",
                  [](const TableRow& row) { return row.line.is_order_uncertain; })
-          .inlined([](const TableRow& row) { return present::stack_of(*row.recording, row.line.stack); })
+          .inlined(
+              [](const TableRow& row) { return present::stack_of(*row.recording, row.line.stack); })
           .only_column(
               Cells::kName,
               [](const TableRow& row) {
@@ -374,41 +374,34 @@ std::string to_text(const TableReport& report, const present::Style& style) {
   return out + footer(report, style) + fleet;
 }
 
-const present::Fields<TableDocument>& fields_of(present::Of<TableDocument> /*type*/) {
-  using Document = TableDocument;
+const present::Fields<InRecording<TableReport>>& fields_of(
+    present::Of<InRecording<TableReport>> /*type*/) {
+  using Document = InRecording<TableReport>;
   static const auto kFields =
       present::Fields<Document>("table")
-          .field("kind", "", [](const Document& it) { return it.report.kind; })
-          .field("by", "what a row is of", [](const Document& it) { return it.report.options.by; })
+          .field("kind", "", &TableReport::kind)
+          .field("by", "what a row is of", [](const TableReport& it) { return it.options.by; })
           .field("level", "confidence level of all intervals",
-                 [](const Document& it) { return it.report.options.level; })
+                 [](const TableReport& it) { return it.options.level; })
           .field("is_split", "a quarter of the samples chose the peak, the others were measured",
-                 [](const Document& it) { return it.report.is_split; })
-          .inlined([](const Document& it) { return it.report.options.scope; })
-          .field("total", "the whole profile",
-                 [](const Document& it) { return it.report.total; })
-          .field("row_count", "rows before `--top`",
-                 [](const Document& it) { return it.report.rows; })
+                 &TableReport::is_split)
+          .inlined([](const TableReport& it) { return it.options.scope; })
+          .field("total", "the whole profile", &TableReport::total)
+          .field("row_count", "rows before `--top`", &TableReport::rows)
           .field("cut_stacks_bytes", "of stacks that were cut, in upper limits of totals only",
-                 [](const Document& it) {
-                   return present::if_true(it.report.cut > 0, it.report.cut);
-                 })
+                 [](const TableReport& it) { return present::if_true(it.cut > 0, it.cut); })
           .field("exact_bytes", "the total as it was counted",
-                 [](const Document& it) {
-                   const auto& exact = it.report.total.calibrated;
-                   return exact ? std::optional(exact->value) : std::nullopt;
-                 })
+                 [](const TableReport& it) { return present::exact_bytes(it.total); })
           .field("rows", "in the order of `--sort`",
-                 [](const Document& it) { return rows_of(it.report, &it.recording); })
-          .field("others", "the rows left out, `self` of each",
-                 [](const Document& it) { return it.report.others; })
+                 [](const Document& it) { return rows_of(it.it, &it.recording); })
+          .field("others", "the rows left out, `self` of each", &TableReport::others)
           .field("python_objects", "with `--by type`, if objects of Python were sampled",
-                 [](const Document& it) { return it.report.python; });
+                 &TableReport::python);
   return kFields;
 }
 
 std::string to_json(const TableReport& report, const profile::Recording& recording) {
-  return present::document("table", TableDocument{report, recording});
+  return present::document("table", report, recording);
 }
 
 }  // namespace geiger::report

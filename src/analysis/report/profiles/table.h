@@ -87,11 +87,7 @@ struct TableReport {
 
 [[nodiscard]] std::string to_text(const TableReport& report, const present::Style& style);
 [[nodiscard]] std::string to_json(const TableReport& report, const profile::Recording& recording);
-/// What that document is made of.
-struct TableDocument {
-  const TableReport& report;
-  const profile::Recording& recording;
-};
-[[nodiscard]] const present::Fields<TableDocument>& fields_of(present::Of<TableDocument> /*type*/);
+[[nodiscard]] const present::Fields<present::InRecording<TableReport>>& fields_of(
+    present::Of<present::InRecording<TableReport>> /*type*/);
 
 }  // namespace geiger::report

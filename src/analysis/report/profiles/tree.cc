@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "analysis/present/function_names.h"
-#include "analysis/present/json.h"
 #include "analysis/present/share.h"
 #include "analysis/present/stack_json.h"
 #include "analysis/profile/groups/view.h"
@@ -46,14 +45,34 @@ TreeLine line_of(const TreeNode& node, std::uint32_t parent, const present::Whol
           present::share_of(total, node.total, whole, options.level)};
 }
 
-void write_line(present::JsonWriter& json, const TreeLine& line, std::size_t index) {
-  json.begin_object().field("id", index);
-  if (index > 0) json.field("parent", line.parent);
-  present::write_name(json, line.name, index > 0);
-  write_field(json, line.where);
-  write_fields(json, line.self, line.total);
-  write_field(json, line.share);
-  json.end_object();
+/// A line with its number and what its fields need of the others.
+struct NodeOf {
+  const TreeLine& line;
+  std::size_t id;
+};
+
+const present::Fields<NodeOf>& fields_of(present::Of<NodeOf> /*type*/) {
+  static const auto kFields =
+      present::Fields<NodeOf>("tree_node")
+          .field("id", "its place in the list", &NodeOf::id)
+          .field("parent", "`id` of the node above it; the root has none",
+                 [](const NodeOf& it) { return present::if_true(it.id > 0, it.line.parent); })
+          .inlined([](const NodeOf& it) {
+            return present::Named{it.line.name, it.id > 0};
+          })
+          .inlined([](const NodeOf& it) { return it.line.where; })
+          .field("self", "what it allocated itself", [](const NodeOf& it) { return it.line.self; })
+          .field("total", "what it and the nodes below it allocated",
+                 [](const NodeOf& it) { return it.line.total; })
+          .field("share", "of the whole, by `total`",
+                 [](const NodeOf& it) { return it.line.share; });
+  return kFields;
+}
+
+std::vector<NodeOf> nodes_of(const TreeReport& report) {
+  std::vector<NodeOf> rows;
+  for (const TreeLine& line : report.lines) rows.push_back({line, rows.size()});
+  return rows;
 }
 
 }  // namespace
@@ -82,18 +101,26 @@ TreeReport tree_report(const profile::Recording& recording, const profile::Profi
   return report;
 }
 
-std::string to_json(const TreeReport& report) {
-  present::JsonWriter json("tree");
-  json.field("kind", profile::name_of(report.kind)).field("level", report.options.level);
-  json.field("is_inverted", report.options.is_inverted).field("is_split", report.is_split);
-  json.field("min_percent", report.options.min_percent).field("node_count", report.nodes);
-  write_field(json, report.options.scope);
-  const present::Measure& total = report.lines.front().total;
-  if (total.calibrated) json.field("exact_bytes", total.calibrated->value);
-  json.key("nodes").begin_array();
-  for (std::size_t i = 0; i < report.lines.size(); ++i) write_line(json, report.lines[i], i);
-  json.end_array();
-  return json.finish();
+const present::Fields<TreeReport>& fields_of(present::Of<TreeReport> /*type*/) {
+  static const auto kFields =
+      present::Fields<TreeReport>("tree")
+          .field("kind", "", &TreeReport::kind)
+          .field("level", "confidence level of all intervals",
+                 [](const TreeReport& it) { return it.options.level; })
+          .field("is_inverted", "from the allocating function up",
+                 [](const TreeReport& it) { return it.options.is_inverted; })
+          .field("is_split", "a quarter of the samples chose the peak, the others were measured",
+                 &TreeReport::is_split)
+          .field("min_percent", "branches with less of the total are left out",
+                 [](const TreeReport& it) { return it.options.min_percent; })
+          .field("node_count", "nodes before branches were left out", &TreeReport::nodes)
+          .inlined([](const TreeReport& it) { return it.options.scope; })
+          .field("exact_bytes", "the total as it was counted",
+                 [](const TreeReport& it) { return present::exact_bytes(it.lines.front().total); })
+          .field("nodes", "depth first; the first one is the root", &nodes_of);
+  return kFields;
 }
+
+std::string to_json(const TreeReport& report) { return present::document("tree", report); }
 
 }  // namespace geiger::report

@@ -50,5 +50,6 @@ struct TreeReport {
 /// Nodes in one flat array, each naming its parent: deep trees stay readable by
 /// parsers that limit nesting.
 [[nodiscard]] std::string to_json(const TreeReport& report);
+[[nodiscard]] const present::Fields<TreeReport>& fields_of(present::Of<TreeReport> /*type*/);
 
 }  // namespace geiger::report
