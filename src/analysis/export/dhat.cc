@@ -194,9 +194,9 @@ Nanoseconds largest_peak_of(const Profile& peak) {
 void write_dhat(const Recording& recording, const profile::Selection& part,
                 const std::string& command, const Sink& sink) {
   const Profile peak = select(recording, of_kind(part, Kind::kLiveAtPeak));
-  const auto total = sums_by_stack(recording, select(recording, of_kind(part, Kind::kAllocated)));
-  const auto at_peak = sums_by_stack(recording, peak);
-  const auto at_end = sums_by_stack(recording, select(recording, of_kind(part, Kind::kLiveAtEnd)));
+  const auto total = sums_in_order(recording, select(recording, of_kind(part, Kind::kAllocated)));
+  const auto at_peak = sums_in_order(recording, peak);
+  const auto at_end = sums_in_order(recording, select(recording, of_kind(part, Kind::kLiveAtEnd)));
   const std::vector<Life> lives = lives_of(recording, part);
   Points points;
   for (const auto* stacks : {&total, &at_peak, &at_end}) points.add(*stacks);
@@ -228,7 +228,7 @@ void write_dhat(const Recording& recording, const profile::Selection& part,
 
 void write_dhat_of(const Recording& recording, const Profile& profile, const std::string& command,
                    const Sink& sink) {
-  const auto stacks = sums_by_stack(recording, profile);
+  const auto stacks = sums_in_order(recording, profile);
   Points points;
   points.add(stacks);
   points.number();

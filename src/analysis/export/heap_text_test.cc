@@ -146,7 +146,7 @@ TEST(HeapText, CertainObjectsAreToldInFull) {
     const Recording recording = many_objects(kInterval, kInterval, step, 40);
     const Read read = written(recording);
     for (const auto& stack :
-         sums_by_stack(recording, profile::select(recording, Kind::kLiveAtEnd))) {
+         sums_in_order(recording, profile::select(recording, Kind::kLiveAtEnd))) {
       const auto& location = recording.locations[recording.stacks[stack.stack].locations[0]];
       char address[20];
       std::snprintf(address, sizeof address, "0x%lx", location.vaddr + 0x1000);

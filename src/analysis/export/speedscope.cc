@@ -21,7 +21,7 @@ struct Row {
 
 std::vector<Row> rows_of(const profile::Recording& recording, const TitledProfile& titled,
                          ShownStacks& shown) {
-  const std::vector<StackSums> stacks = sums_by_stack(recording, *titled.profile);
+  const std::vector<StackSums> stacks = sums_in_order(recording, *titled.profile);
   const std::vector<std::int64_t> weights =
       titled.weight == Weight::kBytes ? rounded_bytes(stacks) : rounded_objects(stacks);
   std::vector<Row> rows;

@@ -1,6 +1,6 @@
 #include "analysis/export/stack_sums.h"
 
-#include <map>
+#include <algorithm>
 
 #include "estimation/rounding.h"
 
@@ -17,20 +17,10 @@ std::vector<std::int64_t> rounded(const std::vector<StackSums>& stacks,
 
 }  // namespace
 
-std::vector<StackSums> sums_by_stack(const profile::Recording& recording,
+std::vector<StackSums> sums_in_order(const profile::Recording& recording,
                                      const profile::Profile& profile) {
-  std::map<std::uint32_t, estimation::NodeSums> by_stack;
-  for (const profile::Entry& entry : profile.entries) {
-    accumulate(by_stack[entry.stack], entry, recording, profile);
-  }
-  for (const profile::Entry& entry : profile.open) {
-    estimation::NodeSums sums;
-    accumulate(sums, entry, recording, profile);
-    by_stack[entry.stack].leave_open(sums);
-  }
-  std::vector<StackSums> stacks;
-  stacks.reserve(by_stack.size());
-  for (const auto& [stack, sums] : by_stack) stacks.push_back({stack, sums});
+  std::vector<StackSums> stacks = profile::sums_by_stack(recording, profile);
+  std::ranges::sort(stacks, {}, &StackSums::stack);
   return stacks;
 }
 

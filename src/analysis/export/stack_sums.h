@@ -4,20 +4,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/profile/groups/view.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
-#include "estimation/sums.h"
 
 namespace geiger::exports {
 
-struct StackSums {
-  std::uint32_t stack = profile::kNone;
-  estimation::NodeSums sums;
-};
+using profile::StackSums;
 
-/// One for each stack that something was sampled at, in order of stacks; open samples are open in
-/// its sums.
-[[nodiscard]] std::vector<StackSums> sums_by_stack(const profile::Recording& recording,
+/// profile::sums_by_stack() in order of stacks.
+[[nodiscard]] std::vector<StackSums> sums_in_order(const profile::Recording& recording,
                                                    const profile::Profile& profile);
 
 /// The bytes of each rounded to integers that add up to the rounded whole; and the objects.

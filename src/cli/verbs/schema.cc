@@ -8,6 +8,7 @@
 #include "analysis/report/overview/rss.h"
 #include "analysis/report/overview/summary.h"
 #include "analysis/report/plan/plan.h"
+#include "analysis/report/profiles/live.h"
 #include "analysis/report/profiles/marks.h"
 #include "analysis/report/profiles/stats.h"
 #include "analysis/report/profiles/table.h"
@@ -37,6 +38,7 @@ base::Outcome<int> print_schema() {
       document_schema<report::PlanReport>("plan"),
       document_schema<report::AllocatorsReport>("compare-malloc"),
       of<report::FaultsReport>("faults"),
+      of<report::LiveReport>("live"),
   });
   return terminal::print_data(schema) ? kExitOk : kExitFailed;
 }

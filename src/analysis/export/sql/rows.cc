@@ -87,7 +87,7 @@ std::string plain_cell(std::string_view text) {
 void write_csv(const Recording& recording, const Profile& profile, double level, const Sink& sink) {
   ShownStacks shown(recording);
   std::string out(kHeader);
-  for (const StackSums& each : sums_by_stack(recording, profile)) {
+  for (const StackSums& each : sums_in_order(recording, profile)) {
     const present::Measure measure = present::measure_row(each.sums, level);
     fmt::format_to(std::back_inserter(out), "{},{},{},{}", profile::name_of(profile.kind),
                    plain_cell(stack_cell(shown, each.stack)), measure.samples,
@@ -111,7 +111,7 @@ void write_json_lines(const Recording& recording, const Profile& profile,
     json.field("program", first->executable).field("pid", first->pid);
   }
   write_field(json, scope);
-  const std::vector<StackSums> stacks = sums_by_stack(recording, profile);
+  const std::vector<StackSums> stacks = sums_in_order(recording, profile);
   json.field("stacks", stacks.size());
   present::write_fields(json, present::measure_total(recording, profile, level));
   sink(json.end_object().take());

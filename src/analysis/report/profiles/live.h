@@ -72,5 +72,7 @@ struct LiveReport {
 
 /// One line (docs/json.md).
 [[nodiscard]] std::string to_json(const LiveReport& report, const profile::Recording& picture);
+[[nodiscard]] const present::Fields<present::InRecording<LiveReport>>& fields_of(
+    present::Of<present::InRecording<LiveReport>> /*type*/);
 
 }  // namespace geiger::report
