@@ -39,7 +39,7 @@ OF_A_FLEET = [
     (["check", "2", "--max-bytes", "1TiB"], "check"), (["series"], "fleet-series"),
     (["series", "2", "--by", "function", "--kind", "live"], "fleet-series"),
     (["cost"], "fleet-cost"), (["cost", "--price", "0.005"], "fleet-cost")]
-# Not one document but lines, and the data of a page: the tests of these verbs check them.
+# The data of a page, and lines, which test_live checks.
 OTHERS = {"live", "report"}
 
 GROUPS = ["function", "stack", "module", "thread", "tid", "process", "size", "type", "label",
@@ -174,6 +174,20 @@ class JsonSchema(unittest.TestCase):
         listed = help_text.stdout.split("Subcommands:\n")[1].split("\n\n")[0]
         verbs = set(re.findall(r"(?m)^  ([a-z-]+)", listed))
         self.assertEqual(verbs - {"init", "report"}, {words[0] for words, _ in OF_A_FLEET})
+
+    def test_live(self):
+        lines = subprocess.run([GEIGER, "live", "--json", "--looks", "2", "--every", "100ms", "--", *PROGRAM],
+                               cwd=self.here, timeout=120, capture_output=True, text=True, check=False).stdout
+        documents = [json.loads(line) for line in lines.splitlines() if line.startswith("{")]
+        self.assertTrue(documents)
+        for document in documents:
+            self.assertEqual([fault.message for fault in self.validator.iter_errors(document)], [])
+
+    def test_schema_and_fields_are_as_generated(self):
+        script = pathlib.Path(__file__).resolve().parent.parent / "tools" / "report_fields.py"
+        done = subprocess.run([sys.executable, script, GEIGER, "--check"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_a_fault_is_seen(self):
         document = self.document("table", "a.geiger")
