@@ -48,6 +48,14 @@ template <typename Get, typename T>
   }
 }
 
+/// The name of `value` among those of an enumeration that counts from 0; empty of none.
+template <typename Enum, std::size_t N>
+[[nodiscard]] constexpr std::string_view name_among(const std::string_view (&names)[N],
+                                                    Enum value) {
+  const auto index = static_cast<std::size_t>(value);
+  return index < N ? names[index] : std::string_view();
+}
+
 /// The texts that `name` has for the values of an enumeration, which count from 0.
 template <typename Enum, typename Name>
 [[nodiscard]] std::vector<std::string_view> texts_of(const Name& name) {
@@ -184,6 +192,9 @@ enum class Cells : std::uint8_t {
   kText,    ///< One cell, to the left, behind all numbers.
   kName,    ///< As kText; cut to the room that the others leave.
 };
+
+/// Ranks of columns that are not there, and that stay.
+inline constexpr int kAbsent = -1, kStays = 0;
 
 /// What reports draw of a field. Its functions are asked of the first row for the table.
 template <typename T>

@@ -4,6 +4,8 @@
 #include "analysis/present/fields.h"
 #include "analysis/report/allocators/allocators.h"
 #include "analysis/report/faults/faults.h"
+#include "analysis/report/lives/leaks.h"
+#include "analysis/report/lives/lifetimes.h"
 #include "analysis/report/overview/doctor.h"
 #include "analysis/report/overview/rss.h"
 #include "analysis/report/overview/summary.h"
@@ -39,6 +41,8 @@ base::Outcome<int> print_schema() {
       document_schema<report::AllocatorsReport>("compare-malloc"),
       of<report::FaultsReport>("faults"),
       of<report::LiveReport>("live"),
+      of<report::LifetimesReport>("lifetimes"),
+      of<report::LeaksReport>("leaks"),
   });
   return terminal::print_data(schema) ? kExitOk : kExitFailed;
 }

@@ -116,6 +116,9 @@ struct LeaksReport {
 
 [[nodiscard]] std::string to_text(const LeaksReport& report, const present::Style& style);
 [[nodiscard]] std::string to_json(const LeaksReport& report, const profile::Recording& recording);
+/// What that document is made of.
+[[nodiscard]] const present::Fields<present::InRecording<LeaksReport>>& fields_of(
+    present::Of<present::InRecording<LeaksReport>> /*type*/);
 
 /// "suspect", "undecided", "clear".
 [[nodiscard]] std::string_view name_of(profile::LeakVerdict verdict);

@@ -2,14 +2,53 @@
 
 #include <algorithm>
 
+#include "analysis/present/function_names.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/share.h"
+#include "analysis/present/stack_json.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/totals.h"
+
+namespace geiger::present {
+
+using estimation::SurvivalStep;
+using Quantile = estimation::SurvivalCurve::Quantile;
+
+const Fields<Quantile>& fields_of(Of<Quantile> /*type*/) {
+  const auto whole = [](std::optional<double> Quantile::*length) {
+    return [length](const Quantile& it) {
+      return if_true((it.*length).has_value(), whole_number((it.*length).value_or(0)));
+    };
+  };
+  static const auto kFields =
+      Fields<Quantile>()
+          .field("value_ns", "absent of what the recording is too short for",
+                 whole(&Quantile::value))
+          .field("lo_ns", "", whole(&Quantile::lo))
+          .field("hi_ns", "", whole(&Quantile::hi));
+  return kFields;
+}
+
+static const Fields<SurvivalStep>& fields_of(Of<SurvivalStep> /*type*/) {
+  static const auto kFields =
+      Fields<SurvivalStep>()
+          .field("ns", "", [](const SurvivalStep& it) { return whole_number(it.length); })
+          .field("alive", "the share just after it", &SurvivalStep::alive)
+          .field("lo", "", [](const SurvivalStep& it) { return it.band.lo; })
+          .field("hi", "", [](const SurvivalStep& it) { return it.band.hi; })
+          .field("at_risk", "weight of what lived at least as long", &SurvivalStep::at_risk);
+  return kFields;
+}
+
+}  // namespace geiger::present
 
 namespace geiger::report {
 namespace {
 
 using estimation::SurvivalCurve;
+using present::Fields;
+using present::InRecording;
+using present::Of;
 using profile::CurveOver;
 using profile::LifetimeGroup;
 using profile::LifetimeGrouping;
@@ -125,6 +164,41 @@ void add_open(estimation::Estimate& bytes, const Recording& recording,
   bytes.interval.hi += more.interval.hi;
 }
 
+/// By when a share of the objects was freed.
+struct FreedShare {
+  double freed;
+  SurvivalCurve::Quantile after;
+};
+
+const Fields<FreedShare>& fields_of(Of<FreedShare> /*type*/) {
+  static const auto kFields =
+      Fields<FreedShare>()
+          .field("freed", "0.25, 0.5, 0.75, 0.9 or 0.99", &FreedShare::freed)
+          .inlined(&FreedShare::after);
+  return kFields;
+}
+
+std::vector<FreedShare> freed_shares(const LifetimeFigures& figures) {
+  std::vector<FreedShare> shares;
+  for (const double freed : kFreedShares) {
+    shares.push_back({freed, figures.quantiles[shares.size()]});
+  }
+  return shares;
+}
+
+bool has_lines(const LifetimesReport& report) {
+  return std::ranges::any_of(report.lines,
+                             [](const LifetimeLine& line) { return !line.where.file.empty(); });
+}
+
+profile::GroupBy rows_like(const LifetimeRow& row) {
+  return present::named_like(row.report.options.by);
+}
+
+present::Figure quantile_figure(const LifetimeRow& row, std::size_t quantile) {
+  return length_figure(row.it.bytes.quantiles[quantile], row.it.bytes.longest);
+}
+
 }  // namespace
 
 LifetimesReport lifetimes_report(const Recording& recording, const LifetimesOptions& options) {
@@ -149,21 +223,132 @@ LifetimesReport lifetimes_report(const Recording& recording, const LifetimesOpti
 }
 
 std::string_view name_of(LifetimeGrouping by) {
-  switch (by) {
-    case LifetimeGrouping::kWhole:
-      return "none";
-    case LifetimeGrouping::kFunction:
-      return "function";
-    case LifetimeGrouping::kStack:
-      return "stack";
-    case LifetimeGrouping::kFreeStack:
-      return "free stack";
-    case LifetimeGrouping::kThread:
-      return "thread";
-    case LifetimeGrouping::kSize:
-      return "size";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"none",       "function", "stack",
+                                         "free stack", "thread",   "size"};
+  return present::name_among(kNames, by);
+}
+
+std::vector<LifetimeRow> rows_of(const LifetimesReport& report, const Recording* recording) {
+  std::vector<LifetimeRow> rows;
+  for (const LifetimeLine& line : report.lines) rows.push_back({line, report, recording});
+  return rows;
+}
+
+static const Fields<LifetimeFigures>& fields_of(Of<LifetimeFigures> /*type*/) {
+  static const auto kFields =
+      Fields<LifetimeFigures>("survival", "A survival curve.")
+          .field("longest_ns", "longest life watched; the curve says nothing beyond",
+                 [](const LifetimeFigures& it) { return present::whole_number(it.longest); })
+          .field("quantiles", "by when so much was freed", &freed_shares)
+          .field("temporary", "freed within `temporary_ns`", &LifetimeFigures::temporary)
+          .field("step_count", "lengths at which something was freed", &LifetimeFigures::step_count)
+          .field("steps", "at most 200 of them, spread evenly by rank", &LifetimeFigures::steps);
+  return kFields;
+}
+
+/// Where the terminal is narrow, where objects are freed goes first, then the lines go behind the
+/// names, then figures from the right.
+const Fields<LifetimeRow>& fields_of(Of<LifetimeRow> /*type*/) {
+  using present::Cells;
+  static const auto kFields =
+      Fields<LifetimeRow>("lifetime_group", "Objects that belong together, and how long they live.")
+          .inlined([](const LifetimeRow& row) {
+            return present::Named{row.it.name, present::is_named_by_functions(rows_like(row))};
+          })
+          .field("detail", "as rows of `table` have it", &LifetimeLine::detail)
+          .inlined(&LifetimeLine::where)
+          .field("allocated", "", &LifetimeLine::allocated)
+          .column(Cells::kFigure, "allocated", 1,
+                  [](const LifetimeRow& row) {
+                    return present::figure(row.it.allocated.bytes, present::Quantity::kBytes);
+                  })
+          .only_column(
+              Cells::kNumber, "samples", 2,
+              [](const LifetimeRow& row) { return present::exact_count(row.it.allocated.samples); })
+          .only_column(Cells::kFigure, "median", present::kStays,
+                       [](const LifetimeRow& row) { return quantile_figure(row, kMedian); })
+          .only_column(Cells::kNumber, "90 % after", 3,
+                       [](const LifetimeRow& row) { return quantile_figure(row, kNinety).text(); })
+          .only_column(
+              Cells::kFigure, "temporary", 4,
+              [](const LifetimeRow& row) { return present::figure(row.it.bytes.temporary); })
+          .field("freed_samples", "", &LifetimeLine::freed_samples)
+          .field("never_freed", "of the bytes allocated", &LifetimeLine::never_freed)
+          .field("freed_by_other_thread", "of the freed bytes, where known",
+                 &LifetimeLine::other_thread)
+          .column(Cells::kNumber, "other thread", 6,
+                  [](const LifetimeRow& row) {
+                    return row.it.other_thread ? present::figure(*row.it.other_thread).text() : "-";
+                  })
+          .field("freed_on_other_cpu", "of the freed bytes, where known", &LifetimeLine::other_cpu)
+          .field("over_bytes", "", &LifetimeLine::bytes)
+          .field("over_objects", "", &LifetimeLine::objects)
+          .inlined([](const LifetimeRow& row) {
+            return present::stack_of(*row.recording, row.it.stack);
+          })
+          .only_column(
+              Cells::kName, [](const LifetimeRow& row) { return name_of(row.report.options.by); },
+              present::kStays,
+              [](const LifetimeRow& row) { return present::printable(row.it.name); })
+          .only_column(
+              Cells::kText, "where",
+              [](const LifetimeRow& row) { return has_lines(row.report) ? 5 : present::kAbsent; },
+              [](const LifetimeRow& row) {
+                return present::where_cell(row.it.where, row.it.detail, rows_like(row));
+              });
+  return kFields;
+}
+
+static const Fields<InRecording<FreedAt>>& fields_of(Of<InRecording<FreedAt>> /*type*/) {
+  static const auto kFields =
+      Fields<InRecording<FreedAt>>("freed_at")
+          .inlined([](const FreedAt& it) { return present::Named{it.name}; })
+          .field("detail", "as rows of `table` have it", &FreedAt::detail)
+          .inlined(&FreedAt::where)
+          .field("samples", "", &FreedAt::samples)
+          .field("share", "of the freed bytes whose place is known", &FreedAt::share)
+          .inlined([](const InRecording<FreedAt>& it) {
+            return present::StackOf{it.recording, it.it.stack};
+          });
+  return kFields;
+}
+
+const Fields<InRecording<LifetimesReport>>& fields_of(Of<InRecording<LifetimesReport>> /*type*/) {
+  using Document = InRecording<LifetimesReport>;
+  static const auto kFields =
+      Fields<Document>("lifetimes")
+          .field("level", "confidence level of all intervals",
+                 [](const LifetimesReport& it) { return it.options.level; })
+          .field("by", "what a group is",
+                 [](const LifetimesReport& it) { return name_of(it.options.by); })
+          .one_of({"function", "stack", "thread", "size", "none"})
+          .field("observed_only", "of objects that were freed alone: biased towards short lives",
+                 [](const LifetimesReport& it) { return it.options.selection.observed_only; })
+          .field("temporary_ns", "lives up to this are temporary",
+                 [](const LifetimesReport& it) { return it.options.temporary; })
+          .inlined([](const LifetimesReport& it) { return it.options.scope; })
+          .field("unseen_frees",
+                 "samples whose free was noticed only when the address came back: upper limits",
+                 &LifetimesReport::unseen_frees)
+          .field("dropped_frees", "that could not be recorded: their objects count as alive",
+                 &LifetimesReport::dropped_frees)
+          .field("allocated_before", "samples of segments that are missing: not in the curves",
+                 &LifetimesReport::allocated_before)
+          .field("whole", "everything together",
+                 [](const Document& it) {
+                   return LifetimeRow{it.it.whole, it.it, &it.recording};
+                 })
+          .field("group_count", "groups before `--top`", &LifetimesReport::groups)
+          .field("groups", "the largest first",
+                 [](const Document& it) { return rows_of(it.it, &it.recording); })
+          .field("freed_at_count", "places before `--top`", &LifetimesReport::freed_at_count)
+          .field("freed_at", "with `run --free-stacks`: places that free, by their share",
+                 [](const Document& it) { return present::each_of(it.it.freed_at, it.recording); });
+  return kFields;
+}
+
+std::string to_json(const LifetimesReport& report, const Recording& recording) {
+  return present::document("lifetimes", report, recording);
 }
 
 }  // namespace geiger::report

@@ -87,11 +87,21 @@ struct LifetimesReport {
 /// The curves of the whole with their bands.
 [[nodiscard]] std::string to_svg(const LifetimesReport& report);
 
+/// A line with what its fields need of the others.
+struct LifetimeRow {
+  const LifetimeLine& it;
+  const LifetimesReport& report;
+  const profile::Recording* recording = nullptr;  ///< Not needed for text.
+};
+[[nodiscard]] const present::Fields<LifetimeRow>& fields_of(present::Of<LifetimeRow> /*type*/);
+[[nodiscard]] std::vector<LifetimeRow> rows_of(const LifetimesReport& report,
+                                               const profile::Recording* recording = nullptr);
+/// What a document of `lifetimes` is made of.
+[[nodiscard]] const present::Fields<present::InRecording<LifetimesReport>>& fields_of(
+    present::Of<present::InRecording<LifetimesReport>> /*type*/);
+
 /// "none", "function", "stack", "thread", "size".
 [[nodiscard]] std::string_view name_of(profile::LifetimeGrouping by);
-
-/// The fields "value_ns", "lo_ns" and "hi_ns"; what the curve does not reach has none.
-void write_fields(present::JsonWriter& json, const estimation::SurvivalCurve::Quantile& quantile);
 
 /// A quantile as text: "1.2 ms [850 us, 1.3 ms]", "> 12 s" of one that the curve does not
 /// reach, "[850 us, …]" where its upper limit is open.
@@ -102,6 +112,7 @@ void write_fields(present::JsonWriter& json, const estimation::SurvivalCurve::Qu
 
 namespace geiger::present {
 
+/// "value_ns", "lo_ns" and "hi_ns"; what the curve does not reach has none.
 [[nodiscard]] const Fields<estimation::SurvivalCurve::Quantile>& fields_of(
     Of<estimation::SurvivalCurve::Quantile> /*type*/);
 

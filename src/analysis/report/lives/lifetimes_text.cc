@@ -6,6 +6,7 @@
 #include "analysis/present/function_names.h"
 #include "analysis/present/grid.h"
 #include "analysis/present/heading.h"
+#include "analysis/present/rows.h"
 #include "analysis/present/text.h"
 #include "analysis/present/unnamed.h"
 #include "analysis/report/lives/lifetimes.h"
@@ -18,8 +19,6 @@ using profile::LifetimeGrouping;
 
 constexpr std::size_t kPlotRows = 9;
 constexpr std::size_t kGap = 4;
-/// Columns that a name needs before where objects are freed gets a column.
-constexpr std::size_t kRoomForName = 24;
 
 std::string heading(const LifetimesReport& report, const present::Style& style) {
   const LifetimesOptions& options = report.options;
@@ -76,75 +75,19 @@ std::string pictures(const LifetimesReport& report, const present::Style& style)
                                 draw(report.whole.objects, "share of the objects alive"), kGap);
 }
 
-std::string share_cell(const std::optional<present::Share>& share) {
-  return share ? present::figure(*share).text() : "-";
-}
-
-/// Which figures a row has; a narrow terminal has no room for all.
-struct Figures {
-  bool has_places = false, has_where = false, has_temporary = false, has_ninety = false;
-  bool has_samples = true, has_allocated = true;
-};
-
-bool has_lines(const LifetimesReport& report) {
-  return std::ranges::any_of(report.lines,
-                             [](const LifetimeLine& line) { return !line.where.file.empty(); });
-}
-
-present::Grid grid_of(const LifetimesReport& report, const Figures& figures,
-                      const present::Style& style) {
-  std::vector<present::Column> columns;
-  if (figures.has_allocated) present::append_figure_columns(columns, "allocated");
-  if (figures.has_samples) columns.push_back({"samples", present::Align::kRight, false});
-  present::append_figure_columns(columns, "median");
-  if (figures.has_ninety) columns.push_back({"90 % after", present::Align::kRight, false});
-  if (figures.has_temporary) present::append_figure_columns(columns, "temporary");
-  if (figures.has_places) columns.push_back({"other thread", present::Align::kRight, false});
-  columns.push_back({.heading = std::string(name_of(report.options.by)),
-                     .align = present::Align::kLeft,
-                     .is_cut = true});
-  if (figures.has_where) columns.push_back({"where", present::Align::kLeft, false});
-  present::Grid grid(std::move(columns));
+std::string groups_table(const LifetimesReport& report, const present::Style& style) {
   const profile::GroupBy by = present::named_like(report.options.by);
-  for (const LifetimeLine& line : report.lines) {
-    std::vector<std::string> cells;
-    if (figures.has_allocated) {
-      present::append_figure(cells,
-                             present::figure(line.allocated.bytes, present::Quantity::kBytes));
-    }
-    if (figures.has_samples) cells.push_back(present::exact_count(line.allocated.samples));
-    present::append_figure(cells, length_figure(line.bytes.quantiles[kMedian], line.bytes.longest));
-    if (figures.has_ninety) {
-      cells.push_back(length_figure(line.bytes.quantiles[kNinety], line.bytes.longest).text());
-    }
-    if (figures.has_temporary) present::append_figure(cells, present::figure(line.bytes.temporary));
-    if (figures.has_places) cells.push_back(share_cell(line.other_thread));
-    cells.push_back(present::printable(line.name));
-    if (figures.has_where) cells.push_back(present::where_cell(line.where, line.detail, by));
-    present::add_row(grid, std::move(cells), line.name, line.detail, by, style, false, line.where);
-  }
-  return grid;
-}
-
-/// All figures, or those without which the names have room: where objects are freed goes first,
-/// then the lines go behind the names, then figures from the right.
-present::Grid fitting_grid(const LifetimesReport& report, const present::Style& style) {
-  const bool has_where = has_lines(report);
-  present::Grid all = grid_of(report, {true, has_where, true, true}, style);
-  if (all.room_for_cut(style.width) >= kRoomForName && all.has_room_for_names(style)) return all;
-  for (const Figures& figures :
-       {Figures{false, has_where, true, true}, Figures{false, false, true, true},
-        Figures{false, false, false, true}, Figures{}, Figures{.has_samples = false},
-        Figures{.has_samples = false, .has_allocated = false}}) {
-    present::Grid grid = grid_of(report, figures, style);
-    if (grid.has_room_for_names(style)) return grid;
-  }
-  return grid_of(report, {.has_samples = false}, style);
+  const auto add = [&](present::Grid& grid, std::vector<std::string> cells,
+                       const LifetimeRow& row) {
+    present::add_row(grid, std::move(cells), row.it.name, row.it.detail, by, style, false,
+                     row.it.where);
+  };
+  return present::fitting_grid(rows_of(report), style, add).text(style);
 }
 
 std::string rows(const LifetimesReport& report, const present::Style& style) {
   if (report.lines.empty()) return "";
-  std::string out = "\n" + fitting_grid(report, style).text(style);
+  std::string out = "\n" + groups_table(report, style);
   if (report.groups <= report.lines.size()) return out;
   const std::uint64_t more = report.groups - report.lines.size();
   return out + fmt::format("\n{} more. --top 0 shows all.\n", present::exact_count(more));
