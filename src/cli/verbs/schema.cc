@@ -3,6 +3,8 @@
 
 #include "analysis/present/fields.h"
 #include "analysis/report/allocators/allocators.h"
+#include "analysis/report/compare/check.h"
+#include "analysis/report/compare/diff.h"
 #include "analysis/report/faults/faults.h"
 #include "analysis/report/lives/leaks.h"
 #include "analysis/report/lives/lifetimes.h"
@@ -43,6 +45,8 @@ base::Outcome<int> print_schema() {
       of<report::LiveReport>("live"),
       of<report::LifetimesReport>("lifetimes"),
       of<report::LeaksReport>("leaks"),
+      document_schema<report::DiffReport>("diff"),
+      document_schema<report::CheckReport>("check"),
   });
   return terminal::print_data(schema) ? kExitOk : kExitFailed;
 }

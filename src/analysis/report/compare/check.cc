@@ -12,7 +12,24 @@
 #include "analysis/present/grid.h"
 #include "analysis/present/heading.h"
 #include "analysis/present/text.h"
+#include "analysis/report/compare/diff.h"
 #include "analysis/report/profiles/table.h"
+
+namespace geiger::present {
+
+using compare::GateSpec;
+
+static const Fields<GateSpec>& fields_of(Of<GateSpec> /*type*/) {
+  static const auto kFields =
+      Fields<GateSpec>()
+          .field("name", "", &GateSpec::name)
+          .field("detail", "", &GateSpec::detail)
+          .field("source", "option, or file and line", &GateSpec::source)
+          .field("limit", "", [](const GateSpec& it) { return it.limit.most; });
+  return kFields;
+}
+
+}  // namespace geiger::present
 
 namespace geiger::report {
 namespace {
@@ -20,6 +37,8 @@ namespace {
 using compare::Answer;
 using compare::GateResult;
 using compare::Measured;
+using present::Fields;
+using present::Of;
 
 /// Where runs differ more than this beyond the sampling, a smaller interval alone
 /// would not decide.
@@ -193,5 +212,108 @@ std::string to_text(const CheckReport& report, const present::Style& style) {
                         present::wrap_lines(footer(report, unlisted), style.width)) +
          text_of(report.options.scope.fleet, style);
 }
+
+namespace {
+
+/// A result with what its fields need of the others.
+struct GateOf {
+  const GateResult& it;
+  const CheckReport& report;
+};
+
+std::vector<GateOf> gates_of(const CheckReport& report) {
+  std::vector<GateOf> gates;
+  for (const GateResult& result : report.verdicts.results) gates.push_back({result, report});
+  return gates;
+}
+
+std::vector<std::string_view> answers() {
+  return present::texts_of<Answer>([](Answer answer) { return name_of(answer); });
+}
+
+/// What JSON cannot hold becomes null.
+double or_nothing(const std::optional<double>& value) {
+  return value.value_or(std::numeric_limits<double>::quiet_NaN());
+}
+
+const Fields<GateOf>& fields_of(Of<GateOf> /*type*/) {
+  static const auto kFields =
+      Fields<GateOf>("gate", "Growth is a ratio: 0.05 is 5 %.")
+          .field("answer", "", [](const GateResult& it) { return name_of(it.answer); })
+          .one_of(answers())
+          .inlined([](const GateOf& it) {
+            return present::Named{it.it.name,
+                                  present::is_named_by_functions(it.report.grouping.by)};
+          })
+          .field("detail", "of the pattern or site; the whole is `total`", &GateResult::detail)
+          .field("source", "option, or file and line", &GateResult::source)
+          .field("measured", "",
+                 [](const GateResult& it) {
+                   return it.limit.measured == Measured::kGrowth ? "growth" : "bytes";
+                 })
+          .one_of({"growth", "bytes"})
+          .field("limit", "", [](const GateResult& it) { return it.limit.most; })
+          .field("value", "null: growth from nothing that was seen",
+                 [](const GateResult& it) { return or_nothing(it.value); })
+          .or_null()
+          .field("lo", "what a fail is decided by", &GateResult::lo)
+          .field("hi", "what a pass is decided by; null where nothing bounds it",
+                 [](const GateResult& it) { return or_nothing(it.hi); })
+          .or_null()
+          .field("is_exact", "counted, not estimated", &GateResult::is_exact)
+          .field("effort",
+                 "how many times as many samples would decide; null if more would not help",
+                 [](const GateResult& it) { return or_nothing(it.effort); })
+          .or_null()
+          .field("to_decide", "the same as a sentence; empty if decided",
+                 [](const GateOf& it) { return advice(it.it, it.report); })
+          .field("lacks",
+                 "what the recordings lack, so that no number of samples decides; or empty",
+                 &GateResult::lacks)
+          .field("open", "bytes of which it is not known whether they are its",
+                 [](const GateResult& it) { return present::if_true(it.open > 0, it.open); });
+  return kFields;
+}
+
+}  // namespace
+
+const Fields<CheckReport>& fields_of(Of<CheckReport> /*type*/) {
+  const auto of = [](auto compare::Verdicts::*member) {
+    return [member](const CheckReport& it) { return it.verdicts.*member; };
+  };
+  static const auto kFields =
+      Fields<CheckReport>("check")
+          .field("kind", "what is compared", &CheckReport::kind)
+          .field("by", "what a site is", [](const CheckReport& it) { return it.grouping.by; })
+          .one_of({"function", "stack", "module", "label"})
+          .field("level", "confidence level of all answers",
+                 [](const CheckReport& it) { return it.options.level; })
+          .inlined([](const CheckReport& it) { return it.options.scope; })
+          .field("answer", "exit codes 0, 4, 3",
+                 [](const CheckReport& it) { return name_of(it.verdicts.answer); })
+          .one_of(answers())
+          .field("passed", "gates", of(&compare::Verdicts::passed))
+          .field("failed", "gates", of(&compare::Verdicts::failed))
+          .field("undecided", "gates", of(&compare::Verdicts::undecided))
+          .field("ignored_bytes", "by which a part may exceed a limit on growth",
+                 of(&compare::Verdicts::ignored_bytes))
+          .field("site_gates", "gates of `--by`, in all; those that pass are not listed",
+                 of(&compare::Verdicts::site_gates))
+          .field("before", "",
+                 [](const CheckReport& it) {
+                   return SideOf{it.before, it.options.before};
+                 })
+          .field("after", "",
+                 [](const CheckReport& it) {
+                   return SideOf{it.after, it.options.after};
+                 })
+          .field("gates", "", &gates_of)
+          .field("not_compared",
+                 "limits on growth that were skipped: no baseline (`--allow-missing-baseline`)",
+                 &CheckReport::not_compared);
+  return kFields;
+}
+
+std::string to_json(const CheckReport& report) { return present::document("check", report); }
 
 }  // namespace geiger::report

@@ -30,6 +30,7 @@ struct CheckReport {
 
 [[nodiscard]] std::string to_text(const CheckReport& report, const present::Style& style);
 [[nodiscard]] std::string to_json(const CheckReport& report);
+[[nodiscard]] const present::Fields<CheckReport>& fields_of(present::Of<CheckReport> /*type*/);
 
 /// JUnit XML: one test case per gate. A failed gate is a failure, an undecided one an
 /// error: it could not be carried out, and the run must not look green. Sites that

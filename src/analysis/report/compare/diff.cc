@@ -5,17 +5,86 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "analysis/present/format.h"
+#include "analysis/present/function_names.h"
 #include "analysis/present/heading.h"
+#include "analysis/present/measure.h"
+#include "analysis/present/stack_json.h"
+#include "analysis/present/text.h"
+
+namespace geiger::present {
+
+using compare::Change;
+using compare::ExactTotals;
+using compare::Place;
+
+static const Fields<Place>& fields_of(Of<Place> /*type*/) {
+  static const auto kFields = Fields<Place>("place")
+                                  .field("function", "", &Place::name)
+                                  .field("module", "", &Place::module);
+  return kFields;
+}
+
+static const Fields<Change>& fields_of(Of<Change> /*type*/) {
+  static const auto kFields =
+      Fields<Change>("change", "After minus before, in bytes per run.")
+          .field("value", "", &Change::value)
+          .field("lo", "", [](const Change& it) { return it.interval.lo; })
+          .or_null()
+          .field("hi", "", [](const Change& it) { return it.interval.hi; })
+          .or_null()
+          .field("certain", "bytes that both sides recorded with certainty", &Change::certain)
+          .field("p", "of \"the same bytes\", two-sided", &Change::p_value)
+          .or_null()
+          .field("q", "`p` adjusted for the number of sites", &Change::q_value)
+          .or_null()
+          .field("detectable", "the smallest growth that is detected with 80 % power",
+                 &Change::detectable)
+          .or_null()
+          .field("dispersion", "the variance over that of the sampling alone", &Change::dispersion)
+          .or_null()
+          .field("sampling_p", "`p` if runs of a side differed by nothing but the sampling error",
+                 &Change::sampling_p)
+          .or_null()
+          .field("runs_to_find",
+                 "where `sampling_p` is significant and `p` is not: about how many runs per side "
+                 "would find the change; else 0",
+                 &Change::runs_to_find);
+  return kFields;
+}
+
+static const Fields<ExactTotals>& fields_of(Of<ExactTotals> /*type*/) {
+  static const auto kFields =
+      Fields<ExactTotals>()
+          .field("before", "counted bytes per run", &ExactTotals::before)
+          .field("after", "counted bytes per run", &ExactTotals::after)
+          .field("change", "", &ExactTotals::change)
+          .field("unsettled_before", "at most so many bytes more", &ExactTotals::unsettled_before)
+          .field("unsettled_after", "at most so many bytes more", &ExactTotals::unsettled_after)
+          .field("lo", "of the change, with what runs differ by if a side has several",
+                 [](const ExactTotals& it) { return it.interval.lo; })
+          .field("hi", "", [](const ExactTotals& it) { return it.interval.hi; })
+          .field("p", "", &ExactTotals::p_value)
+          .field("verdict", "", [](const ExactTotals& it) { return name_of(it.verdict); })
+          .one_of({"grew", "shrank", "noise", "too few samples"});
+  return kFields;
+}
+
+}  // namespace geiger::present
 
 namespace geiger::report {
 namespace {
 
 using compare::Comparison;
+using compare::SideFacts;
 using compare::Verdict;
+using present::Fields;
+using present::Of;
+using profile::GroupBy;
 
 /// Sites are in order of their names, so their numbers stand for these.
 bool comes_first(const compare::Row& a, const compare::Row& b, DiffSort sort) {
@@ -103,6 +172,41 @@ std::size_t moved_functions(const Comparison& comparison) {
   return moved.size();
 }
 
+/// What is the same of a row and of the whole.
+struct SidesOf {
+  const compare::Row& it;
+};
+
+const Fields<SidesOf>& fields_of(Of<SidesOf> /*type*/) {
+  static const auto kFields =
+      Fields<SidesOf>("sides")
+          .field("verdict", "", [](const compare::Row& it) { return name_of(it.verdict); })
+          .one_of(present::texts_of<Verdict>([](Verdict verdict) { return name_of(verdict); }))
+          .field("before", "", &compare::Row::before)
+          .field("after", "", &compare::Row::after)
+          .field("change", "", &compare::Row::change);
+  return kFields;
+}
+
+GroupBy grouping_of(const DiffRow& row) { return row.report.comparison.collected.grouping.by; }
+
+bool is_too_few(const DiffRow& row) { return row.it.verdict == Verdict::kTooFew; }
+
+bool has_lines(const DiffReport& report) {
+  return std::ranges::any_of(rows_of(report),
+                             [](const DiffRow& row) { return !row.site().where.file.empty(); });
+}
+
+/// Of a row that is a stack.
+std::optional<std::vector<compare::Place>> places_of(const DiffRow& row) {
+  if (grouping_of(row) != GroupBy::kStack) return std::nullopt;
+  std::vector<compare::Place> places;
+  for (const std::uint32_t place : row.site().places) {
+    places.push_back(row.report.comparison.collected.places[place]);
+  }
+  return places;
+}
+
 }  // namespace
 
 std::vector<std::string> caveats(const Comparison& comparison) {
@@ -166,5 +270,137 @@ std::vector<std::string> caveats(const Comparison& comparison) {
   }
   return lines;
 }
+
+std::vector<DiffRow> rows_of(const DiffReport& report) {
+  std::vector<DiffRow> rows;
+  for (const std::size_t line : report.lines)
+    rows.push_back({report.comparison.rows[line], report});
+  return rows;
+}
+
+const Fields<SideOf>& fields_of(Of<SideOf> /*type*/) {
+  static const auto kFields =
+      Fields<SideOf>("side", "The runs of one side.")
+          .field("runs", "as named", [](const SideOf& it) { return std::span(it.runs); })
+          .field("run_count", "", [](const SideFacts& it) { return it.runs.size(); })
+          .field("least_interval", "in force, in bytes",
+                 [](const SideFacts& it) { return present::whole_number(it.smallest_interval); })
+          .field("most_interval", "in force, in bytes",
+                 [](const SideFacts& it) { return present::whole_number(it.largest_interval); })
+          .field("shares_process",
+                 "the other side is a recording of the same process: samples that both have cancel "
+                 "out",
+                 &SideFacts::shares_process);
+  return kFields;
+}
+
+const Fields<DiffRow>& fields_of(Of<DiffRow> /*type*/) {
+  using present::Cells;
+  using present::kStays;
+  using present::Quantity;
+  static const auto kFields =
+      Fields<DiffRow>("diff_row")
+          .inlined([](const DiffRow& row) {
+            return present::Named{row.site().name,
+                                  present::is_named_by_functions(grouping_of(row))};
+          })
+          .field("detail", "as rows of `table` have it",
+                 [](const DiffRow& row) { return row.site().detail; })
+          .inlined([](const DiffRow& row) { return row.site().where; })
+          .only_column(
+              Cells::kNumber, "", kStays,
+              [](const DiffRow& row) { return is_too_few(row) ? "?" : name_of(row.it.verdict); })
+          .only_column(Cells::kFigure, "change", kStays,
+                       [](const DiffRow& row) {
+                         return present::change_figure(row.it.change.value, row.it.change.interval);
+                       })
+          .only_column(
+              Cells::kFigure, "before", 2,
+              [](const DiffRow& row) { return present::figure(row.it.before, Quantity::kBytes); })
+          .only_column(
+              Cells::kFigure, "after", 1,
+              [](const DiffRow& row) { return present::figure(row.it.after, Quantity::kBytes); })
+          .only_column(Cells::kNumber, "q", kStays,
+                       [](const DiffRow& row) {
+                         return is_too_few(row) ? "-" : present::probability(row.it.change.q_value);
+                       })
+          .only_column(
+              Cells::kNumber, "detectable", 3,
+              [](const DiffRow& row) { return present::bound_bytes(row.it.change.detectable); })
+          .only_column(
+              Cells::kName,
+              [](const DiffRow& row) {
+                return grouping_of(row) == GroupBy::kLine ? "function" : name_of(grouping_of(row));
+              },
+              kStays, [](const DiffRow& row) { return present::printable(row.site().name); })
+          .only_column(
+              Cells::kText, "where",
+              [](const DiffRow& row) { return has_lines(row.report) ? kStays : present::kAbsent; },
+              [](const DiffRow& row) { return present::printable(text_of(row.site().where)); })
+          .inlined([](const DiffRow& row) { return SidesOf{row.it}; })
+          .field("stack", "leaf first", &places_of);
+  return kFields;
+}
+
+const Fields<DiffReport>& fields_of(Of<DiffReport> /*type*/) {
+  const auto of = [](auto Comparison::*member) {
+    return [member](const DiffReport& it) { return it.comparison.*member; };
+  };
+  const auto of_strata = [](auto Comparison::*member) {
+    return [member](const DiffReport& it) {
+      return present::if_true(it.comparison.strata > 0, it.comparison.*member);
+    };
+  };
+  static const auto kFields =
+      Fields<DiffReport>("diff", "Bytes are per run.")
+          .field("kind", "what is compared",
+                 [](const DiffReport& it) { return it.comparison.collected.kind; })
+          .field("by", "what a row is of",
+                 [](const DiffReport& it) { return it.comparison.collected.grouping.by; })
+          .one_of({"function", "line", "stack", "module", "label"})
+          .field("is_inclusive", "with all that it called",
+                 [](const DiffReport& it) { return it.comparison.collected.grouping.is_inclusive; })
+          .field("level", "confidence level of all intervals", of(&Comparison::level))
+          .inlined([](const DiffReport& it) { return it.options.scope; })
+          .field("before", "",
+                 [](const DiffReport& it) {
+                   return SideOf{it.comparison.collected.before, it.options.before};
+                 })
+          .field("after", "",
+                 [](const DiffReport& it) {
+                   return SideOf{it.comparison.collected.after, it.options.after};
+                 })
+          .field("total", "the whole, estimated",
+                 [](const DiffReport& it) { return SidesOf{it.comparison.total}; })
+          .field("exact", "the whole as it was counted, of kind `allocated`",
+                 of(&Comparison::exact))
+          .field("is_sampling_only",
+                 "one run per side: intervals do not include variation between runs",
+                 [](const DiffReport& it) { return !it.comparison.run_deviation.has_value(); })
+          .field("run_deviation",
+                 "typical relative standard deviation of a site from run to run, without the "
+                 "sampling error; 0 if none is visible",
+                 [](const DiffReport& it) { return it.comparison.run_deviation.value_or(0); })
+          .field("detectable_new", "smallest new site that is detected with 80 % power, in bytes",
+                 of(&Comparison::detectable_new))
+          .field("tested", "sites whose samples could have shown a difference",
+                 of(&Comparison::tested))
+          .field("row_count", "all sites",
+                 [](const DiffReport& it) { return it.comparison.rows.size(); })
+          .field("changes", "sites that changed", &DiffReport::changes)
+          .field("noise", "sites whose difference may be chance", &DiffReport::noise)
+          .field("too_few", "sites with too few samples to say", &DiffReport::too_few)
+          .field("strata", "with `--match`: those that both sides have",
+                 of_strata(&Comparison::strata))
+          .field("matched", "with `--match`: the share of both sides' exposure that is in them",
+                 of_strata(&Comparison::matched))
+          .field("rows", "in the order of `--sort`; with `--all` those without change too",
+                 [](const DiffReport& it) { return rows_of(it); })
+          .field("caveats", "sentences",
+                 [](const DiffReport& it) { return caveats(it.comparison); });
+  return kFields;
+}
+
+std::string to_json(const DiffReport& report) { return present::document("diff", report); }
 
 }  // namespace geiger::report

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/compare/comparison.h"
-#include "analysis/present/json.h"
+#include "analysis/present/fields.h"
 #include "analysis/present/scope.h"
 #include "analysis/present/style.h"
 
@@ -40,10 +40,26 @@ struct DiffReport {
 /// hold with so many runs, what was dropped or cut off.
 [[nodiscard]] std::vector<std::string> caveats(const compare::Comparison& comparison);
 
-/// The fields of a change: value, lo, hi, certain, p, q, detectable.
-void write_fields(present::JsonWriter& json, const compare::Change& change);
-/// The fields of a side: its runs, intervals and what was counted.
-void write_side(present::JsonWriter& json, const std::vector<std::string>& runs,
-                const compare::SideFacts& facts);
+/// What the document of `diff` has.
+[[nodiscard]] const present::Fields<DiffReport>& fields_of(present::Of<DiffReport> /*type*/);
+
+/// A row with what its fields need of the others.
+struct DiffRow {
+  const compare::Row& it;
+  const DiffReport& report;
+
+  [[nodiscard]] const compare::Site& site() const {
+    return report.comparison.collected.sites[it.site];
+  }
+};
+[[nodiscard]] std::vector<DiffRow> rows_of(const DiffReport& report);
+[[nodiscard]] const present::Fields<DiffRow>& fields_of(present::Of<DiffRow> /*type*/);
+
+/// A side, with its runs as the user named them.
+struct SideOf {
+  const compare::SideFacts& it;
+  const std::vector<std::string>& runs;
+};
+[[nodiscard]] const present::Fields<SideOf>& fields_of(present::Of<SideOf> /*type*/);
 
 }  // namespace geiger::report

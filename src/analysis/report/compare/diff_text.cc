@@ -6,6 +6,7 @@
 #include "analysis/present/function_names.h"
 #include "analysis/present/grid.h"
 #include "analysis/present/heading.h"
+#include "analysis/present/rows.h"
 #include "analysis/present/text.h"
 #include "analysis/present/unnamed.h"
 #include "analysis/report/compare/diff.h"
@@ -18,10 +19,7 @@ namespace {
 using compare::Comparison;
 using compare::ExactTotals;
 using compare::SideFacts;
-using compare::Site;
 
-/// Columns that a name needs before less important columns get theirs.
-constexpr std::size_t kRoomForSite = 24;
 constexpr std::size_t kRunsNamed = 3;
 
 std::string site_kind(const Comparison& comparison) {
@@ -140,55 +138,13 @@ std::string totals_text(const Comparison& comparison, const present::Style& styl
   return totals_grid(comparison, has_growth).text(style) + "\n";
 }
 
-/// What a table has room for, the most important last to go.
-enum class Columns : std::uint8_t { kChangeOnly, kWithAfter, kWithBefore, kWithDetectable };
-
-present::Grid grid_of(const DiffReport& report, Columns shown, const present::Style& style) {
-  const Comparison& comparison = report.comparison;
-  std::vector<present::Column> columns{{"", present::Align::kLeft, false}};
-  present::append_figure_columns(columns, "change");
-  if (shown >= Columns::kWithBefore) present::append_figure_columns(columns, "before");
-  if (shown >= Columns::kWithAfter) present::append_figure_columns(columns, "after");
-  columns.push_back({"q", present::Align::kRight, false});
-  if (shown >= Columns::kWithDetectable)
-    columns.push_back({"detectable", present::Align::kRight, false});
-  const bool is_line = comparison.collected.grouping.by == profile::GroupBy::kLine;
-  columns.push_back(
-      {is_line ? "function" : site_kind(comparison), present::Align::kLeft, false, true});
-  const std::vector<Site>& sites = comparison.collected.sites;
-  const bool has_where = std::ranges::any_of(report.lines, [&](std::size_t line) {
-    return !sites[comparison.rows[line].site].where.file.empty();
-  });
-  if (has_where) columns.push_back({"where", present::Align::kLeft, false});
-  present::Grid grid(std::move(columns));
-  for (const std::size_t line : report.lines) {
-    const compare::Row& row = comparison.rows[line];
-    const Site& site = sites[row.site];
-    const bool is_too_few = row.verdict == compare::Verdict::kTooFew;
-    std::vector<std::string> cells{is_too_few ? "?" : std::string(name_of(row.verdict))};
-    present::append_figure(cells, present::change_figure(row.change.value, row.change.interval));
-    if (shown >= Columns::kWithBefore)
-      present::append_figure(cells, present::figure(row.before, present::Quantity::kBytes));
-    if (shown >= Columns::kWithAfter)
-      present::append_figure(cells, present::figure(row.after, present::Quantity::kBytes));
-    cells.push_back(is_too_few ? "-" : present::probability(row.change.q_value));
-    if (shown >= Columns::kWithDetectable)
-      cells.push_back(present::bound_bytes(row.change.detectable));
-    cells.push_back(present::printable(site.name));
-    if (has_where) cells.push_back(present::printable(text_of(site.where)));
-    present::add_row(grid, std::move(cells), site.name, site.detail,
-                     comparison.collected.grouping.by, style, !compare::is_change(row.verdict));
-  }
-  return grid;
-}
-
 std::string rows_text(const DiffReport& report, const present::Style& style) {
-  for (const Columns shown :
-       {Columns::kWithDetectable, Columns::kWithBefore, Columns::kWithAfter}) {
-    const present::Grid grid = grid_of(report, shown, style);
-    if (grid.room_for_cut(style.width) >= kRoomForSite) return grid.text(style);
-  }
-  return grid_of(report, Columns::kChangeOnly, style).text(style);
+  const auto add = [&](present::Grid& grid, std::vector<std::string> cells, const DiffRow& row) {
+    present::add_row(grid, std::move(cells), row.site().name, row.site().detail,
+                     report.comparison.collected.grouping.by, style,
+                     !compare::is_change(row.it.verdict));
+  };
+  return present::fitting_grid(rows_of(report), style, add).text(style);
 }
 
 std::string counted_sites(std::uint64_t count, const std::string& kind) {
