@@ -2,6 +2,7 @@
 // its subcommand; a new verb is a new file and one line here.
 #pragma once
 
+#include "analysis/present/fields.h"
 #include "cli/options/exit_codes.h"
 #include "cli/verbs/command.h"
 
@@ -37,6 +38,8 @@ void register_symbolize(CLI::App& app, Work& work);
 void register_schema(CLI::App& app, Work& work);
 void register_completion(CLI::App& app, Work& work);
 void register_help(CLI::App& app, Work& work);
+
+present::DocumentSchema ctl_schema();
 
 /// In the order of `geiger --help`.
 inline constexpr Command kCommands[] = {

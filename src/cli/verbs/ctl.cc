@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/present/fields.h"
 #include "analysis/present/format.h"
 #include "analysis/present/grid.h"
-#include "analysis/present/json.h"
 #include "analysis/present/text.h"
 #include "base/numbers.h"
 #include "cli/help/choice.h"
@@ -29,8 +29,51 @@
 #include "terminal/terminal.h"
 #include "trace/share.h"
 
+namespace geiger::present {
+
+using control::ProcessStatus;
+
+static const Fields<ProcessStatus>& fields_of(Of<ProcessStatus> /*type*/) {
+  const auto of_trace = [](auto field) {
+    return [field](const ProcessStatus& it) { return if_true(!it.trace.empty(), it.*field); };
+  };
+  const auto of_records = [](auto get) {
+    return [get](const ProcessStatus& it) {
+      return if_true(it.records.interval != 0, std::invoke(get, it.records));
+    };
+  };
+  static const auto kFields =
+      Fields<ProcessStatus>()
+          .field("pid", "", &ProcessStatus::pid)
+          .field("program", "", &ProcessStatus::program)
+          .field("state", "`ended`: its trace was switched off",
+                 [](const ProcessStatus& it) { return name_of(it.standing); })
+          .one_of(texts_of<control::Standing>([](auto standing) { return name_of(standing); }))
+          .field("interval", "bytes, in force or at the start of a recording, if known",
+                 [](const ProcessStatus& it) { return if_true(it.interval != 0, it.interval); })
+          .field("asked_to_record",
+                 "what the program has not noticed yet: true to start, false to stop",
+                 &ProcessStatus::pending)
+          .field("obstacle", "of a dormant one that cannot be started: why",
+                 [](const ProcessStatus& it) { return if_true(!it.obstacle.empty(), it.obstacle); })
+          .field("trace", "the path as the program sees it", of_trace(&ProcessStatus::trace))
+          .field("trace_bytes", "", of_trace(&ProcessStatus::trace_bytes))
+          .field("segment", "", of_trace(&ProcessStatus::segment))
+          .field("dropped", "records that the trace lacks", of_trace(&ProcessStatus::dropped))
+          .field("samples", "records in the trace; of a single process only",
+                 of_records(&control::RecordCounts::samples))
+          .field("live_samples", "of these, not freed", of_records(&control::RecordCounts::live));
+  return kFields;
+}
+
+}  // namespace geiger::present
+
 namespace geiger::cli {
 namespace {
+
+using control::ProcessStatus;
+using present::Fields;
+using present::Of;
 
 using std::chrono::milliseconds;
 
@@ -138,27 +181,26 @@ base::Outcome<Command> command_of(const CtlArguments& options) {
   return command;
 }
 
-void write_status(present::JsonWriter& json, const control::ProcessStatus& status) {
-  json.begin_object().field("pid", status.pid).field("program", status.program);
-  json.field("state", std::string(control::name_of(status.standing)));
-  if (status.interval != 0) json.field("interval", status.interval);
-  if (status.pending) json.field("asked_to_record", *status.pending);
-  if (!status.obstacle.empty()) json.field("obstacle", status.obstacle);
-  if (!status.trace.empty()) {
-    json.field("trace", status.trace).field("trace_bytes", status.trace_bytes);
-    json.field("segment", status.segment).field("dropped", status.dropped);
-  }
-  if (status.records.interval != 0) {
-    json.field("samples", status.records.samples).field("live_samples", status.records.live());
-  }
-  json.end_object();
+/// What is printed as JSON.
+struct CtlDocument {
+  std::vector<ProcessStatus> processes;
+};
+
+const Fields<CtlDocument>& fields_of(Of<CtlDocument> /*type*/) {
+  static const auto kFields = Fields<CtlDocument>().field("processes", "", &CtlDocument::processes);
+  return kFields;
 }
 
-std::string interval_text(const control::ProcessStatus& status) {
+int print_json(std::vector<ProcessStatus> processes) {
+  const std::string json = present::document("ctl", CtlDocument{std::move(processes)});
+  return terminal::print_data(json) ? kExitOk : kExitFailed;
+}
+
+std::string interval_text(const ProcessStatus& status) {
   return status.interval == 0 ? "" : present::exact_bytes(status.interval);
 }
 
-std::string as_text(const control::ProcessStatus& status) {
+std::string as_text(const ProcessStatus& status) {
   std::string text = fmt::format("{} (pid {}): {}\n", present::printable(status.program),
                                  status.pid, control::name_of(status.standing));
   const auto line = [&text](std::string_view name, const std::string& value) {
@@ -177,8 +219,7 @@ std::string as_text(const control::ProcessStatus& status) {
   return text;
 }
 
-std::string as_table(const std::vector<control::ProcessStatus>& processes,
-                     const present::Style& style) {
+std::string as_table(const std::vector<ProcessStatus>& processes, const present::Style& style) {
   using present::Align;
   present::Grid grid({{"pid"},
                       {"state", Align::kLeft},
@@ -197,12 +238,7 @@ std::string as_table(const std::vector<control::ProcessStatus>& processes,
 int list(bool is_json) {
   control::remove_stale_rendezvous();
   const auto processes = control::controlled_processes();
-  if (is_json) {
-    present::JsonWriter json("ctl");
-    json.array("processes", processes, [&](const auto& status) { write_status(json, status); });
-    json.end_object();
-    return terminal::print_data(json.take()) ? kExitOk : kExitFailed;
-  }
+  if (is_json) return print_json(processes);
   if (processes.empty()) {
     terminal::complain("none of your processes has geiger loaded");
     return kExitOk;
@@ -212,16 +248,10 @@ int list(bool is_json) {
 }
 
 int print_status(const control::Controlled& controlled, bool is_json) {
-  const control::ProcessStatus status = controlled.status(true);
-  if (!is_json) {
-    const present::Style style = terminal::output_style(kStyleLevel);
-    return terminal::print_report(as_text(status), style) ? kExitOk : kExitFailed;
-  }
-  present::JsonWriter json("ctl");
-  json.key("processes").begin_array();
-  write_status(json, status);
-  json.end_array().end_object();
-  return terminal::print_data(json.take()) ? kExitOk : kExitFailed;
+  const ProcessStatus status = controlled.status(true);
+  if (is_json) return print_json({status});
+  const present::Style style = terminal::output_style(kStyleLevel);
+  return terminal::print_report(as_text(status), style) ? kExitOk : kExitFailed;
 }
 
 base::Outcome<std::string> act(control::Controlled& controlled, const Command& command) {
@@ -285,6 +315,8 @@ base::Outcome<int> control(const CtlArguments& options) {
 }
 
 }  // namespace
+
+present::DocumentSchema ctl_schema() { return present::document_schema<CtlDocument>("ctl"); }
 
 void register_ctl(CLI::App& app, Work& work) {
   auto options = std::make_shared<CtlArguments>();

@@ -6,6 +6,8 @@
 #include "analysis/report/compare/check.h"
 #include "analysis/report/compare/diff.h"
 #include "analysis/report/faults/faults.h"
+#include "analysis/report/fleet/cost.h"
+#include "analysis/report/fleet/series.h"
 #include "analysis/report/lives/leaks.h"
 #include "analysis/report/lives/lifetimes.h"
 #include "analysis/report/overview/doctor.h"
@@ -18,6 +20,7 @@
 #include "analysis/report/profiles/table.h"
 #include "analysis/report/profiles/tree.h"
 #include "cli/verbs/commands.h"
+#include "cli/verbs/fleet/fleet_verbs.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
@@ -47,6 +50,13 @@ base::Outcome<int> print_schema() {
       of<report::LeaksReport>("leaks"),
       document_schema<report::DiffReport>("diff"),
       document_schema<report::CheckReport>("check"),
+      ctl_schema(),
+      fleet_list_schema(),
+      fleet_doctor_schema(),
+      fleet_symbolize_schema(),
+      fleet_maintain_schema(),
+      document_schema<report::SeriesReport>("fleet-series"),
+      document_schema<report::CostReport>("fleet-cost"),
   });
   return terminal::print_data(schema) ? kExitOk : kExitFailed;
 }

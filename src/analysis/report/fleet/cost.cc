@@ -9,7 +9,7 @@
 #include "analysis/present/function_names.h"
 #include "analysis/present/grid.h"
 #include "analysis/present/hours.h"
-#include "analysis/present/json.h"
+#include "analysis/present/rows.h"
 #include "analysis/present/stack_json.h"
 #include "analysis/present/text.h"
 #include "estimation/scaled.h"
@@ -18,9 +18,10 @@ namespace geiger::report {
 namespace {
 
 using estimation::Estimate;
+using present::Fields;
+using present::Of;
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
-constexpr std::size_t kRoomForCostName = 24;
 
 double money_of(double byte_hours, double price) { return byte_hours / kGiB * price; }
 
@@ -64,63 +65,89 @@ present::Figure share_of_bill(const Estimate& byte_hours, double bill) {
       byte_hours.value / bill, {byte_hours.interval.lo / bill, byte_hours.interval.hi / bill}});
 }
 
-/// Columns of figures: amounts, money if there is a price, shares if there is room.
-class CostTable {
- public:
-  CostTable(const CostReport& report, bool has_shares)
-      : report_(report), has_shares_(has_shares), grid_(columns()) {
-    if (report.options.price) decimals_ = decimals_of(money_of(report.bill, *report.options.price));
-  }
+/// Byte-hours, an estimate or as counted.
+template <typename T>
+struct Amount {
+  T byte_hours;
+  std::optional<double> price;
 
-  void add(const Estimate& byte_hours, const CostLine& line, const present::Style& style) {
-    std::vector<std::string> cells = figures(byte_hours);
-    cells.push_back(present::printable(line.name));
-    present::add_row(grid_, std::move(cells), line.name, line.detail, profile::GroupBy::kFunction,
-                     style, false, line.where);
+  [[nodiscard]] std::optional<T> money() const {
+    return price ? std::optional(money_of(byte_hours, *price)) : std::nullopt;
   }
-  void add(const Estimate& byte_hours, std::string text) {
-    std::vector<std::string> cells = figures(byte_hours);
-    cells.push_back(std::move(text));
-    grid_.add(std::move(cells));
-    grid_.keep_whole();
-  }
-  [[nodiscard]] const present::Grid& grid() const { return grid_; }
-
- private:
-  [[nodiscard]] std::vector<present::Column> columns() const {
-    std::vector<present::Column> columns;
-    present::append_figure_columns(columns, "bytes x h");
-    if (report_.options.price) present::append_figure_columns(columns, "money");
-    if (has_shares_) present::append_figure_columns(columns, "of the bill");
-    columns.push_back({"", present::Align::kLeft, false, true});
-    return columns;
-  }
-  [[nodiscard]] std::vector<std::string> figures(const Estimate& byte_hours) const {
-    std::vector<std::string> cells;
-    present::append_figure(cells, amount(byte_hours));
-    if (report_.options.price) {
-      present::append_figure(cells,
-                             money_figure(money_of(byte_hours, *report_.options.price), decimals_));
-    }
-    if (has_shares_) present::append_figure(cells, share_of_bill(byte_hours, report_.bill));
-    return cells;
-  }
-
-  const CostReport& report_;
-  bool has_shares_;
-  int decimals_ = 2;
-  present::Grid grid_;
 };
 
-void fill(CostTable& table, const CostReport& report, const present::Style& style) {
-  for (const CostLine& line : report.lines) table.add(line.byte_hours, line, style);
+template <typename T>
+const Fields<Amount<T>>& fields_of(Of<Amount<T>> /*type*/) {
+  static const auto kFields = Fields<Amount<T>>()
+                                  .field("byte_hours", "bytes times hours", &Amount<T>::byte_hours)
+                                  .field("money", "with `--price`", &Amount<T>::money);
+  return kFields;
+}
+
+/// A function, or in the table what else is part of the bill.
+struct CostRow {
+  CostLine it;
+  const CostReport& report;
+  bool is_function = true;
+
+  [[nodiscard]] Amount<Estimate> amount() const { return {it.byte_hours, report.options.price}; }
+};
+
+std::vector<CostRow> rows_of(const CostReport& report) {
+  std::vector<CostRow> rows;
+  for (const CostLine& line : report.lines) rows.push_back({line, report});
+  return rows;
+}
+
+const Fields<CostRow>& fields_of(Of<CostRow> /*type*/) {
+  using present::Cells;
+  using present::kStays;
+  static const auto kFields =
+      Fields<CostRow>("cost_row")
+          .inlined([](const CostLine& it) { return present::Named{it.name}; })
+          .field("detail", "as rows of `table` have it", &CostLine::detail)
+          .inlined(&CostLine::where)
+          .inlined(&CostRow::amount)
+          .only_column(Cells::kFigure, "bytes x h", kStays,
+                       [](const CostRow& row) { return amount(row.it.byte_hours); })
+          .only_column(
+              Cells::kFigure, "money",
+              [](const CostRow& row) {
+                return row.report.options.price ? kStays : present::kAbsent;
+              },
+              [](const CostRow& row) {
+                const double bill = money_of(row.report.bill, *row.report.options.price);
+                return money_figure(*row.amount().money(), decimals_of(bill));
+              })
+          .only_column(
+              Cells::kFigure, "of the bill", 1,
+              [](const CostRow& row) { return share_of_bill(row.it.byte_hours, row.report.bill); })
+          .only_column(Cells::kName, "", kStays,
+                       [](const CostRow& row) { return present::printable(row.it.name); });
+  return kFields;
+}
+
+std::string bill_table(const CostReport& report, const present::Style& style) {
+  std::vector<CostRow> rows = rows_of(report);
+  const auto add_part = [&](const Estimate& byte_hours, std::string_view name) {
+    rows.push_back({{std::string(name), "", {}, byte_hours}, report, false});
+  };
   if (report.rows > report.lines.size()) {
-    table.add(report.others,
-              present::plural(report.rows - report.lines.size(), "further function"));
+    add_part(report.others, present::plural(report.rows - report.lines.size(), "further function"));
   }
-  table.add(report.rest, "not live objects");
-  if (report.unrecorded > 0) table.add(exactly(report.unrecorded), "not recorded");
-  table.add(exactly(report.bill), "the bill");
+  add_part(report.rest, "not live objects");
+  if (report.unrecorded > 0) add_part(exactly(report.unrecorded), "not recorded");
+  add_part(exactly(report.bill), "the bill");
+  const auto add = [&](present::Grid& grid, std::vector<std::string> cells, const CostRow& row) {
+    if (row.is_function) {
+      present::add_row(grid, std::move(cells), row.it.name, row.it.detail,
+                       profile::GroupBy::kFunction, style, false, row.it.where);
+    } else {
+      grid.add(std::move(cells));
+      grid.keep_whole();
+    }
+  };
+  return present::fitting_grid(rows, style, add).text(style);
 }
 
 std::string heading(const CostReport& report, const present::Style& style) {
@@ -157,14 +184,6 @@ std::string notes(const CostReport& report) {
   return text;
 }
 
-void write_amount(present::JsonWriter& json, const char* name, const Estimate& byte_hours,
-                  const CostOptions& options) {
-  json.object(name, [&] {
-    json.field("byte_hours", byte_hours);
-    if (options.price) json.field("money", money_of(byte_hours, *options.price));
-  });
-}
-
 }  // namespace
 
 void settle(CostReport& report) {
@@ -178,40 +197,39 @@ void settle(CostReport& report) {
 
 std::string to_text(const CostReport& report, const present::Style& style) {
   std::string out = heading(report, style);
-  CostTable whole(report, true), narrow(report, false);
-  for (CostTable* table : {&whole, &narrow}) fill(*table, report, style);
-  const bool has_room = whole.grid().room_for_cut(style.width) >= kRoomForCostName;
-  out += (has_room ? whole : narrow).grid().text(style);
+  out += bill_table(report, style);
   return out + "\n" +
          present::paint(style, present::Role::kFaint,
                         present::wrap_lines(notes(report), style.width)) +
          text_of(report.options.scope.fleet, style);
 }
 
-std::string to_json(const CostReport& report) {
-  const CostOptions& options = report.options;
-  present::JsonWriter json("fleet-cost");
-  json.field("level", options.level);
-  write_field(json, options.scope);
-  if (options.price) json.field("price_per_gib_hour", *options.price);
-  json.object("bill", [&] {
-    json.field("byte_hours", report.bill);
-    if (options.price) json.field("money", money_of(report.bill, *options.price));
-  });
-  json.field("unrecorded_byte_hours", report.unrecorded);
-  json.field("known_hours", report.known_hours).field("unknown_hours", report.unknown_hours);
-  write_amount(json, "live", report.live, options);
-  write_amount(json, "not_live", report.rest, options);
-  json.field("row_count", report.rows);
-  json.objects("rows", report.lines, [&](const CostLine& line) {
-    present::write_name(json, line.name, true);
-    json.field("detail", line.detail);
-    write_field(json, line.where);
-    json.field("byte_hours", line.byte_hours);
-    if (options.price) json.field("money", money_of(line.byte_hours, *options.price));
-  });
-  write_amount(json, "others", report.others, options);
-  return json.finish();
+const Fields<CostReport>& fields_of(Of<CostReport> /*type*/) {
+  const auto amount_of = [](const auto CostReport::*field) {
+    return [field](const CostReport& it) { return Amount{it.*field, it.options.price}; };
+  };
+  static const auto kFields =
+      Fields<CostReport>("fleet-cost")
+          .field("level", "confidence level of all intervals",
+                 [](const CostReport& it) { return it.options.level; })
+          .inlined([](const CostReport& it) { return it.options.scope; })
+          .field("price_per_gib_hour", "", [](const CostReport& it) { return it.options.price; })
+          .field("bill", "resident memory times hours, as read from the kernel",
+                 amount_of(&CostReport::bill))
+          .field("unrecorded_byte_hours", "part of the bill: processes that were not recorded",
+                 &CostReport::unrecorded)
+          .field("known_hours", "recorded hours with known resident memory",
+                 &CostReport::known_hours)
+          .field("unknown_hours", "other recorded hours, which are in no figure",
+                 &CostReport::unknown_hours)
+          .field("live", "live objects", amount_of(&CostReport::live))
+          .field("not_live", "the rest of the bill", amount_of(&CostReport::rest))
+          .field("row_count", "rows before `--top`", &CostReport::rows)
+          .field("rows", "the largest first", [](const CostReport& it) { return rows_of(it); })
+          .field("others", "rows left out", amount_of(&CostReport::others));
+  return kFields;
 }
+
+std::string to_json(const CostReport& report) { return present::document("fleet-cost", report); }
 
 }  // namespace geiger::report

@@ -48,5 +48,6 @@ void settle(CostReport& report);
 
 [[nodiscard]] std::string to_text(const CostReport& report, const present::Style& style);
 [[nodiscard]] std::string to_json(const CostReport& report);
+[[nodiscard]] const present::Fields<CostReport>& fields_of(present::Of<CostReport> /*type*/);
 
 }  // namespace geiger::report

@@ -9,12 +9,16 @@
 #include "analysis/present/format.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/grid.h"
+#include "analysis/present/hours.h"
+#include "analysis/present/stack_json.h"
 #include "analysis/present/text.h"
 
 namespace geiger::report {
 namespace {
 
 using estimation::Estimate;
+using present::Fields;
+using present::Of;
 using OfPoint = std::optional<Estimate> SeriesPoint::*;
 
 constexpr std::size_t kSeriesPlotRows = 8;
@@ -207,6 +211,57 @@ std::string to_text(const SeriesReport& report, const present::Style& style) {
                           : pictures(report, style) + steps_table(report, style);
   out += "\n";
   return out + text_of(report.scope.fleet, style);
+}
+
+static const Fields<SeriesPoint>& fields_of(Of<SeriesPoint> /*type*/) {
+  static const auto kFields =
+      Fields<SeriesPoint>("series_point")
+          .field("from", "", &SeriesPoint::from)
+          .field("hosts", "", [](const SeriesPoint& it) { return it.coverage.hosts; })
+          .field("recorded_hosts", "",
+                 [](const SeriesPoint& it) { return it.coverage.recorded_hosts; })
+          .field("expected_hours", "recorded and missing, summed over hosts",
+                 [](const SeriesPoint& it) { return present::hours_of(it.coverage.expected_ms); })
+          .field("recorded_hours", "",
+                 [](const SeriesPoint& it) { return present::hours_of(it.coverage.recorded_ms); })
+          .field("allocated", "in the step", &SeriesPoint::allocated)
+          .field("live", "on average over the step", &SeriesPoint::live);
+  return kFields;
+}
+
+static const Fields<SeriesSite>& fields_of(Of<SeriesSite> /*type*/) {
+  static const auto kFields =
+      Fields<SeriesSite>("series_row")
+          .inlined([](const SeriesSite& it) { return present::Named{it.name}; })
+          .field("detail", "as rows of `table` have it", &SeriesSite::detail)
+          .inlined(&SeriesSite::where)
+          .field("points", "bytes, parallel to the points of the document", &SeriesSite::points);
+  return kFields;
+}
+
+const Fields<SeriesReport>& fields_of(Of<SeriesReport> /*type*/) {
+  const auto of_sites = [](auto field) {
+    return [field](const SeriesReport& it) { return present::if_true(it.has_sites, it.*field); };
+  };
+  static const auto kFields =
+      Fields<SeriesReport>("fleet-series")
+          .field("level", "confidence level of all intervals", &SeriesReport::level)
+          .field("step_seconds", "", &SeriesReport::step)
+          .inlined(&SeriesReport::scope)
+          .field("points", "in order of time, without steps in which nothing was recorded",
+                 &SeriesReport::points)
+          .field("kind", "with `--by`: of points and rows", of_sites(&SeriesReport::kind))
+          .one_of({"allocated", "live"})
+          .field("by", "what a row is of",
+                 [](const SeriesReport& it) { return present::if_true(it.has_sites, "function"); })
+          .one_of({"function"})
+          .field("row_count", "rows before `--top`", of_sites(&SeriesReport::site_count))
+          .field("rows", "the largest first", of_sites(&SeriesReport::sites));
+  return kFields;
+}
+
+std::string to_json(const SeriesReport& report) {
+  return present::document("fleet-series", report);
 }
 
 }  // namespace geiger::report

@@ -45,5 +45,6 @@ struct SeriesReport {
 
 [[nodiscard]] std::string to_text(const SeriesReport& report, const present::Style& style);
 [[nodiscard]] std::string to_json(const SeriesReport& report);
+[[nodiscard]] const present::Fields<SeriesReport>& fields_of(present::Of<SeriesReport> /*type*/);
 
 }  // namespace geiger::report

@@ -6,12 +6,40 @@
 #include <string>
 #include <vector>
 
+#include "analysis/present/fields.h"
 #include "analysis/present/format.h"
-#include "analysis/present/json.h"
 #include "cli/options/fleet_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
 #include "query/dates.h"
 #include "terminal/terminal.h"
+
+namespace geiger::present {
+
+using fleet::Health;
+using Refusal = std::pair<const std::string, std::uint64_t>;
+
+static const Fields<Refusal>& fields_of(Of<Refusal> /*type*/) {
+  static const auto kFields = Fields<Refusal>()
+                                  .field("reason", "", &Refusal::first)
+                                  .field("documents", "", &Refusal::second);
+  return kFields;
+}
+
+static const Fields<Health>& fields_of(Of<Health> /*type*/) {
+  static const auto kFields =
+      Fields<Health>()
+          .field("incomplete_windows", "with fewer rows or samples than were sent",
+                 &Health::incomplete_windows)
+          .field("shared_seeds", "processes that used the seed of another", &Health::shared_seeds)
+          .field("unknown_stacks", "counted, but never sent", &Health::unknown_stacks)
+          .field("ambiguous_stacks", "ids that stand for several", &Health::ambiguous_stacks)
+          .field("unnamed_locations", "program points without names", &Health::unnamed_locations)
+          .field("gaps", "in the recorded time", &Health::gaps)
+          .field("refusals", "by reason", &Health::refusals);
+  return kFields;
+}
+
+}  // namespace geiger::present
 
 namespace geiger::cli {
 namespace {
@@ -37,23 +65,6 @@ std::vector<std::string> complaints_about(const fleet::Health& health) {
   return found;
 }
 
-std::string health_json(const fleet::Health& health) {
-  present::JsonWriter json("fleet-doctor");
-  json.field("incomplete_windows", health.incomplete_windows);
-  json.field("shared_seeds", health.shared_seeds);
-  json.field("unknown_stacks", health.unknown_stacks);
-  json.field("ambiguous_stacks", health.ambiguous_stacks);
-  json.field("unnamed_locations", health.unnamed_locations);
-  json.field("gaps", health.gaps);
-  json.array("refusals", health.refusals, [&](const auto& refusal) {
-    json.begin_object()
-        .field("reason", refusal.first)
-        .field("documents", refusal.second)
-        .end_object();
-  });
-  return json.finish();
-}
-
 base::Outcome<int> examine_store(const FleetOptions& options) {
   const auto from = options.from.empty() ? base::Outcome<std::int64_t>(0) : time_of(options.from);
   if (!from.has_value()) return from.failure();
@@ -64,7 +75,8 @@ base::Outcome<int> examine_store(const FleetOptions& options) {
   const std::vector<std::string> found = complaints_about(health.value());
   const int exit_code = found.empty() ? kExitOk : kExitFailed;
   if (options.is_json) {
-    return terminal::print_data(health_json(health.value())) ? exit_code : kExitFailed;
+    return terminal::print_data(present::document("fleet-doctor", health.value())) ? exit_code
+                                                                                   : kExitFailed;
   }
   std::string text = found.empty() ? "The store is healthy.\n" : "";
   for (const std::string& sentence : found) text += sentence + ".\n";
@@ -77,6 +89,10 @@ base::Outcome<int> examine_store(const FleetOptions& options) {
 }
 
 }  // namespace
+
+present::DocumentSchema fleet_doctor_schema() {
+  return present::document_schema<fleet::Health>("fleet-doctor");
+}
 
 void add_fleet_doctor(CLI::App& fleet, Work& work) {
   auto options = std::make_shared<FleetOptions>();

@@ -2,6 +2,7 @@
 // the program.
 #pragma once
 
+#include "analysis/present/fields.h"
 #include "cli/verbs/commands.h"
 
 namespace geiger::cli {
@@ -17,5 +18,11 @@ void add_fleet_report(CLI::App& fleet, Work& work);
 void add_fleet_symbolize(CLI::App& fleet, Work& work);
 void add_fleet_maintain(CLI::App& fleet, Work& work);
 void add_fleet_doctor(CLI::App& fleet, Work& work);
+
+/// Of the documents of those that nothing else describes.
+present::DocumentSchema fleet_list_schema();
+present::DocumentSchema fleet_symbolize_schema();
+present::DocumentSchema fleet_maintain_schema();
+present::DocumentSchema fleet_doctor_schema();
 
 }  // namespace geiger::cli

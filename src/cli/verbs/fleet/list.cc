@@ -1,32 +1,55 @@
 // `geiger fleet list`: the versions in a store.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "analysis/present/fields.h"
 #include "analysis/present/format.h"
 #include "analysis/present/grid.h"
-#include "analysis/present/json.h"
 #include "cli/options/fleet_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
 #include "query/dates.h"
 #include "terminal/terminal.h"
 
+namespace geiger::present {
+
+using fleet::VersionFacts;
+
+static const Fields<VersionFacts>& fields_of(Of<VersionFacts> /*type*/) {
+  static const auto kFields =
+      Fields<VersionFacts>()
+          .field("service", "", &VersionFacts::service)
+          .field("version", "", &VersionFacts::version)
+          .field("hosts", "", &VersionFacts::hosts)
+          .field("processes", "", &VersionFacts::processes)
+          .field("windows", "", &VersionFacts::windows)
+          .field("samples", "", &VersionFacts::samples)
+          .field("first", "when its first window began",
+                 [](const VersionFacts& it) { return query::date_text(it.first); })
+          .field("last", "when its last window began",
+                 [](const VersionFacts& it) { return query::date_text(it.last); });
+  return kFields;
+}
+
+}  // namespace geiger::present
+
 namespace geiger::cli {
 namespace {
 
-std::string versions_json(const std::vector<fleet::VersionFacts>& versions) {
-  present::JsonWriter json("fleet-list");
-  json.array("versions", versions, [&](const fleet::VersionFacts& facts) {
-    json.begin_object();
-    json.field("service", facts.service).field("version", facts.version);
-    json.field("hosts", facts.hosts).field("processes", facts.processes);
-    json.field("windows", facts.windows).field("samples", facts.samples);
-    json.field("first", query::date_text(facts.first));
-    json.field("last", query::date_text(facts.last));
-    json.end_object();
-  });
-  return json.finish();
+using fleet::VersionFacts;
+using present::Fields;
+using present::Of;
+
+struct FleetList {
+  const std::vector<VersionFacts>& versions;
+};
+
+const Fields<FleetList>& fields_of(Of<FleetList> /*type*/) {
+  static const auto kFields = Fields<FleetList>().field(
+      "versions", "", [](const FleetList& it) { return std::span(it.versions); });
+  return kFields;
 }
 
 base::Outcome<int> print_list(const FleetOptions& options) {
@@ -35,7 +58,9 @@ base::Outcome<int> print_list(const FleetOptions& options) {
   const auto versions = store.value()->versions();
   if (!versions.has_value()) return versions.failure();
   if (options.is_json) {
-    return terminal::print_data(versions_json(versions.value())) ? kExitOk : kExitFailed;
+    return terminal::print_data(present::document("fleet-list", FleetList{versions.value()}))
+               ? kExitOk
+               : kExitFailed;
   }
   const present::Style style = terminal::output_style(options.level);
   present::Grid grid({{"service", present::Align::kLeft},
@@ -45,7 +70,7 @@ base::Outcome<int> print_list(const FleetOptions& options) {
                       {"samples"},
                       {"first", present::Align::kLeft},
                       {"last", present::Align::kLeft}});
-  for (const fleet::VersionFacts& facts : versions.value()) {
+  for (const VersionFacts& facts : versions.value()) {
     grid.add({facts.service, facts.version, present::exact_count(facts.hosts),
               present::exact_count(facts.processes), present::exact_count(facts.samples),
               query::date_text(facts.first), query::date_text(facts.last)});
@@ -54,6 +79,10 @@ base::Outcome<int> print_list(const FleetOptions& options) {
 }
 
 }  // namespace
+
+present::DocumentSchema fleet_list_schema() {
+  return present::document_schema<FleetList>("fleet-list");
+}
 
 void add_fleet_list(CLI::App& fleet, Work& work) {
   auto options = std::make_shared<FleetOptions>();

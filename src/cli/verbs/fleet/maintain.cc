@@ -6,12 +6,27 @@
 #include <memory>
 #include <string>
 
+#include "analysis/present/fields.h"
 #include "analysis/present/format.h"
-#include "analysis/present/json.h"
 #include "analysis/present/text.h"
 #include "cli/options/fleet_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
 #include "terminal/terminal.h"
+
+namespace geiger::present {
+
+using fleet::Upkeep;
+
+static const Fields<Upkeep>& fields_of(Of<Upkeep> /*type*/) {
+  static const auto kFields =
+      Fields<Upkeep>("fleet-maintain", "Days.")
+          .field("rolled", "that were added up", &Upkeep::rolled_days)
+          .field("short", "left as before: windows lack rows", &Upkeep::short_days)
+          .field("dropped", "or now kept by day", &Upkeep::dropped_days);
+  return kFields;
+}
+
+}  // namespace geiger::present
 
 namespace geiger::cli {
 namespace {
@@ -37,13 +52,6 @@ std::string upkeep_text(const fleet::Upkeep& upkeep) {
   return text;
 }
 
-std::string upkeep_json(const fleet::Upkeep& upkeep) {
-  present::JsonWriter json("fleet-maintain");
-  json.field("rolled", upkeep.rolled_days).field("short", upkeep.short_days);
-  json.field("dropped", upkeep.dropped_days);
-  return json.finish();
-}
-
 base::Outcome<int> maintain(const MaintainArguments& options) {
   auto store = open_store(options.fleet);
   if (!store.has_value()) return store.failure();
@@ -52,7 +60,8 @@ base::Outcome<int> maintain(const MaintainArguments& options) {
       store.value()->maintain({today, today - options.keep_days, today - options.keep_daily_days});
   if (!upkeep.has_value()) return upkeep.failure();
   if (options.fleet.is_json) {
-    return terminal::print_data(upkeep_json(upkeep.value())) ? kExitOk : kExitFailed;
+    return terminal::print_data(present::document("fleet-maintain", upkeep.value())) ? kExitOk
+                                                                                     : kExitFailed;
   }
   return terminal::print_report(upkeep_text(upkeep.value()),
                                 terminal::output_style(options.fleet.level))
@@ -61,6 +70,10 @@ base::Outcome<int> maintain(const MaintainArguments& options) {
 }
 
 }  // namespace
+
+present::DocumentSchema fleet_maintain_schema() {
+  return present::document_schema<fleet::Upkeep>("fleet-maintain");
+}
 
 void add_fleet_maintain(CLI::App& fleet, Work& work) {
   auto options = std::make_shared<MaintainArguments>();

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/present/fields.h"
 #include "analysis/present/format.h"
-#include "analysis/present/json.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/labels.h"
 #include "cli/options/fleet_options.h"
@@ -105,12 +105,17 @@ std::string result_text(const NamingResult& result) {
   return names + ".\n" + text;
 }
 
-std::string result_json(const NamingResult& result) {
-  present::JsonWriter json("fleet-symbolize");
-  json.field("named", result.named).field("not_found", result.not_found);
-  json.field("without_build_id", result.without_build_id);
-  json.field("without_module", result.without_module).field("sites", result.sites);
-  return json.finish();
+const present::Fields<NamingResult>& fields_of(present::Of<NamingResult> /*type*/) {
+  static const auto kFields =
+      present::Fields<NamingResult>("fleet-symbolize", "Program points that had no name.")
+          .field("named", "", &NamingResult::named)
+          .field("not_found", "their files are not here, or do not have the symbols",
+                 &NamingResult::not_found)
+          .field("without_build_id", "", &NamingResult::without_build_id)
+          .field("without_module", "of code made at run time", &NamingResult::without_module)
+          .field("sites", "stacks whose names were written for readers of SQL",
+                 &NamingResult::sites);
+  return kFields;
 }
 
 base::Outcome<int> name_store(const FleetSymbolizeArguments& options) {
@@ -136,7 +141,8 @@ base::Outcome<int> name_store(const FleetSymbolizeArguments& options) {
   if (!sites.has_value()) return sites.failure();
   result.sites = sites.value();
   if (options.fleet.is_json) {
-    return terminal::print_data(result_json(result)) ? kExitOk : kExitFailed;
+    return terminal::print_data(present::document("fleet-symbolize", result)) ? kExitOk
+                                                                              : kExitFailed;
   }
   const present::Style style = terminal::output_style(options.fleet.level);
   return terminal::print_report(present::wrap_lines(result_text(result), style.width), style)
@@ -145,6 +151,10 @@ base::Outcome<int> name_store(const FleetSymbolizeArguments& options) {
 }
 
 }  // namespace
+
+present::DocumentSchema fleet_symbolize_schema() {
+  return present::document_schema<NamingResult>("fleet-symbolize");
+}
 
 void add_fleet_symbolize(CLI::App& fleet, Work& work) {
   auto options = std::make_shared<FleetSymbolizeArguments>();
