@@ -30,7 +30,7 @@ STUDY_SCHEMA = json.loads(pathlib.Path(sys.argv.pop(1)).read_text())
 STUDY_SCHEMA["$defs"] = {**SCHEMA["$defs"], **STUDY_SCHEMA["$defs"]}
 FAULTY = str(pathlib.Path(GEIGER).parent.parent / "hosts" / "faulty")
 PROGRAM = ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 300) for 1..20000; fork and wait; %h = ()']
-OPEN = {"measure"}  # Definitions that others extend.
+OPEN = set()  # Definitions that others extend.
 OF_A_FLEET = [
     (["list"], "fleet-list"), (["doctor"], "fleet-doctor"), (["symbolize"], "fleet-symbolize"),
     (["maintain"], "fleet-maintain"),

@@ -136,11 +136,13 @@ const Fields<Coverage>& fields_of(Of<Coverage> /*type*/) {
           .field("killed", "processes that ended without exit()", &Coverage::killed)
           .field("out_of_memory", "of these, while their hosts ran out of memory",
                  &Coverage::out_of_memory)
-          .field("all_hosts", "estimated bytes of all of them, assuming that unrecorded time is like the rest",
+          .field("all_hosts",
+                 "estimated bytes of all of them, assuming that unrecorded time is like the rest",
                  [](const Coverage& it) {
                    return it.all ? std::optional(it.all->bytes) : std::nullopt;
                  })
-          .field("is_of_few_hosts", "so few that the interval misses too often if they differ a lot",
+          .field("is_of_few_hosts",
+                 "so few that the interval misses too often if they differ a lot",
                  [](const Coverage& it) {
                    return it.all ? std::optional(it.all->is_of_few) : std::nullopt;
                  });

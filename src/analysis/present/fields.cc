@@ -38,7 +38,8 @@ std::string schema_of(const std::vector<DocumentSchema>& documents) {
              "One document per call. Fields may be added under the same schema_version; see "
              "docs/json.md.");
   json.field("type", "object");
-  json.array("required", std::array{"schema_version", "report"}, [&](auto* name) { json.string(name); });
+  json.array("required", std::array{"schema_version", "report"},
+             [&](auto* name) { json.string(name); });
   json.object("properties", [&] {
     json.object("schema_version", [&] { json.field("const", kSchemaVersion); });
     json.object("report", [&] {
@@ -47,9 +48,8 @@ std::string schema_of(const std::vector<DocumentSchema>& documents) {
   });
   json.objects("allOf", documents, [&](const DocumentSchema& document) {
     json.object("if", [&] {
-      json.object("properties", [&] {
-        json.object("report", [&] { json.field("const", document.report); });
-      });
+      json.object("properties",
+                  [&] { json.object("report", [&] { json.field("const", document.report); }); });
     });
     json.object("then", [&] { document.write(schema); });
   });

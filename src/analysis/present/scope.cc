@@ -71,12 +71,11 @@ struct Only {
 };
 
 const Fields<Only>& fields_of(Of<Only> /*type*/) {
-  static const auto kFields =
-      Fields<Only>()
-          .field("what", "", &Only::what)
-          .one_of({"heap", "thread", "label", "type", "size", "function", "pid", "service",
-                   "version", "host"})
-          .field("which", "", &Only::which);
+  static const auto kFields = Fields<Only>()
+                                  .field("what", "", &Only::what)
+                                  .one_of({"heap", "thread", "label", "type", "size", "function",
+                                           "pid", "service", "version", "host"})
+                                  .field("which", "", &Only::which);
   return kFields;
 }
 
@@ -98,9 +97,7 @@ const Fields<Chosen>& fields_of(Of<Chosen> /*type*/) {
                    return all;
                  })
           .field("lacks", "the process, or the part of its recording, that is missing",
-                 [](const Chosen& it) {
-                   return if_true(!it.scope.lacks.empty(), it.scope.lacks);
-                 })
+                 [](const Chosen& it) { return if_true(!it.scope.lacks.empty(), it.scope.lacks); })
           .field("open", "what the filters cannot tell of, in words",
                  [](const Chosen& it) { return it.scope.open; });
   return kFields;
@@ -116,7 +113,9 @@ const Fields<Scope>& fields_of(Of<Scope> /*type*/) {
           .field("fleet", "how much of the fleet was recorded",
                  [](const Scope& it) { return if_true(!it.fleet.empty(), it.fleet); })
           .field("selection", "of less than everything of its kind: which part",
-                 [](const Scope& it) { return if_true(it.is_part() || !it.lacks.empty(), Chosen{it}); });
+                 [](const Scope& it) {
+                   return if_true(it.is_part() || !it.lacks.empty(), Chosen{it});
+                 });
   return kFields;
 }
 

@@ -62,9 +62,8 @@ const Fields<StackOf>& fields_of(Of<StackOf> /*type*/) {
   static const auto kFields =
       Fields<StackOf>()
           .field("stack", "leaf first", &frames_of)
-          .field("is_truncated", "frames are missing at its outer end", [](const StackOf& it) {
-            return it.recording.stacks[it.stack].is_truncated;
-          });
+          .field("is_truncated", "frames are missing at its outer end",
+                 [](const StackOf& it) { return it.recording.stacks[it.stack].is_truncated; });
   return kFields;
 }
 
@@ -81,9 +80,10 @@ const Fields<SourceLine>& fields_of(Of<SourceLine> /*type*/) {
                  [](const SourceLine& it) {
                    return if_true(!it.file.empty() && it.line != 0, it.line);
                  })
-          .field("other_lines", "of a row of several lines: how many more", [](const SourceLine& it) {
-            return if_true(!it.file.empty() && it.others != 0, it.others);
-          });
+          .field("other_lines", "of a row of several lines: how many more",
+                 [](const SourceLine& it) {
+                   return if_true(!it.file.empty() && it.others != 0, it.others);
+                 });
   return kFields;
 }
 

@@ -44,10 +44,10 @@ TEST(Diff, ReadsLikeThis) {
   counted    65.06 MiB        75.12 MiB        +10.06 MiB        +15.5 %
   estimated   65.1 MiB ± 4.1   75.1 MiB ± 4.4   +10.1 MiB ± 5.9
 
-         change                     after                     q  function
-grew  +10.0 MiB ± 2.2            16.2 MiB ± 1.9         < 1e-12  make_buffer  target
-gone  -2.50 MiB [-3.41, -1.75]  < 237 KiB                 2e-12  load  target
-new   +1.88 MiB [+1.22, +2.68]   1.88 MiB [1.26, 2.68]    1e-09  cache  target
+         change                     after                     q  detectable  function
+grew  +10.0 MiB ± 2.2            16.2 MiB ± 1.9         < 1e-12    2.74 MiB  make_buffer  target
+gone  -2.50 MiB [-3.41, -1.75]  < 237 KiB                 2e-12    1.84 MiB  load  target
+new   +1.88 MiB [+1.22, +2.68]   1.88 MiB [1.26, 2.68]    1e-09     503 KiB  cache  target
 
 1 function differs by no more than noise, 1 has too few samples to say; --all shows them.
 q: expected share of false positives up to this row.

@@ -144,7 +144,8 @@ std::string rows_text(const DiffReport& report, const present::Style& style) {
                      report.comparison.collected.grouping.by, style,
                      !compare::is_change(row.it.verdict));
   };
-  return present::fitting_grid(rows_of(report), style, add).text(style);
+  return present::fitting_grid(rows_of(report), style, add, present::kLittleRoomBesideAll)
+      .text(style);
 }
 
 std::string counted_sites(std::uint64_t count, const std::string& kind) {

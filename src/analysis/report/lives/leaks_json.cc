@@ -26,14 +26,18 @@ static const Fields<LeakGrowth>& fields_of(Of<LeakGrowth> /*type*/) {
 static const Fields<LateGrowth>& fields_of(Of<LateGrowth> /*type*/) {
   static const auto kFields =
       Fields<LateGrowth>()
-          .field("by", "what bounds it: the memory at the start, the chunks of its sizes in use, or what its "
+          .field("by",
+                 "what bounds it: the memory at the start, the chunks of its sizes in use, or what "
+                 "its "
                  "process inherited by fork",
                  [](const LateGrowth& it) { return report::name_of(it.by); })
           .one_of({"nothing", "memory", "chunks"})
           .field("at_least", "bytes that it grew by at least", &LateGrowth::at_least)
           .or_null()
           .field("seconds", "that it grew in", &LateGrowth::seconds)
-          .field("in_use_from", "bytes at the start of that time; `memory`: of the recording; `inherited`: at the fork, at most",
+          .field("in_use_from",
+                 "bytes at the start of that time; `memory`: of the recording; `inherited`: at the "
+                 "fork, at most",
                  &LateGrowth::in_use_from)
           .field("in_use_to", "bytes at its end; `memory`: 0", &LateGrowth::in_use_to)
           .field("chunk_bytes", "0: of several sizes", &LateGrowth::chunk)

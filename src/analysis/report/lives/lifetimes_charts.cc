@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "analysis/present/format.h"
 #include "analysis/present/charts/svg.h"
+#include "analysis/present/format.h"
 
 namespace geiger::report {
 namespace {

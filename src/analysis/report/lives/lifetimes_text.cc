@@ -82,7 +82,8 @@ std::string groups_table(const LifetimesReport& report, const present::Style& st
     present::add_row(grid, std::move(cells), row.it.name, row.it.detail, by, style, false,
                      row.it.where);
   };
-  return present::fitting_grid(rows_of(report), style, add).text(style);
+  return present::fitting_grid(rows_of(report), style, add, present::kLittleRoomBesideAll)
+      .text(style);
 }
 
 std::string rows(const LifetimesReport& report, const present::Style& style) {

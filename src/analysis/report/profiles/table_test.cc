@@ -327,7 +327,7 @@ TEST(Table, JsonOfStacksHasTheirFrames) {
 TEST(Table, NamesEachGroupingOnce) {
   for (int number = 0; number <= static_cast<int>(GroupBy::kHeap); ++number) {
     const auto by = static_cast<GroupBy>(number);
-    EXPECT_EQ(std::ranges::count(kGroups, by, &NamedGroup::second), 1) << number;
+    EXPECT_EQ(std::ranges::count(profile::kGroups, by, &profile::NamedGroup::second), 1) << number;
   }
 }
 
