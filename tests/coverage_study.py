@@ -10,7 +10,7 @@ the truth? docs/estimators.md, section 8.4, has the figures.
   a false alarm of 1e-6 in the whole study. Of 1,900 trials (40 runs) a coverage of .91 is found with
   probability .9, .90 with .997; of the 28,000 of a theme .94 with .95.
 * The mean relative error of sums, over all sites, sampled or not, is within 4 standard errors of 0.
-  Seeds fix the samples, so that chance lets it fail always or never. Where clocks choose the
+  Seeds fix the samples, but for races of threads, so that chance lets it fail always or never. Where clocks choose the
   interval the limit is 5.5: a false alarm of 4e-8 each.
 * SHORTFALLS are numbers that are known to cover less; they must not cover even less.
 
