@@ -135,6 +135,8 @@ class Documents(unittest.TestCase):
 
     def test_nothing_stands_twice(self):
         for page in PAGES:
+            if page.name == "json-fields.md":
+                continue  # Generated, of documents that have fields in common.
             lines = collections.Counter(line for _, line in prose(page)
                                         if len(line) > 30)
             twice = [line for line, count in lines.items() if count > 1]

@@ -111,7 +111,7 @@ Figure objects_figure(const Measure& measure) {
 
 const Fields<Estimate>& fields_of(Of<Estimate> /*type*/) {
   static const auto kFields =
-      Fields<Estimate>("estimate", "Never a bare number: an estimate with its interval.")
+      Fields<Estimate>("estimated", "Never a bare number: an estimate with its interval.")
           .field("value", "the estimate, `exact` included", &Estimate::value)
           .field("variance", "its estimated variance; variances of disjoint parts add up",
                  &Estimate::variance)
