@@ -3,7 +3,8 @@
 //   GEIGER_CHECK(condition)   always compiled; true if the condition holds. Else, in the runtime,
 //                             recording stops for this reason, the result is false and the caller
 //                             gives up what it was about: the host is never harmed. Elsewhere
-//                             InternalError is thrown, which main reports in a line.
+//                             InternalError is thrown, which main reports in a line. WebAssembly,
+//                             which is compiled without exceptions, traps.
 //   GEIGER_ASSERT(condition)  in debug builds and with -DGEIGER_ASSERTIONS=ON: says where and
 //                             aborts. In other builds it is not evaluated.
 //
@@ -39,7 +40,12 @@ struct InternalError : std::logic_error {
 };
 [[noreturn, gnu::cold]] inline bool throw_internal_error(const char* file, int line,
                                                          const char* condition) {
+#if defined(__cpp_exceptions)
   throw InternalError(std::string(file) + ":" + std::to_string(line) + ": " + condition);
+#else
+  static_cast<void>(file), static_cast<void>(line), static_cast<void>(condition);
+  __builtin_trap();
+#endif
 }
 #endif
 

@@ -14,7 +14,7 @@ using estimation::Interval;
 
 /// Half-widths that differ by less than this share print as one ±.
 constexpr double kSymmetric = 0.15;
-/// The limit for shares, which have fewer digits. web/src/numbers/format.ts repeats both limits.
+/// The limit for shares, which have fewer digits.
 constexpr double kSymmetricShare = 0.2;
 constexpr int kMaxDecimals = 3;
 
@@ -90,10 +90,6 @@ std::string natural(double value, Quantity quantity, Rounding rounding) {
   const Scale scale = scale_of(value, quantity);
   const double scaled = value / scale.factor;
   return with_unit(number(scaled, natural_decimals(scaled, scale), rounding), scale);
-}
-
-bool is_exact(const Estimate& estimate) {
-  return estimate.interval.hi - estimate.interval.lo <= 1e-9 * std::max(1.0, estimate.value);
 }
 
 std::string exact_value(double value, Quantity quantity) {
@@ -175,6 +171,10 @@ Figure signed_figure(double value, const Interval& interval, const Scale& scale,
 
 }  // namespace
 
+bool is_exact(const Estimate& estimate) {
+  return estimate.interval.hi - estimate.interval.lo <= 1e-9 * std::max(1.0, estimate.value);
+}
+
 std::string Figure::text() const { return error.empty() ? value : value + " " + error; }
 
 Figure figure(const Estimate& estimate, Quantity quantity) {
@@ -223,6 +223,11 @@ std::string exact_bytes(Bytes bytes) {
 
 std::string bound_bytes(double bytes) { return natural(bytes, Quantity::kBytes, Rounding::kUp); }
 
+std::string limits_text(const Interval& limits, Quantity quantity) {
+  return fmt::format("{} to {}", natural(std::max(0.0, limits.lo), quantity, Rounding::kDown),
+                     natural(limits.hi, quantity, Rounding::kUp));
+}
+
 std::string least_bytes(double bytes) { return natural(bytes, Quantity::kBytes, Rounding::kDown); }
 
 std::uint64_t whole_number(double value) {
@@ -230,7 +235,7 @@ std::uint64_t whole_number(double value) {
   return static_cast<std::uint64_t>(std::min(std::round(value), 0x1p62));
 }
 
-std::string exact_count(std::uint64_t count) { return grouped(std::to_string(count)); }
+std::string exact_count(std::uint64_t count) { return grouped(fmt::format_int(count).str()); }
 
 std::string duration(Nanoseconds time) {
   const double seconds = static_cast<double>(time) / 1e9;

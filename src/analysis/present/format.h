@@ -30,6 +30,9 @@ struct Figure {
 /// The estimate as text. Non-finite parts are shown as "?".
 [[nodiscard]] Figure figure(const estimation::Estimate& estimate, Quantity quantity);
 
+/// Whether nothing of it is uncertain.
+[[nodiscard]] bool is_exact(const estimation::Estimate& estimate);
+
 /// A change of bytes: "+128 MiB ± 17", "-12.0 MiB [-14.2, -9.9]", "+100 MiB" where the
 /// interval is a point.
 [[nodiscard]] Figure change_figure(double value, const estimation::Interval& interval);
@@ -50,6 +53,9 @@ struct Figure {
 [[nodiscard]] std::string bound_bytes(double bytes);
 [[nodiscard]] std::string least_bytes(double bytes);
 
+/// An interval in words, rounded outwards: "34.5 MiB to 62.6 MiB".
+[[nodiscard]] std::string limits_text(const estimation::Interval& limits, Quantity quantity);
+
 /// An exact count, digits in groups of three: "1,234,567".
 [[nodiscard]] std::string exact_count(std::uint64_t count);
 
@@ -62,7 +68,7 @@ struct Figure {
 /// A level in (0, 1) as per cent: "95 %", "99.9 %".
 [[nodiscard]] std::string level_text(double level);
 
-/// Part of a whole, in 0..1, with its interval (share.h).
+/// Part of a whole, in 0..1, with its interval (whole_sums.h).
 struct Share {
   double value = 0;
   estimation::Interval interval;

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "analysis/present/share.h"
+#include "analysis/present/measure.h"
 #include "analysis/profile/cut.h"
 #include "analysis/profile/frames/shown_path.h"
 #include "analysis/profile/lives/teardown.h"

@@ -1,5 +1,5 @@
 #include "analysis/present/function_names.h"
-#include "analysis/present/share.h"
+#include "analysis/present/measure.h"
 #include "analysis/present/stack_json.h"
 #include "analysis/report/lives/leaks.h"
 #include "analysis/report/lives/lifetimes.h"

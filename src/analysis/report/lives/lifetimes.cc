@@ -4,7 +4,6 @@
 
 #include "analysis/present/function_names.h"
 #include "analysis/present/measure.h"
-#include "analysis/present/share.h"
 #include "analysis/present/stack_json.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/totals.h"

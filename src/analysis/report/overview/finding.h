@@ -24,7 +24,6 @@
 
 #include "analysis/present/fields.h"
 #include "analysis/present/measure.h"
-#include "analysis/present/share.h"
 #include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/frames/source_line.h"
 #include "analysis/profile/labels.h"

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "analysis/present/measure.h"
-#include "analysis/present/share.h"
 #include "analysis/present/style.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/recording.h"

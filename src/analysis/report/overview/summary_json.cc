@@ -3,7 +3,6 @@
 #include "analysis/present/measure.h"
 #include "analysis/present/names.h"
 #include "analysis/present/selfcheck_json.h"
-#include "analysis/present/share.h"
 #include "analysis/present/stack_json.h"
 #include "analysis/report/overview/summary.h"
 

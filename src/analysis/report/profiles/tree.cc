@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "analysis/present/function_names.h"
-#include "analysis/present/share.h"
+#include "analysis/present/measure.h"
 #include "analysis/present/stack_json.h"
 #include "analysis/profile/groups/view.h"
 

@@ -1,4 +1,4 @@
-#include "analysis/present/share.h"
+#include "analysis/present/whole_sums.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,99 @@
+// Computes the numbers that reports show from sums alone, in the terminal and in pages.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "analysis/present/format.h"
+#include "base/units.h"
+#include "estimation/estimate.h"
+#include "estimation/sums.h"
+
+namespace geiger::present {
+
+/// Bytes and objects of a node, with the samples behind them.
+struct Measure {
+  estimation::Estimate bytes, objects;
+  std::uint64_t samples = 0;  ///< Certain ones included.
+  std::uint64_t certain_samples = 0;
+  /// Too few sizes were seen to bound the objects: only their lower limit says something.
+  bool has_unknown_sizes = false;
+  /// The bytes given the exact total of the whole, where that is known and makes
+  /// them surer: what reports show then.
+  std::optional<estimation::Estimate> calibrated;
+};
+
+/// True if at least one sample is behind the sums.
+[[nodiscard]] inline bool is_seen(const estimation::NodeSums& sums) {
+  return sums.samples + sums.certain_samples > 0;
+}
+
+/// The measure of a total, or of a node that would be shown without samples as well.
+[[nodiscard]] Measure measure_total(const estimation::NodeSums& sums, double level);
+
+/// The measure of a row that is listed because it was sampled: the interval allows for that.
+[[nodiscard]] Measure measure_row(const estimation::NodeSums& sums, double level);
+
+/// The sums of a whole, of which rows are parts. Of what was allocated the exact total may be
+/// known.
+class WholeSums {
+ public:
+  /// `calibrates`: measures of parts are calibrated to the exact total, where that is known.
+  WholeSums(const estimation::NodeSums& sums, std::optional<Bytes> exact, bool calibrates)
+      : sums_(sums), exact_(exact), calibrates_(exact && calibrates) {}
+
+  [[nodiscard]] const estimation::NodeSums& sums() const { return sums_; }
+  /// Known to the byte; nothing for other kinds than allocated, nor for a part of it: a
+  /// window, a filter.
+  [[nodiscard]] std::optional<Bytes> exact() const { return exact_; }
+  /// The exact total, where measures of parts with enough samples are calibrated to it:
+  /// not in pure recordings, for whose large objects that does not keep its coverage.
+  [[nodiscard]] std::optional<Bytes> calibrated_to() const {
+    return calibrates_ ? exact_ : std::nullopt;
+  }
+  /// Bytes of a part as measure_row shows them, without their error: for sorting
+  /// and cutting off only.
+  [[nodiscard]] double bytes_for_order(const estimation::NodeSums& part) const;
+  /// The bytes of a part given the exact total; nothing where that does not make them surer.
+  [[nodiscard]] std::optional<estimation::Estimate> calibrated(const estimation::NodeSums& part,
+                                                               double level) const;
+
+  /// Of a row that is listed because it was sampled.
+  [[nodiscard]] Measure measure_row(const estimation::NodeSums& part, double level) const;
+  /// The measure of all rows together that are not listed.
+  [[nodiscard]] Measure measure_others(const estimation::NodeSums& part, double level) const;
+
+ private:
+  [[nodiscard]] bool calibrates(const estimation::NodeSums& part) const;
+
+  estimation::NodeSums sums_;
+  std::optional<Bytes> exact_;
+  bool calibrates_;
+};
+
+/// Share of `part` in `whole` by bytes; zero when the whole is empty. Part and
+/// rest are sampled independently, so the distances to their limits add in
+/// squares (MOVER), or as they are where a lower limit is what was seen
+/// (docs/estimators.md, section 13). The sums of `part` are among those of `whole`.
+[[nodiscard]] Share share_of(const estimation::NodeSums& part, const estimation::NodeSums& whole,
+                             double level);
+
+/// Share of a row in its whole; of the exact total where that is known, so that a share is as sure
+/// as the bytes of its row, calibrated or not.
+[[nodiscard]] Share share_of(const Measure& measure, const estimation::NodeSums& part,
+                             const WholeSums& whole, double level);
+
+/// The bytes to show: calibrated ones if there are any.
+[[nodiscard]] const estimation::Estimate& shown_bytes(const Measure& measure);
+/// The exact total, where bytes are calibrated to it.
+[[nodiscard]] std::optional<double> exact_bytes(const Measure& measure);
+/// The bytes to show as text; an exact total reads "265.5 MiB exactly".
+[[nodiscard]] Figure total_figure(const Measure& measure);
+
+/// Whether the upper limit of the objects says something: where too few sizes were seen, only that
+/// of the bytes does.
+[[nodiscard]] bool has_objects_interval(const Measure& measure);
+/// The objects of a node as text: "≥ 3" or "-" without has_objects_interval.
+[[nodiscard]] Figure objects_figure(const Measure& measure);
+
+}  // namespace geiger::present
