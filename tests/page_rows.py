@@ -268,7 +268,7 @@ class PageRows(unittest.TestCase):
         wide = [row for row in rows if row["self"].get("open", 0) > 0]
         self.assertTrue(wide)
         for row in wide:
-            self.assertGreater(row["self"]["hi"], row["self"]["value"] + 1000 * row["self"]["open"])
+            self.assertGreater(row["self"]["hi"], row["self"]["value"] + 1000 * row["self"]["openSamples"])
         shown = self.pages["hidden", "resident"]["shown"]
         self.assertTrue(any("more are unknown: the upper limit" in row["title"]
                             for row in shown), shown)

@@ -20,10 +20,11 @@ scratch=$(CDPATH='' cd -- "$2" && pwd -P)
 cd "$scratch"
 export GEIGER_CHROMIUM="$chromium" GEIGER_VECTORS="$source/tests/vectors/statistics.json"
 
-# copy FOLDER: the sources of the page.
+# copy FOLDER: the sources of the page, with its arithmetic.
 copy() {
   mkdir -p "$1"
   tar -C "$source/web" --exclude=./node_modules --exclude=./dist -cf - . | tar -C "$1" -xf -
+  "$source/tools/build_arithmetic.sh" "$1/src/numbers/compiled.ts"
 }
 
 build() {

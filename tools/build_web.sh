@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the templates of report pages from web/ with npm.
+# Builds the templates of report pages from web/ with npm, and their arithmetic with clang.
 #
 #   tools/build_web.sh SCRATCH OUTPUT
 #
@@ -23,6 +23,8 @@ scratch=$(CDPATH='' cd -- "$1" && pwd -P)
 output=$(CDPATH='' cd -- "$2" && pwd -P)
 find "$scratch" -mindepth 1 -maxdepth 1 ! -name node_modules ! -name installed -exec rm -rf {} +
 tar -C "$sources" --exclude=./node_modules --exclude=./dist -cf - . | tar -C "$scratch" -xf -
+
+"$sources/../tools/build_arithmetic.sh" "$scratch/src/numbers/compiled.ts"
 
 cd "$scratch"
 if ! cmp -s package-lock.json installed; then

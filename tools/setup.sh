@@ -24,7 +24,7 @@ build="g++ cmake ninja-build binutils pkg-config libcli11-dev libfmt-dev libboos
 unit='python3 libgtest-dev libgmock-dev nlohmann-json3-dev'
 test='python3-jsonschema procps util-linux gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler
   strace valgrind clang git perl golang-go sqlite3 redis-server redis-tools libjemalloc2 libjemalloc-dev
-  libtcmalloc-minimal4 libgoogle-perftools-dev libmimalloc2.0 libeatmydata1 faketime tmux mandoc zsh fish nodejs npm
+  libtcmalloc-minimal4 libgoogle-perftools-dev libmimalloc2.0 libeatmydata1 faketime tmux mandoc zsh fish
   chromium libbenchmark-dev python3-prometheus-client logrotate qemu-user'
 slow='gdb postgresql nginx-light clickhouse-server google-perftools heaptrack bpftrace linux-perf lttng-tools babeltrace2
   debootstrap python3-seccomp golang-github-containers-common python3-gevent python3-numpy python3-pytest'
@@ -32,14 +32,14 @@ slow='gdb postgresql nginx-light clickhouse-server google-perftools heaptrack bp
 suites='libpython3.11-testsuite redis-server redis-tools tcl tcl-tls dpkg-dev stress-ng default-jdk-headless
   clang rustc golang-go ruby lua5.4 perl gdb sqlite3 xz-utils git postgresql nginx-light lintian qemu-system-arm'
 coverage='gcovr'
-web='nodejs npm'
+web='nodejs npm clang lld libc++-dev-wasm32 libclang-rt-dev-wasm32 libfmt-dev libboost-math-dev'
 
 wanted=
 for group in "$@"; do
   case $group in
     build) wanted="$wanted $build" ;;
     unit) wanted="$wanted $unit" ;;
-    test) wanted="$wanted $test" ;;
+    test) wanted="$wanted $test $web" ;;
     slow) wanted="$wanted $slow" ;;
     suites) wanted="$wanted $suites" ;;
     coverage) wanted="$wanted $coverage" ;;

@@ -19,13 +19,14 @@ function hashOf(text: string): string {
 }
 
 export function licences(): string {
-  return BUNDLED.map((name) => {
+  const packages = BUNDLED.map((name) => {
     const { version } = JSON.parse(read(`node_modules/${name}/package.json`)) as {
       version: string;
     };
     const text = read(`node_modules/${name}/LICENSE`).replace(/\r/g, "").trim();
     return `${name} ${version}\n\n${text}\n`;
-  }).join("\n----\n\n");
+  });
+  return [...packages, read("build/arithmetic-licences.txt")].join("\n----\n\n");
 }
 
 /** Inline text must not end its element, nor open a comment that hides the end. */
@@ -44,7 +45,8 @@ interface Parts {
 function page(parts: Parts, data: string, connect: string): string {
   const policy = [
     "default-src 'none'",
-    `script-src ${hashOf(parts.script)}`,
+    // Compiles the arithmetic that the script carries; allows no other script.
+    `script-src ${hashOf(parts.script)} 'wasm-unsafe-eval'`,
     `style-src ${hashOf(parts.style)}`,
     `connect-src ${connect}`,
     "base-uri 'none'",

@@ -111,8 +111,10 @@ export interface Estimate {
   variance: number;
   samples: number;
   exact: number;
-  /** Of those that the page makes: samples whose bytes are not known, in no other field but `hi`. */
+  /** What open samples add to the upper limit, about. */
   open?: number;
+  /** Of those that the page makes: samples whose bytes are not known, in no other field but `hi`. */
+  openSamples?: number;
   /** Of objects that the page makes: too few sizes were seen for an upper limit that says something. */
   hasUnknownSizes?: boolean;
 }

@@ -1,17 +1,7 @@
 // Loads the page's data: from the page itself, or from the server of the page.
 import type { PageData } from "./data";
-
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
-  const text = atob(base64);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
-  return bytes;
-}
-
-async function gunzipped(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).text();
-}
+import { loadArithmetic } from "./numbers/arithmetic";
+import { bytesOf, gunzipped } from "./numbers/bytes";
 
 async function fetched(address: string): Promise<PageData> {
   const answer = await fetch(address, { cache: "no-store", credentials: "same-origin" });
@@ -26,18 +16,24 @@ export interface Source {
   load: () => Promise<PageData>;
 }
 
+/** The data, when the page can compute with it. */
+async function loaded(data: Promise<PageData>): Promise<PageData> {
+  const [found] = await Promise.all([data, loadArithmetic()]);
+  return found;
+}
+
 /** Throws an Error with a line for the reader. */
 export function sourceOf(element: HTMLElement | null): Source {
   const address = element?.dataset.src;
-  if (address) return { isServed: true, load: () => fetched(address) };
+  if (address) return { isServed: true, load: () => loaded(fetched(address)) };
   const text = element?.textContent?.trim() ?? "";
   const load = async () => {
     if (text === "") throw new Error("this is a template: geiger report fills it in");
     try {
-      return JSON.parse(await gunzipped(bytesOf(text))) as PageData;
+      return JSON.parse(await gunzipped(bytesOf(text)).text()) as PageData;
     } catch {
       throw new Error("this page is damaged: its data ends early or was changed");
     }
   };
-  return { isServed: false, load };
+  return { isServed: false, load: () => loaded(load()) };
 }

@@ -8,8 +8,8 @@ import { type Only, select } from "../src/model/selection";
 import { finished } from "../src/model/slices";
 import { matchedSums, searching } from "../src/model/search";
 import { totalBytes } from "../src/model/measure";
-import { totalOf } from "../src/model/totals";
 import { openBytes, openOf, rowOf, samplesOf, Sum } from "../src/numbers/sums";
+import { totalOf } from "../src/model/totals";
 import { doubtful, ends } from "./doubtful";
 import { fixture } from "./fixture";
 

@@ -8,6 +8,9 @@ import { type Finding, findingOf } from "../src/model/finding";
 import { foldedPage, pageOf } from "../src/model/page";
 import { select } from "../src/model/selection";
 import { finished } from "../src/model/slices";
+import { loadArithmetic } from "../src/numbers/arithmetic";
+
+await loadArithmetic();
 
 function findings(data: PageData): Finding[] {
   const page = foldedPage(pageOf(data));

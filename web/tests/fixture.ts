@@ -1,9 +1,11 @@
 // Page data of a program that does not exist, the same for the same seed. Its numbers are as real
 // ones are made: sums by strata of sampled sizes.
 import type { Cells, Estimate, PageData, Profile } from "../src/data";
-import { estimateBytes, estimateObjects } from "../src/numbers/estimate";
+import { estimateBytes, estimateObjects, loadArithmetic } from "../src/numbers/arithmetic";
 import { emptySums, merge, strataSums, Sum } from "../src/numbers/sums";
 import { strataOf } from "./strata";
+
+await loadArithmetic();
 
 export interface FixtureOptions {
   seed?: number;

@@ -18,6 +18,8 @@ import type { Stacks } from "../src/model/filter";
 import { countsText, hiddenText, openText, sitesOf } from "../src/model/leaks";
 import { linesOf } from "../src/model/lines";
 import { rowBytes, shareOf, totalBytes } from "../src/model/measure";
+import { probabilityOf, shareFigure, textOf } from "../src/numbers/arithmetic";
+import { bytesForOrder, emptySums, merge, rowOf, samplesOf, Sum, type Sums } from "../src/numbers/sums";
 import { printable } from "../src/model/names";
 import { firstOf, sorted } from "../src/model/order";
 import { foldedPage, functionName, pageOf, roomFor } from "../src/model/page";
@@ -26,8 +28,6 @@ import { select, selecting, selectingBelow, type Selection } from "../src/model/
 import { finished } from "../src/model/slices";
 import { DEFAULTS, openingState, type State, stateOf, textOfState } from "../src/model/state";
 import { CallTree, ROOT } from "../src/model/tree";
-import { probabilityOf, shareFigure, textOf } from "../src/numbers/format";
-import { bytesForOrder, emptySums, merge, rowOf, samplesOf, Sum, type Sums } from "../src/numbers/sums";
 import { valueAt } from "../src/views/Lifetimes";
 import { fixture } from "./fixture";
 import { strataOf } from "./strata";
@@ -173,7 +173,7 @@ describe("tables", () => {
     const groups = finished(dimensionGroups(page, selected, "type"));
     const rows = [...Array(groups.count).keys()];
     const unknown = rows.find((row) => groups.key(row) === page.data.unknownType)!;
-    const bytes = (row: number, column: Sum) => groups.self[row * Sum.Width + column]!;
+    const bytes = (row: number, column: number) => groups.self[row * Sum.Width + column]!;
     for (const row of rows) {
       const open = row === unknown ? 0 : bytes(unknown, Sum.Samples);
       expect(bytes(row, Sum.OpenSamples)).toBe(open);

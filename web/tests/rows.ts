@@ -13,13 +13,16 @@ import {
   selectedOf,
 } from "../src/model/groups";
 import { filteredView } from "../src/model/filter";
-import { rowBytes, rowObjects, type Share, shareOf, totalBytes } from "../src/model/measure";
+import { rowBytes, rowObjects, shareOf, totalBytes } from "../src/model/measure";
+import { loadArithmetic, type Share } from "../src/numbers/arithmetic";
+import { rowOf, samplesOf } from "../src/numbers/sums";
 import { baseName, fullName, moduleName, type Page, pageOf } from "../src/model/page";
 import { DIMENSIONS, hasDimension, select } from "../src/model/selection";
 import { finished, type Steps } from "../src/model/slices";
-import { rowOf, samplesOf } from "../src/numbers/sums";
 import { filled, launch, open, type Opened } from "./browser";
 import { settled } from "./reader";
+
+await loadArithmetic();
 
 interface Row {
   name: string;

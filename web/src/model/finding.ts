@@ -2,11 +2,19 @@
 // Of a whole profile the document has the answer of src/analysis/report/overview/finding.cc, which the other
 // reports print; what a reader selected is searched here by the same rules (finding.h).
 import { type Estimate, type FindingData, FrameFlag, type PageData } from "../data";
-import { estimateBytes } from "../numbers/estimate";
-import { boundBytes, duration, exactCount, type Figure, figure, shareFigure } from "../numbers/format";
+import {
+  boundBytes,
+  duration,
+  estimateBytes,
+  exactCount,
+  type Figure,
+  figure,
+  type Share,
+  shareFigure,
+} from "../numbers/arithmetic";
 import { bytesForOrder, emptySums, isEmpty, merge, rowOf, samplesOf, Sum, type Sums } from "../numbers/sums";
+import { rowBytes, shareOf, totalBytes } from "./measure";
 import { functionGroups, outermostByFunction } from "./groups";
-import { rowBytes, type Share, shareOf, totalBytes } from "./measure";
 import { fullName, functionName, type Page, roomFor, shortPlaceOf, shownNode } from "./page";
 import { addUp, type Selected } from "./selection";
 import { Pace, type Steps, STRETCH } from "./slices";

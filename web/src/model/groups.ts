@@ -1,6 +1,6 @@
 // Rows of the tables: the sums of a selection by function, stack, module, type, size, ...
-import { emptySums, isEmpty, leaveOpen, merge, restOf, rowOf, type Sums } from "../numbers/sums";
-import { exactBytes } from "../numbers/format";
+import { exactBytes, restOf } from "../numbers/arithmetic";
+import { emptySums, isEmpty, leaveOpen, merge, rowOf, type Sums } from "../numbers/sums";
 import { cutAt } from "./answers";
 import { baseName, functionName, moduleName, nameAt, type Page, placeOf, shownNode } from "./page";
 import type { Matched } from "./search";

@@ -1,6 +1,6 @@
 // What `geiger leaks` says of its sites, in the same figures.
 import type { LeakSite, Leaks } from "../data";
-import { boundBytes, duration, plural, probabilityOf } from "../numbers/format";
+import { boundBytes, duration, plural, probabilityOf } from "../numbers/arithmetic";
 import { Answer } from "./answers";
 import type { Stacks } from "./filter";
 

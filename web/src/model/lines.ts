@@ -1,9 +1,10 @@
 // The lines of a table: its rows filtered, in order, the first of them with their intervals.
 import type { Estimate } from "../data";
+import { type Share } from "../numbers/arithmetic";
 import { bytesForOrder, isEmpty, rowOf, samplesOf, Sum } from "../numbers/sums";
+import { rowBytes, rowObjects, shareOf } from "./measure";
 import { type CsvCell, csvLine } from "./csv";
 import { type Groups, selectedOf } from "./groups";
-import { rowBytes, rowObjects, type Share, shareOf } from "./measure";
 import { type Compare, firstOf, sorted } from "./order";
 import { expressionOf } from "./search";
 import { OF_INTERVALS, OF_TEXT, Pace, type Steps } from "./slices";

@@ -1,6 +1,6 @@
 // How long objects live, from a survival curve.
 import type { Survival } from "../data";
-import { duration } from "../numbers/format";
+import { duration } from "../numbers/arithmetic";
 
 /** The times that `share` of the bytes outlive, by the curve and its limits. */
 function outlived({ time, value, lo, hi }: Survival, share: number): [number, number, number] {

@@ -1,6 +1,6 @@
 // PageData as typed arrays, with what is derived from it once: functions, children.
 import type { Cells, PageData, Survival } from "../data";
-import { emptySums, type Sums, strataSums } from "../numbers/sums";
+import { emptySums, strataSums, type Sums } from "../numbers/sums";
 import { foldedTree } from "./fold";
 import { displayNames, isDispatchFrame, isLibraryFrame, isUnnamedFrame } from "./roles";
 import { printable } from "./names";

@@ -1,6 +1,6 @@
 // What the reader selected of a profile, and its sums by node.
 import type { Profile } from "../data";
-import { emptySums, isEmpty, merge, type Sums, Sum } from "../numbers/sums";
+import { emptySums, isEmpty, merge, Sum, type Sums } from "../numbers/sums";
 import { Answer, mergeAs } from "./answers";
 import type { Stacks } from "./filter";
 import type { CellColumns, Page, Room } from "./page";

@@ -1,51 +1,10 @@
 // The additive sums of a set of samples (src/estimation/sums.h), laid out in a row of a
 // Float64Array: a tree of 200,000 nodes has no objects.
 import type { Strata } from "../data";
+import * as Sum from "./compiled";
 
-/** Columns of a row of sums. */
-export const enum Sum {
-  /** s: recorded with pi < 1. */
-  Samples,
-  /** XC */
-  Certain,
-  /** X */
-  CertainBytes,
-  /** B */
-  Seen,
-  /** Y */
-  Weighted,
-  /** V */
-  Variance,
-  /** C */
-  Objects,
-  /** VC */
-  ObjectsVariance,
-  /**
-   * E, where a part of an object weighs more than the object; else the profile's. Columns before
-   * this one are added, this one and the next five are extremes.
-   */
-  LargestInterval,
-  /** E_least; 0: none. */
-  SmallestInterval,
-  /** c */
-  LargestObjectWeight,
-  /** E_o, the profile's. */
-  ObjectInterval,
-  /** z_min; 0: none. */
-  SmallestSize,
-  /** z_max */
-  LargestSize,
-  /** Of samples whose bytes are not known, each with all that it may be: `open` of src/estimation/sums.h. */
-  OpenSamples,
-  OpenCertain,
-  OpenCertainBytes,
-  OpenSeen,
-  OpenWeighted,
-  OpenVariance,
-  OpenObjects,
-  OpenObjectsVariance,
-  Width,
-}
+/** Columns of a row of sums. Constants of a module, unlike fields of an object, become numbers in the page. */
+export { Sum };
 
 /** Sums that are added, of what is known; the same of what is open are as many columns from OpenSamples on. */
 const ADDED = Sum.LargestInterval - Sum.Samples;
@@ -102,47 +61,6 @@ function extend(target: Sums, t: number, source: Sums, f: number): void {
 /** To the smaller of the two; 0 is none. */
 function lower(target: Sums, at: number, value: number): void {
   if (target[at] === 0 || (value > 0 && value < target[at]!)) target[at] = value;
-}
-
-/** Differences of rounded sums are not exactly 0 where no sample is left; theirs are. */
-function subtract(rest: Sums, part: Sums, whole: Sums, first: Sum): void {
-  const less = (column: Sum) => Math.max(0, whole[first + column]! - part[first + column]!);
-  rest[first + Sum.Certain] = less(Sum.Certain);
-  if (rest[first + Sum.Certain]! > 0) rest[first + Sum.CertainBytes] = less(Sum.CertainBytes);
-  rest[first + Sum.Samples] = less(Sum.Samples);
-  if (rest[first + Sum.Samples] === 0) return;
-  for (const column of [Sum.Seen, Sum.Weighted, Sum.Variance, Sum.Objects, Sum.ObjectsVariance]) {
-    rest[first + column] = less(column);
-  }
-}
-
-/** The sums of what is in `whole` and not in `part`: rest_of of src/estimation/sums.cc. */
-export function restOf(part: Sums, whole: Sums): Sums {
-  const rest = emptySums();
-  subtract(rest, part, whole, Sum.Samples);
-  subtract(rest, part, whole, Sum.OpenSamples);
-  rest[Sum.LargestInterval] = whole[Sum.LargestInterval]!;
-  rest[Sum.ObjectInterval] = whole[Sum.ObjectInterval]!;
-  if (rest[Sum.Samples]! + rest[Sum.OpenSamples]! === 0) return rest;
-  rest[Sum.SmallestInterval] = whole[Sum.SmallestInterval]!;
-  rest[Sum.LargestObjectWeight] = whole[Sum.LargestObjectWeight]!;
-  rest[Sum.SmallestSize] = whole[Sum.SmallestSize]!;
-  rest[Sum.LargestSize] = whole[Sum.LargestSize]!;
-  return rest;
-}
-
-/** The sums if whatever is open had all of its size: at_most of src/estimation/sums.cc. */
-export function atMost(sums: Sums): Sums {
-  const most = withoutOpen(sums);
-  for (let i = 0; i < ADDED; ++i) most[i]! += sums[Sum.OpenSamples + i]!;
-  return most;
-}
-
-/** The sums without what is open. */
-export function withoutOpen(sums: Sums): Sums {
-  const known = sums.slice();
-  known.fill(0, Sum.OpenSamples);
-  return known;
 }
 
 /** The row as an array of its own. */

@@ -3,14 +3,14 @@
 import type { EstimateBook } from "../model/book";
 import { verbOf } from "../model/finding";
 import { livesText } from "../model/lives";
-import { objectsFigure, rowBytes, rowObjects, shareOf } from "../model/measure";
+import { rowBytes, rowObjects, shareOf } from "../model/measure";
+import { objectsFigure, plural, shareFigure } from "../numbers/arithmetic";
+import { samplesOf, Sum } from "../numbers/sums";
 import { elided, printable } from "../model/names";
 import { fullName, functionName, isCurveOf, type Page, placeOf, shortPlaceOf } from "../model/page";
 import { selectingBelow } from "../model/selection";
 import { matchedSums } from "../model/search";
 import type { CallTree } from "../model/tree";
-import { plural, shareFigure } from "../numbers/format";
-import { samplesOf, Sum } from "../numbers/sums";
 import { actionsFor } from "./actions";
 import { Bar } from "./Bar";
 import type { ViewProps } from "./context";

@@ -8,7 +8,7 @@ import { elided, printable } from "../model/names";
 import { baseName, functionName, moduleName, nameAt, type Page } from "../model/page";
 import type { Search } from "../model/search";
 import type { State } from "../model/state";
-import { changeFigure, figure, plural, probabilityOf, textOf } from "../numbers/format";
+import { changeFigure, figure, plural, probabilityOf, textOf } from "../numbers/arithmetic";
 import { chainOf, joinedNames } from "./boxes";
 import { Breadcrumb } from "./Breadcrumb";
 import { Choice } from "./controls";

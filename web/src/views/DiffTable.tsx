@@ -7,7 +7,7 @@ import type { Page } from "../model/page";
 import { expressionOf } from "../model/search";
 import { OF_TEXT, Pace, type Steps } from "../model/slices";
 import type { State } from "../model/state";
-import { changeFigure, probability } from "../numbers/format";
+import { changeFigure, probability } from "../numbers/arithmetic";
 import { ChangeBar } from "./Bar";
 import { Figure } from "./Figure";
 import { Busy } from "./Kept";

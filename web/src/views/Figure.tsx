@@ -1,24 +1,24 @@
 // An estimate as text, its limits in the title.
 import type { Estimate } from "../data";
-import { hasObjectsInterval } from "../model/measure";
 import {
   exactCount,
-  type Figure as Parts,
   figure,
+  type Figure as Parts,
+  hasObjectsInterval,
   isExact,
   levelText,
   limitsText,
   plural,
   type Quantity,
-} from "../numbers/format";
+} from "../numbers/arithmetic";
 
 /** "95 % interval: 1.2 MiB to 3.4 MiB, 12 samples". */
 export function intervalText(estimate: Estimate, quantity: Quantity, level: number): string {
   if (isExact(estimate)) return "known exactly";
-  const { samples, open = 0 } = estimate;
+  const { samples, openSamples = 0 } = estimate;
   const unknown =
-    open > 0
-      ? `; the bytes of ${exactCount(open)} more are unknown: the upper limit includes all of them`
+    openSamples > 0
+      ? `; the bytes of ${exactCount(openSamples)} more are unknown: the upper limit includes all of them`
       : "";
   return (
     `${levelText(level)} interval: ${limitsText(estimate, quantity)}, ` +

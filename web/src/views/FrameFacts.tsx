@@ -1,11 +1,11 @@
 // All that is known of a frame, for the tooltip of its box.
 import type { EstimateBook } from "../model/book";
-import { hasObjectsInterval, objectsFigure, rowObjects, shareOf } from "../model/measure";
+import { rowObjects, shareOf } from "../model/measure";
+import { figure, hasObjectsInterval, objectsFigure, plural, shareFigure, textOf } from "../numbers/arithmetic";
+import { Sum } from "../numbers/sums";
 import { elided } from "../model/names";
 import { baseName, fullName, moduleName, type Page, placeOf } from "../model/page";
 import { type CallTree, ROOT } from "../model/tree";
-import { figure, plural, shareFigure, textOf } from "../numbers/format";
-import { Sum } from "../numbers/sums";
 import { intervalText, objectsText } from "./Figure";
 
 interface FrameFactsProps {

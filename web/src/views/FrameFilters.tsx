@@ -2,7 +2,7 @@
 import { printable } from "../model/names";
 import { type FrameFilter, FILTERS, problemOf } from "../model/filter";
 import { totalOf } from "../model/totals";
-import { figure, textOf } from "../numbers/format";
+import { figure, textOf } from "../numbers/arithmetic";
 import type { ViewProps } from "./context";
 import { Kept } from "./Kept";
 import { useSteps } from "./slices";

@@ -3,15 +3,7 @@ import type { LeakSite, Leaks as Data } from "../data";
 import { callAt } from "../model/call";
 import { countsText, hiddenText, openText, sitesOf } from "../model/leaks";
 import { elided } from "../model/names";
-import {
-  changeFigure,
-  duration,
-  figure,
-  plural,
-  probabilityOf,
-  shareFigure,
-  textOf,
-} from "../numbers/format";
+import { changeFigure, duration, figure, plural, probabilityOf, shareFigure, textOf } from "../numbers/arithmetic";
 import type { ViewProps } from "./context";
 
 /** "+4.3 MiB ± 1.2". */

@@ -6,7 +6,7 @@ import type { Palette } from "../draw/palette";
 import { elided, printable } from "../model/names";
 import { functionName, isCurveOf, type Page } from "../model/page";
 import { OF_TEXT, Pace, type Steps } from "../model/slices";
-import { duration, exactCount, shareFigure, textOf } from "../numbers/format";
+import { duration, exactCount, shareFigure, textOf } from "../numbers/arithmetic";
 import type { ViewProps } from "./context";
 import { useSteps } from "./slices";
 import { axisStroke } from "./Timeline";

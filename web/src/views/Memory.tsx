@@ -1,7 +1,7 @@
 // What resident memory consists of: an account whose lines add up.
 import type { AccountLine } from "../data";
 import { printable } from "../model/names";
-import { figure, textOf } from "../numbers/format";
+import { figure, textOf } from "../numbers/arithmetic";
 import { Bar } from "./Bar";
 import type { ViewProps } from "./context";
 

@@ -2,7 +2,7 @@
 import { doubtsText } from "../model/answers";
 import { printable } from "../model/names";
 import type { Page } from "../model/page";
-import { boundBytes } from "../numbers/format";
+import { boundBytes } from "../numbers/arithmetic";
 import { openBytes, type Sums } from "../numbers/sums";
 
 /** `doubts`: of the reader's filters; those of the command line are the page's. */

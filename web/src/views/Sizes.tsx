@@ -2,7 +2,7 @@
 import type { Estimate } from "../data";
 import { type Groups, selectedOf, sizeClassName } from "../model/groups";
 import { rowBytes, rowObjects } from "../model/measure";
-import { exactBytes, exactCount, figure, textOf } from "../numbers/format";
+import { exactBytes, exactCount, figure, textOf } from "../numbers/arithmetic";
 import { rowOf } from "../numbers/sums";
 import type { ViewProps } from "./context";
 

@@ -1,7 +1,7 @@
 // Lines of source files around the functions of the selection, where the report embeds them.
 import { useMemo } from "preact/hooks";
-import { emptySums, isEmpty, merge, rowOf, type Sums } from "../numbers/sums";
 import { rowBytes } from "../model/measure";
+import { emptySums, isEmpty, merge, rowOf, type Sums } from "../numbers/sums";
 import { functionName, nameAt, type Page, placeOf } from "../model/page";
 import { printable } from "../model/names";
 import type { Selected } from "../model/selection";

@@ -5,16 +5,16 @@ import type { Part } from "../model/finding";
 import { printable } from "../model/names";
 import type { Page } from "../model/page";
 import { type Total, totalsOf } from "../model/totals";
-import { detectionLimit } from "../numbers/estimate";
 import {
   boundBytes,
+  detectionLimit,
   duration,
   exactBytes,
-  type Figure as Text,
   figure,
+  type Figure as Text,
   levelText,
   textOf,
-} from "../numbers/format";
+} from "../numbers/arithmetic";
 import type { ViewProps } from "./context";
 import { intervalText } from "./Figure";
 import { Busy } from "./Kept";

@@ -1,8 +1,7 @@
 // The tables: a row per function, stack, module ... with its interval drawn beside its number.
 import type { Groups } from "../model/groups";
 import { csvOf, type Line, linesOf, type Sort } from "../model/lines";
-import { objectsFigure } from "../model/measure";
-import { exactCount, shareFigure } from "../numbers/format";
+import { exactCount, objectsFigure, shareFigure } from "../numbers/arithmetic";
 import { Bar } from "./Bar";
 import type { ViewProps } from "./context";
 import { Figure, objectsText } from "./Figure";

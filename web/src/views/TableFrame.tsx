@@ -5,7 +5,7 @@ import type { Estimate } from "../data";
 import { elided } from "../model/names";
 import type { Steps } from "../model/slices";
 import type { State } from "../model/state";
-import { exactCount, plural } from "../numbers/format";
+import { exactCount, plural } from "../numbers/arithmetic";
 import { Filter } from "./controls";
 import { CopyButton } from "./CopyButton";
 import { BytesFigure } from "./Figure";

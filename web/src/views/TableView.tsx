@@ -14,7 +14,7 @@ import type { Matched } from "../model/search";
 import type { Dimension } from "../model/selection";
 import type { Steps } from "../model/slices";
 import type { Tab } from "../model/state";
-import { boundBytes } from "../numbers/format";
+import { boundBytes } from "../numbers/arithmetic";
 import { bytesForOrder, openBytes } from "../numbers/sums";
 import type { ViewProps } from "./context";
 import { SourceLines } from "./Source";

@@ -6,7 +6,7 @@ import type { Timeline as Data } from "../data";
 import type { Palette } from "../draw/palette";
 import { elided, printable } from "../model/names";
 import type { Window } from "../model/selection";
-import { duration, exactBytes } from "../numbers/format";
+import { duration, exactBytes } from "../numbers/arithmetic";
 import { Chip } from "./controls";
 
 const SANS = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif";

@@ -1,12 +1,12 @@
 // Frames without names: how much of what is shown they are in, and what gives them names.
 import { FrameFlag } from "../data";
 import { rowBytes, shareOf } from "../model/measure";
+import { shareFigure, textOf } from "../numbers/arithmetic";
+import { bytesForOrder, isEmpty } from "../numbers/sums";
 import { baseName, functionName, moduleName, type Page } from "../model/page";
 import { matchedSums } from "../model/search";
 import type { Selected } from "../model/selection";
 import { Pace, type Steps } from "../model/slices";
-import { shareFigure, textOf } from "../numbers/format";
-import { bytesForOrder, isEmpty } from "../numbers/sums";
 import type { ViewProps } from "./context";
 import { useSteps } from "./slices";
 

@@ -4,11 +4,11 @@ import type { Paint } from "../draw/painter";
 import { type Palette, type Tones, tonesFor, tonesForError } from "../draw/palette";
 import type { EstimateBook } from "../model/book";
 import { relativeError } from "../model/measure";
+import { figure, isExact, textOf } from "../numbers/arithmetic";
 import { baseName, functionName, moduleName, type Page, shortPlaceOf } from "../model/page";
 import type { Search } from "../model/search";
 import type { Colour } from "../model/state";
 import { type CallTree, ROOT } from "../model/tree";
-import { figure, isExact, textOf } from "../numbers/format";
 import type { Box } from "./FlameChart";
 
 /** Narrower boxes show no figure, and need no text made. */
