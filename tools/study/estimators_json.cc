@@ -48,7 +48,7 @@ void write_intervals(present::JsonWriter& json, const std::vector<IntervalLine>&
 std::string to_json(const EstimatorsReport& report) {
   present::JsonWriter json("estimators");
   json.field("level", report.level).field("kind", profile::name_of(report.kind));
-  write_field(json, report.scope);
+  write_fields(json, report.scope);
   if (report.exact) json.field("exact_bytes", *report.exact);
   json.field("impossible_samples", report.impossible);
   json.object("whole", [&] { write_table(json, report.whole); });
@@ -58,7 +58,7 @@ std::string to_json(const EstimatorsReport& report) {
     json.field("objects", line.objects);
   });
   json.objects("sites", report.sites, [&](const EstimatorTable& site) {
-    present::write_name(json, site.name);
+    write_fields(json, present::Named{site.name});
     json.field("detail", site.detail);
     write_table(json, site);
   });

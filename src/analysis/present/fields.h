@@ -368,11 +368,17 @@ class Fields {
   std::vector<Field<T>> fields_;
 };
 
+/// The fields of `of` in the object that is open.
+template <Described T>
+void write_fields(JsonWriter& json, const T& of) {
+  fields_of(Of<T>{}).write(json, of);
+}
+
 /// A whole document of `--json`: the report's name, then the fields of `of`.
 template <typename T>
 [[nodiscard]] std::string document(std::string_view report, const T& of) {
   JsonWriter json(report);
-  fields_of(Of<T>{}).write(json, of);
+  write_fields(json, of);
   return json.finish();
 }
 

@@ -96,8 +96,4 @@ const Fields<Named>& fields_of(Of<Named> /*type*/) {
   return kFields;
 }
 
-void write_name(JsonWriter& json, std::string_view name, bool is_function) {
-  fields_of(Of<Named>{}).write(json, {name, is_function});
-}
-
 }  // namespace geiger::present

@@ -49,7 +49,4 @@ struct Named {
 };
 [[nodiscard]] const Fields<Named>& fields_of(Of<Named> /*type*/);
 
-/// "name", whole, and of functions "short_name".
-void write_name(JsonWriter& json, std::string_view name, bool is_function = true);
-
 }  // namespace geiger::present

@@ -80,14 +80,6 @@ const Fields<Measure>& fields_of(Of<Measure> /*type*/) {
   return kFields;
 }
 
-void write_fields(JsonWriter& json, const Measure& measure) {
-  fields_of(Of<Measure>{}).write(json, measure);
-}
-
-void write_measure(JsonWriter& json, std::string_view name, const Measure& measure) {
-  json.object(name, [&] { write_fields(json, measure); });
-}
-
 const Fields<Share>& fields_of(Of<Share> /*type*/) {
   static const auto kFields =
       Fields<Share>("share", "Of the bytes of the whole, 0 to 1; null where nothing is known.")
@@ -98,13 +90,6 @@ const Fields<Share>& fields_of(Of<Share> /*type*/) {
           .field("hi", "", [](const Share& it) { return it.interval.hi; })
           .or_null();
   return kFields;
-}
-
-void write_field(JsonWriter& json, const Share& share) { write_value(json.key("share"), share); }
-
-void write_fields(JsonWriter& json, const Measure& self, const Measure& total) {
-  json.object("self", [&] { write_fields(json, self); });
-  json.object("total", [&] { write_fields(json, total); });
 }
 
 }  // namespace geiger::present

@@ -33,16 +33,4 @@ class Whole : public WholeSums {
 [[nodiscard]] const Fields<Measure>& fields_of(Of<Measure> /*type*/);
 [[nodiscard]] const Fields<Share>& fields_of(Of<Share> /*type*/);
 
-/// The fields of a measure in the object that is open.
-void write_fields(JsonWriter& json, const Measure& measure);
-
-/// Writes a measure as the object `name`.
-void write_measure(JsonWriter& json, std::string_view name, const Measure& measure);
-
-/// The field "share".
-void write_field(JsonWriter& json, const Share& share);
-
-/// The fields "self" and "total" of a row.
-void write_fields(JsonWriter& json, const Measure& self, const Measure& total);
-
 }  // namespace geiger::present

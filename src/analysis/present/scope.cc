@@ -119,8 +119,4 @@ const Fields<Scope>& fields_of(Of<Scope> /*type*/) {
   return kFields;
 }
 
-void write_field(JsonWriter& json, const Scope& scope) {
-  fields_of(Of<Scope>{}).write(json, scope);
-}
-
 }  // namespace geiger::present

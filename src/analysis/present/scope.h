@@ -53,6 +53,5 @@ struct Scope {
 
 /// The fields "by_mincore", "snapshot", "fleet" and "selection", each where there is one.
 [[nodiscard]] const Fields<Scope>& fields_of(Of<Scope> /*type*/);
-void write_field(JsonWriter& json, const Scope& scope);
 
 }  // namespace geiger::present

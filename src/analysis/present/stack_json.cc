@@ -1,7 +1,6 @@
 #include "analysis/present/stack_json.h"
 
 #include "analysis/profile/labels.h"
-#include "base/check.h"
 
 namespace geiger::present {
 namespace {
@@ -85,15 +84,6 @@ const Fields<SourceLine>& fields_of(Of<SourceLine> /*type*/) {
                    return if_true(!it.file.empty() && it.others != 0, it.others);
                  });
   return kFields;
-}
-
-void write_stack(JsonWriter& json, const Recording& recording, std::uint32_t stack) {
-  GEIGER_CHECK(stack < recording.stacks.size());
-  fields_of(Of<StackOf>{}).write(json, {recording, stack});
-}
-
-void write_field(JsonWriter& json, const SourceLine& where) {
-  fields_of(Of<SourceLine>{}).write(json, where);
 }
 
 }  // namespace geiger::present

@@ -22,12 +22,4 @@ struct StackOf {
 /// "file", "line" and, of rows of several lines, "other_lines", each where it is known.
 [[nodiscard]] const Fields<profile::SourceLine>& fields_of(Of<profile::SourceLine> /*type*/);
 
-/// The field "stack": its frames, leaf first, and the field "is_truncated".
-/// Requires a stack of the recording.
-void write_stack(JsonWriter& json, const profile::Recording& recording, std::uint32_t stack);
-
-/// The fields "file", "line" and, of rows of several lines, "other_lines"; what is not known is
-/// left out.
-void write_field(JsonWriter& json, const profile::SourceLine& where);
-
 }  // namespace geiger::present

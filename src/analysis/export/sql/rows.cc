@@ -110,7 +110,7 @@ void write_json_lines(const Recording& recording, const Profile& profile,
   if (const profile::Process* first = first_process(recording)) {
     json.field("program", first->executable).field("pid", first->pid);
   }
-  write_field(json, scope);
+  write_fields(json, scope);
   const std::vector<StackSums> stacks = sums_in_order(recording, profile);
   json.field("stacks", stacks.size());
   present::write_fields(json, present::measure_total(recording, profile, level));
@@ -119,7 +119,7 @@ void write_json_lines(const Recording& recording, const Profile& profile,
     json.begin_object().field("line", "stack");
     present::write_fields(json, present::measure_row(each.sums, level));
     if (each.stack < recording.stacks.size()) {
-      present::write_stack(json, recording, each.stack);
+      write_fields(json, present::StackOf{recording, each.stack});
     } else {
       json.key("stack").begin_array().end_array().field("is_truncated", false);
     }
