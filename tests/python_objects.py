@@ -94,10 +94,10 @@ class PythonObjects(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             traces = [trace_reader.read(path) for path in pathlib.Path(directory).glob("*/*.geiger")]
             traces.sort(key=lambda trace: trace.header.segment)
-            # The first ones are full before the script begins.
-            has_code = ["keep" in {code.name for code in trace.code.values()} for trace in traces]
-            self.assertEqual(has_code, sorted(has_code))
-            self.assertGreater(sum(has_code), 5)
+            # The first ones are full before the script begins; one may begin when all is freed.
+            has_code = "".join("+" if "keep" in {code.name for code in trace.code.values()} else "-"
+                               for trace in traces)
+            self.assertRegex(has_code, r"^-*\+{6,}-?$")
             for trace in traces:
                 trace.check()
                 # Of a handful of functions, each is there once, and carried once.
