@@ -15,7 +15,7 @@ struct StackOf {
   std::uint32_t stack;
 };
 [[nodiscard]] const Fields<StackOf>& fields_of(Of<StackOf> /*type*/);
-/// Nothing where it is none of the recording.
+/// Nothing if the recording has no such stack.
 [[nodiscard]] std::optional<StackOf> stack_of(const profile::Recording& recording,
                                               std::uint32_t stack);
 

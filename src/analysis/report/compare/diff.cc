@@ -172,7 +172,7 @@ std::size_t moved_functions(const Comparison& comparison) {
   return moved.size();
 }
 
-/// What is the same of a row and of the whole.
+/// What a row and the whole have in common.
 struct SidesOf {
   const compare::Row& it;
 };

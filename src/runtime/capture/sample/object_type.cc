@@ -90,7 +90,7 @@ bool read_memory(void* block, Address address, void* into, Bytes bytes) {
       .read(address, into, bytes);
 }
 
-/// Null if there is none whose types can be read.
+/// Null without an interpreter whose types can be read.
 const python::Interpreter* readable_interpreter() {
   const python::Interpreter* interpreter = python::interpreter();
   if (interpreter == nullptr) [[likely]]
