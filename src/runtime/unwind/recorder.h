@@ -31,7 +31,7 @@ class Recorder {
     return true;
   }
 
-  /// push(), also where there is no room until recursion is folded.
+  /// As push(); where there is no room, folds recursion to make some.
   [[gnu::always_inline]] bool push_or_fold(const Registers& at, std::uint64_t frame,
                                            std::uint32_t module) {
     return push(at, frame, module) || (make_room_slow() && push(at, frame, module));
