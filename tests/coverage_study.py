@@ -331,7 +331,6 @@ EXPERIMENTS = (*(experiment._replace(theme=theme) for theme, experiments in
 SHORTFALLS = {
     ("wide sizes, few samples", "objects"): 0.92,
     ("wide sizes, few samples", "live objects"): 0.92,
-    ("hill among temporaries", "peak of functions"): 0.9,
 }
 
 

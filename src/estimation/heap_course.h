@@ -23,6 +23,10 @@ struct HeapBytes {
     variance += other.variance;
   }
   [[nodiscard]] HeapBytes operator-() const { return {-weighted, -seen, -variance}; }
+  friend HeapBytes operator+(HeapBytes a, const HeapBytes& b) {
+    a.add(b);
+    return a;
+  }
 };
 [[nodiscard]] HeapBytes heap_bytes(const NodeSums& sums);
 
@@ -49,10 +53,31 @@ class HeapCourse {
                                           double largest_interval, double level) const;
 
  private:
-  template <typename Visit>
-  void for_each_heap(Nanoseconds from, Nanoseconds to, const Visit& visit) const;
-
   std::vector<HeapStep> steps_;
 };
+
+/// A heap by what of it belongs to a part: surely, perhaps, not.
+struct PartedHeap {
+  HeapBytes part, open, rest;
+
+  void add(const PartedHeap& other) {
+    part.add(other.part);
+    open.add(other.open);
+    rest.add(other.rest);
+  }
+  [[nodiscard]] PartedHeap operator-() const { return {-part, -open, -rest}; }
+};
+
+struct PartedStep {
+  Nanoseconds time = 0;
+  PartedHeap change;
+};
+
+/// The limits of what a part of a heap has at the instant of from <= t < to at which the heap is
+/// largest (docs/estimators.md, section 11). The heap was at least `one`, which is independent of
+/// where it was found. `largest_interval`: E. Each limit misses with (1 - level)/2 at most.
+[[nodiscard]] Interval limits_at_largest(std::vector<PartedStep> steps, const HeapBytes& one,
+                                         Nanoseconds from, Nanoseconds to, double largest_interval,
+                                         double level);
 
 }  // namespace geiger::estimation

@@ -87,16 +87,16 @@ struct RunFacts {
   bool is_counted = true;               ///< Whether exact_bytes is known at all (profile/gaps.h).
   std::vector<profile::Gap> gaps = {};  ///< What the recording lacks.
   bool has_stacks_at_limit = false;     ///< Of frames (profile/frames/stack_answers.h).
-  /// Of a peak: by how much its upper limit is above that of the heap at the instant that stands
+  /// Of a peak: by how much its limits are outside of those of the heap at the instant that stands
   /// for it, which the sums are of (profile/peak.h).
-  double above_instant = 0;
+  double below_instant = 0, above_instant = 0;
   /// Values are per unit of it: hours, counted bytes, or 1 where they are per run. > 0.
   double exposure = 1;
   /// Whether the exact bytes are those that all samples were drawn from, none in pure mode.
   bool calibrates = false;
 };
 
-/// `level`: of the gates that will be checked, for RunFacts::above_instant.
+/// `level`: of the gates that will be checked, for RunFacts::below_instant and above_instant.
 [[nodiscard]] RunFacts facts_of(const profile::Recording& recording,
                                 const profile::Profile& profile, double level);
 

@@ -15,13 +15,14 @@ using profile::Profile;
 using profile::Recording;
 
 /// Gates miss each of their limits with a probability of 1 - level.
-double above_instant(const Recording& recording, const Profile& profile, double level) {
-  if (!profile.peak || !(level > 0.5)) return 0;  // Such a level is refused later.
+void add_peak(RunFacts& facts, const Recording& recording, const Profile& profile, double level) {
+  if (!profile.peak || !(level > 0.5)) return;  // Such a level is refused later.
   const double two_sided = 2 * level - 1;
   const estimation::Estimate there =
       estimation::estimate_bytes(total(recording, profile), two_sided, estimation::Form::kTotal);
   const estimation::Estimate peak = estimate_peak(recording, *profile.peak, there, two_sided);
-  return std::max(0.0, peak.interval.hi - there.interval.hi);
+  facts.below_instant = std::max(0.0, there.interval.lo - peak.interval.lo);
+  facts.above_instant = std::max(0.0, peak.interval.hi - there.interval.hi);
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ RunFacts facts_of(const Recording& recording, const Profile& profile, double lev
                  profile::gaps_of(recording), profile::has_stacks_at_limit(recording)};
   facts.calibrates = profile::exactly_allocated(recording).has_value() &&
                      std::ranges::none_of(recording.processes, &profile::Process::is_pure);
-  facts.above_instant = above_instant(recording, profile, level);
+  add_peak(facts, recording, profile, level);
   for (const profile::Process& process : recording.processes) {
     facts.dropped += std::accumulate(process.drops.begin(), process.drops.end(), std::uint64_t{0});
   }

@@ -115,6 +115,8 @@ class Checker {
     task.ignore_below = 0;
     task.subject.more_before = mean_of(collected_.before, &RunFacts::above_instant);
     task.subject.more_after = mean_of(collected_.after, &RunFacts::above_instant);
+    task.subject.less_before = mean_of(collected_.before, &RunFacts::below_instant);
+    task.subject.less_after = mean_of(collected_.after, &RunFacts::below_instant);
     const bool is_kind_counted =
         collected_.kind == profile::Kind::kAllocated && !collected_.is_part;
     if (!is_kind_counted || !is_counted(task.result.limit)) return;

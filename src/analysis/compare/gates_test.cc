@@ -93,6 +93,28 @@ TEST(Gates, TheTotalOfThePeakHasThePeaksUpperLimit) {
   EXPECT_EQ(answers({}, {run}, bytes_of_total(hi + 1), Kind::kLiveAtPeak).answer, Answer::kPass);
 }
 
+/// Two hills of one height: either may have been the peak, and each size is in one of them alone.
+TEST(Gates, PartsOfThePeakFailOnlyWhereNoInstantWouldPass) {
+  TestRecording run(kTestInterval);
+  run.recording.processes[0].end = 5000;
+  const auto stack = run.stack({run.location({"make"})});
+  for (const Bytes size : {16, 17}) {
+    for (int i = 0; i < 40; ++i)
+      run.sample(stack, size, 1000 * (size - 15), 1000 * (size - 15) + 900);
+  }
+  const auto whole = profile::select(run.recording, Kind::kLiveAtPeak);
+  const Bytes there = whole.entries.at(0).requested;
+  profile::Selection selection;
+  selection.kind = Kind::kLiveAtPeak;
+  selection.keeps = [there](const profile::Sample& sample) { return sample.requested == there; };
+  const auto part = profile::select(run.recording, selection);
+  const double lo = estimation::estimate_bytes(total(run.recording, part), 0.9).interval.lo;
+  EXPECT_GT(lo, 20 * kT);
+  Collector collector(Kind::kLiveAtPeak, {}, {{}});
+  EXPECT_FALSE(collector.add(Which::kAfter, run.recording, part));
+  EXPECT_EQ(check(collector.finish(), bytes_of_total(lo / 2)).answer, Answer::kUndecided);
+}
+
 TEST(Gates, StrictOnesAreNotKeptByWhatWasNotSampled) {
   Gates gates{{{{.function = "mistyped*"}, {Measured::kBytes, 10 * kT}, "test"}}, {}, {}, 0.95};
   const std::vector run{run_with({{"make", 100}})};

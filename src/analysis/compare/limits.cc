@@ -45,8 +45,9 @@ std::vector<Limits> LimitFinder::limits(std::span<const Query> queries, double l
   std::vector<Limits> limits =
       has_several_runs(collected_) ? of_runs(queries, level) : of_sampling(queries, level);
   for (std::size_t i = 0; i < queries.size(); ++i) {
-    limits[i].interval.lo -= queries[i].factor * queries[i].subject.more_before;
-    limits[i].interval.hi += queries[i].subject.more_after;
+    const Subject& subject = queries[i].subject;
+    limits[i].interval.lo -= queries[i].factor * subject.more_before + subject.less_after;
+    limits[i].interval.hi += queries[i].factor * subject.less_before + subject.more_after;
   }
   return limits;
 }

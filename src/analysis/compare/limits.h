@@ -20,8 +20,9 @@ struct Subject {
   /// The whole borrows nothing from the sites, which vary more than their sum.
   bool is_whole = false;
   /// Bytes per run that the sides may have beyond what their samples say: unsettled ones, or those
-  /// by which a peak may be above the heap at the instant that stands for it.
+  /// by which a peak may be above the heap at the instant that stands for it, or below.
   double more_before = 0, more_after = 0;
+  double less_before = 0, less_after = 0;
 };
 
 /// Asks for the limits of after - factor * before, in bytes per run. With factor 0 the before side

@@ -22,7 +22,7 @@ class Whole : public WholeSums {
 
  private:
   const profile::Recording& recording_;
-  std::optional<profile::PeakScope> peak_;
+  std::optional<profile::PeakTotal> peak_;
 };
 
 /// Whole::measured of the profile.

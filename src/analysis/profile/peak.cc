@@ -39,21 +39,41 @@ Nanoseconds death_of(const Recording& recording, const Sample& sample) {
   return last == ~Nanoseconds{0} ? last : std::max(last, sample.time) + 1;
 }
 
-/// What every sample adds to the live heap and takes from it.
-estimation::HeapCourse course_of(const Recording& recording, bool is_split,
-                                 const PeakScope& within) {
-  std::vector<estimation::HeapStep> steps;
+/// What every sample adds to the live heap and takes from it. `change_of`: what it is of the heap.
+template <typename Step, typename Change>
+std::vector<Step> steps_of(const Recording& recording, bool is_split, const PeakScope& within,
+                           const Change& change_of) {
+  std::vector<Step> steps;
   for (const Sample& sample : samples_for_peak(recording, within)) {
     if (sample.heap != within.heap || sample.is_thinned_out) continue;
     if (is_split && !parts_of(recording, sample).in_first) continue;
     estimation::NodeSums sums;
     add(sums, is_split ? locating_count(recording, sample) : count_of_fate(recording, sample), 1);
-    const estimation::HeapBytes bytes = heap_bytes(sums);
-    steps.push_back({std::max(sample.time, sample.seen_from), bytes});
+    const auto change = change_of(sample, heap_bytes(sums));
+    steps.push_back({std::max(sample.time, sample.seen_from), change});
     const Nanoseconds death = death_of(recording, sample);
-    if (death != ~Nanoseconds{0}) steps.push_back({death, -bytes});
+    if (death != ~Nanoseconds{0}) steps.push_back({death, -change});
   }
-  return estimation::HeapCourse(std::move(steps));
+  return steps;
+}
+
+estimation::HeapCourse course_of(const Recording& recording, bool is_split,
+                                 const PeakScope& within) {
+  return estimation::HeapCourse(steps_of<estimation::HeapStep>(
+      recording, is_split, within,
+      [](const Sample&, const estimation::HeapBytes& bytes) { return bytes; }));
+}
+
+std::vector<estimation::PartedStep> parted_steps(const Recording& recording,
+                                                 const PeakTotal& peak) {
+  return steps_of<estimation::PartedStep>(
+      recording, false, peak.within,
+      [&](const Sample& sample, const estimation::HeapBytes& bytes) -> estimation::PartedHeap {
+        const Answer answer = peak.keeps(sample);
+        if (answer == Answer::kNo) return {.rest = bytes};
+        if (answer == Answer::kOpen) return {.open = bytes};
+        return {.part = bytes};
+      });
 }
 
 }  // namespace
@@ -130,11 +150,20 @@ Nanoseconds next_free(const Recording& recording, const PeakScope& within, Nanos
   return next;
 }
 
-estimation::Estimate estimate_peak(const Recording& recording, const PeakScope& within,
+estimation::Estimate estimate_peak(const Recording& recording, const PeakTotal& peak,
                                    const estimation::Estimate& there, double level) {
-  return course_of(recording, false, within)
-      .estimate_largest(there, within.first(), within.behind(),
-                        largest_interval_of_fates(recording), level);
+  const PeakScope& within = peak.within;
+  const double interval = largest_interval_of_fates(recording);
+  if (!peak.keeps) {
+    return course_of(recording, false, within)
+        .estimate_largest(there, within.first(), within.behind(), interval, level);
+  }
+  const estimation::Interval limits =
+      limits_at_largest(parted_steps(recording, peak), peak.whole_heap, within.first(),
+                        within.behind(), interval, level);
+  estimation::Estimate part = there;
+  part.interval = {std::min(part.value, limits.lo), std::max(part.value, limits.hi)};
+  return part;
 }
 
 }  // namespace geiger::profile

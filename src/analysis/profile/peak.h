@@ -90,11 +90,11 @@ struct Peak {
 [[nodiscard]] Nanoseconds next_free(const Recording& recording, const PeakScope& within,
                                     Nanoseconds instant);
 
-/// The estimate of the largest heap, from that of the heap `there`, at the instant that stands for
-/// it: the upper limit becomes the largest one that all samples give at any instant
-/// (docs/estimators.md, section 11). `level` is that of `there`.
-[[nodiscard]] estimation::Estimate estimate_peak(const Recording& recording,
-                                                 const PeakScope& within,
+/// The estimate of the largest heap, or of the filtered part of it, from that of what was `there`
+/// at the instant that stands for it. The upper limit becomes the largest one that all samples give
+/// at any instant; both limits of a part the outermost ones at the instants at which the heap
+/// may have been largest (docs/estimators.md, section 11). `level` is that of `there`.
+[[nodiscard]] estimation::Estimate estimate_peak(const Recording& recording, const PeakTotal& peak,
                                                  const estimation::Estimate& there, double level);
 
 /// The instant that kLiveAtPeak selects.

@@ -48,15 +48,18 @@ struct Program {
   [[nodiscard]] Nanoseconds death_of(const Object& object) const {
     return object.died != 0 ? object.died : ends[object.process] + 1;
   }
-  [[nodiscard]] double live_at(Nanoseconds instant) const {
+  /// Of one size, or of all.
+  [[nodiscard]] double live_at(Nanoseconds instant, Bytes size = 0) const {
     double bytes = 0;
     for (const Object& object : objects) {
-      if (object.born <= instant && instant < death_of(object))
-        bytes += static_cast<double>(object.size);
+      const bool is_live = object.born <= instant && instant < death_of(object);
+      if (is_live && (size == 0 || object.size == size)) bytes += static_cast<double>(object.size);
     }
     return bytes;
   }
-  [[nodiscard]] double peak() const {
+  [[nodiscard]] double peak() const { return live_at(top()); }
+  /// The first instant of the largest heap.
+  [[nodiscard]] Nanoseconds top() const {
     std::vector<std::pair<Nanoseconds, double>> events;
     for (const Object& object : objects) {
       events.emplace_back(object.born, static_cast<double>(object.size));
@@ -64,8 +67,13 @@ struct Program {
     }
     std::ranges::sort(events);
     double live = 0, most = 0;
-    for (const auto& [time, bytes] : events) most = std::max(most, live += bytes);
-    return most;
+    Nanoseconds top = kStart;
+    for (const auto& [time, bytes] : events) {
+      live += bytes;
+      if (live > most) top = time;
+      most = std::max(most, live);
+    }
+    return top;
   }
 };
 
@@ -317,6 +325,48 @@ TEST(PeakSimulation, LargeCertainObjectsAmongSmallOnes) {
   for (int i = 0; i < 30; ++i) program.add(kStart + 1000 + i, kStart + 1250 + i, 8000);
   expect_covered("certain objects", program);
   expect_covered("few samples", humps({12, 10, 11}, 600));
+}
+
+/// What objects of one size held when the heap was largest.
+void expect_part_covered(const char* name, const Program& program, Bytes size, double most_width) {
+  const double truth = program.live_at(program.top(), size);
+  double coverage = 0, width = 0;
+  for (int i = 0; i < kRecordings; ++i) {
+    const Drawer drawer(program, 1000 + static_cast<std::uint64_t>(i));
+    Selection selection;
+    selection.kind = Kind::kLiveAtPeak;
+    selection.keeps = [size](const Sample& sample) { return sample.requested == size; };
+    const Profile profile = select(drawer.recording, selection);
+    const auto there = estimation::estimate_bytes(total(drawer.recording, profile), kLevel);
+    const auto [lo, hi] =
+        estimate_peak(drawer.recording, profile.peak.value(), there, kLevel).interval;
+    coverage += lo <= truth && truth <= hi ? 1.0 / kRecordings : 0;
+    width += (hi - lo) / program.peak() / kRecordings;
+  }
+  std::printf("%-36s covered %.3f, width %.2f of the peak\n", name, coverage, width);
+  EXPECT_GE(coverage, kLeastCoverage) << name;
+  EXPECT_LT(width, most_width) << name;
+}
+
+// A quarter of few samples may find the wrong hill, where all of the part is missing.
+TEST(PeakSimulation, PartsOfTheLargestHeap) {
+  Program two;
+  add_hill(two, 512, 64, Order::kLastFirst);
+  add_hill(two, 170, 65, Order::kLastFirst);
+  expect_part_covered("the larger hill", two, 64, 1.4);
+  expect_part_covered("the smaller hill", two, 65, 0.6);
+
+  Program busy = hills({1024}, 64);
+  for (Nanoseconds i = 0; i < 2048 * 20; ++i) {
+    busy.add(kStart + i / 20, kStart + i / 20 + 1, 65);
+  }
+  expect_part_covered("a hill among temporaries", busy, 64, 0.95);
+
+  Program steady = hills({2048}, 64);
+  for (int i = 0; i < 1024; ++i) steady.add(kStart + i, 0, 65);
+  expect_part_covered("a hill on a steady heap", steady, 64, 0.5);
+  expect_part_covered("the steady heap", steady, 65, 0.4);
+  expect_part_covered("all", hills({4096}, 64), 64, 0.4);
 }
 
 }  // namespace

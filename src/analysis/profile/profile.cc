@@ -153,13 +153,12 @@ estimation::Count fate_count(const Recording& recording, const Sample& sample, d
 }
 
 /// The bytes that chosen samples stand for.
-double weighted_bytes(const Recording& recording, const Chosen& chosen) {
-  double bytes = 0;
+estimation::HeapBytes bytes_of(const Recording& recording, const Chosen& chosen) {
+  estimation::NodeSums sums;
   for (const Sample* sample : chosen.samples) {
-    const estimation::Count count = fate_count(recording, *sample, chosen.rate_factor);
-    bytes += static_cast<double>(sample->requested) / inclusion_probability(count);
+    add(sums, fate_count(recording, *sample, chosen.rate_factor), 1);
   }
-  return bytes;
+  return heap_bytes(sums);
 }
 
 void choose_live_at(Chosen& chosen, const Recording& recording, const Selection& selection,
@@ -210,7 +209,7 @@ void choose_peak(Chosen& chosen, const Recording& recording, const Selection& se
     const auto bytes_at = [&](Nanoseconds other, double rate_factor) {
       Chosen there{.rate_factor = rate_factor};
       choose_live_at(there, recording, all, other, within);
-      return weighted_bytes(recording, there);
+      return bytes_of(recording, there);
     };
     // The end and the last instant before a teardown were not found for being large, so that all
     // samples may estimate them, and no estimate of the peak is below theirs.
@@ -218,15 +217,15 @@ void choose_peak(Chosen& chosen, const Recording& recording, const Selection& se
     const Nanoseconds free = next_free(recording, within, instant);
     instant = free > end ? end : free - 1;
     chosen.rate_factor = instant == end ? 1 : 1 - kLocatingShare;
-    double most = bytes_at(instant, chosen.rate_factor);
+    estimation::HeapBytes most = bytes_at(instant, chosen.rate_factor);
     for (const auto& other : {std::optional(end), before_teardown(recording, selection, within)}) {
-      if (!other || bytes_at(*other, 1) <= most) continue;
+      if (!other || bytes_at(*other, 1).weighted <= most.weighted) continue;
       most = bytes_at(*other, 1);
       instant = *other;
       chosen.rate_factor = 1;
     }
+    chosen.peak = {within, selection.keeps, most};
   }
-  if (is_split && !selection.keeps) chosen.peak = within;
   choose_live_at(chosen, recording, selection, instant, within);
   chosen.peak_times.assign(recording.processes.size(), instant);
 }

@@ -11,6 +11,7 @@
 #include "analysis/profile/lives/lifetime_class.h"
 #include "analysis/profile/recording.h"
 #include "estimation/counts.h"
+#include "estimation/heap_course.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {
@@ -79,7 +80,7 @@ struct Selection {
 /// the peak is the one within it.
 [[nodiscard]] Selection of_kind(Selection selection, Kind kind);
 
-/// What an unfiltered kLiveAtPeak is the peak of: a heap, among the instants from <= t < to, of all
+/// What kLiveAtPeak is the peak of: a heap, among the instants from <= t < to, of all
 /// processes together or of `process` alone.
 struct PeakScope {
   std::uint32_t heap = kProcessHeap;
@@ -88,6 +89,14 @@ struct PeakScope {
 
   [[nodiscard]] Nanoseconds first() const { return from.value_or(0); }
   [[nodiscard]] Nanoseconds behind() const { return to.value_or(~Nanoseconds{0}); }
+};
+
+/// Of a kLiveAtPeak of which not everything was counted: its total stands for what was there when
+/// the heap was largest, which estimate_peak estimates (peak.h). Rows are the heap at the instant.
+struct PeakTotal {
+  PeakScope within;
+  Keeps keeps;                       ///< Filters: what of the heap.
+  estimation::HeapBytes whole_heap;  ///< At the instant, without filters.
 };
 
 /// The samples that a selection chooses: what a profile counts, one by one.
@@ -99,9 +108,7 @@ struct Chosen {
   std::vector<const Tally*> open_tallies;
   double largest_interval = 0;  ///< As of Profile, all entries by their size.
   std::vector<Nanoseconds> peak_times;
-  /// Of an unfiltered kLiveAtPeak of which not everything was counted: its total stands for the
-  /// largest heap, which estimate_peak estimates (peak.h). Rows are the heap at the instant.
-  std::optional<PeakScope> peak;
+  std::optional<PeakTotal> peak;
 };
 
 /// Entries index into the recording they were selected from.
@@ -125,7 +132,7 @@ struct Profile {
   double largest_ratio = 1;  ///< That ratio.
   /// CLOCK_MONOTONIC instant of kLiveAtPeak per process; empty for other kinds.
   std::vector<Nanoseconds> peak_times;
-  std::optional<PeakScope> peak;  ///< As of Chosen.
+  std::optional<PeakTotal> peak;
   /// Only a part of its kind: of a window, an instant, another heap, filtered.
   bool is_part = false;
   /// Its contents depend on how long samples live (thinned.h).
