@@ -1,6 +1,6 @@
 // What calls of the API cost, in a program that is linked with it.
 //
-//   api_bench            needs Google Benchmark; figures in docs/api.md
+//   api_bench            needs Google Benchmark; figures in docs/guide/api.md
 #include <benchmark/benchmark.h>
 
 #include <geiger/geiger.hpp>

@@ -1,4 +1,4 @@
-# The three zones and their language rules (docs/architecture.md).
+# The three zones and their language rules (docs/internals/architecture.md).
 #   shared   pure code that both sides use; obeys the runtime's rules
 #   runtime  lives inside somebody else's process: libc only
 #   analysis offline code and the command line: ordinary C++20

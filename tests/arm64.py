@@ -40,7 +40,7 @@ UNITS = {
     # The emulator maps the next library elsewhere.
     "unwind_loaded_test": ["LoadedModules.AreToldApartAtTheSameAddress",
                            "LoadedModules.HaveFreshRulesWithoutBuildId",
-                           # glibc's table is wrong there: docs/aarch64.md.
+                           # glibc's table is wrong there: docs/internals/aarch64.md.
                            "LoadedModules.LetWalksPassTheLazyBindingTrampoline"],
     # Millions of entries and the memory that they take: half of all time, and nothing of the processor.
     "capture_tables_test": ["LiveTable.HoldsAMillionAndDrains",

@@ -21,7 +21,7 @@ import trace_reader
 INTERVALS = (4096,) if harness.IS_SMALL else (1, 4096, 512 * harness.KIB)
 # At which of them once more with every sample guarded.
 GUARDED = () if harness.IS_SMALL else (1, 4096)
-# A module bound to the C library's own free, which cannot know guarded objects (docs/guard.md).
+# A module bound to the C library's own free, which cannot know guarded objects (docs/guide/guard.md).
 CANNOT_GUARD = {"loading/deep_binding"}
 
 # Scenarios in which the program leaves the runtime no room for a whole recording:

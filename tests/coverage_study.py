@@ -3,7 +3,7 @@
 
 EXPERIMENTS is the table: how the program allocates (hosts/coverage.cc), how it is recorded, and what
 is read. Each number of each of its 48 sites in each run is a trial: does the 95 % interval contain
-the truth? docs/estimators.md, section 8.4, has the figures.
+the truth? docs/internals/estimators.md, section 8.4, has the figures.
 
 * A number fails where chance, if intervals covered with .95, would cover as few or fewer with a
   probability below ALARM, by the binomial law; so does its sum over a theme. These are 310 tests, so
@@ -15,7 +15,7 @@ the truth? docs/estimators.md, section 8.4, has the figures.
 * SHORTFALLS are numbers that are known to cover less; they must not cover even less.
 
     coverage_study.py THEME...            as a test: programs, intervals, questions, peaks
-    coverage_study.py --table [NAME...]   prints the table of docs/estimators.md, or these rows
+    coverage_study.py --table [NAME...]   prints the table of docs/internals/estimators.md, or these rows
 """
 import collections
 import json
@@ -361,7 +361,7 @@ COLUMNS = (("bytes", "objects", "share"), ("live bytes", "live objects", "live s
 
 
 def print_row(experiment):
-    """Coverage as in docs/estimators.md: allocated, live, lifetimes, others, and the largest error."""
+    """Coverage as in docs/internals/estimators.md: allocated, live, lifetimes, others, and the largest error."""
     tallies = study(experiment, experiment.runs)
 
     def covered(what):

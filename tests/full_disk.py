@@ -7,7 +7,7 @@ bare, the trace must read, and what is missing must be known: everything up to t
 there, the stop has a reason and a time, and the records that found no room are counted.
 
     full_disk.py                   20 sizes, what ctest runs
-    full_disk.py --runs 300        as many as docs/reliability.md records
+    full_disk.py --runs 300        as many as docs/internals/reliability.md records
 
 A second way to run out is RLIMIT_FSIZE, which needs no right to mount.
 """

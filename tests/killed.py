@@ -7,7 +7,7 @@ samples and frees that were acknowledged, and at most those that were begun; its
 must never exceed what was begun either.
 
     killed.py                      200 kills, what ctest runs
-    killed.py --kills 1000         as many as docs/reliability.md records, on every file
+    killed.py --kills 1000         as many as docs/internals/reliability.md records, on every file
                                    system that is given by --directory
 
 The times are seeded; they are random only in that the scheduler adds to them.

@@ -374,7 +374,7 @@ def most_memory(arguments, env, pause):
 
 
 class Memory(unittest.TestCase):
-    """What docs/long-runs.md states: per live sample 59 bytes, besides a constant."""
+    """What docs/guide/long-runs.md states: per live sample 59 bytes, besides a constant."""
     CONSTANT, EACH = 1 << 20, 59
 
     def check(self, *arguments):

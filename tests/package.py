@@ -75,7 +75,7 @@ class Package(unittest.TestCase):
     def test_installs_what_users_read_and_type(self):
         share = self.prefix / "share"
         for place in ("bash-completion/completions/geiger", "zsh/vendor-completions/_geiger",
-                      "fish/vendor_completions.d/geiger.fish", "doc/geiger/tutorial.md",
+                      "fish/vendor_completions.d/geiger.fish", "doc/geiger/guide/tutorial.md",
                       "doc/geiger/tutorial/greeter.cc", "doc/geiger/copyright",
                       "geiger/geiger-report.schema.json", "geiger/sql/estimates.sql"):
             self.assertTrue((share / place).is_file(), place)

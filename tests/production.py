@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What docs/production.md says about services, done literally: nginx, redis and postgres under load
+"""What docs/guide/production.md says about services, done literally: nginx, redis and postgres under load
 with their own users, in the plain tree, in a chroot, and in pid and mount namespaces of their own.
 
 The commands are those of the page's section "A walk through". `production.py --figures N` does all
@@ -25,7 +25,7 @@ import trace_reader
 from harness import MIB
 
 GEIGER = str(harness.BUILD / "bin" / "geiger")
-PAGE = harness.ROOT / "docs" / "production.md"
+PAGE = harness.ROOT / "docs/guide/production.md"
 PATIENCE = 60
 DORMANT = {"GEIGER_MODE": "dormant", "GEIGER_INTERVAL": "16384",
            "LD_PRELOAD": str(harness.preload_entry())}

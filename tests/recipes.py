@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The recipes of docs/production.md, each as far as it can be run on one machine."""
+"""The recipes of docs/guide/production.md, each as far as it can be run on one machine."""
 import json
 import os
 import pathlib
@@ -245,11 +245,11 @@ class Recipes(harness.ProcessTest):
         self.assertTrue(os.path.exists(os.path.join(self.directory, "memory.xml")))
 
     def test_limits_of_test_modules(self):
-        """The recipe of docs/python.md with a module that can be made to allocate more."""
+        """The recipe of docs/guide/python.md with a module that can be made to allocate more."""
         python = "/usr/bin/python3"
         if subprocess.run([python, "-c", "import pytest"], capture_output=True).returncode != 0:
             self.skipTest("pytest is not installed")
-        page = (harness.ROOT / "docs" / "python.md").read_text()
+        page = (harness.ROOT / "docs/guide/python.md").read_text()
         conftest = re.search(r"```python\n(import geiger\nimport pytest\n.*?)```", page, re.S)[1]
         budget = re.search(r"```\n(max-bytes .*?)```", page, re.S)[1]
         self.assertTrue((RECIPES / "pytest/conftest.py").read_text().endswith(conftest))

@@ -8,7 +8,7 @@ address randomisation.)  Single failures are injected by strace, one run for eac
 runtime makes, found by its instruction pointer.
 
     refused_calls.py               two errors, few programs: what ctest runs
-    refused_calls.py --all         the whole, with the table of docs/reliability.md
+    refused_calls.py --all         the whole, with the table of docs/internals/reliability.md
 
 A call that bare programs would need goes through another instruction, so nothing here
 depends on counting what the bare program does.

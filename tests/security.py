@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What docs/security.md claims about the recording side, claim by claim.
+"""What docs/guide/security.md claims about the recording side, claim by claim.
 
 usage: security.py GEIGER     with GEIGER_BUILD_DIR in the environment
 """

@@ -3,7 +3,7 @@
 
 On the reference vectors, on random compositions (fixed seed) and on a recorded program.
 Sums agree to 1e-10. Limits agree to 1e-10 between the vectors, the library and the command
-line; those of SQL lie within the stated error of their gamma quantile (docs/sql.md):
+line; those of SQL lie within the stated error of their gamma quantile (docs/guide/sql.md):
 
     |error of L| <= Y       min(.0135, k / a^1.5) + 3e-7 / sqrt(a)   a: shape of the lower law
     |error of U| <= (U - B) min(cap,   k / a^1.5) + 3e-7 / sqrt(a)   a: shape of the upper law

@@ -2,12 +2,12 @@
 """Much of one thing: processes, modules, threads; nothing hangs, is lost or keeps growing.
 
     storms.py                      a tenth or less of it, what ctest runs
-    storms.py --all                what docs/reliability.md records: 10,000 forks, 10,000 vforks
+    storms.py --all                what docs/internals/reliability.md records: 10,000 forks, 10,000 vforks
                                    with exec and 1,000 spawns under four allocating threads;
                                    10,000 dlopen and dlclose; 10,000 threads at once and
                                    1,000,000 one after another
 
-The runtime's own memory is what its trace lists (docs/trace-format.md) and its library's
+The runtime's own memory is what its trace lists (docs/internals/trace-format.md) and its library's
 writable pages; it is read from outside while the program waits.
 """
 import os

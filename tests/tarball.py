@@ -72,7 +72,7 @@ class Tarball(harness.ProcessTest):
                          hashlib.sha256(self.archive.read_bytes()).digest())
 
     def test_has_what_users_read_and_type(self):
-        for name in ("share/doc/geiger/tutorial.md", "share/bash-completion/completions/geiger",
+        for name in ("share/doc/geiger/guide/tutorial.md", "share/bash-completion/completions/geiger",
                      "share/geiger/python/geiger.py", "lib/geiger/lib64/libgeiger-preload.so",
                      "share/doc/geiger/licences/libc6.txt"):
             self.assertTrue((self.tree / name).exists(), name)

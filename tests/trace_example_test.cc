@@ -1,4 +1,4 @@
-// The worked example of docs/trace-format.md: a small file with two images, made by
+// The worked example of docs/internals/trace-format.md: a small file with two images, made by
 // the writer with fixed times and addresses, read back by the readers, and printed
 // byte by byte. What is printed must stand in the document; after a change
 //
@@ -542,7 +542,7 @@ std::map<std::string, std::string> expected_blocks(const std::string& file) {
           {"segment", dump_segment(segment_bytes())}};
 }
 
-constexpr const char* kDocument = GEIGER_SOURCE_DIR "/docs/trace-format.md";
+constexpr const char* kDocument = GEIGER_SOURCE_DIR "/docs/internals/trace-format.md";
 
 std::string read_document() {
   std::ostringstream text;

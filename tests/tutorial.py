@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Follows docs/tutorial.md: types each command and compares what it prints.
+"""Follows docs/guide/tutorial.md: types each command and compares what it prints.
 
 usage: tutorial.py GEIGER [PAGE]
 
@@ -19,7 +19,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GEIGER = pathlib.Path(sys.argv.pop(1)).resolve()
-PAGE = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "docs" / "tutorial.md")
+PAGE = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "docs/guide/tutorial.md")
 SEED = 7
 
 UNIT = r"(?: ?(?:[KMGT]iB|B|%|ns|us|ms|s|k|M)\b| ?%)?"

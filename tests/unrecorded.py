@@ -53,7 +53,7 @@ class Unrecorded(unittest.TestCase):
         if built.returncode != 0:
             self.skipTest("no static C library")
         found = self.not_recorded("sh", "-c", f"ls / >/dev/null; {program}")
-        self.assertEqual(found, [("sleeper", "it is linked statically (docs/static.md)")])
+        self.assertEqual(found, [("sleeper", "it is linked statically (docs/guide/static.md)")])
 
     def test_without_any_trace(self):
         said = self.geiger("run", "-o", "run", "--", "sh", "-c", "exec env -i sleep 2").stderr

@@ -342,7 +342,7 @@ class Exported(unittest.TestCase):
 
     @staticmethod
     def unescaped(cell):
-        """What docs/formats.md says to undo."""
+        """What docs/guide/formats.md says to undo."""
         if cell.startswith("'"):
             cell = cell[1:]
         known = {"n": b"\n", "r": b"\r", "t": b"\t"}

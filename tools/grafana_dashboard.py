@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes recipes/grafana-dashboard.json: a fleet in ClickHouse, in SQL alone (docs/clickhouse.md).
+"""Writes recipes/grafana-dashboard.json: a fleet in ClickHouse, in SQL alone (docs/guide/clickhouse.md).
 
 usage: grafana_dashboard.py > recipes/grafana-dashboard.json
 
 The queries are put together here because every panel estimates: the same sums and the same limits,
-those of docs/estimators.md by the approximations of docs/sql.md. They run on Debian's server and on
+those of docs/internals/estimators.md by the approximations of docs/guide/sql.md. They run on Debian's server and on
 modern ones.
 """
 import json
@@ -52,7 +52,7 @@ def sums(key, count, version=VERSION, with_sites=True):
 
 
 def estimates(key, count, version=VERSION, name="name", with_sites=True):
-    """Value and 95 % interval by `key`: two gamma laws, their quantiles by cubes (docs/sql.md)."""
+    """Value and 95 % interval by `key`: two gamma laws, their quantiles by cubes (docs/guide/sql.md)."""
     keep = "exp2(-toFloat64(max(thinning)))" if "live" in count else "1.0"
     largest = (f"SELECT max(step) AS t, {keep} AS k, {reciprocal_rate('t')} AS r, "
                "if(k < 1.0, r / -log(1.0 - k * 0.6321205588285577), r) AS e "

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Writes what is generated from the fields of the reports, docs/schema/geiger-report.schema.json and
-docs/json-fields.md, or checks that it is as generated.
+docs/guide/json-fields.md, or checks that it is as generated.
 
 usage: report_fields.py GEIGER [--check]
 """
+import collections
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -18,47 +20,57 @@ have in common. A field in brackets is left out where there is nothing to say.
 """
 
 
-def type_of(schema):
+def type_of(schema, inlined):
     """In words: "number", "list of [row](#row)"."""
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[1]
-        return f"[{name}](#{name})"
+        return "object" if name in inlined else f"[{name}](#{name})"
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if schema.get("type") == "array":
-        return f"list of {type_of(schema['items'])}"
+        return f"list of {type_of(schema['items'], inlined)}"
     if "additionalProperties" in schema:
-        return f"object of {type_of(schema['additionalProperties'])}"
+        return f"object of {type_of(schema['additionalProperties'], inlined)}"
     if isinstance(schema.get("type"), list):
         return " or ".join(schema["type"])
     return schema.get("type", "")
 
 
-def lines_of(schema, path=""):
-    """The rows of a table; those of an object that only this field has follow it."""
-    lines = []
+def rows_of(schema, inlined, path=""):
+    """(names, type, meaning) of each row of a table. Neighbours that differ in their names alone share
+    one; the fields of an object that only one field has follow that.
+    """
+    rows = []
     for name, field in schema.get("properties", {}).items():
         if not field:
             continue  # schema_version and report, which all have.
         shown = f"`{path}{name}`" if name in schema.get("required", []) else f"[`{path}{name}`]"
-        lines.append(f"| {shown} | {type_of(field)} | {field.get('description', '')} |")
         inner = field.get("items", field)
+        inner = inlined.get(inner.get("$ref", "").rsplit("/", 1)[-1], inner)
+        meaning = field.get("description", "") or ("properties" in inner and inner.get("description")) or ""
+        row = (type_of(field, inlined), meaning)
+        if rows and rows[-1][1:] == row and "properties" not in inner:
+            rows[-1] = (f"{rows[-1][0]}, {shown}", *row)
+        else:
+            rows.append((shown, *row))
         if "properties" in inner:
-            lines += lines_of(inner, f"{path}{name}{'[]' if 'items' in field else ''}.")
-    return lines
+            rows += rows_of(inner, inlined, f"{path}{name}{'[]' if 'items' in field else ''}.")
+    return rows
 
 
-def table_of(name, schema):
+def table_of(name, schema, inlined):
     meaning = schema.get("description", "")
-    lines = [f"## {name}", ""] + ([meaning, ""] if meaning else [])
-    return "\n".join(lines + ["| field | type | meaning |", "|---|---|---|"] + lines_of(schema)) + "\n"
+    lines = [f"## {name}", ""] + ([meaning, ""] if meaning else []) + ["| field | type | meaning |", "|---|---|---|"]
+    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows_of(schema, inlined)]) + "\n"
 
 
 def fields_page(schema):
+    uses = collections.Counter(re.findall(r'"#/\$defs/(\w+)"', json.dumps(schema)))
+    inlined = {name: part for name, part in schema["$defs"].items() if uses[name] == 1}
     documents = [(rule["if"]["properties"]["report"]["const"], rule["then"]) for rule in schema["allOf"]]
-    parts = [table_of(f"`{name}`", part) for name, part in documents]
+    parts = [table_of(f"`{name}`", part, inlined) for name, part in documents]
     parts.append("# Parts of documents\n")
-    parts += [table_of(name, part) for name, part in sorted(schema["$defs"].items())]
+    parts += [table_of(name, part, inlined) for name, part in sorted(schema["$defs"].items()) if name not in inlined]
     return HEAD + "\n".join(parts)
 
 
@@ -67,7 +79,7 @@ def main():
     printed = subprocess.run([words[0], "schema"], check=True, capture_output=True, text=True).stdout
     schema = json.loads(printed)
     made = {DOCS / "schema" / "geiger-report.schema.json": json.dumps(schema, indent=1) + "\n",
-            DOCS / "json-fields.md": fields_page(schema)}
+            DOCS / "guide" / "json-fields.md": fields_page(schema)}
     for path, text in made.items():
         if "--check" not in words:
             path.write_text(text)

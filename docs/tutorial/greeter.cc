@@ -1,4 +1,4 @@
-// A service in small, for docs/tutorial.md: it answers requests with pages made of templates,
+// A service in small, for docs/guide/tutorial.md: it answers requests with pages made of templates,
 // and it leaks. No part of it knows of geiger.
 #include <chrono>
 #include <cstdio>

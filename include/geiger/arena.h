@@ -13,7 +13,8 @@
 //   else      ->  next = end
 //
 // An object that ends exactly at C fits, and is not a sample: at size == K all its bytes fail.
-// Sampling changes only the value of C, not a single instruction. docs/arena.md has the derivation.
+// Sampling changes only the value of C, not a single instruction. docs/internals/arena.md has the
+// derivation.
 //
 // Header only, C++17, g++ and clang++ on 64-bit Linux.
 #pragma once
@@ -69,7 +70,7 @@ struct ArenaOptions {
   /// Objects of T bytes and more are tried too, instead of being certain.
   bool is_pure = false;
   /// Drops the pending trials at each refill, as the .NET runtime does. Changes no
-  /// probability (docs/arena.md); costs a random number per chunk.
+  /// probability (docs/internals/arena.md); costs a random number per chunk.
   bool discards_on_refill = false;
   /// Equal seeds give equal samples; 0: a fresh seed from the kernel.
   std::uint64_t seed = 0;

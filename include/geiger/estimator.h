@@ -2,9 +2,10 @@
 // confidence interval.
 //
 // For what BernoulliTrial and the samplers (geiger/sampling, arenas) select, with the interval of
-// geiger's own reports. docs/estimators.md derives the formulas and has their letters; sections 3
-// to 5. In short: a sample of z bytes drawn with the rate lambda was there with the probability
-// pi = 1 - e^(-lambda z), so it stands for 1/pi objects and z/pi bytes. A normal interval, the sum
+// geiger's own reports. docs/internals/estimators.md derives the formulas and has their letters;
+// sections 3 to 5. In short: a sample of z bytes drawn with the rate lambda was there with the
+// probability pi = 1 - e^(-lambda z), so it stands for 1/pi objects and z/pi bytes. A normal
+// interval, the sum
 // +- 1.96 standard deviations, covers the truth in only 39 to 93 % of cases with one to ten
 // samples, and without samples it has no width.
 //

@@ -9,8 +9,8 @@
  *               link.
  *
  * Every function returns a geiger_status. None aborts, prints, or throws. A function that fails
- * clears its results. docs/api.md states for each function whether it may be called in a signal
- * handler, a listener or a fork's child.
+ * clears its results. docs/guide/api.md states for each function whether it may be called in a
+ * signal handler, a listener or a fork's child.
  *
  * C11 and C++. For C++ there is more in geiger.hpp. */
 #ifndef GEIGER_GEIGER_H

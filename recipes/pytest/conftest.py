@@ -1,4 +1,4 @@
-"""Labels of the allocations of each test, for limits by module: docs/python.md."""
+"""Labels of the allocations of each test, for limits by module: docs/guide/python.md."""
 import geiger
 import pytest
 

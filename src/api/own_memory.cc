@@ -7,7 +7,8 @@
 // bytes that malloc will subtract: then they always fit.
 //
 // Threads: safe. Signals: as malloc; a handler in between that takes the slow path displaces later
-// drawn bytes like one inside the fast path (docs/estimators.md, section 2.3). Fork: safe.
+// drawn bytes like one inside the fast path (docs/internals/estimators.md, section 2.3). Fork:
+// safe.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>

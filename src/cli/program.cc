@@ -112,7 +112,7 @@ base::Outcome<int> parse(CLI::App& app, const std::vector<std::string>& words) {
 void describe(CLI::App& app, bool& wants_python_path) {
   app.set_version_flag("-V,--version", "geiger " GEIGER_VERSION);
   app.add_flag("--python-path", wants_python_path,
-               "Print the directory of geiger.py, for PYTHONPATH\n(docs/python.md)");
+               "Print the directory of geiger.py, for PYTHONPATH\n(docs/guide/python.md)");
   app.footer(
       "\nStart here:\n"
       "  geiger run -- PROGRAM ARGUMENTS...   profile a program\n"

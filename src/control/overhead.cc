@@ -18,7 +18,7 @@ std::optional<double> positive(std::string_view text) {
 }
 
 // A sampled malloc and its free take 1,531 instructions, a third of them in the walk
-// (life-of-an-allocation.md), at one instruction per nanosecond: caches are cold in the slow path.
+// (docs/internals/life.md), at one instruction per nanosecond: caches are cold in the slow path.
 // A new stack is hashed, written and entered into a table.
 constexpr Nanoseconds kSampleCost = 1200;
 constexpr Nanoseconds kFreeCost = 400;

@@ -1,6 +1,7 @@
 // `--budget`: how much a recording may cost, and the interval that keeps to it.
 //
-// Proof that estimates stay unbiased: docs/estimators.md, "An interval that follows a budget".
+// Proof that estimates stay unbiased: docs/internals/estimators.md, "An interval that follows a
+// budget".
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ namespace geiger::estimation {
 /// form, is as good. The rule uses only their number. A rule that uses the estimated share ("the
 /// dominant parts") selects results that came out large, and its coverage falls to .944 for a
 /// threshold of 10 %, to .936 for 50 %
-/// (docs/estimators.md, section 13).
+/// (docs/internals/estimators.md, section 13).
 [[nodiscard]] bool has_enough_to_calibrate(const NodeSums& part);
 
 inline constexpr std::uint64_t kSamplesToCalibrate = 5;

@@ -1,4 +1,4 @@
-// Derivation and evidence: docs/estimators.md, section 14.
+// Derivation and evidence: docs/internals/estimators.md, section 14.
 #include "estimation/difference.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Derivation and evidence: docs/estimators.md, section 15.
+// Derivation and evidence: docs/internals/estimators.md, section 15.
 #include "estimation/dispersion.h"
 
 #include <algorithm>

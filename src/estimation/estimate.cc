@@ -1,4 +1,4 @@
-// The intervals. Notation and derivation: docs/estimators.md.
+// The intervals. Notation and derivation: docs/internals/estimators.md.
 #include "estimation/estimate.h"
 
 #include <algorithm>

@@ -27,7 +27,7 @@ struct Estimate {
 /// limit is valid for its own, and the truth is between the two.
 [[nodiscard]] Estimate reaching(Estimate least, const Estimate& most);
 
-/// The kind of interval (docs/estimators.md, section 5).
+/// The kind of interval (docs/internals/estimators.md, section 5).
 enum class Form {
   kTotal,   ///< FF-SG: totals, differences, SQL. s = 0 gives [X, X + E ln(2/alpha)].
   kListed,  ///< FF-SG given s >= 1: rows that are shown because they were sampled.

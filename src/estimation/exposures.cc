@@ -1,4 +1,4 @@
-// Derivation and evidence: docs/estimators.md, "Runs of different lengths".
+// Derivation and evidence: docs/internals/estimators.md, "Runs of different lengths".
 #include "estimation/exposures.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Derivation and evidence: docs/estimators.md, "Hosts that were not recorded".
+// Derivation and evidence: docs/internals/estimators.md, "Hosts that were not recorded".
 #include "estimation/fleet_total.h"
 
 #include <algorithm>

@@ -19,7 +19,7 @@ struct FleetTotal {
 };
 
 /// From this many hosts on a 95 % interval covers at least .9 even if hosts vary by 100 %
-/// (docs/estimators.md).
+/// (docs/internals/estimators.md).
 inline constexpr std::size_t kFewHosts = 30;
 
 /// Estimates the bytes of a total `exposure`, of which `hosts` are a part selected independently of

@@ -23,7 +23,7 @@ struct Trend {
 /// Tests the mean change per time against the scatter of the changes around it: Student's t with
 /// (number of changes - 1) degrees of freedom. Exact if the changes are independent and normal with
 /// variances proportional to their lengths, like those of a random walk; conservative if increases
-/// tend to be followed by decreases, as in every bounded heap (docs/estimators.md).
+/// tend to be followed by decreases, as in every bounded heap (docs/internals/estimators.md).
 ///
 /// Ignores changes without a positive length, or that are not finite. p is 1 if nothing grew or
 /// fewer than two changes remain.

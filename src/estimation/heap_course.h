@@ -47,8 +47,8 @@ class HeapCourse {
 
   /// The estimate of the largest heap among the instants from <= t < to, made from that of one of
   /// them: the upper limit becomes the largest one that the steps, which are of all samples, have
-  /// at any instant (docs/estimators.md, section 11). `largest_interval`: E. `level`: that of
-  /// `one`.
+  /// at any instant (docs/internals/estimators.md, section 11). `largest_interval`: E. `level`:
+  /// that of `one`.
   [[nodiscard]] Estimate estimate_largest(Estimate one, Nanoseconds from, Nanoseconds to,
                                           double largest_interval, double level) const;
 

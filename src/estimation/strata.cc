@@ -1,4 +1,4 @@
-// Derivation and evidence: docs/estimators.md, "Strata".
+// Derivation and evidence: docs/internals/estimators.md, "Strata".
 #include "estimation/strata.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The additive sums of a set of samples, from which every estimate derives.
 //
-// Notation (docs/estimators.md): z = object size, lambda = rate per byte,
+// Notation (docs/internals/estimators.md): z = object size, lambda = rate per byte,
 // pi = 1 - exp(-lambda z) its inclusion probability, w = z / pi the weighted
 // bytes, d = w - z the bytes not seen per sample.
 #pragma once
@@ -14,7 +14,7 @@
 namespace geiger::estimation {
 
 /// The number of trials that decide whether an object is a sample: one for each of its bytes, or,
-/// without bytes, one (docs/estimators.md, section 2.2).
+/// without bytes, one (docs/internals/estimators.md, section 2.2).
 [[nodiscard]] constexpr Bytes tried_bytes(Bytes size) { return size == 0 ? 1 : size; }
 
 /// A sample counts with its whole size, not with a part of it.

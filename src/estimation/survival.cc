@@ -1,4 +1,4 @@
-// Derivation and evidence: docs/estimators.md, section 12.
+// Derivation and evidence: docs/internals/estimators.md, section 12.
 #include "estimation/survival.h"
 
 #include <algorithm>

@@ -48,7 +48,7 @@ class SurvivalCurve {
   ///
   /// The band covers the curve that a recording of every allocation would give. It is a
   /// gamma interval for -log S with the variance of sampling, linearised
-  /// (docs/estimators.md, section 12).
+  /// (docs/internals/estimators.md, section 12).
   SurvivalCurve(std::span<const Lifetime> lifetimes, const SurvivalDesign& design);
   SurvivalCurve(std::span<const Lifetime> lifetimes, double level)
       : SurvivalCurve(lifetimes, SurvivalDesign{.level = level}) {}

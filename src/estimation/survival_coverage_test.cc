@@ -1,7 +1,7 @@
 // Whether the limits of survival curves contain the curve of a recording of every allocation, for
 // mixes of sizes with different lifetimes. The levels stated were measured with other seeds
-// (docs/estimators.md, section 12); each must be met within four standard errors (a false alarm of
-// a fresh seed once in 16,000 comparisons).
+// (docs/internals/estimators.md, section 12); each must be met within four standard errors (a false
+// alarm of a fresh seed once in 16,000 comparisons).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -186,7 +186,8 @@ double covered_over(const Epochs& epochs, double samples) {
 }
 
 /// Nearly all samples are of the first half; what the second half does is in the limits alone.
-/// Without that .15 to .69 are covered. A false alarm of a fresh seed has a probability of 3e-5 each.
+/// Without that .15 to .69 are covered. A false alarm of a fresh seed has a probability of 3e-5
+/// each.
 TEST(SurvivalCoverage, HoldsWhereTheIntervalRose) {
   for (const bool over_objects : {false, true}) {
     for (const double samples : {10.0, 30.0, 100.0}) {

@@ -12,7 +12,8 @@ namespace geiger::estimation {
 /// Certain samples: see inclusion_probability(size, to).
 [[nodiscard]] double keep_probability(Bytes size, double from, double to);
 
-/// The share of the rate that locates a peak; the rest estimates (docs/estimators.md, section 11).
+/// The share of the rate that locates a peak; the rest estimates (docs/internals/estimators.md,
+/// section 11).
 inline constexpr double kLocatingShare = 0.25;
 
 /// Which of two processes drew a sample: at least one.

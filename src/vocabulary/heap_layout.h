@@ -1,5 +1,6 @@
-// How geiger's own malloc (docs/heap.md) lies in memory, for those who read it from outside: the
-// words that they look at, at their places. The allocator asserts that its own structures are so.
+// How geiger's own malloc (docs/internals/heap.md) lies in memory, for those who read it from
+// outside: the words that they look at, at their places. The allocator asserts that its own
+// structures are so.
 //
 // A change of anything here is another layout, with another number.
 #pragma once

@@ -1,5 +1,5 @@
 // Which intervals hold, by simulation: methods against mixes of sizes, from half an
-// expected sample to a thousand (docs/estimators.md, section 8.2).
+// expected sample to a thousand (docs/internals/estimators.md, section 8.2).
 //
 // A replicate draws a site of the mix, runs the sampler over it and asks of every
 // method whether its interval contains the true bytes. The expected samples of the

@@ -1,6 +1,6 @@
 // The estimators of other sampling designs, each unbiased in its own model, and three that are not.
 // They are here to be compared with the one that every report uses (Horvitz-Thompson, sums.h), and
-// show why it is that one; docs/estimators.md, section 6, proves what is said here.
+// show why it is that one; docs/internals/estimators.md, section 6, proves what is said here.
 //
 // All of them look at the same thing: an object of which k bytes were put to
 // trial, each succeeding with probability p = 1/T, and the first success.

@@ -190,7 +190,7 @@ void add_choices(CLI::App& verb, const std::shared_ptr<EstimateArguments>& optio
   verb.add_flag("--poisson", options->calculation.is_poisson,
                 "Probability of no sample: e^(-SIZE/INTERVAL), as in Go and jemalloc,\n"
                 "instead of (1 - 1/INTERVAL)^SIZE");
-  verb.add_flag("--json", options->is_json, "Print JSON (docs/json.md)");
+  verb.add_flag("--json", options->is_json, "Print JSON (docs/guide/json.md)");
   cli::add_terminal_options(verb);
 }
 

@@ -1,5 +1,6 @@
 // geiger-study: the estimators on known sites, on samples given by hand, and beside those of other
-// designs. For developers of geiger and readers of docs/estimators.md; it is not installed.
+// designs. For developers of geiger and readers of docs/internals/estimators.md; it is not
+// installed.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -19,7 +20,8 @@ namespace geiger::study {
 namespace {
 
 int run(int argc, char** argv) {
-  CLI::App app("Tries and compares the estimators of geiger (docs/estimators.md).", "geiger-study");
+  CLI::App app("Tries and compares the estimators of geiger (docs/internals/estimators.md).",
+               "geiger-study");
   app.formatter(std::make_shared<cli::HelpFormatter>());  // Verbs inherit it.
   app.require_subcommand(1);
   cli::Work work;

@@ -1,5 +1,5 @@
 // Why bytes are chosen by chance: sampling schemes against patterns of allocations, by
-// simulation (docs/estimators.md, section 8.3).
+// simulation (docs/internals/estimators.md, section 8.3).
 //
 // A program allocates objects of 16 bytes, a quarter of them at the site of interest, in a pattern.
 // Every scheme samples one byte in T on average, and the site's confidence interval is computed

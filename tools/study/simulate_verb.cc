@@ -159,7 +159,7 @@ void register_simulate(CLI::App& app, cli::Work& work) {
   verb->footer(
       "\nMakes sites of known bytes, samples them, and counts how often each kind of\n"
       "interval contains the truth. Then samples patterns of allocations at a fixed\n"
-      "stride, a jittered one, and at random. docs/estimators.md describes the methods,\n"
+      "stride, a jittered one, and at random. docs/internals/estimators.md describes the methods,\n"
       "mixes and patterns.\n"
       "\nExamples:\n"
       "  geiger-study simulate\n"

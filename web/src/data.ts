@@ -1,7 +1,7 @@
 // What a report page is made of: what `geiger report` embeds and `geiger serve` sends.
 //
 // Counts and sums travel, never limits: the page adds up whatever the reader selects and derives
-// value and interval from the sums (docs/estimators.md), so a brush over the timeline is as sound as the whole.
+// value and interval from the sums (docs/internals/estimators.md), so a brush over the timeline is as sound as the whole.
 // src/analysis/page writes it; a field that changes here changes there.
 
 /** Index into PageData.names; -1 where there is none. */
@@ -103,7 +103,7 @@ export interface Cells {
   hasMeanSizes: boolean;
 }
 
-/** An estimate as geiger's other reports give it: "Numbers" in docs/json.md. */
+/** An estimate as geiger's other reports give it: "Numbers" in docs/guide/json.md. */
 export interface Estimate {
   value: number;
   lo: number;

@@ -23,8 +23,8 @@
 // Equality: at K = n * block_size a list of n blocks is handed out completely, and the first block
 // of the next list is drawn at its byte 0.
 //
-// Proof that samples have the law of counter_sampler.h: docs/estimators.md, section 20.1. Rules for
-// allocators: docs/sampling-contract.md.
+// Proof that samples have the law of counter_sampler.h: docs/internals/estimators.md, section 20.1.
+// Rules for allocators: docs/guide/sampling-contract.md.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@ namespace geiger::compare {
 /// Gives a row with samples enough on both sides the values that `table` shows for each run
 /// (estimation/calibration.h), and the interval of their difference. The p-value of a site of most
 /// samples is that of the rest, which then has changed by less than the total
-/// (docs/estimators.md, section 16). Requires can_calibrate.
+/// (docs/internals/estimators.md, section 16). Requires can_calibrate.
 void calibrate(Row& row, const Site& site, const Collected& collected, double level);
 
 }  // namespace geiger::compare

@@ -1,5 +1,5 @@
 // Two recordings of one process: an object that both saw live is one sample, not two independent
-// ones. docs/estimators.md, Two recordings of one process.
+// ones. docs/internals/estimators.md, Two recordings of one process.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ struct Sides {
 
 /// The sides that after - factor * before is the difference of, without samples that both have
 /// where SideFacts::shares_process: of these |1 - factor| is left on one of them
-/// (docs/estimators.md, Two recordings of one process). Requires factor >= 0.
+/// (docs/internals/estimators.md, Two recordings of one process). Requires factor >= 0.
 [[nodiscard]] Sides sides_of(const SiteSide& before, const SiteSide& after,
                              const Collected& collected, double factor = 1);
 

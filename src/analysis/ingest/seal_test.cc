@@ -399,9 +399,10 @@ TEST(Unbegun, AnyBytesAreNames) {
       "allocations are not known");
   const Unbegun absent{name_of_absent("env", 17, Absence::kStatic), false};
   EXPECT_EQ(absent.name, "env.17.static.geiger");
-  EXPECT_EQ(absent.text(),
-            "env, pid 17: not recorded: it is linked statically (docs/static.md); its allocations "
-            "are not known");
+  EXPECT_EQ(
+      absent.text(),
+      "env, pid 17: not recorded: it is linked statically (docs/guide/static.md); its allocations "
+      "are not known");
   for (const std::string_view payload : {"", "k", "-a", "kb\0", "k\0-\0"}) {
     EXPECT_LE(decode_unbegun(payload).size(), 1U);
   }

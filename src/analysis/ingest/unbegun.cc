@@ -19,7 +19,7 @@ struct AbsenceWords {
 constexpr std::array<AbsenceWords, 3> kAbsences{
     {{"environment",
       "it was started with an environment without LD_PRELOAD (env -i, sudo, a service manager)"},
-     {"static", "it is linked statically (docs/static.md)"},
+     {"static", "it is linked statically (docs/guide/static.md)"},
      {"ignored", "its loader ignored LD_PRELOAD (privileged, or of another architecture)"}}};
 
 constexpr char kKilled = 'k';

@@ -36,7 +36,7 @@ std::string schema_of(const std::vector<DocumentSchema>& documents) {
   json.field("title", "What geiger prints with --json");
   json.field("description",
              "One document per call. Fields may be added under the same schema_version; see "
-             "docs/json.md.");
+             "docs/guide/json.md.");
   json.field("type", "object");
   json.array("required", std::array{"schema_version", "report"},
              [&](auto* name) { json.string(name); });

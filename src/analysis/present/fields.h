@@ -1,5 +1,5 @@
 // What `--json` prints, described once: a list of fields for each type of value. The documents and
-// their schema (`geiger schema`, of which docs/json-fields.md is made) come from these lists.
+// their schema (`geiger schema`, of which docs/guide/json-fields.md is made) come from these lists.
 //
 // A type T has a list if `const Fields<T>& fields_of(Of<T>)` is found where T or this header is
 // declared, and an enumeration has names if `names_of(Of<T>)` and `name_of(T)` are.

@@ -11,7 +11,7 @@
 
 namespace geiger::present {
 
-/// Version of every document that `--json` prints (docs/json.md). A field is
+/// Version of every document that `--json` prints (docs/guide/json.md). A field is
 /// added without a new version; one that changes or goes needs one.
 inline constexpr int kSchemaVersion = 1;
 

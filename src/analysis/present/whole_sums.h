@@ -74,7 +74,7 @@ class WholeSums {
 /// Share of `part` in `whole` by bytes; zero when the whole is empty. Part and
 /// rest are sampled independently, so the distances to their limits add in
 /// squares (MOVER), or as they are where a lower limit is what was seen
-/// (docs/estimators.md, section 13). The sums of `part` are among those of `whole`.
+/// (docs/internals/estimators.md, section 13). The sums of `part` are among those of `whole`.
 [[nodiscard]] Share share_of(const estimation::NodeSums& part, const estimation::NodeSums& whole,
                              double level);
 

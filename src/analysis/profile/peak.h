@@ -15,7 +15,7 @@
 // with the probability of any upper limit, and the largest is not below it.
 //
 // The peak of several processes is that of the sum of their heaps, at one instant.
-// docs/estimators.md, section 11, says why a quarter and what it covers.
+// docs/internals/estimators.md, section 11, says why a quarter and what it covers.
 #pragma once
 
 #include <cmath>
@@ -93,7 +93,7 @@ struct Peak {
 /// The estimate of the largest heap, or of the filtered part of it, from that of what was `there`
 /// at the instant that stands for it. The upper limit becomes the largest one that all samples give
 /// at any instant; both limits of a part the outermost ones at the instants at which the heap
-/// may have been largest (docs/estimators.md, section 11). `level` is that of `there`.
+/// may have been largest (docs/internals/estimators.md, section 11). `level` is that of `there`.
 [[nodiscard]] estimation::Estimate estimate_peak(const Recording& recording, const PeakTotal& peak,
                                                  const estimation::Estimate& there, double level);
 

@@ -3,7 +3,7 @@
 //
 // A runtime with bounded memory drops samples by a chance that has nothing to do with the
 // program, until few enough are followed. All of them were allocated; the fates of those
-// that were kept stand for the fates of all (docs/estimators.md, Thinned fates).
+// that were kept stand for the fates of all (docs/internals/estimators.md, Thinned fates).
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace geiger::profile {
 [[nodiscard]] estimation::Count count_of_fate(const Recording& recording, const Sample& sample);
 
 /// E where fates count: of objects up to the largest 1/lambda, with the least that thinning
-/// kept (docs/estimators.md, section 10); T = 1 counts as one byte where anything was thinned.
-/// Samples raise it where they are larger. 0 where nothing can be missed.
+/// kept (docs/internals/estimators.md, section 10); T = 1 counts as one byte where anything was
+/// thinned. Samples raise it where they are larger. 0 where nothing can be missed.
 [[nodiscard]] double largest_interval_of_fates(const Recording& recording);
 
 [[nodiscard]] bool is_any_thinned(const Recording& recording);

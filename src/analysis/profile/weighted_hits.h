@@ -2,8 +2,8 @@
 // interval is not known, but every hit names its own.
 //
 // A trial that succeeds with probability 1/T counts T if it does, so the counts of the hits add
-// up to the trials, on average and whatever made the interval change (docs/estimators.md, "An
-// interval that follows a budget"). They are the weights of objects of one byte.
+// up to the trials, on average and whatever made the interval change (docs/internals/estimators.md,
+// "An interval that follows a budget"). They are the weights of objects of one byte.
 #pragma once
 
 #include "analysis/profile/recording.h"

@@ -68,7 +68,7 @@ void add_gate_options(CLI::App& verb, GateOptions& options) {
       ->type_name("PERCENT");
   verb.add_option("--max-bytes", options.max_bytes, "Maximum bytes per run")->type_name("SIZE");
   verb.add_option("--budget", options.budget,
-                  "File with limits per function, module or label (docs/ci.md)")
+                  "File with limits per function, module or label (docs/guide/ci.md)")
       ->type_name("FILE");
   verb.add_flag(
       "--strict", options.is_strict,

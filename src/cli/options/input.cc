@@ -153,7 +153,7 @@ void add_level_option(CLI::App& verb, double& level) {
 
 void add_report_options(CLI::App& verb, double& level, bool& is_json) {
   add_level_option(verb, level);
-  verb.add_flag("--json", is_json, "Print JSON (docs/json.md)");
+  verb.add_flag("--json", is_json, "Print JSON (docs/guide/json.md)");
   add_terminal_options(verb);
 }
 

@@ -106,7 +106,7 @@ void add_guard_option(CLI::App& run, run::RuntimeSettings& runtime) {
   const std::string help =
       "Detect use after free, overflows and wrong frees in a share of\n"
       "the samples: --guard=1/16 (default) one in 16, --guard=1 all;\n"
-      "the program ends at the first wrong access (docs/guard.md)";
+      "the program ends at the first wrong access (docs/guide/guard.md)";
   run.add_flag("--guard{1/16}", help)->check([&runtime](const std::string& text) -> std::string {
     const auto rate = parse_guard_rate(text);
     if (!rate.has_value()) return rate.reason();
@@ -200,7 +200,7 @@ void add_bounds(CLI::App& run, run::RunOptions& options) {
       run.add_option_function<std::string>(
              "--segments", [&runtime](const std::string& text) { read_segments(text, runtime); },
              "Rotate: start a new trace file after SIZE bytes, each readable\n"
-             "on its own, and keep the last N (docs/long-runs.md)")
+             "on its own, and keep the last N (docs/guide/long-runs.md)")
           ->type_name("SIZE[,N]");
   run.add_flag("--aggregate", runtime.aggregates,
                "Store counts of equal samples instead of every sample, for runs\n"
@@ -246,7 +246,7 @@ std::function<void(const std::vector<std::string>&)> conditions_into(
 
 void add_control_options(CLI::App& run, run::RunOptions& options) {
   run.add_flag("--dormant", options.runtime.is_dormant,
-               "Record nothing until 'geiger ctl PID start' (docs/production.md)");
+               "Record nothing until 'geiger ctl PID start' (docs/guide/production.md)");
   add_watch_options(run, options.watch);
 }
 
@@ -311,11 +311,11 @@ CLI::App* add_run_options(CLI::App& app, run::RunOptions& options) {
   add_guard_option(*run, options.runtime);
   add_bounds(*run, options);
   run->add_flag("--node", options.names_node,
-                "Name the functions of node's scripts (docs/node-and-java.md)");
+                "Name the functions of node's scripts (docs/guide/node-and-java.md)");
   run->add_flag("--java", options.names_java,
                 "Name the methods that the JVM compiles; PROGRAM is java");
   run->add_flag("--lttng", options.tells_lttng,
-                "Also send events to LTTng-UST sessions (docs/events.md)");
+                "Also send events to LTTng-UST sessions (docs/guide/events.md)");
   run->add_option("--malloc", options.allocator,
                   "Use another allocator in the program and its children:\n"
                   "mimalloc, jemalloc or tcmalloc (if installed), geiger (its own),\n"

@@ -131,7 +131,7 @@ void register_agent(CLI::App& app, Work& work) {
       app.add_subcommand("agent", "Send allocation counts of a host's programs to a fleet");
   verb->add_option("--to", options->to,
                    "Where to send: https://HOST/PATH of a collector (http:// on this host),\n"
-                   "a FILE, or clickhouse+https://HOST/DB (docs/clickhouse.md)")
+                   "a FILE, or clickhouse+https://HOST/DB (docs/guide/clickhouse.md)")
       ->type_name("URL")
       ->required();
   verb->add_option("--watch", options->agent.watched,
@@ -186,7 +186,7 @@ void register_agent(CLI::App& app, Work& work) {
       "\nOn SIGTERM or ^C the agent spools the last window and tries to send it. It may\n"
       "be killed at any point, and continues when it is started again: nothing is\n"
       "counted twice, and losses are reported as gaps. It does not look up names\n"
-      "(docs/fleet-agent.md).\n"
+      "(docs/guide/fleet-agent.md).\n"
       "\nExit code: 0 ended by a signal, or all was sent with --once, 1 failure, or not\n"
       "all was sent with --once, 2 usage error.\n"
       "\nExamples:\n"

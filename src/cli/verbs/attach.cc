@@ -30,7 +30,7 @@ void register_attach(CLI::App& app, Work& work) {
   attach->add_flag("--despite-seccomp", options->despite_seccomp,
                    "Attach even if the process filters its system calls, as in a\n"
                    "container, provided that the filter allows those of the\n"
-                   "runtime (docs/attach.md)");
+                   "runtime (docs/guide/attach.md)");
   attach->footer(
       "\nThe process stops for a few milliseconds. Earlier allocations are not visible.\n"
       "Recording ends at ^C, after the duration or when the process ends; after ^C or\n"

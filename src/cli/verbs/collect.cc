@@ -165,7 +165,7 @@ void register_collect(CLI::App& app, Work& work) {
       ->check(CLI::Range(1, 3650))
       ->type_name("N");
   verb->footer(
-      "\nAgents on other hosts need a TLS proxy in front of it (docs/fleet-agent.md). A\n"
+      "\nAgents on other hosts need a TLS proxy in front of it (docs/guide/fleet-agent.md). A\n"
       "document that was answered with 200 survives a crash.\n"
       "\nExit code: 0 ended by ^C or SIGTERM, 1 failure (port in use, store cannot be\n"
       "opened), 2 usage error.\n"

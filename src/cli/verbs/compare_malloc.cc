@@ -201,7 +201,7 @@ void register_compare_malloc(CLI::App& app, Work& work) {
       "\nRuns PROGRAM without geiger under each allocator in turn, and compares\n"
       "processor time and peak memory; one more run under each is recorded, to measure\n"
       "the memory that the allocator keeps. The program must end by itself\n"
-      "(docs/allocators.md).\n"
+      "(docs/guide/allocators.md).\n"
       "\nExamples:\n"
       "  geiger compare-malloc -- ./bench --small\n"
       "  geiger compare-malloc --rounds 20 --allocators mimalloc -- python3 job.py");

@@ -386,7 +386,7 @@ class CompareVerbs(unittest.TestCase):
     def test_many_runs(self):
         runs = []
         data = bytearray(pathlib.Path(self.here, "plain.geiger").read_bytes())
-        image_start = 3352  # In the header: docs/trace-format.md.
+        image_start = 3352  # In the header: docs/internals/trace-format.md.
         for number in range(1, 151):  # Of processes that began at different times.
             struct.pack_into("<Q", data, image_start, number)
             runs.append(f"many-{number}.geiger")

@@ -339,14 +339,14 @@ void register_ctl(CLI::App& app, Work& work) {
   verb->add_flag("--despite-seccomp", options->despite_seccomp,
                  "start: even if the program filters its system calls and geiger does\n"
                  "not run under the same filters, as outside a container, provided that\n"
-                 "they allow those of the runtime (docs/containers.md)");
+                 "they allow those of the runtime (docs/guide/containers.md)");
   add_watch_options(*verb, options->watch);
-  verb->add_flag("--json", options->is_json, "status: print JSON (docs/json.md)");
+  verb->add_flag("--json", options->is_json, "status: print JSON (docs/guide/json.md)");
   add_terminal_options(*verb);
   verb->footer(
       "\nControls programs under 'geiger run', and dormant ones that have the library\n"
       "loaded (geiger run --dormant, LD_PRELOAD, /etc/ld.so.preload:\n"
-      "docs/production.md). Without PID, lists all of them. Uses neither signals nor\n"
+      "docs/guide/production.md). Without PID, lists all of them. Uses neither signals nor\n"
       "ptrace: a program responds once it has allocated one sampling interval.\n"
       "\nExamples:\n"
       "  geiger ctl\n"

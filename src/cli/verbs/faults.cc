@@ -43,7 +43,7 @@ void register_faults(CLI::App& app, Work& work) {
   verb->add_flag("--fail", options->fails, "Exit with 3 if there are faults");
   verb->footer(
       "\nUse after free, overflows, double and invalid frees, each with the stacks of the\n"
-      "allocation and of the free (docs/guard.md).\n"
+      "allocation and of the free (docs/guide/guard.md).\n"
       "\nExit code: 0 success, 1 failure or damaged input, 2 usage error; with --fail\n"
       "also 3 if there are faults.");
   verb->callback([options, &work] { work = [options] { return print_faults(*options); }; });

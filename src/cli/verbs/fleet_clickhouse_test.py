@@ -107,7 +107,7 @@ class DebiansServer(ClickHouseVerbs):
 
 
 class TwoShards(unittest.TestCase):
-    """Tables over two servers, as docs/clickhouse.md says: with one down nothing is answered in part."""
+    """Tables over two servers, as docs/guide/clickhouse.md says: with one down nothing is answered in part."""
     SETTINGS = ("<insert_distributed_sync>1</insert_distributed_sync>"
                 "<distributed_product_mode>local</distributed_product_mode>")
     assert_alike = FleetStore.assert_alike

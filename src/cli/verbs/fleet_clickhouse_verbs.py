@@ -76,7 +76,7 @@ class ClickHouseVerbs(FleetVerbs):
         self.assertEqual(self.json("fleet", "doctor", "--store", url)["incomplete_windows"], 0)
 
     def test_grafana(self):
-        """Queries run, and their figures are those of fleet top from 30 samples on (docs/sql.md)."""
+        """Queries run, and their figures are those of fleet top from 30 samples on (docs/guide/sql.md)."""
         self.assertGreater(self.json("fleet", "symbolize")["sites"], 0)
         self.assertEqual(self.json("fleet", "symbolize")["named"], 0)
         with open(os.path.join(RECIPES, "grafana-dashboard.json")) as file:

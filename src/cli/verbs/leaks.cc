@@ -138,7 +138,7 @@ void register_leaks(CLI::App& app, Work& work) {
       "\nMemory alive at the end is not necessarily a leak. Suspects are sites that keep\n"
       "growing after warm-up by more than sampling and the program's own variation\n"
       "explain. A program that frees its heap before it exits is judged at the instant\n"
-      "before that (docs/lifetimes.md).\n"
+      "before that (docs/guide/lifetimes.md).\n"
       "\nExit code: 0 success, 1 failure or damaged input, 2 usage error; with --fail\n"
       "also 3 if there are suspects, 4 undecided.");
   verb->callback([options, &work] { work = [options] { return print_leaks(*options); }; });

@@ -100,7 +100,7 @@ void register_lifetimes(CLI::App& app, Work& work) {
   add_picture_options(*verb, options->picture);
   verb->footer(
       "\nObjects alive at the end count for the time they were observed\n"
-      "(docs/lifetimes.md). The thread that frees is always recorded, its stack only\n"
+      "(docs/guide/lifetimes.md). The thread that frees is always recorded, its stack only\n"
       "with geiger run --free-stacks.\n");
   verb->callback([options, &work] { work = [options] { return print_lifetimes(*options); }; });
 }

@@ -205,7 +205,7 @@ void register_live(CLI::App& app, Work& work) {
                                        "       geiger live [options] -- PROGRAM [ARGUMENTS...]\n"));
   verb->footer(
       "\nReads the trace that the program writes, without slowing the program. Press ?\n"
-      "for the keys. --json prints one line per update (docs/json.md). PROGRAM runs in\n"
+      "for the keys. --json prints one line per update (docs/guide/json.md). PROGRAM runs in\n"
       "the background as under 'geiger run': its output goes to\n"
       "geiger-PROGRAM.PID.out unless standard output is a file or pipe, and it ends\n"
       "with the view.\n"

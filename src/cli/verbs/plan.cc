@@ -123,7 +123,7 @@ void register_plan(CLI::App& app, Work& work) {
   verb->footer(
       "\nGiven what to detect, prints the interval, the samples and the cost; given an\n"
       "interval, what it detects. Without either, uses the default interval.\n"
-      "docs/estimators.md has the formulas.\n"
+      "docs/internals/estimators.md has the formulas.\n"
       "\nExamples:\n"
       "  geiger plan --site 10MiB --change 10%   detect 10 % growth of 10 MiB\n"
       "  geiger plan --site 1GiB --precision 5%  measure 1 GiB to within 5 %\n"

@@ -224,7 +224,7 @@ void register_push(CLI::App& app, Work& work) {
       "  geiger push fleet.db                          the newest run here\n"
       "  geiger push --service shop --version 1.1 a.geiger fleet.db\n"
       "  geiger push --service shop a.geiger pyroscope+http://127.0.0.1:4040\n"
-      "\nThen: geiger fleet top --store fleet.db (docs/fleet.md)");
+      "\nThen: geiger fleet top --store fleet.db (docs/guide/fleet.md)");
   verb->callback([options, &work] { work = [options] { return push(*options); }; });
 }
 

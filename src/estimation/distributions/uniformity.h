@@ -1,6 +1,6 @@
 // Tests whether drawn bytes are distributed as those of a correct sampler: the self-check of a
-// trace. It does not depend on the program, so it costs no information (docs/estimators.md, section
-// 9.2).
+// trace. It does not depend on the program, so it costs no information
+// (docs/internals/estimators.md, section 9.2).
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ struct StoreOptions {
   std::function<bool()> stops = {};  ///< Asked while waiting for a server: give up.
 };
 
-/// How a store can be named, for help and complaints; docs/clickhouse.md has the whole form.
+/// How a store can be named, for help and complaints; docs/guide/clickhouse.md has the whole form.
 inline constexpr const char* kStoreForms = "a path, file://PATH or clickhouse+https://HOST/DB";
 
 /// Of a store that is a file: a path names itself. Nothing for URLs of other kinds.

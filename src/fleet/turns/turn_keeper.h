@@ -1,5 +1,5 @@
 // Records programs that sleep, in the turns of their host, and tells a fleet that they ran
-// (docs/fleet-agent.md).
+// (docs/guide/fleet-agent.md).
 //
 // All that is needed to go on after a crash is where traces are: programs whose trace is in the
 // directory of the turns record because of a turn, and no others are ever stopped.

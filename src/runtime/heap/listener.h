@@ -16,7 +16,8 @@ namespace geiger::heap {
 
 inline constexpr std::uint64_t kDefaultInterval = std::uint64_t{512} << 10;
 
-/// An object that contains a drawn byte, with the facts that docs/sampling-contract.md requires.
+/// An object that contains a drawn byte, with the facts that docs/guide/sampling-contract.md
+/// requires.
 struct Sample {
   void* address;
   std::size_t requested;

@@ -1,4 +1,4 @@
-// USDT probes: what bpftrace, perf and eBPF profilers attach to (docs/events.md).
+// USDT probes: what bpftrace, perf and eBPF profilers attach to (docs/guide/events.md).
 //
 //   geiger        everything that a record holds
 //   otel_memory   the OpenTelemetry contract for memory profiling: alloc(ptr, size,

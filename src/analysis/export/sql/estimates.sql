@@ -1,6 +1,6 @@
 -- Estimates with intervals from the tables of an exported recording, in the SQL that
 -- SQLite (with its mathematical functions) and PostgreSQL have in common. The formulas
--- are those of docs/estimators.md, and so are the letters; docs/sql.md has examples and
+-- are those of docs/internals/estimators.md, and so are the letters; docs/guide/sql.md has examples and
 -- the errors of the two approximations: the normal quantile and the gamma quantile.
 --
 -- Two habits of PostgreSQL shape the text: underflow and overflow are errors there, so

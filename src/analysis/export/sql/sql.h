@@ -1,5 +1,5 @@
 // A recording as SQL: tables of what was recorded and views that estimate from
-// them, in the SQL that SQLite and PostgreSQL have in common (docs/sql.md).
+// them, in the SQL that SQLite and PostgreSQL have in common (docs/guide/sql.md).
 #pragma once
 
 #include <string_view>

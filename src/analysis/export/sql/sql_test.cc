@@ -104,7 +104,7 @@ TEST(Sql, EstimatesAreThoseOfTheLibrary) {
           " FROM total_estimates WHERE kind = '{}' AND quantity = '{}'", name, quantity);
       EXPECT_NEAR(loaded.number("SELECT value" + from) / expected.value, 1, 1e-12) << name;
       EXPECT_NEAR(loaded.number("SELECT variance" + from) / expected.variance, 1, 1e-12) << name;
-      // What the cube costs at shape 11, which is where the objects are (docs/sql.md).
+      // What the cube costs at shape 11, which is where the objects are (docs/guide/sql.md).
       EXPECT_NEAR(loaded.number("SELECT lo" + from) / expected.interval.lo, 1, 1e-3) << name;
       EXPECT_NEAR(loaded.number("SELECT hi" + from) / expected.interval.hi, 1, 1e-3) << name;
     }
@@ -169,7 +169,7 @@ TEST(Sql, WhatFiltersCannotTellIsInUpperLimits) {
         " FROM total_estimates WHERE kind = 'allocated' AND quantity = '" + quantity + "'";
     EXPECT_NEAR(loaded.number("SELECT value" + from), expected.value, 1e-9);
     EXPECT_NEAR(loaded.number("SELECT open" + from), expected.open, 1e-9);
-    // The cube's error is largest at small shapes (docs/sql.md).
+    // The cube's error is largest at small shapes (docs/guide/sql.md).
     EXPECT_NEAR(loaded.number("SELECT lo" + from), expected.interval.lo, 0.02 * expected.value);
     EXPECT_NEAR(loaded.number("SELECT hi" + from) / expected.interval.hi, 1, 0.02);
   }

@@ -1,4 +1,4 @@
--- The tables of an exported recording, for SQLite and PostgreSQL (docs/sql.md).
+-- The tables of an exported recording, for SQLite and PostgreSQL (docs/guide/sql.md).
 --
 -- They hold what was recorded: integers, names and one rate per interval. All that
 -- is estimated is in the views of estimates.sql. Times are nanoseconds, sizes bytes.

@@ -34,7 +34,7 @@ constexpr double kInheritedMore = 0.001;
 /// A leak that is worth recording longer: as a share of what a site kept.
 constexpr double kNoticed = 0.1;
 /// Normal quantiles of the tests' levels and of a power of .8, added; of a site alone with its
-/// chunks the samples that it needs (docs/estimators.md).
+/// chunks the samples that it needs (docs/internals/estimators.md).
 constexpr double kPower = 2.2 + 0.86, kStockPower = 1.645 + 0.842, kAlone = 20;
 
 /// Resident and swapped bytes of a process when its recording began.

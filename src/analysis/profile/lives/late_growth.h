@@ -7,7 +7,7 @@
 //   G >= dH - (K of the other sites),
 // as if all unseen frees were the site's. Without walks G >= K - H, where H is what the process had
 // in memory at the start, or what a child by fork inherited of its parent's live objects.
-// docs/estimators.md, Recordings that begin late.
+// docs/internals/estimators.md, Recordings that begin late.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // How often sites of processes that were recorded late are accused: caches that were full before
 // must not be, leaks beside them must be found. Object by object, with walks that see all. Fixed
-// seeds; limits leave four standard errors around the rates in docs/estimators.md (a false alarm of
-// a fresh seed once in 16,000 comparisons).
+// seeds; limits leave four standard errors around the rates in docs/internals/estimators.md (a
+// false alarm of a fresh seed once in 16,000 comparisons).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -246,8 +246,8 @@ Rates rates_of(int repeats, std::uint32_t site,
 
 double error_of(double rate, int repeats) { return std::sqrt(rate * (1 - rate) / repeats); }
 
-/// A full cache beside sessions of its size. Smaller than in the table of docs/estimators.md, with
-/// a smaller interval.
+/// A full cache beside sessions of its size. Smaller than in the table of
+/// docs/internals/estimators.md, with a smaller interval.
 auto cache_of(const Law& law, double seconds) {
   return [&law, seconds](Random& random, Attached& attached) {
     attached.add(random, kCache, 2048, law(random, 4000, seconds));

@@ -7,8 +7,8 @@
 //   (b) what is live of it and has got older than 95 % of its freed objects did (of those
 //       of its size classes, where too few of its own were freed): so that a slow leak is
 //       not lost among what comes and goes at the same site.
-// The test, its proof and its measured levels: docs/estimators.md. It judges the heap at the end
-// of the recording that it is given: to judge an earlier one, cut that (cut.h, teardown.h).
+// The test, its proof and its measured levels: docs/internals/estimators.md. It judges the heap at
+// the end of the recording that it is given: to judge an earlier one, cut that (cut.h, teardown.h).
 #pragma once
 
 #include <algorithm>
@@ -117,7 +117,7 @@ struct Leaks {
   double may_have_leaked = 0;
 
   /// Whether a leak that matters to this heap would have been noticed. Without that, that none was
-  /// found says little (docs/estimators.md, Leak suspects).
+  /// found says little (docs/internals/estimators.md, Leak suspects).
   [[nodiscard]] bool can_be_clear() const;
 };
 

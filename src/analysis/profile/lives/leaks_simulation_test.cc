@@ -1,6 +1,6 @@
 // How often the search for leaks is wrong: heaps that stay within bounds must not be
 // suspect more often than q, growing ones must be found. Fixed seeds; limits leave four
-// standard errors around the rates in docs/estimators.md, which other seeds gave (a false
+// standard errors around the rates in docs/internals/estimators.md, which other seeds gave (a false
 // alarm of a fresh seed once in 16,000 comparisons).
 #include <gtest/gtest.h>
 

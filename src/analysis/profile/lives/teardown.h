@@ -3,7 +3,7 @@
 // A program that frees everything before it exits holds nothing at its end, whatever it leaked
 // while it ran. So leaks are judged before the final frees: the end of a process's recording in
 // which it freed at least half of its live heap and allocated next to nothing. Frees below
-// exit(), where their stacks are recorded, show the same (docs/estimators.md).
+// exit(), where their stacks are recorded, show the same (docs/internals/estimators.md).
 #pragma once
 
 #include <cstdint>

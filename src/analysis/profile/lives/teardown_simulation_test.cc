@@ -42,7 +42,7 @@ double suspected(const Program& program, double expected, const Judgement& judge
   return static_cast<double>(suspects) / kRepeats;
 }
 
-/// What docs/estimators.md quotes.
+/// What docs/internals/estimators.md quotes.
 void print_rate(const std::string& program, double expected, const Judgement& judgement,
                 double rate) {
   std::printf("%s, %.0f samples, %s: %.3f\n", program.c_str(), expected, judgement.name, rate);

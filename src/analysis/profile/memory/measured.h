@@ -2,7 +2,7 @@
 // what the allocator gave beyond what was asked for, the free bytes beside it.
 //
 // An object's inclusion probability stays that of its size z; y takes the place of z in
-// every sum (docs/estimators.md, Parts of objects).
+// every sum (docs/internals/estimators.md, Parts of objects).
 #pragma once
 
 #include <string_view>

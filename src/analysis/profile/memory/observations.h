@@ -36,8 +36,8 @@ struct MapTotals {
 };
 using MapTable = std::array<MapTotals, kMapKinds>;
 
-/// What a stretch of the memory of geiger's own malloc is used for (docs/heap.md). Each byte that
-/// it has mapped counts for one.
+/// What a stretch of the memory of geiger's own malloc is used for (docs/internals/heap.md). Each
+/// byte that it has mapped counts for one.
 enum class HeapPart : std::uint8_t {
   kUsed,      ///< Blocks that the program has, with their rounding; also those of samples.
   kFree,      ///< Free blocks on pages that have used ones.
@@ -84,7 +84,7 @@ struct SampleResidency {
   Bytes swapped = 0;
 };
 
-/// The free bytes that a live sample answers for (docs/estimators.md, Stranded bytes).
+/// The free bytes that a live sample answers for (docs/internals/estimators.md, Stranded bytes).
 struct SampleWaste {
   std::uint32_t sample = 0;
   Bytes bytes = 0;  ///< Rounded at random, so that it is right on average.

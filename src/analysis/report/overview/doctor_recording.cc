@@ -132,7 +132,7 @@ Diagnosis check_traces(const Patient& patient) {
                   : "All samples are there, but --segments and --keep did not limit the trace.",
           "The warnings of geiger summary say why. Where a trace could not be created, record with "
           "geiger run as root, or in a directory that the processes can write to "
-          "(docs/production.md)."};
+          "(docs/guide/production.md)."};
 }
 
 /// Samples that are missing by a known cause, or frees.

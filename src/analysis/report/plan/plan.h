@@ -26,7 +26,7 @@ struct PlanOptions {
   std::string run;                  ///< As the user named it; may be empty.
 };
 
-/// The measured costs of the profiler (docs/estimators.md, section 17).
+/// The measured costs of the profiler (docs/internals/estimators.md, section 17).
 struct CostModel {
   double least_seconds = 0.2e-6;  ///< Of processor time for a sample and its free.
   double most_seconds = 1.0e-6;

@@ -70,7 +70,7 @@ struct LiveReport {
                                      std::vector<LiveProcess> processes, const LiveOptions& options,
                                      const std::optional<LiveChanges>& changes = std::nullopt);
 
-/// One line (docs/json.md).
+/// One line (docs/guide/json.md).
 [[nodiscard]] std::string to_json(const LiveReport& report, const profile::Recording& picture);
 [[nodiscard]] const present::Fields<present::InRecording<LiveReport>>& fields_of(
     present::Of<present::InRecording<LiveReport>> /*type*/);

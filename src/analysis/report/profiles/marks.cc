@@ -104,7 +104,7 @@ MarksReport marks_report(const Recording& recording, const MarksOptions& options
 std::string to_text(const MarksReport& report, const Recording& recording,
                     const present::Style& style) {
   if (report.lines.empty()) {
-    return "No marks. geiger::mark(\"NAME\") in the program sets one (docs/profiles.md).\n";
+    return "No marks. geiger::mark(\"NAME\") in the program sets one (docs/guide/profiles.md).\n";
   }
   std::vector<present::Column> columns{{"after", present::Align::kRight, false}};
   present::append_figure_columns(columns, "allocated since");

@@ -21,7 +21,7 @@ void register_fleet(CLI::App& app, Work& work) {
   add_fleet_doctor(*verb, work);
   verb->footer(
       "\nThe store is a file that 'geiger push' or 'geiger collect' fills, or a database\n"
-      "(docs/fleet.md); GEIGER_STORE replaces --store.\n"
+      "(docs/guide/fleet.md); GEIGER_STORE replaces --store.\n"
       "\nExamples:\n"
       "  geiger push --service shop --version 1.1 fleet.db   the newest run here\n"
       "  geiger fleet top --store fleet.db\n"

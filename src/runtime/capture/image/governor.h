@@ -16,8 +16,8 @@
 // for bursts, up to kMostSaved.
 //
 // The rule depends only on records written and processor time used, not on future draws or
-// allocations. Proof that estimates stay unbiased: docs/estimators.md, "An interval that follows a
-// budget".
+// allocations. Proof that estimates stay unbiased: docs/internals/estimators.md, "An interval that
+// follows a budget".
 //
 // Threads / Signals: lock-free. Two threads that balance at once only regulate slightly less
 // exactly.

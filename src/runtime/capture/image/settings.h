@@ -1,4 +1,4 @@
-// The runtime's settings from the environment (docs/runtime-settings.md).
+// The runtime's settings from the environment (docs/guide/runtime-settings.md).
 //
 //   GEIGER_DIR=PATH          where traces go; absent: the runtime sleeps until it is called,
 //                            or records in memory on request of a program with libgeiger.so

@@ -1,5 +1,5 @@
-// The first step of a sample if the allocator itself draws (docs/heap.md): it reports which objects
-// are samples, and the runtime does not try allocations of the process's heap.
+// The first step of a sample if the allocator itself draws (docs/internals/heap.md): it reports
+// which objects are samples, and the runtime does not try allocations of the process's heap.
 //
 //   totals    the countdown counts all bytes as failed trials, as usual. A reported sample was
 //             counted that way, and is then counted again by its verdict.

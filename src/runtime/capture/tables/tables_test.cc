@@ -108,7 +108,7 @@ double bytes_each(Bytes before, std::size_t entries) {
   return now < before ? 0 : static_cast<double>(now - before) / static_cast<double>(entries);
 }
 
-// The bound that docs/long-runs.md states, and a page of slack for everything else.
+// The bound that docs/guide/long-runs.md states, and a page of slack for everything else.
 constexpr double kMostBytesEach = 60;
 
 TEST(LiveTable, TakesNoMoreForEntriesThatReplaceEachOther) {

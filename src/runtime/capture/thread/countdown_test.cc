@@ -1,5 +1,6 @@
 // A handler between the load and the store of the fast path's counter, if they are separate
-// instructions (tables/aarch64/machine.h): the loss stays within docs/estimators.md, section 2.3.
+// instructions (tables/aarch64/machine.h): the loss stays within docs/internals/estimators.md,
+// section 2.3.
 #include "runtime/capture/thread/countdown.h"
 
 #include <gtest/gtest.h>

@@ -10,8 +10,9 @@
 // of s bytes takes the slow path when s > c: a drawn byte (or the cap
 // T - 1 that catches certain objects) lies inside it. s == c fits, is not sampled and leaves 0.
 // s == 0, an allocation without bytes, always takes it, because it leaves no sign in the counter:
-// it has a trial of its own (docs/estimators.md, section 2.2). Zero-initialised, the counter sends
-// the first allocation of a thread to the slow path, where the thread joins the recording.
+// it has a trial of its own (docs/internals/estimators.md, section 2.2). Zero-initialised, the
+// counter sends the first allocation of a thread to the slow path, where the thread joins the
+// recording.
 #pragma once
 
 #include <atomic>

@@ -11,8 +11,9 @@ namespace geiger::capture::machine {
 /// Adding -size carries unless the size is larger than the counter, or 0. A load, an addition and a
 /// store: a signal may arrive in between, and if its handler allocates, the store undoes the
 /// handler's subtraction. Each such signal changes the total by at most two
-/// sampling intervals (docs/estimators.md, section 2.3). An exclusive load and store, which a
-/// signal would make fail, would be exact, but cost every allocation two instructions and the loop.
+/// sampling intervals (docs/internals/estimators.md, section 2.3). An exclusive load and store,
+/// which a signal would make fail, would be exact, but cost every allocation two instructions and
+/// the loop.
 GEIGER_FAST_PATH bool exhausts(std::uint64_t& counter, std::uint64_t size) {
   std::uint64_t left = 0;
   bool is_used_up = false;
