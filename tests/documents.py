@@ -128,6 +128,21 @@ class Documents(unittest.TestCase):
         for part in layers:
             self.assertIn(f"`{part}`", table)
 
+    def test_what_to_change_is_there(self):
+        """Names of code in "Where to change what"; that files exist is test_named_files_exist."""
+        page = (ROOT / "docs/internals/architecture.md").read_text()
+        rows = re.findall(r"(?m)^\| .*", page.split("## Where to change what")[1].split("\n## ")[0])[2:]
+        self.assertGreater(len(rows), 15)
+        code = "\n".join(path.read_text() for folder in ("src", "web/src", "cmake")
+                         for path in (ROOT / folder).rglob("*")
+                         if path.suffix in (".cc", ".h", ".ts", ".cmake"))
+        words = set(re.findall(r"\w+", code))
+        for row in rows:
+            self.assertRegex(row, r"`[\w./*-]+[/.][\w./*-]+`")
+            for name in re.findall(r"`(\w+)`", row):
+                if not re.search(r"[A-Z]{3}", name):  # Capitals stand for any name.
+                    self.assertIn(name, words, row)
+
     def test_every_page_is_in_the_index(self):
         index = (ROOT / "docs" / "README.md").read_text()
         for page in sorted((ROOT / "docs").glob("*/*.md")):

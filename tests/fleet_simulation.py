@@ -4,7 +4,7 @@
 usage: fleet_simulation.py GEIGER GEIGER_FLEET_STUDY [--by-hand FLEETS [OPTION...]]
 
 With --by-hand it simulates so many fleets, with the seeds from 1, takes options of geiger-fleet-study, and
-prints figures in place of checking them: those in docs/guide/fleet.md are of
+prints figures in place of checking them: those in docs/internals/measurements.md are of
     fleet_simulation.py GEIGER GEIGER_FLEET_STUDY --by-hand 1 --hosts 10000 --hours 24 --share 0.5 --samples 400 --groups 12
 """
 import json

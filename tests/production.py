@@ -3,7 +3,7 @@
 with their own users, in the plain tree, in a chroot, and in pid and mount namespaces of their own.
 
 The commands are those of the page's section "A walk through". `production.py --figures N` does all
-of it N times and prints the table of the page's section "Sizes, pauses and losses".
+of it N times and prints the table of "Services in production" in docs/internals/measurements.md.
 """
 import os
 import pathlib
@@ -29,7 +29,7 @@ PAGE = harness.ROOT / "docs/guide/production.md"
 PATIENCE = 60
 DORMANT = {"GEIGER_MODE": "dormant", "GEIGER_INTERVAL": "16384",
            "LD_PRELOAD": str(harness.preload_entry())}
-FIGURES = []  # A row of the page's table for each service and place.
+FIGURES = []  # A row of the table for each service and place.
 
 
 def walk_through():
