@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+COMMON = 8  # Fields that as many documents have are listed once.
 HEAD = """# Fields of the JSON documents
 
 Generated from the fields of the reports by `tools/report_fields.py`. [json.md](json.md) explains what several of them
@@ -58,19 +59,28 @@ def rows_of(schema, inlined, path=""):
     return rows
 
 
-def table_of(name, schema, inlined):
-    meaning = schema.get("description", "")
+def table_of(name, meaning, rows):
     lines = [f"## {name}", ""] + ([meaning, ""] if meaning else []) + ["| field | type | meaning |", "|---|---|---|"]
-    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows_of(schema, inlined)]) + "\n"
+    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows]) + "\n"
 
 
 def fields_page(schema):
     uses = collections.Counter(re.findall(r'"#/\$defs/(\w+)"', json.dumps(schema)))
     inlined = {name: part for name, part in schema["$defs"].items() if uses[name] == 1}
-    documents = [(rule["if"]["properties"]["report"]["const"], rule["then"]) for rule in schema["allOf"]]
-    parts = [table_of(f"`{name}`", part, inlined) for name, part in documents]
+    documents = {rule["if"]["properties"]["report"]["const"]: rule["then"] for rule in schema["allOf"]}
+    rows = {name: rows_of(part, inlined) for name, part in documents.items()}
+    users = collections.defaultdict(list)
+    for name, of in rows.items():
+        for row in of:
+            users[row].append(f"`{name}`")
+    common = {row: names for row, names in users.items() if len(names) >= COMMON}
+    parts = [table_of("Fields of many documents", "Left out below.",
+                      [(name, of, f"{meaning}; in {', '.join(names)}") for (name, of, meaning), names in common.items()])]
+    parts += [table_of(f"`{name}`", part.get("description", ""), [row for row in rows[name] if row not in common])
+              for name, part in documents.items()]
     parts.append("# Parts of documents\n")
-    parts += [table_of(name, part, inlined) for name, part in sorted(schema["$defs"].items()) if name not in inlined]
+    parts += [table_of(name, part.get("description", ""), rows_of(part, inlined))
+              for name, part in sorted(schema["$defs"].items()) if name not in inlined]
     return HEAD + "\n".join(parts)
 
 
