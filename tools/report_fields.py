@@ -5,6 +5,7 @@ docs/guide/json-fields.md, or checks that it is as generated.
 usage: report_fields.py GEIGER [--check]
 """
 import collections
+import itertools
 import json
 import pathlib
 import re
@@ -38,8 +39,8 @@ def type_of(schema, inlined):
 
 
 def rows_of(schema, inlined, path=""):
-    """(names, type, meaning) of each row of a table. Neighbours that differ in their names alone share
-    one; the fields of an object that only one field has follow that.
+    """(names, type, meaning) of each line. Neighbours that differ in their names alone share one; the
+    fields of an object that only one field has follow that.
     """
     rows = []
     for name, field in schema.get("properties", {}).items():
@@ -59,9 +60,13 @@ def rows_of(schema, inlined, path=""):
     return rows
 
 
-def table_of(name, meaning, rows):
-    lines = [f"## {name}", ""] + ([meaning, ""] if meaning else []) + ["| field | type | meaning |", "|---|---|---|"]
-    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows]) + "\n"
+def list_of(name, meaning, rows):
+    """A section. Neighbours without a meaning share a line."""
+    lines = [f"## {name}", ""] + ([meaning, ""] if meaning else [])
+    for what, neighbours in itertools.groupby(rows, key=lambda row: row[2]):
+        texts = [names + (f" ({of})" if of else "") for names, of, _ in neighbours]
+        lines += [f"- {text}: {what}" for text in texts] if what else ["- " + ", ".join(texts)]
+    return "\n".join(lines) + "\n"
 
 
 def fields_page(schema):
@@ -74,12 +79,12 @@ def fields_page(schema):
         for row in of:
             users[row].append(f"`{name}`")
     common = {row: names for row, names in users.items() if len(names) >= COMMON}
-    parts = [table_of("Fields of many documents", "Left out below.",
+    parts = [list_of("Fields of many documents", "Left out below.",
                       [(name, of, f"{meaning}; in {', '.join(names)}") for (name, of, meaning), names in common.items()])]
-    parts += [table_of(f"`{name}`", part.get("description", ""), [row for row in rows[name] if row not in common])
+    parts += [list_of(f"`{name}`", part.get("description", ""), [row for row in rows[name] if row not in common])
               for name, part in documents.items()]
     parts.append("# Parts of documents\n")
-    parts += [table_of(name, part.get("description", ""), rows_of(part, inlined))
+    parts += [list_of(name, part.get("description", ""), rows_of(part, inlined))
               for name, part in sorted(schema["$defs"].items()) if name not in inlined]
     return HEAD + "\n".join(parts)
 
