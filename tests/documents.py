@@ -18,6 +18,10 @@ GEIGER = os.path.abspath(sys.argv.pop(1))
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md"),
                 *ROOT.glob("tools/**/*.md")])
 
+# Pages of the guide that are not about one task.
+REFERENCE = ("commands", "faq", "json-fields", "limits", "reading-the-numbers", "sampling-contract", "security",
+             "tutorial")
+
 
 def prose(page):
     """Lines outside of code, with their numbers."""
@@ -148,6 +152,11 @@ class Documents(unittest.TestCase):
         for page in sorted((ROOT / "docs").glob("*/*.md")):
             self.assertIn(f"({page.relative_to(ROOT / 'docs')})", index)
         self.assertEqual([page.name for page in (ROOT / "docs").glob("*.md")], ["README.md"])
+
+    def test_tasks_begin_with_what_to_type(self):
+        for page in sorted((ROOT / "docs/guide").glob("*.md")):
+            if page.stem not in REFERENCE:
+                self.assertRegex(page.read_text(), r"\A# .*\n\n```(sh|cpp|cmake)\n", page.name)
 
     def test_nothing_stands_twice(self):
         for page in PAGES:
