@@ -123,6 +123,12 @@ class Documents(unittest.TestCase):
         for page, number, name in names:
             self.assertTrue(fnmatch.filter(sources(), "*/" + name), f"{said(page, number)}: {name}")
 
+    def test_pages_that_code_names_exist(self):
+        named = subprocess.run(["git", "grep", "-nIoE", r"docs/[A-Za-z0-9_/-]+\.md"], cwd=ROOT,
+                               capture_output=True, text=True).stdout.splitlines()
+        for place, line, page in (one.split(":") for one in named):
+            self.assertTrue((ROOT / page).is_file(), f"{place}:{line}: {page}")
+
     def test_architecture_lists_the_rooms(self):
         layers = re.findall(r"(?m)^([a-z/]+) *:", (ROOT / "src/LAYERS").read_text())
         text = (ROOT / "docs/internals/architecture.md").read_text()

@@ -74,8 +74,9 @@ struct PartedStep {
 };
 
 /// The limits of what a part of a heap has at the instant of from <= t < to at which the heap is
-/// largest (docs/estimators.md, section 11). The heap was at least `one`, which is independent of
-/// where it was found. `largest_interval`: E. Each limit misses with (1 - level)/2 at most.
+/// largest (docs/internals/estimators.md, section 11). The heap was at least `one`, which is
+/// independent of where it was found. `largest_interval`: E. Each limit misses with (1 - level)/2
+/// at most.
 [[nodiscard]] Interval limits_at_largest(std::vector<PartedStep> steps, const HeapBytes& one,
                                          Nanoseconds from, Nanoseconds to, double largest_interval,
                                          double level);
