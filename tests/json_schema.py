@@ -183,11 +183,23 @@ class JsonSchema(unittest.TestCase):
         for document in documents:
             self.assertEqual([fault.message for fault in self.validator.iter_errors(document)], [])
 
-    def test_schema_and_fields_are_as_generated(self):
-        script = pathlib.Path(__file__).resolve().parent.parent / "tools" / "report_fields.py"
-        done = subprocess.run([sys.executable, script, GEIGER, "--check"], capture_output=True, text=True,
-                              check=False)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+    def test_documents_of_pages(self):
+        printed = subprocess.run([GEIGER, "schema", "--page"], check=True, capture_output=True).stdout
+        validator = jsonschema.Draft202012Validator(closed(json.loads(printed)))
+        documents = [self.document("report", *words) for words in (
+            ["a.geiger"], ["sums.geiger"], ["b.geiger", "--diff", "a.geiger", "--from", "10%"],
+            ["a.geiger", "--plumbing", "--source"], *([trace.name] for trace in CORPUS.iterdir()))]
+        for document in filter(None, documents):
+            self.assertEqual([fault.message for fault in validator.iter_errors(document)], [])
+        documents[0]["cells"][0]["strata"].pop("bytes")
+        self.assertFalse(validator.is_valid(documents[0]))
+
+    def test_what_is_generated_of_the_schemas_is_as_generated(self):
+        for name in ("report_fields.py", "page_types.py"):
+            script = pathlib.Path(__file__).resolve().parent.parent / "tools" / name
+            done = subprocess.run([sys.executable, script, GEIGER, "--check"], capture_output=True,
+                                  text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_a_fault_is_seen(self):
         document = self.document("table", "a.geiger")

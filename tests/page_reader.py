@@ -1,4 +1,4 @@
-"""An independent reader of report pages: adds up their cells as web/src/data.ts says."""
+"""An independent reader of report pages: adds up their cells as `geiger schema --page` says."""
 import base64
 import collections
 import gzip
@@ -16,63 +16,65 @@ def data_in(html):
     return json.loads(gzip.decompress(base64.b64decode(encoded, validate=True)))
 
 
+def items_of(columns):
+    """The items of what is packed by column: each a dictionary, without what only others have."""
+    full = {name: column for name, column in columns.items() if isinstance(column, list) and column}
+    return [dict(zip(full, values)) for values in zip(*full.values(), strict=True)]
+
+
 class Page:
     def __init__(self, data):
         self.data = data
         self.profiles = {profile["kind"]: profile for profile in data["profiles"]}
+        self.frames, self.nodes = items_of(data["frames"]), items_of(data["nodes"])
+        self.tables = [(items_of(table), items_of(table["strata"])) for table in data["cells"]]
 
     def cells(self, kind, window=None):
-        """(count, stratum, cell) of what a kind counts, in a window of buckets."""
+        """(cell, stratum) of what a kind counts, in a window of buckets."""
         profile = self.profiles[kind]
-        table = self.data["cells"][profile["cells"]]
+        cells, strata = self.tables[profile["cells"]]
         end = len(self.data["timeline"]["edges"]) - 2
         first, last = window or (0, end)
-        for cell, count in enumerate(table["count"]):
-            if profile["counts"] != "all":
-                born, died = table["born"][cell], table["died"][cell]
-                if profile["counts"] == "born":
-                    is_counted = first <= born <= last
-                else:
-                    is_alive = died > last if died >= 0 else (
-                        died == -1 or last == end or -2 - died > last)
-                    is_counted = born <= last and is_alive
-                if not is_counted:
-                    continue
-            yield count, table["stratum"][cell], cell
+        for cell in cells:
+            is_counted = profile["counts"] == "all"
+            if profile["counts"] == "born":
+                is_counted = first <= cell["born"] <= last
+            elif profile["counts"] == "alive":
+                is_counted = cell["born"] <= last and (cell["died"] < 0 or cell["died"] > last)
+            if is_counted:
+                yield cell, strata[cell["stratum"]]
 
-    def add_up(self, kind, cells, is_open=False):
+    @staticmethod
+    def add_up(cells, is_open=False):
         """Sums of what is known, or of what is open: samples of none to all of these bytes."""
-        strata = self.data["cells"][self.profiles[kind]["cells"]]["strata"]
-        open_ones = strata.get("open", [0] * len(strata["certain"]))
         certain = weighted = variance = objects = samples = 0
-        for count, stratum, _ in cells:
-            if bool(open_ones[stratum]) != is_open:
+        for cell, stratum in cells:
+            count = cell["count"]
+            if bool(stratum.get("open", 0)) != is_open:
                 continue
-            if strata["certain"][stratum]:
-                certain += count * strata["bytes"][stratum]
+            if stratum["certain"]:
+                certain += count * stratum["bytes"]
                 objects += count
             else:
-                weighted += count * strata["weighted"][stratum]
-                variance += count * strata["variance"][stratum]
-                objects += count * strata["objects"][stratum]
+                weighted += count * stratum["weighted"]
+                variance += count * stratum["variance"]
+                objects += count * stratum["objects"]
                 samples += count
         return Sums(certain, weighted, variance, objects, samples)
 
     def total(self, kind, window=None, is_open=False):
-        return self.add_up(kind, self.cells(kind, window), is_open)
+        return self.add_up(self.cells(kind, window), is_open)
 
     def bytes_by(self, kind, key):
-        """Bytes per value of key(table, cell)."""
-        table = self.data["cells"][self.profiles[kind]["cells"]]
+        """Bytes per value of key(cell, stratum)."""
         groups = collections.defaultdict(list)
         for cell in self.cells(kind):
-            groups[key(table, cell[2])].append(cell)
-        sums = {group: self.add_up(kind, cells) for group, cells in groups.items()}
+            groups[key(*cell)].append(cell)
+        sums = {group: self.add_up(cells) for group, cells in groups.items()}
         return {group: each.certain + each.weighted for group, each in sums.items()}
 
     def name(self, index):
         return None if index < 0 else self.data["names"][index]
 
-    def leaf(self, table, cell):
-        frames = self.data["frames"]
-        return self.name(frames["name"][self.data["nodes"]["frame"][table["node"][cell]]])
+    def leaf(self, cell, _stratum):
+        return self.name(self.frames[self.nodes[cell["node"]]["frame"]]["name"])

@@ -178,8 +178,8 @@ class RealPrograms(Report):
     def test_python_by_function_thread_and_type(self):
         page = self.page(self.python)
         self.assert_agrees(page, self.python)
-        keys = {"function": page.leaf, "thread": lambda t, cell: page.name(t["thread"][cell]),
-                "type": lambda t, cell: page.name(t["type"][cell])}
+        keys = {"function": page.leaf, "thread": lambda cell, _: page.name(cell["thread"]),
+                "type": lambda cell, _: page.name(cell["type"])}
         for by, key in keys.items():
             leaves = ["--plumbing"] if by == "function" else []
             rows = self.json("table", self.python, "--by", by, *leaves, "--top", "0")["rows"]
@@ -192,9 +192,7 @@ class RealPrograms(Report):
 
     def test_sizes(self):
         page = self.page(self.python)
-        strata = page.data["cells"][page.profiles["allocated"]["cells"]]["strata"]
-        by_class = page.bytes_by("allocated",
-                                 lambda t, cell: strata["sizeClass"][t["stratum"][cell]])
+        by_class = page.bytes_by("allocated", lambda _, stratum: stratum["sizeClass"])
         rows = self.json("table", self.python, "--by", "size", "--sort", "natural",
                          "--top", "0")["rows"]
         seen = [row["self"]["bytes"]["value"] for row in rows]

@@ -1,7 +1,7 @@
 // Page data of a program that does not exist, the same for the same seed. Its numbers are as real
 // ones are made: sums by strata of sampled sizes.
-import type { Cells, Estimate, PageData, Profile } from "../src/data";
-import { estimateBytes, estimateObjects, loadArithmetic } from "../src/numbers/arithmetic";
+import type { Cells, PageData, Profile } from "../src/data";
+import { type Estimate, estimateBytes, estimateObjects, loadArithmetic } from "../src/numbers/arithmetic";
 import { emptySums, merge, strataSums, Sum } from "../src/numbers/sums";
 import { strataOf } from "./strata";
 
@@ -174,7 +174,7 @@ function whole(
 function profiles(found: Cells): Profile[] {
   const allocated = whole(found, () => true);
   const live = whole(found, (i) => found.died[i] === -1);
-  const common = { cells: 0, largestInterval: INTERVAL };
+  const common = { cells: 0, largestInterval: INTERVAL, calibrates: false };
   const nothing: Estimate = { value: 0, lo: 0, hi: 0, variance: 0, samples: 0, exact: 0 };
   return [
     {
@@ -203,6 +203,7 @@ function profiles(found: Cells): Profile[] {
       cells: -1,
       counts: "all",
       largestInterval: 0,
+      calibrates: false,
       bytes: nothing,
       objects: nothing,
     },
@@ -329,8 +330,8 @@ export function fixture(options: FixtureOptions = {}): PageData {
     version: "0.0.0",
     level: 0.95,
     facts: [
-      { name: "program", value: word("server --port 1"), remark: word("pid 17") },
-      { name: "dropped", value: "nothing" },
+      { name: "program", value: word("server --port 1"), remark: word("pid 17"), tone: "plain" },
+      { name: "dropped", value: "nothing", tone: "plain" },
       { name: "interval", value: "512 KiB", tone: "warning" },
     ],
     warnings: options.names ? [word("")] : [],

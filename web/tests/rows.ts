@@ -4,7 +4,7 @@
 //   npx vite-node tests/rows.ts -- DOCUMENT...
 import { readFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
-import type { Estimate, PageData } from "../src/data";
+import type { PageData } from "../src/data";
 import {
   dimensionGroups,
   functionGroups,
@@ -14,7 +14,7 @@ import {
 } from "../src/model/groups";
 import { filteredView } from "../src/model/filter";
 import { rowBytes, rowObjects, shareOf, totalBytes } from "../src/model/measure";
-import { loadArithmetic, type Share } from "../src/numbers/arithmetic";
+import { type Estimate, loadArithmetic, type Share } from "../src/numbers/arithmetic";
 import { rowOf, samplesOf } from "../src/numbers/sums";
 import { baseName, fullName, moduleName, type Page, pageOf } from "../src/model/page";
 import { DIMENSIONS, hasDimension, select } from "../src/model/selection";

@@ -31,7 +31,7 @@ void SchemaWriter::write_definitions() {
 std::string schema_of(const std::vector<DocumentSchema>& documents) {
   SchemaWriter schema;
   JsonWriter& json = schema.json;
-  json.begin_object().field("$schema", "https://json-schema.org/draft/2020-12/schema");
+  json.begin_object().field("$schema", kSchemaDialect);
   json.field("$id", fmt::format("urn:geiger:report:{}", kSchemaVersion));
   json.field("title", "What geiger prints with --json");
   json.field("description",

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "analysis/present/format.h"
@@ -84,6 +85,15 @@ concept Enumerated = requires {
   names_of(Of<T>{});
 };
 
+/// A bit of an enumeration of bits, which has them by `flags_of(Of<T>)`, the lowest first.
+struct Flag {
+  std::string_view name, meaning;
+};
+template <typename T>
+concept Flags = requires {
+  flags_of(Of<T>{});
+};
+
 /// `value`, to leave a field out where it says nothing: "if" is false.
 template <typename T>
 [[nodiscard]] std::optional<T> if_true(bool is_there, T value) {
@@ -127,6 +137,11 @@ struct KeyedOf<Keyed<T>> : std::true_type {
 };
 
 template <typename T>
+struct ChoiceOf : std::false_type {};
+template <typename... T>
+struct ChoiceOf<std::variant<T...>> : std::true_type {};
+
+template <typename T>
 void write_value(JsonWriter& json, const T& value) {
   if constexpr (KeyedOf<T>::value) {
     json.begin_object();
@@ -138,6 +153,10 @@ void write_value(JsonWriter& json, const T& value) {
     json.end_object();
   } else if constexpr (Enumerated<T>) {
     json.string(name_of(value));
+  } else if constexpr (Flags<T>) {
+    json.integer(static_cast<std::uint64_t>(value));
+  } else if constexpr (ChoiceOf<T>::value) {
+    std::visit([&](const auto& chosen) { write_value(json, chosen); }, value);
   } else if constexpr (std::same_as<T, bool>) {
     json.boolean(value);
   } else if constexpr (std::unsigned_integral<T>) {
@@ -155,6 +174,21 @@ void write_value(JsonWriter& json, const T& value) {
   }
 }
 
+template <typename T>
+void write_schema(SchemaWriter& schema);
+
+template <typename... T>
+void write_choice_schema(SchemaWriter& schema, Of<std::variant<T...>> /*type*/) {
+  schema.json.key("anyOf").begin_array();
+  const auto write = [&]<typename One>(Of<One>) {
+    schema.json.begin_object();
+    write_schema<One>(schema);
+    schema.json.end_object();
+  };
+  (write(Of<T>{}), ...);
+  schema.json.end_array();
+}
+
 /// The members of the schema of a value of type T.
 template <typename T>
 void write_schema(SchemaWriter& schema) {
@@ -169,6 +203,12 @@ void write_schema(SchemaWriter& schema) {
     name.empty() ? write(schema) : schema.refer(name, write);
   } else if constexpr (Enumerated<T>) {
     json.array("enum", names_of(Of<T>{}), [&](std::string_view name) { json.string(name); });
+  } else if constexpr (Flags<T>) {
+    json.field("type", "integer").objects("flags", flags_of(Of<T>{}), [&](const Flag& flag) {
+      json.field("name", flag.name).field("description", flag.meaning);
+    });
+  } else if constexpr (ChoiceOf<T>::value) {
+    write_choice_schema(schema, Of<T>{});
   } else if constexpr (std::same_as<T, bool>) {
     json.field("type", "boolean");
   } else if constexpr (std::unsigned_integral<T>) {
@@ -388,6 +428,8 @@ template <typename T>
   return document(report, InRecording<T>{of, recording});
 }
 
+inline constexpr std::string_view kSchemaDialect = "https://json-schema.org/draft/2020-12/schema";
+
 /// The schema of such a document.
 struct DocumentSchema {
   std::string_view report;
@@ -396,6 +438,17 @@ struct DocumentSchema {
 template <typename T>
 [[nodiscard]] DocumentSchema document_schema(std::string_view report) {
   return {report, [](SchemaWriter& schema) { fields_of(Of<T>{}).write_document_schema(schema); }};
+}
+
+/// The schema of a value of type T alone.
+template <typename T>
+[[nodiscard]] std::string schema_of_value() {
+  SchemaWriter schema;
+  schema.json.begin_object().field("$schema", kSchemaDialect);
+  write_schema<T>(schema);
+  schema.write_definitions();
+  schema.json.end_object();
+  return schema.json.take();
 }
 
 /// The schema of all documents: draft 2020-12 of JSON Schema.

@@ -1,6 +1,7 @@
 // `geiger schema`: what `--json` prints, for programs that read it.
 #include <CLI/CLI.hpp>
 
+#include "analysis/page/page_data.h"
 #include "analysis/present/fields.h"
 #include "analysis/report/allocators/allocators.h"
 #include "analysis/report/compare/check.h"
@@ -33,8 +34,8 @@ present::DocumentSchema of(std::string_view report) {
   return document_schema<present::InRecording<Report>>(report);
 }
 
-base::Outcome<int> print_schema() {
-  const std::string schema = present::schema_of({
+std::string schema_of_reports() {
+  return present::schema_of({
       of<report::SummaryReport>("summary"),
       of<report::TableReport>("table"),
       document_schema<report::TreeReport>("tree"),
@@ -58,14 +59,20 @@ base::Outcome<int> print_schema() {
       document_schema<report::SeriesReport>("fleet-series"),
       document_schema<report::CostReport>("fleet-cost"),
   });
-  return terminal::print_data(schema) ? kExitOk : kExitFailed;
 }
 
 }  // namespace
 
 void register_schema(CLI::App& app, Work& work) {
   CLI::App* verb = app.add_subcommand("schema", "Print the JSON Schema of what --json prints");
-  verb->callback([&work] { work = print_schema; });
+  auto is_page = std::make_shared<bool>(false);
+  verb->add_flag("--page", *is_page, "Of `report --json` instead, the document that pages read");
+  verb->callback([&work, is_page] {
+    work = [is_page]() -> base::Outcome<int> {
+      const std::string schema = *is_page ? page::schema() : schema_of_reports();
+      return terminal::print_data(schema) ? kExitOk : kExitFailed;
+    };
+  });
 }
 
 }  // namespace geiger::cli

@@ -1,6 +1,6 @@
 // Estimates of a tree's nodes: made when first asked for, and never so many at a time that a
 // redraw waits for quantiles.
-import type { Estimate } from "../data";
+import type { Estimate } from "../numbers/arithmetic";
 import { rowBytes, totalBytes } from "./measure";
 import { OF_INTERVALS, Pace, type Steps } from "./slices";
 import { type CallTree, ROOT } from "./tree";

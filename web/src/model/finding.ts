@@ -1,7 +1,7 @@
 // What a selection says in one sentence: which own function held most, how surely, of how much.
 // Of a whole profile the document has the answer of src/analysis/report/overview/finding.cc, which the other
 // reports print; what a reader selected is searched here by the same rules (finding.h).
-import { type Estimate, type FindingData, FrameFlag, type PageData } from "../data";
+import { type FindingData, FrameFlag, type PageData } from "../data";
 import {
   boundBytes,
   duration,
@@ -11,6 +11,7 @@ import {
   figure,
   type Share,
   shareFigure,
+  type Estimate,
 } from "../numbers/arithmetic";
 import { bytesForOrder, emptySums, isEmpty, merge, rowOf, samplesOf, Sum, type Sums } from "../numbers/sums";
 import { rowBytes, shareOf, totalBytes } from "./measure";

@@ -1,6 +1,5 @@
 // The lines of a table: its rows filtered, in order, the first of them with their intervals.
-import type { Estimate } from "../data";
-import { type Share } from "../numbers/arithmetic";
+import { type Estimate, type Share } from "../numbers/arithmetic";
 import { bytesForOrder, isEmpty, rowOf, samplesOf, Sum } from "../numbers/sums";
 import { rowBytes, rowObjects, shareOf } from "./measure";
 import { type CsvCell, csvLine } from "./csv";

@@ -1,5 +1,5 @@
 // From the sums of a part of a selection to the numbers that are shown.
-import type { Estimate } from "../data";
+import type { Estimate } from "../numbers/arithmetic";
 import {
   bytesOfPart,
   estimateBytes,

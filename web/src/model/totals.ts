@@ -1,5 +1,6 @@
 // The totals of every kind for what is selected otherwise: the numbers that choose the kind.
-import type { Estimate, Profile } from "../data";
+import type { Profile } from "../data";
+import type { Estimate } from "../numbers/arithmetic";
 import { totalBytes } from "./measure";
 import type { Page } from "./page";
 import { isWhole, selectingBelow, type Selection } from "./selection";

@@ -1,9 +1,17 @@
 // Estimates and their texts by the terminal's own code, compiled to WebAssembly:
 // src/analysis/arithmetic/arithmetic.cc is the other side and says what the functions take and leave.
-import type { Estimate } from "../data";
+import type { Estimated } from "../data";
 import { bytesOf, gunzipped } from "./bytes";
 import { COMPILED } from "./compiled";
 import { openOf, type Sums } from "./sums";
+
+/** An estimate of the document, or one that the page made. */
+export interface Estimate extends Estimated {
+  /** Samples whose bytes are not known, in no other field but `hi`. */
+  openSamples?: number;
+  /** Of objects: too few sizes were seen for an upper limit that says something. */
+  hasUnknownSizes?: boolean;
+}
 
 export type Quantity = "bytes" | "objects";
 

@@ -1,5 +1,4 @@
 // An estimate as text, its limits in the title.
-import type { Estimate } from "../data";
 import {
   exactCount,
   figure,
@@ -10,6 +9,7 @@ import {
   limitsText,
   plural,
   type Quantity,
+  type Estimate,
 } from "../numbers/arithmetic";
 
 /** "95 % interval: 1.2 MiB to 3.4 MiB, 12 samples". */

@@ -1,8 +1,7 @@
 // Histogram of requested sizes by powers of two, each bar with its interval.
-import type { Estimate } from "../data";
 import { type Groups, selectedOf, sizeClassName } from "../model/groups";
 import { rowBytes, rowObjects } from "../model/measure";
-import { exactBytes, exactCount, figure, textOf } from "../numbers/arithmetic";
+import { type Estimate, exactBytes, exactCount, figure, textOf } from "../numbers/arithmetic";
 import { rowOf } from "../numbers/sums";
 import type { ViewProps } from "./context";
 

@@ -1,11 +1,10 @@
 // What all tables have in common: filter, count, copying, heads that sort, names, pages.
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Estimate } from "../data";
 import { elided } from "../model/names";
 import type { Steps } from "../model/slices";
 import type { State } from "../model/state";
-import { exactCount, plural } from "../numbers/arithmetic";
+import { type Estimate, exactCount, plural } from "../numbers/arithmetic";
 import { Filter } from "./controls";
 import { CopyButton } from "./CopyButton";
 import { BytesFigure } from "./Figure";

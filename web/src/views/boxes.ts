@@ -1,10 +1,9 @@
 // How the boxes of a call tree look: own code and calls into libraries, or another colouring.
-import type { Estimate } from "../data";
 import type { Paint } from "../draw/painter";
 import { type Palette, type Tones, tonesFor, tonesForError } from "../draw/palette";
 import type { EstimateBook } from "../model/book";
 import { relativeError } from "../model/measure";
-import { figure, isExact, textOf } from "../numbers/arithmetic";
+import { type Estimate, figure, isExact, textOf } from "../numbers/arithmetic";
 import { baseName, functionName, moduleName, type Page, shortPlaceOf } from "../model/page";
 import type { Search } from "../model/search";
 import type { Colour } from "../model/state";
