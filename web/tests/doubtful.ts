@@ -1,6 +1,6 @@
 // Page data of a program of whose stacks, threads and types not everything is known.
 import { FrameFlag, type PageData } from "../src/data";
-import { fixture } from "./fixture";
+import { fixture, whole } from "./fixture";
 
 /** A stack of each kind, of 1, 2, 4 ... samples, in the order of `ends`. */
 export const ends = ["solver", "cut parser", "no stack", "unnamed", "runtime", "smaller ones", "other"];
@@ -35,6 +35,18 @@ export function doubtful(): PageData {
   const cells = data.cells[0]!;
   const threads = ["io", "main, then io", "other thread"].map(at);
   const types = ["[unknown]", "Row"].map(at);
+  const counted = {
+    ...cells,
+    node: order.map((i) => leaves[i]!),
+    count: order.map((i) => 2 ** i),
+    stratum: order.map(() => 0),
+    process: [],
+    label: [],
+    thread: order.map((i) => threads[i % 3]!),
+    type: order.map((i) => types[i % 2]!),
+    born: order.map(() => 0),
+    died: order.map(() => -1),
+  };
   return {
     ...data,
     names,
@@ -42,19 +54,7 @@ export function doubtful(): PageData {
     nodes: { up: parents.map((parent, i) => i - parent), frame: of },
     unknownType: types[0]!,
     mayBe: { thread: [threads[1]!, threads[1]!], other: [at("io"), at("main")] },
-    cells: [
-      {
-        ...cells,
-        node: order.map((i) => leaves[i]!),
-        count: order.map((i) => 2 ** i),
-        stratum: order.map(() => 0),
-        process: [],
-        label: [],
-        thread: order.map((i) => threads[i % 3]!),
-        type: order.map((i) => types[i % 2]!),
-        born: order.map(() => 0),
-        died: order.map(() => -1),
-      },
-    ],
+    cells: [counted],
+    profiles: data.profiles.map((profile) => ({ ...profile, ...whole(counted, () => true) })),
   };
 }

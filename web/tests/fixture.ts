@@ -154,7 +154,8 @@ function cells(count: number, names: Names, random: () => number): Cells {
   return found;
 }
 
-function whole(
+/** What a document says of all cells that count. */
+export function whole(
   found: Cells,
   counts: (cell: number) => boolean,
 ): { bytes: Estimate; objects: Estimate } {

@@ -17,8 +17,8 @@ import {
 import type { Stacks } from "../src/model/filter";
 import { countsText, hiddenText, openText, sitesOf } from "../src/model/leaks";
 import { linesOf } from "../src/model/lines";
-import { rowBytes, shareOf, totalBytes } from "../src/model/measure";
-import { probabilityOf, shareFigure, textOf } from "../src/numbers/arithmetic";
+import { rowBytes, shareOf } from "../src/model/measure";
+import { estimateBytes, figure, probabilityOf, shareFigure, textOf } from "../src/numbers/arithmetic";
 import { bytesForOrder, emptySums, merge, rowOf, samplesOf, Sum, type Sums } from "../src/numbers/sums";
 import { printable } from "../src/model/names";
 import { firstOf, sorted } from "../src/model/order";
@@ -29,7 +29,7 @@ import { finished } from "../src/model/slices";
 import { DEFAULTS, openingState, type State, stateOf, textOfState } from "../src/model/state";
 import { CallTree, ROOT } from "../src/model/tree";
 import { valueAt } from "../src/views/Lifetimes";
-import { fixture } from "./fixture";
+import { fixture, whole } from "./fixture";
 import { strataOf } from "./strata";
 
 const page = pageOf(fixture({ nodes: 3000 }));
@@ -63,7 +63,7 @@ describe("a selection", () => {
     for (const [i, profile] of page.data.profiles.entries()) {
       if (profile.cells < 0) continue;
       const selected = select(page, { ...ALL, profile: i });
-      const found = totalBytes({ ...selected, exact: undefined }, page.data.level);
+      const found = estimateBytes(selected.whole, page.data.level, "total");
       for (const key of ["value", "lo", "hi", "samples", "exact"] as const) {
         const expected = profile.bytes[key];
         expect(Math.abs(found[key] - expected)).toBeLessThanOrEqual(1e-9 * Math.abs(expected));
@@ -346,6 +346,7 @@ function pageOfStacks(stacks: [string, number][]) {
     cells.born.push(0);
     cells.died.push(-1);
   }
+  for (const profile of data.profiles) Object.assign(profile, whole(cells, () => true));
   return foldedPage(pageOf(data));
 }
 
@@ -460,6 +461,12 @@ describe("the finding", () => {
     expect(said(LEAKY)).toMatch(/^At exit, open held 89 % \[86, 92\] of 130 MiB \[120, 140\]\.$/);
     const { path } = finished(findingOf(select(LEAKY, ALL), 0.95));
     expect(path.map((of) => functionName(LEAKY, of))).toEqual(["main", "open"]);
+  });
+  it("says of how much as the document does, which of a peak is more than its sums tell", () => {
+    const peak = structuredClone(LEAKY.data);
+    const bytes = { ...peak.profiles[0]!.bytes, lo: 46e6, hi: 270e6 };
+    peak.profiles[0]!.bytes = bytes;
+    expect(said(foldedPage(pageOf(peak)))).toContain(`of ${textOf(figure(bytes, "bytes"))}.`);
   });
   it("names two where their intervals overlap", () => {
     const two = pageOfStacks([

@@ -14,7 +14,7 @@ import {
   type Estimate,
 } from "../numbers/arithmetic";
 import { bytesForOrder, emptySums, isEmpty, merge, rowOf, samplesOf, Sum, type Sums } from "../numbers/sums";
-import { rowBytes, shareOf, totalBytes } from "./measure";
+import { rowBytes, sampledBytes, shareOf, totalBytes } from "./measure";
 import { functionGroups, outermostByFunction } from "./groups";
 import { fullName, functionName, type Page, roomFor, shortPlaceOf, shownNode } from "./page";
 import { addUp, type Selected } from "./selection";
@@ -446,7 +446,7 @@ function withoutFunction(
   if (profile.kind === "allocated" && selected.isWhole && (selected.exact ?? 0) === 0) {
     return [plain("nothing was allocated through malloc.")];
   }
-  const { hi: limit, open = 0 } = estimateBytes(whole, level, "total");
+  const { hi: limit, open = 0 } = sampledBytes(selected, level);
   if (!(limit > 0)) return [plain(`nothing was ${verbOf(profile.kind)}.`)];
   return [
     ...opening,

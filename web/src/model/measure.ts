@@ -1,5 +1,5 @@
 // From the sums of a part of a selection to the numbers that are shown.
-import type { Estimate } from "../numbers/arithmetic";
+import type { Profile } from "../data";
 import {
   bytesOfPart,
   estimateBytes,
@@ -7,20 +7,24 @@ import {
   isExact,
   type Share,
   shareOfPart,
+  type Estimate,
 } from "../numbers/arithmetic";
 import { Sum, type Sums } from "../numbers/sums";
 import { type Selected, withInterval } from "./selection";
 
-function exactly(bytes: number, samples: number): Estimate {
-  return { value: bytes, lo: bytes, hi: bytes, variance: 0, samples, exact: bytes };
+/** Of a whole profile: exact where it was counted. */
+export function wholeBytes({ bytes, exactTotal: exact }: Profile): Estimate {
+  return exact === undefined ? bytes : { ...bytes, value: exact, lo: exact, hi: exact, variance: 0, exact };
+}
+
+/** Of the whole selection by its samples: of a whole profile the document's, which of a peak is wider than its sums. */
+export function sampledBytes({ isWhole, profile, whole }: Selected, level: number): Estimate {
+  return isWhole ? profile.bytes : estimateBytes(whole, level, "total");
 }
 
 /** Of the whole selection. */
 export function totalBytes(selected: Selected, level: number): Estimate {
-  if (selected.exact !== undefined) {
-    return exactly(selected.exact, selected.whole[Sum.Samples]!);
-  }
-  return estimateBytes(selected.whole, level, "total");
+  return selected.isWhole ? wholeBytes(selected.profile) : sampledBytes(selected, level);
 }
 
 const formOf = (part: Sums) => (part[Sum.Samples]! > 0 ? "listed" : "total");

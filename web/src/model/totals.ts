@@ -1,7 +1,7 @@
 // The totals of every kind for what is selected otherwise: the numbers that choose the kind.
-import type { Profile } from "../data";
 import type { Estimate } from "../numbers/arithmetic";
-import { totalBytes } from "./measure";
+import type { Profile } from "../data";
+import { totalBytes, wholeBytes } from "./measure";
 import type { Page } from "./page";
 import { isWhole, selectingBelow, type Selection } from "./selection";
 import type { Steps } from "./slices";
@@ -15,14 +15,8 @@ export interface Total {
 
 const NO_NODES = new Int32Array(0);
 
-/** Of a whole: exact where it was counted. */
-function knownOr({ bytes, exactTotal }: Profile): Estimate {
-  if (exactTotal === undefined) return bytes;
-  return { ...bytes, value: exactTotal, lo: exactTotal, hi: exactTotal, exact: exactTotal };
-}
-
 function* bytesOf(page: Page, selection: Selection, level: number): Steps<Estimate> {
-  if (isWhole(selection)) return knownOr(page.data.profiles[selection.profile]!);
+  if (isWhole(selection)) return wholeBytes(page.data.profiles[selection.profile]!);
   const made = yield* selectingBelow(page, selection, NO_NODES);
   return totalBytes(made.selected, level);
 }
