@@ -3,10 +3,13 @@
 //   seeds DIRECTORY...        such as fuzz/corpus
 //
 // Findings, and what is text, stay as they are.
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -158,6 +161,143 @@ std::string hostile_names() {
   return text_of(trace.bytes()) + chunk;
 }
 
+/// A site of the shop: its functions, innermost first, as indices of kFunctions.
+struct Site {
+  std::vector<std::size_t> path;
+  Bytes least, most;
+  double lives;  ///< Seconds; 0: to the end.
+  std::uint32_t thread, weight;
+};
+struct Function {
+  std::string_view name, linkage, file;
+  std::uint32_t line;
+};
+constexpr Function kFunctions[] = {
+    {"main", "main", "shop.cc", 90},
+    {"shop::Server::serve(shop::Request const&)", "_ZN4shop6Server5serveERKNS_7RequestE",
+     "server.cc", 41},
+    {"shop::Store::open(std::string const&)", "_ZN4shop5Store4openERKSs", "store.cc", 12},
+    {"std::vector<shop::Item, std::allocator<shop::Item> >::_M_realloc_insert(shop::Item&&)",
+     "_ZNSt6vectorIN4shop4ItemESaIS1_EE17_M_realloc_insertEOS1_", "stl_vector.h", 1234},
+    {"shop::Cache::insert(unsigned long, std::shared_ptr<shop::Session>)",
+     "_ZN4shop5Cache6insertEmSt10shared_ptrINS_7SessionEE", "cache.cc", 77},
+    {"shop::parse(std::string_view)", "_ZN4shop5parseESt17basic_string_viewIcE", "parse.cc", 8},
+    {"shop::Log::append(char const*, ...)", "_ZN4shop3Log6appendEPKcz", "log.cc", 30},
+};
+const Site kSites[] = {
+    {{3, 2, 0}, 400, 4000, 0, 1, 3},    {{4, 1, 0}, 64, 512, 0, 2, 4},
+    {{5, 1, 0}, 16, 2000, 2e-3, 2, 6},  {{6, 5, 1, 0}, 30, 200, 0.4, 2, 3},
+    {{3, 5, 1, 0}, 100, 9000, 3, 1, 2}, {{6, 0}, 20'000, 90'000, 2, 1, 1},
+};
+
+/// A run of a program with names, lines, threads, types, labels, marks and a heap that grows, drawn
+/// as a recording draws: what tests read of which every report has something to say. `is_later`: of
+/// the next version, whose cache grew and whose log went.
+std::string shop(bool is_later) {
+  constexpr std::uint64_t kInterval = 4096, kAllocations = 2600;
+  constexpr Nanoseconds kSecond = 1'000'000'000, kRun = 10 * kSecond;
+  trace::TestTrace trace(kInterval);
+  std::strcpy(trace.header().executable, "/opt/shop/bin/shop");
+  std::strcpy(trace.header().started_as, "shop");
+  trace.header().stop_monotonic = 1000 + kRun;
+  trace.header().start_realtime = (is_later ? 1'700'086'400 : 1'700'000'000) * kSecond;
+  trace.header().seed = is_later ? 8 : 7;
+  const trace::Ref epoch = trace.epoch(kInterval);
+  trace.module("/opt/shop/bin/shop", "\x0a\x0b\x0c\x0d", 0x400000, 0x500000, 0x400000);
+  symbolize::SymbolSetBuilder names;
+  symbolize::ModuleNames module{"/opt/shop/bin/shop", "0a0b0c0d", {}};
+  for (std::size_t i = 0; i < std::size(kFunctions); ++i) {
+    const auto& [name, linkage, file, line] = kFunctions[i];
+    module.addresses.push_back(
+        {0x100 * i + 0x51,
+         {names.frame({names.string(name), names.string(linkage), names.string(file), line})}});
+  }
+  names.set().modules.push_back(module);
+  const trace::Ref labels[] = {0, trace.name(trace::NameKind::kLabel, 0, "GET /item"),
+                               trace.name(trace::NameKind::kLabel, 0, "POST /order")};
+  const trace::Ref types[] = {0, trace.name(trace::NameKind::kType, 0, "shop::Session"),
+                              trace.name(trace::NameKind::kType, 0, "shop::Item")};
+  std::vector<trace::Ref> stacks;
+  for (const Site& site : kSites) {
+    std::vector<std::uint64_t> frames;
+    for (const std::size_t function : site.path) frames.push_back(0x400051 + 0x100 * function);
+    stacks.push_back(trace.stack(frames));
+  }
+  std::minstd_rand random(is_later ? 23 : 17);
+  const auto below = [&](std::uint64_t limit) { return random() % limit; };
+  const auto uniform = [&] { return static_cast<double>(random()) / std::minstd_rand::max(); };
+  trace::TestTrace::Totals totals[3];
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < std::size(kSites); ++i) {
+    const std::uint32_t weight = is_later && i == 1 ? 9 : kSites[i].weight;
+    if (!is_later || i != 3) chosen.insert(chosen.end(), weight, i);
+  }
+  std::vector<trace::Ref> live;
+  for (std::uint64_t i = 0; i < kAllocations; ++i) {
+    const std::size_t at = chosen[below(chosen.size())];
+    const Site& site = kSites[at];
+    const Bytes size = site.least + below(site.most - site.least);
+    const Nanoseconds time = 1000 + kRun / kAllocations * i;
+    trace::TestTrace::Totals& total = totals[site.thread];
+    const bool is_certain = size >= kInterval;
+    total.bytes += size;
+    ++total.calls;
+    if (is_certain) {
+      total.certain_bytes += size;
+      ++total.certain_count;
+    } else {
+      total.trials += size;
+      const double missed = std::pow(1 - 1.0 / kInterval, static_cast<double>(size));
+      if (uniform() < missed) continue;
+      ++total.hits;
+    }
+    ++total.armed;
+    const trace::Ref sample = trace.sample({.time = time,
+                                            .stack = stacks[at],
+                                            .epoch = epoch,
+                                            .address = 0x10000000 + 0x20000 * i,
+                                            .requested = size,
+                                            .thread = site.thread,
+                                            .is_certain = is_certain,
+                                            .label = labels[site.thread == 2 ? 1 + below(2) : 0],
+                                            .type = types[at == 1   ? 1
+                                                          : at == 0 ? 2
+                                                                    : 0],
+                                            .offset = below(size)});
+    const Nanoseconds freed =
+        time + static_cast<Nanoseconds>(site.lives * uniform() * static_cast<double>(kSecond));
+    if (site.lives > 0 && freed < 1000 + kRun) {
+      trace.free(sample, freed, 0, 1 + static_cast<std::uint32_t>(below(2)), stacks[at]);
+    } else {
+      live.push_back(sample);
+    }
+  }
+  for (std::uint32_t thread = 1; thread <= 2; ++thread) {
+    totals[thread].end = 1000 + kRun;
+    trace.thread(thread, 99 + thread, totals[thread]);
+    trace.thread_name(thread, thread == 1 ? "shop" : "worker");
+  }
+  trace.mapping({.time = 2 * kSecond, .stack = stacks[0], .bytes = 1 << 20, .thread = 1});
+  trace.mark("warm", 3 * kSecond, 1);
+  trace.mark("orders", 6 * kSecond, 2);
+  profile::Observations seen;
+  seen.series = {{3 * kSecond, {1'000'000, 500'000, 500'000, 0, 0}, 1'100'000},
+                 {9 * kSecond, {1'500'000, 900'000, 600'000, 0, 0}, 1'600'000}};
+  seen.high_water = 1'600'000;
+  profile::Snapshot snapshot;
+  snapshot.time = 9 * kSecond;
+  snapshot.maps[0] = {1'500'000, 900'000, 0};
+  snapshot.counts = seen.series.back().counts;
+  for (const trace::Ref sample : live) snapshot.residency.push_back({sample, 64, 0});
+  seen.at_maximum = seen.last = snapshot;
+  trace.header().sealed_end = trace.end();
+  const std::string chunks =
+      ingest::encode_chunk(trace::ChunkType::kSymbols, symbolize::encode(names.set())) +
+      ingest::encode_chunk(trace::ChunkType::kObservations, ingest::encode_observations(seen));
+  trace.header().image_bytes = trace.end() + chunks.size();
+  return text_of(trace.bytes()) + chunks;
+}
+
 class Corpus {
  public:
   explicit Corpus(std::filesystem::path root) : root_(std::move(root)) {}
@@ -183,6 +323,8 @@ void write_seeds(const Corpus& corpus) {
   fill(second);
   corpus.write("trace/sealed_two_images", sealed(first) + text_of(second.bytes()));
   corpus.write("trace/hostile_names", hostile_names());
+  corpus.write("trace/shop", shop(false));
+  corpus.write("trace/shop_later", shop(true));
   trace::TestTrace cut(64);
   fill(cut);
   const std::string bytes = text_of(cut.bytes());

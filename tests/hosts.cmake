@@ -118,6 +118,7 @@ if(TARGET geiger_preload)
   geiger_process_test(terminal e2e terminal.py $<TARGET_FILE:geiger>)
   geiger_process_test(names e2e names.py $<TARGET_FILE:geiger>)
   geiger_process_test(tutorial e2e tutorial.py $<TARGET_FILE:geiger>)
+  geiger_process_test(report_texts golden report_texts.py $<TARGET_FILE:geiger>)
   geiger_process_test(json_schema e2e json_schema.py $<TARGET_FILE:geiger>
     ${PROJECT_SOURCE_DIR}/docs/schema/geiger-report.schema.json ${PROJECT_SOURCE_DIR}/fuzz/corpus/trace
     $<TARGET_FILE:geiger-study> ${PROJECT_SOURCE_DIR}/tools/study/study-report.schema.json)

@@ -107,6 +107,7 @@ class TestTrace {
     Ref label = 0;
     Ref type = 0;
     std::uint16_t heap = 0;
+    std::uint64_t offset = 0;  ///< Of the drawn byte.
     EntryPoint entry_point = EntryPoint::kMalloc;
     /// Of a record: requested:48 | entry point:8 | log2 alignment:8.
     [[nodiscard]] std::uint64_t requested_kind() const {
@@ -120,7 +121,7 @@ class TestTrace {
                                   drawn.address,
                                   drawn.requested_kind(),
                                   drawn.requested | std::uint64_t{drawn.heap} << 48,
-                                  0,
+                                  drawn.offset,
                                   drawn.label | std::uint64_t{drawn.type} << 32};
     return append(RecordType::kSample, body, drawn.is_certain ? kFlagCertain : 0, drawn.thread);
   }
