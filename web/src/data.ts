@@ -47,6 +47,10 @@ export interface PageData {
   mayBe?: MayBe;
   /** empty in pages that only compare */
   profiles: Profile[];
+  /** of figures, in tables by function, line or module */
+  columns: Column[];
+  /** in other tables */
+  columnsWithoutTotals: Column[];
   /** the kind that is shown first */
   opening: string;
   timeline?: Timeline;
@@ -93,6 +97,12 @@ export interface Cells {
   died: number[];
   /** near sizes share strata of their mean, to bound the page: sums of the whole stay exact */
   hasMeanSizes: boolean;
+}
+
+export interface Column {
+  name: string;
+  heading: string;
+  meaning: string;
 }
 
 /** Of pages of `geiger report --diff`. */

@@ -317,6 +317,9 @@ function leaks(count: number): NonNullable<PageData["leaks"]> {
   };
 }
 
+const columns = (names: string[]) =>
+  names.map((name) => ({ name, heading: name, meaning: `the ${name} of it` }));
+
 export function fixture(options: FixtureOptions = {}): PageData {
   const random = generator(options.seed ?? 1);
   const names = naming(options.names);
@@ -343,6 +346,8 @@ export function fixture(options: FixtureOptions = {}): PageData {
     cells: [found],
     unknownType: -1,
     profiles: profiles(found),
+    columns: columns(["self", "total", "share", "samples"]),
+    columnsWithoutTotals: columns(["self", "share", "samples"]),
     opening: "live",
     timeline: timeline(found, names),
     lifetimes: [0, 1].map((i) => ({

@@ -15,6 +15,7 @@
 #include "analysis/report/lives/lifetimes.h"
 #include "analysis/report/overview/rss.h"
 #include "analysis/report/overview/summary.h"
+#include "analysis/report/profiles/table.h"
 
 namespace geiger::page {
 namespace {
@@ -108,6 +109,8 @@ void add_header(PageData& data, const Recording& recording, const PageOptions& o
       profile::name_of(report.mapped_finding ? profile::Kind::kMappedAtPeak : report.finding.kind);
   data.title = shortened(options.title.empty() ? report::program_text(recording) : options.title,
                          kMostTextBytes);
+  data.columns = report::table_columns(profile::GroupBy::kFunction);
+  data.columns_without_totals = report::table_columns(profile::GroupBy::kThread);
   add_program(data.facts, recording, options);
   for (SummaryFact& fact : report::summary_facts(report, recording)) {
     if (!options.only || is_of_hosts(fact)) data.facts.push_back(std::move(fact));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/present/rows.h"
 #include "analysis/profile/recording.h"
 #include "analysis/report/overview/summary_facts.h"
 #include "estimation/estimate.h"
@@ -240,6 +241,8 @@ struct PageData {
   NameIndex unknown_type = kNoName;
   std::vector<MayBe> may_be;
   std::vector<PageProfile> profiles;
+  /// Of tables with totals and without, as `geiger table` has them.
+  std::vector<present::ColumnWords> columns, columns_without_totals;
   std::string opening;
   std::optional<Timeline> timeline;
   std::vector<Survival> lifetimes;

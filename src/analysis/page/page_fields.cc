@@ -594,6 +594,8 @@ static const Fields<PageData>& fields_of(Of<PageData> /*type*/) {
                  &PageData::unknown_type)
           .field("mayBe", "not where no thread changed its name", unless_empty(&PageData::may_be))
           .field("profiles", "empty in pages that only compare", &PageData::profiles)
+          .field("columns", "of figures, in tables by function, line or module", &PageData::columns)
+          .field("columnsWithoutTotals", "in other tables", &PageData::columns_without_totals)
           .field("opening", "the kind that is shown first", &PageData::opening)
           .field("timeline", "", &PageData::timeline)
           .field("lifetimes", "", &PageData::lifetimes)

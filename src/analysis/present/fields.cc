@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "analysis/present/rows.h"
+
 namespace geiger::present {
 
 void SchemaWriter::refer(std::string_view name, void (*write)(SchemaWriter&)) {
@@ -26,6 +28,14 @@ void SchemaWriter::write_definitions() {
     next = definitions_.begin();
   }
   json.end_object();
+}
+
+const Fields<ColumnWords>& fields_of(Of<ColumnWords> /*type*/) {
+  static const auto kFields = Fields<ColumnWords>("column")
+                                  .field("name", "", &ColumnWords::name)
+                                  .field("heading", "", &ColumnWords::heading)
+                                  .field("meaning", "", &ColumnWords::meaning);
+  return kFields;
 }
 
 std::string schema_of(const std::vector<DocumentSchema>& documents) {

@@ -249,7 +249,7 @@ struct TextColumn {
 /// One field of a T.
 template <typename T>
 struct Field {
-  std::string_view name = {};  ///< Empty of what only the text has.
+  std::string_view name = {};  ///< Of what only the text has: empty, or as pages call it.
   std::string_view meaning = {};
   bool is_optional = false;  ///< Left out where there is nothing to say.
   /// Whether a number that is not known, null in JSON, may be in it.
@@ -350,6 +350,13 @@ class Fields {
   Fields&& only_column(Cells form, Heading heading, Rank rank, Cell cell) && {
     fields_.emplace_back();
     return std::move(*this).column(form, std::move(heading), std::move(rank), std::move(cell));
+  }
+
+  /// Names the last field, a column that documents have no field for.
+  Fields&& called(std::string_view name, std::string_view meaning) && {
+    fields_.back().name = name;
+    fields_.back().meaning = meaning;
+    return std::move(*this);
   }
 
   [[nodiscard]] std::string_view name() const { return name_; }

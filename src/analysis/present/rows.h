@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/present/fields.h"
@@ -12,6 +13,25 @@
 #include "analysis/present/style.h"
 
 namespace geiger::present {
+
+/// What a column of a table is called, and what it means.
+struct ColumnWords {
+  std::string_view name;
+  std::string heading;
+  std::string_view meaning;
+};
+[[nodiscard]] const Fields<ColumnWords>& fields_of(Of<ColumnWords> /*type*/);
+
+/// The columns that have a name, of tables as that of `first`.
+template <typename T>
+[[nodiscard]] std::vector<ColumnWords> words_of_columns(const T& first) {
+  std::vector<ColumnWords> words;
+  for (const Field<T>& field : fields_of(Of<T>{}).all()) {
+    if (!field.column || field.name.empty() || field.column->rank(first) < 0) continue;
+    words.push_back({field.name, field.column->heading(first), field.meaning});
+  }
+  return words;
+}
 
 /// The columns with one of these ranks; what is behind all numbers last.
 template <typename T>

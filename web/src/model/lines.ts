@@ -1,4 +1,5 @@
 // The lines of a table: its rows filtered, in order, the first of them with their intervals.
+import type { Column } from "../data";
 import { type Estimate, type Share } from "../numbers/arithmetic";
 import { bytesForOrder, isEmpty, rowOf, samplesOf, Sum } from "../numbers/sums";
 import { rowBytes, rowObjects, shareOf } from "./measure";
@@ -133,18 +134,17 @@ export function* linesOf(wanted: Wanted, first: number, count: number): Steps<Li
   return { wanted, rows, all, first, lines: lines.slice(0, count) };
 }
 
-function csvCells({ groups, level }: Wanted, row: number): CsvCell[] {
-  const bytes = (sums: Groups["self"]) => {
-    const { value, lo, hi } = rowBytes(selectedOf(groups, row), rowOf(sums, row), level);
-    return [value, lo, hi];
-  };
-  return [
-    groups.name(row),
-    groups.detail(row),
-    ...bytes(groups.self),
-    samplesOf(groups.self, row),
-    ...(groups.total ? bytes(groups.total) : []),
-  ];
+/** The columns of figures that `geiger table` has too. */
+export function columnsOf({ total, selected }: Groups): Column[] {
+  const { columns, columnsWithoutTotals } = selected.page.data;
+  return total ? columns : columnsWithoutTotals;
+}
+
+/** One column of a count, or three of a number and its limits. */
+function csvCells(line: Line, name: string): CsvCell[] {
+  if (name === "samples") return [line.samples];
+  const { value, lo, hi } = line[name as "self" | "total" | "share"]!;
+  return [value, lo, hi];
 }
 
 /** All rows that the filter leaves, in their order; `onRow` gets their number so far. */
@@ -153,13 +153,14 @@ export function* csvOf(
   by: string,
   onRow: (made: number) => void,
 ): Steps<string[]> {
-  const head = [by, "detail", "bytes", "lo", "hi", "samples"];
-  if (wanted.groups.total) head.push("total_bytes", "total_lo", "total_hi");
-  const text = [csvLine(head)];
+  const names = columnsOf(wanted.groups).map(({ name }) => name);
+  const head = names.flatMap((name) => (name === "samples" ? name : [name, `${name}_lo`, `${name}_hi`]));
+  const text = [csvLine([by, "detail", ...head])];
   const pace = new Pace();
   for (const row of yield* sorted(rows, orderOf(wanted))) {
-    if (pace.isDue(2 * OF_INTERVALS)) yield;
-    text.push(csvLine(csvCells(wanted, row)));
+    if (pace.isDue(4 * OF_INTERVALS)) yield;
+    const line = lineOf(wanted, row);
+    text.push(csvLine([line.name, line.detail, ...names.flatMap((name) => csvCells(line, name))]));
     onRow(text.length - 1);
   }
   return text;

@@ -167,10 +167,8 @@ export function DiffTable({ page, by, rows, state, change, level }: DiffTablePro
       head={
         <>
           <HeadCell {...order} by="change" label="Change" kind="number" />
-          <th scope="col" class="interval">
-            Interval
-          </th>
-          <th scope="col">Verdict</th>
+          <HeadCell {...order} label="Interval" kind="interval" />
+          <HeadCell {...order} label="Verdict" kind="" />
           <HeadCell {...order} by="q" label="q" kind="number" />
           <HeadCell {...order} by="before" label="Before" kind="number" />
           <HeadCell {...order} by="after" label="After" kind="number" />

@@ -1,6 +1,6 @@
 // The tables: a row per function, stack, module ... with its interval drawn beside its number.
 import type { Groups } from "../model/groups";
-import { csvOf, type Line, linesOf, type Sort } from "../model/lines";
+import { columnsOf, csvOf, type Line, linesOf, type Sort } from "../model/lines";
 import { exactCount, objectsFigure, shareFigure } from "../numbers/arithmetic";
 import { Bar } from "./Bar";
 import type { ViewProps } from "./context";
@@ -35,28 +35,20 @@ function sortOf({ state, groups }: TableProps): Sort {
 function Head(props: TableProps & { sort: Sort }) {
   const { change, sort } = props;
   const { isAscending } = props.state;
-  const columns: [Sort, string][] = props.groups.total
-    ? [
-        ["self", "Own bytes"],
-        ["total", "With callees"],
-      ]
-    : [["self", "Bytes"]];
   const order = { sort, isAscending, change };
+  const head = (name: string, kind: string, by?: Sort) => {
+    const column = columnsOf(props.groups).find((one) => one.name === name);
+    const of = column && { label: capitalized(column.heading), title: column.meaning, kind };
+    return of && <HeadCell {...order} {...of} by={by} />;
+  };
   return (
     <>
-      {columns.map(([by, label]) => (
-        <HeadCell key={by} {...order} by={by} label={label} kind="number" />
-      ))}
-      <th scope="col" class="interval">
-        Interval
-      </th>
-      <th scope="col" class="number share">
-        Share
-      </th>
-      <th scope="col" class="number objects">
-        Objects
-      </th>
-      <HeadCell {...order} by="samples" label="Samples" kind="number samples" />
+      {head("self", "number", "self")}
+      {head("total", "number", "total")}
+      <HeadCell {...order} label="Interval" kind="interval" />
+      {head("share", "number share")}
+      <HeadCell {...order} label="Objects" kind="number objects" />
+      {head("samples", "number samples", "samples")}
       <HeadCell {...order} by="name" label={capitalized(props.by)} kind="name" />
     </>
   );

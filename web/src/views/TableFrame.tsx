@@ -19,8 +19,10 @@ export function capitalized(word: string): string {
 }
 
 interface HeadCellProps<T extends string> {
-  by: T;
+  /** Absent: the table is not sorted by it. */
+  by?: T | undefined;
   label: string;
+  title?: string;
   kind: string;
   /** What the table is sorted by. */
   sort: T;
@@ -30,16 +32,17 @@ interface HeadCellProps<T extends string> {
 
 /** A click sorts by it, another one turns the order around. */
 export function HeadCell<T extends string>(props: HeadCellProps<T>) {
-  const { by, sort, isAscending, change } = props;
+  const { by, sort, isAscending, change, label, title } = props;
+  const of = { scope: "col", class: props.kind, title } as const;
+  if (by === undefined) return <th {...of}>{label}</th>;
   const isIt = by === sort;
   return (
     <th
-      scope="col"
-      class={props.kind}
+      {...of}
       aria-sort={!isIt ? "none" : isAscending ? "ascending" : "descending"}
     >
       <button onClick={() => change({ sort: by, isAscending: isIt && !isAscending }, true)}>
-        {props.label}
+        {label}
         <span aria-hidden="true" class="arrow">
           {isIt ? (isAscending ? "▴" : "▾") : ""}
         </span>

@@ -214,6 +214,7 @@ const present::Fields<TableRow>& fields_of(present::Of<TableRow> /*type*/) {
                 return present::exact_count(
                     sorted_measure(row.line, row.report.options.sort).samples);
               })
+          .called("samples", "records that it is estimated from")
           .field("is_order_uncertain", "it may belong below the next row: their intervals overlap",
                  [](const TableRow& row) { return row.line.is_order_uncertain; })
           .inlined(
@@ -284,6 +285,13 @@ std::string unknown_type_note(const TableReport& report) {
 }
 
 }  // namespace
+
+std::vector<present::ColumnWords> table_columns(GroupBy by) {
+  TableReport report;
+  report.options.by = by;
+  const TableLine line;
+  return present::words_of_columns(TableRow{line, report});
+}
 
 TableReport table_report(const profile::Recording& recording, const profile::Profile& profile,
                          const TableOptions& options) {

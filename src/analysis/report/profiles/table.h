@@ -9,6 +9,7 @@
 
 #include "analysis/present/format.h"
 #include "analysis/present/measure.h"
+#include "analysis/present/rows.h"
 #include "analysis/present/scope.h"
 #include "analysis/present/style.h"
 #include "analysis/profile/groups/view.h"
@@ -76,6 +77,9 @@ struct TableReport {
 };
 
 /// Groups, sorts, cuts to the top rows and estimates those.
+/// The columns of figures of a table by `by`, for those that draw them themselves.
+[[nodiscard]] std::vector<present::ColumnWords> table_columns(profile::GroupBy by);
+
 [[nodiscard]] TableReport table_report(const profile::Recording& recording,
                                        const profile::Profile& profile,
                                        const TableOptions& options);
