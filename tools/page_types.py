@@ -20,8 +20,8 @@ def named(name):
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def doc(schema, indent):
-    return f"{indent}/** {schema['description']} */\n" if "description" in schema else ""
+def doc(schema, end=" "):
+    return f"/** {schema['description']} */{end}" if "description" in schema else ""
 
 
 def type_of(schema, indent):
@@ -42,7 +42,7 @@ def type_of(schema, indent):
 
 
 def members_of(schema, indent):
-    return "".join(f"{doc(field, indent)}{indent}{name}{'' if name in schema['required'] else '?'}: "
+    return "".join(f"{indent}{doc(field)}{name}{'' if name in schema['required'] else '?'}: "
                    f"{type_of(field, indent)};\n" for name, field in schema["properties"].items())
 
 
@@ -55,11 +55,10 @@ def flags_in(schema):
 
 
 def types_of(schema):
-    flags = "".join(f"{doc(flag, '  ')}  {flag['name']} = {1 << bit},\n"
-                    for bit, flag in enumerate(flags_in(schema)))
+    flags = "".join(f"  {doc(flag)}{flag['name']} = {1 << bit},\n" for bit, flag in enumerate(flags_in(schema)))
     parts = [f"/** Bits of Frames.flags. */\nexport const enum FrameFlag {{\n{flags}}}\n"]
     for name, part in schema["$defs"].items():
-        parts.append(f"{doc(part, '')}export interface {named(name)} {{\n{members_of(part, '  ')}}}\n")
+        parts.append(f"{doc(part, chr(10))}export interface {named(name)} {{\n{members_of(part, '  ')}}}\n")
     return HEAD + "\n".join(parts)
 
 

@@ -2,71 +2,46 @@
 
 /** Bits of Frames.flags. */
 export const enum FrameFlag {
-  /** into the frame below it */
-  Inlined = 1,
-  /** of an allocator, a standard library or a language runtime: hidden on request */
-  Plumbing = 2,
-  /** has no symbol: module and offset stand for it */
-  Unknown = 4,
-  /** no frame but a remark: "[truncated]", "[no stack]", "[smaller ones]" */
-  Remark = 8,
-  /** own code with a line: what a finding names before all else */
-  Own = 16,
-  /** of an interpreter: its loop, or a function that a script has called by way of it */
-  Dispatch = 32,
-  /** a remark for frames that are missing: stacks with it passed through other functions too */
-  Cut = 64,
-  /** of one without a symbol: in the C or C++ runtime, whose own it is taken for */
-  Runtime = 128,
+  /** into the frame below it */ Inlined = 1,
+  /** of an allocator, a standard library or a language runtime: hidden on request */ Plumbing = 2,
+  /** has no symbol: module and offset stand for it */ Unknown = 4,
+  /** no frame but a remark: "[truncated]", "[no stack]", "[smaller ones]" */ Remark = 8,
+  /** own code with a line: what a finding names before all else */ Own = 16,
+  /** of an interpreter: its loop, or a function that a script has called by way of it */ Dispatch = 32,
+  /** a remark for frames that are missing: stacks with it passed through other functions too */ Cut = 64,
+  /** of one without a symbol: in the C or C++ runtime, whose own it is taken for */ Runtime = 128,
 }
 
 /** What `geiger report` embeds in a page and `geiger serve` sends. Where a name is an integer it is an index into `names`, -1 where there is none. */
 export interface PageData {
   schema: number;
   title: string;
-  /** geiger's */
-  version: string;
-  /** of all intervals, in (0, 1) */
-  level: number;
-  /** the header card, in order: what ran, interval, samples, exact and estimated, drops, detection limit */
-  facts: Fact[];
-  /** the first wrong use of memory that guard mode saw, a sentence */
-  fault?: string;
+  /** geiger's */ version: string;
+  /** of all intervals, in (0, 1) */ level: number;
+  /** the header card, in order: what ran, interval, samples, exact and estimated, drops, detection limit */ facts: Fact[];
+  /** the first wrong use of memory that guard mode saw, a sentence */ fault?: string;
   warnings: string[];
-  /** what the filters of the command line cannot tell of, in words */
-  open?: string[];
+  /** what the filters of the command line cannot tell of, in words */ open?: string[];
   names: string[];
-  /** for people, parallel to `names`; a number: so many characters of the name; "" or 0: all of it */
-  short_names: (number | string)[];
+  /** for people, parallel to `names`; a number: so many characters of the name; "" or 0: all of it */ short_names: (number | string)[];
   frames: Frames;
   nodes: Nodes;
   cells: Cells[];
-  /** in cells: of objects that may be of any type */
-  unknownType: number;
-  /** not where no thread changed its name */
-  mayBe?: MayBe;
-  /** empty in pages that only compare */
-  profiles: Profile[];
-  /** of figures, in tables by function, line or module */
-  columns: Column[];
-  /** in other tables */
-  columnsWithoutTotals: Column[];
-  /** the kind that is shown first */
-  opening: string;
+  /** in cells: of objects that may be of any type */ unknownType: number;
+  /** not where no thread changed its name */ mayBe?: MayBe;
+  /** empty in pages that only compare */ profiles: Profile[];
+  /** of figures, in tables by function, line or module */ columns: Column[];
+  /** in other tables */ columnsWithoutTotals: Column[];
+  /** the kind that is shown first */ opening: string;
   timeline?: Timeline;
   lifetimes: Survival[];
-  /** what resident memory consists of */
-  resident: AccountLine[];
-  /** not where they cannot be judged */
-  leaks?: Leaks;
+  /** what resident memory consists of */ resident: AccountLine[];
+  /** not where they cannot be judged */ leaks?: Leaks;
   sources: Source[];
-  /** what was left out to bound the page, in words; empty: nothing */
-  left_out: string[];
+  /** what was left out to bound the page, in words; empty: nothing */ left_out: string[];
   diff?: Diff;
-  /** set by `geiger serve`: nanoseconds until the page asks again */
-  refresh?: number;
-  /** else the page begins as by default */
-  preset?: Preset;
+  /** set by `geiger serve`: nanoseconds until the page asks again */ refresh?: number;
+  /** else the page begins as by default */ preset?: Preset;
 }
 
 /** A part of resident memory, or any other line of an account that adds up. */
@@ -75,28 +50,22 @@ export interface AccountLine {
   bytes: number;
   lo: number;
   hi: number;
-  /** below the lines above it */
-  depth: number;
+  /** below the lines above it */ depth: number;
 }
 
 /** Samples by all that the page can tell apart, by column. */
 export interface Cells {
   strata: Strata;
-  /** leaf of the stack; never descending */
-  node: number[];
+  /** leaf of the stack; never descending */ node: number[];
   stratum: number[];
   count: number[];
-  /** may be empty, as those that follow: then cells do not distinguish it */
-  process: number[];
+  /** may be empty, as those that follow: then cells do not distinguish it */ process: number[];
   thread: number[];
   type: number[];
   label: number[];
-  /** bucket of the timeline it was allocated in; -1: before the first */
-  born: number[];
-  /** bucket it was freed in, or its process ended in before the end of all; -1: alive at the end */
-  died: number[];
-  /** near sizes share strata of their mean, to bound the page: sums of the whole stay exact */
-  hasMeanSizes: boolean;
+  /** bucket of the timeline it was allocated in; -1: before the first */ born: number[];
+  /** bucket it was freed in, or its process ended in before the end of all; -1: alive at the end */ died: number[];
+  /** near sizes share strata of their mean, to bound the page: sums of the whole stay exact */ hasMeanSizes: boolean;
 }
 
 export interface Column {
@@ -115,14 +84,12 @@ export interface Diff {
     by: string;
     rows: DiffRow[];
   }[];
-  /** By column. */
-  nodes: {
+  /** By column. */ nodes: {
     node: number[];
     before: number[];
     after: number[];
     delta: number[];
-    /** rounded outwards to four digits, as the other three */
-    beforeLo: number[];
+    /** rounded outwards to four digits, as the other three */ beforeLo: number[];
     beforeHi: number[];
     afterLo: number[];
     afterHi: number[];
@@ -136,44 +103,31 @@ export interface Diff {
 export interface DiffRow {
   name: string;
   detail: string;
-  /** where it differs from the name */
-  shortName?: string;
-  /** "shop.cc:27", where it is known */
-  place?: string;
+  /** where it differs from the name */ shortName?: string;
+  /** "shop.cc:27", where it is known */ place?: string;
   before: Estimated;
   after: Estimated;
   delta: Limited;
-  /** after control of the false-discovery rate */
-  q: number;
-  /** "grew", "shrank", "new", "gone", "noise", "too few samples" */
-  verdict: string;
+  /** after control of the false-discovery rate */ q: number;
+  /** "grew", "shrank", "new", "gone", "noise", "too few samples" */ verdict: string;
 }
 
 /** Never a bare number: an estimate with its interval. */
 export interface Estimated {
-  /** the estimate, `exact` included */
-  value: number;
-  /** its estimated variance; variances of disjoint parts add up */
-  variance: number;
-  /** lower limit at the level of the document */
-  lo: number;
-  /** upper limit; null where none is known */
-  hi: number;
-  /** the samples behind it that were chosen by chance */
-  samples: number;
-  /** the part of `value` that is known without error */
-  exact: number;
-  /** what samples that may not count add to `hi` */
-  open?: number;
+  /** the estimate, `exact` included */ value: number;
+  /** its estimated variance; variances of disjoint parts add up */ variance: number;
+  /** lower limit at the level of the document */ lo: number;
+  /** upper limit; null where none is known */ hi: number;
+  /** the samples behind it that were chosen by chance */ samples: number;
+  /** the part of `value` that is known without error */ exact: number;
+  /** what samples that may not count add to `hi` */ open?: number;
 }
 
 export interface Fact {
   name: string;
   value: string;
-  /** what explains the value, less prominent */
-  remark?: string;
-  /** "warning" stands out */
-  tone: "plain" | "warning";
+  /** what explains the value, less prominent */ remark?: string;
+  /** "warning" stands out */ tone: "plain" | "warning";
 }
 
 /** Functions as they stand in stacks, by column. */
@@ -181,67 +135,46 @@ export interface Frames {
   name: number[];
   module: number[];
   file: number[];
-  /** 0: not known */
-  line: number[];
+  /** 0: not known */ line: number[];
   flags: number[];
 }
 
 export interface Leaks {
   finding: "suspects" | "undecided" | "clear";
-  /** why that heap was judged */
-  why: "end" | "before_teardown" | "given";
-  /** nanoseconds: when it was judged */
-  afterStart: number;
-  /** nanoseconds: how long the program went on */
-  beforeEnd: number;
-  /** nanoseconds since the start, from when on most was freed, too long to be tidying up */
-  slowFreesFrom?: number;
-  /** why samples are missing: "3 samples were dropped" */
-  missing?: string;
-  /** "blocks of 2,064 bytes in use grew by 52 KiB ± 3 a second", and no suspect explains it */
-  growing?: string;
-  /** too much for an all-clear: at most so many bytes leaked at a site unnoticed */
-  mayHaveLeaked?: number;
+  /** why that heap was judged */ why: "end" | "before_teardown" | "given";
+  /** nanoseconds: when it was judged */ afterStart: number;
+  /** nanoseconds: how long the program went on */ beforeEnd: number;
+  /** nanoseconds since the start, from when on most was freed, too long to be tidying up */ slowFreesFrom?: number;
+  /** why samples are missing: "3 samples were dropped" */ missing?: string;
+  /** "blocks of 2,064 bytes in use grew by 52 KiB ± 3 a second", and no suspect explains it */ growing?: string;
+  /** too much for an all-clear: at most so many bytes leaked at a site unnoticed */ mayHaveLeaked?: number;
   live: Estimated;
   liveAtEnd: Estimated;
   suspects: number;
   undecided: number;
-  /** sites that could be suspects, those that hold nothing any more included */
-  tested: number;
+  /** sites that could be suspects, those that hold nothing any more included */ tested: number;
   samplesNeeded: number;
-  /** share of false suspects that was accepted */
-  q: number;
-  /** suspects, the fastest first, then undecided ones; no more than the page has room for */
-  sites: LeakSite[];
+  /** share of false suspects that was accepted */ q: number;
+  /** suspects, the fastest first, then undecided ones; no more than the page has room for */ sites: LeakSite[];
 }
 
 /** A site that was judged, as `geiger leaks` judges it. */
 export interface LeakSite {
-  /** where its stack ends */
-  node: number;
+  /** where its stack ends */ node: number;
   verdict: "suspect" | "undecided";
   live: Estimated;
   samples: number;
-  /** share of what it allocated */
-  neverFreed: Limited;
-  /** bytes per second */
-  rate: Limited;
-  /** nanoseconds since the start: what came before is warm-up */
-  since: number;
-  /** age of its oldest object since then; 0: not known */
-  oldest: number;
-  /** age from which its objects count as old; 0: not known */
-  oldFrom: number;
+  /** share of what it allocated */ neverFreed: Limited;
+  /** bytes per second */ rate: Limited;
+  /** nanoseconds since the start: what came before is warm-up */ since: number;
+  /** age of its oldest object since then; 0: not known */ oldest: number;
+  /** age from which its objects count as old; 0: not known */ oldFrom: number;
   p: number;
   q: number;
-  /** why it is undecided; "" of a suspect */
-  open: string;
-  /** samples since then that are still live */
-  kept: number;
-  /** "at least 4.1 MiB", of a recording that began late: instead of the rate */
-  growthLimit?: string;
-  /** of a recording that began late: how many of its blocks were in use */
-  inUse?: string;
+  /** why it is undecided; "" of a suspect */ open: string;
+  /** samples since then that are still live */ kept: number;
+  /** "at least 4.1 MiB", of a recording that began late: instead of the rate */ growthLimit?: string;
+  /** of a recording that began late: how many of its blocks were in use */ inUse?: string;
 }
 
 export interface Limited {
@@ -258,45 +191,32 @@ export interface MayBe {
 
 /** The call tree, root first, by column. Node 0 is the root; a parent's index is less than its child's. */
 export interface Nodes {
-  /** how far before the node its parent stands; 0 for the root */
-  up: number[];
+  /** how far before the node its parent stands; 0 for the root */ up: number[];
   frame: number[];
 }
 
 /** Frames that the command line left out or in; the reader may change both. */
 export interface Preset {
-  /** of libraries too */
-  all_frames: boolean;
-  /** regular expression, or "" */
-  hide: string;
+  /** of libraries too */ all_frames: boolean;
+  /** regular expression, or "" */ hide: string;
 }
 
 /** One kind of profile: "allocated", "live", "peak", "resident" ... */
 export interface Profile {
   kind: string;
   title: string;
-  /** what it tells, in a sentence */
-  about: string;
-  /** why this recording does not have it; then `cells` is -1 */
-  unavailable?: string;
-  /** index into the page's */
-  cells: number;
-  /** what of the cells counts: those born in the window, those alive at its end, or all whatever the window */
-  counts: "born" | "alive" | "all";
-  /** E: the largest interval that anything was drawn with */
-  largestInterval: number;
-  /** E_o, where E has a ratio of bytes to sizes in it; else `largestInterval` */
-  objectInterval?: number;
-  /** it has every object of at least so many bytes; else of no size is that certain */
-  completeFrom?: number;
-  /** bytes known exactly, of the whole: parts with enough samples are calibrated to it where `calibrates` */
-  exactTotal?: number;
+  /** what it tells, in a sentence */ about: string;
+  /** why this recording does not have it; then `cells` is -1 */ unavailable?: string;
+  /** index into the page's */ cells: number;
+  /** what of the cells counts: those born in the window, those alive at its end, or all whatever the window */ counts: "born" | "alive" | "all";
+  /** E: the largest interval that anything was drawn with */ largestInterval: number;
+  /** E_o, where E has a ratio of bytes to sizes in it; else `largestInterval` */ objectInterval?: number;
+  /** it has every object of at least so many bytes; else of no size is that certain */ completeFrom?: number;
+  /** bytes known exactly, of the whole: parts with enough samples are calibrated to it where `calibrates` */ exactTotal?: number;
   calibrates: boolean;
-  /** the whole as the other reports print it: what the page must arrive at too, but for the limits of the peak, which are not of its instant alone */
-  bytes: Estimated;
+  /** the whole as the other reports print it: what the page must arrive at too, but for the limits of the peak, which are not of its instant alone */ bytes: Estimated;
   objects: Estimated;
-  /** of the whole; not where the kind is unavailable */
-  finding?: FindingData;
+  /** of the whole; not where the kind is unavailable */ finding?: FindingData;
 }
 
 /** As the other reports open with it. */
@@ -307,67 +227,45 @@ export interface FindingData {
 
 /** A function that a finding names. */
 export interface FoundSite {
-  /** where the stack with most of its bytes ends */
-  node: number;
+  /** where the stack with most of its bytes ends */ node: number;
   function: number;
-  /** "leaky.cc:25 +2", or "" */
-  place: string;
-  /** where several processes have samples: the one with most of it */
-  process: string;
-  /** of the whole */
-  share: Limited;
-  /** of a function with nearly everything */
-  parts: FoundPart[];
+  /** "leaky.cc:25 +2", or "" */ place: string;
+  /** where several processes have samples: the one with most of it */ process: string;
+  /** of the whole */ share: Limited;
+  /** of a function with nearly everything */ parts: FoundPart[];
 }
 
 /** A part of what a function holds: one of its own lines, or a function that it calls. */
 export interface FoundPart {
   function: number;
   isOwn: boolean;
-  /** as of the function */
-  place: string;
-  /** of the whole */
-  share: Limited;
+  /** as of the function */ place: string;
+  /** of the whole */ share: Limited;
 }
 
 /** Lines of a source file, embedded only on request. */
 export interface Source {
   file: number;
-  /** number of the first line */
-  from: number;
+  /** number of the first line */ from: number;
   lines: string[];
 }
 
 /** Objects alike in what they add to sums, each an object's share, by column: `count` objects add `count` times as much. Names of the sums as in src/estimation/sums.h. */
 export interface Strata {
-  /** 1: recorded with probability 1, adds no error */
-  certain: number[];
-  /** z (or y, of kinds that sum a part of each object) */
-  bytes: number[];
-  /** w = z / pi */
-  weighted: number[];
-  /** w (w - z) */
-  variance: number[];
-  /** 1 / pi */
-  objects: number[];
-  /** (1 - pi) / pi^2 */
-  objectsVariance: number[];
-  /** z (1 - pi) / pi^2 */
-  covariance: number[];
-  /** E_least of these alone, of objects that could be seen the interval between samples; 0 of certain ones. A sum's is the least of its strata that are not certain */
-  interval: number[];
-  /** power of two c: requested bytes are in [2^c, 2^(c+1)); -1: none */
-  sizeClass: number[];
-  /** E of these alone, of strata that are means; else `interval` */
-  largestInterval?: number[];
-  /** c of these alone; else `objects` */
-  largestObjectWeight?: number[];
-  /** requested bytes, of strata that are means; else `bytes` */
-  largestSize?: number[];
-  /** requested bytes, at least 1; else `bytes` */
-  smallestSize?: number[];
-  /** 1: their bytes are not known, but lie between none and `bytes`: they add to the open sums, which only upper limits take; else none are */
-  open?: number[];
+  /** 1: recorded with probability 1, adds no error */ certain: number[];
+  /** z (or y, of kinds that sum a part of each object) */ bytes: number[];
+  /** w = z / pi */ weighted: number[];
+  /** w (w - z) */ variance: number[];
+  /** 1 / pi */ objects: number[];
+  /** (1 - pi) / pi^2 */ objectsVariance: number[];
+  /** z (1 - pi) / pi^2 */ covariance: number[];
+  /** E_least of these alone, of objects that could be seen the interval between samples; 0 of certain ones. A sum's is the least of its strata that are not certain */ interval: number[];
+  /** power of two c: requested bytes are in [2^c, 2^(c+1)); -1: none */ sizeClass: number[];
+  /** E of these alone, of strata that are means; else `interval` */ largestInterval?: number[];
+  /** c of these alone; else `objects` */ largestObjectWeight?: number[];
+  /** requested bytes, of strata that are means; else `bytes` */ largestSize?: number[];
+  /** requested bytes, at least 1; else `bytes` */ smallestSize?: number[];
+  /** 1: their bytes are not known, but lie between none and `bytes`: they add to the open sums, which only upper limits take; else none are */ open?: number[];
 }
 
 /** A survival curve, by column: what share of objects lives longer than `time` nanoseconds, from 0 to the longest time watched. */
@@ -382,32 +280,25 @@ export interface Survival {
 
 /** The heap over time. Bucket i covers edges[i] <= t < edges[i + 1]. */
 export interface Timeline {
-  /** nanoseconds since the start */
-  edges: number[];
-  /** bytes at the end of each bucket, by column; empty where times of samples are not known */
-  live: {
+  /** nanoseconds since the start */ edges: number[];
+  /** bytes at the end of each bucket, by column; empty where times of samples are not known */ live: {
     value: number[];
     lo: number[];
     hi: number[];
   };
-  /** resident set as observed; empty where it was not observed */
-  rss: Series;
-  /** memory that the program mapped itself, past its allocator; empty: none */
-  mapped: Series;
+  /** resident set as observed; empty where it was not observed */ rss: Series;
+  /** memory that the program mapped itself, past its allocator; empty: none */ mapped: Series;
   marks: Mark[];
-  /** the instant that stands for it; not if the recording has no peak */
-  peak?: number;
+  /** the instant that stands for it; not if the recording has no peak */ peak?: number;
 }
 
 export interface Mark {
-  /** nanoseconds since the start */
-  time: number;
+  /** nanoseconds since the start */ time: number;
   name: string;
 }
 
 /** By column. */
 export interface Series {
-  /** nanoseconds since the start */
-  time: number[];
+  /** nanoseconds since the start */ time: number[];
   bytes: number[];
 }
