@@ -1,6 +1,7 @@
 // Where the boxes of an icicle stand: row by row from the zoomed node down, only as far as asked
 // and only what is wide enough to be seen. Children come heaviest first, so that what is left out
 // of a row is one stretch at its right end.
+import { lastUpTo } from "../model/order";
 import { finished, Pace, type Steps } from "../model/slices";
 
 /** What a chart draws. Node 0 is the root. */
@@ -100,28 +101,14 @@ export class Layout {
 
   /** The row that a box stands in. */
   rowAt(box: number): number {
-    let low = 0;
-    let high = this.rows - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.rowStart[middle]! <= box) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return lastUpTo(this.rowStart, box, 0, this.rows - 1);
   }
 
   /** The box under a point of a row, or -1. */
   boxAt(row: number, x: number): number {
     if (row < 0 || row >= this.rows) return -1;
-    let low = this.rowStart[row]!;
-    let high = this.rowStart[row + 1]! - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.x[middle]! <= x) low = middle;
-      else high = middle - 1;
-    }
-    const isInside = low >= 0 && x >= this.x[low]! && x < this.x[low]! + this.width[low]!;
-    return isInside ? low : -1;
+    const box = lastUpTo(this.x, x, this.rowStart[row]!, this.rowStart[row + 1]! - 1);
+    return x >= this.x[box]! && x < this.x[box]! + this.width[box]! ? box : -1;
   }
 
   /** The box that a node is drawn in, or -1. */

@@ -1,4 +1,5 @@
 // Calls out of own code, by the node that a stack ends in.
+import { stackOf } from "./groups";
 import { functionName, type Page, shortPlaceOf, shownNode } from "./page";
 
 /** A call: own code, and what it called in a library. */
@@ -19,8 +20,7 @@ export interface Call {
 export function callAt(page: Page, node: number): Call {
   const end = page.target[node]!;
   const own = shownNode(page, end);
-  const path: number[] = [];
-  for (let at = own; at > 0; at = page.parent[at]!) path.push(page.functionOf[at]!);
+  const path = stackOf(page, own);
   const names = path.map((of) => functionName(page, of));
   const called = functionName(page, page.functionOf[end]!);
   return {

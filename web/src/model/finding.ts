@@ -15,7 +15,7 @@ import {
 } from "../numbers/arithmetic";
 import { bytesForOrder, emptySums, isEmpty, merge, rowOf, samplesOf, Sum, type Sums } from "../numbers/sums";
 import { rowBytes, sampledBytes, shareOf, totalBytes } from "./measure";
-import { functionGroups, outermostByFunction } from "./groups";
+import { functionGroups, outermostByFunction, stackOf } from "./groups";
 import { fullName, functionName, type Page, roomFor, shortPlaceOf, shownNode } from "./page";
 import { addUp, type Selected } from "./selection";
 import { Pace, type Steps, STRETCH } from "./slices";
@@ -186,13 +186,6 @@ function* rivals(page: Page, selected: Selected, sorted: Candidate[]): Steps<Can
   return kept;
 }
 
-/** Functions from below the root to a node. */
-function pathTo(page: Page, node: number): number[] {
-  const path: number[] = [];
-  for (let at = node; at > 0; at = page.parent[at]!) path.push(page.functionOf[at]!);
-  return path.reverse();
-}
-
 /** Where a function has most: the frame that is its line, and the path to its largest box. */
 function* placeOf(selected: Selected, of: number): Steps<{ frame: number; path: number[] }> {
   const { page } = selected;
@@ -208,7 +201,7 @@ function* placeOf(selected: Selected, of: number): Steps<{ frame: number; path: 
   }
   let frame = -1;
   for (const [one, weight] of byFrame) if (frame < 0 || weight > byFrame.get(frame)!) frame = one;
-  return { frame, path: pathTo(page, heaviest) };
+  return { frame, path: stackOf(page, heaviest).reverse() };
 }
 
 function* placed(selected: Selected, { of, share }: Candidate): Steps<Leader> {

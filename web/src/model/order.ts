@@ -69,3 +69,13 @@ export function* firstOf<T>(rows: readonly T[], count: number, compare: Compare<
   }
   return yield* sorted(heap, compare);
 }
+
+/** The place from `low` to `high` of the last of ascending values that is at most `wanted`; `low` if none is. */
+export function lastUpTo(values: ArrayLike<number>, wanted: number, low: number, high: number): number {
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (values[middle]! <= wanted) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

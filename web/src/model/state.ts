@@ -35,6 +35,9 @@ export type Theme = (typeof THEMES)[number];
 export const SIDES = ["changes", "after"] as const;
 export type Side = (typeof SIDES)[number];
 
+/** Changes the state; `isStep` when the reader may want to come back to what was. */
+export type Change = (part: Partial<State>, isStep?: boolean) => void;
+
 export interface State {
   side: Side;
   /** Name of a profile; "" is what the page opens on. */

@@ -1,13 +1,9 @@
 // A value as a bar, dark up to the lower limit and pale up to the estimate, with its interval as a
 // whisker, to a common scale. One element, painted by the style sheet: tables have many.
-interface Limits {
-  value: number;
-  lo: number;
-  hi: number;
-}
+import type { Limited } from "../data";
 
 /** `showsLimits`: the whisker is there at rest too, not only under the pointer. */
-export function Bar(props: { estimate: Limits; most: number; showsLimits?: boolean }) {
+export function Bar(props: { estimate: Limited; most: number; showsLimits?: boolean }) {
   const { value, lo, hi } = props.estimate;
   const at = (bytes: number) =>
     `${props.most > 0 ? Math.min(100, Math.max(0, (100 * bytes) / props.most)) : 0}%`;
@@ -22,7 +18,7 @@ export function Bar(props: { estimate: Limits; most: number; showsLimits?: boole
 }
 
 /** A change around zero. */
-export function ChangeBar(props: { delta: Limits; most: number; tone: string }) {
+export function ChangeBar(props: { delta: Limited; most: number; tone: string }) {
   const { delta, most, tone } = props;
   const at = (bytes: number) => 50 + 50 * Math.min(1, Math.max(-1, most > 0 ? bytes / most : 0));
   const middle = at(delta.value);

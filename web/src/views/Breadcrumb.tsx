@@ -1,7 +1,7 @@
 // Where a chart is zoomed to, and the ways back.
 import { elided } from "../model/names";
 import { functionName, type Page } from "../model/page";
-import type { State } from "../model/state";
+import type { Change } from "../model/state";
 
 const MOST_SHOWN = 6;
 const LONGEST_NAME = 40;
@@ -11,7 +11,7 @@ interface BreadcrumbProps {
   /** Functions from below the root to what fills the width. */
   path: number[];
   rootName: string;
-  change: (part: Partial<State>, isStep?: boolean) => void;
+  change: Change;
 }
 
 export function Breadcrumb({ page, path, rootName, change }: BreadcrumbProps) {

@@ -5,10 +5,10 @@ import { verbOf } from "../model/finding";
 import { livesText } from "../model/lives";
 import { rowBytes, rowObjects, shareOf } from "../model/measure";
 import { objectsFigure, plural, shareFigure } from "../numbers/arithmetic";
-import { samplesOf, Sum } from "../numbers/sums";
+import { samplesOf, Sum, type Sums } from "../numbers/sums";
 import { elided, printable } from "../model/names";
 import { fullName, functionName, isCurveOf, type Page, placeOf, shortPlaceOf } from "../model/page";
-import { selectingBelow } from "../model/selection";
+import { type Selected, selectingBelow } from "../model/selection";
 import { matchedSums } from "../model/search";
 import type { CallTree } from "../model/tree";
 import { actionsFor } from "./actions";
@@ -67,6 +67,20 @@ function Lives({ page, of }: { page: Page; of: number }) {
   );
 }
 
+/** Bytes, and their share. */
+function PartOf({ name, all, sums, level }: { name: string; all: Selected; sums: Sums; level: number }) {
+  const bytes = rowBytes(all, sums, level);
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>
+        <BytesFigure estimate={bytes} level={level} />,{" "}
+        <Figure parts={shareFigure(shareOf(all, sums, bytes, level))} />
+      </dd>
+    </>
+  );
+}
+
 /** The function wherever it is called, where the box is not all of it. */
 function OnAllPaths(props: DetailProps) {
   const { page, tree, node, level, selected } = props;
@@ -82,16 +96,7 @@ function OnAllPaths(props: DetailProps) {
   if (!made.value) return null;
   const { selected: all, sums } = made.value;
   if (samplesOf(sums, 0) <= samplesOf(tree.sums(node), 0)) return null;
-  const bytes = rowBytes(all, sums, level);
-  return (
-    <>
-      <dt>On all paths</dt>
-      <dd>
-        <BytesFigure estimate={bytes} level={level} />,{" "}
-        <Figure parts={shareFigure(shareOf(all, sums, bytes, level))} />
-      </dd>
-    </>
-  );
+  return <PartOf name="On all paths" all={all} sums={sums} level={level} />;
 }
 
 /** What the same stacks allocated in all, where something else is looked at. */
@@ -113,16 +118,7 @@ function InAll(props: DetailProps) {
   );
   if (!made.value) return null;
   const { selected: all, part } = made.value;
-  const bytes = rowBytes(all, part, level);
-  return (
-    <>
-      <dt>Allocated in total</dt>
-      <dd>
-        <BytesFigure estimate={bytes} level={level} />,{" "}
-        <Figure parts={shareFigure(shareOf(all, part, bytes, level))} />
-      </dd>
-    </>
-  );
+  return <PartOf name="Allocated in total" all={all} sums={part} level={level} />;
 }
 
 function Asked(props: DetailProps) {

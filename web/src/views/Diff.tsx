@@ -1,13 +1,13 @@
 // A comparison: what grew, what shrank, and how sure that is. Colour means significance.
 import { useState } from "preact/hooks";
-import type { Diff, DiffRow } from "../data";
+import type { Diff, DiffRow, Limited } from "../data";
 import type { Paint } from "../draw/painter";
 import type { Palette } from "../draw/palette";
 import { DiffTree } from "../model/difftree";
 import { elided, printable } from "../model/names";
 import { baseName, functionName, moduleName, nameAt, type Page } from "../model/page";
 import type { Search } from "../model/search";
-import type { State } from "../model/state";
+import type { Change, State } from "../model/state";
 import { changeFigure, figure, plural, probabilityOf, textOf } from "../numbers/arithmetic";
 import { chainOf, joinedNames } from "./boxes";
 import { Breadcrumb } from "./Breadcrumb";
@@ -21,22 +21,16 @@ interface DiffProps {
   page: Page;
   diff: Diff;
   state: State;
-  change: (part: Partial<State>, isStep?: boolean) => void;
+  change: Change;
   level: number;
   palette: Palette;
   found: Search | undefined;
 }
 
-interface Side {
-  value: number;
-  lo: number;
-  hi: number;
-}
-
 interface NodeFacts {
-  before: Side;
-  after: Side;
-  delta: { value: number; lo: number; hi: number };
+  before: Limited;
+  after: Limited;
+  delta: Limited;
   q: number;
   verdict: string;
 }
@@ -54,14 +48,7 @@ function factsOf(page: Page, diff: Diff, row: number): NodeFacts | undefined {
 }
 
 function factsOfTotal({ total }: Diff): NodeFacts {
-  const { delta, q, verdict } = total;
-  return {
-    before: total.before,
-    after: total.after,
-    delta,
-    q,
-    verdict: printable(verdict),
-  };
+  return { ...total, verdict: printable(total.verdict) };
 }
 
 /** Bytes that it changed by at least, in the direction that it did. */
@@ -69,7 +56,7 @@ function certainOf({ delta }: NodeFacts): number {
   return Math.max(0, delta.value > 0 ? delta.lo : -delta.hi);
 }
 
-function sideText({ value, lo, hi }: Side): string {
+function sideText({ value, lo, hi }: Limited): string {
   const samples = value > 0 ? 1 : 0;
   return textOf(figure({ value, lo, hi, samples, variance: 0, exact: 0 }, "bytes"));
 }

@@ -6,7 +6,7 @@ import { type Compare, firstOf, sorted } from "../model/order";
 import type { Page } from "../model/page";
 import { expressionOf } from "../model/search";
 import { OF_TEXT, Pace, type Steps } from "../model/slices";
-import type { State } from "../model/state";
+import type { Change, State } from "../model/state";
 import { changeFigure, probability } from "../numbers/arithmetic";
 import { ChangeBar } from "./Bar";
 import { Figure } from "./Figure";
@@ -138,7 +138,7 @@ interface DiffTableProps {
   by: string;
   rows: DiffRow[];
   state: State;
-  change: (part: Partial<State>, isStep?: boolean) => void;
+  change: Change;
   level: number;
 }
 

@@ -1,5 +1,5 @@
 // Survival curves: what share of objects outlives a time.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Survival } from "../data";
 import type { Palette } from "../draw/palette";
@@ -8,8 +8,9 @@ import { functionName, isCurveOf, type Page } from "../model/page";
 import { OF_TEXT, Pace, type Steps } from "../model/slices";
 import { duration, exactCount, shareFigure, textOf } from "../numbers/arithmetic";
 import type { ViewProps } from "./context";
+import { Head } from "./controls";
+import { axisStroke, usePlot } from "./plot";
 import { useSteps } from "./slices";
-import { axisStroke } from "./Timeline";
 
 const HEIGHT = 300;
 /** Colours of curves, distinct in both themes. */
@@ -71,19 +72,12 @@ function optionsOf(curves: Survival[], palette: Palette, width: number): uPlot.O
 }
 
 function Curves(props: { curves: Survival[]; palette: Palette }) {
-  const place = useRef<HTMLDivElement>(null);
   const { curves, palette } = props;
-  useEffect(() => {
-    const element = place.current!;
-    const width = () => Math.max(200, element.clientWidth);
-    const plot = new uPlot(optionsOf(curves, palette, width()), seriesOf(curves), element);
-    const observer = new ResizeObserver(() => plot.setSize({ width: width(), height: HEIGHT }));
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      plot.destroy();
-    };
-  }, [curves, palette]);
+  const { place } = usePlot(
+    (width) => optionsOf(curves, palette, width),
+    () => seriesOf(curves),
+    [curves, palette],
+  );
   return (
     <div
       ref={place}
@@ -145,16 +139,10 @@ export function Lifetimes(props: ViewProps) {
         <table class="data">
           <thead>
             <tr>
-              <th scope="col" class="name">
-                Allocated by
-              </th>
-              <th scope="col" class="number">
-                Samples
-              </th>
+              <Head kind="name" label="Allocated by" />
+              <Head kind="number" label="Samples" />
               {times.map((time) => (
-                <th key={time} scope="col" class="number">
-                  longer than {duration(time)}
-                </th>
+                <Head key={time} kind="number" label={`longer than ${duration(time)}`} />
               ))}
             </tr>
           </thead>

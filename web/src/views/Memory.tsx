@@ -4,6 +4,7 @@ import { printable } from "../model/names";
 import { figure, textOf } from "../numbers/arithmetic";
 import { Bar } from "./Bar";
 import type { ViewProps } from "./context";
+import { Head } from "./controls";
 
 /** Lines of an account are sums or differences: a limit without samples cannot be told from them. */
 function textFor(line: AccountLine): string {
@@ -37,15 +38,9 @@ export function Memory(props: ViewProps) {
         <table class="data account">
           <thead>
             <tr>
-              <th scope="col" class="name">
-                Part
-              </th>
-              <th scope="col" class="number">
-                Bytes
-              </th>
-              <th scope="col" class="interval">
-                Interval
-              </th>
+              <Head kind="name" label="Part" />
+              <Head kind="number" label="Bytes" />
+              <Head kind="interval" label="Interval" />
             </tr>
           </thead>
           <tbody>

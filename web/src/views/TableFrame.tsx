@@ -3,16 +3,14 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { elided } from "../model/names";
 import type { Steps } from "../model/slices";
-import type { State } from "../model/state";
+import type { Change } from "../model/state";
 import { type Estimate, exactCount, plural } from "../numbers/arithmetic";
-import { Filter } from "./controls";
+import { Head, SearchField } from "./controls";
 import { CopyButton } from "./CopyButton";
 import { BytesFigure } from "./Figure";
 import { Kept } from "./Kept";
 
 const LONGEST_NAME = 300;
-
-type Change = (part: Partial<State>, isStep?: boolean) => void;
 
 export function capitalized(word: string): string {
   return word.slice(0, 1).toUpperCase() + word.slice(1);
@@ -33,12 +31,13 @@ interface HeadCellProps<T extends string> {
 /** A click sorts by it, another one turns the order around. */
 export function HeadCell<T extends string>(props: HeadCellProps<T>) {
   const { by, sort, isAscending, change, label, title } = props;
-  const of = { scope: "col", class: props.kind, title } as const;
-  if (by === undefined) return <th {...of}>{label}</th>;
+  if (by === undefined) return <Head {...props} />;
   const isIt = by === sort;
   return (
     <th
-      {...of}
+      scope="col"
+      class={props.kind}
+      title={title}
       aria-sort={!isIt ? "none" : isAscending ? "ascending" : "descending"}
     >
       <button onClick={() => change({ sort: by, isAscending: isIt && !isAscending }, true)}>
@@ -163,7 +162,11 @@ export function TableFrame(props: TableFrameProps) {
   return (
     <>
       <div class="toolbar" ref={place}>
-        <Filter by={by} value={filter} onChange={(text) => change({ filter: text })} />
+        <SearchField
+          label={`Filter ${by}s`}
+          value={filter}
+          onChange={(text) => change({ filter: text })}
+        />
         <span class="faint">
           {plural(rows, "row")}
           {rows < of && ` of ${exactCount(of)}`}

@@ -5,12 +5,12 @@ import uPlot from "uplot";
 import type { Timeline as Data } from "../data";
 import type { Palette } from "../draw/palette";
 import { elided, printable } from "../model/names";
+import { lastUpTo } from "../model/order";
 import type { Window } from "../model/selection";
 import { duration, exactBytes } from "../numbers/arithmetic";
 import { Chip } from "./controls";
+import { axisStroke, SANS, usePlot } from "./plot";
 
-const SANS = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif";
-export const FONT = `12px ${SANS}`;
 /** Of the plot with its axis of time. */
 const HEIGHT = 118 + 30;
 
@@ -37,24 +37,14 @@ function seriesOf(timeline: Data): uPlot.AlignedData {
 }
 
 function bucketAt(edges: number[], seconds: number): number {
-  const time = seconds * 1e9;
-  let low = 0;
-  let high = edges.length - 2;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (edges[middle]! <= time) low = middle;
-    else high = middle - 1;
-  }
-  return low;
+  return lastUpTo(edges, seconds * 1e9, 0, edges.length - 2);
 }
 
-export function axisStroke(palette: Palette): Partial<uPlot.Axis> {
-  return {
-    stroke: palette.faint,
-    font: FONT,
-    grid: { stroke: palette.rest, width: 1 },
-    ticks: { stroke: palette.rest, width: 1, size: 4 },
-  };
+function strokeDown({ ctx, bbox }: uPlot, x: number): void {
+  ctx.beginPath();
+  ctx.moveTo(x, bbox.top);
+  ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.stroke();
 }
 
 /** A vertical line with a word at its top. */
@@ -66,10 +56,7 @@ function drawMark(plot: uPlot, seconds: number, text: string, palette: Palette) 
   ctx.save();
   ctx.strokeStyle = ctx.fillStyle = palette.mark;
   ctx.setLineDash([3 * ratio, 3 * ratio]);
-  ctx.beginPath();
-  ctx.moveTo(x, bbox.top);
-  ctx.lineTo(x, bbox.top + bbox.height);
-  ctx.stroke();
+  strokeDown(plot, x);
   drawWord(plot, x, text, palette, `${11 * ratio}px ${SANS}`);
   ctx.restore();
 }
@@ -111,10 +98,7 @@ function drawPeak(plot: uPlot, timeline: Data, time: number, palette: Palette): 
   ctx.strokeStyle = ctx.fillStyle = palette.text;
   ctx.lineWidth = 1.5 * ratio;
   ctx.setLineDash([]);
-  ctx.beginPath();
-  ctx.moveTo(x, bbox.top);
-  ctx.lineTo(x, bbox.top + bbox.height);
-  ctx.stroke();
+  strokeDown(plot, x);
   if (bytes !== undefined && bytes > 0) {
     const y = Math.max(bbox.top, plot.valToPos(bytes, "y", true));
     ctx.beginPath();
@@ -284,24 +268,14 @@ function moveWindow(props: TimelineProps, event: KeyboardEvent): void {
 
 export function Timeline(props: TimelineProps) {
   const { timeline, window: shown, palette } = props;
-  const place = useRef<HTMLDivElement>(null);
   const [pointed, setPointed] = useState<number>();
-  const plot = useRef<uPlot>();
   const latest = useRef(props);
   latest.current = props;
-  useEffect(() => {
-    const element = place.current!;
-    const width = () => Math.max(200, element.clientWidth);
-    const options = optionsOf(() => ({ ...latest.current, width: width(), onCursor: setPointed }));
-    const made = new uPlot(options, seriesOf(timeline), element);
-    plot.current = made;
-    const observer = new ResizeObserver(() => made.setSize({ width: width(), height: HEIGHT }));
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      made.destroy();
-    };
-  }, [timeline, palette]);
+  const { place, plot } = usePlot(
+    (width) => optionsOf(() => ({ ...latest.current, width, onCursor: setPointed })),
+    () => seriesOf(timeline),
+    [timeline, palette],
+  );
   useEffect(() => plot.current?.redraw(false), [shown]);
   const { edges } = timeline;
   return (

@@ -2,15 +2,15 @@
 import { useMemo } from "preact/hooks";
 import { elided, printable } from "../model/names";
 import { nameAt, type Page } from "../model/page";
-import type { State } from "../model/state";
-import { SearchInput } from "./controls";
+import type { Change, State } from "../model/state";
+import { SearchField } from "./controls";
 
 const LONGEST_TITLE = 90;
 
 interface TopBarProps {
   page: Page;
   state: State;
-  change: (part: Partial<State>, isStep?: boolean) => void;
+  change: Change;
   isServed: boolean;
   isPaused: boolean;
   onPause: () => void;
@@ -73,7 +73,13 @@ export function TopBar(props: TopBarProps) {
             {props.isPaused ? "Resume" : "Pause"}
           </button>
         )}
-        <SearchInput value={state.search} onChange={(search) => change({ search })} />
+        <SearchField
+          id="search"
+          label="Search functions and files, a regular expression"
+          placeholder="Search functions and files   /"
+          value={state.search}
+          onChange={(search) => change({ search })}
+        />
         <button
           class="icon"
           aria-label={isDark ? "Light colours" : "Dark colours"}

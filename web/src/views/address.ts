@@ -1,6 +1,6 @@
 // The state lives in the address: a link shows what its sender saw, the back button goes back.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type State, stateOf, textOfState } from "../model/state";
+import { type Change, type State, stateOf, textOfState } from "../model/state";
 
 /** Typing and dragging change the address this often: browsers limit how often it may. */
 const DELAY_MS = 250;
@@ -12,9 +12,7 @@ interface Pending {
 }
 
 /** `opening`: what the page begins with; the same at every call. */
-export function useStateInAddress(
-  opening: State,
-): [State, (part: Partial<State>, isStep?: boolean) => void] {
+export function useStateInAddress(opening: State): [State, Change] {
   const [state, setState] = useState(() => stateOf(location.hash, opening));
   const latest = useRef(state);
   const pending = useRef<Pending>();

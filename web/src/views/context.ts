@@ -1,6 +1,6 @@
 // What every view needs.
 import type { Finding } from "../model/finding";
-import type { State } from "../model/state";
+import type { Change, State } from "../model/state";
 import type { Page } from "../model/page";
 import type { Search } from "../model/search";
 import type { Selected } from "../model/selection";
@@ -10,8 +10,7 @@ export interface ViewProps {
   page: Page;
   selected: Selected;
   state: State;
-  /** Changes the state; `isStep` when the reader may want to come back to what was. */
-  change: (part: Partial<State>, isStep?: boolean) => void;
+  change: Change;
   level: number;
   palette: Palette;
   found: Search | undefined;

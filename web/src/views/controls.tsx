@@ -53,30 +53,32 @@ export function Chip(props: { children: ComponentChildren; onClear: () => void; 
   );
 }
 
-/** Of functions, in all that is on the page. */
-export function SearchInput(props: { value: string; onChange: (text: string) => void }) {
+interface SearchFieldProps {
+  id?: string;
+  label: string;
+  placeholder?: string;
+  value: string;
+  onChange: (text: string) => void;
+}
+
+export function SearchField({ id, label, placeholder = label, value, onChange }: SearchFieldProps) {
   return (
     <input
-      id="search"
+      id={id}
       type="search"
-      placeholder="Search functions and files   /"
-      aria-label="Search functions and files, a regular expression"
-      value={props.value}
-      onInput={(event) => props.onChange(event.currentTarget.value)}
+      placeholder={placeholder}
+      aria-label={label}
+      value={value}
+      onInput={(event) => onChange(event.currentTarget.value)}
     />
   );
 }
 
-/** Keeps only the rows of a table that hold a text. `by`: what a row is, in the singular. */
-export function Filter(props: { by: string; value: string; onChange: (text: string) => void }) {
-  const label = `Filter ${props.by}s`;
+/** The head of a column that a table is not sorted by. */
+export function Head(props: { label: string; kind?: string; title?: string | undefined }) {
   return (
-    <input
-      type="search"
-      placeholder={label}
-      aria-label={label}
-      value={props.value}
-      onInput={(event) => props.onChange(event.currentTarget.value)}
-    />
+    <th scope="col" class={props.kind} title={props.title}>
+      {props.label}
+    </th>
   );
 }

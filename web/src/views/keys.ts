@@ -1,6 +1,6 @@
 // Keys of the page as a whole; the chart and the timeline have their own.
 import { useEffect, useRef } from "preact/hooks";
-import { MODES, type State } from "../model/state";
+import { type Change, MODES, type State } from "../model/state";
 
 interface Actions {
   onTheme: () => void;
@@ -8,8 +8,6 @@ interface Actions {
   /** A dialog is open: keys are its own. */
   isOpen: boolean;
 }
-
-type Change = (part: Partial<State>, isStep?: boolean) => void;
 
 function escape(state: State, change: Change): void {
   if (state.search !== "") change({ search: "" });
