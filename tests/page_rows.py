@@ -200,9 +200,10 @@ class PageRows(unittest.TestCase):
                                        *filters, cwd=self.here))
                 total = table["total"]["bytes"]
                 shown = page[option]["bytes"]
-                if kind == "peak":  # The table's upper limit is that of the peak, not of its instant.
+                if kind == "peak":  # The table's limits are those of the peak, not of its instant.
                     self.assertLessEqual(shown["hi"], total["hi"] * (1 + DIGITS))
-                    shown["hi"] = total["hi"]
+                    self.assertGreaterEqual(shown["lo"], total["lo"] * (1 - DIGITS))
+                    shown.update(lo=total["lo"], hi=total["hi"])
                 self.assert_same(shown, total, (name, kind, option))
                 left[name] += shown.get("open", 0) > 0 and shown["hi"] > 1.5 * shown["value"]
                 self.compare_rows(page[option]["function"], name, kind, "function", *filters)
