@@ -162,7 +162,7 @@ estimation::Estimate estimate_peak(const Recording& recording, const PeakTotal& 
       limits_at_largest(parted_steps(recording, peak), peak.whole_heap, within.first(),
                         within.behind(), interval, level);
   estimation::Estimate part = there;
-  part.interval = {std::min(part.value, limits.lo), std::max(part.value, limits.hi)};
+  part.interval = {std::min(there.interval.lo, limits.lo), std::max(there.interval.hi, limits.hi)};
   return part;
 }
 
