@@ -9,8 +9,8 @@ target_compile_options(geiger_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wcast-align -Wundef
   $<$<BOOL:${GEIGER_WERROR}>:-Werror>)
 
-# Rooms, and above them the public headers.
-set(GEIGER_INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+# Rooms, the public headers, and `heap`, which is a room beside them.
+set(GEIGER_INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
 
 set(GEIGER_RUNTIME_FLAGS
   -fPIC -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden

@@ -28,7 +28,8 @@ ROOMS = ("runtime", "base", "vocabulary", "sampling", "trace", "estimation")
 def is_wanted(source):
     """What lives in programs, once, and what is compiled for analysis alone."""
     parts = source.relative_to(harness.ROOT).parts
-    return parts[0] == "src" and parts[1] in ROOMS and not source.stem.endswith("_test")
+    is_in_room = parts[0] == "heap" or parts[0] == "src" and parts[1] in ROOMS
+    return is_in_room and not source.stem.endswith("_test")
 
 
 def commands():

@@ -49,8 +49,8 @@ def commands(page):
         yield from re.findall(r"(?m)(?:^|[$;&|] *|\./)geiger ([a-z][a-z-]*)\b([^|;&#\n`]*)", part)
 
 
-SOURCES = ("python", "src", "include", "tests", "tools", "cmake", "docs", "bench", "fuzz", "examples",
-           "recipes", "web/src", "web/tests", "web/build")
+SOURCES = ("python", "src", "heap", "include", "tests", "tools", "cmake", "docs", "bench", "fuzz",
+           "examples", "recipes", "web/src", "web/tests", "web/build")
 SOURCE_FILE = re.compile(r"[\w*-]+\.(cc|h|inl|py|cmake|sh|map|ts|tsx|scd|sql)")
 
 

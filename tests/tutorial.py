@@ -56,7 +56,7 @@ class Tutorial(unittest.TestCase):
         """A checkout in which `programs` are built."""
         checkout = self.here / "geiger"
         checkout.mkdir()
-        for name in ("src", "include", "cmake", "docs", "tools"):
+        for name in ("src", "heap", "include", "cmake", "docs", "tools"):
             shutil.copytree(ROOT / name, checkout / name)
         for name in ("geiger", "CMakeLists.txt"):
             shutil.copy2(ROOT / name, checkout / name)

@@ -40,7 +40,7 @@ constexpr std::array kKnown{
     Known{"tcmalloc", {"libtcmalloc_minimal.so", "libtcmalloc.so"}, "libtcmalloc-minimal4"},
 };
 
-/// geiger's own, and by which name the runtime finds its interface (runtime/heap/listener.h).
+/// geiger's own, and by which name the runtime finds its interface (heap/listener.h).
 constexpr const char* kOwn = "geiger";
 constexpr const char* kListen = "geiger_heap_listen_v1";
 
@@ -214,7 +214,7 @@ base::Outcome<AllocatorLibrary> given_file(const std::string& wanted) {
 
 /// Only a library of this version reports its samples to the runtime.
 base::Outcome<AllocatorLibrary> own_allocator() {
-  constexpr long kPage = 4096;  // That runtime/heap is made for.
+  constexpr long kPage = 4096;  // That geiger's allocator is made for.
   if (const long page = sysconf(_SC_PAGESIZE); page != kPage) {
     return base::Failure{fmt::format(
         "geiger's allocator needs pages of 4 KiB; this kernel's have {} KiB", page >> 10)};

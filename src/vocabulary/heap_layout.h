@@ -31,7 +31,7 @@ struct Root {
   std::uint64_t number;
   std::uint64_t segments;  ///< Of the first segment's address,
   std::uint64_t heaps;     ///< and of the newest heap's.
-  std::uint64_t mapped;    ///< Of counts of bytes, as in runtime/heap/segments.h.
+  std::uint64_t mapped;    ///< Of counts of bytes, as in heap/segments.h.
   std::uint64_t huge_bytes;
   std::uint64_t huge_mapped;
 };

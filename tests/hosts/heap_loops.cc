@@ -26,7 +26,7 @@ extern "C" int clock_gettime(clockid_t, timespec* time) noexcept {
 
 namespace {
 
-/// As in runtime/heap/listener.h.
+/// As in heap/listener.h.
 struct Listener {
   std::uint64_t (*sampled)(const void* sample);
   void (*freed)(std::uint64_t number, const void* address);

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "analysis/observe/geiger_heap.h"
-#include "runtime/heap/census.h"
-#include "runtime/heap/fast_paths.h"
-#include "runtime/heap/listener.h"
+#include "heap/census.h"
+#include "heap/fast_paths.h"
+#include "heap/listener.h"
 #include "vocabulary/heap_layout.h"
 
 namespace geiger::heap {

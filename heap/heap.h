@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include "base/attributes.h"
-#include "runtime/heap/classes.h"
-#include "runtime/heap/page.h"
+#include "heap/classes.h"
+#include "heap/page.h"
 #include "sampling/list_sampler.h"
 
 namespace geiger::heap {

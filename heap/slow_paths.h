@@ -9,7 +9,7 @@
 #include <cstddef>
 
 #include "base/attributes.h"
-#include "runtime/heap/heap.h"
+#include "heap/heap.h"
 
 namespace geiger::heap {
 

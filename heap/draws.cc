@@ -1,9 +1,9 @@
-#include "runtime/heap/draws.h"
+#include "heap/draws.h"
 
-#include "runtime/heap/lock.h"
-#include "runtime/heap/segments.h"
-#include "runtime/heap/system.h"
-#include "runtime/heap/threads.h"
+#include "heap/lock.h"
+#include "heap/segments.h"
+#include "heap/system.h"
+#include "heap/threads.h"
 #include "sampling/logarithm.h"
 #include "sampling/prng.h"
 

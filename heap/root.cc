@@ -3,11 +3,11 @@
 #include <bit>
 #include <cstddef>
 
-#include "runtime/heap/heap.h"
-#include "runtime/heap/page.h"
-#include "runtime/heap/samples.h"
-#include "runtime/heap/segments.h"
-#include "runtime/heap/threads.h"
+#include "heap/heap.h"
+#include "heap/page.h"
+#include "heap/samples.h"
+#include "heap/segments.h"
+#include "heap/threads.h"
 #include "vocabulary/heap_layout.h"
 
 namespace geiger::heap {

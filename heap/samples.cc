@@ -1,4 +1,4 @@
-#include "runtime/heap/samples.h"
+#include "heap/samples.h"
 
 #include <bit>
 #include <cstddef>
@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "base/check.h"
-#include "runtime/heap/draws.h"
-#include "runtime/heap/fast_paths.h"
-#include "runtime/heap/segments.h"
-#include "runtime/heap/system.h"
+#include "heap/draws.h"
+#include "heap/fast_paths.h"
+#include "heap/segments.h"
+#include "heap/system.h"
 #include "vocabulary/heap_layout.h"
 
 namespace geiger::heap {

@@ -10,7 +10,7 @@
 #include <map>
 #include <vector>
 
-#include "runtime/heap/fast_paths.h"
+#include "heap/fast_paths.h"
 #include "sampling/prng.h"
 
 namespace geiger::heap {

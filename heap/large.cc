@@ -1,10 +1,10 @@
-#include "runtime/heap/large.h"
+#include "heap/large.h"
 
 #include <algorithm>
 
 #include "base/check.h"
-#include "runtime/heap/segments.h"
-#include "runtime/heap/system.h"
+#include "heap/segments.h"
+#include "heap/system.h"
 
 namespace geiger::heap {
 namespace {

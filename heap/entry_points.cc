@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #include "base/attributes.h"
-#include "runtime/heap/fast_paths.h"
-#include "runtime/heap/listener.h"
-#include "runtime/heap/statistics.h"
-#include "runtime/heap/threads.h"
+#include "heap/fast_paths.h"
+#include "heap/listener.h"
+#include "heap/statistics.h"
+#include "heap/threads.h"
 
 #define GEIGER_EXPORT extern "C" [[gnu::visibility("default")]]
 

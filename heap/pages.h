@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/attributes.h"
-#include "runtime/heap/heap.h"
+#include "heap/heap.h"
 
 namespace geiger::heap {
 

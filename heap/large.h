@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "runtime/heap/page.h"
+#include "heap/page.h"
 
 namespace geiger::heap {
 

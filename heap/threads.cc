@@ -1,4 +1,4 @@
-#include "runtime/heap/threads.h"
+#include "heap/threads.h"
 
 #include <pthread.h>
 
@@ -6,11 +6,11 @@
 #include <iterator>
 #include <new>
 
-#include "runtime/heap/draws.h"
-#include "runtime/heap/lock.h"
-#include "runtime/heap/pages.h"
-#include "runtime/heap/samples.h"
-#include "runtime/heap/segments.h"
+#include "heap/draws.h"
+#include "heap/lock.h"
+#include "heap/pages.h"
+#include "heap/samples.h"
+#include "heap/segments.h"
 
 namespace geiger::heap {
 

@@ -1,5 +1,5 @@
 // Sampled objects: every path tries them, they are placed correctly, and each ends once.
-#include "runtime/heap/samples.h"
+#include "heap/samples.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/heap/census.h"
-#include "runtime/heap/slow_paths.h"
-#include "runtime/heap/test_listener.h"
-#include "runtime/heap/test_model.h"
+#include "heap/census.h"
+#include "heap/slow_paths.h"
+#include "heap/test_listener.h"
+#include "heap/test_model.h"
 
 namespace geiger::heap {
 namespace {

@@ -1,11 +1,11 @@
-#include "runtime/heap/pages.h"
+#include "heap/pages.h"
 
 #include <algorithm>
 
 #include "base/check.h"
-#include "runtime/heap/segments.h"
-#include "runtime/heap/slow_paths.h"
-#include "runtime/heap/system.h"
+#include "heap/segments.h"
+#include "heap/slow_paths.h"
+#include "heap/system.h"
 
 namespace geiger::heap {
 

@@ -1,4 +1,4 @@
-#include "runtime/heap/system.h"
+#include "heap/system.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 #include "base/raw_syscall.h"
 #include "base/text_builder.h"
-#include "runtime/heap/classes.h"
+#include "heap/classes.h"
 
 namespace geiger::heap::system {
 namespace {

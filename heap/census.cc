@@ -1,10 +1,10 @@
-#include "runtime/heap/census.h"
+#include "heap/census.h"
 
 #include <bit>
 
 #include "base/check.h"
-#include "runtime/heap/segments.h"
-#include "runtime/heap/threads.h"
+#include "heap/segments.h"
+#include "heap/threads.h"
 
 namespace geiger::heap {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "runtime/heap/listener.h"
+#include "heap/listener.h"
 
 namespace geiger::heap {
 

@@ -1,8 +1,8 @@
-#include "runtime/heap/statistics.h"
+#include "heap/statistics.h"
 
 #include "base/raw_syscall.h"
 #include "base/text_builder.h"
-#include "runtime/heap/census.h"
+#include "heap/census.h"
 
 namespace geiger::heap {
 namespace {

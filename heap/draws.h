@@ -1,8 +1,8 @@
 // The trials of a heap: its samplers, their interval and their seed.
 #pragma once
 
-#include "runtime/heap/heap.h"
-#include "runtime/heap/listener.h"
+#include "heap/heap.h"
+#include "heap/listener.h"
 #include "sampling/counter_sampler.h"
 
 namespace geiger::heap {

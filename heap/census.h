@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/heap/classes.h"
+#include "heap/classes.h"
 
 namespace geiger::heap {
 

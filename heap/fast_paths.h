@@ -16,8 +16,8 @@
 #include <cstdint>
 
 #include "base/attributes.h"
-#include "runtime/heap/heap.h"
-#include "runtime/heap/slow_paths.h"
+#include "heap/heap.h"
+#include "heap/slow_paths.h"
 
 namespace geiger::heap {
 

@@ -13,10 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/heap/heap.h"
-#include "runtime/heap/listener.h"
-#include "runtime/heap/lock.h"
-#include "runtime/heap/page.h"
+#include "heap/heap.h"
+#include "heap/listener.h"
+#include "heap/lock.h"
+#include "heap/page.h"
 
 namespace geiger::heap {
 

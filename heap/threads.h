@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "base/attributes.h"
-#include "runtime/heap/heap.h"
+#include "heap/heap.h"
 
 namespace geiger::heap {
 

@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "base/attributes.h"
-#include "runtime/heap/classes.h"
+#include "heap/classes.h"
 
 namespace geiger::heap {
 

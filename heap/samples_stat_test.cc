@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/heap/census.h"
-#include "runtime/heap/fast_paths.h"
-#include "runtime/heap/test_listener.h"
+#include "heap/census.h"
+#include "heap/fast_paths.h"
+#include "heap/test_listener.h"
 #include "sampling/prng.h"
 #include "sampling/test_geometric_law.h"
 #include "sampling/test_score.h"

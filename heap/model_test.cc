@@ -3,8 +3,8 @@
 // GEIGER_MODEL_OPERATIONS sets their number.
 #include <cstdlib>
 
-#include "runtime/heap/census.h"
-#include "runtime/heap/test_model.h"
+#include "heap/census.h"
+#include "heap/test_model.h"
 
 namespace geiger::heap {
 namespace {

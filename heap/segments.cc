@@ -1,10 +1,10 @@
-#include "runtime/heap/segments.h"
+#include "heap/segments.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "base/check.h"
-#include "runtime/heap/system.h"
+#include "heap/system.h"
 
 namespace geiger::heap {
 

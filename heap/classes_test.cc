@@ -1,8 +1,8 @@
-#include "runtime/heap/classes.h"
+#include "heap/classes.h"
 
 #include <gtest/gtest.h>
 
-#include "runtime/heap/fast_paths.h"
+#include "heap/fast_paths.h"
 
 namespace geiger::heap {
 namespace {

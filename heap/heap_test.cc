@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/heap/census.h"
-#include "runtime/heap/fast_paths.h"
+#include "heap/census.h"
+#include "heap/fast_paths.h"
 
 namespace geiger::heap {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/heap/slow_paths.h"
+#include "heap/slow_paths.h"
 
 #include <errno.h>
 #include <string.h>
@@ -6,15 +6,15 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "runtime/heap/census.h"
-#include "runtime/heap/draws.h"
-#include "runtime/heap/fast_paths.h"
-#include "runtime/heap/large.h"
-#include "runtime/heap/pages.h"
-#include "runtime/heap/samples.h"
-#include "runtime/heap/segments.h"
-#include "runtime/heap/system.h"
-#include "runtime/heap/threads.h"
+#include "heap/census.h"
+#include "heap/draws.h"
+#include "heap/fast_paths.h"
+#include "heap/large.h"
+#include "heap/pages.h"
+#include "heap/samples.h"
+#include "heap/segments.h"
+#include "heap/system.h"
+#include "heap/threads.h"
 
 namespace geiger::heap {
 namespace {

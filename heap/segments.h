@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/heap/lock.h"
-#include "runtime/heap/page.h"
+#include "heap/lock.h"
+#include "heap/page.h"
 
 namespace geiger::heap {
 
