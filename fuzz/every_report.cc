@@ -30,7 +30,6 @@
 #include "base/utf8.h"
 #include "fleet/document/cut.h"
 #include "fleet/document/encoding.h"
-#include "study/estimators.h"
 #include "target.h"
 
 namespace geiger::fuzz {
@@ -135,9 +134,6 @@ void draw_lists(const Recording& recording) {
 }
 
 void draw_judgements(const Recording& recording) {
-  const auto estimators = study::estimators_report(recording, kStyle.level);
-  check_text(to_text(estimators, kStyle));
-  check_json(to_json(estimators));
   const auto lifetimes = report::lifetimes_report(recording, {});
   check_text(to_text(lifetimes, kStyle));
   check_json(to_json(lifetimes, recording));

@@ -16,9 +16,9 @@
 #include "cli/options/input.h"
 #include "query/instants.h"
 #include "query/ratio.h"
+#include "query/samples.h"
 #include "query/sizes.h"
 #include "query/spelling.h"
-#include "study/composition.h"
 #include "target.h"
 
 namespace {
@@ -37,9 +37,7 @@ void read_numbers(std::string_view text) {
 }
 
 void read_lists(std::string_view text) {
-  static_cast<void>(study::parse_sample_group(text));
-  static_cast<void>(study::parse_certain_group(text));
-  static_cast<void>(study::parse_sample_lines(text));
+  static_cast<void>(query::parse_samples(text, 1));
   static_cast<void>(cli::parse_budget(text, "budget"));
   static_cast<void>(profile::Suppressions::parse(text));
 }

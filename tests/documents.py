@@ -16,7 +16,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GEIGER = os.path.abspath(sys.argv.pop(1))
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md"),
-                *ROOT.glob("tools/**/*.md")])
+                *ROOT.glob("research/*.md")])
 
 # Pages of the guide that are not about one task.
 REFERENCE = ("commands", "faq", "json-fields", "limits", "reading-the-numbers", "sampling-contract", "security",
@@ -50,7 +50,7 @@ def commands(page):
 
 
 SOURCES = ("python", "src", "heap", "include", "tests", "tools", "cmake", "docs", "bench", "fuzz",
-           "examples", "recipes", "web/src", "web/tests", "web/build")
+           "research", "examples", "recipes", "web/src", "web/tests", "web/build")
 SOURCE_FILE = re.compile(r"[\w*-]+\.(cc|h|inl|py|cmake|sh|map|ts|tsx|scd|sql)")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A fleet whose truth is known (tools/fleet_study), and what `geiger fleet` says of it.
+"""A fleet whose truth is known (research/fleet), and what `geiger fleet` says of it.
 
 usage: fleet_simulation.py GEIGER GEIGER_FLEET_STUDY [--by-hand FLEETS [OPTION...]]
 

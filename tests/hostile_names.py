@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every verb on a trace in which every name is an attack, and on damaged traces.
 
-usage: hostile_names.py GEIGER CORPUS STUDY
+usage: hostile_names.py GEIGER CORPUS
 
 CORPUS is fuzz/corpus/trace; fuzz/seeds.cc says what is in it. Names are somebody else's
 bytes: of functions, threads, modules, marks, labels, types, heaps and the program.
@@ -30,7 +30,6 @@ import postgres
 
 GEIGER = os.path.abspath(sys.argv.pop(1))
 CORPUS = pathlib.Path(sys.argv.pop(1)).resolve()
-STUDY = os.path.abspath(sys.argv.pop(1))
 HOSTILE = CORPUS / "hostile_names"
 DROP = "'); DROP TABLE functions; --"
 SCRIPT = "</script><script>alert(1)</script>"
@@ -40,7 +39,7 @@ GROUPS = ["function", "stack", "module", "thread", "tid", "process", "size", "ty
           "lifetime", "heap", "alignment"]
 SORTS = ["self", "total", "samples", "name"]
 REPORTS = (
-    [["summary"], ["stats"], ["estimators"], ["marks"], ["doctor"], ["plan"],
+    [["summary"], ["stats"], ["marks"], ["doctor"], ["plan"],
      ["tree", "--min-percent", "0"], ["tree", "--inverted"], ["leaks", "--all"]]
     + [["table", "--by", by, "--top", "0"] for by in GROUPS]
     + [["table", "--sort", sort] for sort in SORTS]
@@ -63,8 +62,7 @@ class Verbs(unittest.TestCase):
 
     def run_geiger(self, *words, **environment):
         env = {**os.environ, "LC_ALL": "C.UTF-8", "NO_COLOR": "1", **environment}
-        program = STUDY if words[0] == "estimators" else GEIGER
-        return subprocess.run([program, *words], cwd=self.here, env=env, capture_output=True,
+        return subprocess.run([GEIGER, *words], cwd=self.here, env=env, capture_output=True,
                               timeout=60, check=False)
 
     def assert_harmless(self, output, words, acting=ACTING):

@@ -120,8 +120,7 @@ if(TARGET geiger_preload)
   geiger_process_test(tutorial e2e tutorial.py $<TARGET_FILE:geiger>)
   geiger_process_test(report_texts golden report_texts.py $<TARGET_FILE:geiger>)
   geiger_process_test(json_schema e2e json_schema.py $<TARGET_FILE:geiger>
-    ${PROJECT_SOURCE_DIR}/docs/schema/geiger-report.schema.json ${PROJECT_SOURCE_DIR}/fuzz/corpus/trace
-    $<TARGET_FILE:geiger-study> ${PROJECT_SOURCE_DIR}/tools/study/study-report.schema.json)
+    ${PROJECT_SOURCE_DIR}/docs/schema/geiger-report.schema.json ${PROJECT_SOURCE_DIR}/fuzz/corpus/trace)
   # What ./test builds, with all of its tests: in other builds some of those in tests/slow do not exist.
   if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT GEIGER_COVERAGE AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     geiger_process_test(tiers layers tiers.py)
@@ -232,7 +231,7 @@ if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger_estimation)
   find_package(nlohmann_json REQUIRED)
   add_executable(truth_analysis truth_analysis.cc)
   geiger_compile_as_test(truth_analysis 1)
-  target_link_libraries(truth_analysis PRIVATE geiger_ingest geiger_profile geiger_study_room
+  target_link_libraries(truth_analysis PRIVATE geiger_ingest geiger_profile geiger_research
                         geiger_warnings nlohmann_json::nlohmann_json)
   geiger_process_test(truth statistical truth.py)
   geiger_small_case(truth statistical truth.py --seeds 5)

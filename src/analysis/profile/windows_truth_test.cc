@@ -20,10 +20,10 @@
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/profile.h"
+#include "estimation/distributions/negative_binomial.h"
 #include "estimation/estimate.h"
-#include "study/coverage.h"
-#include "study/negative_binomial.h"
-#include "study/recorded_designs.h"
+#include "research/coverage.h"
+#include "research/recorded_designs.h"
 
 namespace geiger::profile::windows_truth_test {
 namespace {
@@ -198,18 +198,18 @@ void ask_threads_and_labels(std::vector<Question>& questions) {
   }
 }
 
-study::Site site_of(const std::vector<Allocation>& made, const Matches& matches) {
+research::Site site_of(const std::vector<Allocation>& made, const Matches& matches) {
   std::map<Bytes, std::uint64_t> sizes;
   for (const Allocation& one : made) {
     if (matches(one)) ++sizes[one.size];
   }
-  study::Site site;
+  research::Site site;
   site.interval = kT;
   for (const auto& [size, count] : sizes) site.objects.push_back({size, count});
   return site;
 }
 
-double bytes_of(const study::Site& site) {
+double bytes_of(const research::Site& site) {
   double bytes = 0;
   for (const auto& group : site.objects) {
     bytes += static_cast<double>(group.size) * static_cast<double>(group.count);
@@ -231,8 +231,8 @@ std::vector<Asked> asked_of(const std::vector<Allocation>& made) {
   ask_threads_and_labels(questions);
   std::vector<Asked> asked;
   for (Question& question : questions) {
-    const study::Site site = site_of(made, question.matches);
-    const auto coverage = study::predicted_coverage(site, kLevel, estimation::Form::kTotal);
+    const research::Site site = site_of(made, question.matches);
+    const auto coverage = research::predicted_coverage(site, kLevel, estimation::Form::kTotal);
     asked.push_back({std::move(question), bytes_of(site), coverage.covered});
   }
   return asked;
@@ -310,9 +310,10 @@ NegativeBinomial negative_binomial_of(const std::vector<Allocation>& made) {
       Selection selection;
       selection.from = kStart + i * (kDuration / 40);
       selection.to = *selection.from + kDuration / 40;
-      const study::Designs designs = study::designs_of(recording, choose(recording, selection));
-      const auto is_covered = [&](study::Window window) {
-        const auto interval = study::failed_trials_interval(
+      const research::Designs designs =
+          research::designs_of(recording, choose(recording, selection));
+      const auto is_covered = [&](estimation::Window window) {
+        const auto interval = estimation::failed_trials_interval(
             designs.designs.samples, designs.designs.untried, kT, kLevel, window);
         if (!interval.has_value()) return 0.0;
         const double certain = designs.designs.certain_bytes;
@@ -320,8 +321,8 @@ NegativeBinomial negative_binomial_of(const std::vector<Allocation>& made) {
                    ? 1.0
                    : 0.0;
       };
-      found.fixed += is_covered(study::Window::kFixed) / intervals;
-      found.up_to_sample += is_covered(study::Window::kUpToSample) / intervals;
+      found.fixed += is_covered(estimation::Window::kFixed) / intervals;
+      found.up_to_sample += is_covered(estimation::Window::kUpToSample) / intervals;
     }
   }
   found.error = std::sqrt(found.fixed * (1 - found.fixed) / intervals);

@@ -28,6 +28,7 @@ void register_check(CLI::App& app, Work& work);
 void register_doctor(CLI::App& app, Work& work);
 void register_compare_malloc(CLI::App& app, Work& work);
 void register_plan(CLI::App& app, Work& work);
+void register_estimate(CLI::App& app, Work& work);
 void register_report(CLI::App& app, Work& work);
 void register_push(CLI::App& app, Work& work);
 void register_fleet(CLI::App& app, Work& work);
@@ -40,6 +41,7 @@ void register_completion(CLI::App& app, Work& work);
 void register_help(CLI::App& app, Work& work);
 
 present::DocumentSchema ctl_schema();
+present::DocumentSchema estimate_schema();
 
 /// In the order of `geiger --help`.
 inline constexpr Command kCommands[] = {
@@ -64,6 +66,7 @@ inline constexpr Command kCommands[] = {
     {"doctor", register_doctor},
     {"compare-malloc", register_compare_malloc, Words::kProgram},
     {"plan", register_plan},
+    {"estimate", register_estimate},
     {"push", register_push},
     {"fleet", register_fleet},
     {"agent", register_agent},

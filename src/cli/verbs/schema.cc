@@ -44,6 +44,7 @@ std::string schema_of_reports() {
       of<report::MarksReport>("marks"),
       of<report::DoctorReport>("doctor"),
       document_schema<report::PlanReport>("plan"),
+      estimate_schema(),
       document_schema<report::AllocatorsReport>("compare-malloc"),
       of<report::FaultsReport>("faults"),
       of<report::LiveReport>("live"),
