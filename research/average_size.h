@@ -12,6 +12,14 @@ namespace geiger::research {
 /// From so many samples on the ratio is normal enough for its own variance.
 inline constexpr std::uint64_t kSamplesForRatio = 30;
 
+/// The sums of a node, and what a ratio of them needs besides.
+struct RatioSums : estimation::NodeSums {
+  double covariance = 0;  ///< CB = sum z (1-pi)/pi^2, of Y and C.
+
+  /// As NodeSums::add, of samples that are not thinned.
+  void add(Bytes size, double lambda, std::uint64_t count = 1);
+};
+
 struct AverageSize {
   double value = 0;  ///< Bytes per object, certain objects included.
   /// Contains `value`. From kSamplesForRatio samples on the delta method's, else
@@ -23,10 +31,8 @@ struct AverageSize {
 };
 
 /// Like the count of objects it holds given the sizes seen: objects lighter than
-/// the lightest sample would make the average smaller. Where no object is known to
-/// be smaller than `least_size` > 0, the bound holds for any mixture of sizes.
-/// kCount if nothing was sampled, kLevel for a level outside (0, 1).
-[[nodiscard]] estimation::Checked<AverageSize> average_size(const estimation::NodeSums& sums,
-                                                            double level, Bytes least_size = 0);
+/// the lightest sample would make the average smaller. kCount if nothing was sampled, kLevel for a
+/// level outside (0, 1).
+[[nodiscard]] estimation::Checked<AverageSize> average_size(const RatioSums& sums, double level);
 
 }  // namespace geiger::research

@@ -8,14 +8,14 @@
 
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
-#include "estimation/sums.h"
+#include "research/average_size.h"
 #include "research/designs.h"
 
 namespace geiger::research {
 
 struct Designs {
-  estimation::NodeSums sums;  ///< Ours, by requested bytes.
-  DesignSums designs;         ///< Tried bytes are the requested ones.
+  RatioSums sums;      ///< Ours, by requested bytes.
+  DesignSums designs;  ///< Tried bytes are the requested ones.
   /// Scaled by the average size site by site, a site being a stack; certain objects
   /// added as they are.
   AverageSizeScaling by_average_size;

@@ -43,7 +43,6 @@ json result_of(const NodeSums& sums, const json& levels) {
               {"bytes_variance", sums.bytes_variance},
               {"objects", sums.objects},
               {"objects_variance", sums.objects_variance},
-              {"covariance", sums.covariance},
               {"largest_object_weight", sums.largest_object_weight},
               {"largest_interval", sums.largest_interval}};
   for (const auto& given : levels) {

@@ -115,12 +115,6 @@ Estimate known_objects(const NodeSums& sums, double event, double level, Form fo
   return estimate(static_cast<double>(sums.certain_samples), part, sums, level, form);
 }
 
-Estimate objects_with_event(const NodeSums& sums, double event, double level, Form form) {
-  const Estimate objects = known_objects(sums, event, level, form);
-  if (!sums.has_open()) return objects;
-  return reaching(objects, known_objects(sums.at_most(), event, level, form));
-}
-
 // c'': of sizes that differ, unseen ones may go on below the smallest seen, down to an allocator's
 // least usual one, with as many objects per factor.
 double next_object(const NodeSums& sums) {
@@ -172,16 +166,10 @@ bool is_size_known(const NodeSums& sums) {
 }
 
 Estimate estimate_objects(const NodeSums& sums, double level, Form form) {
-  return objects_with_event(sums, next_object(sums), level, form);
-}
-
-Estimate estimate_objects_of_size_at_least(Bytes least_size, const NodeSums& sums, double level,
-                                           Form form) {
-  // 1/pi of the least size at the largest interval; without E nothing is unseen.
-  const double interval = sums.largest_interval;
-  const double heaviest =
-      interval > 0 ? 1 / inclusion_probability(std::max<Bytes>(least_size, 1), 1 / interval) : 0;
-  return objects_with_event(sums, std::max(heaviest, sums.largest_object_weight), level, form);
+  const double event = next_object(sums);
+  const Estimate objects = known_objects(sums, event, level, form);
+  if (!sums.has_open()) return objects;
+  return reaching(objects, known_objects(sums.at_most(), event, level, form));
 }
 
 double detection_limit(double largest_interval, double level) {

@@ -71,13 +71,6 @@ inline constexpr double kLargestSum = 1e150;
 [[nodiscard]] Estimate estimate_objects(const NodeSums& sums, double level,
                                         Form form = Form::kTotal);
 
-/// Estimated objects if no object is smaller than `least_size` (the size of the type at the site,
-/// the smallest class of the allocator): then the upper limit is valid for any mixture of such
-/// sizes, even without samples. A size of 0 counts as 1; for thinned samples no such bound is
-/// known.
-[[nodiscard]] Estimate estimate_objects_of_size_at_least(Bytes least_size, const NodeSums& sums,
-                                                         double level, Form form = Form::kTotal);
-
 /// Detection limit: a node without samples has fewer bytes than this at `level`
 /// (two-sided convention, E ln(2/alpha): 3.689 E at 95 %).
 [[nodiscard]] double detection_limit(double largest_interval, double level);

@@ -92,7 +92,6 @@ void NodeSums::add(Bytes size, double lambda, std::uint64_t count, double keep, 
   bytes_variance += n * (y / pi) * (y * missed / pi);
   objects += n / pi;
   objects_variance += n * missed / pi / pi;
-  covariance += n * y * missed / pi / pi;
   const double interval = interval_of(z, lambda, keep);
   const double ratio = y / z;
   largest_interval = std::max(largest_interval, interval * std::max(ratio, 1.0));
@@ -123,7 +122,6 @@ void NodeSums::could_have_sampled(const NodeSums& whole) {
 void NodeSums::merge(const NodeSums& other) {
   add_sums(*this, other);
   add_sums(open, other.open);
-  covariance += other.covariance;
   largest_interval = std::max(largest_interval, other.largest_interval);
   smallest_interval = smaller(smallest_interval, other.smallest_interval);
   largest_object_weight = std::max(largest_object_weight, other.largest_object_weight);
@@ -138,14 +136,12 @@ void NodeSums::average_over(double instants) {
   if (instants == 1) return;
   divide(*this, instants);
   divide(open, instants);
-  covariance /= instants;
 }
 
 void NodeSums::leave_open(const NodeSums& whole) {
   NodeSums added = whole;
   added.open = whole;
   static_cast<SampleSums&>(added) = {};
-  added.covariance = 0;
   merge(added);
 }
 
@@ -167,7 +163,6 @@ NodeSums rest_of(const NodeSums& part, const NodeSums& whole) {
     rest.smallest_size = whole.smallest_size;
     rest.largest_size = whole.largest_size;
   }
-  if (rest.samples > 0) rest.covariance = kLess(whole.covariance, part.covariance);
   return rest;
 }
 

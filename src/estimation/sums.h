@@ -47,12 +47,11 @@ struct SampleSums {
 /// bits, which counts.h preserves too.
 ///
 /// Where another property y of the objects is summed (resident bytes, overhead), y stands
-/// for z in X, B, Y, V, CB and the largest weight, while pi stays that of z. A missed object may
+/// for z in X, B, Y, V and the largest weight, while pi stays that of z. A missed object may
 /// then weigh y/z times E: samples raise E by their ratio if it is above 1, and scale E_least by
 /// it. E_o is without these ratios, for the number of objects. Samples with an unknown y in [0, z]
 /// are kept separately: they only raise upper limits.
 struct NodeSums : SampleSums {
-  double covariance = 0;             ///< CB = sum z (1-pi)/pi^2.
   double largest_interval = 0;       ///< E = max 1/lambda over all that could be sampled.
   double smallest_interval = 0;      ///< E_least = min 1/lambda of samples seen; 0 = none.
   double largest_object_weight = 0;  ///< c = max 1/pi seen.

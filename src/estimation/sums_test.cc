@@ -39,7 +39,6 @@ TEST(NodeSums, GivesTheReferenceWeights) {
     expect_near(sums.bytes_variance, row["v"], row.dump());
     expect_near(sums.objects, row["count"], row.dump());
     expect_near(sums.objects_variance, row["vc"], row.dump());
-    expect_near(sums.covariance, row["cov"], row.dump());
     expect_near(sums.largest_object_weight, row["count"], row.dump());
     expect_near(sums.largest_interval, 1 / lambda, row.dump());
     ++compared;
@@ -60,7 +59,6 @@ TEST(NodeSums, SumsAValueInPlaceOfTheSize) {
       expect_near(sums.bytes_seen, ratio * plain.bytes_seen, "B");
       expect_near(sums.weighted_bytes, ratio * plain.weighted_bytes, "Y");
       expect_near(sums.bytes_variance, ratio * ratio * plain.bytes_variance, "V");
-      expect_near(sums.covariance, ratio * plain.covariance, "CB");
       expect_near(sums.largest_weight, ratio * plain.largest_weight, "largest weight");
       // Objects are counted as usual.
       EXPECT_EQ(sums.samples, plain.samples);
@@ -99,7 +97,6 @@ TEST(NodeSums, AddsACountAsThatManySamples) {
   expect_near(at_once.weighted_bytes, one_by_one.weighted_bytes, "Y");
   expect_near(at_once.bytes_variance, one_by_one.bytes_variance, "V");
   expect_near(at_once.objects_variance, one_by_one.objects_variance, "VC");
-  expect_near(at_once.covariance, one_by_one.covariance, "CB");
 }
 
 TEST(NodeSums, MergesByAddingAndByTheMaximum) {

@@ -65,7 +65,6 @@ export interface Cells {
   label: number[];
   /** bucket of the timeline it was allocated in; -1: before the first */ born: number[];
   /** bucket it was freed in, or its process ended in before the end of all; -1: alive at the end */ died: number[];
-  /** near sizes share strata of their mean, to bound the page: sums of the whole stay exact */ hasMeanSizes: boolean;
 }
 
 export interface Column {
@@ -258,7 +257,6 @@ export interface Strata {
   /** w (w - z) */ variance: number[];
   /** 1 / pi */ objects: number[];
   /** (1 - pi) / pi^2 */ objectsVariance: number[];
-  /** z (1 - pi) / pi^2 */ covariance: number[];
   /** E_least of these alone, of objects that could be seen the interval between samples; 0 of certain ones. A sum's is the least of its strata that are not certain */ interval: number[];
   /** power of two c: requested bytes are in [2^c, 2^(c+1)); -1: none */ sizeClass: number[];
   /** E of these alone, of strata that are means; else `interval` */ largestInterval?: number[];

@@ -135,7 +135,6 @@ function cells(count: number, names: Names, random: () => number): Cells {
     label: [],
     born: [],
     died: [],
-    hasMeanSizes: false,
   };
   const pick = (list: number[]) => list[Math.floor(random() * list.length)]!;
   for (let node = 1; node < count; ++node) {

@@ -10,7 +10,6 @@ export function strataOf(objects: [number, number][]): Strata {
     variance: [],
     objects: [],
     objectsVariance: [],
-    covariance: [],
     interval: [],
     sizeClass: [],
   };
@@ -24,7 +23,6 @@ export function strataOf(objects: [number, number][]): Strata {
     strata.variance.push((z / pi) * ((z * missed) / pi));
     strata.objects.push(1 / pi);
     strata.objectsVariance.push(missed / pi / pi);
-    strata.covariance.push((z * missed) / pi / pi);
     strata.interval.push(isCertain ? 0 : interval);
     strata.sizeClass.push(z > 0 ? Math.floor(Math.log2(z)) : -1);
   }

@@ -254,7 +254,6 @@ class Checker {
 
   /// Samples that the result rests on.
   static void count_samples(Task& task) {
-    task.result.samples_before = task.subject.before->samples();
     task.result.samples_after = task.subject.after->samples();
   }
 

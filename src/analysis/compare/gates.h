@@ -79,12 +79,12 @@ struct GateResult {
   Answer answer = Answer::kUndecided;
   /// Growth, or bytes per run. Nothing: growth from nothing that was seen.
   std::optional<double> value;
-  double lo = 0;             ///< What a fail is decided by: allows for all gates at once.
-  std::optional<double> hi;  ///< What a pass is decided by; nothing where nothing bounds it.
-  std::uint64_t samples_before = 0, samples_after = 0;  ///< Certain ones included.
-  bool is_of_label = false;                             ///< Of a GateSpec with a label's pattern.
-  bool is_of_pattern = false;                           ///< Of a GateSpec that is not of the whole.
-  bool is_exact = false;                                ///< Counted, not estimated.
+  double lo = 0;                    ///< What a fail is decided by: allows for all gates at once.
+  std::optional<double> hi;         ///< What a pass is decided by; nothing where nothing bounds it.
+  std::uint64_t samples_after = 0;  ///< Certain ones included.
+  bool is_of_label = false;         ///< Of a GateSpec with a label's pattern.
+  bool is_of_pattern = false;       ///< Of a GateSpec that is not of the whole.
+  bool is_exact = false;            ///< Counted, not estimated.
   /// How many times as many samples would probably decide. Nothing where it is decided,
   /// where more samples would not help, or where the value seems to be the limit.
   std::optional<double> effort;

@@ -40,7 +40,6 @@ Stratum stratum_of(const NodeSums& sums, double count, std::int32_t size_class) 
   stratum.variance = sums.bytes_variance / count;
   stratum.objects = sums.objects / count;
   stratum.objects_variance = sums.objects_variance / count;
-  stratum.covariance = sums.covariance / count;
   stratum.interval = sums.smallest_interval;
   stratum.largest_interval = sums.largest_interval;
   stratum.largest_object_weight = sums.largest_object_weight;

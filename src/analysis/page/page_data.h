@@ -45,7 +45,7 @@ struct Stratum {
   bool is_certain = false;
   bool is_open = false;  ///< In SampleSums open, with the columns below.
   double bytes = 0, weighted = 0, variance = 0;
-  double objects = 0, objects_variance = 0, covariance = 0;
+  double objects = 0, objects_variance = 0;
   double interval = 0;
   double largest_interval = 0;
   double largest_object_weight = 0;
@@ -71,8 +71,8 @@ struct Cells {
   std::vector<Cell> cells;
   bool has_processes = false, has_threads = false, has_types = false, has_labels = false;
   bool has_times = false;
-  bool has_open = false;  ///< Some stratum is.
-  bool has_mean_sizes = false;
+  bool has_open = false;        ///< Some stratum is.
+  bool has_mean_sizes = false;  ///< Near sizes share strata of their mean, to bound the page.
 };
 
 enum class Counts : std::uint8_t { kBorn, kAlive, kAll };

@@ -2,8 +2,9 @@
 // tools/page_types.py makes web/src/data.ts of their schema.
 //
 // Counts and sums travel, never limits: the page adds up whatever the reader selects and derives
-// value and interval from the sums (docs/internals/estimators.md), so a brush over the timeline is as sound
-// as the whole. What a page has much of is packed by column: an object of arrays of equal length.
+// value and interval from the sums (docs/internals/estimators.md), so a brush over the timeline is
+// as sound as the whole. What a page has much of is packed by column: an object of arrays of equal
+// length.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -123,7 +124,6 @@ const Fields<StrataOf>& fields_of(Of<StrataOf> /*type*/) {
           .field("variance", "w (w - z)", of(&Stratum::variance))
           .field("objects", "1 / pi", of(&Stratum::objects))
           .field("objectsVariance", "(1 - pi) / pi^2", of(&Stratum::objects_variance))
-          .field("covariance", "z (1 - pi) / pi^2", of(&Stratum::covariance))
           .field("interval",
                  "E_least of these alone, of objects that could be seen the interval between "
                  "samples; 0 of certain ones. A sum's is the least of its strata that are not "
@@ -263,11 +263,7 @@ static const Fields<Cells>& fields_of(Of<Cells> /*type*/) {
           .field("died",
                  "bucket it was freed in, or its process ended in before the end of all; -1: alive "
                  "at the end",
-                 of_if(&Cells::has_times, &Cell::died))
-          .field("hasMeanSizes",
-                 "near sizes share strata of their mean, to bound the page: sums of the whole stay "
-                 "exact",
-                 &Cells::has_mean_sizes);
+                 of_if(&Cells::has_times, &Cell::died));
   return kFields;
 }
 

@@ -99,15 +99,6 @@ bool Grid::is_function(const Line& line) const {
   return line.is_named && naming::is_function_name(naming::display_name(line.cells[cut_]));
 }
 
-std::size_t Grid::widest_name() const {
-  std::size_t widest = 0;
-  for (const Line& line : lines_) {
-    if (!is_function(line)) continue;
-    widest = std::max(widest, columns_of(naming::display_name(line.cells[cut_])));
-  }
-  return widest;
-}
-
 void Grid::name(std::string_view function, std::string_view module, std::uint32_t source_line) {
   Line& line = lines_.back();
   line.cells[cut_] = printable(function);

@@ -54,8 +54,6 @@ class Grid {
   [[nodiscard]] bool has_room_for_names(const Style& style) const;
   /// Whether there is room for a place behind each function too, where that is the tail.
   [[nodiscard]] bool has_room_for_places(const Style& style) const;
-  /// Columns of the widest short name of a function.
-  [[nodiscard]] std::size_t widest_name() const;
 
   /// The lines, each ended by a newline; headings only if some column has one.
   [[nodiscard]] std::string text(const Style& style) const;

@@ -143,7 +143,6 @@ TEST(Averages, DivideWhatAddsUpAndNothingElse) {
   EXPECT_DOUBLE_EQ(mean.bytes_variance, all.bytes_variance / kInstants);
   EXPECT_DOUBLE_EQ(mean.objects, all.objects / kInstants);
   EXPECT_DOUBLE_EQ(mean.objects_variance, all.objects_variance / kInstants);
-  EXPECT_DOUBLE_EQ(mean.covariance, all.covariance / kInstants);
   EXPECT_EQ(mean.samples, (all.samples + kInstants - 1) / kInstants);
   EXPECT_EQ(mean.largest_interval, all.largest_interval);
   EXPECT_EQ(mean.smallest_interval, all.smallest_interval);
