@@ -153,7 +153,7 @@ compare::Collected both_sides(const Recording& recording) {
   compare::Collector collector(Kind::kAllocated, {}, {compare::Pattern{"*m*", "*"}});
   const profile::Profile profile = profile::select(recording, Kind::kAllocated);
   for (const compare::Which which : compare::kBoth) {
-    if (collector.add(which, recording, profile)) break;
+    if (!collector.add(which, recording, profile).has_value()) break;
   }
   return collector.finish();
 }
@@ -161,14 +161,14 @@ compare::Collected both_sides(const Recording& recording) {
 void draw_comparisons(const Recording& recording) {
   compare::Collected collected = both_sides(recording);
   const compare::Gates gates{{{{"*m*", "*"}, {}, "budget:1"}}, {{{}, "--max-growth"}}, {}, 0.95};
-  if (!compare::problem_with(collected, gates)) {
+  if (compare::check_comparable(collected, gates).has_value()) {
     report::CheckReport check;
     check.verdicts = compare::check(collected, gates);
     check_text(to_text(check, kStyle));
     check_json(to_json(check));
     check_text(to_junit(check));
   }
-  if (compare::problem_with(collected, kStyle.level)) return;
+  if (!compare::check_comparable(collected, kStyle.level).has_value()) return;
   const auto diff = report::diff_report(compare::compare(std::move(collected), kStyle.level), {});
   check_text(to_text(diff, kStyle));
   check_json(to_json(diff));

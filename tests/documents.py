@@ -129,6 +129,19 @@ class Documents(unittest.TestCase):
         for place, line, page in (one.split(":") for one in named):
             self.assertTrue((ROOT / page).is_file(), f"{place}:{line}: {page}")
 
+    def test_comments_name_what_exists(self):
+        headers = "".join(name + "\n" for name in sources() if name.endswith(".h"))
+        titles = re.findall(r"(?m)^#+ (.*)$", (ROOT / "docs/internals/estimators.md").read_text())
+        foreign = re.compile(r"(Include|cpython|sys)/|pycore_")  # CPython's and the system's.
+        for path in [*ROOT.glob("src/**/*.h"), *ROOT.glob("src/**/*.cc")]:
+            for comment in re.findall(r"//[^\n]*", path.read_text()):
+                for name in re.findall(r"(?<![\w/<.])[\w/]+\.h\b", comment):
+                    self.assertTrue(foreign.match(name) or f"/{name}\n" in headers,
+                                    f"{path}: {name}")
+                for name in re.findall(r'estimators.md, section (?:([\d.]*\d)|"(.+?)")', comment):
+                    self.assertTrue(any(re.match(re.escape("".join(name)) + r"(\.? |$)", title)
+                                        for title in titles), f"{path}: section {name}")
+
     def test_architecture_lists_the_rooms(self):
         layers = re.findall(r"(?m)^([a-z/]+) *:", (ROOT / "src/LAYERS").read_text())
         text = (ROOT / "docs/internals/architecture.md").read_text()

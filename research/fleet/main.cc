@@ -56,9 +56,8 @@ base::Outcome<Totals> fill(fleet::Store& store, const FleetOfRecordings& fleet,
   Totals totals;
   std::vector<fleet::Document> waiting;
   const auto put = [&]() -> base::Outcome<void> {
-    const auto receipts = store.put_all(waiting);
-    if (!receipts.has_value()) return receipts.failure();
-    for (const fleet::Receipt receipt : receipts.value()) {
+    const auto receipts = GEIGER_TRY(store.put_all(waiting));
+    for (const fleet::Receipt receipt : receipts) {
       if (receipt != fleet::Receipt::kStored) return base::Failure{"a document was not stored"};
     }
     waiting.clear();
@@ -68,17 +67,15 @@ base::Outcome<Totals> fill(fleet::Store& store, const FleetOfRecordings& fleet,
     auto& truth = totals.truth[{fleet.version_of(host), fleet.group_of(host)}];
     for (const fleet::Document& document : fleet.host(host, truth)) {
       const std::string packed = fleet::pack(document);
-      auto unpacked = fleet::unpack(packed);
-      if (!unpacked.has_value()) return unpacked.failure();
+      auto unpacked = GEIGER_TRY(fleet::unpack(packed));
       ++totals.documents;
       totals.packed_bytes += packed.size();
       totals.rows += document.counts.size();
       for (const fleet::CountRow& row : document.counts) totals.samples += row.allocated;
-      waiting.push_back(std::move(unpacked.value()));
+      waiting.push_back(std::move(unpacked));
     }
     if (waiting.size() < kAtOnce && host + 1 != design.hosts) continue;
-    const auto stored = put();
-    if (!stored.has_value()) return stored.failure();
+    GEIGER_TRY(put());
   }
   return totals;
 }
@@ -92,11 +89,9 @@ base::Outcome<void> run(const Arguments& options) {
     recordings.push_back(std::move(read.recording));
   }
   const FleetOfRecordings fleet(recordings, options.design);
-  auto store = fleet::open_sqlite(options.store, true);
-  if (!store.has_value()) return store.failure();
-  const auto totals = fill(*store.value(), fleet, options.design);
-  if (!totals.has_value()) return totals.failure();
-  write_truth(fleet, totals.value());
+  auto store = GEIGER_TRY(fleet::open_sqlite(options.store, true));
+  const auto totals = GEIGER_TRY(fill(*store, fleet, options.design));
+  write_truth(fleet, totals);
   return {};
 }
 

@@ -14,13 +14,12 @@ Outcome<int> halved(int number) {
 }
 
 Outcome<std::string> as_text(int number) {
-  const auto half = halved(number);
-  if (!half.has_value()) return half.failure();
-  return std::to_string(half.value());
+  const int half = GEIGER_TRY(halved(number));
+  return std::to_string(half);
 }
 
 Outcome<void> check(int number) {
-  if (const auto half = halved(number); !half.has_value()) return half.failure();
+  GEIGER_TRY(halved(number));
   return {};
 }
 
@@ -33,7 +32,14 @@ TEST(Outcome, HasAValueOrAReason) {
   EXPECT_EQ(halved(5).reason(), "5 is odd");
 }
 
-TEST(Outcome, HandsFailuresToOtherTypes) {
+Outcome<std::unique_ptr<int>> checked_half(int number) {
+  GEIGER_TRY(check(number));
+  std::unique_ptr<int> half;
+  half = GEIGER_TRY(Outcome<std::unique_ptr<int>>(std::make_unique<int>(number / 2)));
+  return half;
+}
+
+TEST(Outcome, PassesFailuresOnToOtherTypes) {
   EXPECT_EQ(as_text(8).value(), "4");
   EXPECT_EQ(as_text(7).reason(), "7 is odd");
   EXPECT_EQ(as_text(7).failure().fault, Fault::kUsage);
@@ -55,6 +61,8 @@ TEST(Outcome, DistinguishesAnEmptyTextFromAFailure) {
 }
 
 TEST(Outcome, HandsOutWhatCannotBeCopied) {
+  EXPECT_EQ(*checked_half(8).value(), 4);
+  EXPECT_EQ(checked_half(7).reason(), "7 is odd");
   Outcome<std::unique_ptr<int>> made(std::make_unique<int>(3));
   const std::unique_ptr<int> taken = std::move(made.value());
   EXPECT_EQ(*taken, 3);

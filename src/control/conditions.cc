@@ -36,10 +36,9 @@ std::optional<double> number_of(std::string_view text) {
 }
 
 ConditionResult with_size(Condition condition, std::string_view text) {
-  const auto size = query::parse_size(text);
-  if (!size.has_value()) return size.failure();
-  if (size.value() == 0) return base::Failure{fmt::format("'{}': 0 bytes", condition.text)};
-  condition.bytes = size.value();
+  const auto size = GEIGER_TRY(query::parse_size(text));
+  if (size == 0) return base::Failure{fmt::format("'{}': 0 bytes", condition.text)};
+  condition.bytes = size;
   return condition;
 }
 
@@ -54,12 +53,11 @@ ConditionResult with_share(Condition condition, std::string_view text) {
 }
 
 ConditionResult with_period(Condition condition, std::string_view text) {
-  const auto period = query::parse_duration(text);
-  if (!period.has_value()) return period.failure();
-  if (period.value() < kShortestTimer) {
+  const auto period = GEIGER_TRY(query::parse_duration(text));
+  if (period < kShortestTimer) {
     return base::Failure{fmt::format("'{}': shorter than 10 ms", condition.text)};
   }
-  condition.period = period.value();
+  condition.period = period;
   return condition;
 }
 

@@ -82,11 +82,10 @@ std::string_view name_of(Standing standing) {
 }
 
 base::Outcome<Controlled> Controlled::open(pid_t pid) {
-  auto target = TargetProcess::open(pid);
-  if (!target.has_value()) return target.failure();
+  auto target = GEIGER_TRY(TargetProcess::open(pid));
   Controlled controlled;
-  controlled.target_ = std::make_unique<TargetProcess>(std::move(target.value()));
-  if (const auto seen = controlled.look(); !seen.has_value()) return seen.failure();
+  controlled.target_ = std::make_unique<TargetProcess>(std::move(target));
+  GEIGER_TRY(controlled.look());
   if (!controlled.files_.has_runtime && !controlled.trace_) {
     return base::Failure{fmt::format("{} does not have geiger loaded (use geiger attach {})",
                                      controlled.shown(), pid)};
@@ -117,9 +116,7 @@ bool Controlled::has_gone_on() const {
 /// may show only the previous one: then it looks again.
 base::Outcome<void> Controlled::look() {
   for (int i = 0; i < kMostLooks; ++i) {
-    auto files = target_->geiger_files();
-    if (!files.has_value()) return files.failure();
-    files_ = std::move(files.value());
+    files_ = GEIGER_TRY(target_->geiger_files());
     find_trace();
     if (!has_gone_on()) break;
     std::this_thread::sleep_for(kAnswerPoll);
@@ -220,8 +217,7 @@ std::string Controlled::obstacle() const {
 }
 
 base::Outcome<void> Controlled::call(Order order) {
-  const auto answer = ask_to_record(order, milliseconds{0});
-  if (!answer.has_value()) return answer.failure();
+  GEIGER_TRY(ask_to_record(order, milliseconds{0}));
   return {};
 }
 
@@ -229,16 +225,13 @@ base::Outcome<void> Controlled::call(Order order) {
 base::Outcome<Answer> Controlled::ask_once(Order& order, milliseconds patience) {
   const std::string reason = order.despite_seccomp ? "" : obstacle();
   if (!reason.empty()) return base::Failure{fmt::format("{} {}", shown(), reason)};
-  auto waking = Waking::open(*target_, files_);
-  if (!waking.has_value()) return waking.failure();
-  if (waking.value().pending() == true) {
+  auto waking = GEIGER_TRY(Waking::open(*target_, files_));
+  if (waking.pending() == true) {
     return base::Failure{shown() + " was already asked to record, and has not responded yet"};
   }
   std::string made;
   if (order.directory.empty()) {
-    const auto directory = make_directory(*target_);
-    if (!directory.has_value()) return directory.failure();
-    order.directory = made = directory.value();
+    order.directory = made = GEIGER_TRY(make_directory(*target_));
     order.prefers_own = true;
   } else {
     const std::string its_name = target_->its_name_of(order.directory);
@@ -251,8 +244,8 @@ base::Outcome<Answer> Controlled::ask_once(Order& order, milliseconds patience) 
     order.directory = its_name;
   }
   order.records = true;
-  auto answer = waking.value().request(order, patience);
-  if (!made.empty() && waking.value().pending() != true) remove_unused(*target_, made);
+  auto answer = waking.request(order, patience);
+  if (!made.empty() && waking.pending() != true) remove_unused(*target_, made);
   return answer;
 }
 
@@ -267,23 +260,20 @@ base::Outcome<Answer> Controlled::ask_to_record(Order& order, milliseconds patie
       order = std::move(asked);
       return answer;
     }
-    auto moved = Controlled::open(target_->pid());
-    if (!moved.has_value()) return moved.failure();
-    if (moved.value().target().facts().start != target_->facts().start) {
+    auto moved = GEIGER_TRY(Controlled::open(target_->pid()));
+    if (moved.target().facts().start != target_->facts().start) {
       return base::Failure{shown() + " has ended"};
     }
-    *this = std::move(moved.value());
-    if (!can_be_called()) return no_trace("record").failure();  // It also executed a program.
+    *this = std::move(moved);
+    if (!can_be_called()) GEIGER_TRY(no_trace("record"));  // It also executed a program.
   }
 }
 
 Told Controlled::wake(Order order, milliseconds patience) {
-  const auto answer = ask_to_record(order, patience);
-  if (!answer.has_value()) return answer.failure();
-  if (answer.value() == Answer::kLate) return late(shown(), "start");
-  auto again = Controlled::open(target_->pid());
-  if (!again.has_value()) return again.failure();
-  const LiveTrace* trace = again.value().trace();
+  const auto answer = GEIGER_TRY(ask_to_record(order, patience));
+  if (answer == Answer::kLate) return late(shown(), "start");
+  auto again = GEIGER_TRY(Controlled::open(target_->pid()));
+  const LiveTrace* trace = again.trace();
   return fmt::format("{} records to {}", shown(),
                      trace == nullptr ? order.directory : trace->path());
 }
@@ -293,9 +283,8 @@ Told Controlled::stop(milliseconds patience) {
     if (can_be_called()) {
       auto waking = Waking::look(*target_, files_);
       if (waking && waking->pending() == true) {
-        auto called = Waking::open(*target_, files_);
-        if (!called.has_value()) return called.failure();
-        return told(called.value().request({}, patience), "stop", shown() + " stays dormant");
+        auto called = GEIGER_TRY(Waking::open(*target_, files_));
+        return told(called.request({}, patience), "stop", shown() + " stays dormant");
       }
     }
     return base::Failure{shown() + " is not recording"};
@@ -310,9 +299,8 @@ Told Controlled::stop(milliseconds patience) {
     return fmt::format("{}: recording paused ({})", shown(), trace_->path());
   }
   const std::string path = trace_->path();
-  auto waking = Waking::open(*target_, files_);
-  if (!waking.has_value()) return waking.failure();
-  return told(waking.value().request({}, patience), "stop",
+  auto waking = GEIGER_TRY(Waking::open(*target_, files_));
+  return told(waking.request({}, patience), "stop",
               fmt::format("{} is dormant again; its trace is {}", shown(), path));
 }
 
@@ -320,8 +308,8 @@ Told Controlled::stop(milliseconds patience) {
 /// withdrawn, as is what it would have stopped.
 Told Controlled::told(const base::Outcome<Answer>& answer, std::string_view wish,
                       std::string done) const {
-  if (!answer.has_value()) return answer.failure();
-  return answer.value() != Answer::kLate ? Told(std::move(done)) : late(shown(), wish);
+  if (GEIGER_TRY(answer) == Answer::kLate) return late(shown(), wish);
+  return done;
 }
 
 Told Controlled::no_trace(std::string_view wish) const {
@@ -338,9 +326,8 @@ Told Controlled::no_trace(std::string_view wish) const {
 
 Told Controlled::set_interval(Bytes interval, milliseconds patience) {
   if (standing() == Standing::kDormant) {
-    auto waking = Waking::open(*target_, files_);
-    if (!waking.has_value()) return waking.failure();
-    waking.value().set_interval(interval);
+    auto waking = GEIGER_TRY(Waking::open(*target_, files_));
+    waking.set_interval(interval);
     return fmt::format("{} will record with an interval of {}", shown(),
                        present::exact_bytes(interval));
   }

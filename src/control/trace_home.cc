@@ -67,8 +67,7 @@ base::Outcome<TraceHome> TraceHome::prepare(pid_t pid, const std::string& home, 
   TraceHome result;
   result.root_ = ProcessRoot::open(pid);
   if (!result.root_) return no_process(pid);
-  const auto created = create_run_directory(home, replaces);
-  if (!created.has_value()) return created.failure();
+  GEIGER_TRY(create_run_directory(home, replaces));
   result.home_ = result.told_ = result.watched_ = home;
   const bool is_ours = result.root_->rights().user == geteuid();
   if (is_ours && result.root_->can_write_to(home)) return result;
@@ -124,10 +123,11 @@ std::string TraceHome::bring_home(const std::string& name) const {
   }
   if (!old.is_open()) return fmt::format("{}/{}: {}\n", told_, name, std::strerror(errno));
   const std::string from = fmt::format("/proc/self/fd/{}", old.get());
-  auto error = ingest::pack_images({&from, 1}, home_ + "/" + name, true);
-  if (error) {
-    if (error->path == from) error->path = told_ + "/" + name;
-    return error->text() + "\n";
+  const auto packed = ingest::pack_images({&from, 1}, home_ + "/" + name, true);
+  if (!packed.has_value()) {
+    ingest::Error error = packed.failure();
+    if (error.path == from) error.path = told_ + "/" + name;
+    return error.text() + "\n";
   }
   give_back_storage(old.get());
   if (!is_away()) return {};

@@ -1,4 +1,4 @@
-// Derivation and evidence: docs/internals/estimators.md, section on leak suspects.
+// Derivation and evidence: docs/internals/estimators.md, section "Leak suspects".
 #include "estimation/growth.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Repeated measurements of one quantity, such as the processor time of a program.
-// Source: Student's t; docs/internals/estimators.md, section "Repeated runs".
+// Source: Student's t (docs/guide/allocators.md).
 #pragma once
 
 #include <span>

@@ -8,10 +8,11 @@ namespace geiger::http {
 
 base::Outcome<std::unique_ptr<Client>> make_client(const std::string& url,
                                                    std::function<bool()> stops) {
-  const auto made = modules::call<decltype(geiger_make_http_client)>(
-      "libgeiger-http-client.so", "geiger_make_http_client", &url, &stops);
-  if (!made.has_value()) return base::Failure{"cannot send over HTTP: " + made.reason()};
-  return std::unique_ptr<Client>(made.value());
+  const auto made =
+      GEIGER_TRY(modules::call<decltype(geiger_make_http_client)>(
+                     "libgeiger-http-client.so", "geiger_make_http_client", &url, &stops)
+                     .with_prefix("cannot send over HTTP: "));
+  return std::unique_ptr<Client>(made);
 }
 
 }  // namespace geiger::http

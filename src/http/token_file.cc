@@ -52,9 +52,8 @@ base::Outcome<std::vector<std::string>> read_tokens(const std::string& path) {
 }
 
 base::Outcome<std::string> read_token(const std::string& path) {
-  const auto tokens = read_tokens(path);
-  if (!tokens.has_value()) return tokens.failure();
-  return tokens->front();
+  const auto tokens = GEIGER_TRY(read_tokens(path));
+  return tokens.front();
 }
 
 }  // namespace geiger::http

@@ -139,22 +139,26 @@ void BorrowedThread::save_fault_action() {
   restores_action_ = got == 0 && memory_.read(text_at_, &fault_action_, sizeof fault_action_);
 }
 
-std::string BorrowedThread::make_stack() {
+base::Outcome<void> BorrowedThread::make_stack() {
   const auto stack = system_call_by_stops(
       SYS_mmap, {0, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, static_cast<Address>(-1), 0});
-  if (!stack) return "the thread ended in the meantime";
+  if (!stack) return base::Failure{"the thread ended in the meantime"};
   if (*stack < 0 && *stack > -4096) {
-    return fmt::format("no memory for a stack: {}", std::strerror(static_cast<int>(-*stack)));
+    return base::Failure{
+        fmt::format("no memory for a stack: {}", std::strerror(static_cast<int>(-*stack)))};
   }
   stack_ = static_cast<Address>(*stack);
   text_at_ = stack_ + kGuardBytes;
   save_fault_action();
-  if (system_call(SYS_mprotect, {stack_, kGuardBytes, PROT_NONE}) != 0) return "no guard page";
-  const auto location = call(places_.errno_location, {});
-  if (!location) return failure_;
-  errno_at_ = *location;
-  return memory_.read(errno_at_, &errno_, sizeof errno_) ? "" : "errno cannot be read";
+  if (system_call(SYS_mprotect, {stack_, kGuardBytes, PROT_NONE}) != 0) {
+    return base::Failure{"no guard page"};
+  }
+  errno_at_ = GEIGER_TRY(call(places_.errno_location, {}));
+  if (!memory_.read(errno_at_, &errno_, sizeof errno_)) {
+    return base::Failure{"errno cannot be read"};
+  }
+  return {};
 }
 
 bool BorrowedThread::save_extended() {
@@ -169,15 +173,15 @@ bool BorrowedThread::save_extended() {
   return false;
 }
 
-std::string BorrowedThread::borrow(const CallPlaces& places, Address stack) {
+base::Outcome<void> BorrowedThread::borrow(const CallPlaces& places, Address stack) {
   places_ = places;
   if (!save_extended()) {
-    return fmt::format("its registers cannot be read: {}", std::strerror(errno));
+    return base::Failure{fmt::format("its registers cannot be read: {}", std::strerror(errno))};
   }
   std::uint64_t blocked = ~kFaults;
   if (ptrace(PTRACE_GETSIGMASK, tid_, reinterpret_cast<void*>(sizeof mask_), &mask_) != 0 ||
       ptrace(PTRACE_SETSIGMASK, tid_, reinterpret_cast<void*>(sizeof blocked), &blocked) != 0) {
-    return fmt::format("its signals cannot be blocked: {}", std::strerror(errno));
+    return base::Failure{fmt::format("its signals cannot be blocked: {}", std::strerror(errno))};
   }
   is_borrowed_ = true;
   if (stack == 0) return make_stack();
@@ -185,7 +189,7 @@ std::string BorrowedThread::borrow(const CallPlaces& places, Address stack) {
   stack_ = stack;
   text_at_ = stack_ + kGuardBytes;
   save_fault_action();
-  return "";
+  return {};
 }
 
 Address BorrowedThread::keep_stack() {
@@ -289,24 +293,23 @@ std::optional<long> BorrowedThread::system_call(long number,
   return static_cast<long>(machine::result(call));
 }
 
-std::optional<std::uint64_t> BorrowedThread::call(Address function,
+base::Outcome<std::uint64_t> BorrowedThread::call(Address function,
                                                   std::initializer_list<Address> arguments) {
   user_regs_struct call = saved_;
   std::array<Address, 3> values{};
   std::copy(arguments.begin(), arguments.end(), values.begin());
   machine::prepare_call(call, function, stack_top(), values);
   if (is_lost_ || !has_nowhere() || !set_registers(call)) {
-    failure_ = "the thread ended in the meantime";
-    return std::nullopt;
+    return base::Failure{"the thread ended in the meantime"};
   }
   const Stop stop = run_until(Stop::kReturned);
   if (stop == Stop::kReturned && machine::get(tid_, call)) return machine::result(call);
   is_lost_ = stop == Stop::kLost;
   is_abandoned_ = stop != Stop::kLost;
-  failure_ = stop == Stop::kTooLong ? "another thread is loading a library and does not finish"
-             : stop == Stop::kFault ? "a call in it faulted"
-                                    : "it ended in the meantime";
-  return std::nullopt;
+  return base::Failure{stop == Stop::kTooLong
+                           ? "another thread is loading a library and does not finish"
+                       : stop == Stop::kFault ? "a call in it faulted"
+                                              : "it ended in the meantime"};
 }
 
 std::optional<Address> BorrowedThread::place_text(const std::string& text) {

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "base/outcome.h"
 #include "inject/machine.h"
 #include "inject/remote_memory.h"
 
@@ -49,17 +50,16 @@ class BorrowedThread {
   /// Whether it is in a restartable sequence, whose abort it would miss.
   [[nodiscard]] bool is_in_sequence() const;
 
-  /// Prepares for calls. Empty, or the reason of a failure. `stack`: one that keep_stack() returned
-  /// earlier, for functions that leave errno unchanged; 0: a new one, for any.
-  [[nodiscard]] std::string borrow(const CallPlaces& places, Address stack);
+  /// Prepares for calls. `stack`: one that keep_stack() returned earlier, for functions that leave
+  /// errno unchanged; 0: a new one, for any.
+  [[nodiscard]] base::Outcome<void> borrow(const CallPlaces& places, Address stack);
   /// Keeps the stack for later; returns its address.
   [[nodiscard]] Address keep_stack();
   /// A system call's result, -errno on failure; nothing: the thread was lost.
   [[nodiscard]] std::optional<long> system_call(long number, std::initializer_list<Address> = {});
-  /// A function's result; nothing: see failure().
-  [[nodiscard]] std::optional<std::uint64_t> call(Address function,
+  /// A function's result.
+  [[nodiscard]] base::Outcome<std::uint64_t> call(Address function,
                                                   std::initializer_list<Address> arguments);
-  [[nodiscard]] const std::string& failure() const { return failure_; }
   /// Copies a text into the process, to use it as an argument; nothing if it does not fit.
   [[nodiscard]] std::optional<Address> place_text(const std::string& text);
   /// Has the thread write bytes to its descriptor; false if it cannot. We do not: whatever the
@@ -80,7 +80,7 @@ class BorrowedThread {
   [[nodiscard]] bool took_signal(int signal);
   [[nodiscard]] bool set_registers(const user_regs_struct& registers) const;
   [[nodiscard]] bool can_abandon();
-  [[nodiscard]] std::string make_stack();
+  [[nodiscard]] base::Outcome<void> make_stack();
   [[nodiscard]] std::optional<long> system_call_by_stops(long number,
                                                          std::initializer_list<Address> arguments);
   [[nodiscard]] bool save_extended();
@@ -108,7 +108,6 @@ class BorrowedThread {
   std::array<std::uint64_t, 4> fault_action_{};
   bool restores_action_ = false;
   std::vector<int> kept_signals_;
-  std::string failure_;
   Clock::time_point stopped_{};
   std::chrono::nanoseconds stopped_for_{0};
 };

@@ -36,10 +36,12 @@ namespace geiger::inject {
 namespace {
 
 using std::chrono::microseconds;
+using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kPatience{10};
 constexpr int kTriesPerLook = 50;
+constexpr const char* kUnwritable = "its memory cannot be written";
 
 /// The library's bytes up to the end of its loaded segments: debug information is not copied.
 std::string loadable_part(const std::string& path) {
@@ -117,38 +119,32 @@ std::string attach_error_text(int code) {
 /// An attachment to one process through one borrowed thread.
 class Injection {
  public:
-  explicit Injection(const Order& order) : pid_(order.pid), memory_(order.pid) {
-    facts_ = facts_of(pid_);
-    outcome_.reason = obstacle_of(pid_, facts_, order.despite_seccomp);
-  }
+  using Work = std::function<base::Outcome<void>(BorrowedThread&)>;
 
-  /// Runs `work` on a borrowed thread.
-  Outcome perform(const std::function<std::string(BorrowedThread&)>& work);
+  explicit Injection(const Order& order)
+      : pid_(order.pid), memory_(order.pid), facts_(facts_of(pid_)) {}
 
-  [[nodiscard]] const Outcome& outcome() const { return outcome_; }
+  /// Finds the modules and the places that calls need.
+  base::Outcome<void> examine(bool despite_seccomp);
+  /// Runs `work` on a borrowed thread. Returns how long the thread was stopped.
+  base::Outcome<nanoseconds> perform(const Work& work);
+
   /// After loading.
   void look_again() { modules_ = named_modules_of(pid_); }
-  [[nodiscard]] bool is_refused() const { return !outcome_.reason.empty(); }
-  Outcome refuse(const std::string& reason) {
-    outcome_.reason = reason;
-    return outcome_;
-  }
-  bool look();
   [[nodiscard]] std::optional<PresentRuntime> runtime() const { return runtime_in(pid_, modules_); }
-  std::string load(BorrowedThread& thread, const Library& library);
+  base::Outcome<void> load(BorrowedThread& thread, const Library& library);
   [[nodiscard]] Entry entry_of(const char* name) const;
-  std::string call_entry(BorrowedThread& thread, const Entry& entry, const std::string& text);
+  base::Outcome<void> call_entry(BorrowedThread& thread, const Entry& entry,
+                                 const std::string& text);
 
  private:
-  enum class Taken { kYes, kTryAgain, kRefused };
-
   [[nodiscard]] Address address_of(const char* name) const;
   bool find_places();
-  Taken try_thread(const SafePoints& safe, pid_t tid,
-                   const std::function<std::string(BorrowedThread&)>& work);
+  base::Outcome<std::optional<nanoseconds>> try_thread(const SafePoints& safe, pid_t tid,
+                                                       const Work& work);
   [[nodiscard]] bool are_all_safe(const SafePoints& safe) const;
-  std::string open_library(BorrowedThread& thread, const std::string& path);
-  std::string load_copy(BorrowedThread& thread, const Library& library);
+  base::Outcome<void> open_library(BorrowedThread& thread, const std::string& path);
+  base::Outcome<void> load_copy(BorrowedThread& thread, const Library& library);
 
   pid_t pid_;
   RemoteMemory memory_;
@@ -156,22 +152,23 @@ class Injection {
   std::vector<RemoteModule> modules_;
   CallPlaces places_;
   Address kept_stack_ = 0, dlopen_ = 0, older_dlopen_ = 0;
-  Outcome outcome_;
+  int tries_ = 0;  ///< Threads stopped to find a safe point.
 };
 
-bool Injection::look() {
-  if (is_refused()) return false;
+base::Outcome<void> Injection::examine(bool despite_seccomp) {
+  GEIGER_TRY(check_process(pid_, facts_, despite_seccomp));
   modules_ = modules_of(pid_);
-  if (modules_.empty()) {
-    outcome_.reason = refusal_text(pid_, EPERM);
-  } else if (first_of(modules_, ModuleKind::kLibc) == nullptr) {
-    outcome_.reason = fmt::format(
-        "process {} does not use glibc: programs that use musl can be started by geiger run", pid_);
-  } else if (!find_places()) {
-    outcome_.reason = fmt::format("the C library of process {} cannot be read", pid_);
+  if (modules_.empty()) return base::Failure{refusal_text(pid_, EPERM)};
+  if (first_of(modules_, ModuleKind::kLibc) == nullptr) {
+    return base::Failure{fmt::format(
+        "process {} does not use glibc: programs that use musl can be started by geiger run",
+        pid_)};
   }
-  if (const auto present = runtime(); present && !is_refused()) kept_stack_ = present->said.stack;
-  return !is_refused();
+  if (!find_places()) {
+    return base::Failure{fmt::format("the C library of process {} cannot be read", pid_)};
+  }
+  if (const auto present = runtime()) kept_stack_ = present->said.stack;
+  return {};
 }
 
 Address Injection::address_of(const char* name) const {
@@ -215,16 +212,17 @@ bool Injection::find_places() {
   return false;
 }
 
-Injection::Taken Injection::try_thread(const SafePoints& safe, pid_t tid,
-                                       const std::function<std::string(BorrowedThread&)>& work) {
+/// How long the thread was stopped; nothing if it is at no safe point.
+base::Outcome<std::optional<nanoseconds>> Injection::try_thread(const SafePoints& safe, pid_t tid,
+                                                                const Work& work) {
+  constexpr std::optional<nanoseconds> kTryAgain;
   BorrowedThread thread(pid_, tid);
-  ++outcome_.tries;
+  ++tries_;
   if (const int error = thread.seize(); error != 0) {
     // An ending thread cannot be traced: the kernel answers EPERM until it is gone.
     const bool is_gone = error == ESRCH || (error == EPERM && has_ended(tid));
-    if (is_gone && facts_of(pid_).has_value()) return Taken::kTryAgain;
-    outcome_.reason = refusal_text(pid_, error);
-    return Taken::kRefused;
+    if (is_gone && facts_of(pid_).has_value()) return kTryAgain;
+    return base::Failure{refusal_text(pid_, error)};
   }
   // The instruction of an interrupted system call cannot make ours: the kernel would take it for
   // the interrupted one.
@@ -233,13 +231,12 @@ Injection::Taken Injection::try_thread(const SafePoints& safe, pid_t tid,
   const bool is_safe = machine::is_64_bit(thread.registers()) && !is_at_place &&
                        !thread.is_in_sequence() &&
                        safe.check(tid, thread.registers()) == Safety::kSafe;
-  if (!is_safe) return Taken::kTryAgain;
-  std::string failure = thread.borrow(places_, kept_stack_);
-  if (failure.empty()) failure = work(thread);
+  if (!is_safe) return kTryAgain;
+  auto done = thread.borrow(places_, kept_stack_);
+  if (done.has_value()) done = work(thread);
   thread.release();
-  outcome_.stopped = thread.stopped_for();
-  outcome_.reason = failure.empty() ? "" : fmt::format("process {}: {}", pid_, failure);
-  return failure.empty() ? Taken::kYes : Taken::kRefused;
+  GEIGER_TRY(std::move(done).with_prefix(fmt::format("process {}: ", pid_)));
+  return std::optional(thread.stopped_for());
 }
 
 /// For a process stopped by a signal: its threads stay where they are.
@@ -262,76 +259,81 @@ class Hurry {
   int before_;
 };
 
-Outcome Injection::perform(const std::function<std::string(BorrowedThread&)>& work) {
+base::Outcome<nanoseconds> Injection::perform(const Work& work) {
   const Hurry hurry;
   const auto deadline = Clock::now() + kPatience;
   microseconds pause{200};
   while (Clock::now() < deadline) {
     const SafePoints safe(pid_, modules_);
     const auto now = facts_of(pid_);
-    if (!now || now->start != facts_->start) return refuse(refusal_text(pid_, ESRCH));
+    if (!now || now->start != facts_->start) return base::Failure{refusal_text(pid_, ESRCH)};
     if (now->state == 'T' && !are_all_safe(safe)) {
-      return refuse(
+      return base::Failure{
           fmt::format("process {} is stopped inside its allocator or loader; continue "
                       "it (kill -CONT {}) first",
-                      pid_, pid_));
+                      pid_, pid_)};
     }
     for (int i = 0; i < kTriesPerLook && Clock::now() < deadline;) {
       const std::vector<pid_t> threads = threads_by_rank(pid_);
-      if (threads.empty()) return refuse(refusal_text(pid_, ESRCH));
+      if (threads.empty()) return base::Failure{refusal_text(pid_, ESRCH)};
       for (const pid_t tid : threads) {
         ++i;
-        if (try_thread(safe, tid, work) != Taken::kTryAgain) return outcome_;
+        if (const auto stopped = GEIGER_TRY(try_thread(safe, tid, work))) return *stopped;
         std::this_thread::sleep_for(pause);
       }
     }
     pause = std::min(pause * 2, microseconds(5000));
     modules_ = modules_of(pid_);
   }
-  return refuse(
+  return base::Failure{
       fmt::format("process {} reached no safe point in {} tries: it is busy in its "
                   "allocator, or its stacks cannot be walked",
-                  pid_, outcome_.tries));
+                  pid_, tries_)};
 }
 
-std::string Injection::open_library(BorrowedThread& thread, const std::string& path) {
+base::Outcome<void> Injection::open_library(BorrowedThread& thread, const std::string& path) {
   constexpr Address kFromLibc = 0x80000000;  // Required by __libc_dlopen_mode.
   const auto text = thread.place_text(path);
-  if (dlopen_ == 0 && older_dlopen_ == 0) return "it has no dlopen";
-  if (!text) return "its memory cannot be written";
-  const auto map = thread.call(dlopen_ != 0 ? dlopen_ : older_dlopen_,
-                               {*text, RTLD_NOW | (dlopen_ != 0 ? 0 : kFromLibc)});
-  if (!map) return thread.failure();
-  if (*map != 0) return "";
+  if (dlopen_ == 0 && older_dlopen_ == 0) return base::Failure{"it has no dlopen"};
+  if (!text) return base::Failure{kUnwritable};
+  const auto map = GEIGER_TRY(thread.call(dlopen_ != 0 ? dlopen_ : older_dlopen_,
+                                          {*text, RTLD_NOW | (dlopen_ != 0 ? 0 : kFromLibc)}));
+  if (map != 0) return {};
   const Address dlerror = address_of("dlerror");
-  const auto error = dlerror == 0 ? std::nullopt : thread.call(dlerror, {});
-  return "its dynamic loader refuses the library: " +
-         (error && *error != 0 ? memory_.text(*error) : "no reason given");
+  Address error = 0;
+  if (dlerror != 0) {
+    if (const auto at = thread.call(dlerror, {}); at.has_value()) error = at.value();
+  }
+  return base::Failure{"its dynamic loader refuses the library: " +
+                       (error != 0 ? memory_.text(error) : "no reason given")};
 }
 
 // Into a file in memory, which the process has open for a moment.
-std::string Injection::load_copy(BorrowedThread& thread, const Library& library) {
+base::Outcome<void> Injection::load_copy(BorrowedThread& thread, const Library& library) {
   const auto name = thread.place_text("geiger");
-  if (library.bytes.empty() || !name) return fmt::format("{} cannot be read", library.path);
-  const auto fd = thread.system_call(SYS_memfd_create, {*name, MFD_CLOEXEC});
-  if (!fd) return "it ended in the meantime";
-  if (*fd < 0) {
-    return fmt::format("memfd_create: {}", std::strerror(static_cast<int>(-*fd)));
+  if (library.bytes.empty() || !name) {
+    return base::Failure{fmt::format("{} cannot be read", library.path)};
   }
-  // The odd spelling distinguishes it from files that the program opens itself.
-  std::string failure = thread.write_to(static_cast<int>(*fd), library.bytes)
-                            ? open_library(thread, fmt::format("/proc/./self/fd/{}", *fd))
-                            : "the library cannot be copied into it";
+  const auto fd = thread.system_call(SYS_memfd_create, {*name, MFD_CLOEXEC});
+  if (!fd) return base::Failure{"it ended in the meantime"};
+  if (*fd < 0) {
+    return base::Failure{fmt::format("memfd_create: {}", std::strerror(static_cast<int>(-*fd)))};
+  }
+  base::Outcome<void> opened = base::Failure{"the library cannot be copied into it"};
+  if (thread.write_to(static_cast<int>(*fd), library.bytes)) {
+    // The odd spelling distinguishes it from files that the program opens itself.
+    opened = open_library(thread, fmt::format("/proc/./self/fd/{}", *fd));
+  }
   static_cast<void>(thread.system_call(SYS_close, {static_cast<Address>(*fd)}));
-  return failure;
+  return opened;
 }
 
-std::string Injection::load(BorrowedThread& thread, const Library& library) {
-  std::string failure = fmt::format(
-      "it has access to neither {} nor /proc (or may not write so large a file)", library.path);
-  if (library.can_be_copied) failure = load_copy(thread, library);
-  if (!failure.empty() && library.can_be_seen) failure = open_library(thread, library.path);
-  return failure;
+base::Outcome<void> Injection::load(BorrowedThread& thread, const Library& library) {
+  base::Outcome<void> loaded = base::Failure{fmt::format(
+      "it has access to neither {} nor /proc (or may not write so large a file)", library.path)};
+  if (library.can_be_copied) loaded = load_copy(thread, library);
+  if (!loaded.has_value() && library.can_be_seen) loaded = open_library(thread, library.path);
+  return loaded;
 }
 
 Entry Injection::entry_of(const char* name) const {
@@ -342,59 +344,60 @@ Entry Injection::entry_of(const char* name) const {
   return function && said ? Entry{function->address, said->address} : Entry{};
 }
 
-std::string Injection::call_entry(BorrowedThread& thread, const Entry& entry,
-                                  const std::string& text) {
-  if (entry.function == 0) return "its runtime has no such function (another version of geiger)";
+base::Outcome<void> Injection::call_entry(BorrowedThread& thread, const Entry& entry,
+                                          const std::string& text) {
+  if (entry.function == 0) {
+    return base::Failure{"its runtime has no such function (another version of geiger)"};
+  }
   if (kept_stack_ == 0) {
     const Address stack = thread.keep_stack();
     static_cast<void>(
         memory_.write(entry.said + offsetof(base::Attachment, stack), &stack, sizeof stack));
   }
   const auto argument = thread.place_text(text);
-  if (!argument) return "its memory cannot be written";
-  const auto code = thread.call(entry.function, {*argument});
-  if (!code) return thread.failure();
-  const int result = static_cast<int>(*code);
-  return result == 0 ? "" : attach_error_text(result);
+  if (!argument) return base::Failure{kUnwritable};
+  const int result = static_cast<int>(GEIGER_TRY(thread.call(entry.function, {*argument})));
+  if (result != 0) return base::Failure{attach_error_text(result)};
+  return {};
 }
 
 /// Makes a request of a loaded runtime.
-Outcome ask(const Order& order, const char* entry) {
+base::Outcome<void> request(const Order& order, const char* entry) {
   Injection injection(order);
-  if (!injection.look()) return injection.outcome();
+  GEIGER_TRY(injection.examine(order.despite_seccomp));
   const auto present = injection.runtime();
   const bool is_attached =
       present && present->said.state == static_cast<std::uint32_t>(base::AttachState::kAttached);
   if (!is_attached) {
-    return injection.refuse(fmt::format("geiger is not attached to process {}", order.pid));
+    return base::Failure{fmt::format("geiger is not attached to process {}", order.pid)};
   }
   const Entry found = injection.entry_of(entry);
-  return injection.perform(
-      [&](BorrowedThread& thread) { return injection.call_entry(thread, found, ""); });
+  GEIGER_TRY(injection.perform(
+      [&](BorrowedThread& thread) { return injection.call_entry(thread, found, ""); }));
+  return {};
 }
 
 }  // namespace
 
-Outcome attach(const Order& order, const std::string& library, const std::string& settings) {
+base::Outcome<nanoseconds> attach(const Order& order, const std::string& library,
+                                  const std::string& settings) {
   Injection injection(order);
-  if (!injection.look()) return injection.outcome();
+  GEIGER_TRY(injection.examine(order.despite_seccomp));
   const auto present = injection.runtime();
-  const std::string obstacle = obstacle_of_runtime(order.pid, present);
-  if (!obstacle.empty()) return injection.refuse(obstacle);
+  GEIGER_TRY(check_not_recorded(order.pid, present));
   std::optional<Library> file;
   if (!present) file.emplace(order.pid, library);
   const Entry known = injection.entry_of(base::kAttachEntry);
-  return injection.perform([&](BorrowedThread& thread) {
+  return injection.perform([&](BorrowedThread& thread) -> base::Outcome<void> {
     if (present) return injection.call_entry(thread, known, settings);
-    const std::string failure = injection.load(thread, *file);
-    if (!failure.empty()) return failure;
+    GEIGER_TRY(injection.load(thread, *file));
     injection.look_again();
     return injection.call_entry(thread, injection.entry_of(base::kAttachEntry), settings);
   });
 }
 
-Outcome follow(const Order& order) { return ask(order, base::kFollowEntry); }
+base::Outcome<void> follow(const Order& order) { return request(order, base::kFollowEntry); }
 
-Outcome detach(const Order& order) { return ask(order, base::kDetachEntry); }
+base::Outcome<void> detach(const Order& order) { return request(order, base::kDetachEntry); }
 
 }  // namespace geiger::inject

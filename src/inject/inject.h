@@ -7,28 +7,27 @@
 #include <chrono>
 #include <string>
 
-namespace geiger::inject {
+#include "base/outcome.h"
 
-struct Outcome {
-  std::string reason;  ///< Empty: done. Else one sentence; the process is unchanged.
-  std::chrono::nanoseconds stopped{0};  ///< How long the borrowed thread was stopped.
-  int tries = 0;                        ///< Threads stopped to find a safe point.
-};
+namespace geiger::inject {
 
 struct Order {
   pid_t pid = 0;
   bool despite_seccomp = false;
 };
 
+// A failure leaves the process unchanged.
+
 /// Loads the runtime unless it is loaded, and starts recording. `library`: its file here;
-/// `settings`: lines GEIGER_X=Y.
-[[nodiscard]] Outcome attach(const Order& order, const std::string& library,
-                             const std::string& settings);
+/// `settings`: lines GEIGER_X=Y. Returns how long the borrowed thread was stopped.
+[[nodiscard]] base::Outcome<std::chrono::nanoseconds> attach(const Order& order,
+                                                             const std::string& library,
+                                                             const std::string& settings);
 
 /// Lets the runtime find libraries loaded since.
-[[nodiscard]] Outcome follow(const Order& order);
+[[nodiscard]] base::Outcome<void> follow(const Order& order);
 
 /// Ends recording; the library stays, dormant.
-[[nodiscard]] Outcome detach(const Order& order);
+[[nodiscard]] base::Outcome<void> detach(const Order& order);
 
 }  // namespace geiger::inject

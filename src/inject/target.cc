@@ -83,33 +83,38 @@ std::optional<ProcessFacts> facts_of(pid_t pid) {
   return parse_facts(*status, *stat);
 }
 
-std::string obstacle_of(pid_t pid, const std::optional<ProcessFacts>& facts, bool despite_seccomp) {
+base::Outcome<void> check_process(pid_t pid, const std::optional<ProcessFacts>& facts,
+                                  bool despite_seccomp) {
   if (!facts && access("/proc/self/stat", F_OK) != 0) {
-    return fmt::format("/proc is not mounted: process {} cannot be examined", pid);
+    return base::Failure{fmt::format("/proc is not mounted: process {} cannot be examined", pid)};
   }
-  if (pid <= 0 || !facts) return fmt::format("there is no process {}", pid);
-  if (pid == getpid()) return "geiger cannot attach to itself";
+  if (pid <= 0 || !facts) return base::Failure{fmt::format("there is no process {}", pid)};
+  if (pid == getpid()) return base::Failure{"geiger cannot attach to itself"};
   if (facts->group != pid) {
-    return fmt::format("{} is a thread of process {}: attach to that", pid, facts->group);
+    return base::Failure{
+        fmt::format("{} is a thread of process {}: attach to that", pid, facts->group)};
   }
   if (facts->is_zombie()) {
-    return fmt::format("process {} has ended already (a zombie)", pid);
+    return base::Failure{fmt::format("process {} has ended already (a zombie)", pid)};
   }
-  if (!facts->has_memory) return fmt::format("process {} is a thread of the kernel", pid);
+  if (!facts->has_memory)
+    return base::Failure{fmt::format("process {} is a thread of the kernel", pid)};
   if (facts->tracer != 0) {
-    return fmt::format("process {} is being traced by process {}", pid, facts->tracer);
+    return base::Failure{
+        fmt::format("process {} is being traced by process {}", pid, facts->tracer)};
   }
   const bool is_ours = facts->uid == geteuid() && facts->has_one_user;
   if (!is_ours && geteuid() != 0) {
-    return fmt::format("process {} belongs to another user (uid {})", pid, facts->uid);
+    return base::Failure{
+        fmt::format("process {} belongs to another user (uid {})", pid, facts->uid)};
   }
   if (facts->confinement.mode != 0 && !despite_seccomp) {
-    return fmt::format(
-        "process {} filters its system calls (seccomp), and one of those that the "
-        "runtime makes might kill it",
-        pid);
+    return base::Failure{
+        fmt::format("process {} filters its system calls (seccomp), and one of those that the "
+                    "runtime makes might kill it",
+                    pid)};
   }
-  return "";
+  return {};
 }
 
 bool has_ended(pid_t tid) {
@@ -142,17 +147,14 @@ std::optional<PresentRuntime> runtime_in(pid_t pid, const std::vector<RemoteModu
   return present;
 }
 
-std::string obstacle_of_runtime(pid_t pid, const std::optional<PresentRuntime>& present) {
-  if (!present) return "";
-  switch (static_cast<base::AttachState>(present->said.state)) {
-    case base::AttachState::kAttached:
-      return fmt::format("process {} is already being recorded, in {}", pid,
-                         present->said.directory);
-    case base::AttachState::kNever:  // If it is not dormant, the runtime refuses.
-    case base::AttachState::kDetached:
-      break;
+base::Outcome<void> check_not_recorded(pid_t pid, const std::optional<PresentRuntime>& present) {
+  // If another runtime is not dormant, it refuses by itself.
+  if (!present ||
+      static_cast<base::AttachState>(present->said.state) != base::AttachState::kAttached) {
+    return {};
   }
-  return "";
+  return base::Failure{
+      fmt::format("process {} is already being recorded, in {}", pid, present->said.directory)};
 }
 
 }  // namespace geiger::inject

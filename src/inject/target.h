@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/attachment.h"
+#include "base/outcome.h"
 #include "inject/remote_modules.h"
 
 namespace geiger::inject {
@@ -44,10 +45,10 @@ struct ProcessFacts {
 /// Whether nothing of a process, or of a thread, runs any more.
 [[nodiscard]] bool has_ended(pid_t tid);
 
-/// Why `pid` cannot be attached to, in one sentence without "geiger: "; empty if nothing visible
-/// from outside prevents it. `despite_seccomp`: ignore filters.
-[[nodiscard]] std::string obstacle_of(pid_t pid, const std::optional<ProcessFacts>& facts,
-                                      bool despite_seccomp);
+/// Fails if something visible from outside prevents attaching to `pid`. `despite_seccomp`: ignore
+/// filters of system calls.
+[[nodiscard]] base::Outcome<void> check_process(pid_t pid, const std::optional<ProcessFacts>& facts,
+                                                bool despite_seccomp);
 
 /// Why the kernel did not let us trace `pid`, by its errno.
 [[nodiscard]] std::string refusal_text(pid_t pid, int error);
@@ -60,8 +61,8 @@ struct PresentRuntime {
 [[nodiscard]] std::optional<PresentRuntime> runtime_in(pid_t pid,
                                                        const std::vector<RemoteModule>& modules);
 
-/// Why a process with this runtime cannot be attached to; empty if it can.
-[[nodiscard]] std::string obstacle_of_runtime(pid_t pid,
-                                              const std::optional<PresentRuntime>& present);
+/// Fails if the process is being recorded already.
+[[nodiscard]] base::Outcome<void> check_not_recorded(pid_t pid,
+                                                     const std::optional<PresentRuntime>& present);
 
 }  // namespace geiger::inject

@@ -53,13 +53,16 @@ TEST(Target, OtherTextsAreRefused) {
 }
 
 TEST(Target, ObstaclesAreSentences) {
-  EXPECT_EQ(obstacle_of(77, facts_with([](ProcessFacts&) {}), false), "");
-  EXPECT_NE(obstacle_of(77, std::nullopt, false).find("no process 77"), std::string::npos);
-  EXPECT_NE(obstacle_of(0, std::nullopt, false), "");
-  EXPECT_NE(obstacle_of(78, facts_with([](ProcessFacts&) {}), false).find("thread of process 77"),
+  EXPECT_EQ(check_process(77, facts_with([](ProcessFacts&) {}), false).reason(), "");
+  EXPECT_NE(check_process(77, std::nullopt, false).reason().find("no process 77"),
+            std::string::npos);
+  EXPECT_NE(check_process(0, std::nullopt, false).reason(), "");
+  EXPECT_NE(check_process(78, facts_with([](ProcessFacts&) {}), false)
+                .reason()
+                .find("thread of process 77"),
             std::string::npos);
   const auto says = [](void (*change)(ProcessFacts&), const char* word) {
-    return obstacle_of(77, facts_with(change), false).find(word) != std::string::npos;
+    return check_process(77, facts_with(change), false).reason().find(word) != std::string::npos;
   };
   EXPECT_TRUE(says([](ProcessFacts& facts) { facts.state = 'Z'; }, "zombie"));
   EXPECT_TRUE(says([](ProcessFacts& facts) { facts.has_memory = false; }, "kernel"));
@@ -69,7 +72,8 @@ TEST(Target, ObstaclesAreSentences) {
 
 TEST(Target, SeccompCanBeAllowed) {
   EXPECT_EQ(
-      obstacle_of(77, facts_with([](ProcessFacts& facts) { facts.confinement.mode = 2; }), true),
+      check_process(77, facts_with([](ProcessFacts& facts) { facts.confinement.mode = 2; }), true)
+          .reason(),
       "");
 }
 
@@ -78,7 +82,7 @@ TEST(Target, ThisProcessHasFacts) {
   ASSERT_TRUE(facts.has_value());
   EXPECT_EQ(facts->group, getpid());
   EXPECT_EQ(facts->uid, geteuid());
-  EXPECT_NE(obstacle_of(getpid(), facts, false), "");
+  EXPECT_NE(check_process(getpid(), facts, false).reason(), "");
 }
 
 TEST(Target, HasEndedBeforeItIsWaitedFor) {

@@ -92,11 +92,10 @@ OpenedRun FollowedRun::open(const std::string& word) {
 }
 
 OpenedRun FollowedRun::of_process(pid_t pid) {
-  auto controlled = control::Controlled::open_started(pid);
-  if (!controlled.has_value()) return controlled.failure();
-  const control::Standing standing = controlled.value().standing();
-  const std::string who = controlled.value().shown();
-  const control::LiveTrace* trace = controlled.value().trace();
+  auto controlled = GEIGER_TRY(control::Controlled::open_started(pid));
+  const control::Standing standing = controlled.standing();
+  const std::string who = controlled.shown();
+  const control::LiveTrace* trace = controlled.trace();
   if (standing == control::Standing::kDormant) {
     return base::Failure{
         fmt::format("{} is dormant, nothing is recorded: use geiger ctl {} start", who, pid)};
@@ -117,7 +116,7 @@ OpenedRun FollowedRun::of_process(pid_t pid) {
   const trace::FileHeader& header = trace->header();
   const Nanoseconds began = header.image_start != 0 ? header.image_start : header.start_monotonic;
   if (!is_run) run.only_ = {header.pid, began};
-  run.target_ = std::make_unique<control::TargetProcess>(controlled.value().take_target());
+  run.target_ = std::make_unique<control::TargetProcess>(controlled.take_target());
   return run;
 }
 

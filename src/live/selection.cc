@@ -19,14 +19,12 @@ std::string alternatives(const std::vector<std::string>& expressions) {
 
 base::Outcome<LiveSelection> LiveSelection::of(const query::SelectionOptions& options,
                                                std::vector<std::string>& remarks) {
-  auto rules = query::frame_rules_of(options.frames, remarks);
-  if (!rules.has_value()) return rules.failure();
+  auto rules = GEIGER_TRY(query::frame_rules_of(options.frames, remarks));
   query::Remarks unmatched;  // No stack is known yet.
-  const auto filter = query::filter_of(options, profile::Recording(), unmatched);
-  if (!filter.has_value()) return filter.failure();
+  GEIGER_TRY(query::filter_of(options, profile::Recording(), unmatched));
   LiveSelection selection;
   selection.options_ = options;
-  selection.rules_ = std::move(rules.value());
+  selection.rules_ = std::move(rules);
   return selection;
 }
 

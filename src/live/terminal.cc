@@ -23,10 +23,9 @@ base::Outcome<void> LiveTerminal::check() {
 
 base::Outcome<std::unique_ptr<LiveTerminal>> LiveTerminal::open(bool has_color, bool has_unicode) {
   GEIGER_ASSERT(check().has_value());
-  const auto made = modules::call<decltype(geiger_open_curses_terminal)>(
-      kCursesModule, kOpenCursesTerminal, has_color, has_unicode);
-  if (!made.has_value()) return made.failure();
-  std::unique_ptr<LiveTerminal> opened(made.value());
+  const auto made = GEIGER_TRY(modules::call<decltype(geiger_open_curses_terminal)>(
+      kCursesModule, kOpenCursesTerminal, has_color, has_unicode));
+  std::unique_ptr<LiveTerminal> opened(made);
   if (!opened) {
     return base::Failure{"unknown terminal type " + std::string(std::getenv("TERM")) + " (TERM)"};
   }

@@ -29,9 +29,8 @@ namespace geiger::modules {
 template <typename Function, typename... Arguments>
 [[nodiscard]] base::Outcome<std::invoke_result_t<Function*, Arguments...>> call(
     const char* module, const char* function, Arguments... arguments) {
-  const auto found = find_function(module, function);
-  if (!found.has_value()) return found.failure();
-  return reinterpret_cast<Function*>(found.value())(arguments...);
+  const auto found = GEIGER_TRY(find_function(module, function));
+  return reinterpret_cast<Function*>(found)(arguments...);
 }
 
 }  // namespace geiger::modules

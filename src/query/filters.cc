@@ -170,12 +170,10 @@ profile::AskedLabels matching_functions(const profile::NamePattern& pattern,
 base::Outcome<Keeps> of_expression(const char* option, const std::string& expression,
                                    bool keeps_matching, const Recording& recording,
                                    Remarks& remarks) {
-  auto parsed = profile::NamePattern::parse(expression);
-  if (!parsed.has_value()) {
-    return base::Failure{fmt::format("{} {}", option, parsed.reason())};
-  }
+  const auto pattern =
+      GEIGER_TRY(profile::NamePattern::parse(expression).with_prefix(option + std::string(" ")));
   const profile::Labels functions(recording);
-  const auto asked = matching_functions(parsed.value(), functions, recording);
+  const auto asked = matching_functions(pattern, functions, recording);
   if (!any_of(asked.is_named)) {
     remarks.said.push_back(fmt::format("{}: no stack has a frame that matches {}", option,
                                        profile::quoted(expression)));
@@ -194,9 +192,7 @@ base::Outcome<Keeps> of_sizes(const std::string& range) {
   Bytes most = ~Bytes{0};
   for (const auto& [text, bytes] : {std::pair{&least_text, &least}, std::pair{&most_text, &most}}) {
     if (text->empty()) continue;
-    const auto parsed = parse_size(*text);
-    if (!parsed.has_value()) return base::Failure{"--size: " + parsed.reason()};
-    *bytes = parsed.value();
+    *bytes = GEIGER_TRY(parse_size(*text).with_prefix("--size: "));
   }
   if (range == ".." || range.empty())
     return base::Failure{"--size: expected MIN..MAX, such as 1KiB..4KiB"};
@@ -235,16 +231,8 @@ Keeps all_of(std::vector<Keeps> filters) {
 base::Outcome<Keeps> filter_of(const SelectionOptions& options, const Recording& recording,
                                Remarks& remarks) {
   std::vector<Keeps> filters;
-  if (!options.size.empty()) {
-    auto sizes = of_sizes(options.size);
-    if (!sizes.has_value()) return sizes;
-    filters.push_back(std::move(sizes.value()));
-  }
-  if (!options.pids.empty()) {
-    auto pids = of_pids(options.pids, recording);
-    if (!pids.has_value()) return pids;
-    filters.push_back(std::move(pids.value()));
-  }
+  if (!options.size.empty()) filters.push_back(GEIGER_TRY(of_sizes(options.size)));
+  if (!options.pids.empty()) filters.push_back(GEIGER_TRY(of_pids(options.pids, recording)));
   using Make = Keeps (*)(const std::string&, const Recording&, Remarks&);
   const std::pair<const std::string&, Make> named[] = {{options.thread, of_threads},
                                                        {options.label, of_labels},
@@ -257,9 +245,8 @@ base::Outcome<Keeps> filter_of(const SelectionOptions& options, const Recording&
        {std::tuple{"--focus", &options.focus, true},
         std::tuple{"--ignore", &options.ignore, false}}) {
     if (expression->empty()) continue;
-    auto filter = of_expression(option, *expression, keeps_matching, recording, remarks);
-    if (!filter.has_value()) return filter;
-    filters.push_back(std::move(filter.value()));
+    filters.push_back(
+        GEIGER_TRY(of_expression(option, *expression, keeps_matching, recording, remarks)));
   }
   return all_of(std::move(filters));
 }

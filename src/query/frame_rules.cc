@@ -11,12 +11,9 @@ namespace {
 
 using profile::FrameRules;
 
-base::Outcome<FrameRules> parse_rules(const base::Outcome<std::string>& text,
-                                      const std::string& path) {
-  if (!text.has_value()) return base::Failure{"--rules: " + text.reason()};
-  auto rules = FrameRules::parse(text.value());
-  if (!rules.has_value()) return base::Failure{path + ":" + rules.reason()};
-  return rules;
+base::Outcome<FrameRules> parse_rules(base::Outcome<std::string> read, const std::string& path) {
+  const std::string text = GEIGER_TRY(std::move(read).with_prefix("--rules: "));
+  return FrameRules::parse(text).with_prefix(path + ":");
 }
 
 /// The rules of the working directory; none where there is no file, or it is ignored.
@@ -36,16 +33,15 @@ base::Outcome<FrameRules> read_rules_here(std::vector<std::string>& remarks) {
 base::Outcome<std::shared_ptr<const FrameRules>> frame_rules_of(const FrameOptions& options,
                                                                 std::vector<std::string>& remarks) {
   const std::string& named = options.rules_file;
-  auto rules = named.empty() ? read_rules_here(remarks) : parse_rules(read_text_file(named), named);
-  if (!rules.has_value()) return rules.failure();
+  auto rules = GEIGER_TRY(named.empty() ? read_rules_here(remarks)
+                                        : parse_rules(read_text_file(named), named));
   for (const std::string& expression : options.hidden) {
-    auto pattern = profile::NamePattern::parse(expression);
-    if (!pattern.has_value()) return base::Failure{"--hide " + pattern.reason()};
-    rules.value().add(profile::FrameRole::kHidden, std::move(pattern.value()));
+    auto pattern = GEIGER_TRY(profile::NamePattern::parse(expression).with_prefix("--hide "));
+    rules.add(profile::FrameRole::kHidden, std::move(pattern));
   }
-  rules.value().shows_plumbing = options.shows_plumbing;
-  rules.value().frames = options.frames;
-  return std::make_shared<const FrameRules>(std::move(rules.value()));
+  rules.shows_plumbing = options.shows_plumbing;
+  rules.frames = options.frames;
+  return std::make_shared<const FrameRules>(std::move(rules));
 }
 
 }  // namespace geiger::query

@@ -56,18 +56,17 @@ InstantResult percentage(const std::string& text, const Recording& recording) {
 }
 
 InstantResult time_after_start(const std::string& text, const Recording& recording) {
-  const auto time = parse_duration(text);
-  if (!time.has_value()) return time.failure();
+  const auto time = GEIGER_TRY(parse_duration(text));
   const bool has_unit = !text.empty() && text.back() >= 'A';
   if (!has_unit)
     return base::Failure{fmt::format("'{0}' has no unit; did you mean {0}s or {0}ms?", text)};
   const Nanoseconds duration = profile::duration_of(recording);
-  if (time.value() > duration) {
+  if (time > duration) {
     return base::Failure{fmt::format("{} is after the end of the recording ({})", text,
                                      present::duration(duration))};
   }
-  return Instant{Instant::Kind::kGiven, profile::start_of(recording) + time.value(),
-                 present::duration(time.value())};
+  return Instant{Instant::Kind::kGiven, profile::start_of(recording) + time,
+                 present::duration(time)};
 }
 
 InstantResult cleanup(const Recording& recording) {

@@ -66,9 +66,8 @@ class Instants {
     for (const auto& [name, text, instant] :
          {std::tuple{"--from", &options.from, &from}, std::tuple{"--to", &options.to, &to}}) {
       if (text->empty()) continue;
-      const auto found = instant_of(*text, recording_, subject_.selection.heap);
-      if (!found.has_value()) return base::Failure{fmt::format("{}: {}", name, found.reason())};
-      *instant = found.value();
+      *instant = GEIGER_TRY(instant_of(*text, recording_, subject_.selection.heap)
+                                .with_prefix(name + std::string(": ")));
     }
     return apply_window(from, to);
   }
@@ -79,9 +78,8 @@ class Instants {
   }
 
   base::Outcome<void> apply_at(const std::string& text) {
-    const auto found = instant_of(text, recording_, subject_.selection.heap);
-    if (!found.has_value()) return base::Failure{"--at: " + found.reason()};
-    const Instant& at = found.value();
+    const Instant at =
+        GEIGER_TRY(instant_of(text, recording_, subject_.selection.heap).with_prefix("--at: "));
     if (at.kind == Instant::Kind::kEnd) return {};
     if (at.kind == Instant::Kind::kPeak) return {};  // A kind of its own.
     subject_.selection.at = at.time;
@@ -195,29 +193,20 @@ bool is_aggregated(const profile::Recording& recording) {
 
 base::Outcome<Subject> subject_of(const SelectionOptions& options,
                                   const profile::Recording& recording) {
-  if (const auto asked = check_question(question_of(options)); !asked.has_value()) {
-    return asked.failure();
-  }
+  GEIGER_TRY(check_question(question_of(options)));
   Subject subject;
   if (!options.heap.empty()) {
-    const auto heap = heap_named(options.heap, recording);
-    if (!heap.has_value()) return heap.failure();
-    subject.selection.heap = heap.value();
+    subject.selection.heap = GEIGER_TRY(heap_named(options.heap, recording));
   }
-  if (const auto applied = Instants(recording, subject).apply(options); !applied.has_value()) {
-    return applied.failure();
-  }
-  if (const auto told = check_tallies(recording, subject.selection); !told.has_value()) {
-    return told.failure();
-  }
+  GEIGER_TRY(Instants(recording, subject).apply(options));
+  GEIGER_TRY(check_tallies(recording, subject.selection));
   remark_on_cleanup(options, recording, subject);
   Remarks remarks;
-  auto filter = filter_of(options, recording, remarks);
-  if (!filter.has_value()) return filter.failure();
+  auto filter = GEIGER_TRY(filter_of(options, recording, remarks));
   std::ranges::move(remarks.said, std::back_inserter(subject.remarks));
   subject.scope.open = std::move(remarks.open);
   subject.scope.lacks = profile::missing_part(recording);
-  subject.selection.keeps = std::move(filter.value());
+  subject.selection.keeps = std::move(filter);
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     const bool is_chosen =
         std::ranges::find(options.pids, recording.processes[i].pid) != options.pids.end();

@@ -67,8 +67,7 @@ base::Outcome<base::UniqueFd> open_own_file(const std::string& path) {
   }
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return base::Failure{std::strerror(errno)};
-  const auto checked = check_owner(status);
-  if (!checked.has_value()) return checked.failure();
+  GEIGER_TRY(check_owner(status));
   return file;
 }
 

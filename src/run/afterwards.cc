@@ -93,11 +93,15 @@ void say_nothing_recorded(const Afterwards& run) {
   }
 }
 
+void report_failure(const ingest::FileOutcome& outcome) {
+  if (!outcome.has_value()) terminal::complain(outcome.failure().text());
+}
+
 // Unreadable traces have been reported already and cannot be sealed.
 void seal_all(const ingest::Ingested& ingested, const Traces& traces) {
   for (const auto& place : ingested.places) {
     if (!traces.has_ended(place.path)) continue;
-    if (const auto error = ingest::seal_trace(place.path)) terminal::complain(error->text());
+    report_failure(ingest::seal_trace(place.path));
   }
 }
 
@@ -121,9 +125,7 @@ void store_end_signal(const Afterwards& run, ingest::Ingested& ingested) {
   if (process.ending != profile::Ending::kKilled) return;
   process.end_signal = run.end_signal & ~trace::kEndShortOfMemory;
   process.was_memory_short = (run.end_signal & trace::kEndShortOfMemory) != 0;
-  if (const auto error = ingest::store_end_signal(last->path, run.end_signal)) {
-    terminal::complain(error->text());
-  }
+  report_failure(ingest::store_end_signal(last->path, run.end_signal));
 }
 
 void look_up_names(profile::Recording& recording, bool is_quiet) {
@@ -149,7 +151,7 @@ void store_names(const ingest::Ingested& ingested, const Traces& traces) {
                                    symbolize::encode_symbols(ingested.recording, place.process)}}});
   }
   for (const auto& [path, chunks] : files) {
-    if (const auto error = ingest::store_chunks(path, chunks)) terminal::complain(error->text());
+    report_failure(ingest::store_chunks(path, chunks));
   }
 }
 
@@ -180,9 +182,9 @@ void store_observations(const Afterwards& run, const Traces& traces) {
 std::string pack(const Afterwards& run, const Traces& traces,
                  const std::vector<ingest::Unbegun>& unbegun) {
   if (run.file.empty()) return run.shown;
-  const auto error = ingest::pack_images(traces.all, run.file, run.replaces, unbegun);
-  if (error) terminal::complain(error->text());
-  if (!error && !traces.has_running()) {
+  const auto packed = ingest::pack_images(traces.all, run.file, run.replaces, unbegun);
+  report_failure(packed);
+  if (packed.has_value() && !traces.has_running()) {
     control::remove_run_directory(run.directory);
     return run.shown;
   }

@@ -65,17 +65,18 @@ bool is_version_of(std::string_view file, std::string_view name) {
   return file.starts_with(name) && (file.size() == name.size() || file[name.size()] == '.');
 }
 
-/// What keeps a file from being an allocator; empty: nothing.
-std::string fault_of(const std::string& path) {
+/// Fails if the file is not an allocator.
+base::Outcome<void> check_allocator(const std::string& path) {
   if (access(path.c_str(), R_OK) != 0) {
-    return fmt::format("cannot read {}: {}", path, std::generic_category().message(errno));
+    return base::Failure{
+        fmt::format("cannot read {}: {}", path, std::generic_category().message(errno))};
   }
   const foreign::ElfFacts facts = foreign::read_elf_facts(path, {"malloc", "free"});
-  if (!facts.is_elf) return path + " is not a shared library";
+  if (!facts.is_elf) return base::Failure{path + " is not a shared library"};
   if (!facts.is_64_bit || facts.machine != foreign::kOwnMachine) {
-    return path + " is a library for another kind of processor";
+    return base::Failure{path + " is a library for another kind of processor"};
   }
-  if (facts.defined.size() < 2) return path + " does not define malloc and free";
+  if (facts.defined.size() < 2) return base::Failure{path + " does not define malloc and free"};
   return {};
 }
 
@@ -85,7 +86,7 @@ std::optional<std::string> latest_in(const fs::path& folder, std::string_view na
   std::optional<std::string> latest;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string file = entry.path().filename();
-    if (!is_version_of(file, name) || !fault_of(entry.path()).empty()) continue;
+    if (!is_version_of(file, name) || !check_allocator(entry.path()).has_value()) continue;
     if (!latest || strverscmp(latest->c_str(), entry.path().c_str()) < 0) latest = entry.path();
   }
   return latest;
@@ -199,7 +200,7 @@ std::optional<AllocatorLibrary> find_known(const Known& known) {
 }
 
 base::Outcome<void> check_file(const std::string& path) {
-  if (const std::string fault = fault_of(path); !fault.empty()) return base::Failure{fault};
+  GEIGER_TRY(check_allocator(path));
   if (path.find_first_of(" :$") == std::string::npos) return {};
   return base::Failure{
       fmt::format("'{}' has a space, colon or $, which LD_PRELOAD cannot hold", path)};
@@ -208,7 +209,7 @@ base::Outcome<void> check_file(const std::string& path) {
 base::Outcome<AllocatorLibrary> given_file(const std::string& wanted) {
   std::error_code error;
   const std::string path = fs::absolute(wanted, error);
-  if (const auto usable = check_file(path); !usable.has_value()) return usable.failure();
+  GEIGER_TRY(check_file(path));
   return AllocatorLibrary{fs::path(path).filename(), path, version_of_file(path)};
 }
 

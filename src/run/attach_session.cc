@@ -111,41 +111,37 @@ std::vector<inject::Address> bases_of(const std::vector<inject::RemoteModule>& m
 
 base::Outcome<void> Session::check() {
   const auto facts = inject::facts_of(order_.pid);
-  const std::string reason = inject::obstacle_of(order_.pid, facts, order_.despite_seccomp);
-  if (!reason.empty()) return base::Failure{reason};
+  GEIGER_TRY(inject::check_process(order_.pid, facts, order_.despite_seccomp));
   process_ = base::UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, order_.pid, 0)));
-  const std::string present = inject::obstacle_of_runtime(
-      order_.pid, inject::runtime_in(order_.pid, inject::named_modules_of(order_.pid)));
-  if (!present.empty()) return base::Failure{present};
+  GEIGER_TRY(inject::check_not_recorded(
+      order_.pid, inject::runtime_in(order_.pid, inject::named_modules_of(order_.pid))));
   return check_program(order_.pid);
 }
 
 base::Outcome<void> Session::begin() {
-  const auto library = PreloadPath::library();
-  if (!library.has_value()) return library.failure();
+  const auto library = GEIGER_TRY(PreloadPath::library());
   program_ = program_of(order_.pid);
   output_.emplace(program_, options_.recording.file);
   if (!options_.recording.file.empty() && !options_.recording.replaces &&
       access(output_->file().c_str(), F_OK) == 0) {
     return base::Failure{fmt::format("{} exists (-f replaces it)", output_->file())};
   }
-  auto home = control::TraceHome::prepare(order_.pid, output_->directory_for(order_.pid),
-                                          options_.recording.replaces);
-  if (!home.has_value()) return home.failure();
-  home_.emplace(std::move(home.value()));
+  auto home = GEIGER_TRY(control::TraceHome::prepare(order_.pid, output_->directory_for(order_.pid),
+                                                     options_.recording.replaces));
+  home_.emplace(std::move(home));
   RuntimeSettings settings = options_.recording.runtime;
   settings.broker = home_->broker();
   const auto words = runtime_words(settings, home_->told(), order_.pid);
   modules_ = bases_of(inject::named_modules_of(order_.pid));  // What comes later is new.
-  const auto attached = inject::attach(order_, library.value(), lines_of(words));
-  if (!attached.reason.empty()) {
+  const auto attached = inject::attach(order_, library, lines_of(words));
+  if (!attached.has_value()) {
     home_->abandon();
-    return base::Failure{attached.reason};
+    return attached.failure();
   }
   start_ = next_look_ = Clock::now();
   say(fmt::format("attached to {} (pid {}), which stopped for {:.1f} ms; ^C detaches",
                   control::name_for_files(program_), order_.pid,
-                  std::chrono::duration<double, std::milli>(attached.stopped).count()));
+                  std::chrono::duration<double, std::milli>(attached.value()).count()));
   return {};
 }
 
@@ -207,7 +203,7 @@ void Session::detach_children() const {
   for (const auto& writing : feeder_->writing()) {
     if (writing.pid == order_.pid || writing.pid == 0 || kill(writing.pid, 0) != 0) continue;
     const auto detached = inject::detach({writing.pid, order_.despite_seccomp});
-    if (!detached.reason.empty()) terminal::complain(detached.reason);
+    if (!detached.has_value()) terminal::complain(detached.reason());
   }
 }
 
@@ -220,9 +216,9 @@ base::Outcome<void> Session::end(End end) {
   const auto detached = inject::detach(order_);
   pollfd ended{process_.get(), POLLIN, 0};
   const bool is_gone = poll(&ended, 1, 0) > 0;
-  if (detached.reason.empty() || is_gone) return {};
+  if (detached.has_value() || is_gone) return {};
   return base::Failure{fmt::format("{}; recording continues in {} ('geiger detach {}' tries again)",
-                                   detached.reason, home_->told(), order_.pid)};
+                                   detached.reason(), home_->told(), order_.pid)};
 }
 
 void Session::finish() {
@@ -246,14 +242,14 @@ void Session::finish() {
 }
 
 base::Outcome<void> Session::perform() {
-  if (auto checked = check(); !checked.has_value()) return checked;
+  GEIGER_TRY(check());
   signals_ = take_over_end_signals();
-  if (auto begun = begin(); !begun.has_value()) return begun;
+  GEIGER_TRY(begin());
   control::raise_descriptor_limit();
   feeder_.emplace(home_->watched(), control::is_in_other_pid_namespace(options_.pid),
                   home_->rights());
   if (options_.recording.observation.observes) observer_.emplace(false);
-  if (auto ended = end(watch()); !ended.has_value()) return ended;
+  GEIGER_TRY(end(watch()));
   finish();
   return {};
 }

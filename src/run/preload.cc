@@ -70,8 +70,7 @@ std::string PreloadPath::allocator() {
 
 base::Outcome<PreloadPath> PreloadPath::locate() {
   const fs::path root = library_root();
-  const auto found = library();
-  if (!found.has_value()) return found.failure();
+  GEIGER_TRY(library());
   if (can_stand_in_preload(root.string())) return PreloadPath(root.string(), {});
   const std::string stand_in = make_stand_in(root);
   if (stand_in.empty()) {

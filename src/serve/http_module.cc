@@ -7,9 +7,8 @@ namespace {
 
 template <typename Make, typename... Arguments>
 base::Outcome<std::unique_ptr<HttpServer>> made_by(const char* name, Arguments... arguments) {
-  const auto made = modules::call<Make>(kHttpModule, name, arguments...);
-  if (!made.has_value()) return made.failure();
-  return std::unique_ptr<HttpServer>(made.value());
+  const auto made = GEIGER_TRY(modules::call<Make>(kHttpModule, name, arguments...));
+  return std::unique_ptr<HttpServer>(made);
 }
 
 }  // namespace

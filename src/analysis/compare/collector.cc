@@ -272,10 +272,14 @@ void Collector::add_stacks(Run& run, const Recording& recording, const Profile& 
   }
 }
 
-std::optional<Error> Collector::add(Which which, const Recording& recording, const Profile& profile,
-                                    double exposure, const Profile* moved) {
-  if (profile.kind != out_.kind) return Error::kDifferentKinds;
-  if (!(exposure > 0) || std::isinf(exposure)) return Error::kBadExposure;
+base::Outcome<void> Collector::add(Which which, const Recording& recording, const Profile& profile,
+                                   double exposure, const Profile* moved) {
+  if (profile.kind != out_.kind) {
+    return base::Failure{"profiles of different kinds cannot be compared"};
+  }
+  if (!(exposure > 0) || std::isinf(exposure)) {
+    return base::Failure{"the exposure of a run must be a positive number"};
+  }
   SideFacts& side = side_of(out_, which);
   const auto number = static_cast<std::uint32_t>(side.runs.size());
   side.runs.push_back(facts_of(recording, profile, level_));
@@ -292,12 +296,12 @@ std::optional<Error> Collector::add(Which which, const Recording& recording, con
   Run run(*this, recording);
   add_stacks(run, recording, profile);
   run.finish(which, [&](SiteSide& of_site, const Seen& seen) { add_run(of_site, seen, number); });
-  if (moved == nullptr) return std::nullopt;
+  if (moved == nullptr) return {};
   side.shares_process = true;
   Run moved_run(*this, recording);
   add_stacks(moved_run, recording, *moved);
   moved_run.finish(which, [](SiteSide& of_site, const Seen& seen) { of_site.moved.merge(seen); });
-  return std::nullopt;
+  return {};
 }
 
 void Collector::merge_rebuilt() {

@@ -11,13 +11,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/compare/error.h"
 #include "analysis/compare/pattern.h"
 #include "analysis/compare/places.h"
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/memory/gaps.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "base/outcome.h"
 #include "estimation/sums.h"
 
 namespace geiger::compare {
@@ -84,7 +84,7 @@ struct RunFacts {
   double largest_interval = 0;
   std::uint64_t dropped = 0;  ///< Samples and frees that could not be recorded.
   std::uint64_t processes = 0;
-  bool is_counted = true;               ///< Whether exact_bytes is known at all (profile/gaps.h).
+  bool is_counted = true;  ///< Whether exact_bytes is known at all (profile/memory/gaps.h).
   std::vector<profile::Gap> gaps = {};  ///< What the recording lacks.
   bool has_stacks_at_limit = false;     ///< Of frames (profile/frames/stack_answers.h).
   /// Of a peak: by how much its limits are outside of those of the heap at the instant that stands
@@ -113,7 +113,7 @@ struct SideFacts {
   [[nodiscard]] double exposure() const;
   /// Of any run.
   [[nodiscard]] bool has_stacks_at_limit() const;
-  /// Of the first run that lacks a part (profile/gaps.h).
+  /// Of the first run that lacks a part (profile/memory/gaps.h).
   [[nodiscard]] std::string missing_part() const;
 };
 
@@ -138,9 +138,9 @@ class Collector {
   /// finite: what the run was exposed to, such as its hours or the bytes that it allocated in all;
   /// sides are then compared per unit of it. `moved`: the part of the profile that the other side
   /// does not have (common_samples.h), if each side is one run and both have that part.
-  [[nodiscard]] std::optional<Error> add(Which which, const profile::Recording& recording,
-                                         const profile::Profile& profile, double exposure = 1,
-                                         const profile::Profile* moved = nullptr);
+  [[nodiscard]] base::Outcome<void> add(Which which, const profile::Recording& recording,
+                                        const profile::Profile& profile, double exposure = 1,
+                                        const profile::Profile* moved = nullptr);
 
   /// Hands over what was gathered; ends the collector.
   [[nodiscard]] Collected finish();

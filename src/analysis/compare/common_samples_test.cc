@@ -30,9 +30,9 @@ Collected collect(const Recording& before, const Recording& after, Kind kind = K
   selection.kind = kind;
   const Profile a = profile::select(before, selection), b = profile::select(after, selection);
   const auto moved = moved_between({before, selection, a}, {after, selection, b}, images);
-  EXPECT_FALSE(
+  EXPECT_TRUE(
       collector.add(Which::kBefore, before, a, 1, moved ? &moved->before : nullptr).has_value());
-  EXPECT_FALSE(
+  EXPECT_TRUE(
       collector.add(Which::kAfter, after, b, 1, moved ? &moved->after : nullptr).has_value());
   return collector.finish();
 }

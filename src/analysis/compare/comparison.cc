@@ -194,21 +194,28 @@ double detectable_new(const Collected& collected, double level) {
 
 }  // namespace
 
-std::optional<Error> problem_with(const Collected& collected, double level) {
-  if (!estimation::is_confidence_level(level)) return Error::kBadLevel;
-  return problem_with_sides(collected);
+base::Outcome<void> check_comparable(const Collected& collected, double level) {
+  if (!estimation::is_confidence_level(level)) {
+    return base::Failure{"the confidence level must be between 0 and 1"};
+  }
+  return check_sides(collected);
 }
 
-std::optional<Error> problem_with_sides(const Collected& collected) {
-  if (collected.before.runs.empty() || collected.after.runs.empty()) return Error::kEmptySide;
+base::Outcome<void> check_sides(const Collected& collected) {
+  if (collected.before.runs.empty() || collected.after.runs.empty()) {
+    return base::Failure{kEmptySide};
+  }
   const bool is_enough =
       std::min(collected.before.total.samples(), collected.after.total.samples()) >= kSurelyMet;
-  if (is_enough && !have_something_in_common(collected)) return Error::kNothingInCommon;
-  return std::nullopt;
+  if (is_enough && !have_something_in_common(collected)) {
+    return base::Failure{
+        "the two sides have nothing in common: are they runs of the same program?"};
+  }
+  return {};
 }
 
 Comparison compare(Collected collected, double level) {
-  GEIGER_ASSERT(!problem_with_sides(collected));
+  GEIGER_ASSERT(check_sides(collected).has_value());
   Comparison out;
   out.level = level;
   out.collected = std::move(collected);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "analysis/compare/collector.h"
-#include "analysis/compare/error.h"
 #include "estimation/difference.h"
 #include "estimation/estimate.h"
 
@@ -81,19 +80,21 @@ struct Comparison {
   std::uint64_t tested = 0;  ///< Sites whose samples could have shown a difference.
   /// Smallest bytes per run at which a site that was not there before is found.
   double detectable_new = 0;
-  /// Some values may be estimates whose errors are not known (profile/gaps.h): nothing is tested,
-  /// and every verdict is kTooFew.
+  /// Some values may be estimates whose errors are not known (profile/memory/gaps.h): nothing is
+  /// tested, and every verdict is kTooFew.
   bool lacks_errors = false;
   /// Compared within strata: in how many, and the share of both sides' exposure that is in them.
   std::uint64_t strata = 0;
   double matched = 1;
 };
 
-/// Why what was collected cannot be compared at `level`, if it cannot.
-[[nodiscard]] std::optional<Error> problem_with(const Collected& collected, double level);
+inline constexpr const char* kEmptySide = "one side has no runs";
 
-/// Why the two sides cannot be compared at any level, if they cannot.
-[[nodiscard]] std::optional<Error> problem_with_sides(const Collected& collected);
+/// Fails where the two sides cannot be compared at `level`.
+[[nodiscard]] base::Outcome<void> check_comparable(const Collected& collected, double level);
+
+/// Fails where the two sides cannot be compared at any level.
+[[nodiscard]] base::Outcome<void> check_sides(const Collected& collected);
 
 /// Compares the two sides. A site is said to have changed where its q-value is at most
 /// 1 - level. Requires that there is no problem with it.

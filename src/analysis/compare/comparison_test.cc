@@ -19,7 +19,7 @@ constexpr double kInterval = kTestInterval;
 Comparison compared(const std::vector<TestRecording>& before,
                     const std::vector<TestRecording>& after, Kind kind = Kind::kAllocated) {
   Collected collected = collect_runs(before, after, kind);
-  EXPECT_FALSE(problem_with(collected, 0.95));
+  EXPECT_TRUE(check_comparable(collected, 0.95).has_value());
   return compare(std::move(collected), 0.95);
 }
 
@@ -273,17 +273,20 @@ TEST(Comparison, SeveralRunsFindWhatIsThere) {
 
 TEST(Comparison, SaysWhyItCannotCompare) {
   const auto run = run_with({{"make", 40}});
-  EXPECT_EQ(problem_with(collect_runs({run}, {}), 0.95), Error::kEmptySide);
-  EXPECT_EQ(problem_with(collect_runs({}, {run}), 0.95), Error::kEmptySide);
+  EXPECT_EQ(check_comparable(collect_runs({run}, {}), 0.95).reason(), "one side has no runs");
+  EXPECT_EQ(check_comparable(collect_runs({}, {run}), 0.95).reason(), "one side has no runs");
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double level : {0.0, 1.0, -1.0, 2.0, nan}) {
-    EXPECT_EQ(problem_with(collect_runs({run}, {run}), level), Error::kBadLevel);
+    EXPECT_EQ(check_comparable(collect_runs({run}, {run}), level).reason(),
+              "the confidence level must be between 0 and 1");
   }
   const auto other = run_with({{"other", 40}});
-  EXPECT_EQ(problem_with(collect_runs({run}, {other}), 0.95), Error::kNothingInCommon);
+  EXPECT_EQ(check_comparable(collect_runs({run}, {other}), 0.95).reason(),
+            "the two sides have nothing in common: are they runs of the same program?");
   const auto few = run_with({{"other", 2}});
-  EXPECT_FALSE(problem_with(collect_runs({run}, {few}), 0.95)) << "chance explains it";
-  EXPECT_FALSE(problem_with(collect_runs({run}, {run_with({})}), 0.95));
+  EXPECT_TRUE(check_comparable(collect_runs({run}, {few}), 0.95).has_value())
+      << "chance explains it";
+  EXPECT_TRUE(check_comparable(collect_runs({run}, {run_with({})}), 0.95).has_value());
 }
 
 void expect_finite(const Change& change) {

@@ -30,7 +30,7 @@ Collected collect(const std::vector<Exposed>& before, const std::vector<Exposed>
     for (const Exposed& each : runs) {
       profile::Profile profile = profile::select(each.run.recording, kind);
       profile.averaged_over = averaged_over;
-      EXPECT_FALSE(collector.add(which, each.run.recording, profile, each.exposure));
+      EXPECT_TRUE(collector.add(which, each.run.recording, profile, each.exposure).has_value());
     }
   };
   add(Which::kBefore, before);
@@ -92,7 +92,8 @@ TEST(ExposedRuns, NeedAPositiveExposure) {
   const profile::Profile profile = profile::select(test.recording, Kind::kAllocated);
   Collector collector(Kind::kAllocated, {});
   for (const double exposure : {0.0, -1.0, HUGE_VAL, std::nan("")}) {
-    EXPECT_EQ(collector.add(Which::kAfter, test.recording, profile, exposure), Error::kBadExposure);
+    EXPECT_EQ(collector.add(Which::kAfter, test.recording, profile, exposure).reason(),
+              "the exposure of a run must be a positive number");
   }
 }
 

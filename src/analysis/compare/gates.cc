@@ -353,14 +353,20 @@ std::vector<GateSpec> take_growth_limits(Gates& gates) {
   return taken;
 }
 
-std::optional<Error> problem_with(const Collected& collected, const Gates& gates) {
-  if (!(gates.level > 0.5 && gates.level < 1)) return Error::kBadGateLevel;
-  if (collected.after.runs.empty()) return Error::kEmptySide;
-  return has_growth_limit(gates) ? problem_with_sides(collected) : std::nullopt;
+base::Outcome<void> check_level(const Gates& gates) {
+  if (gates.level > 0.5 && gates.level < 1) return {};
+  return base::Failure{"the confidence level of a gate must be between 50 % and 100 %"};
+}
+
+base::Outcome<void> check_comparable(const Collected& collected, const Gates& gates) {
+  GEIGER_TRY(check_level(gates));
+  if (has_growth_limit(gates)) return check_sides(collected);
+  if (collected.after.runs.empty()) return base::Failure{kEmptySide};
+  return {};
 }
 
 Verdicts check(const Collected& collected, const Gates& gates) {
-  GEIGER_ASSERT(!problem_with(collected, gates));
+  GEIGER_ASSERT(check_comparable(collected, gates).has_value());
   return Checker(collected, gates).run();
 }
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "analysis/compare/collector.h"
-#include "analysis/compare/error.h"
 #include "estimation/estimate.h"
 
 namespace geiger::compare {
@@ -110,10 +109,13 @@ struct Verdicts {
 /// Takes the limits on growth out of `gates`, and hands back those that are not per site.
 [[nodiscard]] std::vector<GateSpec> take_growth_limits(Gates& gates);
 
-/// Why these gates cannot be answered from what was collected, if they cannot.
-[[nodiscard]] std::optional<Error> problem_with(const Collected& collected, const Gates& gates);
+/// Fails unless the level is above one half: below, both answers of a gate would hold.
+[[nodiscard]] base::Outcome<void> check_level(const Gates& gates);
 
-/// Answers every gate. Requires that there is no problem.
+/// Fails where these gates cannot be answered from what was collected.
+[[nodiscard]] base::Outcome<void> check_comparable(const Collected& collected, const Gates& gates);
+
+/// Answers every gate. Requires that they can be answered.
 [[nodiscard]] Verdicts check(const Collected& collected, const Gates& gates);
 
 }  // namespace geiger::compare

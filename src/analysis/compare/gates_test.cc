@@ -26,7 +26,7 @@ Verdicts answers(const Runs& before, const Runs& after, const Gates& gates,
   std::vector<Pattern> patterns;
   for (const GateSpec& spec : gates.specs) patterns.push_back(spec.pattern);
   const Collected collected = collect_runs(before, after, kind, patterns);
-  EXPECT_FALSE(problem_with(collected, gates));
+  EXPECT_TRUE(check_comparable(collected, gates).has_value());
   return check(collected, gates);
 }
 
@@ -355,16 +355,20 @@ TEST(Gates, SayWhyTheyCannotAnswer) {
   const auto collected = [&](const Runs& before, const Runs& after) {
     return collect_runs(before, after, Kind::kAllocated, whole);
   };
-  EXPECT_EQ(problem_with(collected({}, {run}), growth_of_total(0.1)), Error::kEmptySide);
-  EXPECT_EQ(problem_with(collected({run}, {}), growth_of_total(0.1)), Error::kEmptySide);
-  EXPECT_FALSE(problem_with(collected({}, {run}), bytes_of_total(1)));
+  EXPECT_EQ(check_comparable(collected({}, {run}), growth_of_total(0.1)).reason(),
+            "one side has no runs");
+  EXPECT_EQ(check_comparable(collected({run}, {}), growth_of_total(0.1)).reason(),
+            "one side has no runs");
+  EXPECT_TRUE(check_comparable(collected({}, {run}), bytes_of_total(1)).has_value());
   Gates gates = bytes_of_total(1);
   for (const double level : {0.5, 0.2, 1.0, std::nan("")}) {
     gates.level = level;
-    EXPECT_EQ(problem_with(collected({}, {run}), gates), Error::kBadGateLevel);
+    EXPECT_EQ(check_comparable(collected({}, {run}), gates).reason(),
+              "the confidence level of a gate must be between 50 % and 100 %");
   }
-  EXPECT_EQ(problem_with(collected({run}, {run_with({{"other", 40}})}), growth_of_total(0.1)),
-            Error::kNothingInCommon);
+  EXPECT_EQ(check_comparable(collected({run}, {run_with({{"other", 40}})}), growth_of_total(0.1))
+                .reason(),
+            "the two sides have nothing in common: are they runs of the same program?");
 }
 
 }  // namespace

@@ -23,13 +23,13 @@ void Follower::add(const std::string& path, const std::string& shown,
                    const std::optional<OnlyProcess>& only) {
   if (known_.contains(path)) return;
   auto file = std::make_unique<ingest::InputFile>();
-  if (!file->open(path)) add(std::move(file), shown, only);
+  if (file->open(path).has_value()) add(std::move(file), shown, only);
 }
 
 void Follower::add(std::unique_ptr<ingest::InputFile> file, const std::string& shown,
                    const std::optional<OnlyProcess>& only) {
   ingest::Image image;
-  if (image.read(*file, 0, 0)) return;  // Its header may come.
+  if (!image.read(*file, 0, 0).has_value()) return;  // The header may come later.
   if (!known_.insert(file->path()).second) return;
   const trace::FileHeader& header = image.header();
   const std::uint64_t start = header.image_start != 0 ? header.image_start : header.start_monotonic;

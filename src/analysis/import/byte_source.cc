@@ -150,8 +150,7 @@ std::size_t ByteSource::read(std::span<std::byte> buffer) {
   return done;
 }
 
-std::optional<std::string> read_all(ByteSource& source, std::uint64_t most,
-                                    std::optional<ingest::Error>& error) {
+base::Outcome<std::string, ingest::Error> read_all(ByteSource& source, std::uint64_t most) {
   std::string all;
   std::size_t size = 0;
   for (;;) {
@@ -159,17 +158,14 @@ std::optional<std::string> read_all(ByteSource& source, std::uint64_t most,
     const std::size_t count =
         source.read(std::as_writable_bytes(std::span(all)).subspan(size, kWindow));
     size += count;
-    if (source.error()) break;
+    if (source.error()) return *source.error();
     if (size > most) {
-      error = ingest::Error{"", std::nullopt,
-                            fmt::format("it unpacks to more than {} MiB", most >> 20)};
-      return std::nullopt;
+      return ingest::Error{"", std::nullopt,
+                           fmt::format("it unpacks to more than {} MiB", most >> 20)};
     }
     if (count < kWindow) break;
   }
-  error = source.error();
   all.resize(size);
-  if (error) return std::nullopt;
   return all;
 }
 

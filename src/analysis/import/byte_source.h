@@ -56,7 +56,7 @@ class ByteSource {
 };
 
 /// All of it, if it is at most `most` bytes; else the error says so.
-[[nodiscard]] std::optional<std::string> read_all(ByteSource& source, std::uint64_t most,
-                                                  std::optional<ingest::Error>& error);
+[[nodiscard]] base::Outcome<std::string, ingest::Error> read_all(ByteSource& source,
+                                                                 std::uint64_t most);
 
 }  // namespace geiger::imports

@@ -37,7 +37,8 @@ Address bias_of_mapping(const std::string& path, Address start, std::uint64_t of
   const Address plain = start - offset;
   ingest::InputFile file;
   Elf64_Ehdr header{};
-  if (path.empty() || file.open(path) || !read_value(file, 0, header) || !is_elf64(header)) {
+  if (path.empty() || !file.open(path).has_value() || !read_value(file, 0, header) ||
+      !is_elf64(header)) {
     return plain;
   }
   for (std::uint32_t i = 0; i < header.e_phnum; ++i) {

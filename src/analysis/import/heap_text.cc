@@ -77,14 +77,15 @@ class HeapTextReader {
   HeapTextReader(Lines& lines, ForeignProcess& process, Origin& origin)
       : lines_(lines), process_(process), origin_(origin) {}
 
-  std::optional<Error> read() {
+  ingest::FileOutcome read() {
     auto line = lines_.next();
     if (line && line->starts_with(kSymbols)) line = read_symbols();
     if (!error_) read_header(line.value_or(""));
     while (!error_ && (line = lines_.next())) read_line(*line);
     if (!error_) error_ = lines_.error();
     store();
-    return error_;
+    if (error_) return *error_;
+    return {};
   }
 
  private:
@@ -262,7 +263,7 @@ bool is_heap_text(std::string_view head) {
   return head.starts_with(kJemalloc) || head.starts_with(kGperftools) || head.starts_with(kSymbols);
 }
 
-std::optional<Error> read_heap_text(Lines& lines, ForeignProcess& process, Origin& origin) {
+ingest::FileOutcome read_heap_text(Lines& lines, ForeignProcess& process, Origin& origin) {
   return HeapTextReader(lines, process, origin).read();
 }
 

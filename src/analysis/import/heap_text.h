@@ -16,7 +16,7 @@ namespace geiger::imports {
 /// Reads it into `process`. Sampled rows (heap_v2/INTERVAL) become Poisson samples, each of the
 /// average size of its row; what counts every allocation (heapprofile) is exact. An error leaves
 /// its path to the caller; all text before it has been read.
-[[nodiscard]] std::optional<ingest::Error> read_heap_text(Lines& lines, ForeignProcess& process,
-                                                          Origin& origin);
+[[nodiscard]] ingest::FileOutcome read_heap_text(Lines& lines, ForeignProcess& process,
+                                                 Origin& origin);
 
 }  // namespace geiger::imports

@@ -60,7 +60,7 @@ class HeaptrackReader {
         most_followed_(most_followed),
         first_sample_(recording.samples.size()) {}
 
-  std::optional<Error> read() {
+  ingest::FileOutcome read() {
     process_.process().is_aggregated = false;
     while (const auto line = lines_.next()) {
       read_line(*line);
@@ -68,7 +68,8 @@ class HeaptrackReader {
     }
     if (!error_) error_ = lines_.error();
     finish();
-    return error_;
+    if (error_) return *error_;
+    return {};
   }
 
  private:
@@ -388,9 +389,9 @@ bool is_heaptrack(std::string_view head) {
   return take_hexadecimal(rest).has_value() && take_hexadecimal(rest).has_value();
 }
 
-std::optional<Error> read_heaptrack(Lines& lines, profile::Recording& recording,
-                                    ForeignProcess& process, Origin& origin,
-                                    std::size_t most_followed) {
+ingest::FileOutcome read_heaptrack(Lines& lines, profile::Recording& recording,
+                                   ForeignProcess& process, Origin& origin,
+                                   std::size_t most_followed) {
   return HeaptrackReader(lines, recording, process, origin, most_followed).read();
 }
 

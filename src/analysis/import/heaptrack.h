@@ -20,8 +20,8 @@ inline constexpr std::size_t kMostFollowed = std::size_t{4} << 20;
 /// the youngest that fits, so what is live is exact and single lifetimes are not. Instants have the
 /// grain of its time stamps, 10 ms. Beyond `most_followed` allocations there are counts only. Of an
 /// error the path is left to the caller.
-[[nodiscard]] std::optional<ingest::Error> read_heaptrack(
-    Lines& lines, profile::Recording& recording, ForeignProcess& process, Origin& origin,
-    std::size_t most_followed = kMostFollowed);
+[[nodiscard]] ingest::FileOutcome read_heaptrack(Lines& lines, profile::Recording& recording,
+                                                 ForeignProcess& process, Origin& origin,
+                                                 std::size_t most_followed = kMostFollowed);
 
 }  // namespace geiger::imports

@@ -50,12 +50,11 @@ class Importer {
   void read(const std::string& path, Format format, ByteSource& source) {
     ForeignProcess process(imported_.recording, interner_, path);
     Origin origin{path, "", {}};
-    std::optional<Error> error = read_as(format, source, process, origin);
-    if (error) {
-      error->path = path;
-      imported_.errors.push_back(*error);
-      imported_.recording.is_damaged = true;
-      imported_.recording.warnings.push_back(error->text());
+    const auto read = read_as(format, source, process, origin);
+    if (!read.has_value()) {
+      Error error = read.failure();
+      error.path = path;
+      fail(std::move(error));
     }
     imported_.origins.push_back(std::move(origin));
   }
@@ -74,12 +73,11 @@ class Importer {
   }
 
  private:
-  std::optional<Error> read_as(Format format, ByteSource& source, ForeignProcess& process,
-                               Origin& origin) {
+  ingest::FileOutcome read_as(Format format, ByteSource& source, ForeignProcess& process,
+                              Origin& origin) {
     if (format == Format::kPprof) {
-      std::optional<Error> error;
-      const auto bytes = read_all(source, kMostPprof, error);
-      return bytes ? read_pprof(*bytes, process, origin) : error;
+      const auto bytes = GEIGER_TRY(read_all(source, kMostPprof));
+      return read_pprof(bytes, process, origin);
     }
     Lines lines(source);
     if (format == Format::kHeapText) return read_heap_text(lines, process, origin);
@@ -94,7 +92,7 @@ class Importer {
 
 std::optional<Format> format_of(const std::string& path) {
   ingest::InputFile file;
-  if (file.open(path)) return std::nullopt;
+  if (!file.open(path).has_value()) return std::nullopt;
   std::uint64_t at = 0;
   ByteSource source(path, reader_of(file, at));
   return format_in(head_of(source));
@@ -104,8 +102,8 @@ Imported read_files(std::span<const std::string> paths, const ImportProgress& pr
   Importer importer;
   for (const std::string& path : paths) {
     ingest::InputFile file;
-    if (auto error = file.open(path)) {
-      importer.fail(std::move(*error));
+    if (const auto opened = file.open(path); !opened.has_value()) {
+      importer.fail(opened.failure());
       continue;
     }
     const auto format = format_of(path);

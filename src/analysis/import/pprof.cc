@@ -63,19 +63,19 @@ class PprofReader {
   PprofReader(const PprofMessage& message, ForeignProcess& process, Origin& origin)
       : message_(message), process_(process), origin_(origin) {}
 
-  std::optional<Error> read() {
-    if (auto error = find_columns()) return error;
-    if (auto error = check_values()) return error;
+  ingest::FileOutcome read() {
+    GEIGER_TRY(find_columns());
+    GEIGER_TRY(check_values());
     index();
     describe();
     for (std::size_t i = 0; i < message_.samples.size(); ++i) {
-      if (auto error = store(i)) return error;
+      GEIGER_TRY(store(i));
     }
-    return std::nullopt;
+    return {};
   }
 
  private:
-  std::optional<Error> find_columns() {
+  ingest::FileOutcome find_columns() {
     allocated_ = columns_named(message_, "alloc_objects", "alloc_space", "samples");
     live_ = columns_named(message_, "inuse_objects", "inuse_space", "inuse_samples");
     // The names that readers of older formats, node and tcmalloc give.
@@ -84,7 +84,7 @@ class PprofReader {
     }
     if (live_.bytes != kNoColumn || allocated_.bytes != kNoColumn) {
       leave_out_empty();
-      return std::nullopt;
+      return {};
     }
     std::string types;
     for (const PprofValueType& type : message_.sample_types) {
@@ -106,7 +106,7 @@ class PprofReader {
     process_.process().tells_no_frees = !has_live;
   }
 
-  [[nodiscard]] std::optional<Error> check_values() const {
+  [[nodiscard]] ingest::FileOutcome check_values() const {
     for (std::size_t i = 0; i < message_.samples.size(); ++i) {
       for (const Columns* columns : {&allocated_, &live_}) {
         for (const std::size_t column :
@@ -120,7 +120,7 @@ class PprofReader {
         }
       }
     }
-    return std::nullopt;
+    return {};
   }
 
   void index() {
@@ -260,7 +260,7 @@ class PprofReader {
     return value;
   }
 
-  std::optional<Error> store(std::size_t index) {
+  ingest::FileOutcome store(std::size_t index) {
     const PprofSample& sample = message_.samples[index];
     std::vector<std::uint32_t> locations;
     locations.reserve(sample.locations.size());
@@ -276,17 +276,17 @@ class PprofReader {
     process_.set_labels(labels_of(sample));
     if (is_of_sums_) {
       store_sums(stack, sample);
-      return std::nullopt;
+      return {};
     }
     const CountedObjects live = objects_of(sample, live_);
     process_.add(stack, live);
     CountedObjects freed = objects_of(sample, allocated_);
-    if (freed.count <= live.count || freed.bytes < live.bytes) return std::nullopt;
+    if (freed.count <= live.count || freed.bytes < live.bytes) return {};
     freed.count -= live.count;
     freed.bytes -= live.bytes;
     freed.is_freed = true;
     process_.add(stack, freed);
-    return std::nullopt;
+    return {};
   }
 
   void store_sums(std::uint32_t stack, const PprofSample& sample) {
@@ -387,7 +387,7 @@ class PprofReader {
 
 }  // namespace
 
-std::optional<Error> read_pprof(std::string_view bytes, ForeignProcess& process, Origin& origin) {
+ingest::FileOutcome read_pprof(std::string_view bytes, ForeignProcess& process, Origin& origin) {
   const auto message = decode_pprof(bytes);
   if (!message.has_value()) return fault(message.reason());
   return PprofReader(message.value(), process, origin).read();

@@ -13,7 +13,7 @@ namespace geiger::imports {
 /// bytes, the sampled numbers are recovered from them (unscaled()), and the values get intervals.
 /// Otherwise, and where samples of that period cannot give these values, they are taken as they
 /// are.
-[[nodiscard]] std::optional<ingest::Error> read_pprof(std::string_view bytes,
-                                                      ForeignProcess& process, Origin& origin);
+[[nodiscard]] ingest::FileOutcome read_pprof(std::string_view bytes, ForeignProcess& process,
+                                             Origin& origin);
 
 }  // namespace geiger::imports

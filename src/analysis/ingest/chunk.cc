@@ -69,9 +69,8 @@ class ChunkWalk {
       if (!load(at_, &header, sizeof header)) return base::Failure{"a chunk is cut short"};
       // Writers store a chunk's header last.
       if (is_blank(header) && image_.header().image_bytes == 0) return base::Failure{"unfinished"};
-      auto taken = check_header(header, image_.extent().size - at_ - sizeof(ChunkHeader));
-      if (taken.has_value()) taken = take(header);
-      if (!taken.has_value()) return taken;
+      GEIGER_TRY(check_header(header, image_.extent().size - at_ - sizeof(ChunkHeader)));
+      GEIGER_TRY(take(header));
       const std::uint64_t bytes = sizeof(ChunkHeader) + padded(header.stored_bytes);
       chunks_.places.push_back({header.type, at_, bytes});
       at_ += bytes;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/outcome.h"
 #include "trace/reader.h"
 
 namespace geiger::ingest {
@@ -19,6 +20,9 @@ struct Error {
   /// "PATH: offset N: REASON" or "PATH: REASON".
   [[nodiscard]] std::string text() const;
 };
+
+/// What functions return that use files.
+using FileOutcome = base::Outcome<void, Error>;
 
 /// The error of a failed system call: errno's text behind what was tried.
 [[nodiscard]] Error system_error(const std::string& path, const char* tried);

@@ -114,14 +114,14 @@ class Ingestion {
     SegmentFiles files(process);
     std::optional<Error> missing;
     while (const FoundImage* found = files.next()) {
-      std::optional<Error> error = files.error();
+      FileOutcome read = files.opened();
       Image image;
-      if (!error) error = image.read(files.file(), found->offset, found->index);
+      if (read.has_value()) read = image.read(files.file(), found->offset, found->index);
       // Deleted by the rotation since it was found: the next one opens with all that counts.
-      if (error && error->is_missing && found->is_listed) {
-        missing = std::move(error);
-      } else if (error) {
-        note(*error);
+      if (read.failure().is_missing && found->is_listed) {
+        missing = read.failure();
+      } else if (!read.has_value()) {
+        note(read.failure());
       } else {
         read_image(files.file(), image, inherited);
       }

@@ -11,11 +11,11 @@
 
 namespace geiger::ingest {
 
-std::optional<Error> InputFile::open(const std::string& path) {
+FileOutcome InputFile::open(const std::string& path) {
   return take(foreign::open_regular(path, O_RDONLY), path);
 }
 
-std::optional<Error> InputFile::take(base::UniqueFd file, const std::string& path) {
+FileOutcome InputFile::take(base::UniqueFd file, const std::string& path) {
   path_ = path;
   descriptor_ = std::move(file);
   if (!descriptor_.is_open()) {
@@ -27,7 +27,7 @@ std::optional<Error> InputFile::take(base::UniqueFd file, const std::string& pat
   size_ = static_cast<std::uint64_t>(status.st_size);
   inode_ = status.st_ino;
   mode_ = status.st_mode & 07777;
-  return std::nullopt;
+  return {};
 }
 
 std::size_t read_at(int descriptor, std::uint64_t offset, std::span<std::byte> buffer) {

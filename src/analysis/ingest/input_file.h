@@ -24,9 +24,9 @@ namespace geiger::ingest {
 class InputFile {
  public:
   /// Opens a regular file. Pipes, devices and others are errors, and are not even opened.
-  [[nodiscard]] std::optional<Error> open(const std::string& path);
+  [[nodiscard]] FileOutcome open(const std::string& path);
   /// As open(), of a regular file that the caller has opened for reading; closed: errno says why.
-  [[nodiscard]] std::optional<Error> take(base::UniqueFd file, const std::string& path);
+  [[nodiscard]] FileOutcome take(base::UniqueFd file, const std::string& path);
 
   [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::span<std::byte> buffer) const {
     return ingest::read_at(descriptor_.get(), offset, buffer);

@@ -15,7 +15,7 @@ OutputFile::~OutputFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-std::optional<Error> OutputFile::create(const std::string& path, std::optional<unsigned> mode) {
+FileOutcome OutputFile::create(const std::string& path, std::optional<unsigned> mode) {
   path_ = path;
   const std::string name = fmt::format("{}.{}.part", path, ::getpid());
   descriptor_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -24,20 +24,20 @@ std::optional<Error> OutputFile::create(const std::string& path, std::optional<u
   temporary_ = name;
   if (mode && ::fchmod(descriptor_, *mode) != 0)
     return system_error(name, "its mode cannot be set");
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> OutputFile::write(std::span<const std::byte> bytes) {
+FileOutcome OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return system_error(path_, "cannot be written");
     bytes = bytes.subspan(static_cast<std::size_t>(count));
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<Error> OutputFile::commit(bool replace) {
+FileOutcome OutputFile::commit(bool replace) {
   const int descriptor = descriptor_;
   descriptor_ = -1;
   // Some file systems report a full disk only here.
@@ -51,7 +51,7 @@ std::optional<Error> OutputFile::commit(bool replace) {
   }
   if (result != 0) return system_error(path_, "cannot be renamed");
   temporary_.clear();
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace geiger::ingest

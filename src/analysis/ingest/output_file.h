@@ -19,11 +19,11 @@ class OutputFile {
 
   /// Starts a file for `path` with the given permissions, whatever the umask; without
   /// any, with those that the umask leaves to a new file.
-  [[nodiscard]] std::optional<Error> create(const std::string& path,
-                                            std::optional<unsigned> mode = std::nullopt);
-  [[nodiscard]] std::optional<Error> write(std::span<const std::byte> bytes);
+  [[nodiscard]] FileOutcome create(const std::string& path,
+                                   std::optional<unsigned> mode = std::nullopt);
+  [[nodiscard]] FileOutcome write(std::span<const std::byte> bytes);
   /// Gives it its name. An existing file is an error unless `replace`.
-  [[nodiscard]] std::optional<Error> commit(bool replace);
+  [[nodiscard]] FileOutcome commit(bool replace);
 
  private:
   std::string path_;

@@ -45,12 +45,12 @@ struct RefusedFiles : ::testing::Test {
     const std::string paths[] = {path};
     return read_recording(paths, options);
   }
-  static std::optional<Error> store(const std::string& path, const std::string& names,
-                                    std::uint32_t image = 0) {
+  static FileOutcome store(const std::string& path, const std::string& names,
+                           std::uint32_t image = 0) {
     const ImageChunks chunks[] = {{image, {{ChunkType::kSymbols, names}}}};
     return store_chunks(path, chunks);
   }
-  std::optional<Error> pack(bool replaces = false) const {
+  FileOutcome pack(bool replaces = false) const {
     const std::string inputs[] = {path, path};
     return pack_images(inputs, output, replaces);
   }
@@ -59,7 +59,7 @@ struct RefusedFiles : ::testing::Test {
   static std::string failure(std::initializer_list<Refusal> refusals, const What& what) {
     std::string text;
     const bool has_run = where_refused(refusals, [&] {
-      if (const std::optional<Error> error = what()) text = error->text();
+      if (const FileOutcome outcome = what(); !outcome.has_value()) text = outcome.failure().text();
     });
     EXPECT_TRUE(has_run);
     return text;
@@ -89,16 +89,16 @@ TEST_F(RefusedFiles, PackingThatFailsLeavesNothingBehind) {
          "a.geiger: offset 4096: cannot be read to its end");
   const std::string part = "all.geiger." + std::to_string(::getpid()) + ".part";
   files.write(part, {});
-  EXPECT_THAT(pack()->text(), HasSubstr(part + ": cannot be created: File exists"));
-  EXPECT_THAT(pack_images({}, output + "2", false)->text(), HasSubstr("nothing to pack"));
+  EXPECT_THAT(pack().failure().text(), HasSubstr(part + ": cannot be created: File exists"));
+  EXPECT_THAT(pack_images({}, output + "2", false).failure().text(), HasSubstr("nothing to pack"));
 }
 
 TEST_F(RefusedFiles, AChunkThatCannotBeCopiedFailsThePacking) {
-  ASSERT_FALSE(store(path, "names"));
+  ASSERT_TRUE(store(path, "names").has_value());
   const auto chunk = static_cast<std::uint32_t>(std::filesystem::file_size(path) - kEnd);
   EXPECT_THAT(failure({{SYS_write, ENOSPC, 2, chunk}}, [&] { return pack(); }),
               HasSubstr("all.geiger: cannot be written"));
-  ASSERT_FALSE(pack());
+  ASSERT_TRUE(pack().has_value());
   // Replacing the symbols of a packed image fails in the same way.
   EXPECT_THAT(failure({{SYS_write, ENOSPC, 2, 40}}, [&] { return store(output, "other", 1); }),
               HasSubstr("all.geiger: cannot be written"));
@@ -139,7 +139,7 @@ TEST_F(RefusedFiles, SealingThatFailsLeavesTheTraceReadable) {
   expect({SYS_ftruncate, EIO}, "cannot be cut to size");
   expect({SYS_pwrite64, ENOSPC, 3, kEnd + kChunk}, "cannot be written: No space left");
   expect({SYS_pwrite64, ENOSPC, 3, kEnd}, "cannot be written");
-  ASSERT_FALSE(store(path, "names"));
+  ASSERT_TRUE(store(path, "names").has_value());
   // Further chunks are added behind it.
   const ImageChunks more[] = {{0, {{ChunkType::kObservations, "more"}}}};
   const auto add = [&] { return store_chunks(path, more); };
@@ -151,9 +151,9 @@ TEST_F(RefusedFiles, SealingThatFailsLeavesTheTraceReadable) {
 TEST_F(RefusedFiles, WhoChangesAFileKeepsOthersFromIt) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);
-  EXPECT_THAT(seal_trace(path)->text(), HasSubstr("is being changed by another geiger"));
+  EXPECT_THAT(seal_trace(path).failure().text(), HasSubstr("is being changed by another geiger"));
   ::close(descriptor);
-  EXPECT_FALSE(seal_trace(path));
+  EXPECT_TRUE(seal_trace(path).has_value());
 }
 
 /// Runs `body` in a thread that may not do more than the owner of its files, also as root.
@@ -176,14 +176,15 @@ TEST_F(RefusedFiles, AModeThatAKilledSupervisorLeftIsTakenBack) {
     return status.st_mode & 0777;
   };
   ASSERT_EQ(::chmod(path.c_str(), trace::kGuardedFileMode), 0);
-  as_owner([&] { EXPECT_FALSE(seal_trace(path)); });
+  as_owner([&] { EXPECT_TRUE(seal_trace(path).has_value()); });
   EXPECT_EQ(mode_of(path), trace::kFileMode);
   EXPECT_EQ(std::filesystem::file_size(path), kEnd);
   // A mode other than the trace's was set by the owner and is kept.
   const std::string other = files.write_killed("run/b.geiger", kSamples);
   for (const mode_t mode : {0440, 0000}) {
     ASSERT_EQ(::chmod(other.c_str(), mode), 0);
-    as_owner([&] { EXPECT_THAT(seal_trace(other)->text(), HasSubstr("Permission denied")); });
+    as_owner(
+        [&] { EXPECT_THAT(seal_trace(other).failure().text(), HasSubstr("Permission denied")); });
     EXPECT_EQ(mode_of(other), mode);
   }
 }

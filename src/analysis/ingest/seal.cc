@@ -29,13 +29,13 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 }
 
 /// What forbids sealing an image.
-std::optional<Error> check_sealable(const InputFile& file, const Image& image) {
+FileOutcome check_sealable(const InputFile& file, const Image& image) {
   if (image.extent().records_end < trace::kRecordsOffset) {
     return trace_fault(
         file.path(), image.offset(),
         {image.extent().records_end, trace::Fault::kCut, image.extent().promised_end});
   }
-  if (!is_being_written(file, image)) return std::nullopt;
+  if (!is_being_written(file, image)) return {};
   return Error{file.path(), std::nullopt,
                fmt::format("process {} is still writing this trace", image.pid())};
 }
@@ -43,7 +43,7 @@ std::optional<Error> check_sealable(const InputFile& file, const Image& image) {
 /// The images of a file, as far as they can be read: at least one, or an error.
 struct ImageList {
   std::vector<Image> images;
-  std::optional<Error> error;
+  FileOutcome read;
 };
 
 ImageList images_of(const InputFile& file) {
@@ -51,8 +51,8 @@ ImageList images_of(const InputFile& file) {
   std::uint64_t offset = 0;
   while (offset < file.size() || offset == 0) {
     Image image;
-    list.error = image.read(file, offset, static_cast<std::uint32_t>(list.images.size()));
-    if (list.error) return list;
+    list.read = image.read(file, offset, static_cast<std::uint32_t>(list.images.size()));
+    if (!list.read.has_value()) return list;
     offset = image.end();
     list.images.push_back(image);
   }
@@ -73,45 +73,45 @@ class LoneImage {
  public:
   explicit LoneImage(std::string path) : path_(std::move(path)) {}
 
-  [[nodiscard]] std::optional<Error> open() {
+  [[nodiscard]] FileOutcome open() {
     const auto open_file = [&] {
       return base::UniqueFd(::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
     };
     file_ = open_file();
     if (!file_.is_open() && errno == EACCES && was_guarded(path_)) file_ = open_file();
     if (!file_.is_open()) return system_error(path_, "cannot be opened for writing");
-    if (::flock(file_.get(), LOCK_EX | LOCK_NB) == 0) return std::nullopt;
+    if (::flock(file_.get(), LOCK_EX | LOCK_NB) == 0) return {};
     return system_error(path_, "is being changed by another geiger");
   }
 
   /// Ends the image behind its records. Until `image_bytes` is set again, readers
   /// take a missing or incomplete chunk for work in progress.
-  [[nodiscard]] std::optional<Error> seal(const Image& image) {
+  [[nodiscard]] FileOutcome seal(const Image& image) {
     const std::uint64_t end = image.extent().records_end;
-    if (auto error = put(offsetof(FileHeader, image_bytes), std::uint64_t{0})) return error;
-    if (auto error = put(offsetof(FileHeader, sealed_end), end)) return error;
-    if (::ftruncate(file_.get(), static_cast<off_t>(end)) == 0) return std::nullopt;
+    GEIGER_TRY(put(offsetof(FileHeader, image_bytes), std::uint64_t{0}));
+    GEIGER_TRY(put(offsetof(FileHeader, sealed_end), end));
+    if (::ftruncate(file_.get(), static_cast<off_t>(end)) == 0) return {};
     return system_error(path_, "cannot be cut to size");
   }
 
   /// Appends chunks at `end`, the header of the first one last, and states the size of
   /// the image.
-  [[nodiscard]] std::optional<Error> append(std::uint64_t end, std::string_view chunk) {
-    if (auto error = put(offsetof(FileHeader, image_bytes), std::uint64_t{0})) return error;
+  [[nodiscard]] FileOutcome append(std::uint64_t end, std::string_view chunk) {
+    GEIGER_TRY(put(offsetof(FileHeader, image_bytes), std::uint64_t{0}));
     const std::size_t body = std::min(chunk.size(), sizeof(ChunkHeader));
-    if (auto error = write(end + body, chunk.substr(body))) return error;
-    if (auto error = write(end, chunk.substr(0, body))) return error;
+    GEIGER_TRY(write(end + body, chunk.substr(body)));
+    GEIGER_TRY(write(end, chunk.substr(0, body)));
     return put(offsetof(FileHeader, image_bytes), end + chunk.size());
   }
 
   /// Writes a field of the header.
   template <typename Value>
-  [[nodiscard]] std::optional<Error> put(std::uint64_t offset, Value value) {
+  [[nodiscard]] FileOutcome put(std::uint64_t offset, Value value) {
     return write(offset, {reinterpret_cast<const char*>(&value), sizeof value});
   }
 
  private:
-  [[nodiscard]] std::optional<Error> write(std::uint64_t offset, std::string_view bytes) {
+  [[nodiscard]] FileOutcome write(std::uint64_t offset, std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t count =
           ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -120,7 +120,7 @@ class LoneImage {
       bytes.remove_prefix(static_cast<std::size_t>(count));
       offset += static_cast<std::uint64_t>(count);
     }
-    return std::nullopt;
+    return {};
   }
 
   std::string path_;
@@ -168,18 +168,18 @@ class ImageCopier {
   explicit ImageCopier(OutputFile& output) : output_(output), buffer_(std::size_t{1} << 16) {}
 
   /// `own`: chunks to store with the image's other ones; may be nullptr.
-  [[nodiscard]] std::optional<Error> copy(const InputFile& file, const Image& image,
-                                          const ImageChunks* own) {
+  [[nodiscard]] FileOutcome copy(const InputFile& file, const Image& image,
+                                 const ImageChunks* own) {
     const std::uint64_t end = image.extent().records_end;
     const std::vector<ChunkPlace> kept = kept_chunks(file, image, own);
     const std::string added = encoded(own);
     std::uint64_t size = padded(end) + added.size();
     for (const ChunkPlace& place : kept) size += padded(bytes_there(place, image));
-    if (auto error = copy_header(image, end, size)) return error;
-    if (auto error = copy_range(file, image, trace::kControlOffset, end)) return error;
+    GEIGER_TRY(copy_header(image, end, size));
+    GEIGER_TRY(copy_range(file, image, trace::kControlOffset, end));
     for (const ChunkPlace& place : kept) {
       const std::uint64_t to = place.offset + bytes_there(place, image);
-      if (auto error = copy_range(file, image, place.offset, to)) return error;
+      GEIGER_TRY(copy_range(file, image, place.offset, to));
     }
     return output_.write(bytes_of(added));
   }
@@ -192,8 +192,8 @@ class ImageCopier {
     return std::min(place.bytes, image.extent().size - place.offset);
   }
 
-  [[nodiscard]] std::optional<Error> copy_header(const Image& image, std::uint64_t sealed_end,
-                                                 std::uint64_t size) {
+  [[nodiscard]] FileOutcome copy_header(const Image& image, std::uint64_t sealed_end,
+                                        std::uint64_t size) {
     std::vector<std::byte> page(image.page().begin(), image.page().end());
     std::memcpy(&page[offsetof(FileHeader, sealed_end)], &sealed_end, sizeof sealed_end);
     std::memcpy(&page[offsetof(FileHeader, image_bytes)], &size, sizeof size);
@@ -201,8 +201,8 @@ class ImageCopier {
   }
 
   /// Followed by zeros up to a multiple of 8 bytes.
-  [[nodiscard]] std::optional<Error> copy_range(const InputFile& file, const Image& image,
-                                                std::uint64_t from, std::uint64_t to) {
+  [[nodiscard]] FileOutcome copy_range(const InputFile& file, const Image& image,
+                                       std::uint64_t from, std::uint64_t to) {
     const std::uint64_t missing = padded(to) - to;
     while (from < to) {
       const auto part =
@@ -210,7 +210,7 @@ class ImageCopier {
       if (file.read_at(image.offset() + from, part) != part.size()) {
         return Error{file.path(), image.offset() + from, "cannot be read to its end"};
       }
-      if (auto error = output_.write(part)) return error;
+      GEIGER_TRY(output_.write(part));
       from += part.size();
     }
     constexpr std::byte kPadding[8] = {};
@@ -222,54 +222,53 @@ class ImageCopier {
 };
 
 /// `is_added`: behind the chunks that are there, else in their place.
-std::optional<Error> store_in_place(const std::string& path, std::string_view chunks,
-                                    bool is_added) {
+FileOutcome store_in_place(const std::string& path, std::string_view chunks, bool is_added) {
   LoneImage lone(path);
-  if (auto error = lone.open()) return error;
+  GEIGER_TRY(lone.open());
   // Read again under the lock.
   InputFile file;
-  if (auto error = file.open(path)) return error;
+  GEIGER_TRY(file.open(path));
   Image image;
-  if (auto error = image.read(file, 0, 0)) return error;
-  if (auto error = check_sealable(file, image)) return error;
+  GEIGER_TRY(image.read(file, 0, 0));
+  GEIGER_TRY(check_sealable(file, image));
   if (is_added) return lone.append(image.extent().size, chunks);
-  if (auto error = lone.seal(image)) return error;
+  GEIGER_TRY(lone.seal(image));
   return lone.append(image.extent().records_end, chunks);
 }
 
-std::optional<Error> store_beside(const InputFile& file, const std::vector<Image>& images,
-                                  std::span<const ImageChunks> chunks) {
+FileOutcome store_beside(const InputFile& file, const std::vector<Image>& images,
+                         std::span<const ImageChunks> chunks) {
   OutputFile output;
-  if (auto error = output.create(file.path(), file.mode())) return error;
+  GEIGER_TRY(output.create(file.path(), file.mode()));
   ImageCopier copier(output);
   for (const Image& image : images) {
-    if (auto error = copier.copy(file, image, find_own(chunks, image))) return error;
+    GEIGER_TRY(copier.copy(file, image, find_own(chunks, image)));
   }
   return output.commit(true);
 }
 
 }  // namespace
 
-std::optional<Error> seal_trace(const std::string& path) {
+FileOutcome seal_trace(const std::string& path) {
   InputFile file;
-  if (auto error = file.open(path)) return error;
+  GEIGER_TRY(file.open(path));
   Image image;
-  if (auto error = image.read(file, 0, 0)) return error;
-  if (image.extent().is_sealed) return std::nullopt;
+  GEIGER_TRY(image.read(file, 0, 0));
+  if (image.extent().is_sealed) return {};
   return store_in_place(path, {}, false);
 }
 
-std::optional<Error> store_end_signal(const std::string& path, std::uint32_t end_signal) {
+FileOutcome store_end_signal(const std::string& path, std::uint32_t end_signal) {
   LoneImage lone(path);
-  if (auto error = lone.open()) return error;
+  GEIGER_TRY(lone.open());
   return lone.put(offsetof(FileHeader, end_signal), end_signal);
 }
 
-std::optional<Error> store_chunks(const std::string& path, std::span<const ImageChunks> images) {
+FileOutcome store_chunks(const std::string& path, std::span<const ImageChunks> images) {
   InputFile file;
-  if (auto error = file.open(path)) return error;
+  GEIGER_TRY(file.open(path));
   const ImageList list = images_of(file);
-  if (list.error) return list.error;
+  GEIGER_TRY(list.read);
   const ImageChunks* first = find_own(images, list.images.front());
   if (list.images.size() == 1 && first == nullptr) return seal_trace(path);
   if (list.images.size() == 1 && can_add(file, list.images.front(), *first)) {
@@ -280,36 +279,41 @@ std::optional<Error> store_chunks(const std::string& path, std::span<const Image
     return store_in_place(path, encoded(first), false);
   }
   for (const Image& image : list.images) {
-    if (auto error = check_sealable(file, image)) return error;
+    GEIGER_TRY(check_sealable(file, image));
   }
   return store_beside(file, list.images, images);
 }
 
-std::optional<Error> pack_images(std::span<const std::string> files, const std::string& output,
-                                 bool replace, const std::vector<Unbegun>& unbegun) {
+FileOutcome pack_images(std::span<const std::string> files, const std::string& output, bool replace,
+                        const std::vector<Unbegun>& unbegun) {
   constexpr unsigned kPrivate = 0600;
   ImageChunks told;
   if (!unbegun.empty()) told.chunks = {{trace::ChunkType::kUnbegun, encode_unbegun(unbegun)}};
   OutputFile packed;
-  if (auto error = packed.create(output, kPrivate)) return error;
+  GEIGER_TRY(packed.create(output, kPrivate));
   ImageCopier copier(packed);
-  std::optional<Error> first_fault;
+  FileOutcome first_fault;
   bool is_empty = true;
   for (const std::string& path : files) {
     InputFile file;
     ImageList list;
-    list.error = file.open(path);
-    if (!list.error && was_never_begun(file)) continue;
-    if (!list.error) list = images_of(file);
+    list.read = file.open(path);
+    if (list.read.has_value()) {
+      if (was_never_begun(file)) continue;
+      list = images_of(file);
+    }
     for (const Image& image : list.images) {
       const ImageChunks* own = is_empty && !unbegun.empty() ? &told : nullptr;
-      if (auto error = copier.copy(file, image, own)) return error;
+      GEIGER_TRY(copier.copy(file, image, own));
       is_empty = false;
     }
-    if (list.error && !first_fault) first_fault = list.error;
+    if (first_fault.has_value()) first_fault = list.read;
   }
-  if (is_empty) return first_fault ? first_fault : Error{output, std::nullopt, "nothing to pack"};
-  if (auto error = packed.commit(replace)) return error;
+  if (is_empty) {
+    GEIGER_TRY(first_fault);
+    return Error{output, std::nullopt, "nothing to pack"};
+  }
+  GEIGER_TRY(packed.commit(replace));
   return first_fault;
 }
 

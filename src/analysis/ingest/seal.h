@@ -33,17 +33,16 @@ struct ImageChunks {
 
 /// Seals the image of a trace and gives its unused space back. A sealed one stays
 /// as it is. Fails for a trace that its process still writes.
-[[nodiscard]] std::optional<Error> seal_trace(const std::string& path);
+[[nodiscard]] FileOutcome seal_trace(const std::string& path);
 
 /// Stores in a lone image which signal killed its process (FileHeader::end_signal).
-[[nodiscard]] std::optional<Error> store_end_signal(const std::string& path,
-                                                    std::uint32_t end_signal);
+[[nodiscard]] FileOutcome store_end_signal(const std::string& path, std::uint32_t end_signal);
 
 /// Seals the images of a file and stores chunks behind those named, in place of what
 /// was stored there with the same types; chunks of other types stay. Fails for a trace
 /// that its process still writes, and while another geiger changes the file.
-[[nodiscard]] std::optional<Error> store_chunks(const std::string& path,
-                                                std::span<const ImageChunks> images);
+[[nodiscard]] FileOutcome store_chunks(const std::string& path,
+                                       std::span<const ImageChunks> images);
 
 /// Writes all images of `files`, in order, into one new file of mode 0600, sealed and with their
 /// chunks. An image that its process still writes goes in as it is at that instant. Files that hold
@@ -51,8 +50,7 @@ struct ImageChunks {
 /// written with the others; with nothing to write, no output appears. Traces that were never begun
 /// are not faults; the first image gets a chunk with the names in `unbegun`, so that the output
 /// still lists them. An existing output is an error unless `replace`.
-[[nodiscard]] std::optional<Error> pack_images(std::span<const std::string> files,
-                                               const std::string& output, bool replace,
-                                               const std::vector<Unbegun>& unbegun = {});
+[[nodiscard]] FileOutcome pack_images(std::span<const std::string> files, const std::string& output,
+                                      bool replace, const std::vector<Unbegun>& unbegun = {});
 
 }  // namespace geiger::ingest

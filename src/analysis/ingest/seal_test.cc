@@ -35,12 +35,12 @@ struct Seal : ::testing::Test {
   std::string killed(const std::string& name, int samples) const {
     return files.write_killed(name, samples);
   }
-  static std::optional<Error> store(const std::string& path, std::uint32_t image,
-                                    const std::string& payload) {
+  static FileOutcome store(const std::string& path, std::uint32_t image,
+                           const std::string& payload) {
     return store(path, image, trace::ChunkType::kSymbols, payload);
   }
-  static std::optional<Error> store(const std::string& path, std::uint32_t image,
-                                    trace::ChunkType type, const std::string& payload) {
+  static FileOutcome store(const std::string& path, std::uint32_t image, trace::ChunkType type,
+                           const std::string& payload) {
     const ImageChunks chunks[] = {{image, {{type, payload}}}};
     return store_chunks(path, chunks);
   }
@@ -61,10 +61,10 @@ std::vector<std::string> payloads(const Ingested& result) {
 
 TEST_F(Seal, GivesUnusedSpaceBackAndIsIdempotent) {
   const std::string path = killed("a.geiger", 3);
-  ASSERT_FALSE(seal_trace(path));
+  ASSERT_TRUE(seal_trace(path).has_value());
   const std::string sealed = TestFiles::read(path);
   EXPECT_EQ(sealed.size(), trace::kRecordsOffset + 32 + 3 * sizeof(trace::SampleRecord));
-  EXPECT_FALSE(seal_trace(path));
+  EXPECT_TRUE(seal_trace(path).has_value());
   EXPECT_EQ(TestFiles::read(path), sealed);
   const Ingested result = read(path);
   EXPECT_FALSE(result.damaged);
@@ -74,10 +74,10 @@ TEST_F(Seal, GivesUnusedSpaceBackAndIsIdempotent) {
 
 TEST_F(Seal, KeepsTheSignalThatKilled) {
   const std::string path = killed("a.geiger", 3);
-  ASSERT_FALSE(store_end_signal(path, SIGKILL | trace::kEndShortOfMemory));
-  ASSERT_FALSE(seal_trace(path));
+  ASSERT_TRUE(store_end_signal(path, SIGKILL | trace::kEndShortOfMemory).has_value());
+  ASSERT_TRUE(seal_trace(path).has_value());
   const std::string packed = files.path("packed.geiger");
-  ASSERT_FALSE(pack_images(std::vector{path}, packed, false));
+  ASSERT_TRUE(pack_images(std::vector{path}, packed, false).has_value());
   for (const std::string& each : {path, packed}) {
     const Ingested result = read(each);
     EXPECT_FALSE(result.damaged);
@@ -88,15 +88,15 @@ TEST_F(Seal, KeepsTheSignalThatKilled) {
 
 TEST_F(Seal, StoresAndReplacesSymbols) {
   const std::string path = killed("a.geiger", 3);
-  ASSERT_FALSE(store(path, 0, kNames));
+  ASSERT_TRUE(store(path, 0, kNames).has_value());
   EXPECT_THAT(payloads(read(path)), ElementsAre(kNames));
   EXPECT_LT(TestFiles::read(path).size(), 9000U) << "compressed";
-  ASSERT_FALSE(store(path, 0, "other"));
+  ASSERT_TRUE(store(path, 0, "other").has_value());
   const Ingested result = read(path);
   EXPECT_THAT(payloads(result), ElementsAre("other"));
   EXPECT_EQ(result.recording.samples.size(), 3U);
   EXPECT_THAT(result.recording.warnings, IsEmpty());
-  ASSERT_FALSE(store(path, 0, ""));
+  ASSERT_TRUE(store(path, 0, "").has_value());
   EXPECT_THAT(payloads(read(path)), ElementsAre(""));
 }
 
@@ -117,7 +117,7 @@ std::string some_observations(Nanoseconds time) {
 
 TEST_F(Seal, ObservationsNameSamples) {
   const std::string path = killed("a.geiger", 3);
-  ASSERT_FALSE(store(path, 0, trace::ChunkType::kObservations, some_observations(5)));
+  ASSERT_TRUE(store(path, 0, trace::ChunkType::kObservations, some_observations(5)).has_value());
   const Ingested result = read(path);
   EXPECT_FALSE(result.damaged);
   ASSERT_EQ(result.recording.observations.size(), 1U);
@@ -152,7 +152,8 @@ TEST_F(Seal, ObservationsNameTypes) {
   const std::string path = files.write("typed.geiger", trace.bytes());
   profile::Observations seen;
   seen.types = {{"app.Node", "dict"}, {{node, 0}, {table, 1}, {own, 1}, {other, 0}}, "a fault"};
-  ASSERT_FALSE(store(path, 0, trace::ChunkType::kObservations, encode_observations(seen)));
+  ASSERT_TRUE(
+      store(path, 0, trace::ChunkType::kObservations, encode_observations(seen)).has_value());
   const profile::Recording recording = read(path).recording;
   std::vector<std::string> types;
   for (const profile::Sample& sample : recording.samples) {
@@ -198,12 +199,12 @@ TEST_F(Seal, TypesThatAreNotNamedAreNoObservations) {
 
 TEST_F(Seal, ChunksOfOtherTypesStay) {
   const std::string path = killed("a.geiger", 3);
-  ASSERT_FALSE(store(path, 0, trace::ChunkType::kObservations, some_observations(5)));
-  ASSERT_FALSE(store(path, 0, kNames));   // added behind
-  ASSERT_FALSE(store(path, 0, "other"));  // in the place of the first names
-  ASSERT_FALSE(store(path, 0, trace::ChunkType::kObservations, some_observations(6)));
+  ASSERT_TRUE(store(path, 0, trace::ChunkType::kObservations, some_observations(5)).has_value());
+  ASSERT_TRUE(store(path, 0, kNames).has_value());   // added behind
+  ASSERT_TRUE(store(path, 0, "other").has_value());  // in the place of the first names
+  ASSERT_TRUE(store(path, 0, trace::ChunkType::kObservations, some_observations(6)).has_value());
   const std::string inputs[] = {path};
-  ASSERT_FALSE(pack_images(inputs, files.path("all.geiger"), false));
+  ASSERT_TRUE(pack_images(inputs, files.path("all.geiger"), false).has_value());
   for (const std::string& each : {path, files.path("all.geiger")}) {
     const Ingested result = read(each);
     EXPECT_FALSE(result.damaged);
@@ -218,8 +219,8 @@ TEST_F(Seal, ChunksOfOtherTypesStay) {
 /// than a whole reading.
 TEST_F(Seal, DamagedObservationsAreLeftOut) {
   const std::string path = killed("a.geiger", 3);
-  ASSERT_FALSE(store(path, 0, "names"));
-  ASSERT_FALSE(store(path, 0, trace::ChunkType::kObservations, some_observations(5)));
+  ASSERT_TRUE(store(path, 0, "names").has_value());
+  ASSERT_TRUE(store(path, 0, trace::ChunkType::kObservations, some_observations(5)).has_value());
   const std::string good = TestFiles::read(path);
   std::string bad = good;
   bad[bad.size() - 9] ^= 1;
@@ -247,7 +248,7 @@ TEST_F(Seal, DamagedObservationsAreLeftOut) {
 TEST_F(Seal, AKillBetweenTwoWritesLeavesAReadableTrace) {
   const std::string path = killed("a.geiger", 3);
   const std::string open = TestFiles::read(path);
-  ASSERT_FALSE(store(path, 0, "names"));
+  ASSERT_TRUE(store(path, 0, "names").has_value());
   const std::string done = TestFiles::read(path);
   const std::size_t end = trace::kRecordsOffset + 32 + 3 * sizeof(trace::SampleRecord);
   const std::size_t seal = offsetof(trace::FileHeader, sealed_end);
@@ -268,7 +269,7 @@ TEST_F(Seal, AKillBetweenTwoWritesLeavesAReadableTrace) {
     const Ingested result = read(files.path("state.geiger"));
     EXPECT_FALSE(result.damaged);
     EXPECT_EQ(result.recording.samples.size(), 3U);
-    ASSERT_FALSE(store(files.path("state.geiger"), 0, "names"));
+    ASSERT_TRUE(store(files.path("state.geiger"), 0, "names").has_value());
     EXPECT_EQ(TestFiles::read(files.path("state.geiger")), done);
   }
 }
@@ -276,13 +277,13 @@ TEST_F(Seal, AKillBetweenTwoWritesLeavesAReadableTrace) {
 TEST_F(Seal, ACutTraceStaysDamaged) {
   const std::string path = killed("a.geiger", 3);
   std::filesystem::resize_file(path, trace::kRecordsOffset + 32 + 64 + 10);
-  ASSERT_FALSE(store(path, 0, "names"));
+  ASSERT_TRUE(store(path, 0, "names").has_value());
   const Ingested result = read(path);
   EXPECT_TRUE(result.damaged);
   EXPECT_EQ(result.recording.samples.size(), 1U);
   EXPECT_THAT(payloads(result), ElementsAre("names"));
   std::filesystem::resize_file(path, 5000);
-  EXPECT_TRUE(store(path, 0, "names"));
+  EXPECT_FALSE(store(path, 0, "names").has_value());
 }
 
 TEST_F(Seal, RefusesATraceThatIsStillWritten) {
@@ -292,29 +293,30 @@ TEST_F(Seal, RefusesATraceThatIsStillWritten) {
   ::close(descriptor);
   ASSERT_NE(mapped, MAP_FAILED);
   static_cast<trace::FileHeader*>(mapped)->pid = static_cast<std::uint32_t>(::getpid());
-  const auto error = store(path, 0, "names");
+  const auto stored = store(path, 0, "names");
   EXPECT_EQ(read(path).recording.processes[0].ending, profile::Ending::kStillOpen);
   ::munmap(mapped, kMiB);
-  ASSERT_TRUE(error);
-  EXPECT_THAT(error->text(), HasSubstr("is still writing this trace"));
+  ASSERT_FALSE(stored.has_value());
+  EXPECT_THAT(stored.failure().text(), HasSubstr("is still writing this trace"));
   EXPECT_EQ(std::filesystem::file_size(path), kMiB);
-  EXPECT_FALSE(store(path, 0, "names"));
+  EXPECT_TRUE(store(path, 0, "names").has_value());
 }
 
 TEST_F(Seal, NamesWhatIsWrong) {
-  EXPECT_THAT(seal_trace(files.path("missing"))->text(), HasSubstr("missing: cannot be opened"));
+  EXPECT_THAT(seal_trace(files.path("missing")).failure().text(),
+              HasSubstr("missing: cannot be opened"));
   files.write("foreign", std::as_bytes(std::span(kNames)));
-  EXPECT_THAT(seal_trace(files.path("foreign"))->text(), HasSubstr("not a geiger trace"));
+  EXPECT_THAT(seal_trace(files.path("foreign")).failure().text(), HasSubstr("not a geiger trace"));
   std::filesystem::create_symlink(killed("a.geiger", 1), files.path("link.geiger"));
-  EXPECT_TRUE(seal_trace(files.path("link.geiger")));
+  EXPECT_FALSE(seal_trace(files.path("link.geiger")).has_value());
 }
 
 TEST_F(Pack, JoinsImagesAndTheirSymbols) {
   const std::string inputs[] = {killed("a.geiger", 3), killed("b.geiger", 5),
                                 killed("c.geiger", 0)};
-  ASSERT_FALSE(store(inputs[0], 0, "of a"));
+  ASSERT_TRUE(store(inputs[0], 0, "of a").has_value());
   const std::string output = files.path("all.geiger");
-  ASSERT_FALSE(pack_images(inputs, output, false));
+  ASSERT_TRUE(pack_images(inputs, output, false).has_value());
   struct stat status {};
   ASSERT_EQ(::stat(output.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600U);
@@ -330,12 +332,12 @@ TEST_F(Pack, JoinsImagesAndTheirSymbols) {
 TEST_F(Pack, SymbolsOfAPackedImageCanBeReplaced) {
   const std::string inputs[] = {killed("a.geiger", 3), killed("b.geiger", 5)};
   const std::string output = files.path("all.geiger");
-  ASSERT_FALSE(pack_images(inputs, output, false));
+  ASSERT_TRUE(pack_images(inputs, output, false).has_value());
   constexpr auto kSymbols = trace::ChunkType::kSymbols;
   const ImageChunks both[] = {{1, {{kSymbols, "of b"}}}, {0, {{kSymbols, kNames}}}};
-  ASSERT_FALSE(store_chunks(output, both));
+  ASSERT_TRUE(store_chunks(output, both).has_value());
   EXPECT_THAT(payloads(read(output)), ElementsAre(kNames, "of b"));
-  ASSERT_FALSE(store(output, 0, "of a"));
+  ASSERT_TRUE(store(output, 0, "of a").has_value());
   const Ingested result = read(output);
   EXPECT_THAT(payloads(result), ElementsAre("of a", "of b"));
   EXPECT_EQ(result.recording.samples.size(), 8U);
@@ -344,9 +346,9 @@ TEST_F(Pack, SymbolsOfAPackedImageCanBeReplaced) {
 TEST_F(Pack, RefusesToOverwriteUnlessTold) {
   const std::string inputs[] = {killed("a.geiger", 3)};
   const std::string output = files.write("all.geiger", {});
-  EXPECT_THAT(pack_images(inputs, output, false)->text(), HasSubstr("File exists"));
+  EXPECT_THAT(pack_images(inputs, output, false).failure().text(), HasSubstr("File exists"));
   EXPECT_TRUE(TestFiles::read(output).empty());
-  EXPECT_FALSE(pack_images(inputs, output, true));
+  EXPECT_TRUE(pack_images(inputs, output, true).has_value());
   EXPECT_EQ(read(output).recording.samples.size(), 3U);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(files.path("")), {}), 2);
 }
@@ -354,9 +356,10 @@ TEST_F(Pack, RefusesToOverwriteUnlessTold) {
 TEST_F(Pack, LeavesOutWhatCannotBeRead) {
   const std::string inputs[] = {files.write("bad.geiger", std::vector(8, std::byte{'x'})),
                                 killed("a.geiger", 3)};
-  EXPECT_TRUE(pack_images(inputs, files.path("all.geiger"), false));
+  EXPECT_FALSE(pack_images(inputs, files.path("all.geiger"), false).has_value());
   EXPECT_EQ(read(files.path("all.geiger")).recording.samples.size(), 3U);
-  EXPECT_TRUE(pack_images(std::span(inputs).first(1), files.path("none.geiger"), false));
+  EXPECT_FALSE(
+      pack_images(std::span(inputs).first(1), files.path("none.geiger"), false).has_value());
   EXPECT_FALSE(std::filesystem::exists(files.path("none.geiger")));
 }
 
@@ -367,7 +370,7 @@ TEST_F(Pack, TellsOfProcessesThatWereNeverRecorded) {
   const std::vector<Unbegun> left = read(files.path("run")).unbegun;
   EXPECT_THAT(left, UnorderedElementsAre(Unbegun{"x.y.123.0.geiger", false},
                                          Unbegun{"z.7.0.geiger", true}));
-  ASSERT_FALSE(pack_images(inputs, output, false, left));
+  ASSERT_TRUE(pack_images(inputs, output, false, left).has_value());
   const Ingested result = read(output);
   EXPECT_FALSE(result.damaged);
   EXPECT_EQ(result.recording.samples.size(), 3U);
@@ -376,13 +379,13 @@ TEST_F(Pack, TellsOfProcessesThatWereNeverRecorded) {
               UnorderedElementsAre(
                   HasSubstr("x.y, pid 123: not recorded: the process was killed at start-up, or"),
                   HasSubstr("z, pid 7: killed before its recording began")));
-  ASSERT_FALSE(store(output, 0, "names"));
+  ASSERT_TRUE(store(output, 0, "names").has_value());
   EXPECT_EQ(read(output).unbegun, left);
 }
 
 TEST_F(Pack, OfNothingBegunThereIsNothing) {
   const std::string inputs[] = {files.write("run/x.123.0.geiger", {})};
-  EXPECT_THAT(pack_images(inputs, files.path("all.geiger"), false)->text(),
+  EXPECT_THAT(pack_images(inputs, files.path("all.geiger"), false).failure().text(),
               HasSubstr("nothing to pack"));
   const Ingested result = read(files.path("run"));
   EXPECT_TRUE(result.damaged);
@@ -415,7 +418,7 @@ TEST(Unbegun, AnyBytesAreNames) {
 TEST_F(Pack, DamageInOneImageLeavesTheNextReadable) {
   const std::string inputs[] = {killed("a.geiger", 3), killed("b.geiger", 5)};
   const std::string output = files.path("all.geiger");
-  ASSERT_FALSE(pack_images(inputs, output, false));
+  ASSERT_TRUE(pack_images(inputs, output, false).has_value());
   std::string bytes = TestFiles::read(output);
   bytes[trace::kRecordsOffset + 32 + 2] = 0;  // the size of the first sample
   files.write("all.geiger", std::as_bytes(std::span(bytes)));
@@ -460,7 +463,7 @@ TEST_F(ChunkCodec, RefusesFalseSizes) {
 
 TEST_F(ChunkCodec, ABombIsNotUnpacked) {
   const std::string path = killed("a.geiger", 2);
-  ASSERT_FALSE(store(path, 0, kNames));
+  ASSERT_TRUE(store(path, 0, kNames).has_value());
   std::string bytes = TestFiles::read(path);
   const std::size_t chunk = bytes.find(std::string_view(trace::kChunkMagic, 4));
   ASSERT_NE(chunk, std::string::npos);
@@ -477,7 +480,7 @@ TEST_F(ChunkCodec, ABombIsNotUnpacked) {
 TEST_F(ChunkCodec, WhatShrinksBeyondBeliefIsStoredAsItIs) {
   const std::string path = killed("a.geiger", 2);
   const std::string zeros(std::size_t{4} << 20, '\0');
-  ASSERT_FALSE(store(path, 0, zeros));
+  ASSERT_TRUE(store(path, 0, zeros).has_value());
   const Ingested result = read(path);
   EXPECT_FALSE(result.damaged);
   ASSERT_EQ(result.symbols.size(), 1U);
@@ -486,7 +489,7 @@ TEST_F(ChunkCodec, WhatShrinksBeyondBeliefIsStoredAsItIs) {
 
 TEST_F(ChunkCodec, AMutatedChunkIsDamageAndNoMore) {
   const std::string path = killed("a.geiger", 2);
-  ASSERT_FALSE(store(path, 0, kNames));
+  ASSERT_TRUE(store(path, 0, kNames).has_value());
   const std::string sound = TestFiles::read(path);
   const std::size_t start = trace::kRecordsOffset + 32 + 2 * sizeof(trace::SampleRecord);
   std::size_t damaged = 0;

@@ -307,7 +307,7 @@ TEST_F(Segments, StayReadableInOneFile) {
                                files.path("run/target.100.1.geiger"),
                                files.path("run/target.100.2.geiger")};
   const std::string packed = files.path("packed.geiger");
-  ASSERT_EQ(pack_images(parts, packed, false), std::nullopt);
+  ASSERT_TRUE(pack_images(parts, packed, false).has_value());
   const std::string paths[] = {packed};
   const Ingested result = read_recording(paths);
   EXPECT_FALSE(result.damaged);
@@ -320,15 +320,14 @@ TEST_F(Segments, ADeletedFileIsSkippedIfALaterOneIsThere) {
   const std::string gone = write(three.first, 0);
   const std::string there = write(three.second, 1);
   const ProcessImage images = {{gone, 0, 0, 0, true}, {there, 0, 0, 1, true}};
-  SegmentFiles opened(images);
+  SegmentFiles segments(images);
   std::filesystem::remove(gone);
-  ASSERT_NE(opened.next(), nullptr);
-  ASSERT_TRUE(opened.error());
-  EXPECT_TRUE(opened.error()->is_missing);
+  ASSERT_NE(segments.next(), nullptr);
+  EXPECT_TRUE(segments.opened().failure().is_missing);
   std::filesystem::remove(there);  // Open already: rotation cannot take it away any more.
-  ASSERT_NE(opened.next(), nullptr);
-  EXPECT_FALSE(opened.error());
-  EXPECT_EQ(opened.next(), nullptr);
+  ASSERT_NE(segments.next(), nullptr);
+  EXPECT_TRUE(segments.opened().has_value());
+  EXPECT_EQ(segments.next(), nullptr);
 }
 
 TEST_F(Segments, AFileThatTheUserNamedMustBeThere) {

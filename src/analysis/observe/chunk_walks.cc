@@ -38,8 +38,7 @@ base::Outcome<ChunkCensus> walk_once(const ReadMemory& read, std::span<const Map
   const Nanoseconds began = base::monotonic_now();
   const std::vector<LiveSample> samples = without_pools(follower.live().by_address());
   HeapWalk walk{PageOccupancy(follower.header().page_size), {}, {}};
-  const auto walked = walk_glibc(read, mappings, samples, Heaps::kAll, walk);
-  if (!walked.has_value()) return walked.failure();
+  GEIGER_TRY(walk_glibc(read, mappings, samples, Heaps::kAll, walk));
   ChunkCensus census = census_of(walk, began);
   if (all_were_freed(walk.unmatched, follower)) return census;
   return base::Failure{"some live samples do not match any chunk of the heap"};

@@ -205,8 +205,7 @@ base::Outcome<void> walk_mapping(const ReadMemory& read, const Mapping& mapping,
       for (const LiveSample& sample : own) walk.unmatched.push_back(sample.ref);
       continue;
     }
-    auto walked = walk_heap(read, heap->first, heap->end, own, walk);
-    if (!walked.has_value()) return walked;
+    GEIGER_TRY(walk_heap(read, heap->first, heap->end, own, walk));
   }
   return {};
 }
@@ -242,8 +241,7 @@ base::Outcome<void> walk_glibc(const ReadMemory& read, std::span<const Mapping> 
   for (const Mapping& mapping : mappings) {
     const auto own = samples_in(samples, mapping.start, mapping.end);
     if (own.empty() && heaps == Heaps::kOfSamples) continue;
-    auto walked = walk_mapping(read, mapping, own, heaps, walk);
-    if (!walked.has_value()) return walked;
+    GEIGER_TRY(walk_mapping(read, mapping, own, heaps, walk));
   }
   return {};
 }

@@ -96,7 +96,9 @@ bool LiveSet::is_heap(Address start, Address end) const {
 }
 
 base::Outcome<void> TraceFollower::open(const std::string& path) {
-  if (const auto error = file_.open(path)) return base::Failure{error->text()};
+  if (const auto opened = file_.open(path); !opened.has_value()) {
+    return base::Failure{opened.failure().text()};
+  }
   image_.emplace(file_.descriptor());
   if (!image_->look()) return base::Failure{path + ": not a trace that can be followed"};
   return {};

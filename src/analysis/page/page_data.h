@@ -148,7 +148,7 @@ struct AccountLine {
   std::uint32_t depth = 0;
 };
 
-/// A site that was judged (report/leaks.h).
+/// A site that was judged (report/lives/leaks.h).
 struct LeakSite {
   std::uint32_t node = 0;
   std::string verdict;

@@ -39,12 +39,12 @@ base::Outcome<void> read_lines(std::string_view text, const Take& take) {
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = trimmed(base::take_part(text));
     if (line.empty() || line.front() == '#') continue;
-    const base::Outcome<void> taken =
+    base::Outcome<void> taken =
         line.size() > kMostLineBytes
             ? base::Failure{quoted(line) + ": the line has " + std::to_string(line.size()) +
                             " bytes (at most " + std::to_string(kMostLineBytes) + ")"}
             : take(line, number);
-    if (!taken.has_value()) return base::Failure{std::to_string(number) + ": " + taken.reason()};
+    GEIGER_TRY(std::move(taken).with_prefix(std::to_string(number) + ": "));
   }
   return {};
 }

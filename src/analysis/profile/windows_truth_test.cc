@@ -2,8 +2,8 @@
 // allocated in windows, by size class, thread and label, each against its own count.
 //
 // Of 300 recordings with fixed seeds the share of 95 % intervals that cover lies within 4
-// standard errors of the prediction (estimation/coverage.h), and not 4 below the level.
-// The standard error is that of the mean over recordings, which knows of intervals that
+// standard errors of the prediction (docs/internals/estimators.md, section 8.1), and not 4 below
+// the level. The standard error is that of the mean over recordings, which knows of intervals that
 // share samples. 5 shares are compared in one direction or the other: 6e-5 each by the
 // normal law. Everything is fixed, so the test always passes or never.
 #include <gtest/gtest.h>

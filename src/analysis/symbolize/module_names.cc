@@ -1,7 +1,6 @@
-// Unit by unit (dwarf_units.h): which functions are at its addresses
-// (dwarf_scopes.h), what they are called (dwarf_functions.h) and where in the
-// source (dwarf_lines.h). Then the symbol table for whatever is left
-// (elf_symbols.h).
+// Unit by unit (dwarf/units.h): the functions at its addresses (dwarf/scopes.h), their names
+// (dwarf/functions.h) and their source lines (dwarf/lines.h). Then the symbol table
+// (elf/elf_symbols.h) for the addresses that DWARF does not cover.
 #include "analysis/symbolize/module_names.h"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "analysis/profile/stack_references.h"
@@ -97,11 +96,9 @@ std::string encode_symbols(const Recording& recording, std::uint32_t process) {
   return encode(set);
 }
 
-std::optional<PayloadError> apply_symbols(std::string_view payload, std::uint32_t process,
-                                          Recording& recording) {
-  const auto decoded = decode(payload);
-  if (const auto* error = std::get_if<PayloadError>(&decoded)) return *error;
-  const auto& set = std::get<SymbolSet>(decoded);
+base::Outcome<void> apply_symbols(std::string_view payload, std::uint32_t process,
+                                  Recording& recording) {
+  const SymbolSet set = GEIGER_TRY(decode(payload));
   std::map<Identity, const std::vector<NamedAddress>*> modules;
   for (const ModuleNames& module : set.modules) {
     modules.try_emplace(Identity{module.path, module.build_id}, &module.addresses);
@@ -126,7 +123,7 @@ std::optional<PayloadError> apply_symbols(std::string_view payload, std::uint32_
     is_complete = is_complete && !location.frames.empty();
   }
   recording.is_symbolized = is_complete;
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace geiger::symbolize

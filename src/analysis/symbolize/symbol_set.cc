@@ -64,13 +64,12 @@ class Reader {
  public:
   explicit Reader(std::string_view payload) : payload_(payload) {}
 
-  [[nodiscard]] bool failed() const { return !error_.message.empty(); }
+  [[nodiscard]] bool failed() const { return !error_.reason.empty(); }
   [[nodiscard]] bool at_end() const { return position_ == payload_.size(); }
-  [[nodiscard]] const PayloadError& error() const { return error_; }
+  [[nodiscard]] const base::Failure& error() const { return error_; }
 
   void fail(std::string message) {
-    if (failed()) return;
-    error_ = {position_, std::move(message)};
+    if (!failed()) error_ = {std::move(message)};
   }
 
   /// Accounts for memory before it is taken.
@@ -123,7 +122,7 @@ class Reader {
   std::string_view payload_;
   std::size_t position_ = 0;
   std::uint64_t charged_ = 0;
-  PayloadError error_;
+  base::Failure error_;
 };
 
 void read_strings(Reader& reader, SymbolSet& set) {
@@ -244,7 +243,7 @@ std::string encode(const SymbolSet& set) {
   return std::move(writer).take();
 }
 
-std::variant<SymbolSet, PayloadError> decode(std::string_view payload) {
+base::Outcome<SymbolSet> decode(std::string_view payload) {
   Reader reader(payload);
   SymbolSet set;
   if (reader.number() != kPayloadVersion) reader.fail("unknown version of the symbols");

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "base/outcome.h"
 #include "base/units.h"
 
 namespace geiger::symbolize {
@@ -80,16 +80,10 @@ class SymbolSetBuilder {
 [[nodiscard]] const NamedAddress* find_address(const std::vector<NamedAddress>& addresses,
                                                Address address);
 
-/// Why a payload cannot be read, and the byte at which that showed.
-struct PayloadError {
-  std::size_t offset = 0;
-  std::string message;
-};
-
 [[nodiscard]] std::string encode(const SymbolSet& set);
 
 /// The inverse of encode(). Safe on any bytes: what it allocates is bounded by
 /// a constant times the payload's size, and every index of the result is valid.
-[[nodiscard]] std::variant<SymbolSet, PayloadError> decode(std::string_view payload);
+[[nodiscard]] base::Outcome<SymbolSet> decode(std::string_view payload);
 
 }  // namespace geiger::symbolize

@@ -64,8 +64,7 @@ Outcome symbolize(profile::Recording& recording, const Options& options);
 /// Gives names from `payload` to the locations that have none: in modules of the same identity in
 /// every process, outside modules only where `process` was seen. Sets `is_symbolized` if no
 /// location is left without. A payload that cannot be read changes nothing.
-[[nodiscard]] std::optional<PayloadError> apply_symbols(std::string_view payload,
-                                                        std::uint32_t process,
-                                                        profile::Recording& recording);
+[[nodiscard]] base::Outcome<void> apply_symbols(std::string_view payload, std::uint32_t process,
+                                                profile::Recording& recording);
 
 }  // namespace geiger::symbolize

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <new>
 #include <utility>
-#include <variant>
 
 namespace geiger::symbolize {
 namespace {
@@ -128,9 +127,8 @@ std::optional<WorkerMessage> Worker::receive() {
   const auto payload = read_exactly(header.payload_bytes);
   if (!build_id || !payload) return std::nullopt;
   auto decoded = decode(*payload);
-  auto* const names = std::get_if<SymbolSet>(&decoded);
-  if (names == nullptr) return std::nullopt;
-  return WorkerMessage{0, ModuleAnswer{header.file_state, *std::move(build_id), std::move(*names)}};
+  if (!decoded.has_value()) return std::nullopt;
+  return WorkerMessage{0, ModuleAnswer{header.file_state, *std::move(build_id), decoded.release()}};
 }
 
 bool Worker::await_answer() {

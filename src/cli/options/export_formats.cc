@@ -66,13 +66,12 @@ void write_json_lines(const ExportRequest& request, const Sink& sink) {
 /// Objects from their allocation to their free are of no kind.
 base::Outcome<void> check_no_kind(const ExportRequest& request, const char* format) {
   if (!request.has_kind) return {};
-  const auto asked = query::check_lives(request.subject.selection.kind, format);
-  return asked.has_value() ? asked : usage_failure(asked.reason());
+  return query::check_lives(request.subject.selection.kind, format).failing_as(base::Fault::kUsage);
 }
 
 base::Outcome<void> check_firefox(const ExportRequest& request) {
-  const auto asked = check_no_kind(request, "firefox");
-  return asked.has_value() ? check_followed(request.recording, "export firefox") : asked;
+  GEIGER_TRY(check_no_kind(request, "firefox"));
+  return check_followed(request.recording, "export firefox");
 }
 
 base::Outcome<void> check_heaptrack(const ExportRequest& request) {

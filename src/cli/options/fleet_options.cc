@@ -62,11 +62,9 @@ base::Outcome<std::string> store_url(const FleetOptions& options) {
 }
 
 base::Outcome<std::unique_ptr<fleet::Store>> open_store(const FleetOptions& options) {
-  const auto url = store_url(options);
-  if (!url.has_value()) return url.failure();
-  auto store = fleet::open_store(url.value(), {options.token_file});
-  if (!store.has_value()) return store;
-  store.value()->watch([] {
+  const auto url = GEIGER_TRY(store_url(options));
+  auto store = GEIGER_TRY(fleet::open_store(url, {options.token_file}));
+  store->watch([] {
     const auto progress = std::make_shared<terminal::Progress>("asking the store");
     return [progress] { progress->update(); };
   });
@@ -74,43 +72,31 @@ base::Outcome<std::unique_ptr<fleet::Store>> open_store(const FleetOptions& opti
 }
 
 base::Outcome<std::int64_t> time_of(const std::string& text) {
-  const auto date = query::parse_date(text, static_cast<std::int64_t>(std::time(nullptr)));
-  if (!date.has_value()) return usage_failure(date.reason());
-  return date.value();
+  return query::parse_date(text, static_cast<std::int64_t>(std::time(nullptr)))
+      .failing_as(base::Fault::kUsage);
 }
 
 base::Outcome<StorePart> open_part(const FleetOptions& options, const std::string& version) {
-  auto store = open_store(options);
-  if (!store.has_value()) return store.failure();
-  StorePart part{std::move(store.value()), {}};
+  auto store = GEIGER_TRY(open_store(options));
+  StorePart part{std::move(store), {}};
   fleet::Filter& filter = part.filter;
   filter.service = options.service;
   if (!version.empty()) filter.version = version;
-  if (filter.service.empty()) {
-    auto only = fleet::only_service(*part.store);
-    if (!only.has_value()) return only.failure();
-    filter.service = std::move(only.value());
-  }
+  if (filter.service.empty()) filter.service = GEIGER_TRY(fleet::only_service(*part.store));
   if (!options.host.empty()) filter.host = options.host;
-  auto labels = labels_of(options.labels);
-  if (!labels.has_value()) return labels.failure();
-  filter.labels = std::move(labels.value());
+  filter.labels = GEIGER_TRY(labels_of(options.labels));
   for (const auto& [text, time] :
        {std::pair(&options.from, &filter.from), {&options.to, &filter.to}}) {
     if (text->empty()) continue;
-    const auto date = time_of(*text);
-    if (!date.has_value()) return date.failure();
-    *time = date.value();
+    *time = GEIGER_TRY(time_of(*text));
   }
   return part;
 }
 
 base::Outcome<fleet::Fleet> ask_named(fleet::Store& store, const fleet::Filter& filter,
                                       const FleetOptions& options, fleet::Unit unit) {
-  auto fleet = fleet::ask(store, filter, options.kind, unit);
-  if (!fleet.has_value()) return fleet;
-  const auto named = name_frames(fleet->recording, options.frames);
-  if (!named.has_value()) return named.failure();
+  auto fleet = GEIGER_TRY(fleet::ask(store, filter, options.kind, unit));
+  GEIGER_TRY(name_frames(fleet.recording, options.frames));
   return fleet;
 }
 

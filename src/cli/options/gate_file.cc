@@ -31,14 +31,12 @@ std::string_view next_word(std::string_view& text) {
 
 base::Outcome<Limit> parse_limit(std::string_view kind, std::string_view value) {
   if (kind == "max-growth") {
-    const auto growth = query::parse_growth(value);
-    if (!growth.has_value()) return growth.failure();
-    return Limit{Measured::kGrowth, growth.value()};
+    const auto growth = GEIGER_TRY(query::parse_growth(value));
+    return Limit{Measured::kGrowth, growth};
   }
   if (kind == "max-bytes") {
-    const auto bytes = query::parse_size(value);
-    if (!bytes.has_value()) return bytes.failure();
-    return Limit{Measured::kBytes, static_cast<double>(bytes.value())};
+    const auto bytes = GEIGER_TRY(query::parse_size(value));
+    return Limit{Measured::kBytes, static_cast<double>(bytes)};
   }
   return base::Failure{
       fmt::format("unknown limit {} (choose from max-growth, max-bytes)", profile::quoted(kind))};
@@ -78,12 +76,10 @@ base::Outcome<GateSpec> parse_line(std::string_view line) {
   const std::string_view kind = next_word(line);
   const std::string_view value = next_word(line);
   if (value.empty()) return base::Failure{"a limit needs a value and a function"};
-  const auto limit = parse_limit(kind, value);
-  if (!limit.has_value()) return limit.failure();
+  const auto limit = GEIGER_TRY(parse_limit(kind, value));
   if (line.empty()) return base::Failure{"no function given (* matches all)"};
-  const auto checked = check_first_word(line);
-  if (!checked.has_value()) return checked.failure();
-  return GateSpec{parse_pattern(line), limit.value(), {}};
+  GEIGER_TRY(check_first_word(line));
+  return GateSpec{parse_pattern(line), limit, {}};
 }
 
 }  // namespace
@@ -91,22 +87,19 @@ base::Outcome<GateSpec> parse_line(std::string_view line) {
 base::Outcome<Specs> parse_budget(std::string_view text, const std::string& path) {
   Specs specs;
   const auto take = [&](std::string_view line, std::size_t number) -> base::Outcome<void> {
-    auto spec = parse_line(line);
-    if (!spec.has_value()) return spec.failure();
-    spec.value().source = fmt::format("{}:{}", profile::file_name_of(path), number);
-    specs.push_back(std::move(spec.value()));
+    auto spec = GEIGER_TRY(parse_line(line));
+    spec.source = fmt::format("{}:{}", profile::file_name_of(path), number);
+    specs.push_back(std::move(spec));
     return {};
   };
-  const auto read = profile::read_lines(text, take);
-  if (!read.has_value()) return base::Failure{path + ":" + read.reason()};
+  GEIGER_TRY(profile::read_lines(text, take).with_prefix(path + ":"));
   if (specs.empty()) return base::Failure{path + ": contains no limits"};
   return specs;
 }
 
 base::Outcome<Specs> read_budget(const std::string& path) {
-  const auto text = query::read_text_file(path);
-  if (!text.has_value()) return text.failure();
-  return parse_budget(text.value(), path);
+  const auto text = GEIGER_TRY(query::read_text_file(path));
+  return parse_budget(text, path);
 }
 
 }  // namespace geiger::cli

@@ -53,9 +53,9 @@ int exit_code_of(compare::Answer answer) {
 void say_unseen(const compare::Verdicts& verdicts) {
   for (const compare::GateResult& result : verdicts.results) {
     if (!result.is_of_pattern || result.samples_after > 0) continue;
-    const std::string what =
-        result.is_of_label ? fmt::format("nothing was sampled within label '{}'", result.name)
-                           : fmt::format("no function '{}' was seen", result.name);
+    const std::string what = result.is_of_label
+                                 ? fmt::format("nothing was sampled within label '{}'", result.name)
+                                 : fmt::format("no function '{}' was seen", result.name);
     terminal::complain(fmt::format("{}: {}; did it run?", result.source, what));
   }
 }
@@ -88,25 +88,20 @@ base::Outcome<compare::Gates> gates_of(const GateOptions& options) {
   gates.level = options.check.level;
   gates.is_strict = options.is_strict;
   if (!options.max_growth.empty()) {
-    const auto growth = query::parse_growth(options.max_growth);
-    if (!growth.has_value()) return growth.failure();
-    add_limit(gates, options, {Measured::kGrowth, growth.value()}, "--max-growth");
+    const auto growth = GEIGER_TRY(query::parse_growth(options.max_growth));
+    add_limit(gates, options, {Measured::kGrowth, growth}, "--max-growth");
   }
   if (!options.max_bytes.empty()) {
-    const auto bytes = query::parse_size(options.max_bytes);
-    if (!bytes.has_value()) return bytes.failure();
-    add_limit(gates, options, {Measured::kBytes, static_cast<double>(bytes.value())},
-              "--max-bytes");
+    const auto bytes = GEIGER_TRY(query::parse_size(options.max_bytes));
+    add_limit(gates, options, {Measured::kBytes, static_cast<double>(bytes)}, "--max-bytes");
   }
   if (!options.ignore_below.empty()) {
-    const auto bytes = query::parse_size(options.ignore_below);
-    if (!bytes.has_value()) return bytes.failure();
-    gates.ignore_below = static_cast<double>(bytes.value());
+    const auto bytes = GEIGER_TRY(query::parse_size(options.ignore_below));
+    gates.ignore_below = static_cast<double>(bytes);
   }
   if (!options.budget.empty()) {
-    const auto budget = read_budget(options.budget);
-    if (!budget.has_value()) return budget.failure();
-    gates.specs.insert(gates.specs.end(), budget->begin(), budget->end());
+    const auto budget = GEIGER_TRY(read_budget(options.budget));
+    gates.specs.insert(gates.specs.end(), budget.begin(), budget.end());
   }
   if (gates.specs.empty() && gates.per_site.empty()) {
     return base::Failure{"no limit given: use --max-growth, --max-bytes or --budget"};
@@ -123,9 +118,7 @@ std::vector<compare::Pattern> patterns_of(const compare::Gates& gates) {
 base::Outcome<int> print_gates(const GateOptions& options, profile::Kind kind,
                                const compare::Gates& gates, const compare::Collected& collected,
                                std::vector<compare::GateSpec> not_compared) {
-  if (const auto error = compare::problem_with(collected, gates)) {
-    return base::Failure{std::string(compare::text_of(*error))};
-  }
+  GEIGER_TRY(compare::check_comparable(collected, gates));
   compare::Verdicts verdicts = compare::check(collected, gates);
   const report::CheckReport report{options.check,          std::move(verdicts), kind,
                                    options.grouping,       collected.before,    collected.after,
@@ -136,8 +129,7 @@ base::Outcome<int> print_gates(const GateOptions& options, profile::Kind kind,
   const bool is_printed = options.is_json
                               ? terminal::print_data(to_json(report))
                               : !has_text || terminal::print_report(to_text(report, style), style);
-  const auto written = write_junit(report, options.junit);
-  if (!written.has_value()) return written.failure();
+  GEIGER_TRY(write_junit(report, options.junit));
   if (!is_printed) return kExitFailed;
   const bool has_failed = report.verdicts.answer == compare::Answer::kFail;
   if (has_failed && has_text && !options.is_json && !report.options.before.empty())

@@ -48,8 +48,8 @@ void say_lines(const std::vector<std::string>& lines) {
 
 void apply_stored_symbols(ingest::Ingested& ingested) {
   for (const ingest::SymbolPayload& stored : ingested.symbols) {
-    const auto error = symbolize::apply_symbols(stored.bytes, stored.process, ingested.recording);
-    if (!error) continue;
+    const auto named = symbolize::apply_symbols(stored.bytes, stored.process, ingested.recording);
+    if (named.has_value()) continue;
     ingested.recording.warnings.push_back(
         fmt::format("{}: the stored symbols cannot be read",
                     ingested.recording.processes[stored.process].trace_path));
@@ -167,18 +167,13 @@ void add_moment_option(CLI::App& verb, profile::Moment& moment) {
 
 base::Outcome<void> check_data(const profile::Recording& recording,
                                const profile::Selection& selection) {
-  const auto told = profile::check_kind(recording, selection.kind, selection.moment);
-  if (told.has_value()) return told;
-  return base::Failure{
-      fmt::format("{} is not available: {}", profile::name_of(selection.kind), told.reason())};
+  return profile::check_kind(recording, selection.kind, selection.moment)
+      .with_prefix(fmt::format("{} is not available: ", profile::name_of(selection.kind)));
 }
 
 base::Outcome<Input> read_traces(const ReadOptions& options) {
-  const auto found = named_or_newest(options.runs);
-  if (!found.has_value()) return found.failure();
-  const std::vector<std::string>& runs = found.value();
-  const auto written = check_written(runs);
-  if (!written.has_value()) return written.failure();
+  const std::vector<std::string> runs = GEIGER_TRY(named_or_newest(options.runs));
+  GEIGER_TRY(check_written(runs));
   const std::size_t foreign = count_foreign(runs);
   if (foreign > 0 && foreign < runs.size()) {
     return base::Failure{
@@ -207,20 +202,17 @@ base::Outcome<void> name_frames(profile::Recording& recording, const query::Fram
   static std::set<std::string> said;
   std::erase_if(remarks, [](const std::string& remark) { return !said.insert(remark).second; });
   say_lines(remarks);
-  if (!rules.has_value()) return usage_failure(rules.reason());
-  recording.frame_rules = std::move(rules.value());
+  recording.frame_rules = GEIGER_TRY(std::move(rules).failing_as(base::Fault::kUsage));
   if (!recording.is_symbolized) symbolize_here(recording);
   profile::trim(recording, symbolize::leading_runtime_frames);
   return {};
 }
 
 base::Outcome<Input> read_input(const ReadOptions& options) {
-  auto input = read_traces(options);
-  if (!input.has_value()) return input;
-  profile::Recording& recording = input->ingested.recording;
-  const auto named = name_frames(recording, options.frames);
-  if (!named.has_value()) return named.failure();
-  if (options.infers_types && input->origins.empty()) infer_types_here(recording);
+  auto input = GEIGER_TRY(read_traces(options));
+  profile::Recording& recording = input.ingested.recording;
+  GEIGER_TRY(name_frames(recording, options.frames));
+  if (options.infers_types && input.origins.empty()) infer_types_here(recording);
   return input;
 }
 

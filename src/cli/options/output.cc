@@ -38,7 +38,11 @@ void Output::open() {
   file_ = std::make_unique<ingest::OutputFile>();
   // A file that is replaced keeps its permissions.
   const auto mode = exists ? std::optional<unsigned>(found.st_mode & 0777) : std::nullopt;
-  if (const auto error = file_->create(path_, mode)) outcome_ = base::Failure{error->text()};
+  take(file_->create(path_, mode));
+}
+
+void Output::take(const ingest::FileOutcome& outcome) {
+  if (!outcome.has_value()) outcome_ = base::Failure{outcome.failure().text()};
 }
 
 void Output::fail(const std::string& reason) {
@@ -48,9 +52,7 @@ void Output::fail(const std::string& reason) {
 void Output::write(std::string_view bytes) {
   if (!outcome_.has_value()) return;
   if (file_) {
-    const auto error = file_->write(std::as_bytes(std::span(bytes)));
-    if (error) outcome_ = base::Failure{error->text()};
-    return;
+    return take(file_->write(std::as_bytes(std::span(bytes))));
   }
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
@@ -62,7 +64,7 @@ void Output::write(std::string_view bytes) {
 
 base::Outcome<void> Output::commit() {
   if (!outcome_.has_value() || !file_) return outcome_;
-  if (const auto error = file_->commit(replaces_)) outcome_ = base::Failure{error->text()};
+  take(file_->commit(replaces_));
   return outcome_;
 }
 

@@ -30,6 +30,7 @@ class Output {
  private:
   void open();
   void fail(const std::string& reason);  ///< Of the path.
+  void take(const ingest::FileOutcome& outcome);
 
   std::string path_;
   bool replaces_;

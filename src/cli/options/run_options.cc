@@ -26,9 +26,8 @@ constexpr char kGuard = ':';
 constexpr const char* kProgramWord = "--program-word";
 
 base::Outcome<Bytes> parse_size_within(const std::string& text, Bytes least, Bytes most) {
-  auto size = query::parse_size(text);
-  const bool is_within = size.has_value() && size.value() >= least && size.value() <= most;
-  if (is_within || !size.has_value()) return size;
+  const Bytes size = GEIGER_TRY(query::parse_size(text));
+  if (size >= least && size <= most) return size;
   return base::Failure{fmt::format("'{}' is not between {} and {}", text,
                                    present::exact_bytes(least), present::exact_bytes(most))};
 }

@@ -74,9 +74,8 @@ void add_selection_options(CLI::App& verb, query::SelectionOptions& options, que
 
 base::Outcome<query::Subject> subject_in(const query::SelectionOptions& options,
                                          const profile::Recording& recording) {
-  auto subject = query::subject_of(options, recording);
-  if (!subject.has_value()) return usage_failure(subject.reason());
-  for (const std::string& remark : subject->remarks) terminal::complain(remark);
+  auto subject = GEIGER_TRY(query::subject_of(options, recording).failing_as(base::Fault::kUsage));
+  for (const std::string& remark : subject.remarks) terminal::complain(remark);
   return subject;
 }
 

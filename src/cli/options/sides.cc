@@ -42,11 +42,11 @@ base::Outcome<Part> part_of(const std::string& run, const profile::Recording& re
                             const query::SelectionOptions& selection) {
   query::SelectionOptions never_freed = selection;
   never_freed.at_own_ends = true;
-  auto subject = query::subject_of(never_freed, recording);
-  if (!subject.has_value()) return usage_failure(run + ": " + subject.reason());
-  for (const std::string& remark : subject->remarks) terminal::complain(remark);
-  profile::Profile profile = profile::select(recording, subject->selection);
-  return Part{std::move(subject.value()), std::move(profile)};
+  auto subject = GEIGER_TRY(
+      query::subject_of(never_freed, recording).failing_as(base::Fault::kUsage, run + ": "));
+  for (const std::string& remark : subject.remarks) terminal::complain(remark);
+  profile::Profile profile = profile::select(recording, subject.selection);
+  return Part{std::move(subject), std::move(profile)};
 }
 
 /// Adds runs to every collector.
@@ -63,10 +63,9 @@ class Runs {
       const auto& runs = which == compare::Which::kBefore ? sides.before : sides.after;
       std::set<ingest::ImageIdentity> of_side;
       for (const std::string& run : runs) {
-        const auto input = read_run(run, selection_, is_damaged_);
-        if (!input.has_value()) return input.failure();
+        const auto input = GEIGER_TRY(read_run(run, selection_, is_damaged_));
         std::set<ingest::ImageIdentity> of_run;
-        for (const profile::Process& process : input->recording().processes) {
+        for (const profile::Process& process : input.recording().processes) {
           if (auto identity = ingest::identity_of(process)) of_run.insert(std::move(*identity));
         }
         of_side.merge(of_run);
@@ -75,10 +74,8 @@ class Runs {
                                ": another run of its side is a recording of the same process; "
                                "runs of a side must be independent: leave one out"};
         }
-        const auto part = part_of(run, input->recording(), selection_);
-        if (!part.has_value()) return part.failure();
-        const auto added = add(run, which, input->recording(), part->profile, nullptr);
-        if (!added.has_value()) return added.failure();
+        const auto part = GEIGER_TRY(part_of(run, input.recording(), selection_));
+        GEIGER_TRY(add(run, which, input.recording(), part.profile, nullptr));
         progress.update(++done, count);
       }
     }
@@ -88,23 +85,18 @@ class Runs {
   /// Adds two runs, which may be recordings of one process.
   base::Outcome<void> add_pair(const std::string& before, const std::string& after) {
     terminal::Progress progress("reading runs");
-    auto a = read_run(before, selection_, is_damaged_);
-    if (!a.has_value()) return a.failure();
+    auto a = GEIGER_TRY(read_run(before, selection_, is_damaged_));
     progress.update(1, 2);
-    auto b = read_run(after, selection_, is_damaged_);
-    if (!b.has_value()) return b.failure();
-    const auto images = ingest::match_images(a->ingested.recording, b->ingested.recording);
-    const auto part_a = part_of(before, a->recording(), selection_);
-    if (!part_a.has_value()) return part_a.failure();
-    const auto part_b = part_of(after, b->recording(), selection_);
-    if (!part_b.has_value()) return part_b.failure();
-    const auto moved = compare::moved_between(
-        {a->recording(), part_a->subject.selection, part_a->profile},
-        {b->recording(), part_b->subject.selection, part_b->profile}, images);
-    const auto added = add(before, compare::Which::kBefore, a->recording(), part_a->profile,
-                           moved ? &moved->before : nullptr);
-    if (!added.has_value()) return added.failure();
-    return add(after, compare::Which::kAfter, b->recording(), part_b->profile,
+    auto b = GEIGER_TRY(read_run(after, selection_, is_damaged_));
+    const auto images = ingest::match_images(a.ingested.recording, b.ingested.recording);
+    const auto part_a = GEIGER_TRY(part_of(before, a.recording(), selection_));
+    const auto part_b = GEIGER_TRY(part_of(after, b.recording(), selection_));
+    const auto moved =
+        compare::moved_between({a.recording(), part_a.subject.selection, part_a.profile},
+                               {b.recording(), part_b.subject.selection, part_b.profile}, images);
+    GEIGER_TRY(add(before, compare::Which::kBefore, a.recording(), part_a.profile,
+                   moved ? &moved->before : nullptr));
+    return add(after, compare::Which::kAfter, b.recording(), part_b.profile,
                moved ? &moved->after : nullptr);
   }
 
@@ -120,9 +112,9 @@ class Runs {
                           const profile::Recording& recording, const profile::Profile& profile,
                           const profile::Profile* moved) {
     for (compare::Collector& collector : collectors_) {
-      const auto error = collector.add(which, recording, profile, 1, moved);
-      if (!error) continue;
-      return base::Failure{fmt::format("{}: {}{}", run, compare::text_of(*error),
+      const auto added = collector.add(which, recording, profile, 1, moved);
+      if (added.has_value()) continue;
+      return base::Failure{fmt::format("{}: {}{}", run, added.reason(),
                                        profile::tells_live_only(recording)
                                            ? "; it contains only live memory: use --kind live"
                                            : "")};
@@ -190,9 +182,8 @@ base::Outcome<Collections> collect_all(const Sides& sides,
                                        const query::SelectionOptions& selection) {
   Runs runs(selection, std::move(collectors));
   const bool is_pair = sides.before.size() == 1 && sides.after.size() == 1;
-  const auto added =
-      is_pair ? runs.add_pair(sides.before.front(), sides.after.front()) : runs.add_all(sides);
-  if (!added.has_value()) return added.failure();
+  GEIGER_TRY(is_pair ? runs.add_pair(sides.before.front(), sides.after.front())
+                     : runs.add_all(sides));
   return runs.finish();
 }
 
@@ -200,9 +191,8 @@ base::Outcome<Collection> collect(const Sides& sides, compare::Collector collect
                                   const query::SelectionOptions& selection) {
   std::vector<compare::Collector> one;
   one.push_back(std::move(collector));
-  auto all = collect_all(sides, std::move(one), selection);
-  if (!all.has_value()) return all.failure();
-  return Collection{std::move(all->collected.front()), all->is_damaged};
+  auto all = GEIGER_TRY(collect_all(sides, std::move(one), selection));
+  return Collection{std::move(all.collected.front()), all.is_damaged};
 }
 
 }  // namespace geiger::cli

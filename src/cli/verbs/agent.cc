@@ -57,13 +57,10 @@ base::Outcome<void> complete(AgentArguments& options) {
                                      {"--version", &agent.names.given.version},
                                      {"--host", &agent.names.host}}) {
     if (name->empty()) continue;
-    if (const auto checked = fleet::check_name(*name); !checked.has_value()) {
-      return usage_failure(fmt::format("{} '{}': {}", option, *name, checked.reason()));
-    }
+    GEIGER_TRY(fleet::check_name(*name).failing_as(base::Fault::kUsage,
+                                                   fmt::format("{} '{}': ", option, *name)));
   }
-  auto labels = labels_of(options.labels);
-  if (!labels.has_value()) return labels.failure();
-  agent.names.labels = std::move(labels.value());
+  agent.names.labels = GEIGER_TRY(labels_of(options.labels));
   constexpr std::uint64_t kHour = 3600;
   if (kHour % options.grid != 0) return usage_failure("--grid: must divide an hour, such as 10m");
   agent.grid = static_cast<std::int64_t>(options.grid);
@@ -90,8 +87,7 @@ base::Outcome<std::unique_ptr<fleet::Duty>> duty_of(AgentArguments& options, fle
   std::string& watched = agent.watched.front();
   watched = std::filesystem::absolute(watched, error).lexically_normal();
   agent.fleeting = watched + (watched.ends_with('/') ? "turns" : "/turns");
-  const auto made = fleet::TurnKeeper::prepare(agent.fleeting);
-  if (!made.has_value()) return made.failure();
+  GEIGER_TRY(fleet::TurnKeeper::prepare(agent.fleeting));
   options.turns->share = options.share;
   options.turns->salt = options.salt;
   return std::unique_ptr<fleet::Duty>(
@@ -99,27 +95,21 @@ base::Outcome<std::unique_ptr<fleet::Duty>> duty_of(AgentArguments& options, fle
 }
 
 base::Outcome<int> run_agent(AgentArguments options) {
-  const auto completed = complete(options);
-  if (!completed.has_value()) return completed.failure();
+  GEIGER_TRY(complete(options));
   terminal::heed_signals();
   const auto log = [](const std::string& line) { terminal::complain(line); };
-  auto spool = fleet::Spool::open(options.spool, options.spool_bytes, log);
-  if (!spool.has_value()) return spool.failure();
+  auto spool = GEIGER_TRY(fleet::Spool::open(options.spool, options.spool_bytes, log));
   fleet::SinkOptions sink_options;
   sink_options.token_file = options.token_file;
-  auto sink = fleet::open_sink(options.to, sink_options);
-  if (!sink.has_value()) return sink.failure();
-  const auto duty = duty_of(options, spool.value(), log);
-  if (!duty.has_value()) return duty.failure();
-  options.agent.duty = duty.value().get();
-  fleet::Agent agent(std::move(options.agent), spool.value(), *sink.value(), log);
+  auto sink = GEIGER_TRY(fleet::open_sink(options.to, sink_options));
+  const auto duty = GEIGER_TRY(duty_of(options, spool, log));
+  options.agent.duty = duty.get();
+  fleet::Agent agent(std::move(options.agent), spool, *sink, log);
   if (options.is_once) {
-    const auto done = agent.run_once([] { return terminal::was_interrupted(); });
-    if (!done.has_value()) return done.failure();
-    return done.value() ? kExitOk : kExitFailed;
+    const auto done = GEIGER_TRY(agent.run_once([] { return terminal::was_interrupted(); }));
+    return done ? kExitOk : kExitFailed;
   }
-  const auto done = agent.run([] { return terminal::was_interrupted(); });
-  if (!done.has_value()) return done.failure();
+  GEIGER_TRY(agent.run([] { return terminal::was_interrupted(); }));
   return kExitOk;
 }
 

@@ -11,10 +11,8 @@ namespace geiger::cli {
 namespace {
 
 base::Outcome<int> attach_to(run::AttachOptions& options) {
-  const auto settled = settle_interval(options.recording, run::IntervalWish::kSize);
-  if (!settled.has_value()) return settled.failure();
-  const auto attached = run::attach_and_watch(options);
-  if (!attached.has_value()) return attached.failure();
+  GEIGER_TRY(settle_interval(options.recording, run::IntervalWish::kSize));
+  GEIGER_TRY(run::attach_and_watch(options));
   return kExitOk;
 }
 

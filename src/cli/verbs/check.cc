@@ -44,36 +44,24 @@ struct Asked {
 };
 
 base::Outcome<Asked> asked_by(const CheckArguments& options) {
-  auto gates = gates_of(options.gates);
-  if (!gates.has_value()) return gates.failure();
-  const bool needs_before =
-      has_growth_limit(gates.value()) && !options.gates.allows_missing_baseline;
+  auto gates = GEIGER_TRY(gates_of(options.gates));
+  const bool needs_before = has_growth_limit(gates) && !options.gates.allows_missing_baseline;
   std::vector<std::string> runs = options.runs;
-  if (runs.empty() && !needs_before) {
-    auto newest = named_or_newest(runs);
-    if (!newest.has_value()) return newest.failure();
-    runs = std::move(newest.value());
-  }
-  auto sides = sides_of(runs, needs_before);
-  if (!sides.has_value()) return sides.failure();
-  if (!(gates->level > 0.5)) {
-    return base::Failure{std::string(text_of(compare::Error::kBadGateLevel))};
-  }
-  return Asked{std::move(gates.value()), std::move(sides.value())};
+  if (runs.empty() && !needs_before) runs = GEIGER_TRY(named_or_newest(runs));
+  auto sides = GEIGER_TRY(sides_of(runs, needs_before));
+  GEIGER_TRY(compare::check_level(gates));
+  return Asked{std::move(gates), std::move(sides)};
 }
 
 base::Outcome<int> run_check(CheckArguments& options) {
-  auto asked = asked_by(options);
-  if (!asked.has_value()) return usage_failure("check: " + asked.reason());
-  auto& [gates, sides] = asked.value();
+  auto [gates, sides] = GEIGER_TRY(asked_by(options).failing_as(base::Fault::kUsage, "check: "));
   const bool uses_labels = options.gates.grouping.by == profile::GroupBy::kLabel ||
                            std::ranges::any_of(gates.specs, [](const compare::GateSpec& spec) {
                              return spec.pattern.is_of_label();
                            });
   if (uses_labels) {
-    const auto possible =
-        query::check_grouping(query::kind_of(options.selection), profile::GroupBy::kLabel);
-    if (!possible.has_value()) return usage_failure("check: " + possible.reason());
+    GEIGER_TRY(query::check_grouping(query::kind_of(options.selection), profile::GroupBy::kLabel)
+                   .failing_as(base::Fault::kUsage, "check: "));
   }
   options.gates.check.scope = query::scope_as_typed(options.selection);
   std::vector<compare::GateSpec> not_compared;
@@ -83,13 +71,12 @@ base::Outcome<int> run_check(CheckArguments& options) {
   }
   options.gates.check.before = sides.before;
   options.gates.check.after = sides.after;
-  auto collection =
+  auto collection = GEIGER_TRY(
       collect(sides,
               compare::Collector(query::kind_of(options.selection), options.gates.grouping,
                                  patterns_of(gates), options.gates.check.level),
-              options.selection);
-  if (!collection.has_value()) return collection.failure();
-  return print_gates(options.gates, query::kind_of(options.selection), gates, collection->collected,
+              options.selection));
+  return print_gates(options.gates, query::kind_of(options.selection), gates, collection.collected,
                      std::move(not_compared));
 }
 

@@ -116,27 +116,23 @@ base::Outcome<int> collect(const CollectArguments& options) {
                          ": not a file; agents send to a database themselves (--to)");
   }
   const bool has_tokens = !options.token_file.empty();
-  if (has_tokens) {
-    const auto known = http::read_tokens(options.token_file);
-    if (!known.has_value()) return known.failure();
-  }
-  auto store = fleet::open_sqlite(*path, true);
-  if (!store.has_value()) return store.failure();
+  if (has_tokens) GEIGER_TRY(http::read_tokens(options.token_file));
+  auto store = GEIGER_TRY(fleet::open_sqlite(*path, true));
   fleet::Collector::Limits limits;
   limits.keep_seconds = options.keep_days * kSecondsOfDay;
   limits.now = [] { return static_cast<std::int64_t>(base::realtime_now() / 1'000'000'000); };
   fleet::Tokens tokens(options.token_file);
-  fleet::Collector collector(std::move(store.value()), std::move(limits));
-  const auto loaded = serve::load_http_receiver(receiver_of(collector, tokens, has_tokens));
-  if (!loaded.has_value()) return base::Failure{"cannot start the HTTP server: " + loaded.reason()};
-  const auto& server = loaded.value();
+  fleet::Collector collector(std::move(store), std::move(limits));
+  const auto server =
+      GEIGER_TRY(serve::load_http_receiver(receiver_of(collector, tokens, has_tokens))
+                     .with_prefix("cannot start the HTTP server: "));
   const auto port = server->bind(options.port);
   if (!port) {
     return base::Failure{fmt::format("port {}: {} (--listen 127.0.0.1:0 picks a free one)",
                                      options.port, std::strerror(errno))};
   }
   terminal::heed_signals();
-  if (const auto started = server->start(); !started.has_value()) return started.failure();
+  GEIGER_TRY(server->start());
   fmt::print("http://127.0.0.1:{}/ takes documents into {}\n", *port, options.store);
   std::fflush(stdout);
   constexpr std::chrono::milliseconds kLookForSignals{200};

@@ -93,12 +93,10 @@ base::Outcome<void> Comparison::choose_sides() {
         "libtcmalloc-minimal4)"};
   }
   for (const std::string& wanted : options_.wanted) {
-    const auto library = run::find_allocator(wanted);
-    if (!library.has_value()) {
-      return base::Failure{"--allocators: " + library.reason(), base::Fault::kRequest};
-    }
-    const auto is_same = [&](const Side& side) { return side.runs.path == library->path; };
-    if (std::ranges::none_of(sides_, is_same)) add_side(library.value());
+    const auto library =
+        GEIGER_TRY(run::find_allocator(wanted).failing_as(base::Fault::kRequest, "--allocators: "));
+    const auto is_same = [&](const Side& side) { return side.runs.path == library.path; };
+    if (std::ranges::none_of(sides_, is_same)) add_side(library);
   }
   return {};
 }
@@ -110,13 +108,13 @@ base::Outcome<void> Comparison::try_all(std::size_t round) {
     // In the first round the program's own is first: the others have to end as it does.
     Side& side = sides_[(round + i) % sides_.size()];
     if (!side.runs.fault.empty()) continue;
-    const auto trial = run::run_trial(options_.program, side.environment, options_.shows_output);
+    const auto trial =
+        GEIGER_TRY(run::run_trial(options_.program, side.environment, options_.shows_output));
     update();
-    if (!trial.has_value()) return trial.failure();
-    if (round == 0) side.status = trial->status;
-    if (trial->status != sides_.front().status) {
+    if (round == 0) side.status = trial.status;
+    if (trial.status != sides_.front().status) {
       side.runs.trials.clear();
-      side.runs.fault = fmt::format("ended with {}, not with {}", ending_text(trial->status),
+      side.runs.fault = fmt::format("ended with {}, not with {}", ending_text(trial.status),
                                     ending_text(sides_.front().status));
       if (&side == &sides_.front()) {
         return base::Failure{"the program does not end the same way each time: it " +
@@ -124,7 +122,7 @@ base::Outcome<void> Comparison::try_all(std::size_t round) {
       }
       continue;
     }
-    side.runs.trials.push_back({.cpu = trial->cpu, .peak = trial->peak});
+    side.runs.trials.push_back({.cpu = trial.cpu, .peak = trial.peak});
   }
   return {};
 }
@@ -155,12 +153,8 @@ void Comparison::record(Side& side) {
 }
 
 base::Outcome<int> Comparison::perform() {
-  const auto chosen = choose_sides();
-  if (!chosen.has_value()) return chosen.failure();
-  for (std::size_t round = 0; round < options_.rounds; ++round) {
-    const auto tried = try_all(round);
-    if (!tried.has_value()) return tried.failure();
-  }
+  GEIGER_TRY(choose_sides());
+  for (std::size_t round = 0; round < options_.rounds; ++round) GEIGER_TRY(try_all(round));
   for (Side& side : sides_) {
     if (side.runs.fault.empty()) record(side);
     update();

@@ -109,18 +109,16 @@ base::Outcome<pid_t> parse_pid(const std::string& text) {
 }
 
 base::Outcome<Bytes> parse_interval(const std::string& text) {
-  const auto size = query::parse_size(text);
-  if (!size.has_value()) return size;
-  if (size.value() == 0 || size.value() > trace::kMostInterval) {
+  auto size = GEIGER_TRY(query::parse_size(text));
+  if (size == 0 || size > trace::kMostInterval) {
     return base::Failure{fmt::format("'{}' is not between 1 byte and 1 TiB", text)};
   }
   return size;
 }
 
 base::Outcome<milliseconds> parse_patience(const std::string& text) {
-  const auto time = query::parse_duration(text);
-  if (!time.has_value()) return time.failure();
-  const Nanoseconds wait = std::min(time.value(), kLongestWait);
+  const auto time = GEIGER_TRY(query::parse_duration(text));
+  const Nanoseconds wait = std::min(time, kLongestWait);
   return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(wait));
 }
 
@@ -153,9 +151,7 @@ template <typename T, typename Value>
 base::Outcome<void> read_given(const std::string& text,
                                base::Outcome<T> (*parse)(const std::string&), Value& value) {
   if (text.empty()) return {};
-  auto parsed = parse(text);
-  if (!parsed.has_value()) return parsed.failure();
-  value = std::move(parsed.value());
+  value = GEIGER_TRY(parse(text));
   return {};
 }
 
@@ -169,14 +165,12 @@ base::Outcome<Command> command_of(const CtlArguments& options) {
   if (!options.action.empty()) command.action = options.action;
   command.argument = options.argument;
   const bool sets_interval = command.action == "interval";
-  for (const auto& read :
-       {read_given(is_list ? "" : options.pid, parse_pid, command.pid), check_argument(command),
-        read_given(sets_interval ? command.argument : "", parse_interval, command.interval),
-        read_given(options.interval, parse_interval, command.interval),
-        read_given(options.wait, parse_patience, command.patience),
-        read_given(options.directory, absolute, command.directory)}) {
-    if (!read.has_value()) return read.failure();
-  }
+  GEIGER_TRY(read_given(is_list ? "" : options.pid, parse_pid, command.pid));
+  GEIGER_TRY(check_argument(command));
+  GEIGER_TRY(read_given(sets_interval ? command.argument : "", parse_interval, command.interval));
+  GEIGER_TRY(read_given(options.interval, parse_interval, command.interval));
+  GEIGER_TRY(read_given(options.wait, parse_patience, command.patience));
+  GEIGER_TRY(read_given(options.directory, absolute, command.directory));
   command.despite_seccomp = options.despite_seccomp;
   return command;
 }
@@ -300,17 +294,13 @@ base::Outcome<int> watch(control::Controlled controlled, control::WatchOptions o
 }
 
 base::Outcome<int> control(const CtlArguments& options) {
-  const auto asked = command_of(options);
-  if (!asked.has_value()) return usage_failure("ctl: " + asked.reason());
-  const Command& command = asked.value();
+  const Command command = GEIGER_TRY(command_of(options).failing_as(base::Fault::kUsage, "ctl: "));
   if (!command.pid) return list(options.is_json);
-  auto controlled = control::Controlled::open_started(*command.pid);
-  if (!controlled.has_value()) return controlled.failure();
-  if (command.action == "status") return print_status(controlled.value(), options.is_json);
-  if (command.action == "watch") return watch(std::move(controlled.value()), options.watch);
-  const auto told = act(controlled.value(), command);
-  if (!told.has_value()) return told.failure();
-  terminal::complain(told.value());
+  auto controlled = GEIGER_TRY(control::Controlled::open_started(*command.pid));
+  if (command.action == "status") return print_status(controlled, options.is_json);
+  if (command.action == "watch") return watch(std::move(controlled), options.watch);
+  const auto told = GEIGER_TRY(act(controlled, command));
+  terminal::complain(told);
   return kExitOk;
 }
 

@@ -15,8 +15,7 @@ namespace {
 
 base::Outcome<int> detach_by(const inject::Order& order) {
   const auto runtime = inject::runtime_in(order.pid, inject::named_modules_of(order.pid));
-  const auto detached = inject::detach(order);
-  if (!detached.reason.empty()) return base::Failure{detached.reason};
+  GEIGER_TRY(inject::detach(order));
   terminal::complain(fmt::format("detached from process {}; its traces are in {}", order.pid,
                                  runtime ? runtime->said.directory : "its GEIGER_DIR"));
   return kExitOk;

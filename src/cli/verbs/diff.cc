@@ -37,25 +37,22 @@ const Choices<DiffSort> kDiffSorts{{"change", DiffSort::kChange},
                                    {"name", DiffSort::kName}};
 
 base::Outcome<int> print_diff(DiffArguments& options) {
-  const auto sides = sides_of(options.runs, true);
-  if (!sides.has_value()) return usage_failure("diff: " + sides.reason());
-  const auto groups = query::check_grouping(query::kind_of(options.selection), options.grouping.by);
-  if (!groups.has_value()) return usage_failure("diff: " + groups.reason());
-  options.diff.before = sides->before;
-  options.diff.after = sides->after;
+  const auto sides =
+      GEIGER_TRY(sides_of(options.runs, true).failing_as(base::Fault::kUsage, "diff: "));
+  GEIGER_TRY(query::check_grouping(query::kind_of(options.selection), options.grouping.by)
+                 .failing_as(base::Fault::kUsage, "diff: "));
+  options.diff.before = sides.before;
+  options.diff.after = sides.after;
   options.diff.scope = query::scope_as_typed(options.selection);
-  auto collection = collect(sides.value(),
-                            compare::Collector(query::kind_of(options.selection), options.grouping),
-                            options.selection);
-  if (!collection.has_value()) return collection.failure();
-  if (const auto error = compare::problem_with(collection->collected, options.level)) {
-    return base::Failure{std::string(compare::text_of(*error))};
-  }
+  auto collection = GEIGER_TRY(
+      collect(sides, compare::Collector(query::kind_of(options.selection), options.grouping),
+              options.selection));
+  GEIGER_TRY(compare::check_comparable(collection.collected, options.level));
   const report::DiffReport report = report::diff_report(
-      compare::compare(std::move(collection->collected), options.level), options.diff);
+      compare::compare(std::move(collection.collected), options.level), options.diff);
   const bool is_printed = print(report, options);
-  if (!is_printed || collection->is_damaged) return kExitFailed;
-  if (!options.is_json) suggest("check --max-growth 5%", words_of(sides.value()));
+  if (!is_printed || collection.is_damaged) return kExitFailed;
+  if (!options.is_json) suggest("check --max-growth 5%", words_of(sides));
   return kExitOk;
 }
 

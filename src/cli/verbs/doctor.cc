@@ -24,14 +24,13 @@ struct DoctorArguments : ReadOptions {
 base::Outcome<int> examine(const DoctorArguments& options) {
   if (!options.load.empty()) return carry_load(options.load);
   if (options.examines_machine) return report_machine();
-  const auto input = only_own(read_input(options), "doctor");
-  if (!input.has_value()) return input.failure();
+  const auto input = GEIGER_TRY(only_own(read_input(options), "doctor"));
   report::DoctorOptions doctor;
   doctor.level = options.level;
-  doctor.run = input->shown;
-  doctor.is_damaged = input->ingested.damaged;
-  const report::DoctorReport report = report::doctor_report(input->recording(), doctor);
-  const bool is_printed = print(report, options, input->recording());
+  doctor.run = input.shown;
+  doctor.is_damaged = input.ingested.damaged;
+  const report::DoctorReport report = report::doctor_report(input.recording(), doctor);
+  const bool is_printed = print(report, options, input.recording());
   return is_printed && report.is_healthy() ? kExitOk : kExitFailed;
 }
 

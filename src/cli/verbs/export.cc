@@ -33,8 +33,7 @@ struct ExportArguments {
 base::Outcome<int> write_text(const ExportArguments& options, std::string_view text) {
   Output output(options.output, options.replaces);
   output.write(text);
-  const auto written = output.commit();
-  if (!written.has_value()) return written.failure();
+  GEIGER_TRY(output.commit());
   return kExitOk;
 }
 
@@ -62,30 +61,25 @@ base::Outcome<int> write_export(const ExportFormat& format, const ExportArgument
     return base::Failure{"this format is binary: use -o FILE or a pipe", base::Fault::kRequest};
   }
   Output output(options.output, options.replaces);
-  if (!output.outcome().has_value()) return output.outcome().failure();
-  auto input = read_input(options.read, options.selection);
-  if (!input.has_value()) return input.failure();
-  profile::Recording& recording = input->ingested.recording;
-  const auto subject = subject_in(options.selection, recording);
-  if (!subject.has_value()) return subject.failure();
+  GEIGER_TRY(output.outcome());
+  auto input = GEIGER_TRY(read_input(options.read, options.selection));
+  profile::Recording& recording = input.ingested.recording;
+  const auto subject = GEIGER_TRY(subject_in(options.selection, recording));
   // After filters, which match frames that are not shown too.
   const bool leaves_out = recording.frame_rules && recording.frame_rules->leaves_out();
   if (format.has_frames && leaves_out) profile::keep_shown_frames(recording);
-  const auto known = check_data(recording, subject->selection);
-  if (!known.has_value()) return known.failure();
+  GEIGER_TRY(check_data(recording, subject.selection));
   const ExportRequest request{recording,
-                              subject.value(),
+                              subject,
                               options.selection.kind.has_value(),
                               options.read.level,
                               terminal::output_style(options.read.level).names,
-                              open_text(format, options, recording, subject.value())};
+                              open_text(format, options, recording, subject)};
   if (!request.open.empty()) terminal::complain(request.open);
-  const auto shown = format.check != nullptr ? format.check(request) : base::Outcome<void>();
-  if (!shown.has_value()) return shown.failure();
+  GEIGER_TRY(format.check != nullptr ? format.check(request) : base::Outcome<void>());
   write_compressed(format, request, options, output);
-  const auto written = output.commit();
-  if (!written.has_value()) return written.failure();
-  return input->exit_code();
+  GEIGER_TRY(output.commit());
+  return input.exit_code();
 }
 
 /// One FORMAT of the verb with the options that all have.

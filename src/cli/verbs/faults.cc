@@ -20,15 +20,14 @@ struct FaultsArguments {
 };
 
 base::Outcome<int> print_faults(FaultsArguments& options) {
-  const auto input = only_own(read_input(options.read), "faults");
-  if (!input.has_value()) return input.failure();
-  const report::FaultsReport report = report::faults_report(input->recording(), options.faults);
+  const auto input = GEIGER_TRY(only_own(read_input(options.read), "faults"));
+  const report::FaultsReport report = report::faults_report(input.recording(), options.faults);
   if (report.guarding.rate == 0) {
     return base::Failure{"the run was not recorded in guard mode: geiger run --guard -- PROGRAM",
                          base::Fault::kRequest};
   }
-  if (!print(report, options.read, input->recording())) return kExitFailed;
-  return options.fails && report.faults > 0 ? kExitOverLimit : input->exit_code();
+  if (!print(report, options.read, input.recording())) return kExitFailed;
+  return options.fails && report.faults > 0 ? kExitOverLimit : input.exit_code();
 }
 
 }  // namespace

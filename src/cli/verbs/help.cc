@@ -50,16 +50,15 @@ base::Outcome<Found> find(const CLI::App& app, const std::vector<std::string>& w
 }
 
 base::Outcome<int> print_help(const CLI::App& app, const HelpArguments& options) {
-  const auto found = find(app, options.words);
-  if (!found.has_value()) return found.failure();
+  const auto found = GEIGER_TRY(find(app, options.words));
   if (options.wants_source) {
-    return print_text(manual_page(found->facts, GEIGER_VERSION));
+    return print_text(manual_page(found.facts, GEIGER_VERSION));
   }
   // Not App::help(), which would follow the words of this command line, to `help` itself.
   std::string path = "geiger";
   for (const std::string& word : options.words) path += " " + word;
-  const auto formatter = found->app->get_formatter();
-  return print_text(formatter->make_help(found->app, path, CLI::AppFormatMode::Normal));
+  const auto formatter = found.app->get_formatter();
+  return print_text(formatter->make_help(found.app, path, CLI::AppFormatMode::Normal));
 }
 
 }  // namespace

@@ -38,20 +38,17 @@ struct LeaksArguments {
 
 base::Outcome<Suppressions> read_suppressions(const std::string& path) {
   if (path.empty()) return Suppressions();
-  const auto text = query::read_text_file(path);
-  if (!text.has_value()) return text.failure();
-  auto parsed = Suppressions::parse(text.value());
-  if (!parsed.has_value()) return base::Failure{path + ":" + parsed.reason()};
-  return parsed;
+  const auto text = GEIGER_TRY(query::read_text_file(path));
+  return Suppressions::parse(text).with_prefix(path + ":");
 }
 
 base::Outcome<void> apply_until(LeaksArguments& options, const profile::Recording& recording) {
   if (options.until.empty()) return {};
-  auto at = query::instant_of(options.until, recording);
-  if (!at.has_value()) return usage_failure("--until: " + at.reason());
-  const query::Instant::Kind kind = at.value().kind;
-  options.leaks.until = report::GivenInstant{.time = at.value().time,
-                                             .text = std::move(at.value().text),
+  auto at = GEIGER_TRY(
+      query::instant_of(options.until, recording).failing_as(base::Fault::kUsage, "--until: "));
+  const query::Instant::Kind kind = at.kind;
+  options.leaks.until = report::GivenInstant{.time = at.time,
+                                             .text = std::move(at.text),
                                              .is_end = kind == query::Instant::Kind::kEnd,
                                              .is_peak = kind == query::Instant::Kind::kPeak};
   return {};
@@ -74,26 +71,20 @@ int exit_code_of(const LeaksArguments& options, const report::LeaksReport& repor
 }
 
 base::Outcome<int> print_leaks(LeaksArguments& options) {
-  const auto suppressions = read_suppressions(options.suppressions);
-  if (!suppressions.has_value()) {
-    return base::Failure{suppressions.reason(), base::Fault::kRequest};
-  }
-  const auto input = read_input(options.read, options.selection);
-  if (!input.has_value()) return input.failure();
-  const auto followed = check_followed(input->recording(), "leaks");
-  if (!followed.has_value()) return followed.failure();
-  const auto applied = apply_until(options, input->recording());
-  if (!applied.has_value()) return applied.failure();
-  auto subject = subject_in(options.selection, input->recording());
-  if (!subject.has_value()) return subject.failure();
-  options.leaks.search.keeps = std::move(subject->selection.keeps);
-  options.leaks.scope = std::move(subject->scope);
+  const auto suppressions =
+      GEIGER_TRY(read_suppressions(options.suppressions).failing_as(base::Fault::kRequest));
+  const auto input = GEIGER_TRY(read_input(options.read, options.selection));
+  GEIGER_TRY(check_followed(input.recording(), "leaks"));
+  GEIGER_TRY(apply_until(options, input.recording()));
+  auto subject = GEIGER_TRY(subject_in(options.selection, input.recording()));
+  options.leaks.search.keeps = std::move(subject.selection.keeps);
+  options.leaks.scope = std::move(subject.scope);
   options.leaks.search.level = options.read.level;
-  options.leaks.search.suppressions = &suppressions.value();
-  const report::LeaksReport report = report::leaks_report(input->recording(), options.leaks);
-  if (!print(report, options.read, input->recording())) return kExitFailed;
+  options.leaks.search.suppressions = &suppressions;
+  const report::LeaksReport report = report::leaks_report(input.recording(), options.leaks);
+  if (!print(report, options.read, input.recording())) return kExitFailed;
   if (!options.read.is_json) suggest("tree --kind live --inverted", options.read.runs);
-  return exit_code_of(options, report, input.value());
+  return exit_code_of(options, report, input);
 }
 
 /// A probability in (0, 1), as "5%" or "0.05"; parse_level reads those as well, but takes

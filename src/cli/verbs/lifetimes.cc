@@ -35,37 +35,31 @@ const Choices<LifetimeGrouping> kGroupings{{"function", LifetimeGrouping::kFunct
 
 /// Weighs every sample by itself, so half of them will not do.
 base::Outcome<void> select(LifetimesArguments& options, const profile::Recording& recording) {
-  auto followed = check_followed(recording, "lifetimes");
-  if (!followed.has_value()) return followed;
-  auto subject = subject_in(options.selection, recording);
-  if (!subject.has_value()) return subject.failure();
-  if (subject->selection.is_chosen_by_samples) {
+  GEIGER_TRY(check_followed(recording, "lifetimes"));
+  auto subject = GEIGER_TRY(subject_in(options.selection, recording));
+  if (subject.selection.is_chosen_by_samples) {
     return usage_failure(
         "lifetimes: a window that starts or ends at the peak has only some of the samples");
   }
   profile::LifetimeSelection& selection = options.lifetimes.selection;
-  selection.allocated_in.from = subject->selection.from.value_or(selection.allocated_in.from);
-  selection.allocated_in.to = subject->selection.to.value_or(selection.allocated_in.to);
-  selection.keeps = std::move(subject->selection.keeps);
-  options.lifetimes.scope = std::move(subject->scope);
+  selection.allocated_in.from = subject.selection.from.value_or(selection.allocated_in.from);
+  selection.allocated_in.to = subject.selection.to.value_or(selection.allocated_in.to);
+  selection.keeps = std::move(subject.selection.keeps);
+  options.lifetimes.scope = std::move(subject.scope);
   return {};
 }
 
 base::Outcome<int> print_lifetimes(LifetimesArguments& options) {
-  const auto writable = may_write(options.picture);
-  if (!writable.has_value()) return writable.failure();
-  const auto input = read_input(options.read, options.selection);
-  if (!input.has_value()) return input.failure();
+  GEIGER_TRY(may_write(options.picture));
+  const auto input = GEIGER_TRY(read_input(options.read, options.selection));
   options.lifetimes.level = options.read.level;
-  const auto selected = select(options, input->recording());
-  if (!selected.has_value()) return selected.failure();
+  GEIGER_TRY(select(options, input.recording()));
   const report::LifetimesReport report =
-      report::lifetimes_report(input->recording(), options.lifetimes);
-  const auto written = write_picture(options.picture, [&] { return to_svg(report); });
-  if (!written.has_value()) return written.failure();
-  if (!print(report, options.read, input->recording())) return kExitFailed;
+      report::lifetimes_report(input.recording(), options.lifetimes);
+  GEIGER_TRY(write_picture(options.picture, [&] { return to_svg(report); }));
+  if (!print(report, options.read, input.recording())) return kExitFailed;
   if (!options.read.is_json) suggest("leaks", options.read.runs);
-  return input->exit_code();
+  return input.exit_code();
 }
 
 base::Outcome<Nanoseconds> parse_limit(const std::string& text) {

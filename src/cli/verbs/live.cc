@@ -46,10 +46,8 @@ constexpr milliseconds kShortest{100};
 constexpr milliseconds kLongest = std::chrono::hours(1);
 
 base::Outcome<milliseconds> parse_time(const std::string& text) {
-  const auto time = query::parse_duration(text);
-  if (!time.has_value()) return time.failure();
-  const auto length =
-      std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(time.value()));
+  const auto time = GEIGER_TRY(query::parse_duration(text));
+  const auto length = std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(time));
   if (length < kShortest || length > kLongest) {
     return base::Failure{"'" + text + "' is not between 100ms and 1h"};
   }
@@ -98,18 +96,16 @@ struct Watched {
 };
 
 base::Outcome<void> open_running(const LiveArguments& options, Watched& subject) {
-  auto opened = live::FollowedRun::open(options.word);
-  if (!opened.has_value()) return opened.failure();
-  subject.run.emplace(std::move(opened.value()));
+  auto opened = GEIGER_TRY(live::FollowedRun::open(options.word));
+  subject.run.emplace(std::move(opened));
   return {};
 }
 
 base::Outcome<void> start_program(const LiveArguments& options, Watched& subject) {
   live::LiveProgram::Orders orders{options.program, {}, !options.is_json};
   if (!options.interval.empty()) orders.options = {"--interval", options.interval};
-  auto started = live::LiveProgram::start(orders);
-  if (!started.has_value()) return started.failure();
-  subject.program.emplace(std::move(started.value()));
+  auto started = GEIGER_TRY(live::LiveProgram::start(orders));
+  subject.program.emplace(std::move(started));
   subject.run.emplace(
       live::FollowedRun::of_started(subject.program->pid(), subject.program->directory()));
   await_trace(*subject.run, *subject.program);
@@ -145,8 +141,7 @@ base::Outcome<int> live(LiveArguments& options) {
   std::vector<std::string> remarks;
   auto selection = live::LiveSelection::of(options.selection, remarks);
   for (const std::string& remark : remarks) terminal::complain(remark);
-  if (!selection.has_value()) return usage_failure(selection.reason());
-  options.session.selection = std::move(selection.value());
+  options.session.selection = GEIGER_TRY(std::move(selection).failing_as(base::Fault::kUsage));
   // Before anything is started: without a terminal there is nothing to show it on.
   const auto usable = options.is_json ? base::Outcome<void>() : live::LiveTerminal::check();
   if (!usable.has_value()) {
@@ -155,11 +150,9 @@ base::Outcome<int> live(LiveArguments& options) {
   terminal::heed_signals();
   Watched subject;
   const bool starts = !options.program.empty();
-  const auto opened = starts ? start_program(options, subject) : open_running(options, subject);
-  if (!opened.has_value()) {
-    const bool is_asked = !options.word.empty() || starts;
-    return base::Failure{opened.reason(), is_asked ? base::Fault::kInput : base::Fault::kRequest};
-  }
+  const bool is_named = starts || !options.word.empty();
+  GEIGER_TRY((starts ? start_program(options, subject) : open_running(options, subject))
+                 .failing_as(is_named ? base::Fault::kInput : base::Fault::kRequest));
   return look_at(options, subject);
 }
 

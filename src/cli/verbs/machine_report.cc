@@ -97,12 +97,12 @@ class MachineReport {
 base::Outcome<void> MachineReport::record(const std::string& interval, const std::string& load,
                                           ingest::Ingested& read) {
   const std::string file = scratch_.path() / "load.geiger";
-  const auto trial = run::run_trial(recorded(file, interval, load), environment_, false);
-  if (!trial.has_value()) return trial.failure();
+  const auto trial =
+      GEIGER_TRY(run::run_trial(recorded(file, interval, load), environment_, false));
   const std::string files[] = {file};
-  if (trial->status == 0) read = ingest::read_recording(files);
+  if (trial.status == 0) read = ingest::read_recording(files);
   if (read.recording.processes.empty()) {
-    return base::Failure{fmt::format("the load cannot be recorded: status {}", trial->status)};
+    return base::Failure{fmt::format("the load cannot be recorded: status {}", trial.status)};
   }
   return {};
 }
@@ -111,7 +111,7 @@ base::Outcome<void> MachineReport::record(const std::string& interval, const std
 /// or the table of live samples misses leaves it alive, or its free unseen.
 base::Outcome<void> MachineReport::check_order() {
   ingest::Ingested read;
-  if (const auto done = record("1", "handover", read); !done.has_value()) return done.failure();
+  GEIGER_TRY(record("1", "handover", read));
   std::uint64_t objects = 0;
   std::uint64_t missed = 0;
   for (const profile::Sample& sample : read.recording.samples) {
@@ -128,7 +128,7 @@ base::Outcome<void> MachineReport::check_order() {
 
 base::Outcome<void> MachineReport::check_sampler() {
   ingest::Ingested read;
-  if (const auto done = record("4KiB", "handover", read); !done.has_value()) return done.failure();
+  GEIGER_TRY(record("4KiB", "handover", read));
   const report::DoctorReport report = report::doctor_report(read.recording, {});
   is_good_ = is_good_ && report.is_healthy();
   add("sampler", report.is_healthy() ? "healthy" : "defects:");
@@ -140,13 +140,12 @@ base::Outcome<void> MachineReport::check_sampler() {
 
 base::Outcome<Cost> MachineReport::cost_of(const std::vector<std::string>& program) {
   const auto before = instructions_.now();
-  const auto trial = run::run_trial(program, environment_, false);
-  if (!trial.has_value()) return trial.failure();
-  if (trial->status != 0) {
-    return base::Failure{fmt::format("the load ends with status {}", trial->status)};
+  const auto trial = GEIGER_TRY(run::run_trial(program, environment_, false));
+  if (trial.status != 0) {
+    return base::Failure{fmt::format("the load ends with status {}", trial.status)};
   }
   const auto after = instructions_.now();
-  Cost cost{trial->cpu * 1e9, {}};
+  Cost cost{trial.cpu * 1e9, {}};
   if (before && after) cost.instructions = static_cast<double>(*after - *before);
   return cost;
 }
@@ -157,9 +156,8 @@ base::Outcome<Cost> MachineReport::pair_cost(bool is_recorded) {
   for (const std::uint64_t pairs : {std::uint64_t{0}, kPairs}) {
     const std::string load = std::to_string(pairs);
     const std::string file = scratch_.path() / "cost.geiger";
-    const auto cost = cost_of(is_recorded ? recorded(file, "512KiB", load) : load_words(load));
-    if (!cost.has_value()) return cost.failure();
-    costs.push_back(cost.value());
+    costs.push_back(
+        GEIGER_TRY(cost_of(is_recorded ? recorded(file, "512KiB", load) : load_words(load))));
   }
   Cost pair{(costs[1].nanoseconds - costs[0].nanoseconds) / kPairs, {}};
   if (costs[0].instructions && costs[1].instructions) {
@@ -169,15 +167,12 @@ base::Outcome<Cost> MachineReport::pair_cost(bool is_recorded) {
 }
 
 base::Outcome<void> MachineReport::measure_costs() {
-  const auto bare = pair_cost(false);
-  const auto with = pair_cost(true);
-  if (!bare.has_value()) return bare.failure();
-  if (!with.has_value()) return with.failure();
+  const auto bare = GEIGER_TRY(pair_cost(false));
+  const auto with = GEIGER_TRY(pair_cost(true));
   std::string text =
-      fmt::format("{:.1f} ns alone, {:.1f} ns recorded", bare->nanoseconds, with->nanoseconds);
-  if (bare->instructions && with->instructions) {
-    text +=
-        fmt::format("; {:.1f} and {:.1f} instructions", *bare->instructions, *with->instructions);
+      fmt::format("{:.1f} ns alone, {:.1f} ns recorded", bare.nanoseconds, with.nanoseconds);
+  if (bare.instructions && with.instructions) {
+    text += fmt::format("; {:.1f} and {:.1f} instructions", *bare.instructions, *with.instructions);
   } else {
     text += "; instructions cannot be counted here";
   }
@@ -191,7 +186,7 @@ base::Outcome<int> MachineReport::make() {
   for (const MachineFact& fact : machine_facts()) add(fact.name, fact.text);
   for (const auto step : {&MachineReport::check_order, &MachineReport::check_sampler,
                           &MachineReport::measure_costs}) {
-    if (const auto done = (this->*step)(); !done.has_value()) return done.failure();
+    GEIGER_TRY((this->*step)());
   }
   const bool is_printed = terminal::print_report(text_, terminal::output_style(0.95));
   return is_printed && is_good_ ? kExitOk : kExitFailed;

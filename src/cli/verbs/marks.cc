@@ -21,18 +21,16 @@ struct MarksArguments {
 };
 
 base::Outcome<int> print_marks(MarksArguments& options) {
-  const auto input = only_own(read_traces(options.read), "marks");
-  if (!input.has_value()) return input.failure();
-  const auto followed = check_followed(input->recording(), "marks");
-  if (!followed.has_value()) return followed.failure();
+  const auto input = GEIGER_TRY(only_own(read_traces(options.read), "marks"));
+  GEIGER_TRY(check_followed(input.recording(), "marks"));
   options.marks.level = options.read.level;
-  const report::MarksReport report = report::marks_report(input->recording(), options.marks);
-  if (!print(report, options.read, input->recording())) return kExitFailed;
+  const report::MarksReport report = report::marks_report(input.recording(), options.marks);
+  if (!print(report, options.read, input.recording())) return kExitFailed;
   if (!options.read.is_json && !report.lines.empty()) {
     const std::string mark = present::as_typed("mark:" + report.lines.front().name);
     suggest("table --kind live --at " + mark, options.read.runs);
   }
-  return input->exit_code();
+  return input.exit_code();
 }
 
 }  // namespace

@@ -38,9 +38,8 @@ bool open_page(const std::string& path) {
 
 /// The template with the document in it.
 base::Outcome<std::string> html_of(const std::string& document) {
-  const auto html = live::read_template(kReportTemplate);
-  if (!html.has_value()) return html;
-  auto whole = page::with_data(html.value(), document);
+  const auto html = GEIGER_TRY(live::read_template(kReportTemplate));
+  auto whole = page::with_data(html, document);
   if (whole) return std::move(*whole);
   return base::Failure{
       fmt::format("share/geiger/{} is not a template of this version", kReportTemplate)};
@@ -68,8 +67,7 @@ std::string page_name(const std::string& name) {
 }
 
 base::Outcome<void> check_page_template() {
-  const auto html = live::read_template(kReportTemplate);
-  if (!html.has_value()) return html.failure();
+  GEIGER_TRY(live::read_template(kReportTemplate));
   return {};
 }
 
@@ -81,17 +79,14 @@ base::Outcome<int> write_page_file(
     return usage_failure("--open: a browser cannot open standard output; name a file");
   }
   Output output(path, file.replaces);  // Before the work: it may not be writable.
-  if (!output.outcome().has_value()) return output.outcome().failure();
-  const auto document = make_document();
-  if (!document.has_value()) return document.failure();
-  const auto html = html_of(document.value());
-  if (!html.has_value()) return html.failure();
-  output.write(html.value());
-  const auto written = output.commit();
-  if (!written.has_value()) return written.failure();
+  GEIGER_TRY(output.outcome());
+  const auto document = GEIGER_TRY(make_document());
+  const auto html = GEIGER_TRY(html_of(document));
+  output.write(html);
+  GEIGER_TRY(output.commit());
   if (path == "-") return kExitOk;
   terminal::complain(
-      fmt::format("wrote {}, {}; {}", path, present::exact_bytes(html->size()),
+      fmt::format("wrote {}, {}; {}", path, present::exact_bytes(html.size()),
                   file.opens ? "opening it" : "open it in a browser (or use --open)"));
   return file.opens && !open_page(path) ? kExitFailed : kExitOk;
 }

@@ -37,11 +37,7 @@ base::Outcome<Bytes> parse_positive_size(std::string_view text) {
 base::Outcome<std::vector<Bytes>> parse_intervals(const std::vector<std::string>& texts) {
   constexpr std::size_t kMostIntervals = 6;  // That many columns fit on a line.
   std::vector<Bytes> sizes;
-  for (const std::string& text : texts) {
-    const auto size = parse_positive_size(text);
-    if (!size.has_value()) return size.failure();
-    sizes.push_back(size.value());
-  }
+  for (const std::string& text : texts) sizes.push_back(GEIGER_TRY(parse_positive_size(text)));
   std::ranges::sort(sizes);
   sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
   if (sizes.size() > kMostIntervals) {
@@ -90,24 +86,19 @@ base::Outcome<void> check_goals(const report::PlanOptions& plan, bool has_run) {
 base::Outcome<report::PlanReport> report_of(PlanArguments& options, int& exit_code) {
   options.plan.level = options.read.level;
   if (options.read.runs.empty()) return plan_report(options.plan);
-  const auto input = only_own(read_input(options.read), "plan");
-  if (!input.has_value()) return input.failure();
-  exit_code = input->exit_code();
-  options.plan.run = input->shown;
-  return plan_report(options.plan, input->recording());
+  const auto input = GEIGER_TRY(only_own(read_input(options.read), "plan"));
+  exit_code = input.exit_code();
+  options.plan.run = input.shown;
+  return plan_report(options.plan, input.recording());
 }
 
 base::Outcome<int> print_plan(PlanArguments& options) {
-  const auto goals = check_goals(options.plan, !options.read.runs.empty());
-  if (!goals.has_value()) {
-    return base::Failure{"plan: " + goals.reason(), base::Fault::kRequest};
-  }
+  GEIGER_TRY(check_goals(options.plan, !options.read.runs.empty())
+                 .failing_as(base::Fault::kRequest, "plan: "));
   int exit_code = kExitOk;
-  const auto report = report_of(options, exit_code);
-  if (!report.has_value()) return report.failure();
-  const auto written = write_picture(options.picture, [&] { return to_svg(report.value()); });
-  if (!written.has_value()) return written.failure();
-  const bool is_printed = print(report.value(), options.read);
+  const auto report = GEIGER_TRY(report_of(options, exit_code));
+  GEIGER_TRY(write_picture(options.picture, [&] { return to_svg(report); }));
+  const bool is_printed = print(report, options.read);
   return is_printed ? exit_code : kExitFailed;
 }
 

@@ -61,9 +61,7 @@ base::Outcome<fleet::Origin> origin_of(const PushArguments& options,
   if (origin.version.empty()) {
     return usage_failure(executable + " has no build id: name its version with --version");
   }
-  auto labels = labels_of(options.labels);
-  if (!labels.has_value()) return labels.failure();
-  origin.labels = std::move(labels.value());
+  origin.labels = GEIGER_TRY(labels_of(options.labels));
   return origin;
 }
 
@@ -139,23 +137,20 @@ void set_extent(fleet::PushedProfile& profile, const profile::Recording& recordi
 /// To a store of another project: the whole run as one profile, with names.
 base::Outcome<int> push_profile(const PushArguments& options, const ReadOptions& read,
                                 const fleet::Scheme& scheme, const std::string& to) {
-  const auto input = only_own(read_input(read), "push");
-  if (!input.has_value()) return input.failure();
-  auto origin = origin_of(options, input->recording());
-  if (!origin.has_value()) return origin.failure();
-  auto sink = fleet::open_profile_sink(scheme, to, {options.token_file, {}});
-  if (!sink.has_value()) return sink.failure();
+  const auto input = GEIGER_TRY(only_own(read_input(read), "push"));
+  auto origin = GEIGER_TRY(origin_of(options, input.recording()));
+  auto sink = GEIGER_TRY(fleet::open_profile_sink(scheme, to, {options.token_file, {}}));
   fleet::PushedProfile profile{
-      origin->service, origin->version, origin->host, origin->labels, 0, 0, {}};
-  set_extent(profile, input->recording());
-  profile.pprof = pprof_within(input->recording(), sink.value()->limits());
-  const fleet::Delivery delivery = sink.value()->send(profile);
+      origin.service, origin.version, origin.host, origin.labels, 0, 0, {}};
+  set_extent(profile, input.recording());
+  profile.pprof = pprof_within(input.recording(), sink->limits());
+  const fleet::Delivery delivery = sink->send(profile);
   if (delivery.what != fleet::Delivery::What::kTaken) {
     return base::Failure{to + ": not taken: " + delivery.why};
   }
-  terminal::complain(fmt::format("a profile of {} {} on {} sent to {}", origin->service,
-                                 origin->version, origin->host, to));
-  return input->exit_code();
+  terminal::complain(fmt::format("a profile of {} {} on {} sent to {}", origin.service,
+                                 origin.version, origin.host, to));
+  return input.exit_code();
 }
 
 base::Outcome<int> push(PushArguments& options) {
@@ -164,32 +159,26 @@ base::Outcome<int> push(PushArguments& options) {
   options.words.pop_back();
   ReadOptions read;
   read.runs = std::move(options.words);
-  const auto scheme = fleet::scheme_of(to);
-  if (!scheme.has_value()) return scheme.failure();
-  if (scheme.value() != nullptr && scheme.value()->open_profiles != nullptr) {
-    return push_profile(options, read, *scheme.value(), to);
+  const auto scheme = GEIGER_TRY(fleet::scheme_of(to));
+  if (scheme != nullptr && scheme->open_profiles != nullptr) {
+    return push_profile(options, read, *scheme, to);
   }
-  const auto input = only_own(read_traces(read), "push");
-  if (!input.has_value()) return input.failure();
-  const auto origin = origin_of(options, input->recording());
-  if (!origin.has_value()) return origin.failure();
-  const auto cut = fleet::cut(input->recording(), origin.value());
-  if (!cut.has_value()) return cut.failure();
-  const std::string left_out = text_of(cut->left_out, input->recording());
-  if (cut->documents.empty()) return base::Failure{"nothing was sent: " + left_out};
-  auto sink = fleet::open_sink(to, {options.token_file, {}});
-  if (!sink.has_value()) return sink.failure();
-  const auto sent = send(cut->documents, *sink.value());
-  if (!sent.has_value()) return base::Failure{to + ": " + sent.reason()};
+  const auto input = GEIGER_TRY(only_own(read_traces(read), "push"));
+  const auto origin = GEIGER_TRY(origin_of(options, input.recording()));
+  const auto cut = GEIGER_TRY(fleet::cut(input.recording(), origin));
+  const std::string left_out = text_of(cut.left_out, input.recording());
+  if (cut.documents.empty()) return base::Failure{"nothing was sent: " + left_out};
+  auto sink = GEIGER_TRY(fleet::open_sink(to, {options.token_file, {}}));
+  GEIGER_TRY(send(cut.documents, *sink).with_prefix(to + ": "));
   terminal::complain(fmt::format("{} of {} {} on {} sent to {}",
-                                 present::plural(cut->documents.size(), "window"), origin->service,
-                                 origin->version, origin->host, to));
+                                 present::plural(cut.documents.size(), "window"), origin.service,
+                                 origin.version, origin.host, to));
   if (!left_out.empty()) {
     terminal::complain("not sent: " + left_out);
     return kExitFailed;
   }
   suggest("fleet top --store", {to});
-  return input->exit_code();
+  return input.exit_code();
 }
 
 }  // namespace

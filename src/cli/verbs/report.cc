@@ -41,12 +41,11 @@ base::Outcome<page::PageOptions> page_options(const ReportArguments& options,
   page::PageOptions page;
   query::SelectionOptions selection = options.selection;
   selection.kind.reset();  // Every one.
-  auto subject = subject_in(selection, recording);
-  if (!subject.has_value()) return subject.failure();
+  auto subject = GEIGER_TRY(subject_in(selection, recording));
   page.level = options.read.level;
   page.version = GEIGER_VERSION;
-  page.selection = std::move(subject->selection);
-  page.scope = std::move(subject->scope);
+  page.selection = std::move(subject.selection);
+  page.scope = std::move(subject.scope);
   page.preset = preset_of(options.read.frames);
   return page;
 }
@@ -62,10 +61,9 @@ base::Outcome<page::ComparedRuns> compare_runs(const ReportArguments& options, c
   query::SelectionOptions selection = options.selection;
   selection.frames = options.read.frames;
   const Sides sides{options.before, options.read.runs.empty() ? newest : options.read.runs};
-  auto all = collect_all(sides, std::move(collectors), selection);
-  if (!all.has_value()) return all.failure();
-  is_damaged = all->is_damaged;
-  return compared_runs(sides.before, sides.after, std::move(all->collected), options.read.level);
+  auto all = GEIGER_TRY(collect_all(sides, std::move(collectors), selection));
+  is_damaged = all.is_damaged;
+  return compared_runs(sides.before, sides.after, std::move(all.collected), options.read.level);
 }
 
 /// A source file as it is on this machine now. Regular files only: a trace may name anything, a
@@ -83,15 +81,13 @@ std::optional<std::string> source_text(const std::string& path) {
 base::Outcome<std::string> document_of(const ReportArguments& options, const Input& input,
                                        bool& is_damaged) {
   terminal::Progress progress("making the page");
-  auto page = page_options(options, input.recording());
-  if (!page.has_value()) return page.failure();
-  page->progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
-  if (options.has_source) page->read_source = source_text;
-  if (options.before.empty()) return page::page_data(input.recording(), page.value());
-  const auto compared = compare_runs(options, input, is_damaged);
-  if (!compared.has_value()) return compared.failure();
-  page->compared = &compared.value();
-  return page::page_data(input.recording(), page.value());
+  auto page = GEIGER_TRY(page_options(options, input.recording()));
+  page.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
+  if (options.has_source) page.read_source = source_text;
+  if (options.before.empty()) return page::page_data(input.recording(), page);
+  const auto compared = GEIGER_TRY(compare_runs(options, input, is_damaged));
+  page.compared = &compared;
+  return page::page_data(input.recording(), page);
 }
 
 base::Outcome<int> write_page(const ReportArguments& options, const Input& input) {
@@ -105,21 +101,15 @@ base::Outcome<int> write_page(const ReportArguments& options, const Input& input
 
 base::Outcome<int> print_document(const ReportArguments& options, const Input& input) {
   bool is_damaged = false;
-  const auto document = document_of(options, input, is_damaged);
-  if (!document.has_value()) return document.failure();
-  return !terminal::print_data(document.value()) || is_damaged ? kExitFailed : input.exit_code();
+  const auto document = GEIGER_TRY(document_of(options, input, is_damaged));
+  return !terminal::print_data(document) || is_damaged ? kExitFailed : input.exit_code();
 }
 
 base::Outcome<int> make_report(ReportArguments& options) {
-  if (!options.read.is_json) {
-    const auto can_write = check_page_template();
-    if (!can_write.has_value()) return can_write.failure();
-  }
+  if (!options.read.is_json) GEIGER_TRY(check_page_template());
   options.read.observes_running = true;
-  const auto input = read_input(options.read, options.selection);
-  if (!input.has_value()) return input.failure();
-  return options.read.is_json ? print_document(options, input.value())
-                              : write_page(options, input.value());
+  const auto input = GEIGER_TRY(read_input(options.read, options.selection));
+  return options.read.is_json ? print_document(options, input) : write_page(options, input);
 }
 
 }  // namespace

@@ -26,9 +26,7 @@ inline constexpr std::array<compare::Grouping, 5> kPageGroupings{
     std::vector<compare::Collected> all, double level) {
   page::ComparedRuns runs{std::move(before), std::move(after), {}, {}};
   for (compare::Collected& collected : all) {
-    if (const auto error = compare::problem_with(collected, level)) {
-      return base::Failure{std::string(compare::text_of(*error))};
-    }
+    GEIGER_TRY(compare::check_comparable(collected, level));
     runs.tables.push_back(compare::compare(std::move(collected), level));
   }
   runs.tree = std::move(runs.tables.front());

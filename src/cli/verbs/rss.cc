@@ -20,17 +20,14 @@ struct RssArguments {
 
 base::Outcome<int> print_rss(RssArguments& options) {
   options.read.observes_running = true;
-  const auto input = only_own(read_traces(options.read), "rss");
-  if (!input.has_value()) return input.failure();
-  const profile::Recording& recording = input->recording();
-  const auto followed = check_followed(recording, "rss");
-  if (!followed.has_value()) return followed.failure();
+  const auto input = GEIGER_TRY(only_own(read_traces(options.read), "rss"));
+  const profile::Recording& recording = input.recording();
+  GEIGER_TRY(check_followed(recording, "rss"));
   options.rss.level = options.read.level;
-  options.rss.run = input->shown;
-  const auto report = report::rss_report(recording, options.rss);
-  if (!report.has_value()) return report.failure();
-  const bool is_printed = print(report.value(), options.read, recording);
-  return is_printed ? input->exit_code() : kExitFailed;
+  options.rss.run = input.shown;
+  const auto report = GEIGER_TRY(report::rss_report(recording, options.rss));
+  const bool is_printed = print(report, options.read, recording);
+  return is_printed ? input.exit_code() : kExitFailed;
 }
 
 }  // namespace

@@ -73,9 +73,7 @@ base::Outcome<void> Run::find_allocator() {
   if (target_.obstacle != run::Obstacle::kNone) {
     return base::Failure{target_.sentence()};
   }
-  auto found = run::find_allocator(options_.allocator);
-  if (!found.has_value()) return found.failure();
-  allocator_ = std::move(found.value());
+  allocator_ = GEIGER_TRY(run::find_allocator(options_.allocator));
   say("malloc is " + allocator_->text());
   return {};
 }
@@ -118,19 +116,15 @@ base::Outcome<int> Run::perform() {
     return target_.obstacle == run::Obstacle::kNotFound ? kNotFound : kCannotExecute;
   }
   if (!options_.file.empty()) {
-    const auto writable = control::check_writable(output_.file(), options_.replaces);
-    if (!writable.has_value()) return base::Failure{writable.reason(), base::Fault::kRequest};
+    GEIGER_TRY(control::check_writable(output_.file(), options_.replaces)
+                   .failing_as(base::Fault::kRequest));
   }
   const auto allocator = find_allocator();
   if (!allocator.has_value()) {
     terminal::complain("--malloc: " + allocator.reason());
     return kNotStarted;
   }
-  if (options_.names_java) {
-    const auto asked = run::ask_java(program_);
-    if (!asked.has_value()) return asked.failure();
-    removes_maps_ = asked.value();
-  }
+  if (options_.names_java) removes_maps_ = GEIGER_TRY(run::ask_java(program_));
   say(target_.sentence());
   for (const std::string& line : target_.advice()) say(line);
   const run::SignalState signals = run::take_over_signals();
@@ -214,8 +208,7 @@ void register_run(CLI::App& app, Work& work) {
   CLI::App* run = add_run_options(app, *options);
   run->callback([options, &work] {
     work = [options]() -> base::Outcome<int> {
-      const auto settled = settle_interval(*options, run::IntervalWish::kAuto);
-      if (!settled.has_value()) return settled.failure();
+      GEIGER_TRY(settle_interval(*options, run::IntervalWish::kAuto));
       return Run(*options).perform();
     };
   });

@@ -59,35 +59,31 @@ void print_addresses(const ServeArguments& options, const std::string& shown, in
 
 base::Outcome<int> serve_run(ServeArguments options) {
   std::vector<std::string> remarks;
-  auto rules = query::frame_rules_of(options.frames, remarks);
+  auto read = query::frame_rules_of(options.frames, remarks);
   for (const std::string& remark : remarks) terminal::complain(remark);
-  if (!rules.has_value()) return usage_failure(rules.reason());
-  auto run = live::FollowedRun::open(options.word);
-  if (!run.has_value()) {
-    return base::Failure{run.reason(),
-                         options.word.empty() ? base::Fault::kRequest : base::Fault::kInput};
-  }
+  auto rules = GEIGER_TRY(std::move(read).failing_as(base::Fault::kUsage));
+  auto run = GEIGER_TRY(
+      live::FollowedRun::open(options.word)
+          .failing_as(options.word.empty() ? base::Fault::kRequest : base::Fault::kInput));
   if (options.token.empty()) options.token = serve::random_token();
   if (options.token.empty()) {
     return base::Failure{"the system provides no random numbers for a token: use --token TOKEN"};
   }
-  const std::string shown = run.value().shown();
-  live::ServedRun served(std::move(run.value()), options.level,
-                         {std::move(rules.value()), preset_of(options.frames)},
+  const std::string shown = run.shown();
+  live::ServedRun served(std::move(run), options.level,
+                         {std::move(rules), preset_of(options.frames)},
                          live::read_served_template());
-  const auto loaded = serve::load_http_server(
-      options.token, [&served](const serve::Request& request) { return served.answer(request); });
-  if (!loaded.has_value()) {
-    return base::Failure{"cannot start the HTTP server: " + loaded.reason()};
-  }
-  const auto& server = loaded.value();
+  const auto server =
+      GEIGER_TRY(serve::load_http_server(options.token, [&served](const serve::Request& request) {
+                   return served.answer(request);
+                 }).with_prefix("cannot start the HTTP server: "));
   const auto port = server->bind(options.port);
   if (!port) {
     return base::Failure{
         fmt::format("port {}: {} (--port 0 picks a free one)", options.port, std::strerror(errno))};
   }
   terminal::heed_signals();
-  if (const auto started = server->start(); !started.has_value()) return started.failure();
+  GEIGER_TRY(server->start());
   print_addresses(options, shown, *port);
   while (!terminal::was_interrupted()) {
     served.look();

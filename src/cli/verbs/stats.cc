@@ -21,17 +21,15 @@ struct StatsArguments {
 };
 
 base::Outcome<int> print_stats(StatsArguments& options) {
-  const auto input = read_input(options.read, options.selection);
-  if (!input.has_value()) return input.failure();
-  auto subject = subject_in(options.selection, input->recording());
-  if (!subject.has_value()) return subject.failure();
+  const auto input = GEIGER_TRY(read_input(options.read, options.selection));
+  auto subject = GEIGER_TRY(subject_in(options.selection, input.recording()));
   options.stats.level = options.read.level;
-  options.stats.selection = std::move(subject->selection);
-  options.stats.scope = std::move(subject->scope);
-  const report::StatsReport report = report::stats_report(input->recording(), options.stats);
-  if (!print(report, options.read, input->recording())) return kExitFailed;
+  options.stats.selection = std::move(subject.selection);
+  options.stats.scope = std::move(subject.scope);
+  const report::StatsReport report = report::stats_report(input.recording(), options.stats);
+  if (!print(report, options.read, input.recording())) return kExitFailed;
   if (!options.read.is_json) suggest("lifetimes", options.read.runs);
-  return input->exit_code();
+  return input.exit_code();
 }
 
 }  // namespace

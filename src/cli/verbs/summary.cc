@@ -20,25 +20,23 @@ struct SummaryArguments {
 };
 
 base::Outcome<int> summarise(const SummaryArguments& options) {
-  auto input = read_input(options.read, options.selection);
-  if (!input.has_value()) return input.failure();
-  profile::Recording& recording = input->ingested.recording;
+  auto input = GEIGER_TRY(read_input(options.read, options.selection));
+  profile::Recording& recording = input.ingested.recording;
   report::SummaryOptions summary;
-  auto subject = subject_in(options.selection, recording);
-  if (!subject.has_value()) return subject.failure();
+  auto subject = GEIGER_TRY(subject_in(options.selection, recording));
   summary.level = options.read.level;
-  summary.selection = std::move(subject->selection);
-  summary.scope = std::move(subject->scope);
-  summary.run = input->shown;
-  summary.origin = lines_of(input->origins);
+  summary.selection = std::move(subject.selection);
+  summary.scope = std::move(subject.scope);
+  summary.run = input.shown;
+  summary.origin = lines_of(input.origins);
   summary.has_all_kinds = true;
   const report::SummaryReport report = report::summary_report(recording, summary);
   if (options.read.is_json) {
-    return terminal::print_data(to_json(report, recording)) ? input->exit_code() : kExitFailed;
+    return terminal::print_data(to_json(report, recording)) ? input.exit_code() : kExitFailed;
   }
-  for (const std::string& line : input->said()) std::erase(recording.warnings, line);
+  for (const std::string& line : input.said()) std::erase(recording.warnings, line);
   const present::Style style = terminal::output_style(options.read.level);
-  return terminal::print_report(to_text(report, recording, style), style) ? input->exit_code()
+  return terminal::print_report(to_text(report, recording, style), style) ? input.exit_code()
                                                                           : kExitFailed;
 }
 

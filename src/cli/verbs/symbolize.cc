@@ -39,9 +39,9 @@ std::map<std::string, std::vector<ingest::ImageChunks>> encode_all(const Input& 
 bool store_all(const Input& input) {
   bool is_stored = true;
   for (const auto& [path, symbols] : encode_all(input)) {
-    const auto error = ingest::store_chunks(path, symbols);
-    if (!error) continue;
-    terminal::complain(error->text());
+    const auto stored = ingest::store_chunks(path, symbols);
+    if (stored.has_value()) continue;
+    terminal::complain(stored.failure().text());
     is_stored = false;
   }
   return is_stored;
@@ -59,14 +59,12 @@ std::string outcome_text(const symbolize::Outcome& outcome) {
 }
 
 base::Outcome<int> store_names(SymbolizeArguments& options) {
-  auto input = only_own(read_traces(options.read), "symbolize");
-  if (!input.has_value()) return input.failure();
-  const auto outcome = look_up_names(input->ingested.recording, options.symbols, true);
-  if (!outcome.has_value()) return outcome.failure();
-  const bool is_stored = store_all(input.value());
-  if (!terminal::print_data(outcome_text(outcome.value())) || !is_stored) return kExitFailed;
+  auto input = GEIGER_TRY(only_own(read_traces(options.read), "symbolize"));
+  const auto outcome = GEIGER_TRY(look_up_names(input.ingested.recording, options.symbols, true));
+  const bool is_stored = store_all(input);
+  if (!terminal::print_data(outcome_text(outcome)) || !is_stored) return kExitFailed;
   suggest("table", options.read.runs);
-  return input->exit_code();
+  return input.exit_code();
 }
 
 }  // namespace

@@ -37,8 +37,7 @@ base::Outcome<report::TableReport> report_of(const profile::Recording& recording
                                              const TableArguments& options,
                                              profile::Selection selection) {
   const GroupBy by = options.table.by;
-  const auto asked = query::check_grouping(selection.kind, by);
-  if (!asked.has_value()) return usage_failure(asked.reason());
+  GEIGER_TRY(query::check_grouping(selection.kind, by).failing_as(base::Fault::kUsage));
   if (by == GroupBy::kHeap) return report::heaps_report(recording, selection, options.table);
   selection.tells_lifetimes = by == GroupBy::kLifetime;
   return report::table_report(recording, profile::select(recording, selection), options.table);
@@ -47,23 +46,19 @@ base::Outcome<report::TableReport> report_of(const profile::Recording& recording
 base::Outcome<int> print_table(TableArguments& options) {
   options.read.observes_running = profile::is_measured(query::kind_of(options.selection));
   options.read.infers_types = options.table.by == GroupBy::kType;
-  const auto input = read_input(options.read, options.selection);
-  if (!input.has_value()) return input.failure();
+  const auto input = GEIGER_TRY(read_input(options.read, options.selection));
   options.table.level = options.read.level;
-  auto subject = subject_in(options.selection, input->recording());
-  if (!subject.has_value()) return subject.failure();
+  auto subject = GEIGER_TRY(subject_in(options.selection, input.recording()));
   if (options.table.by == GroupBy::kLifetime) {
-    const auto followed = check_followed(input->recording(), "--by lifetime");
-    if (!followed.has_value()) return followed.failure();
+    GEIGER_TRY(check_followed(input.recording(), "--by lifetime"));
   }
-  const auto known = check_data(input->recording(), subject->selection);
-  if (!known.has_value()) return known.failure();
-  options.table.scope = std::move(subject->scope);
-  const auto report = report_of(input->recording(), options, std::move(subject->selection));
-  if (!report.has_value()) return report.failure();
-  if (!print(report.value(), options.read, input->recording())) return kExitFailed;
+  GEIGER_TRY(check_data(input.recording(), subject.selection));
+  options.table.scope = std::move(subject.scope);
+  const auto report =
+      GEIGER_TRY(report_of(input.recording(), options, std::move(subject.selection)));
+  if (!print(report, options.read, input.recording())) return kExitFailed;
   if (!options.read.is_json) suggest("tree --inverted", options.read.runs);
-  return input->exit_code();
+  return input.exit_code();
 }
 
 }  // namespace

@@ -23,19 +23,16 @@ struct TreeArguments {
 
 base::Outcome<int> print_tree(TreeArguments& options) {
   options.read.observes_running = profile::is_measured(query::kind_of(options.selection));
-  const auto input = read_input(options.read, options.selection);
-  if (!input.has_value()) return input.failure();
+  const auto input = GEIGER_TRY(read_input(options.read, options.selection));
   options.tree.level = options.read.level;
-  auto subject = subject_in(options.selection, input->recording());
-  if (!subject.has_value()) return subject.failure();
-  const auto known = check_data(input->recording(), subject->selection);
-  if (!known.has_value()) return known.failure();
-  options.tree.scope = std::move(subject->scope);
-  const profile::Profile profile = profile::select(input->recording(), subject->selection);
-  const report::TreeReport report = report::tree_report(input->recording(), profile, options.tree);
+  auto subject = GEIGER_TRY(subject_in(options.selection, input.recording()));
+  GEIGER_TRY(check_data(input.recording(), subject.selection));
+  options.tree.scope = std::move(subject.scope);
+  const profile::Profile profile = profile::select(input.recording(), subject.selection);
+  const report::TreeReport report = report::tree_report(input.recording(), profile, options.tree);
   if (!print(report, options.read)) return kExitFailed;
   if (!options.read.is_json) suggest("export pprof -o profile.pb.gz", options.read.runs);
-  return input->exit_code();
+  return input.exit_code();
 }
 
 }  // namespace

@@ -19,11 +19,10 @@ namespace {
 
 /// What the store has instead of the requested part, as an error.
 base::Failure nothing_selected(Store& store, const Filter& filter) {
-  const auto versions = store.versions();
-  if (!versions.has_value()) return versions.failure();
+  const auto versions = GEIGER_TRY(store.versions());
   std::vector<std::string> known;
   std::set<std::string> services;
-  for (const VersionFacts& facts : versions.value()) {
+  for (const VersionFacts& facts : versions) {
     services.insert(facts.service);
     if (facts.service == filter.service) known.push_back(facts.version);
   }
@@ -124,13 +123,11 @@ Reach reach_of(const std::vector<HostSums>& hosts, const std::vector<GapRow>& ga
 
 /// The recorded hosts, and the share of the fleet's time that they cover.
 base::Outcome<Reach> find_hosts(Store& store, const Filter& filter, std::vector<HostSums>& hosts) {
-  auto all = store.hosts(filter);
-  if (!all.has_value()) return all.failure();
-  if (all->empty()) return nothing_selected(store, filter);
-  const auto gaps = store.gaps(filter);
-  if (!gaps.has_value()) return gaps.failure();
-  const Reach reach = reach_of(all.value(), gaps.value());
-  hosts = std::move(all.value());
+  auto all = GEIGER_TRY(store.hosts(filter));
+  if (all.empty()) return nothing_selected(store, filter);
+  const auto gaps = GEIGER_TRY(store.gaps(filter));
+  const Reach reach = reach_of(all, gaps);
+  hosts = std::move(all);
   std::erase_if(hosts, [](const HostSums& host) { return host.recorded_ms == 0; });
   if (!hosts.empty()) return reach;
   return base::Failure{fmt::format("it ran on {} host{}, but was not recorded there", reach.hosts,
@@ -190,16 +187,12 @@ base::Outcome<Fleet> ask(Store& store, const Filter& filter, profile::Kind kind,
   Fleet fleet;
   fleet.unit = unit;
   if (unit == Unit::kFleet) store.expect_rows(filter);
-  const auto reach = find_hosts(store, filter, fleet.hosts);
-  if (!reach.has_value()) return reach.failure();
-  fleet.reach = reach.value();
+  fleet.reach = GEIGER_TRY(find_hosts(store, filter, fleet.hosts));
   if (!fleet.reach.is_whole()) fleet.of_hosts.resize(fleet.hosts.size());
   Recall recall(kind);
-  const auto rows = unit == Unit::kHost ? recall_hosts(store, filter, kind, fleet, recall)
-                                        : recall_fleet(store, filter, kind, fleet, recall);
-  if (!rows.has_value()) return rows.failure();
-  const auto stacks = store.load_stacks(recall.missing_stacks(), recall);
-  if (!stacks.has_value()) return stacks.failure();
+  GEIGER_TRY(unit == Unit::kHost ? recall_hosts(store, filter, kind, fleet, recall)
+                                 : recall_fleet(store, filter, kind, fleet, recall));
+  GEIGER_TRY(store.load_stacks(recall.missing_stacks(), recall));
   fleet.recording = recall.finish();
   return fleet;
 }
@@ -208,13 +201,11 @@ base::Outcome<Series> ask_series(Store& store, const Filter& filter, profile::Ki
                                  std::int64_t length, bool has_stacks) {
   Series series;
   std::vector<HostSums> hosts;
-  const auto reach = find_hosts(store, filter, hosts);
-  if (!reach.has_value()) return reach.failure();
-  auto steps = store.steps(filter, length);
-  if (!steps.has_value()) return steps.failure();
-  series.fleet.reach = reach.value();
+  const auto reach = GEIGER_TRY(find_hosts(store, filter, hosts));
+  auto steps = GEIGER_TRY(store.steps(filter, length));
+  series.fleet.reach = reach;
   series.fleet.unit = Unit::kHost;
-  series.steps = std::move(steps.value());
+  series.steps = std::move(steps);
   std::erase_if(series.steps, [](const StepSums& step) { return step.recorded_ms == 0; });
   for (StepSums& step : series.steps) {
     step.sums.host = std::to_string(step.started);
@@ -223,20 +214,15 @@ base::Outcome<Series> ask_series(Store& store, const Filter& filter, profile::Ki
   Recall recall(kind);
   const Places places(series.fleet.hosts);
   InTurn in_turn(series.fleet.hosts, recall);
-  const auto rows =
-      store.rows_by_time(filter, length, [&](std::int64_t started, const SummedRow& row) {
-        const auto place = places.of(std::to_string(started));
-        if (!place) return;
-        SummedRow own = row;
-        if (!has_stacks) own.stack = 0;
-        in_turn.add(*place, own);
-      });
-  if (!rows.has_value()) return rows.failure();
+  GEIGER_TRY(store.rows_by_time(filter, length, [&](std::int64_t started, const SummedRow& row) {
+    const auto place = places.of(std::to_string(started));
+    if (!place) return;
+    SummedRow own = row;
+    if (!has_stacks) own.stack = 0;
+    in_turn.add(*place, own);
+  }));
   in_turn.finish();
-  if (has_stacks) {
-    const auto stacks = store.load_stacks(recall.missing_stacks(), recall);
-    if (!stacks.has_value()) return stacks.failure();
-  }
+  if (has_stacks) GEIGER_TRY(store.load_stacks(recall.missing_stacks(), recall));
   series.fleet.recording = recall.finish();
   return series;
 }
@@ -264,20 +250,18 @@ base::Outcome<void> for_each_host(Fleet fleet, const VisitHost& visit) {
       one.tallies.push_back(tallies[tally]);
       one.tallies.back().alike.process -= first;
     }
-    const auto visited = visit(one, host);
-    if (!visited.has_value()) return visited;
+    GEIGER_TRY(visit(one, host));
     first = end;
   }
   return {};
 }
 
 base::Outcome<std::string> only_service(Store& store) {
-  const auto services = store.services();
-  if (!services.has_value()) return services.failure();
-  if (services->size() == 1) return services->front();
-  if (services->empty()) return base::Failure{"the store is empty: send a run with 'geiger push'"};
+  const auto services = GEIGER_TRY(store.services());
+  if (services.size() == 1) return services.front();
+  if (services.empty()) return base::Failure{"the store is empty: send a run with 'geiger push'"};
   return base::Failure{fmt::format("several services in the store; choose one with --service: {}",
-                                   fmt::join(services.value(), ", "))};
+                                   fmt::join(services, ", "))};
 }
 
 }  // namespace geiger::fleet

@@ -17,16 +17,14 @@ constexpr std::size_t kStacksAtOnce = 50'000;
 
 /// A host of each service: what their executables are decides whose code a frame is.
 base::Outcome<std::vector<HostSums>> programs_in(Store& store) {
-  const auto services = store.services();
-  if (!services.has_value()) return services.failure();
+  const auto services = GEIGER_TRY(store.services());
   std::set<std::string> executables;
   std::vector<HostSums> programs;
-  for (const std::string& service : services.value()) {
+  for (const std::string& service : services) {
     Filter filter;
     filter.service = service;
-    const auto hosts = store.hosts(filter);
-    if (!hosts.has_value()) return hosts.failure();
-    for (const HostSums& host : hosts.value()) {
+    const auto hosts = GEIGER_TRY(store.hosts(filter));
+    for (const HostSums& host : hosts) {
       if (executables.insert(host.executable).second) programs.push_back(host);
     }
   }
@@ -68,34 +66,28 @@ base::Outcome<profile::Recording> recall_stacks(Store& store, const std::vector<
     row.size = row.interval = row.allocated = 1;
     recall.add(row);
   }
-  const auto loaded = store.load_stacks(stacks, recall);
-  if (!loaded.has_value()) return loaded.failure();
+  GEIGER_TRY(store.load_stacks(stacks, recall));
   return recall.finish();
 }
 
 }  // namespace
 
 base::Outcome<std::uint64_t> write_sites(Store& store) {
-  const auto all = store.stacks_without_sites();
-  if (!all.has_value()) return all.failure();
-  const auto programs = programs_in(store);
-  if (!programs.has_value()) return programs.failure();
-  if (programs->empty()) return std::uint64_t{0};
-  for (std::size_t first = 0; first < all->size(); first += kStacksAtOnce) {
-    const std::size_t end = std::min(all->size(), first + kStacksAtOnce);
-    const std::vector<StackId> stacks(all->begin() + first, all->begin() + end);
-    const auto recording = recall_stacks(store, stacks, programs.value());
-    if (!recording.has_value()) return recording.failure();
-    profile::ShownPath shown(recording.value());
+  const auto all = GEIGER_TRY(store.stacks_without_sites());
+  const auto programs = GEIGER_TRY(programs_in(store));
+  if (programs.empty()) return std::uint64_t{0};
+  for (std::size_t first = 0; first < all.size(); first += kStacksAtOnce) {
+    const std::size_t end = std::min(all.size(), first + kStacksAtOnce);
+    const std::vector<StackId> stacks(all.begin() + first, all.begin() + end);
+    const auto recording = GEIGER_TRY(recall_stacks(store, stacks, programs));
+    profile::ShownPath shown(recording);
     std::vector<SiteRow> sites;
     for (std::size_t i = 0; i < stacks.size(); ++i) {
-      sites.push_back(
-          site_of(recording.value(), shown, stacks[i], recording->tallies[i].alike.stack));
+      sites.push_back(site_of(recording, shown, stacks[i], recording.tallies[i].alike.stack));
     }
-    const auto put = store.put_sites(sites);
-    if (!put.has_value()) return put.failure();
+    GEIGER_TRY(store.put_sites(sites));
   }
-  return std::uint64_t{all->size()};
+  return std::uint64_t{all.size()};
 }
 
 }  // namespace geiger::fleet

@@ -145,13 +145,9 @@ base::Outcome<std::vector<Document>> documents_of_process(const Recording& recor
                                                           const SharedStacks& stacks,
                                                           const Origin& origin,
                                                           std::uint32_t process) {
-  const auto possible = check_times(recording.processes[process]);
-  if (!possible.has_value()) return possible.failure();
+  GEIGER_TRY(check_times(recording.processes[process]));
   auto documents = Cutter(recording, stacks, origin, process).documents();
-  for (const Document& document : documents) {
-    const auto checked = check_limits(document);
-    if (!checked.has_value()) return checked.failure();
-  }
+  for (const Document& document : documents) GEIGER_TRY(check_limits(document));
   return documents;
 }
 
@@ -161,9 +157,7 @@ base::Outcome<CutRecording> cut(const Recording& recording, const Origin& origin
   for (const auto& [what, name] : {std::pair("service", &origin.service),
                                    {"version", &origin.version},
                                    {"host", &origin.host}}) {
-    if (const auto checked = check_name(*name); !checked.has_value()) {
-      return base::Failure{std::string("the ") + what + " has no valid name: " + checked.reason()};
-    }
+    GEIGER_TRY(check_name(*name).with_prefix(std::string("the ") + what + " has no valid name: "));
   }
   const SharedStacks stacks(recording);
   CutRecording all;

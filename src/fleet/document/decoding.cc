@@ -157,14 +157,11 @@ base::Outcome<Document> read_document(std::string_view message) {
       differences(f::kLines, locations.lines), numbers(f::kLeft, stacks.left),
       numbers(f::kTruncated, stacks.truncated), numbers(f::kSteps, stacks.steps),
       differences(f::kOthers, stacks.others));
-  if (!measured.has_value()) return measured.failure();
-  auto added = add_locations(locations, document);
-  if (added.has_value()) added = add_stacks(stacks, document);
-  if (!added.has_value()) return added.failure();
-  auto rows = rows_of(columns, stacks_of(columns, document.stacks));
-  if (!rows.has_value()) return rows.failure();
-  document.counts = std::move(rows.value());
-  if (const auto checked = check_limits(document); !checked.has_value()) return checked.failure();
+  GEIGER_TRY(measured);
+  GEIGER_TRY(add_locations(locations, document));
+  GEIGER_TRY(add_stacks(stacks, document));
+  document.counts = GEIGER_TRY(rows_of(columns, stacks_of(columns, document.stacks)));
+  GEIGER_TRY(check_limits(document));
   return document;
 }
 

@@ -45,7 +45,7 @@ bool has_too_many_names(const std::vector<Location>& locations) {
 
 base::Outcome<void> check_limits(const Window& window) {
   for (const std::string* name : {&window.key.service, &window.key.version, &window.key.host}) {
-    if (const auto checked = check_name(*name); !checked.has_value()) return checked;
+    GEIGER_TRY(check_name(*name));
   }
   if (window.key.started < kFirstSecond || window.key.started > kLastSecond) {
     return base::Failure{"its time is not in seconds since 1970"};
@@ -79,7 +79,7 @@ base::Outcome<void> check_name(std::string_view text) {
 }
 
 base::Outcome<void> check_limits(const Document& document) {
-  if (auto checked = check_limits(document.window); !checked.has_value()) return checked;
+  GEIGER_TRY(check_limits(document.window));
   if (document.counts.size() > kMostRows) return base::Failure{"it has too many rows"};
   std::size_t positions = 0;
   for (const Stack& stack : document.stacks) positions += stack.locations.size();

@@ -169,8 +169,7 @@ LocationColumns columns_of(const std::vector<Location>& locations) {
 base::Outcome<void> add_locations(const LocationColumns& columns, Document& document) {
   TextReader texts;
   if (!texts.read(columns.texts)) return base::Failure{"its names are not text, or too many"};
-  const auto modules = modules_of(columns);
-  if (!modules.has_value()) return modules.failure();
+  const auto modules = GEIGER_TRY(modules_of(columns));
   if (!is_even(columns)) return base::Failure{"its columns differ in length"};
   if (columns.frames.size() > kMostLocations) return base::Failure{"it has too many stacks"};
   Summing module(columns.modules), address(columns.addresses), function(columns.functions),
@@ -179,12 +178,12 @@ base::Outcome<void> add_locations(const LocationColumns& columns, Document& docu
   bool has_texts = true;
   for (const std::uint64_t frames : columns.frames) {
     const std::uint64_t number = module.next();
-    if (number >= modules->size()) return base::Failure{"a location has no module"};
+    if (number >= modules.size()) return base::Failure{"a location has no module"};
     if (std::exchange(before, number) != number) {
       address.begin_anew();
       line.begin_anew();
     }
-    const Module& its_module = modules.value()[number];
+    const Module& its_module = modules[number];
     Location& location = document.locations.emplace_back();
     location.kind = its_module.kind;
     location.address = address.next();

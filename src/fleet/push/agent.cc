@@ -123,11 +123,11 @@ void Agent::take_trace(const std::string& path) {
   const base::UniqueFd found = open_watched(path, O_PATH);
   auto trace = std::make_unique<Trace>();
   auto followed = std::make_unique<ingest::InputFile>();
-  if (trace->file.take(foreign::reopen_regular(found, O_RDONLY), path) ||
-      followed->take(foreign::reopen_regular(found, O_RDONLY), path)) {
+  if (!trace->file.take(foreign::reopen_regular(found, O_RDONLY), path).has_value() ||
+      !followed->take(foreign::reopen_regular(found, O_RDONLY), path).has_value() ||
+      !trace->image.read(trace->file, 0, 0).has_value()) {  // The header may come later.
     return;
   }
-  if (trace->image.read(trace->file, 0, 0)) return;  // It may come.
   const std::string name = state_name(trace->image);
   auto& image = images_[name];
   if (!image) {
@@ -224,8 +224,7 @@ void Agent::send(const std::function<bool()>& stops) {
 }
 
 base::Outcome<void> Agent::run(const std::function<bool()>& stops) {
-  const auto begun = begin();
-  if (!begun.has_value()) return begun;
+  GEIGER_TRY(begin());
   const std::int64_t grid = options_.grid;
   const auto offset =
       static_cast<std::int64_t>(hash_of(options_.names.host) % static_cast<std::uint64_t>(grid));
@@ -254,8 +253,7 @@ base::Outcome<void> Agent::run(const std::function<bool()>& stops) {
 }
 
 base::Outcome<bool> Agent::run_once(const std::function<bool()>& stops) {
-  const auto begun = begin();
-  if (!begun.has_value()) return begun.failure();
+  GEIGER_TRY(begin());
   find_traces();
   look();
   cut(true);

@@ -33,9 +33,7 @@ FollowedProcess::FollowedProcess(std::string name, const Names& names, Spool& sp
 
 base::Outcome<void> FollowedProcess::load() {
   if (!spool_.state().has(name_ + kStateEnd)) return {};
-  auto sent = read_sent(spool_.state(), name_ + kStateEnd);
-  if (!sent.has_value()) return sent.failure();
-  sent_ = std::move(sent.value());
+  sent_ = GEIGER_TRY(read_sent(spool_.state(), name_ + kStateEnd));
   return {};
 }
 
@@ -144,15 +142,14 @@ base::Outcome<void> FollowedProcess::cut(const Now& now, bool is_last, bool is_w
     if (!has_ended) return was_exhausted ? tell_end(span, now) : base::Outcome<void>();
     next.key = sent_.key;
     next.sequence = sent_.sequence;
-    const auto kept = spool_.state().write(name_ + kStateEnd, encode(next));
-    if (kept.has_value()) sent_ = std::move(next);
-    return kept;
+    GEIGER_TRY(spool_.state().write(name_ + kStateEnd, encode(next)));
+    sent_ = std::move(next);
+    return {};
   }
   if (next.missing_segments > sent_.missing_segments) {
     const std::int64_t seconds = static_cast<std::int64_t>(span.end - span.begin) / kPerSecond;
-    const auto told = spool_.put(GapRow{next.key.host, next.key.process, span.begin_second,
-                                        span.begin_second + seconds, "segments removed"});
-    if (!told.has_value()) return told;
+    GEIGER_TRY(spool_.put(GapRow{next.key.host, next.key.process, span.begin_second,
+                                 span.begin_second + seconds, "segments removed"}));
   }
   next.key.started = span.started;
   next.is_document = true;
@@ -160,11 +157,10 @@ base::Outcome<void> FollowedProcess::cut(const Now& now, bool is_last, bool is_w
   if (const auto checked = check_limits(document); !checked.has_value()) {
     return begin_anew(span, std::move(next), checked.reason());
   }
-  const auto kept = keep(document, next);
-  if (!kept.has_value()) return kept;
+  GEIGER_TRY(keep(document, next));
   sent_ = std::move(next);
   resident_.begin_anew(now.monotonic);
-  return kept;
+  return {};
 }
 
 /// Tells that what was counted since the last document cannot be sent, and goes on from here.
@@ -172,14 +168,13 @@ base::Outcome<void> FollowedProcess::begin_anew(const Span& span, Sent next,
                                                 const std::string& reason) {
   const std::int64_t seconds = static_cast<std::int64_t>(span.end - span.begin) / kPerSecond;
   log_(next.key.service + ": nothing is sent of " + std::to_string(seconds) + " s: " + reason);
-  const auto told = spool_.put(GapRow{next.key.host, next.key.process, span.begin_second,
-                                      span.begin_second + seconds, reason});
-  if (!told.has_value()) return told;
+  GEIGER_TRY(spool_.put(GapRow{next.key.host, next.key.process, span.begin_second,
+                               span.begin_second + seconds, reason}));
   next.key.started = sent_.key.started;
   next.sequence = sent_.sequence;
-  const auto kept = spool_.state().write(name_ + kStateEnd, encode(next));
-  if (kept.has_value()) sent_ = std::move(next);
-  return kept;
+  GEIGER_TRY(spool_.state().write(name_ + kStateEnd, encode(next)));
+  sent_ = std::move(next);
+  return {};
 }
 
 /// Tells, once, that the process ended without exit(): it was killed, or crashed.
@@ -194,12 +189,11 @@ base::Outcome<void> FollowedProcess::tell_end(const Span& span, const Now& now) 
 }
 
 base::Outcome<void> FollowedProcess::keep(const Document& document, const Sent& next) {
-  auto done = spool_.state().write(name_ + kNextEnd, encode(next));
-  if (!done.has_value()) return done;
-  done = spool_.put(document.window.key, pack(document));
-  if (!done.has_value()) {
+  GEIGER_TRY(spool_.state().write(name_ + kNextEnd, encode(next)));
+  const auto put = spool_.put(document.window.key, pack(document));
+  if (!put.has_value()) {
     spool_.state().remove(name_ + kNextEnd);
-    return done;
+    return put;
   }
   return spool_.state().move(name_ + kNextEnd, spool_.state(), name_ + kStateEnd);
 }

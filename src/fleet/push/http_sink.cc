@@ -32,9 +32,8 @@ class HttpSink final : public Sink {
 }  // namespace
 
 base::Outcome<void> check_url(const std::string& url) {
-  const auto parsed = http::parse_url(url);
-  if (!parsed.has_value()) return parsed.failure();
-  if (parsed->user.empty()) return {};
+  const auto parsed = GEIGER_TRY(http::parse_url(url));
+  if (parsed.user.empty()) return {};
   return base::Failure{"a URL must not contain secrets: use --token-file"};
 }
 
@@ -55,23 +54,17 @@ Delivery delivery_of(const http::Answer& answer) {
 
 base::Outcome<AuthorizedClient> AuthorizedClient::open(const std::string& url,
                                                        const SinkOptions& options) {
-  const auto checked = check_url(url);
-  if (!checked.has_value()) return checked.failure();
+  GEIGER_TRY(check_url(url));
   std::string token_file = token_file_of(options.token_file);
-  if (!token_file.empty()) {
-    const auto token = http::read_token(token_file);
-    if (!token.has_value()) return token.failure();
-  }
-  auto client = http::make_client(url, options.stops);
-  if (!client.has_value()) return client.failure();
-  return AuthorizedClient(std::move(client.value()), std::move(token_file));
+  if (!token_file.empty()) GEIGER_TRY(http::read_token(token_file));
+  auto client = GEIGER_TRY(http::make_client(url, options.stops));
+  return AuthorizedClient(std::move(client), std::move(token_file));
 }
 
 base::Outcome<void> AuthorizedClient::authorize(http::Request& request) const {
   if (token_file_.empty()) return {};
-  const auto token = http::read_token(token_file_);
-  if (!token.has_value()) return token.failure();
-  request.headers.push_back("Authorization: Bearer " + token.value());
+  const auto token = GEIGER_TRY(http::read_token(token_file_));
+  request.headers.push_back("Authorization: Bearer " + token);
   return {};
 }
 
@@ -88,9 +81,8 @@ std::optional<std::int64_t> AuthorizedClient::time() {
 
 base::Outcome<std::unique_ptr<Sink>> open_http_sink(const std::string& url,
                                                     const SinkOptions& options) {
-  auto client = AuthorizedClient::open(url, options);
-  if (!client.has_value()) return client.failure();
-  return std::unique_ptr<Sink>(std::make_unique<HttpSink>(std::move(client.value())));
+  auto client = GEIGER_TRY(AuthorizedClient::open(url, options));
+  return std::unique_ptr<Sink>(std::make_unique<HttpSink>(std::move(client)));
 }
 
 }  // namespace geiger::fleet

@@ -102,9 +102,8 @@ std::string parca_call(const PushedProfile& profile) {
 }
 
 OpenedProfileSink open_parca(const std::string& url, const SinkOptions& options) {
-  auto client = AuthorizedClient::open(url, options);
-  if (!client.has_value()) return client.failure();
-  return std::unique_ptr<ProfileSink>(std::make_unique<ParcaSink>(std::move(client.value())));
+  auto client = GEIGER_TRY(AuthorizedClient::open(url, options));
+  return std::unique_ptr<ProfileSink>(std::make_unique<ParcaSink>(std::move(client)));
 }
 
 }  // namespace geiger::fleet

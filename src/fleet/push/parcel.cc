@@ -33,9 +33,7 @@ base::Outcome<Parcel> read_gap(std::string_view message) {
       ingest::OnField(in_gap::kFirst, [&] { gap.first = reader.get_sint64(); }),
       ingest::OnField(in_gap::kLast, [&] { gap.last = reader.get_sint64(); }),
       ingest::OnField(in_gap::kReason, [&] { gap.reason = reader.get_string(); }));
-  for (const std::string* text : {&gap.host, &gap.reason}) {
-    if (const auto checked = check_name(*text); !checked.has_value()) return checked.failure();
-  }
+  for (const std::string* text : {&gap.host, &gap.reason}) GEIGER_TRY(check_name(*text));
   if (gap.first < 0 || gap.last < gap.first || gap.last > kLatestSecond) {
     return base::Failure{"its times are not in seconds since 1970"};
   }
@@ -58,9 +56,8 @@ std::string pack(const GapRow& gap) {
 
 base::Outcome<Parcel> open_parcel(std::string_view bytes) {
   if (!bytes.starts_with(kGapMagic)) {
-    auto document = unpack(bytes);
-    if (!document.has_value()) return document.failure();
-    return Parcel(std::move(document.value()));
+    auto document = GEIGER_TRY(unpack(bytes));
+    return Parcel(std::move(document));
   }
   if (bytes.size() > kMostGapBytes) return base::Failure{"it is too large for a gap"};
   try {

@@ -86,9 +86,8 @@ class PyroscopeSink final : public ProfileSink {
 }  // namespace
 
 OpenedProfileSink open_pyroscope(const std::string& url, const SinkOptions& options) {
-  auto client = AuthorizedClient::open(url, options);
-  if (!client.has_value()) return client.failure();
-  return std::unique_ptr<ProfileSink>(std::make_unique<PyroscopeSink>(std::move(client.value())));
+  auto client = GEIGER_TRY(AuthorizedClient::open(url, options));
+  return std::unique_ptr<ProfileSink>(std::make_unique<PyroscopeSink>(std::move(client)));
 }
 
 }  // namespace geiger::fleet

@@ -43,11 +43,10 @@ base::Outcome<const Scheme*> scheme_of(const std::string& url) {
 }
 
 base::Outcome<std::unique_ptr<Sink>> open_sink(const std::string& url, const SinkOptions& options) {
-  const auto scheme = scheme_of(url);
-  if (!scheme.has_value()) return scheme.failure();
-  if (scheme.value() == nullptr) return open_store_sink(url, options);
-  if (scheme.value()->open != nullptr) {
-    return scheme.value()->open(url.substr(scheme.value()->cut.size()), options);
+  const auto scheme = GEIGER_TRY(scheme_of(url));
+  if (scheme == nullptr) return open_store_sink(url, options);
+  if (scheme->open != nullptr) {
+    return scheme->open(url.substr(scheme->cut.size()), options);
   }
   return base::Failure{url + ": takes profiles and not windows: use 'geiger push'"};
 }

@@ -107,11 +107,8 @@ base::Outcome<Sent> decode_sent(std::string_view bytes) {
 }
 
 base::Outcome<Sent> read_sent(const DurableDirectory& state, const std::string& name) {
-  const auto bytes = state.read(name, kMostState);
-  if (!bytes.has_value()) return bytes.failure();
-  auto sent = decode_sent(bytes.value());
-  if (!sent.has_value()) return base::Failure{state.path_of(name) + ": " + sent.reason()};
-  return sent;
+  const auto bytes = GEIGER_TRY(state.read(name, kMostState));
+  return decode_sent(bytes).with_prefix(state.path_of(name) + ": ");
 }
 
 base::Outcome<void> recover(const Spool& spool) {
@@ -119,15 +116,13 @@ base::Outcome<void> recover(const Spool& spool) {
   const std::string_view end = kNextEnd;
   for (const auto& [next, size] : state.tidied()) {
     if (!next.ends_with(end)) continue;
-    const auto sent = read_sent(state, next);
-    if (!sent.has_value()) return sent.failure();
-    if (!spool.has(sent->key)) {
+    const auto sent = GEIGER_TRY(read_sent(state, next));
+    if (!spool.has(sent.key)) {
       state.remove(next);
       continue;
     }
     const std::string name = next.substr(0, next.size() - end.size()) + kStateEnd;
-    const auto renamed = state.move(next, state, name);
-    if (!renamed.has_value()) return renamed;
+    GEIGER_TRY(state.move(next, state, name));
   }
   return {};
 }

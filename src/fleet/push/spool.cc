@@ -32,22 +32,20 @@ std::string Spool::name_of(const Key& key) {
 }
 
 base::Outcome<Spool> Spool::open(const std::string& path, Bytes most, Log log) {
-  const auto whole = DurableDirectory::open(path);
-  if (!whole.has_value()) return whole.failure();
-  auto lock = whole->lock("lock");
-  if (!lock.has_value()) return lock.failure();
-  if (!lock->is_open()) {
+  const auto whole = GEIGER_TRY(DurableDirectory::open(path));
+  auto lock = GEIGER_TRY(whole.lock("lock"));
+  if (!lock.is_open()) {
     return base::Failure{path + ": another process uses it; give each agent its own with --spool"};
   }
-  auto waiting = whole->open_inside("waiting");
-  auto refused = whole->open_inside("refused");
-  auto state = whole->open_inside("state");
+  auto waiting = whole.open_inside("waiting");
+  auto refused = whole.open_inside("refused");
+  auto state = whole.open_inside("state");
   for (const auto* place : {&waiting, &refused, &state}) {
     if (!place->has_value()) return place->failure();
   }
   Spool spool(path, most, std::move(log),
               {std::move(waiting.value()), std::move(refused.value()), std::move(state.value())},
-              std::move(lock.value()));
+              std::move(lock));
   static_cast<void>(spool.places_.state.tidied());
   spool.read_names(spool.places_.waiting, spool.waiting_);
   spool.read_names(spool.places_.refused, spool.refused_);
@@ -62,15 +60,12 @@ void Spool::read_names(const DurableDirectory& directory, Files& files) {
 base::Outcome<void> Spool::put(const Key& key, std::string_view packed) {
   const std::string name = name_of(key);
   if (waiting_.contains(name)) {
-    const auto known = read(name);
-    if (!known.has_value()) return known.failure();
-    if (known.value() == packed) return {};
+    const auto known = GEIGER_TRY(read(name));
+    if (known == packed) return {};
     return base::Failure{places_.waiting.path_of(name) + ": it exists with different contents"};
   }
-  const auto room = make_room(packed.size());
-  if (!room.has_value()) return room.failure();
-  const auto written = places_.waiting.write(name, packed);
-  if (!written.has_value()) return written.failure();
+  GEIGER_TRY(make_room(packed.size()));
+  GEIGER_TRY(places_.waiting.write(name, packed));
   waiting_[name] = packed.size();
   bytes_ += packed.size();
   return {};
@@ -94,8 +89,7 @@ base::Outcome<void> Spool::put(const GapRow& gap) {
   }
   const std::string name = gap_name(whole);
   const std::string packed = pack(whole);
-  const auto written = places_.waiting.write(name, packed);
-  if (!written.has_value()) return written.failure();
+  GEIGER_TRY(places_.waiting.write(name, packed));
   bytes_ += packed.size() - std::exchange(waiting_[name], packed.size());
   return {};
 }
@@ -122,10 +116,8 @@ void Spool::erase(const DurableDirectory& directory, Files& files, const std::st
 
 base::Outcome<void> Spool::refuse(const std::string& name, const std::string& why) {
   log_(name + " was refused: " + why);
-  const auto told = tell_gap(name, "refused: " + why);
-  if (!told.has_value()) return told.failure();
-  const auto moved = places_.waiting.move(name, places_.refused, name);
-  if (!moved.has_value()) return moved.failure();
+  GEIGER_TRY(tell_gap(name, "refused: " + why));
+  GEIGER_TRY(places_.waiting.move(name, places_.refused, name));
   const Bytes size = waiting_[name];
   waiting_.erase(name);
   bytes_ -= std::exchange(refused_[name], size);  // What was refused twice is there once.
@@ -150,8 +142,7 @@ base::Outcome<void> Spool::tell_gap(const std::string& name, const std::string& 
 base::Outcome<void> Spool::make_room(Bytes bytes) {
   if (bytes > most_) return base::Failure{path_ + ": a document is larger than the whole spool"};
   while (bytes_ + bytes > most_) {
-    const auto done = give_up_oldest();
-    if (!done.has_value()) return done.failure();
+    GEIGER_TRY(give_up_oldest());
   }
   return {};
 }
@@ -167,8 +158,7 @@ base::Outcome<void> Spool::give_up_oldest() {
       std::ranges::find_if(waiting_, [](const auto& file) { return !is_gap(file.first); });
   const std::string name = oldest != waiting_.end() ? oldest->first : waiting_.begin()->first;
   log_(name + " dropped before it was sent: the spool is full");
-  const auto told = tell_gap(name, "spool full");
-  if (!told.has_value()) return told.failure();
+  GEIGER_TRY(tell_gap(name, "spool full"));
   remove(name);
   return {};
 }

@@ -39,9 +39,8 @@ class StoreSink final : public Sink {
 
 base::Outcome<std::unique_ptr<Sink>> open_store_sink(const std::string& url,
                                                      const SinkOptions& options) {
-  auto store = open_store_to_fill(url, {options.token_file, options.stops});
-  if (!store.has_value()) return store.failure();
-  return std::unique_ptr<Sink>(std::make_unique<StoreSink>(std::move(store.value())));
+  auto store = GEIGER_TRY(open_store_to_fill(url, {options.token_file, options.stops}));
+  return std::unique_ptr<Sink>(std::make_unique<StoreSink>(std::move(store)));
 }
 
 }  // namespace geiger::fleet

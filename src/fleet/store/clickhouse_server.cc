@@ -74,24 +74,20 @@ std::string quoted(std::string_view text) {
 
 base::Outcome<std::unique_ptr<ClickHouseServer>> ClickHouseServer::open(
     const std::string& text, std::string token_file, std::function<bool()> stops) {
-  const auto url = http::parse_url(text.substr(kClickHouseScheme.size()));
-  if (!url.has_value()) return base::Failure{std::string(kClickHouseScheme) + url.reason()};
-  std::string database = url->path.empty() ? "" : url->path.substr(1);
+  const auto url = GEIGER_TRY(http::parse_url(text.substr(kClickHouseScheme.size()))
+                                  .with_prefix(std::string(kClickHouseScheme)));
+  std::string database = url.path.empty() ? "" : url.path.substr(1);
   if (!is_identifier(database)) {
     return base::Failure{text + ": it names no database (clickhouse+https://HOST/DATABASE)"};
   }
-  if (!token_file.empty()) {
-    const auto token = http::read_token(token_file);
-    if (!token.has_value()) return token.failure();
-  }
-  const std::string_view usual = url->scheme == "http" ? kPlainPort : kTlsPort;
-  auto client =
-      http::make_client(fmt::format("{}://{}:{}/", url->scheme, url->host,
-                                    url->port.empty() ? usual : std::string_view(url->port)),
-                        std::move(stops));
-  if (!client.has_value()) return client.failure();
+  if (!token_file.empty()) GEIGER_TRY(http::read_token(token_file));
+  const std::string_view usual = url.scheme == "http" ? kPlainPort : kTlsPort;
+  auto client = GEIGER_TRY(
+      http::make_client(fmt::format("{}://{}:{}/", url.scheme, url.host,
+                                    url.port.empty() ? usual : std::string_view(url.port)),
+                        std::move(stops)));
   return std::unique_ptr<ClickHouseServer>(new ClickHouseServer(
-      std::move(client.value()), url->user, std::move(database), std::move(token_file)));
+      std::move(client), url.user, std::move(database), std::move(token_file)));
 }
 
 std::string ClickHouseServer::target(std::string_view parameters) const {

@@ -210,11 +210,11 @@ class ClickHouseStore final : public Store {
   }
   template <typename Work>
   base::Outcome<void> done(const Work& work) {
-    const auto outcome = guarded([&] {
+    GEIGER_TRY(guarded([&] {
       work();
       return true;
-    });
-    return outcome.has_value() ? base::Outcome<void>() : outcome.failure();
+    }));
+    return {};
   }
 
   Receipt put_document(const Document& document) {
@@ -323,12 +323,12 @@ struct Opened {
 
 base::Outcome<Opened> open_server(const std::string& url, const StoreOptions& options) {
   auto tick = std::make_shared<Tick>();
-  auto server = ClickHouseServer::open(url, options.token_file, [tick, stops = options.stops] {
-    if (*tick) (*tick)();
-    return stops && stops();
-  });
-  if (!server.has_value()) return server.failure();
-  return Opened{std::move(server.value()), std::move(tick)};
+  auto server =
+      GEIGER_TRY(ClickHouseServer::open(url, options.token_file, [tick, stops = options.stops] {
+        if (*tick) (*tick)();
+        return stops && stops();
+      }));
+  return Opened{std::move(server), std::move(tick)};
 }
 
 std::unique_ptr<Store> store_over(Opened opened, std::function<std::int64_t()> oldest) {
@@ -345,25 +345,21 @@ std::int64_t oldest_kept() {
 
 base::Outcome<std::unique_ptr<Store>> open_clickhouse(const std::string& url,
                                                       const StoreOptions& options) {
-  auto opened = open_server(url, options);
-  if (!opened.has_value()) return opened.failure();
-  const auto checked = check_tables(*opened->server);
-  if (!checked.has_value()) return base::Failure{url + ": " + checked.reason()};
-  return store_over(std::move(opened.value()), [] { return std::int64_t{0}; });
+  auto opened = GEIGER_TRY(open_server(url, options));
+  GEIGER_TRY(check_tables(*opened.server).with_prefix(url + ": "));
+  return store_over(std::move(opened), [] { return std::int64_t{0}; });
 }
 
 base::Outcome<std::unique_ptr<Store>> open_clickhouse_sink(const std::string& url,
                                                            const StoreOptions& options) {
-  auto opened = open_server(url, options);
-  if (!opened.has_value()) return opened.failure();
-  return store_over(std::move(opened.value()), oldest_kept);
+  auto opened = GEIGER_TRY(open_server(url, options));
+  return store_over(std::move(opened), oldest_kept);
 }
 
 base::Outcome<void> prepare_clickhouse(const std::string& url, const StoreOptions& options) {
-  auto opened = open_server(url, options);
-  if (!opened.has_value()) return opened.failure();
+  auto opened = GEIGER_TRY(open_server(url, options));
   try {
-    make_tables(*opened->server);
+    make_tables(*opened.server);
     return {};
   } catch (const ServerError& error) {
     return base::Failure{url + ": " + error.what()};

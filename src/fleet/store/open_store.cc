@@ -50,8 +50,8 @@ base::Outcome<std::unique_ptr<Store>> open_store_to_fill(const std::string& url,
 
 base::Outcome<void> prepare_store(const std::string& url, const StoreOptions& options) {
   if (const auto path = path_of_url(url)) {
-    const auto store = open_sqlite(*path, true);
-    return store.has_value() ? base::Outcome<void>() : store.failure();
+    GEIGER_TRY(open_sqlite(*path, true));
+    return {};
   }
   if (is_clickhouse(url)) return prepare_clickhouse(url, with_token(options));
   return unknown(url);

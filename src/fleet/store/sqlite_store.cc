@@ -366,8 +366,7 @@ base::Outcome<std::unique_ptr<Store>> open_sqlite(const std::string& path, bool 
   if (!creates && !std::filesystem::exists(path, error)) {
     return base::Failure{path + ": no such file; 'geiger push RUN " + path + "' makes one"};
   }
-  const auto checked = check_companions(path);
-  if (!checked.has_value()) return checked.failure();
+  GEIGER_TRY(check_companions(path));
   try {
     return std::unique_ptr<Store>(
         std::make_unique<SqliteStore>(opening_of(path, creates), creates));

@@ -28,7 +28,7 @@ bool maps_file(const std::string& line, std::uint64_t inode, const std::string& 
 
 }  // namespace
 
-std::optional<Error> Image::read(const InputFile& file, std::uint64_t offset, std::uint32_t index) {
+FileOutcome Image::read(const InputFile& file, std::uint64_t offset, std::uint32_t index) {
   offset_ = offset;
   index_ = index;
   const auto page = std::as_writable_bytes(std::span(page_));
@@ -36,7 +36,7 @@ std::optional<Error> Image::read(const InputFile& file, std::uint64_t offset, st
   const std::uint64_t available = file.size() - offset;
   const trace::TraceError fault =
       trace::read_header(page.first(count), std::max<std::uint64_t>(available, count), extent_);
-  if (fault.fault == trace::Fault::kNone) return std::nullopt;
+  if (fault.fault == trace::Fault::kNone) return {};
   return trace_fault(file.path(), offset, fault);
 }
 

@@ -15,8 +15,7 @@ namespace geiger::ingest {
 class Image {
  public:
   /// Reads and checks the header at `offset`, where image number `index` starts.
-  [[nodiscard]] std::optional<Error> read(const InputFile& file, std::uint64_t offset,
-                                          std::uint32_t index);
+  [[nodiscard]] FileOutcome read(const InputFile& file, std::uint64_t offset, std::uint32_t index);
 
   [[nodiscard]] const trace::FileHeader& header() const { return trace::header_of(page()); }
   /// The process as the recorder knows it, or as it knows itself.

@@ -30,9 +30,9 @@ std::string_view stem_of(std::string_view path) {
 
 void ImageFinder::scan_file(const std::string& path, bool is_listed, Scan& scan) {
   InputFile file;
-  if (auto error = file.open(path)) {
-    scan.has_lost |= is_listed && error->is_missing;
-    return scan.errors.push_back(std::move(*error));
+  if (const auto opened = file.open(path); !opened.has_value()) {
+    scan.has_lost |= is_listed && opened.failure().is_missing;
+    return scan.errors.push_back(opened.failure());
   }
   if (is_listed && was_never_begun(file)) {
     return scan.unbegun.push_back({path, file.size() > 0});
@@ -46,8 +46,8 @@ void ImageFinder::scan_file(const std::string& path, bool is_listed, Scan& scan)
   std::uint64_t offset = 0;
   for (std::uint32_t index = 0; offset < file.size(); ++index) {
     Image image;
-    if (auto error = image.read(file, offset, index)) {
-      return scan.errors.push_back(std::move(*error));
+    if (const auto read = image.read(file, offset, index); !read.has_value()) {
+      return scan.errors.push_back(read.failure());
     }
     const trace::FileHeader& header = image.header();
     const trace::State state = header.state.load(std::memory_order_relaxed);
@@ -113,7 +113,7 @@ const FoundImage* SegmentFiles::next() {
   for (; opened_ < std::min(images_.size(), given_ + kOpenAhead); ++opened_) {
     Opened& opened = ahead_[opened_];
     opened.file = std::make_unique<InputFile>();
-    opened.error = opened.file->open(images_[opened_].path);
+    opened.outcome = opened.file->open(images_[opened_].path);
   }
   if (given_ == images_.size()) return nullptr;
   current_ = std::move(ahead_.extract(given_).mapped());

@@ -82,16 +82,16 @@ class SegmentFiles {
  public:
   explicit SegmentFiles(const ProcessImage& images) : images_(images) {}
 
-  /// The next image, its file open unless error(); nullptr behind the last.
+  /// The next image, its file open unless opened() failed; nullptr behind the last.
   [[nodiscard]] const FoundImage* next();
 
   [[nodiscard]] const InputFile& file() const { return *current_.file; }
-  [[nodiscard]] const std::optional<Error>& error() const { return current_.error; }
+  [[nodiscard]] const FileOutcome& opened() const { return current_.outcome; }
 
  private:
   struct Opened {
     std::unique_ptr<InputFile> file;
-    std::optional<Error> error;
+    FileOutcome outcome;
   };
 
   const ProcessImage& images_;

@@ -36,9 +36,8 @@ base::Outcome<void> add_line(FrameRules& rules, std::string_view line) {
   const std::string expression(trimmed(line.substr(end)));
   if (expression.empty())
     return base::Failure{fmt::format("'{}' needs a regular expression", word)};
-  auto pattern = NamePattern::parse(expression);
-  if (!pattern.has_value()) return pattern.failure();
-  rules.add(role->second, std::move(pattern.value()));
+  auto pattern = GEIGER_TRY(NamePattern::parse(expression));
+  rules.add(role->second, std::move(pattern));
   return {};
 }
 
@@ -126,8 +125,7 @@ base::Outcome<FrameRules> FrameRules::parse(std::string_view text) {
     }
     return add_line(rules, line);
   };
-  const auto read = read_lines(text, take);
-  if (!read.has_value()) return read.failure();
+  GEIGER_TRY(read_lines(text, take));
   return rules;
 }
 

@@ -63,8 +63,7 @@ base::Outcome<std::shared_ptr<const re2::RE2>> compile(const std::string& expres
     return base::Failure{
         fmt::format("it has {} bytes (at most {})", expression.size(), kMostLineBytes)};
   }
-  const auto checked = check_dialect(expression);
-  if (!checked.has_value()) return checked.failure();
+  GEIGER_TRY(check_dialect(expression));
   auto compiled = std::make_shared<const re2::RE2>(expression, re2_options());
   if (!compiled->ok()) return base::Failure{reason_of(*compiled)};
   return std::shared_ptr<const re2::RE2>(std::move(compiled));
@@ -73,13 +72,9 @@ base::Outcome<std::shared_ptr<const re2::RE2>> compile(const std::string& expres
 }  // namespace
 
 base::Outcome<NamePattern> NamePattern::parse(const std::string& expression) {
-  auto compiled = compile(expression);
-  if (!compiled.has_value()) {
-    return base::Failure{fmt::format("{}: {}", quoted(expression), compiled.reason())};
-  }
   NamePattern pattern;
+  pattern.compiled_ = GEIGER_TRY(compile(expression).with_prefix(quoted(expression) + ": "));
   pattern.text_ = expression;
-  pattern.compiled_ = std::move(compiled.value());
   return pattern;
 }
 

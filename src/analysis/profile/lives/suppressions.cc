@@ -59,14 +59,11 @@ bool matches_suppression(std::string_view pattern, std::string_view name) {
 
 base::Outcome<Suppressions> Suppressions::parse(std::string_view text) {
   Suppressions found;
-  const auto read =
-      read_lines(text, [&](std::string_view line, std::size_t /*number*/) -> base::Outcome<void> {
-        auto pattern = pattern_of(line);
-        if (!pattern.has_value()) return pattern.failure();
-        found.patterns_.push_back(std::move(pattern.value()));
-        return {};
-      });
-  if (!read.has_value()) return read.failure();
+  const auto take = [&](std::string_view line, std::size_t /*number*/) -> base::Outcome<void> {
+    found.patterns_.push_back(GEIGER_TRY(pattern_of(line)));
+    return {};
+  };
+  GEIGER_TRY(read_lines(text, take));
   return found;
 }
 

@@ -257,7 +257,7 @@ Profile select_measured(const Recording& recording, const Selection& selection) 
 base::Outcome<void> check_kind(const Recording& recording, std::uint32_t process, Kind kind,
                                Moment moment) {
   const bool needs_waste = kind == Kind::kStranded;
-  if (auto told = check_recorded(recording, process, kind); !told.has_value()) return told;
+  GEIGER_TRY(check_recorded(recording, process, kind));
   if (is_of_blocks(kind) || !is_measured(kind)) return {};
   if (needs_waste && has_utilization(recording, process)) return {};
   if (!needs_waste && answers_used(recording, moment).contains(process)) {

@@ -74,7 +74,7 @@ struct LifetimesReport {
   std::uint64_t freed_at_count = 0;  ///< Before `top`.
   std::uint64_t unseen_frees = 0;    ///< Samples whose free was noticed later only.
   std::uint64_t dropped_frees = 0;   ///< Frees that could not be recorded.
-  /// Samples of segments that are missing: left out (profile/lifetimes.h).
+  /// Samples of segments that are missing: left out (profile/lives/lifetimes.h).
   std::uint64_t allocated_before = 0;
 };
 

@@ -155,9 +155,7 @@ void measure_live(RssReport& report, const Recording& recording, const Snapshot&
 }  // namespace
 
 base::Outcome<RssReport> rss_report(const Recording& recording, const RssOptions& options) {
-  const auto found = observed(recording, options);
-  if (!found.has_value()) return found.failure();
-  const Observations* observations = found.value();
+  const Observations* observations = GEIGER_TRY(observed(recording, options));
   const Snapshot& snapshot = *snapshot_at(*observations, options.moment);
   RssReport report;
   report.options = options;

@@ -24,9 +24,9 @@ struct FleetCheckArguments {
 };
 
 base::Outcome<int> check_fleet(FleetCheckArguments& options) {
-  const auto gates = gates_of(options.gates);
-  if (!gates.has_value()) return usage_failure("fleet check: " + gates.reason());
-  const bool needs_before = has_growth_limit(gates.value());
+  const auto gates =
+      GEIGER_TRY(gates_of(options.gates).failing_as(base::Fault::kUsage, "fleet check: "));
+  const bool needs_before = has_growth_limit(gates);
   if (options.named.size() != (needs_before ? 2 : 1)) {
     return usage_failure(needs_before
                              ? "fleet check: limits on growth need two versions: BEFORE AFTER"
@@ -36,16 +36,16 @@ base::Outcome<int> check_fleet(FleetCheckArguments& options) {
   options.versions.after = options.named.back();
   Shown shown;
   std::vector<compare::Collector> one;
-  one.emplace_back(options.fleet.kind, options.gates.grouping, patterns_of(gates.value()));
-  const auto collected = collect_versions(options.fleet, options.versions, std::move(one), shown);
-  if (!collected.has_value()) return collected.failure();
+  one.emplace_back(options.fleet.kind, options.gates.grouping, patterns_of(gates));
+  const auto collected =
+      GEIGER_TRY(collect_versions(options.fleet, options.versions, std::move(one), shown));
   options.gates.check.before = std::move(shown.before);
   options.gates.check.after = std::move(shown.after);
   options.gates.check.per = std::move(shown.per);
   options.gates.check.scope.fleet = std::move(shown.fleet);
   options.gates.check.level = options.fleet.level;
   options.gates.is_json = options.fleet.is_json;
-  return print_gates(options.gates, options.fleet.kind, gates.value(), collected->front());
+  return print_gates(options.gates, options.fleet.kind, gates, collected.front());
 }
 
 }  // namespace

@@ -70,35 +70,29 @@ void add_objects(report::CostReport& report, const fleet::Fleet& fleet) {
 }
 
 base::Outcome<int> print_cost(CostArguments& options) {
-  auto part = open_part(options.fleet, options.version);
-  if (!part.has_value()) return part.failure();
-  auto& [store, filter] = part.value();
-  const auto reach = fleet::reach_of(*store, filter);
-  if (!reach.has_value()) return reach.failure();
-  const auto all = store->hosts(filter);
-  if (!all.has_value()) return all.failure();
+  auto [store, filter] = GEIGER_TRY(open_part(options.fleet, options.version));
+  const auto reach = GEIGER_TRY(fleet::reach_of(*store, filter));
+  const auto all = GEIGER_TRY(store->hosts(filter));
   report::CostReport report;
   report.options = options.cost;
   report.options.level = options.fleet.level;
-  report.bill = rss_byte_hours(all.value());
-  const auto coverage = coverage_of(filter, reach.value());
+  report.bill = rss_byte_hours(all);
+  const auto coverage = coverage_of(filter, reach);
   filter.with_rss = true;
-  const auto known = store->hosts(filter);
-  if (!known.has_value()) return known.failure();
-  if (known->empty()) {
+  const auto known = GEIGER_TRY(store->hosts(filter));
+  if (known.empty()) {
     return base::Failure{
         "no selected window has resident memory: 'geiger agent' records it, and 'geiger run' "
         "without --no-observe"};
   }
   options.fleet.kind = profile::Kind::kLiveAtEnd;
-  const auto fleet = ask_named(*store, filter, options.fleet, fleet::Unit::kFleet);
-  if (!fleet.has_value()) return fleet.failure();
-  report.known_hours = recorded_hours(fleet->hosts);
-  report.unknown_hours = std::max(recorded_hours(all.value()) - report.known_hours, 0.0);
-  report.unrecorded = std::max(report.bill - rss_byte_hours(fleet->hosts), 0.0);
-  report.options.scope = scope_of(filter, fleet.value(), options.fleet.kind);
+  const auto fleet = GEIGER_TRY(ask_named(*store, filter, options.fleet, fleet::Unit::kFleet));
+  report.known_hours = recorded_hours(fleet.hosts);
+  report.unknown_hours = std::max(recorded_hours(all) - report.known_hours, 0.0);
+  report.unrecorded = std::max(report.bill - rss_byte_hours(fleet.hosts), 0.0);
+  report.options.scope = scope_of(filter, fleet, options.fleet.kind);
   report.options.scope.fleet = {coverage};
-  add_objects(report, fleet.value());
+  add_objects(report, fleet);
   report::settle(report);
   return print(report, options.fleet) ? kExitOk : kExitFailed;
 }

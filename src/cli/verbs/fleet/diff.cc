@@ -26,14 +26,14 @@ struct FleetDiffArguments {
 
 base::Outcome<int> print_fleet_diff(FleetDiffArguments& options) {
   Shown shown;
-  auto comparison = compare_versions(options.fleet, options.versions, options.grouping, shown);
-  if (!comparison.has_value()) return comparison.failure();
+  auto comparison =
+      GEIGER_TRY(compare_versions(options.fleet, options.versions, options.grouping, shown));
   options.diff.before = std::move(shown.before);
   options.diff.after = std::move(shown.after);
   options.diff.run = "host";
   options.diff.per = std::move(shown.per);
   options.diff.scope.fleet = std::move(shown.fleet);
-  const auto report = report::diff_report(std::move(comparison.value()), options.diff);
+  const auto report = report::diff_report(std::move(comparison), options.diff);
   return print(report, options.fleet) ? kExitOk : kExitFailed;
 }
 

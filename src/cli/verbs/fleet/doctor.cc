@@ -66,23 +66,21 @@ std::vector<std::string> complaints_about(const fleet::Health& health) {
 }
 
 base::Outcome<int> examine_store(const FleetOptions& options) {
-  const auto from = options.from.empty() ? base::Outcome<std::int64_t>(0) : time_of(options.from);
-  if (!from.has_value()) return from.failure();
-  auto store = open_store(options);
-  if (!store.has_value()) return store.failure();
-  const auto health = store.value()->health(from.value());
-  if (!health.has_value()) return health.failure();
-  const std::vector<std::string> found = complaints_about(health.value());
+  const auto from =
+      GEIGER_TRY(options.from.empty() ? base::Outcome<std::int64_t>(0) : time_of(options.from));
+  auto store = GEIGER_TRY(open_store(options));
+  const auto health = GEIGER_TRY(store->health(from));
+  const std::vector<std::string> found = complaints_about(health);
   const int exit_code = found.empty() ? kExitOk : kExitFailed;
   if (options.is_json) {
-    return terminal::print_data(present::document("fleet-doctor", health.value())) ? exit_code
-                                                                                   : kExitFailed;
+    return terminal::print_data(present::document("fleet-doctor", health)) ? exit_code
+                                                                           : kExitFailed;
   }
   std::string text = found.empty() ? "The store is healthy.\n" : "";
   for (const std::string& sentence : found) text += sentence + ".\n";
-  if (health->unnamed_locations > 0) {
+  if (health.unnamed_locations > 0) {
     text += fmt::format("{} sent without a name: reports look them up by build id.\n",
-                        present::plural(health->unnamed_locations, "program point"));
+                        present::plural(health.unnamed_locations, "program point"));
   }
   return terminal::print_report(text, terminal::output_style(options.level)) ? exit_code
                                                                              : kExitFailed;

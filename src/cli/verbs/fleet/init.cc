@@ -13,11 +13,9 @@ namespace geiger::cli {
 namespace {
 
 base::Outcome<int> make_store(const FleetOptions& options) {
-  const auto url = store_url(options);
-  if (!url.has_value()) return url.failure();
-  const auto made = fleet::prepare_store(url.value(), {options.token_file});
-  if (!made.has_value()) return made.failure();
-  terminal::complain(fmt::format("{} is ready", url.value()));
+  const auto url = GEIGER_TRY(store_url(options));
+  GEIGER_TRY(fleet::prepare_store(url, {options.token_file}));
+  terminal::complain(fmt::format("{} is ready", url));
   return kExitOk;
 }
 

@@ -53,14 +53,11 @@ const Fields<FleetList>& fields_of(Of<FleetList> /*type*/) {
 }
 
 base::Outcome<int> print_list(const FleetOptions& options) {
-  auto store = open_store(options);
-  if (!store.has_value()) return store.failure();
-  const auto versions = store.value()->versions();
-  if (!versions.has_value()) return versions.failure();
+  auto store = GEIGER_TRY(open_store(options));
+  const auto versions = GEIGER_TRY(store->versions());
   if (options.is_json) {
-    return terminal::print_data(present::document("fleet-list", FleetList{versions.value()}))
-               ? kExitOk
-               : kExitFailed;
+    return terminal::print_data(present::document("fleet-list", FleetList{versions})) ? kExitOk
+                                                                                      : kExitFailed;
   }
   const present::Style style = terminal::output_style(options.level);
   present::Grid grid({{"service", present::Align::kLeft},
@@ -70,7 +67,7 @@ base::Outcome<int> print_list(const FleetOptions& options) {
                       {"samples"},
                       {"first", present::Align::kLeft},
                       {"last", present::Align::kLeft}});
-  for (const VersionFacts& facts : versions.value()) {
+  for (const VersionFacts& facts : versions) {
     grid.add({facts.service, facts.version, present::exact_count(facts.hosts),
               present::exact_count(facts.processes), present::exact_count(facts.samples),
               query::date_text(facts.first), query::date_text(facts.last)});

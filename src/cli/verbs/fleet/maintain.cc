@@ -53,18 +53,15 @@ std::string upkeep_text(const fleet::Upkeep& upkeep) {
 }
 
 base::Outcome<int> maintain(const MaintainArguments& options) {
-  auto store = open_store(options.fleet);
-  if (!store.has_value()) return store.failure();
+  auto store = GEIGER_TRY(open_store(options.fleet));
   const std::int64_t today = static_cast<std::int64_t>(std::time(nullptr)) / kDaySeconds;
-  const auto upkeep =
-      store.value()->maintain({today, today - options.keep_days, today - options.keep_daily_days});
-  if (!upkeep.has_value()) return upkeep.failure();
+  const auto upkeep = GEIGER_TRY(
+      store->maintain({today, today - options.keep_days, today - options.keep_daily_days}));
   if (options.fleet.is_json) {
-    return terminal::print_data(present::document("fleet-maintain", upkeep.value())) ? kExitOk
-                                                                                     : kExitFailed;
+    return terminal::print_data(present::document("fleet-maintain", upkeep)) ? kExitOk
+                                                                             : kExitFailed;
   }
-  return terminal::print_report(upkeep_text(upkeep.value()),
-                                terminal::output_style(options.fleet.level))
+  return terminal::print_report(upkeep_text(upkeep), terminal::output_style(options.fleet.level))
              ? kExitOk
              : kExitFailed;
 }

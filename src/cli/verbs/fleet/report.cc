@@ -40,41 +40,39 @@ base::Outcome<page::ComparedRuns> compare_pages(const FleetReportArguments& opti
     collectors.emplace_back(options.fleet.kind, grouping);
   }
   Shown shown;
-  auto collected = collect_versions(options.fleet, options.versions, std::move(collectors), shown);
-  if (!collected.has_value()) return collected.failure();
+  auto collected =
+      GEIGER_TRY(collect_versions(options.fleet, options.versions, std::move(collectors), shown));
   for (std::size_t i = 0; i < shown.fleet.size(); ++i) {
     const std::string hosts = present::plural(shown.fleet[i].recorded_hosts, "host");
     (i == 0 ? shown.before : shown.after).back() +=
         fmt::format(", {}, per {}", hosts, shown.per.empty() ? "host" : shown.per);
   }
-  return compared_runs(std::move(shown.before), std::move(shown.after),
-                       std::move(collected.value()), options.fleet.level);
+  return compared_runs(std::move(shown.before), std::move(shown.after), std::move(collected),
+                       options.fleet.level);
 }
 
 base::Outcome<std::string> fleet_document(const FleetReportArguments& options) {
-  const auto part = open_part(options.fleet, options.named.empty() ? "" : options.named.back());
-  if (!part.has_value()) return part.failure();
-  const auto fleet = ask_named(*part->store, part->filter, options.fleet, fleet::Unit::kHost);
-  if (!fleet.has_value()) return fleet.failure();
+  const auto part =
+      GEIGER_TRY(open_part(options.fleet, options.named.empty() ? "" : options.named.back()));
+  const auto fleet =
+      GEIGER_TRY(ask_named(*part.store, part.filter, options.fleet, fleet::Unit::kHost));
   page::PageOptions page;
   page.level = options.fleet.level;
   page.version = GEIGER_VERSION;
-  page.title = text_of(part->filter);
-  page.scope = scope_of(part->filter, fleet.value(), options.fleet.kind);
-  const auto profile = select_in(fleet->recording, options.fleet.kind, fleet->longest_ms());
-  page.scope.fleet = {coverage_of(part->filter, fleet.value(), profile, options.fleet.level)};
+  page.title = text_of(part.filter);
+  page.scope = scope_of(part.filter, fleet, options.fleet.kind);
+  const auto profile = select_in(fleet.recording, options.fleet.kind, fleet.longest_ms());
+  page.scope.fleet = {coverage_of(part.filter, fleet, profile, options.fleet.level)};
   page.only = options.fleet.kind;
   page.preset = preset_of(options.fleet.frames);
   std::optional<page::ComparedRuns> compared;
   if (options.named.size() == 2) {
-    auto pages = compare_pages(options);
-    if (!pages.has_value()) return pages.failure();
-    compared = std::move(pages.value());
+    compared = GEIGER_TRY(compare_pages(options));
     page.compared = &*compared;
   }
   terminal::Progress progress("making the page");
   page.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
-  return page::page_data(fleet->recording, page);
+  return page::page_data(fleet.recording, page);
 }
 
 base::Outcome<int> make_fleet_report(FleetReportArguments& options) {
@@ -86,12 +84,10 @@ base::Outcome<int> make_fleet_report(FleetReportArguments& options) {
     options.versions.after = options.named[1];
   }
   if (options.fleet.is_json) {
-    const auto document = fleet_document(options);
-    if (!document.has_value()) return document.failure();
-    return terminal::print_data(document.value()) ? kExitOk : kExitFailed;
+    const auto document = GEIGER_TRY(fleet_document(options));
+    return terminal::print_data(document) ? kExitOk : kExitFailed;
   }
-  const auto can_write = check_page_template();
-  if (!can_write.has_value()) return can_write.failure();
+  GEIGER_TRY(check_page_template());
   const std::string name = options.named.empty() ? "fleet" : "fleet-" + options.named.back();
   return write_page_file(options.file, page_name(name), [&] { return fleet_document(options); });
 }

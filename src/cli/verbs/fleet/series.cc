@@ -41,14 +41,13 @@ struct SeriesArguments {
 
 /// A length of steps: whole steps of the grid of windows.
 base::Outcome<std::int64_t> parse_step(const std::string& text) {
-  const auto length = query::parse_duration(text);
-  if (!length.has_value()) return length.failure();
+  const auto length = GEIGER_TRY(query::parse_duration(text));
   constexpr Nanoseconds kGridStep = static_cast<Nanoseconds>(fleet::kGrid) * 1'000'000'000;
-  if (length.value() == 0 || length.value() % kGridStep != 0) {
+  if (length == 0 || length % kGridStep != 0) {
     return base::Failure{fmt::format("'{}' is not a multiple of {} minutes, the length of a window",
                                      text, fleet::kGrid / 60)};
   }
-  return static_cast<std::int64_t>(length.value() / 1'000'000'000);
+  return static_cast<std::int64_t>(length / 1'000'000'000);
 }
 
 /// Totals of each step, into the points.
@@ -119,35 +118,30 @@ base::Outcome<void> add_sites(const fleet::Series& series, Kind kind, double lev
 }
 
 base::Outcome<int> print_series(SeriesArguments& options) {
-  const auto part = open_part(options.fleet, options.version);
-  if (!part.has_value()) return part.failure();
+  const auto part = GEIGER_TRY(open_part(options.fleet, options.version));
   SeriesReport& report = options.report;
   report.level = options.fleet.level;
   report.kind = options.fleet.kind;
   std::vector<Kind> kinds{Kind::kAllocated, Kind::kLiveAtEnd};
   if (report.has_sites) kinds = {report.kind};
   for (const Kind kind : kinds) {
-    auto series =
-        fleet::ask_series(*part->store, part->filter, kind, report.step, report.has_sites);
-    if (!series.has_value()) return series.failure();
+    auto series = GEIGER_TRY(
+        fleet::ask_series(*part.store, part.filter, kind, report.step, report.has_sites));
     if (report.points.empty()) {
-      report.points = points_of(series.value());
-      report.scope = scope_of(part->filter, series->fleet, kind);
+      report.points = points_of(series);
+      report.scope = scope_of(part.filter, series.fleet, kind);
       report.scope.when.clear();
-      report.scope.fleet = {coverage_of(part->filter, series->fleet.reach)};
+      report.scope.fleet = {coverage_of(part.filter, series.fleet.reach)};
     }
     // What came between two queries is in none of the points.
-    if (series->steps.size() != report.points.size()) {
+    if (series.steps.size() != report.points.size()) {
       return base::Failure{"the store changed while it was read: run the command again"};
     }
-    const auto totals = add_totals(series.value(), kind, report.level, report.points);
-    if (!totals.has_value()) return totals.failure();
+    GEIGER_TRY(add_totals(series, kind, report.level, report.points));
     if (!report.has_sites) continue;
-    const auto named = name_frames(series->fleet.recording, options.fleet.frames);
-    if (!named.has_value()) return named.failure();
-    report.sites = largest_sites(series.value(), kind, options.top, report.site_count);
-    const auto sites = add_sites(series.value(), kind, report.level, report.sites);
-    if (!sites.has_value()) return sites.failure();
+    GEIGER_TRY(name_frames(series.fleet.recording, options.fleet.frames));
+    report.sites = largest_sites(series, kind, options.top, report.site_count);
+    GEIGER_TRY(add_sites(series, kind, report.level, report.sites));
   }
   report.top = options.top;
   return print(report, options.fleet) ? kExitOk : kExitFailed;

@@ -119,27 +119,21 @@ const present::Fields<NamingResult>& fields_of(present::Of<NamingResult> /*type*
 }
 
 base::Outcome<int> name_store(const FleetSymbolizeArguments& options) {
-  auto store = open_store(options.fleet);
-  if (!store.has_value()) return store.failure();
-  auto locations = store.value()->unnamed();
-  if (!locations.has_value()) return locations.failure();
-  Unnamed unnamed = unnamed_in(std::move(locations.value()));
+  auto store = GEIGER_TRY(open_store(options.fleet));
+  auto locations = GEIGER_TRY(store->unnamed());
+  Unnamed unnamed = unnamed_in(std::move(locations));
   NamingResult result;
   result.without_build_id = unnamed.without_build_id;
   result.without_module = unnamed.without_module;
   if (!unnamed.locations.empty()) {
-    const auto outcome = look_up_names(unnamed.recording, options.symbols, false);
-    if (!outcome.has_value()) return outcome.failure();
+    GEIGER_TRY(look_up_names(unnamed.recording, options.symbols, false));
     const std::size_t all = unnamed.locations.size();
     const std::vector<fleet::Location> named = named_in(std::move(unnamed));
-    const auto put = store.value()->put_names(named);
-    if (!put.has_value()) return put.failure();
+    GEIGER_TRY(store->put_names(named));
     result.named = named.size();
     result.not_found = all - named.size();
   }
-  const auto sites = fleet::write_sites(*store.value());
-  if (!sites.has_value()) return sites.failure();
-  result.sites = sites.value();
+  result.sites = GEIGER_TRY(fleet::write_sites(*store));
   if (options.fleet.is_json) {
     return terminal::print_data(present::document("fleet-symbolize", result)) ? kExitOk
                                                                               : kExitFailed;

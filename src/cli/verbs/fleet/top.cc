@@ -28,19 +28,16 @@ const Choices<GroupBy> kFleetGroups{{"function", GroupBy::kFunction}, {"line", G
                                     {"size", GroupBy::kSize},         {"host", GroupBy::kProcess}};
 
 base::Outcome<int> print_top(TopArguments& options) {
-  const auto part = open_part(options.fleet, options.version);
-  if (!part.has_value()) return part.failure();
+  const auto part = GEIGER_TRY(open_part(options.fleet, options.version));
   const bool has_hosts = options.table.by == GroupBy::kProcess;
   const auto unit = has_hosts ? fleet::Unit::kHost : fleet::Unit::kFleet;
-  const auto fleet = ask_named(*part->store, part->filter, options.fleet, unit);
-  if (!fleet.has_value()) return fleet.failure();
+  const auto fleet = GEIGER_TRY(ask_named(*part.store, part.filter, options.fleet, unit));
   options.table.level = options.fleet.level;
-  options.table.scope = scope_of(part->filter, fleet.value(), options.fleet.kind);
-  const auto profile = select_in(fleet->recording, options.fleet.kind, fleet->longest_ms());
-  options.table.scope.fleet = {
-      coverage_of(part->filter, fleet.value(), profile, options.fleet.level)};
-  const auto report = report::table_report(fleet->recording, profile, options.table);
-  return print(report, options.fleet, fleet->recording) ? kExitOk : kExitFailed;
+  options.table.scope = scope_of(part.filter, fleet, options.fleet.kind);
+  const auto profile = select_in(fleet.recording, options.fleet.kind, fleet.longest_ms());
+  options.table.scope.fleet = {coverage_of(part.filter, fleet, profile, options.fleet.level)};
+  const auto report = report::table_report(fleet.recording, profile, options.table);
+  return print(report, options.fleet, fleet.recording) ? kExitOk : kExitFailed;
 }
 
 }  // namespace

@@ -102,8 +102,8 @@ base::Outcome<void> add_hosts(Side side, profile::Kind kind,
         const auto profile = select_in(recording, kind, host.recorded_ms);
         const double exposure = side.exposures[next++];
         for (compare::Collector* collector : collectors) {
-          const auto error = collector->add(side.which, recording, profile, exposure);
-          if (error) return base::Failure{fmt::format("{}: {}", host.host, text_of(*error))};
+          GEIGER_TRY(collector->add(side.which, recording, profile, exposure)
+                         .with_prefix(host.host + ": "));
         }
         return {};
       });
@@ -119,9 +119,8 @@ base::Outcome<Strata> strata_of(fleet::Store& store, const fleet::Filter& of_ser
   fleet::Filter filter = of_service;
   for (const std::string* version : {&versions.before, &versions.after}) {
     filter.version = *version;
-    const auto found = store.label_values(filter, versions.match);
-    if (!found.has_value()) return found.failure();
-    values.insert(found->begin(), found->end());
+    const auto found = GEIGER_TRY(store.label_values(filter, versions.match));
+    values.insert(found.begin(), found.end());
   }
   if (values == std::set<std::string>{""}) {
     return base::Failure{
@@ -136,15 +135,13 @@ base::Outcome<std::optional<fleet::Fleet>> ask_side(fleet::Store& store,
                                                     const FleetOptions& options,
                                                     const std::string& match) {
   if (!match.empty()) {
-    const auto hosts = store.hosts(filter);
-    if (!hosts.has_value()) return hosts.failure();
+    const auto hosts = GEIGER_TRY(store.hosts(filter));
     const bool is_recorded = std::ranges::any_of(
-        hosts.value(), [](const fleet::HostSums& host) { return host.recorded_ms > 0; });
+        hosts, [](const fleet::HostSums& host) { return host.recorded_ms > 0; });
     if (!is_recorded) return std::optional<fleet::Fleet>();
   }
-  auto fleet = ask_named(store, filter, options, fleet::Unit::kHost);
-  if (!fleet.has_value()) return fleet.failure();
-  return std::optional(std::move(fleet.value()));
+  auto fleet = GEIGER_TRY(ask_named(store, filter, options, fleet::Unit::kHost));
+  return std::optional(std::move(fleet));
 }
 
 /// The parts of the store that are compared: before and after, or only after.
@@ -160,13 +157,12 @@ std::vector<fleet::Filter> parts_of(const fleet::Filter& of_service, const Versi
 
 /// Samples of one seed are drawn alike: they do not differ by chance as those of several runs do.
 base::Outcome<void> check_seeds(fleet::Store& store, const std::vector<fleet::Filter>& parts) {
-  const auto shared = store.shared_seeds(parts);
-  if (!shared.has_value()) return shared.failure();
-  if (shared.value() == 0) return {};
+  const auto shared = GEIGER_TRY(store.shared_seeds(parts));
+  if (shared == 0) return {};
   return base::Failure{fmt::format(
       "{} sampled with the seed of another one, so their samples are not independent: was one run "
       "pushed as two versions or hosts?",
-      shared.value() == 1 ? "one process" : fmt::format("{} processes", shared.value()))};
+      shared == 1 ? "one process" : fmt::format("{} processes", shared))};
 }
 
 /// The hours of the day of each part. Narrows the parts to those of all, if `of_same_hours`.
@@ -178,13 +174,12 @@ base::Outcome<std::vector<fleet::HoursOfDay>> settle_hours(fleet::Store& store,
   common.set();
   bool are_known = true;
   for (const fleet::Filter& part : parts) {
-    const auto found = store.hours_of_day(part);
-    if (!found.has_value()) return found.failure();
+    const auto found = GEIGER_TRY(store.hours_of_day(part));
     for (std::size_t hour = 0; hour < common.size(); ++hour) {
-      if (found.value()[hour] == 0) common.reset(hour);
+      if (found[hour] == 0) common.reset(hour);
     }
-    are_known = are_known && found.value() != fleet::HoursOfDay{};
-    hours.push_back(found.value());
+    are_known = are_known && found != fleet::HoursOfDay{};
+    hours.push_back(found);
   }
   if (!of_same_hours || !are_known) return hours;
   if (common.none()) {
@@ -202,32 +197,26 @@ base::Outcome<std::vector<fleet::HoursOfDay>> settle_hours(fleet::Store& store,
 /// All sides of all strata with what they were exposed to, and what a report calls them.
 base::Outcome<std::vector<Side>> ask_sides(const FleetOptions& options, const Versions& versions,
                                            Shown& shown) {
-  auto part = open_part(options);
-  if (!part.has_value()) return part.failure();
-  fleet::Store& store = *part->store;
-  const auto strata = strata_of(store, part->filter, versions);
-  if (!strata.has_value()) return strata.failure();
-  std::vector<fleet::Filter> parts = parts_of(part->filter, versions);
-  const auto checked = check_seeds(store, parts);
-  if (!checked.has_value()) return checked.failure();
-  const auto hours = settle_hours(store, parts, versions.of_same_hours);
-  if (!hours.has_value()) return hours.failure();
+  auto part = GEIGER_TRY(open_part(options));
+  fleet::Store& store = *part.store;
+  const auto strata = GEIGER_TRY(strata_of(store, part.filter, versions));
+  std::vector<fleet::Filter> parts = parts_of(part.filter, versions);
+  GEIGER_TRY(check_seeds(store, parts));
+  const auto hours = GEIGER_TRY(settle_hours(store, parts, versions.of_same_hours));
   std::vector<Side> sides;
   for (std::size_t number = 0; number < parts.size(); ++number) {
     const fleet::Filter& filter = parts[number];
     const bool is_before = number + 1 < parts.size();
     const compare::Which which = is_before ? compare::Which::kBefore : compare::Which::kAfter;
     (is_before ? shown.before : shown.after) = {text_of(filter)};
-    const auto reach = fleet::reach_of(store, filter);
-    if (!reach.has_value()) return reach.failure();
-    shown.fleet.push_back(coverage_of(filter, reach.value()));
-    shown.fleet.back().ms_of_hour = hours.value()[number];
-    for (std::size_t i = 0; i < strata->size(); ++i) {
+    const auto reach = GEIGER_TRY(fleet::reach_of(store, filter));
+    shown.fleet.push_back(coverage_of(filter, reach));
+    shown.fleet.back().ms_of_hour = hours[number];
+    for (std::size_t i = 0; i < strata.size(); ++i) {
       fleet::Filter stratum = filter;
-      if (strata.value()[i]) stratum.labels[versions.match] = *strata.value()[i];
-      auto fleet = ask_side(store, stratum, options, versions.match);
-      if (!fleet.has_value()) return fleet.failure();
-      if (fleet.value()) sides.push_back({which, i, std::move(*fleet.value()), {}});
+      if (strata[i]) stratum.labels[versions.match] = *strata[i];
+      auto fleet = GEIGER_TRY(ask_side(store, stratum, options, versions.match));
+      if (fleet) sides.push_back({which, i, std::move(*fleet), {}});
     }
   }
   shown.per = normalise(sides, options.kind, versions.per.value_or(usual_per(sides, options.kind)));
@@ -241,14 +230,10 @@ base::Outcome<std::vector<compare::Collected>> collect_versions(
     const FleetOptions& options, const Versions& versions,
     std::vector<compare::Collector> collectors, Shown& shown) {
   GEIGER_CHECK(versions.match.empty());
-  auto sides = ask_sides(options, versions, shown);
-  if (!sides.has_value()) return sides.failure();
+  auto sides = GEIGER_TRY(ask_sides(options, versions, shown));
   std::vector<compare::Collector*> all;
   for (compare::Collector& collector : collectors) all.push_back(&collector);
-  for (Side& side : sides.value()) {
-    const auto added = add_hosts(std::move(side), options.kind, all);
-    if (!added.has_value()) return added.failure();
-  }
+  for (Side& side : sides) GEIGER_TRY(add_hosts(std::move(side), options.kind, all));
   std::vector<compare::Collected> collected;
   for (compare::Collector& collector : collectors) collected.push_back(collector.finish());
   return collected;
@@ -258,39 +243,34 @@ base::Outcome<compare::Comparison> compare_versions(const FleetOptions& options,
                                                     const Versions& versions,
                                                     const compare::Grouping& grouping,
                                                     Shown& shown) {
-  auto sides = ask_sides(options, versions, shown);
-  if (!sides.has_value()) return sides.failure();
+  auto sides = GEIGER_TRY(ask_sides(options, versions, shown));
   std::map<std::size_t, std::size_t> count;
-  for (const Side& side : sides.value()) ++count[side.stratum];
+  for (const Side& side : sides) ++count[side.stratum];
   compare::Collector all(options.kind, grouping);
   std::map<std::size_t, compare::Collector> strata;
-  for (Side& side : sides.value()) {
+  for (Side& side : sides) {
     const std::size_t stratum = side.stratum;
     std::vector<compare::Collector*> takers;
     if (count[stratum] == 2) takers.push_back(&all);
     if (!versions.match.empty()) {
       takers.push_back(&strata.try_emplace(stratum, options.kind, grouping).first->second);
     }
-    const auto added = add_hosts(std::move(side), options.kind, takers);
-    if (!added.has_value()) return added.failure();
+    GEIGER_TRY(add_hosts(std::move(side), options.kind, takers));
   }
   compare::Collected collected = all.finish();
   if (collected.before.runs.empty()) {
     return base::Failure{fmt::format(
         "--match {}: the versions have no value of this label in common", versions.match)};
   }
-  if (const auto error = compare::problem_with(collected, options.level)) {
-    return base::Failure{std::string(compare::text_of(*error))};
-  }
+  GEIGER_TRY(compare::check_comparable(collected, options.level));
   if (versions.match.empty()) return compare::compare(std::move(collected), options.level);
   std::vector<compare::Collected> parts;
   for (auto& [stratum, collector] : strata) {
     parts.push_back(collector.finish());
     if (count[stratum] < 2) continue;
-    if (const auto error = compare::problem_with_sides(parts.back())) {
-      return base::Failure{fmt::format("--match {}: a stratum cannot be compared: {}",
-                                       versions.match, compare::text_of(*error))};
-    }
+    GEIGER_TRY(compare::check_sides(parts.back())
+                   .with_prefix(
+                       fmt::format("--match {}: a stratum cannot be compared: ", versions.match)));
   }
   return compare::compare_within(std::move(collected), std::move(parts), options.level);
 }
