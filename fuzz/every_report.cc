@@ -82,7 +82,7 @@ void draw_tables(const Recording& recording) {
        {GroupBy::kFunction, GroupBy::kStack, GroupBy::kModule, GroupBy::kThread, GroupBy::kTid,
         GroupBy::kSize, GroupBy::kType, GroupBy::kLabel, GroupBy::kLifetime}) {
     profile::Selection selection;
-    selection.tells_lifetimes = by == GroupBy::kLifetime;
+    selection.splits_by_lifetime = by == GroupBy::kLifetime;
     report::TableOptions options;
     options.by = by;
     const auto table =

@@ -81,7 +81,7 @@ class ControlBelowAnotherRoot(control.Control, OtherRoot):
         self.assertEqual(self.status(program.pid)["trace"], str(path))
         self.while_allocating(program, program.pid, "mark", "warm")
         self.while_allocating(program, program.pid, "interval", "2KiB")
-        followed = subprocess.run([GEIGER, "live", "--json", "--looks", "1", str(program.pid)],
+        followed = subprocess.run([GEIGER, "live", "--json", "--updates", "1", str(program.pid)],
                                   capture_output=True, text=True, timeout=control.PATIENCE)
         self.assertEqual(followed.returncode, 0, followed.stderr)
         document = json.loads(followed.stdout.splitlines()[-1])
@@ -252,7 +252,7 @@ class PidNamespaces(attach.AttachTest):
         self.assertIn((pid, "dormant"), [(p["pid"], p["state"]) for p in listed])
         started = self.geiger("ctl", pid, "start", "-d", self.directory)
         self.assertEqual(started.returncode, 0, started.stderr)
-        followed = self.geiger("live", "--json", "--looks", "1", pid)
+        followed = self.geiger("live", "--json", "--updates", "1", pid)
         self.assertEqual([(p["pid"], p["state"]) for p in
                           json.loads(followed.stdout.splitlines()[-1])["processes"]],
                          [(pid, "recording")])

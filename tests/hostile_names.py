@@ -112,7 +112,7 @@ class HostileNames(Verbs):
 
     def test_a_look_at_it(self):
         for by in ("function", "stack", "thread", "module", "size", "type", "label"):
-            words = ["live", "a.geiger", "--json", "--looks", "1", "--by", by, "--top", "0"]
+            words = ["live", "a.geiger", "--json", "--updates", "1", "--by", by, "--top", "0"]
             done = self.run_geiger(*words)
             self.assertEqual(done.returncode, 0, (words, done))
             line, = self.assert_harmless(done.stdout, words).splitlines()
@@ -277,7 +277,7 @@ def dated(trace):
 VERBS = (
     [[verb, "@"] for verb in ("summary", "table", "tree", "stats", "doctor", "marks", "lifetimes",
                               "leaks", "rss", "plan", "symbolize")]
-    + [["report", "@", "--json"], ["live", "@", "--json", "--looks", "1"], ["diff", "@", "@"]]
+    + [["report", "@", "--json"], ["live", "@", "--json", "--updates", "1"], ["diff", "@", "@"]]
     + [["export", form, "@", "-o", "out"]
        for form in ("pprof", "speedscope", "firefox", "dhat", "heaptrack", "folded", "csv", "jsonl",
                     "sqlite", "sql")]

@@ -162,7 +162,7 @@ class JsonSchema(unittest.TestCase):
         self.assertEqual(verbs - {"init", "report"}, {words[0] for words, _ in OF_A_FLEET})
 
     def test_live(self):
-        lines = subprocess.run([GEIGER, "live", "--json", "--looks", "2", "--every", "100ms", "--", *PROGRAM],
+        lines = subprocess.run([GEIGER, "live", "--json", "--updates", "2", "--every", "100ms", "--", *PROGRAM],
                                cwd=self.here, timeout=120, capture_output=True, text=True, check=False).stdout
         documents = [json.loads(line) for line in lines.splitlines() if line.startswith("{")]
         self.assertTrue(documents)

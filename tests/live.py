@@ -98,7 +98,7 @@ class Lines(Case):
     def assert_same_as_verbs(self, run):
         for kind in ("live", "allocated"):
             for by in ("function", "line", "stack", "thread", "size", "module"):
-                line = self.document("live", run, "--looks", "1", "--kind", kind, "--by", by,
+                line = self.document("live", run, "--updates", "1", "--kind", kind, "--by", by,
                                      "--top", "0")
                 table = self.document("table", run, "--kind", kind, "--by", by, "--top", "0")
                 self.assertEqual(line["table"]["total"], table["total"], (run, kind, by))
@@ -127,7 +127,7 @@ class Lines(Case):
         for words in (["--focus", "allocate"], ["--ignore", "allocate"], ["--plumbing"],
                       ["--hide", "allocate"], ["--focus", "asleep", "--hide", "^main$"]):
             words = ["--kind", "allocated", *words, "--top", "0"]
-            line = self.document("live", run, "--looks", "1", *words)
+            line = self.document("live", run, "--updates", "1", *words)
             table = self.document("table", run, *words)
             # Of a finished run the exact total calibrates rows of both, unless a part is selected.
             self.assertEqual(line["table"]["total"], table["total"], words)
@@ -141,7 +141,7 @@ class Lines(Case):
         """At T = 1 what the program says it allocated, byte by byte."""
         pid, tell, _ = self.running(1)
         total = int(tell("a 400000 1000"))
-        line = self.document("live", str(pid), "--looks", "1", "--kind", "allocated", "--top", "0")
+        line = self.document("live", str(pid), "--updates", "1", "--kind", "allocated", "--top", "0")
         seen = max((row["self"]["bytes"] for row in line["table"]["rows"]
                    if "allocate" in row["name"]),
                    key=lambda bytes_: bytes_["value"])
@@ -180,7 +180,7 @@ class Lines(Case):
     def test_a_run_is_found_by_the_file_that_it_will_write(self):
         pid, tell, process = self.running(1, options=("-o", "out.geiger"))
         parts = pathlib.Path(self.directory, "out.geiger.parts")
-        by_file, by_parts = (self.document("live", str(word), "--looks", "1")
+        by_file, by_parts = (self.document("live", str(word), "--updates", "1")
                              for word in ("out.geiger", parts))
         self.assertEqual(by_file["processes"][0]["pid"], pid)
         self.assertEqual(by_file["exact_bytes"], by_parts["exact_bytes"])
@@ -192,7 +192,7 @@ class Lines(Case):
         self.assertFalse(parts.exists())
         # Of an earlier run by now: the next one is what runs.
         pid, _, _ = self.running(1, options=("-f", "-o", "out.geiger"))
-        again = self.document("live", "out.geiger", "--looks", "1")
+        again = self.document("live", "out.geiger", "--updates", "1")
         self.assertEqual(again["processes"][0]["pid"], pid)
 
     def test_end_quietly_when_nobody_reads(self):
@@ -276,7 +276,7 @@ class Growth(Case):
         looks = self.watch(pid)
         samples = next(looks)["samples"]
         tell("a 48000000 1000")
-        all_samples = self.document("live", str(pid), "--looks", "1")["samples"]
+        all_samples = self.document("live", str(pid), "--updates", "1")["samples"]
         self.assertGreater(all_samples, samples + 600)
         growth = next(look for look in looks if look["samples"] == all_samples)["growth"]
         # Missed with a probability of 5 % where the seed is not known.
@@ -288,7 +288,7 @@ class Growth(Case):
     def test_is_not_known_of_aggregated_programs(self):
         run = self.run_of("--aggregate", "--interval", "1", harness.host("asleep"),
                           input="a 80000 1000\nq\n")
-        self.assertNotIn("growth", self.document("live", run, "--looks", "1"))
+        self.assertNotIn("growth", self.document("live", run, "--updates", "1"))
 
 
 class Refusals(Case):
@@ -713,7 +713,7 @@ class Server(Serving):
         self.assertEqual(document["profiles"][0]["kind"], "live")
         self.assertGreaterEqual(document["refresh"], 1e9)
         self.assertEqual(document["title"], f"asleep (pid {pid})")
-        live = self.document("live", str(pid), "--looks", "1")
+        live = self.document("live", str(pid), "--updates", "1")
         for kind, verb, index in (("live", "heap", "inuse"), ("allocated", "allocs", "alloc")):
             sums = page.total(kind)
             shown = page.profiles[kind]["bytes"]

@@ -1,4 +1,4 @@
-// Numbers things in the order in which they are first met.
+// Numbers things in order of first use.
 #pragma once
 
 namespace geiger::base {

@@ -1,4 +1,4 @@
-// Either a value or one sentence that says why there is none: how input and the system make
+// Either a value or one sentence that says why it failed: how input and the system make
 // functions fail, and GEIGER_TRY, which passes a failure on to the caller.
 #pragma once
 

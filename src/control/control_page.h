@@ -23,7 +23,7 @@ inline constexpr std::size_t kMostMarkBytes = 108;
 
 /// Opens a trace in a directory to change its control page.
 [[nodiscard]] base::UniqueFd open_to_control(int directory, const std::string& name);
-/// The same by its path, of which other users name no part.
+/// By its path, no part of which other users can rename.
 [[nodiscard]] base::UniqueFd open_to_control(const std::string& path);
 
 /// A trace that a process writes.

@@ -22,10 +22,10 @@ namespace geiger::control {
 namespace {
 
 using std::chrono::milliseconds;
-using Told = base::Outcome<std::string>;
+using Reply = base::Outcome<std::string>;
 
 constexpr milliseconds kAnswerPoll{2};
-/// How many times to look again at a process that continues in its next segment meanwhile.
+/// How many times to retry if the process continues in its next segment meanwhile.
 constexpr int kMostLooks = 50;
 /// How long a program may take to load its libraries.
 constexpr milliseconds kStartingUp{2000};
@@ -58,7 +58,7 @@ void remove_unused(const TargetProcess& target, const std::string& directory) {
   if (rmdir(directory.c_str()) != 0) target.root().remove(directory, AT_REMOVEDIR);
 }
 
-Told late(const std::string& shown, std::string_view wish) {
+Reply late(const std::string& shown, std::string_view wish) {
   return base::Failure{fmt::format(
       "{} has not allocated enough yet to respond: it will {} when it does", shown, wish)};
 }
@@ -113,7 +113,7 @@ bool Controlled::has_gone_on() const {
 }
 
 /// Finds geiger's files in the process. While the process continues in its next segment, its maps
-/// may show only the previous one: then it looks again.
+/// may show only the previous one: then it retries.
 base::Outcome<void> Controlled::look() {
   for (int i = 0; i < kMostLooks; ++i) {
     files_ = GEIGER_TRY(target_->geiger_files());
@@ -185,7 +185,7 @@ ProcessStatus Controlled::status(bool counts_records) const {
   return status;
 }
 
-Told Controlled::start(Order order, milliseconds patience) {
+Reply Controlled::start(Order order, milliseconds patience) {
   switch (standing()) {
     case Standing::kRecording:
       return base::Failure{shown() + " is already recording"};
@@ -269,7 +269,7 @@ base::Outcome<Answer> Controlled::ask_to_record(Order& order, milliseconds patie
   }
 }
 
-Told Controlled::wake(Order order, milliseconds patience) {
+Reply Controlled::wake(Order order, milliseconds patience) {
   const auto answer = GEIGER_TRY(ask_to_record(order, patience));
   if (answer == Answer::kLate) return late(shown(), "start");
   auto again = GEIGER_TRY(Controlled::open(target_->pid()));
@@ -278,13 +278,13 @@ Told Controlled::wake(Order order, milliseconds patience) {
                      trace == nullptr ? order.directory : trace->path());
 }
 
-Told Controlled::stop(milliseconds patience) {
+Reply Controlled::stop(milliseconds patience) {
   if (standing() != Standing::kRecording) {
     if (can_be_called()) {
       auto waking = Waking::look(*target_, files_);
       if (waking && waking->pending() == true) {
         auto called = GEIGER_TRY(Waking::open(*target_, files_));
-        return told(called.request({}, patience), "stop", shown() + " stays dormant");
+        return reply_to(called.request({}, patience), "stop", shown() + " stays dormant");
       }
     }
     return base::Failure{shown() + " is not recording"};
@@ -300,19 +300,18 @@ Told Controlled::stop(milliseconds patience) {
   }
   const std::string path = trace_->path();
   auto waking = GEIGER_TRY(Waking::open(*target_, files_));
-  return told(waking.request({}, patience), "stop",
-              fmt::format("{} is dormant again; its trace is {}", shown(), path));
+  return reply_to(waking.request({}, patience), "stop",
+                  fmt::format("{} is dormant again; its trace is {}", shown(), path));
 }
 
-/// What to tell of a request to `wish`: `done` if it was answered. That of a process that moved is
-/// withdrawn, as is what it would have stopped.
-Told Controlled::told(const base::Outcome<Answer>& answer, std::string_view wish,
-                      std::string done) const {
+/// The reply to a request to `wish`: `done` if the process answered in time.
+Reply Controlled::reply_to(const base::Outcome<Answer>& answer, std::string_view wish,
+                           std::string done) const {
   if (GEIGER_TRY(answer) == Answer::kLate) return late(shown(), wish);
   return done;
 }
 
-Told Controlled::no_trace(std::string_view wish) const {
+Reply Controlled::no_trace(std::string_view wish) const {
   const std::string why =
       standing() == Standing::kEnded
           ? fmt::format("its recording has ended ({})", trace_->path())
@@ -324,7 +323,7 @@ Told Controlled::no_trace(std::string_view wish) const {
   return base::Failure{fmt::format("{} cannot {}: {}", shown(), wish, why)};
 }
 
-Told Controlled::set_interval(Bytes interval, milliseconds patience) {
+Reply Controlled::set_interval(Bytes interval, milliseconds patience) {
   if (standing() == Standing::kDormant) {
     auto waking = GEIGER_TRY(Waking::open(*target_, files_));
     waking.set_interval(interval);
@@ -348,7 +347,7 @@ Told Controlled::set_interval(Bytes interval, milliseconds patience) {
   return fmt::format("{} records with an interval of {}", shown(), present::exact_bytes(interval));
 }
 
-Told Controlled::mark(std::string_view name) {
+Reply Controlled::mark(std::string_view name) {
   const Nanoseconds now = base::monotonic_now();
   bool is_written = false;
   reach([&](LiveTrace& trace) { return is_written = is_written || trace.write_mark(now, name); });
@@ -359,7 +358,7 @@ Told Controlled::mark(std::string_view name) {
   return fmt::format("{} has the mark '{}'", shown(), name);
 }
 
-Told Controlled::begin_segment(milliseconds patience) {
+Reply Controlled::begin_segment(milliseconds patience) {
   if (!trace_ || (!trace_->is_open() && !has_gone_on())) return no_trace("begin a segment");
   const std::string before = trace_->path();
   trace_->control().wanted_segment.fetch_add(1, std::memory_order_release);

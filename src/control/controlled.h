@@ -90,8 +90,8 @@ class Controlled {
   [[nodiscard]] base::Outcome<Answer> ask_to_record(Order& order,
                                                     std::chrono::milliseconds patience);
   [[nodiscard]] base::Outcome<std::string> wake(Order order, std::chrono::milliseconds patience);
-  [[nodiscard]] base::Outcome<std::string> told(const base::Outcome<Answer>& answer,
-                                                std::string_view wish, std::string done) const;
+  [[nodiscard]] base::Outcome<std::string> reply_to(const base::Outcome<Answer>& answer,
+                                                    std::string_view wish, std::string done) const;
   [[nodiscard]] base::Outcome<std::string> no_trace(std::string_view wish) const;
 
   std::unique_ptr<TargetProcess> target_;

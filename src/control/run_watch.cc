@@ -30,13 +30,13 @@ void WatchedImage::write_to(std::unique_ptr<LiveTrace> trace) {
   accounted_ = {};
   if (options_.budget) {
     trace_->control().requested_interval.store(governor_.interval(), std::memory_order_release);
-    allow_until_next_look(0);
+    allow_until_next_check(0);
   }
 }
 
 /// Limits the cost of a burst before the next look: `allowed_per_second` is what the process was
 /// allowed since the last one.
-void WatchedImage::allow_until_next_look(double allowed_per_second) {
+void WatchedImage::allow_until_next_check(double allowed_per_second) {
   constexpr double kRoundsAhead = 4;
   constexpr double kSampleBytes = 96;  // With its free and its share of a stack.
   constexpr Bytes kLeastStep = 16 * kKiB;
@@ -93,7 +93,7 @@ void WatchedImage::govern(Nanoseconds now) {
     trace_->control().requested_interval.store(wanted, std::memory_order_release);
   }
   const double seconds = static_cast<double>(std::max<Nanoseconds>(elapsed, 1)) / 1'000'000'000;
-  allow_until_next_look(allowed / seconds);
+  allow_until_next_check(allowed / seconds);
 }
 
 void WatchedImage::pull_triggers(Nanoseconds now) {

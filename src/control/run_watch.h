@@ -58,7 +58,7 @@ class WatchedImage {
   };
 
   void govern(Nanoseconds now);
-  void allow_until_next_look(double allowed_per_second);
+  void allow_until_next_check(double allowed_per_second);
   void pull_triggers(Nanoseconds now);
   void snap(const MemoryReadings& readings);
   void drop_the_least();

@@ -16,7 +16,7 @@ namespace geiger::control {
 class TraceBroker {
  public:
   /// For the traces in `directory`. Null where none is needed, because processes of a user who is
-  /// not root stay that user's, or where there is no socket or thread to be had.
+  /// not root stay that user's, or if no socket or thread is available.
   [[nodiscard]] static std::unique_ptr<TraceBroker> open(const std::string& directory);
   TraceBroker(const TraceBroker&) = delete;
   TraceBroker& operator=(const TraceBroker&) = delete;

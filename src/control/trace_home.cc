@@ -68,7 +68,7 @@ base::Outcome<TraceHome> TraceHome::prepare(pid_t pid, const std::string& home, 
   result.root_ = ProcessRoot::open(pid);
   if (!result.root_) return no_process(pid);
   GEIGER_TRY(create_run_directory(home, replaces));
-  result.home_ = result.told_ = result.watched_ = home;
+  result.home_ = result.seen_path_ = result.watched_ = home;
   const bool is_ours = result.root_->rights().user == geteuid();
   if (is_ours && result.root_->can_write_to(home)) return result;
   if (can_ask_broker(pid)) result.broker_ = TraceBroker::open(home);
@@ -85,7 +85,7 @@ base::Outcome<std::string> TraceHome::make_directory(pid_t pid, const std::strin
   const int refusal = is_new || errno == EEXIST ? 0 : errno;
   if (refusal == 0 && is_given(*away.root_, home) && away.root_->can_write_to(home)) return home;
   if (is_new) rmdir(home.c_str());
-  if (away.find_place_there()) return away.told_;
+  if (away.find_place_there()) return away.seen_path_;
   if (refusal == 0) return no_place_for(pid);
   return base::Failure{fmt::format("{}: {}", home.empty() ? "." : home, std::strerror(refusal))};
 }
@@ -94,7 +94,7 @@ bool TraceHome::find_place_there() {
   for (const char* place : {"/tmp", "/var/tmp", "/dev/shm"}) {
     away_ = root_->make_directory(place);
     if (!away_) continue;
-    told_ = fmt::format("{}/{}", place, away_->name);
+    seen_path_ = fmt::format("{}/{}", place, away_->name);
     watched_ = fmt::format("/proc/self/fd/{}", away_->directory.get());
     return true;
   }
@@ -121,12 +121,12 @@ std::string TraceHome::bring_home(const std::string& name) const {
   } else {
     old = open_to_control(watched_ + "/" + name);
   }
-  if (!old.is_open()) return fmt::format("{}/{}: {}\n", told_, name, std::strerror(errno));
+  if (!old.is_open()) return fmt::format("{}/{}: {}\n", seen_path_, name, std::strerror(errno));
   const std::string from = fmt::format("/proc/self/fd/{}", old.get());
   const auto packed = ingest::pack_images({&from, 1}, home_ + "/" + name, true);
   if (!packed.has_value()) {
     ingest::Error error = packed.failure();
-    if (error.path == from) error.path = told_ + "/" + name;
+    if (error.path == from) error.path = seen_path_ + "/" + name;
     return error.text() + "\n";
   }
   give_back_storage(old.get());

@@ -34,7 +34,7 @@ class TraceHome {
                                                                  const std::string& home);
 
   /// The directory's path in the process.
-  [[nodiscard]] const std::string& told() const { return told_; }
+  [[nodiscard]] const std::string& seen_path() const { return seen_path_; }
   /// The directory's path for us while the process writes, also after its end.
   [[nodiscard]] const std::string& watched() const { return watched_; }
   [[nodiscard]] const std::string& home() const { return home_; }
@@ -57,7 +57,7 @@ class TraceHome {
   [[nodiscard]] std::string bring_home(const std::string& name) const;
   void remove_away() const;
 
-  std::string home_, told_, watched_;
+  std::string home_, seen_path_, watched_;
   std::unique_ptr<TraceBroker> broker_;
   std::optional<foreign::ProcessRoot> root_;
   std::optional<foreign::NewDirectory> away_;

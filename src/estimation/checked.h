@@ -1,4 +1,4 @@
-// A value, or the reason why there is none.
+// A value, or why the input was rejected.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ double weighted_in(const PartedHeap& heap) {
   return heap.part.weighted + heap.open.weighted + heap.rest.weighted;
 }
 
-/// In an order that does not depend on how they were met.
+/// In an order that does not depend on the input's.
 template <typename Step>
 void sort_by_time(std::vector<Step>& steps) {
   std::ranges::sort(steps, [](const Step& a, const Step& b) {

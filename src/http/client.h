@@ -26,7 +26,7 @@ struct Request {
   bool is_question = false;  ///< The answer may take as long as it takes.
 };
 
-/// An answer, or why there is none.
+/// An answer, or why it failed.
 struct Answer {
   long status = 0;                          ///< 0: there was none.
   std::string problem;                      ///< Of status 0: a clause.
@@ -48,7 +48,7 @@ class Client {
   [[nodiscard]] virtual Answer send(const Request& request) = 0;
 };
 
-/// A client for a URL. `stops`, which may be empty, is asked while it waits: whether to give up.
+/// A client for a URL. `stops`, which may be empty, is polled while it waits: true gives up.
 /// Fails where the module is missing.
 [[nodiscard]] base::Outcome<std::unique_ptr<Client>> make_client(const std::string& url,
                                                                  std::function<bool()> stops);

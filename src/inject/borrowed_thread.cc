@@ -263,9 +263,9 @@ user_regs_struct BorrowedThread::for_system_call(Address at, long number,
 Address BorrowedThread::stack_top() const { return stack_ + kGuardBytes + kStackBytes - 64; }
 
 /// Writes the address that calls return to: 0, which faults.
-bool BorrowedThread::has_nowhere() {
-  const Address nowhere = 0;
-  return memory_.write(stack_top() - sizeof nowhere, &nowhere, sizeof nowhere);
+bool BorrowedThread::write_return_address() {
+  const Address zero = 0;
+  return memory_.write(stack_top() - sizeof zero, &zero, sizeof zero);
 }
 
 // Needs no stack: stops at the call's entry and exit.
@@ -284,8 +284,8 @@ std::optional<long> BorrowedThread::system_call(long number,
                                                 std::initializer_list<Address> arguments) {
   if (places_.syscall_and_return == 0) return system_call_by_stops(number, arguments);
   user_regs_struct call = for_system_call(places_.syscall_and_return, number, arguments);
-  machine::return_nowhere(call, stack_top());
-  if (is_lost_ || !has_nowhere() || !set_registers(call) ||
+  machine::return_to_zero(call, stack_top());
+  if (is_lost_ || !write_return_address() || !set_registers(call) ||
       run_until(Stop::kReturned) != Stop::kReturned || !machine::get(tid_, call)) {
     is_lost_ = true;
     return std::nullopt;
@@ -299,7 +299,7 @@ base::Outcome<std::uint64_t> BorrowedThread::call(Address function,
   std::array<Address, 3> values{};
   std::copy(arguments.begin(), arguments.end(), values.begin());
   machine::prepare_call(call, function, stack_top(), values);
-  if (is_lost_ || !has_nowhere() || !set_registers(call)) {
+  if (is_lost_ || !write_return_address() || !set_registers(call)) {
     return base::Failure{"the thread ended in the meantime"};
   }
   const Stop stop = run_until(Stop::kReturned);

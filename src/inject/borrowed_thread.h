@@ -85,7 +85,7 @@ class BorrowedThread {
                                                          std::initializer_list<Address> arguments);
   [[nodiscard]] bool save_extended();
   [[nodiscard]] Address stack_top() const;  ///< A multiple of 16.
-  [[nodiscard]] bool has_nowhere();
+  [[nodiscard]] bool write_return_address();
   /// The registers for a call by the instruction at `at`.
   [[nodiscard]] user_regs_struct for_system_call(Address at, long number,
                                                  std::initializer_list<Address> arguments) const;

@@ -248,19 +248,19 @@ bool Injection::are_all_safe(const SafePoints& safe) const {
 }
 
 /// Raises our own priority while a thread is stopped for us, if permitted.
-class Hurry {
+class RaisedPriority {
  public:
-  Hurry() : before_(getpriority(PRIO_PROCESS, 0)) { setpriority(PRIO_PROCESS, 0, -20); }
-  Hurry(const Hurry&) = delete;
-  Hurry& operator=(const Hurry&) = delete;
-  ~Hurry() { setpriority(PRIO_PROCESS, 0, before_); }
+  RaisedPriority() : before_(getpriority(PRIO_PROCESS, 0)) { setpriority(PRIO_PROCESS, 0, -20); }
+  RaisedPriority(const RaisedPriority&) = delete;
+  RaisedPriority& operator=(const RaisedPriority&) = delete;
+  ~RaisedPriority() { setpriority(PRIO_PROCESS, 0, before_); }
 
  private:
   int before_;
 };
 
 base::Outcome<nanoseconds> Injection::perform(const Work& work) {
-  const Hurry hurry;
+  const RaisedPriority raised;
   const auto deadline = Clock::now() + kPatience;
   microseconds pause{200};
   while (Clock::now() < deadline) {

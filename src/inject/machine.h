@@ -8,9 +8,9 @@
 //   is_64_bit()            whether the thread runs 64-bit code
 //   interrupted_call() first_argument()   of the system call that the thread is in
 //   prepare_system_call()  by the instruction at `at`
-//   prepare_call()         of a function, that returns to nowhere; `top` is a multiple of 16, and
+//   prepare_call()         of a function, that returns to address 0; `top` is a multiple of 16, and
 //                          the word before it is 0
-//   return_nowhere()       the code jumped to will return to nowhere, by a 0 before `top`
+//   return_to_zero()       the code jumped to returns to address 0 (the word before `top`)
 //   has_ended_wait() repeat_wait()   an epoll_wait() without a timeout that the stop has ended;
 //                          `before` is the call that the thread was in before the stop
 //   has_rest() wait_for_rest()   a call with a relative timeout that would start over, though the

@@ -110,7 +110,7 @@ OpenedRun FollowedRun::of_process(pid_t pid) {
   FollowedRun run;
   run.shown_ = who;
   run.pid_ = pid;
-  run.directory_ = run.told_directory_ = directory_of(trace->path());
+  run.directory_ = run.shown_directory_ = directory_of(trace->path());
   const bool is_run = is_run_directory(run.directory_);
   run.path_ = is_run ? run.directory_ : trace->path();
   const trace::FileHeader& header = trace->header();
@@ -134,7 +134,7 @@ OpenedRun FollowedRun::of_path(const std::string& word) {
   run.shown_ = word;
   run.path_ = path;
   if (std::filesystem::is_directory(status)) {
-    run.directory_ = run.told_directory_ = path;
+    run.directory_ = run.shown_directory_ = path;
   } else {
     run.follower_->add(path, path);
   }
@@ -147,12 +147,12 @@ FollowedRun FollowedRun::of_started(pid_t pid, const std::string& directory) {
   FollowedRun run;
   run.pid_ = pid;
   run.shown_ = fmt::format("pid {}", pid);
-  run.path_ = run.directory_ = run.told_directory_ = directory;
+  run.path_ = run.directory_ = run.shown_directory_ = directory;
   return run;
 }
 
 bool FollowedRun::look(Bytes most) {
-  if (!directory_.empty()) follower_->add_all_in(directory_, told_directory_, only_);
+  if (!directory_.empty()) follower_->add_all_in(directory_, shown_directory_, only_);
   return follower_->update(base::monotonic_now(), most);
 }
 

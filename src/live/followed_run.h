@@ -32,7 +32,7 @@ class FollowedRun {
   /// Whether some process may still add to its trace. Without any trace yet: whether the
   /// program runs.
   [[nodiscard]] bool is_running() const;
-  /// The follower's picture, in which processes that are gone without a word were killed.
+  /// The follower's picture, in which processes that vanished without an end record were killed.
   [[nodiscard]] profile::Recording picture();
 
   [[nodiscard]] follow::Follower& follower() { return *follower_; }
@@ -57,8 +57,8 @@ class FollowedRun {
 
   std::unique_ptr<follow::Follower> follower_;
   std::string shown_, path_;
-  std::string directory_;       ///< Where traces appear, as we see it; empty: no more do.
-  std::string told_directory_;  ///< As people see it.
+  std::string directory_;        ///< Where traces appear, as we see it; empty: no more do.
+  std::string shown_directory_;  ///< As people see it.
   std::optional<follow::OnlyProcess> only_;  ///< Other traces there are of other runs.
   std::optional<pid_t> pid_;
   std::unique_ptr<control::TargetProcess> target_;

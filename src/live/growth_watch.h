@@ -17,12 +17,12 @@ class GrowthWatch {
   /// `recent`: how long ago the recent instant is, or up to a quarter longer; above 0.
   explicit GrowthWatch(Nanoseconds recent) : recent_(recent) {}
 
-  /// After each look at the traces: `now` is CLOCK_MONOTONIC.
+  /// After each update of the traces: `now` is CLOCK_MONOTONIC.
   void look(const follow::Follower& follower, Nanoseconds now);
-  /// The next look is the start.
+  /// The next update is the start.
   void restart() { instants_.clear(); }
 
-  /// As of the latest look; nothing before the second look, and where growth cannot be known.
+  /// As of the latest update; nothing before the second one, or if growth is unknown.
   [[nodiscard]] std::optional<report::LiveChanges> changes(const follow::Follower& follower) const;
 
  private:

@@ -16,21 +16,21 @@ void merge(HistoryPoint& point, const HistoryPoint& other) {
 
 void LiveHistory::add(Nanoseconds time, const estimation::Interval& live, Bytes resident) {
   const HistoryPoint look{time, time, live, static_cast<double>(resident)};
-  if (points_.empty() || looks_in_last_ == looks_per_point_) {
+  if (points_.empty() || updates_in_last_ == updates_per_point_) {
     if (points_.size() == kMostPoints) {
       for (std::size_t i = 0; i < kMostPoints / 2; ++i) {
         points_[i] = points_[2 * i];
         merge(points_[i], points_[2 * i + 1]);
       }
       points_.resize(kMostPoints / 2);
-      looks_per_point_ *= 2;
+      updates_per_point_ *= 2;
     }
     points_.push_back(look);
-    looks_in_last_ = 1;
+    updates_in_last_ = 1;
     return;
   }
   merge(points_.back(), look);
-  ++looks_in_last_;
+  ++updates_in_last_;
 }
 
 Nanoseconds LiveHistory::length() const {

@@ -9,7 +9,7 @@
 
 namespace geiger::live {
 
-/// A stretch of time: one look, or several that were merged.
+/// A time span: one update, or several merged ones.
 struct HistoryPoint {
   Nanoseconds from = 0, to = 0;
   estimation::Interval live;  ///< Bytes; the ends that enclose those of all looks.
@@ -30,8 +30,8 @@ class LiveHistory {
   static constexpr std::size_t kMostPoints = 4096;
 
   std::vector<HistoryPoint> points_;
-  std::size_t looks_per_point_ = 1;
-  std::size_t looks_in_last_ = 0;
+  std::size_t updates_per_point_ = 1;
+  std::size_t updates_in_last_ = 0;
 };
 
 }  // namespace geiger::live

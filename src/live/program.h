@@ -20,20 +20,20 @@ class LiveProgram {
     bool keeps_output = true;          ///< Its standard output stays ours, if no terminal.
   };
 
-  /// Starts it in a process group of its own: ^C means the view alone. Of its standard
+  /// Starts it in a process group of its own: ^C goes to the view only. Of its standard
   /// streams those that are terminals are replaced: input is empty, output goes to a file
   /// here, geiger-NAME.PID.out. Returns when its process exists or has failed to.
   [[nodiscard]] static base::Outcome<LiveProgram> start(const Orders& orders);
 
   [[nodiscard]] pid_t pid() const { return program_; }
-  /// Where its traces appear.
+  /// The directory of its traces.
   [[nodiscard]] const std::string& directory() const { return directory_; }
-  /// The file with what it writes; empty if that goes where ours goes.
+  /// The file with its output; empty if it shares our standard output.
   [[nodiscard]] const std::string& output() const { return output_; }
 
-  /// Whether it ended, and its run was sealed and named.
+  /// Whether it has ended, with its run sealed and named.
   [[nodiscard]] bool has_ended();
-  /// Asks it to end; the second time it is killed.
+  /// Sends SIGTERM; the second call kills it.
   void end();
   /// Waits for the end; the exit code of `geiger run`.
   [[nodiscard]] int finish();

@@ -8,7 +8,7 @@
 
 namespace geiger::live {
 
-/// A page that asks for data.json beside it.
+/// A page that loads data.json from the same folder.
 struct ServedTemplate {
   std::string html;     ///< Empty: there is none.
   std::string policy;   ///< What it may load and run, as it says itself.
@@ -19,7 +19,7 @@ struct ServedTemplate {
 
 [[nodiscard]] ServedTemplate read_served_template();
 
-/// The template, under its own policy and no other.
+/// The template, under its own content security policy only.
 [[nodiscard]] serve::Response page_of(const ServedTemplate& page);
 /// A page without scripts that loads itself again; `note` is its last line.
 [[nodiscard]] serve::Response plain_page(const std::string& shown, const report::LiveReport& live,

@@ -24,7 +24,7 @@ struct ServedFrames {
   page::Preset preset;                               ///< What the page begins with.
 };
 
-/// Threads: any. The run is looked at by one at a time.
+/// Threads: any; one at a time reads the run.
 class ServedRun {
  public:
   /// `level`: of all intervals, in (0, 1).
@@ -34,7 +34,7 @@ class ServedRun {
         frames_(std::move(frames)),
         template_(std::move(page)) {}
 
-  /// Reads what was added, so that rotation deletes no segment unread. Call it now and then.
+  /// Reads new data, so that rotation deletes no segment unread. Call it at intervals.
   void look();
   [[nodiscard]] serve::Response answer(const serve::Request& request);
   /// Ends the waits of requests for a stretch of time.

@@ -21,12 +21,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// So much is read between two looks at the keyboard: some hundredths of a second's work.
+/// Bytes read between keyboard polls: some hundredths of a second's work.
 constexpr Bytes kReadAtOnce = 8 * kMiB;
 /// Pictures of many tallies take long: at most a quarter of the time goes into them.
 constexpr int kRestPerWork = 3;
 
-/// Between two looks whether a signal asks to end.
+/// Time between checks for a signal that ends the view.
 constexpr milliseconds kLookAgain{50};
 
 /// Unless a signal asks to end.
@@ -62,7 +62,7 @@ LiveSession::LiveSession(FollowedRun& run, LiveProgram* program, const SessionOp
 
 /// Reads what was added; true when all of it was, and then there is a new picture.
 bool LiveSession::look(Bytes most) {
-  // Asked before reading: what an ended run wrote is read below.
+  // Read first: what an ended run wrote is read below.
   const bool is_running = program_ != nullptr ? !program_->has_ended() : run_.is_running();
   const bool has_all = run_.look(most);
   view_.progress = has_all ? "" : progress();
@@ -77,7 +77,7 @@ bool LiveSession::look(Bytes most) {
   return true;
 }
 
-/// Also between two looks, once there are names.
+/// Also between two updates, once there are names.
 void LiveSession::take_picture() {
   picture_ = run_.picture();
   view_.counts_itself = run_.follower().has_aggregated();
@@ -148,7 +148,7 @@ bool LiveSession::print_lines() {
       terminal::complain("cannot write to standard output");
       return false;
     }
-    if (view_.has_ended || (options_.most_looks != 0 && ++looks == options_.most_looks)) break;
+    if (view_.has_ended || (options_.most_updates != 0 && ++looks == options_.most_updates)) break;
     next = std::max(next + every, Clock::now());
     rest_until(next);
   }
@@ -167,7 +167,7 @@ void LiveSession::show(LiveTerminal& terminal, const present::Style& style) {
     if (is_due && look(kReadAtOnce)) {
       const auto work = Clock::now() - begin;
       due = std::max(due + options_.every, Clock::now() + work * kRestPerWork);
-      if (options_.most_looks != 0 && ++looks == options_.most_looks) break;
+      if (options_.most_updates != 0 && ++looks == options_.most_updates) break;
     } else if (run_.follower().has_new_names() && !view_.is_paused) {
       take_picture();
     }
@@ -189,7 +189,7 @@ void LiveSession::show(LiveTerminal& terminal, const present::Style& style) {
   }
 }
 
-/// A program that was started for the view ends with it: first it is asked, then made to.
+/// A program that was started for the view ends with it: SIGTERM first, then SIGKILL.
 void LiveSession::leave() {
   if (program_ == nullptr || program_->has_ended()) {
     leaves_ = true;

@@ -1,4 +1,4 @@
-// The loop of `geiger live`: looks at the run every so often, shows it, obeys keys.
+// The loop of `geiger live`: reads the run at intervals, shows it, handles keys.
 #pragma once
 
 #include <chrono>
@@ -18,10 +18,10 @@
 namespace geiger::live {
 
 struct SessionOptions {
-  std::chrono::milliseconds every{1000};  ///< From one look to the next.
+  std::chrono::milliseconds every{1000};  ///< From one update to the next.
   report::LiveOptions live;
   LiveSelection selection;
-  std::size_t most_looks = 0;                                  ///< 0: until the end.
+  std::size_t most_updates = 0;                                ///< 0: until the end.
   std::chrono::nanoseconds recent = std::chrono::seconds(30);  ///< Of growth.
 };
 
@@ -30,10 +30,10 @@ class LiveSession {
   /// `program`: what live started itself, or null. Both must outlive this.
   LiveSession(FollowedRun& run, LiveProgram* program, const SessionOptions& options);
 
-  /// A line of JSON per look, until the run ends or the reader closes the pipe. False if writing
+  /// A line of JSON per update, until the run ends or the reader closes the pipe. False if writing
   /// failed.
   [[nodiscard]] bool print_lines();
-  /// The view, until the user leaves or the run has ended and he has seen it.
+  /// The view, until the user leaves it.
   void show(LiveTerminal& terminal, const present::Style& style);
 
   [[nodiscard]] bool has_ended() const { return view_.has_ended; }
@@ -68,7 +68,7 @@ class LiveSession {
   profile::Recording picture_;
   report::LiveReport report_;
   bool leaves_ = false;
-  bool is_leaving_ = false;     ///< When the program has ended, which was asked to.
+  bool is_leaving_ = false;     ///< Waits for the end of the program, which was sent a signal.
   bool hides_callers_ = false;  ///< Rows without samples of their own, where those are sorted by.
 };
 

@@ -74,7 +74,7 @@ class Reader {
 
   /// The type of the object in a block, which is alive or is being freed, as `type_at` has it:
   /// type_at(address) returns a pointer to something with a Placement `place`, null if there is no
-  /// type at the address. Null where the block is not an object, as far as can be told.
+  /// type at the address. Null where the block does not look like an object.
   template <class TypeAt>
   [[nodiscard]] auto type_of(Address block, Bytes requested, bool is_alive,
                              const TypeAt& type_at) const -> decltype(type_at(block)) {

@@ -30,7 +30,7 @@ using Matching = std::vector<bool>;
 
 constexpr std::size_t kNamesSaid = 8;
 
-/// What keeps samples open, with what would tell of them.
+/// What keeps samples open, with the remedy.
 constexpr const char* kUnnamed = "stacks with functions without a name (keep their debug files)";
 constexpr const char* kLineless =
     "stacks with functions without a file, in modules that have files asked for";

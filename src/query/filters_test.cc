@@ -1,4 +1,4 @@
-// What filters select, and what they cannot tell.
+// What filters select, and what they cannot decide.
 #include "query/filters.h"
 
 #include <gmock/gmock.h>

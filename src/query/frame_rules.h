@@ -1,4 +1,4 @@
-// Which frames a report leaves out and whom it blames, as asked for: --plumbing, --frames, --hide,
+// Which frames a report omits and which one it blames, by the options --plumbing, --frames, --hide,
 // --rules.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What --kind takes, and what a kind can be asked: the only place that refuses a combination with
+// What --kind takes and allows: the only place that refuses a combination with
 // --kind. Which kind takes what is in profile/kind_rules.h.
 #pragma once
 
@@ -30,7 +30,7 @@ struct KindQuestion {
   bool has_filter = false;  ///< One of objects, or a heap.
 };
 
-/// Fails where the kind cannot be asked that.
+/// Fails where the kind does not allow that.
 base::Outcome<void> check_question(const KindQuestion& question);
 
 /// Fails where rows of the kind cannot be grouped so.

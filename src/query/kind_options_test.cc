@@ -53,7 +53,7 @@ TEST(KindOptions, TakeAWindowWhereThereIsOne) {
   for (const profile::KindRules& rules : profile::kKindRules) {
     const bool is_of_instant = rules.kind == Kind::kLiveAtEnd ||
                                profile::is_of_snapshot(rules.kind) ||
-                               profile::is_of_mappings_at_instant(rules.kind);
+                               profile::is_mapping_snapshot(rules.kind);
     EXPECT_EQ(check_question(within(rules.kind)).has_value(), !is_of_instant) << rules.name;
   }
   EXPECT_THAT(check_question(within(Kind::kReserved)).reason(), HasSubstr("--kind mapped-total"));

@@ -50,7 +50,7 @@ class Instants {
   base::Outcome<void> apply(const SelectionOptions& options) {
     subject_.selection.kind = kind_of(options);
     const bool is_default = !options.kind && options.at.empty();
-    if (is_default && profile::tells_live_only(recording_)) {
+    if (is_default && profile::has_live_only(recording_)) {
       subject_.selection.kind = Kind::kLiveAtEnd;
     }
     if (profile::is_of_snapshot(subject_.selection.kind)) {
@@ -229,7 +229,7 @@ present::Scope scope_as_typed(const SelectionOptions& options) {
   present::Scope scope;
   describe_filters(options, scope);
   const Kind kind = kind_of(options);
-  const bool is_of_instant = kind == Kind::kLiveAtEnd || profile::is_of_mappings_at_instant(kind);
+  const bool is_of_instant = kind == Kind::kLiveAtEnd || profile::is_mapping_snapshot(kind);
   if (is_of_instant && !options.at.empty() && options.at != "end") {
     scope.when = text_at(kind, options.at);
   }

@@ -1,5 +1,5 @@
-// Which part of a recording is asked for: --kind, --from, --to, --at and the filters as typed, and
-// their meaning in one recording.
+// The part of a recording that is requested: --kind, --from, --to, --at and the filters as typed,
+// and their meaning in one recording.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct Afterwards {
   bool is_quiet = false;
   bool symbolizes = true;
   bool follows_children = true;  ///< Processes that go on after the program are to be recorded.
-  bool removes_maps = false;     ///< Perf maps, which were written because geiger asked for them.
+  bool removes_maps = false;     ///< Perf maps, which were written at geiger's request.
   pid_t program = 0;             ///< Its process; reaped already.
   Nanoseconds ran_for = 0;       ///< The program, at least.
   std::uint32_t end_signal = 0;  ///< Supervisor::end_signal().

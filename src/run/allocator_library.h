@@ -15,7 +15,7 @@ struct AllocatorLibrary {
 
   /// "mimalloc 2.0.9 (/usr/lib/x86_64-linux-gnu/libmimalloc.so.2.0)".
   [[nodiscard]] std::string text() const;
-  /// What to put into LD_PRELOAD. Where its folder is that of $LIB, with the token: programs of
+  /// The word for LD_PRELOAD. If its folder is that of $LIB, with the token: programs of
   /// another loader then find their own library, or none.
   [[nodiscard]] std::string preload_word() const;
 };
@@ -26,7 +26,7 @@ struct AllocatorLibrary {
 /// free, or if its path cannot be used in LD_PRELOAD; the reason says what to do.
 [[nodiscard]] base::Outcome<AllocatorLibrary> find_allocator(const std::string& wanted);
 
-/// Those of the last three names that are installed.
+/// The installed ones of mimalloc, jemalloc and tcmalloc.
 [[nodiscard]] std::vector<AllocatorLibrary> installed_allocators();
 
 }  // namespace geiger::run

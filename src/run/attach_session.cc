@@ -131,7 +131,7 @@ base::Outcome<void> Session::begin() {
   home_.emplace(std::move(home));
   RuntimeSettings settings = options_.recording.runtime;
   settings.broker = home_->broker();
-  const auto words = runtime_words(settings, home_->told(), order_.pid);
+  const auto words = runtime_words(settings, home_->seen_path(), order_.pid);
   modules_ = bases_of(inject::named_modules_of(order_.pid));  // What comes later is new.
   const auto attached = inject::attach(order_, library, lines_of(words));
   if (!attached.has_value()) {
@@ -218,7 +218,7 @@ base::Outcome<void> Session::end(End end) {
   const bool is_gone = poll(&ended, 1, 0) > 0;
   if (detached.has_value() || is_gone) return {};
   return base::Failure{fmt::format("{}; recording continues in {} ('geiger detach {}' tries again)",
-                                   detached.reason(), home_->told(), order_.pid)};
+                                   detached.reason(), home_->seen_path(), order_.pid)};
 }
 
 void Session::finish() {

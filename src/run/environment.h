@@ -44,13 +44,13 @@ using Environment = std::vector<std::string>;
                                        const std::string& preload, const std::string& directory,
                                        int program);
 
-/// With `preload` in front of LD_PRELOAD, where what was there keeps its order.
+/// With `preload` first in LD_PRELOAD; the other entries keep their order.
 [[nodiscard]] Environment with_preload(Environment inherited, const std::string& preload);
 
 /// The word that names the run directory: all processes of a run inherit it.
 [[nodiscard]] std::string directory_word(const std::string& directory);
 
-/// The GEIGER_* words alone, as attaching hands them over.
+/// The GEIGER_* words alone, as attaching passes them.
 [[nodiscard]] Environment runtime_words(const RuntimeSettings& settings,
                                         const std::string& directory, int program);
 

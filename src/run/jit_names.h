@@ -10,14 +10,14 @@
 
 namespace geiger::run {
 
-/// Adds to NODE_OPTIONS what makes node write a map, and keep a frame of its own for each function
-/// that it interprets. False if a map was asked for already, there or in the program's words: it is
+/// Adds options to NODE_OPTIONS: node writes a map, and keeps a frame of its own for each function
+/// that it interprets. False if a map was requested already, there or in the program's words: it is
 /// the user's then.
 bool ask_node(Environment& environment, const std::vector<std::string>& program);
 
 /// Adds the JVM's options after the program's name, because each variable that it reads options
-/// from makes it print a line. Fails if the program is not called java; false if a map was asked
-/// for already.
+/// from makes it print a line. Fails if the program is not called java; false if a map was
+/// requested for already.
 [[nodiscard]] base::Outcome<bool> ask_java(std::vector<std::string>& program);
 
 }  // namespace geiger::run

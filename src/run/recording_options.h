@@ -18,7 +18,7 @@ struct RunOptions {
   bool replaces = false;
   bool is_quiet = false;
   bool symbolizes = true;
-  bool tells_lttng = false;
+  bool enables_lttng = false;
   std::string allocator;    ///< For find_allocator(); empty: the program's own.
   bool names_node = false;  ///< --node: names of the functions that node compiles.
   bool names_java = false;

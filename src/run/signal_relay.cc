@@ -24,7 +24,7 @@ bool is_stopped(pid_t pid) {
   const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 512> text{};
   const auto got = fd.is_open() ? read(fd.get(), text.data(), text.size()) : -1;
-  if (got <= 0) return true;  // cannot tell: one SIGCONT too many does no harm
+  if (got <= 0) return true;  // unknown: one SIGCONT too many does no harm
   const std::string_view stat(text.data(), static_cast<std::size_t>(got));
   const auto name_end = stat.rfind(')');
   return name_end != std::string_view::npos && name_end + 2 < stat.size() &&

@@ -22,11 +22,11 @@ class SignalRelay {
   /// Readable when signals wait.
   [[nodiscard]] int fd() const { return fd_.get(); }
 
-  /// Takes every waiting signal and passes on what has to be. Returns whether a
+  /// Takes every waiting signal and passes on those that the program did not get. Returns whether a
   /// child changed its state.
   bool relay();
 
-  /// Drops what waits: it was meant for a program that has ended. (kill() of a group
+  /// Drops waiting signals: they were meant for a program that has ended. (kill() of a group
   /// reaches the program first, which may be gone before geiger gets its own.)
   void discard();
 

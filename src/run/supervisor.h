@@ -41,7 +41,7 @@ class Supervisor {
   /// on the way (as process 1 of a container must).
   int wait_for_end();
 
-  /// What went wrong with the traces, once the program has ended.
+  /// Problems with the traces, once the program has ended.
   [[nodiscard]] control::WatchLosses losses() const {
     return feeder_ ? feeder_->losses() : control::WatchLosses{};
   }

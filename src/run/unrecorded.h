@@ -11,15 +11,15 @@
 
 namespace geiger::run {
 
-/// Looks at a program and its descendants now and then, in /proc alone. What starts and ends
-/// between two looks is not seen. A process counts if two looks see it: the first may have come
+/// Scans a program and its descendants at intervals, in /proc only. What starts and ends
+/// between two scans is not seen. A process counts if two scans see it: the first may have come
 /// before its libraries. Ends after kMost processes.
 class UnrecordedWatch {
  public:
   /// `directory`: the run directory.
   UnrecordedWatch(pid_t program, std::string directory);
 
-  /// Looks, if it is time to. How long to wait for the next time.
+  /// Scans if it is time. Returns how long to wait for the next scan.
   std::chrono::nanoseconds round();
 
   /// A name of an empty trace for each (ingest::name_of_absent).

@@ -97,7 +97,7 @@ bool Admission::wait_for_leave(std::chrono::milliseconds longest) {
   return true;
 }
 
-/// More is asked for than connections were told to give way for. A thread in next() takes a
+/// More is requested than connections were asked to give way for. A thread in next() takes a
 /// connection without help.
 bool Admission::is_short() const {
   const std::size_t wanted = waiting_ > idle_ ? waiting_ - idle_ : 0;

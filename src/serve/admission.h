@@ -50,16 +50,16 @@ class Admission {
   [[nodiscard]] std::optional<Arrival> next();
   /// `gave_way`: because gives_way() said so.
   void leave(Peer peer, bool gave_way);
-  /// From here on every connection that keeps its thread waiting gives way.
+  /// From now on every connection that keeps its thread waiting gives way.
   void end();
 
   /// Readable while slow connections are to give way.
   [[nodiscard]] int needed_descriptor() const { return needed_.get(); }
   [[nodiscard]] bool is_needed() const;
-  /// Asked for a connection that keeps its thread waiting (Waiting): whether it must end now.
+  /// Called for a connection that keeps its thread waiting (Waiting): whether it must end now.
   [[nodiscard]] bool gives_way(Peer peer);
   /// Waits until a connection has ended or the time is over. False if none keeps its thread
-  /// waiting, so that waiting for one to give way is in vain.
+  /// waiting, so that none will give way.
   bool wait_for_leave(std::chrono::milliseconds longest);
 
   /// Marks a connection that keeps its thread waiting.
@@ -103,7 +103,7 @@ class Admission {
   std::size_t waiting_ = 0;                       ///< In arrivals_.
   Counts served_, slow_;                          ///< Connections on threads; those of Waiting.
   std::size_t idle_ = 0, needs_ = 0;              ///< Threads in next(); objects of Need.
-  std::size_t leaving_ = 0;                       ///< Were told to give way and have not left.
+  std::size_t leaving_ = 0;                       ///< Were asked to give way and have not left.
   bool ends_ = false, is_signalled_ = false;
 };
 

@@ -48,7 +48,7 @@ class PageServer final : public LoopbackServer {
     return has_token ? std::optional(request.path) : std::nullopt;
   }
 
-  /// Whether it wants the page, whose links and data lie beside it, and tells the token
+  /// Whether it wants the page, whose links and data lie beside it, and sends the token
   /// elsewhere than there.
   [[nodiscard]] bool wants_page_elsewhere(const httplib::Request& request) const {
     return request.path == "/" && base::is_same_secret(request.get_param_value("token"), token_);

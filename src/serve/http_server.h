@@ -45,7 +45,7 @@ struct Posting {
   std::size_t bytes = 0;  ///< Of the body, as the request says before it comes.
 };
 
-/// What takes bodies. All functions are called on several threads at once.
+/// Handles requests with bodies. All functions are called on several threads at once.
 struct Receiver {
   std::size_t most_bytes = 0;  ///< Of a body; larger ones are not read.
   /// No token guards it: only requests for 127.0.0.1 or localhost are answered, which pages of
@@ -54,10 +54,10 @@ struct Receiver {
   /// The answer to a request that needs no body: to GET and HEAD, to what is larger than
   /// most_bytes, and to what is refused whatever its body is. Called once for each request.
   std::function<std::optional<Response>(const Posting&)> answer_early;
-  /// Whether there is memory for so many more bytes of a body. Asked as they come: a sender that
-  /// only says how many it will send takes no room from others.
+  /// Whether there is memory for this many more bytes of a body. Called as they arrive: a sender
+  /// that only announces many bytes takes no room from others.
   std::function<bool(std::size_t bytes)> reserve;
-  /// What was reserved is free again.
+  /// Frees what was reserved.
   std::function<void(std::size_t bytes)> release;
   /// The answer to a request that was not answered early and for whose body there was no room.
   std::function<Response()> answer_full;

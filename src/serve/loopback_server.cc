@@ -128,7 +128,7 @@ void LoopbackServer::work() {
 void LoopbackServer::serve(Arrival arrival) {
   bool gave_way = false;
   try {
-    PatientStream stream(arrival, admission_);
+    TimedStream stream(arrival, admission_);
     parser_.answer(stream);
     gave_way = stream.gave_way();
   } catch (const std::bad_alloc&) {

@@ -16,7 +16,7 @@
 #include "serve/admission.h"
 #include "serve/http_server.h"
 #include "serve/lobby.h"
-#include "serve/patient_stream.h"
+#include "serve/timed_stream.h"
 
 namespace geiger::serve {
 
@@ -47,7 +47,7 @@ class LoopbackServer : public HttpServer {
   /// The library without its sockets.
   class Parser : public httplib::Server {
    public:
-    void answer(PatientStream& stream) { answer_on(stream); }
+    void answer(TimedStream& stream) { answer_on(stream); }
 
    private:
     template <typename Stream>

@@ -9,7 +9,7 @@ namespace geiger::serve {
 class Peers {
  public:
   Peers();
-  /// The user whose socket it is. All whose user the kernel does not say are one peer.
+  /// The user who owns the socket. All connections of unknown users are one peer.
   [[nodiscard]] Peer of(int socket);
 
  private:

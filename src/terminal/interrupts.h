@@ -1,4 +1,4 @@
-// Signals that ask a long look to end.
+// Signals that end a long operation.
 #pragma once
 
 namespace geiger::terminal {

@@ -56,7 +56,7 @@ class RecordWalk {
 
  private:
   /// A live writer fills a hole within microseconds; one that was stopped or killed never does. So
-  /// a few repeated looks suffice.
+  /// a few repeated reads suffice.
   static constexpr int kSecondLooks = 1000;
 
   template <class Source, class WaitAt, class Sink>

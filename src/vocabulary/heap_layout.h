@@ -1,5 +1,5 @@
 // How geiger's own malloc (docs/internals/heap.md) lies in memory, for those who read it from
-// outside: the words that they look at, at their places. The allocator asserts that its own
+// outside: the words that they read, at their places. The allocator asserts that its own
 // structures are so.
 //
 // A change of anything here is another layout, with another number.

@@ -5,9 +5,9 @@
 
 namespace geiger::vocabulary {
 
-/// Unless more is asked for; with an interpreter's frames 1,023.
+/// By default; with an interpreter's frames 1,023.
 inline constexpr std::uint64_t kUsualFrames = 255;
-/// The most that can be asked for.
+/// The largest setting.
 inline constexpr std::uint64_t kMostFrames = 262'144;
 
 }  // namespace geiger::vocabulary

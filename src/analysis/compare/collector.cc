@@ -47,7 +47,7 @@ double certain_everywhere(const Collected& collected) {
 }
 
 /// Removes what occurs again, keeping the order; quadratic in the few that differ
-/// per stack would not do for deep recursion, so it marks what it has met.
+/// per stack would not do for deep recursion, so it marks the visited ones.
 void keep_first(std::vector<std::uint32_t>& places, std::vector<std::uint64_t>& met,
                 std::uint64_t stack) {
   std::erase_if(places, [&](std::uint32_t place) {

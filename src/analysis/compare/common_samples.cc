@@ -18,7 +18,7 @@ using profile::Sample;
 struct Identified {
   std::uint32_t image = kNone;  ///< Into CommonImages; kNone: the other recording has none of it.
   const Sample* sample = nullptr;
-  bool is_open = false;  ///< The selection cannot tell of it.
+  bool is_open = false;  ///< The selection cannot decide about it.
   bool is_common = false;
 
   [[nodiscard]] auto identity() const {

@@ -17,7 +17,7 @@ namespace {
 
 using estimation::Interval;
 
-/// The part of the whole by which a site's growth is ignored unless told otherwise.
+/// The part of the whole by which a site's growth is ignored by default.
 constexpr double kIgnoredPart = 0.01;
 /// Sites listed at most; more would not be read, and each costs some work.
 constexpr std::ptrdiff_t kMostListed = 1000;

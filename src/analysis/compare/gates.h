@@ -60,13 +60,13 @@ struct SiteGates {
 struct Gates {
   std::vector<GateSpec> specs;  ///< Their patterns are those that the collector was given.
   std::vector<SiteGates> per_site;
-  /// A part may exceed its limit on growth by so many bytes, for a small one soon grows
-  /// by a multiple; nothing: a hundredth of the whole before. The whole may not.
+  /// A part may exceed its limit on growth by this many bytes, since a small one soon grows
+  /// by a multiple; nothing: 1 % of the whole before. The whole may not.
   std::optional<double> ignore_below;
-  /// A wrong fail of any gate, and a wrong pass of one, have at most the probability
+  /// The probability that any gate fails wrongly, and that a gate passes wrongly, is at most
   /// 1 - level.
   double level = 0.95;
-  /// What a pattern selects must have been sampled: where nothing was, its name may be wrong, and
+  /// A pattern must select samples: without any its name may be wrong, and
   /// the gate is undecided.
   bool is_strict = false;
 };
@@ -97,7 +97,7 @@ struct GateResult {
 
 struct Verdicts {
   Answer answer = Answer::kPass;    ///< Fail if any failed, else undecided if any is.
-  std::vector<GateResult> results;  ///< In the order asked; of sites only those that do
+  std::vector<GateResult> results;  ///< In the order given; of sites only those that do
                                     ///< not pass, fails first, at most a thousand.
   double ignored_bytes = 0;         ///< By which parts may exceed a limit on growth.
   std::uint64_t site_gates = 0;     ///< Of per_site, in all.
@@ -106,7 +106,7 @@ struct Verdicts {
 
 /// Whether some limit needs runs before.
 [[nodiscard]] bool has_growth_limit(const Gates& gates);
-/// Takes the limits on growth out of `gates`, and hands back those that are not per site.
+/// Takes the limits on growth out of `gates`, and returns those that are not per site.
 [[nodiscard]] std::vector<GateSpec> take_growth_limits(Gates& gates);
 
 /// Fails unless the level is above one half: below, both answers of a gate would hold.

@@ -65,7 +65,7 @@ std::vector<Limits> LimitFinder::of_sampling(std::span<const Query> queries, dou
 
 SiteRuns LimitFinder::runs_of(const Query& query) const {
   SiteRuns runs = as_runs(*query.subject.before, *query.subject.after, collected_);
-  // A side that is not asked about shows nothing about how the other one varies.
+  // A side without limits shows nothing about how the other one varies.
   if (query.factor == 0) {
     runs.before.clear();
     runs.before_exposures.clear();

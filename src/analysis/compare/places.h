@@ -34,7 +34,7 @@ struct Place {
 /// without its version ("libz.so.1.2.13" is "libz.so").
 [[nodiscard]] std::string_view module_name(std::string_view path);
 
-/// All places met so far in any recording, numbered. The same name in the same
+/// All places seen so far in any recording, numbered. The same name in the same
 /// module is the same place.
 class Places {
  public:
@@ -59,7 +59,7 @@ class Places {
   [[nodiscard]] std::size_t size() const { return places_.size(); }
 
   /// For every place the one to show instead of it. Addresses without names cannot
-  /// be compared across builds: where such points were met in several builds of a
+  /// be compared across builds: where such points were seen in several builds of a
   /// module, or in one without a build id, one place stands for all of them.
   [[nodiscard]] std::vector<std::uint32_t> unify_rebuilt();
 

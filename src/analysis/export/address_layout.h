@@ -43,7 +43,7 @@ class AddressLayout {
   std::vector<Address> starts_;       ///< By module.
   std::map<Address, Address> taken_;  ///< By modules; ends by starts.
   std::set<Address> given_;           ///< What locations have already.
-  std::vector<Address> by_location_;  ///< 0: not asked for yet.
+  std::vector<Address> by_location_;  ///< 0: not looked up yet.
   Address next_ = 0;                  ///< Nothing is here or behind.
 };
 

@@ -143,7 +143,7 @@ class FirefoxWriter {
     json_.end_object();
   }
 
-  /// A thread has to have samples and markers; the ends tell how long it ran.
+  /// A thread has to have samples and markers; the first and last time are its start and end.
   void write_no_samples(const Process& process) {
     json_.key("samples").begin_object().field("length", 2).field("weightType", "samples");
     json_.key("stack").begin_array().number(HUGE_VAL).number(HUGE_VAL).end_array();

@@ -16,7 +16,7 @@
 
 namespace geiger::exports {
 
-/// Filled by stacks as they are met, then written column by column.
+/// Filled in order of first use by stacks, then written column by column.
 class ThreadTables {
  public:
   ThreadTables(const profile::Recording& recording, present::Names names)

@@ -34,7 +34,7 @@ std::vector<std::string> names_for_people(const profile::Recording& recording,
                                           std::span<const std::string> functions,
                                           present::Names names) {
   if (names == present::Names::kFull) return {functions.begin(), functions.end()};
-  // Where a lambda is, whichever of its lines is met first.
+  // Where a lambda is, whichever of its lines comes first.
   std::unordered_map<std::string_view, std::uint32_t> lines;
   for (const profile::Frame& frame : recording.frames) {
     const auto [at, is_new] = lines.try_emplace(frame.function, frame.line);

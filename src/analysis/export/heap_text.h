@@ -13,7 +13,7 @@
 //
 // Numbers are samples and their bytes, live and allocated; readers scale them up
 // (heap_text_rows.h).
-// "@ heapprofile" stands in the header where everything was recorded: they scale nothing then.
+// The header has "@ heapprofile" where everything was recorded: then nothing is scaled.
 #pragma once
 
 #include <string>

@@ -35,9 +35,9 @@ struct Target {
   double objects = 0, bytes = 0;
 };
 
-/// How a target is told: in a row, and in bytes without objects beside it.
-struct Telling {
-  ToldObjects row;
+/// Rows for a target: one with objects, and a second one with bytes only.
+struct RowPair {
+  RowObjects row;
   Bytes beside = 0;
 };
 
@@ -45,11 +45,12 @@ Bytes whole(double value) {
   return value < 0.5 ? 0 : static_cast<Bytes>(std::llround(std::min(value, 0x1p62)));
 }
 
-class Teller {
+/// Finds the rows that a reader will scale to a target.
+class RowFitter {
  public:
-  explicit Teller(Bytes interval) : interval_(static_cast<double>(interval)) {}
+  explicit RowFitter(Bytes interval) : interval_(static_cast<double>(interval)) {}
 
-  Telling tell(const Target& target) {
+  RowPair rows_for(const Target& target) {
     const double scale = scale_of(target.bytes / target.objects, interval_);
     const double count = std::floor(std::min(target.objects / scale, 0x1p52));
     return count >= 1 ? with_count(target, count) : of_less_than_a_sample(target);
@@ -57,28 +58,28 @@ class Teller {
 
  private:
   /// Samples of the size that readers scale to the objects; it comes to too few bytes.
-  [[nodiscard]] Telling with_count(const Target& target, double count) const {
+  [[nodiscard]] RowPair with_count(const Target& target, double count) const {
     const double size = target.objects > count ? -interval_ * std::log1p(-count / target.objects)
                                                : target.bytes / target.objects;
-    Telling telling;
-    telling.row = {static_cast<std::uint64_t>(count), std::max<Bytes>(whole(count * size), 1)};
-    const auto bytes = static_cast<double>(telling.row.bytes);
-    telling.beside = whole(target.bytes - bytes * scale_of(bytes / count, interval_));
-    return telling;
+    RowPair pair;
+    pair.row = {static_cast<std::uint64_t>(count), std::max<Bytes>(whole(count * size), 1)};
+    const auto bytes = static_cast<double>(pair.row.bytes);
+    pair.beside = whole(target.bytes - bytes * scale_of(bytes / count, interval_));
+    return pair;
   }
 
   /// A sample stands for an interval at least. Either it is written with the size that is scaled to
   /// the bytes, which comes to too many objects, or with bytes and no object: whichever brings the
   /// objects of the whole nearer to the truth.
-  Telling of_less_than_a_sample(const Target& target) {
+  RowPair of_less_than_a_sample(const Target& target) {
     const double wanted = target.objects + owed_;
     owed_ = wanted;
-    Telling telling;
-    telling.beside = whole(target.bytes);
-    if (target.bytes < interval_ + 1) return telling;
+    RowPair pair;
+    pair.beside = whole(target.bytes);
+    if (target.bytes < interval_ + 1) return pair;
     const Bytes size = std::max<Bytes>(whole(bytes_scaled_to(target.bytes, interval_)), 1);
     const double objects = target.bytes / static_cast<double>(size);
-    if (std::abs(wanted - objects) >= std::abs(wanted)) return telling;
+    if (std::abs(wanted - objects) >= std::abs(wanted)) return pair;
     owed_ = wanted - objects;
     return {{1, size}, 0};
   }
@@ -87,12 +88,13 @@ class Teller {
   double owed_ = 0;  ///< Objects.
 };
 
-/// The columns of a row that a telling goes into.
-using ObjectColumns = std::vector<ToldObjects HeapTextRow::*>;
+/// The columns of a row that a pair goes into.
+using ObjectColumns = std::vector<RowObjects HeapTextRow::*>;
 
-class ToldRows {
+class RowBuilder {
  public:
-  ToldRows(const Recording& recording, Bytes interval) : recording_(recording), interval_(interval) {}
+  RowBuilder(const Recording& recording, Bytes interval)
+      : recording_(recording), interval_(interval) {}
 
   /// Adds samples that are drawn as readers assume unchanged; returns what rows must express of the
   /// others.
@@ -116,18 +118,18 @@ class ToldRows {
   }
 
   void tell(const std::map<std::uint32_t, Target>& targets, const ObjectColumns& columns) {
-    Teller teller(std::max<Bytes>(interval_, 1));
+    RowFitter fitter(std::max<Bytes>(interval_, 1));
     for (const auto& [stack, target] : targets) {
-      const Telling telling = teller.tell(target);
-      if (telling.row.count > 0) append(stack, telling.row, columns);
-      if (telling.beside > 0) append(stack, {0, telling.beside}, columns);
+      const RowPair pair = fitter.rows_for(target);
+      if (pair.row.count > 0) append(stack, pair.row, columns);
+      if (pair.beside > 0) append(stack, {0, pair.beside}, columns);
     }
   }
 
   std::vector<HeapTextRow> take() {
-    for (const auto& [key, row] : plain_) told_.push_back(row);
-    std::ranges::stable_sort(told_, {}, &HeapTextRow::stack);
-    return std::move(told_);
+    for (const auto& [key, row] : plain_) rows_.push_back(row);
+    std::ranges::stable_sort(rows_, {}, &HeapTextRow::stack);
+    return std::move(rows_);
   }
 
  private:
@@ -143,8 +145,8 @@ class ToldRows {
     target.bytes += weight * static_cast<double>(count.size);
   }
 
-  void append(std::uint32_t stack, const ToldObjects& objects, const ObjectColumns& columns) {
-    HeapTextRow& row = told_.emplace_back();
+  void append(std::uint32_t stack, const RowObjects& objects, const ObjectColumns& columns) {
+    HeapTextRow& row = rows_.emplace_back();
     row.stack = stack;
     for (const auto column : columns) row.*column = objects;
   }
@@ -152,7 +154,7 @@ class ToldRows {
   const Recording& recording_;
   const Bytes interval_;
   std::map<std::pair<std::uint32_t, Bytes>, HeapTextRow> plain_;  ///< By stack and size.
-  std::vector<HeapTextRow> told_;
+  std::vector<HeapTextRow> rows_;
 };
 
 /// Takes what is live out of what was allocated, where it is a part of that: both columns of a row
@@ -183,7 +185,7 @@ HeapTextTable heap_text_table(const Recording& recording, const Profile& allocat
   HeapTextTable table;
   const Profile& first = live.entries.empty() ? allocated : live;
   table.interval = header_interval(first.largest_interval);
-  ToldRows rows(recording, table.interval);
+  RowBuilder rows(recording, table.interval);
   const auto kLive = &HeapTextRow::live;
   const auto kAllocated = &HeapTextRow::allocated;
   const bool repeats =

@@ -15,14 +15,14 @@
 namespace geiger::exports {
 
 /// Before a reader scales them up.
-struct ToldObjects {
+struct RowObjects {
   std::uint64_t count = 0;
   Bytes bytes = 0;
 };
 
 struct HeapTextRow {
   std::uint32_t stack = profile::kNone;
-  ToldObjects live, allocated;
+  RowObjects live, allocated;
 };
 
 struct HeapTextTable {
@@ -35,7 +35,8 @@ struct HeapTextTable {
 /// and, as readers take e^(-b/(nR)) for (1 - 1/R)^(b/n), to one part in 2R; so are objects, but for
 /// stacks of less than a sample's worth: these are right together, to about one object. Where what
 /// is live was drawn with another interval than what was allocated (at the peak, when thinned),
-/// there is one R only: `allocated` repeats `live` then, as heap texts do that tell nothing else.
+/// there is one R only: `allocated` repeats `live` then, as in heap texts that contain nothing
+/// else.
 [[nodiscard]] HeapTextTable heap_text_table(const profile::Recording& recording,
                                             const profile::Profile& allocated,
                                             const profile::Profile& live);

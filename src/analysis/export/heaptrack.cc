@@ -172,7 +172,7 @@ class HeaptrackWriter {
   ShownStacks shown_;
   const bool has_errors_;  ///< Else there is nothing to write of them.
   std::string out_;
-  Nanoseconds time_ = 0;  ///< Of the last line that told one, in milliseconds.
+  Nanoseconds time_ = 0;  ///< Of the last line with a time, in milliseconds.
   std::unordered_map<std::string, std::uint64_t> strings_;
   std::map<std::uint32_t, std::uint64_t> instructions_;  ///< By their outermost frame.
   using Pair = std::pair<std::uint64_t, std::uint64_t>;
@@ -244,11 +244,11 @@ void write_counted(HeaptrackWriter& writer, const Recording& recording,
     live.add(recording, tally->alike, count_of(*tally, Kind::kLiveAtEnd));
   }
   profile::Selection allocated = of_kind(part, Kind::kAllocated);
-  allocated.tells_lifetimes = true;
+  allocated.splits_by_lifetime = true;
   for (const profile::Sample* sample : choose(recording, allocated).samples) {
     freed.add(recording, *sample, sample->free_time != 0 ? 1 : 0);
   }
-  allocated.tells_lifetimes = false;  // Which tallies cannot tell.
+  allocated.splits_by_lifetime = false;  // Tallies do not contain it.
   for (const profile::Tally* tally : choose(recording, allocated).tallies) {
     if (tally->is_tracked) freed.add(recording, tally->alike, tally->freed);
   }

@@ -11,7 +11,7 @@ namespace geiger::exports {
 
 std::vector<Life> lives_of(const profile::Recording& recording, const profile::Selection& part) {
   profile::Selection selection = of_kind(part, profile::Kind::kAllocated);
-  selection.tells_lifetimes = true;
+  selection.splits_by_lifetime = true;
   std::vector<Life> lives;
   for (const profile::Sample* sample : profile::choose(recording, selection).samples) {
     estimation::NodeSums sums;

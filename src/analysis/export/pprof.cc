@@ -221,7 +221,7 @@ class PprofExport {
   std::map<std::string_view, std::uint64_t> marks_;
   bool has_sizes_ = true;
   std::vector<std::uint64_t> function_of_frame_;
-  std::vector<std::vector<pprof::InternedTag>> own_tags_;  // By label; those that were met.
+  std::vector<std::vector<pprof::InternedTag>> own_tags_;  // By label; those that occur.
   std::vector<std::uint64_t> ids_;                         // Of the row that is written.
   std::vector<pprof::Line> lines_;                         // Of the location that is written.
 };

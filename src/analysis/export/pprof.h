@@ -18,7 +18,7 @@
 
 namespace geiger::exports {
 
-/// How much of a profile is told apart.
+/// What distinguishes the rows of a profile.
 struct PprofExtent {
   bool has_stacks_only = false;  ///< Rows of a stack are one, without labels.
   /// The stacks with fewest bytes become one row; 0: no limit. Of stacks only.

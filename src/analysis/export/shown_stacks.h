@@ -13,7 +13,7 @@
 
 namespace geiger::exports {
 
-/// A function of a source file: what call trees tell apart.
+/// A function of a source file: the unit of call trees.
 struct ShownFunction {
   std::string name;  ///< As recorded: any bytes that the program chose.
   std::string file;  ///< Source file, may be empty.
@@ -28,7 +28,7 @@ struct ShownFrame {
   std::uint32_t inline_depth = 0;           ///< 0: the physical function of its location.
 };
 
-/// Frames are numbered as they are met. The recording must outlive it.
+/// Frames are numbered in order of first use. The recording must outlive it.
 class ShownStacks {
  public:
   explicit ShownStacks(const profile::Recording& recording);
@@ -39,7 +39,7 @@ class ShownStacks {
   [[nodiscard]] std::vector<std::uint32_t> path_of(std::uint32_t stack);
 
   [[nodiscard]] const std::vector<ShownFunction>& functions() const { return functions_; }
-  /// Of those met so far, in their order.
+  /// Of those seen so far, in their order.
   [[nodiscard]] std::vector<std::string> names_of_functions(present::Names names) const;
   [[nodiscard]] const std::vector<ShownFrame>& frames() const { return frames_; }
   [[nodiscard]] const ShownFunction& function_of(std::uint32_t frame) const {

@@ -59,7 +59,7 @@ bool Follower::update(Nanoseconds now, Bytes most) {
   return has_all;
 }
 
-/// Its locations have names, or are as good as that: what reads a recording looks for none.
+/// Marks the picture as symbolized, so readers skip the look-up.
 profile::Recording Follower::finished(profile::Recording picture) const {
   picture.is_symbolized = true;
   profile::trim(picture, symbolize::leading_runtime_frames);

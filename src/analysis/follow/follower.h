@@ -1,4 +1,4 @@
-// A rolling picture of traces that grow: each look reads what was added since the last.
+// A rolling picture of traces that grow: each update reads what was added since the previous one.
 //
 // Samples are counted, not kept (tally_set.h), so the picture is a recording without instants:
 // what was allocated and what lives now, by stack, thread, size, label and type. A profile of
@@ -44,7 +44,7 @@ struct OnlyProcess {
 
 class Follower {
  public:
-  /// kSamplesOnly: samples are told apart by what their estimates depend on, and not by thread,
+  /// kSamplesOnly: samples are distinguished by what their estimates depend on, not by thread,
   /// label and type, so that what is kept does not grow with these.
   enum class Detail : std::uint8_t { kAll, kSamplesOnly };
 

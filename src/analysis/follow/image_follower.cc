@@ -54,7 +54,7 @@ trace::Survivors<LiveCount> ImageFollower::pass_on_live() {
   return next;
 }
 
-/// With the first look at a segment's header.
+/// Set when a segment's header is first read.
 void ImageFollower::begin_segment() {
   const trace::FileHeader& header = image_->header();
   if (process_ == kNone) {
@@ -93,7 +93,7 @@ ImageFollower::Progress ImageFollower::update(Nanoseconds now, Bytes most) {
 void ImageFollower::add_sample(profile::Sample sample, trace::Ref ref) {
   sample.thread = thread_of(sample.thread);
   sample.free_thread = kNone;
-  if (shared_.tells_samples_only) {
+  if (shared_.follows_samples_only) {
     sample.thread = sample.label = sample.type = kNone;
     sample.usable = sample.requested;
   }

@@ -33,8 +33,8 @@ struct Shared {
   profile::Recording& recording;
   ingest::Interner& interner;
   TallySet& tallies;
-  bool tells_samples_only = false;  ///< Follower::Detail.
-  std::uint64_t samples = 0;        ///< Read so far: numbers samples in the order of reading.
+  bool follows_samples_only = false;  ///< Follower::Detail.
+  std::uint64_t samples = 0;          ///< Read so far: numbers samples in the order of reading.
 };
 
 /// A sample that has not been freed.

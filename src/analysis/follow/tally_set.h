@@ -1,4 +1,4 @@
-// Samples counted into the tallies of a recording: those alike in all that reports tell apart
+// Samples counted into the tallies of a recording: those alike in all that reports distinguish
 // are one, so what is kept grows with the variety of samples and not with their number.
 #pragma once
 
@@ -17,7 +17,7 @@ class TallySet {
   explicit TallySet(profile::Recording& recording);
 
   /// The index of the tally for samples like this one, new ones with counts of 0. Unlike
-  /// tallies of a runtime they tell threads apart.
+  /// tallies of a runtime they distinguish threads.
   [[nodiscard]] std::uint32_t find(const profile::Sample& sample, bool is_tracked);
 
  private:

@@ -19,7 +19,7 @@ using ReadStored = std::function<std::size_t(std::span<std::byte>)>;
 /// Most bytes that a file may unpack to; more would only keep the user waiting.
 inline constexpr std::uint64_t kMostUnpacked = std::uint64_t{16} << 30;
 
-/// Unpacks gzip and zstd, told by their first bytes, and passes on anything else. Memory does
+/// Unpacks gzip and zstd, known by their first bytes; passes anything else through. Memory does
 /// not depend on what there is to unpack.
 class ByteSource {
  public:

@@ -122,7 +122,7 @@ void ForeignProcess::add_tally(std::uint32_t stack, Bytes size, std::uint64_t co
   tally.alike.requested = size;
   tally.alike.label = label_;
   tally.alike.is_certain = is_exact_ || objects.is_certain;
-  tally.alike.seen_from = tells_live_only_ || objects.is_live_only ? kStart : 0;
+  tally.alike.seen_from = has_live_only_ || objects.is_live_only ? kStart : 0;
   tally.allocated = count;
   tally.freed = objects.is_freed ? count : 0;
   recording_.tallies.push_back(std::move(tally));

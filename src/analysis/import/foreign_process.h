@@ -47,14 +47,14 @@ class ForeignProcess {
   void lacks_errors();
 
   /// Only what was live is known: nothing is counted as allocated.
-  void tells_live_only() { tells_live_only_ = true; }
+  void set_live_only() { has_live_only_ = true; }
 
   /// A file mapped from `start` on, its bytes from `offset`.
   void map_file(const std::string& path, const std::string& build_id, Address start, Address end,
                 std::uint64_t offset);
   /// The program point that a call returns to.
   std::uint32_t location_of_return(Address address);
-  /// A program point that only its names tell, numbered by the file within a module, which may
+  /// A program point known only by its names, numbered by the file within a module, which may
   /// be empty.
   std::uint32_t named_location(const std::string& module, std::uint64_t number);
   /// Innermost first; a location that has names keeps them.
@@ -89,7 +89,7 @@ class ForeignProcess {
   std::uint32_t index_ = 0;
   std::uint32_t epoch_ = profile::kNone;
   bool is_exact_ = true;
-  bool tells_live_only_ = false;
+  bool has_live_only_ = false;
   std::uint32_t label_ = profile::kNone;  ///< The innermost that is set.
   ingest::ModuleMap modules_;
 };

@@ -183,25 +183,25 @@ class HeapTextReader {
       process_.map_file(file.path, "", file.start, file.end, file.offset);
     }
     name_program();
-    bool tells_allocated = false;
-    for (const Row& row : rows_) tells_allocated |= row.numbers.allocated > 0;
-    tells_allocated = tells_allocated && !repeats_live_;
-    if (!tells_allocated) {
-      process_.tells_live_only();
+    bool has_allocated = false;
+    for (const Row& row : rows_) has_allocated |= row.numbers.allocated > 0;
+    has_allocated = has_allocated && !repeats_live_;
+    if (!has_allocated) {
+      process_.set_live_only();
       origin_.notes.emplace_back("it contains only the heap that was live when it was written");
     }
-    for (const Row& row : rows_) store_row(row, tells_allocated);
+    for (const Row& row : rows_) store_row(row, has_allocated);
   }
 
-  void store_row(const Row& row, bool tells_allocated) {
+  void store_row(const Row& row, bool has_allocated) {
     std::vector<std::uint32_t> locations;
     locations.reserve(row.addresses.size());
     for (const Address address : row.addresses) locations.push_back(location_of(address));
     const std::uint32_t stack = process_.stack(std::move(locations));
     const Numbers& numbers = row.numbers;
-    add_bytes_alone(stack, numbers, tells_allocated);
+    add_bytes_alone(stack, numbers, has_allocated);
     process_.add(stack, {numbers.live, numbers.live_bytes, false});
-    const bool has_freed = tells_allocated && numbers.allocated > numbers.live &&
+    const bool has_freed = has_allocated && numbers.allocated > numbers.live &&
                            numbers.allocated_bytes >= numbers.live_bytes;
     if (!has_freed) return;
     process_.add(stack, {numbers.allocated - numbers.live,
@@ -209,11 +209,11 @@ class HeapTextReader {
   }
 
   /// Bytes of no objects are what geiger knows for certain: readers do not scale them.
-  void add_bytes_alone(std::uint32_t stack, const Numbers& numbers, bool tells_allocated) {
+  void add_bytes_alone(std::uint32_t stack, const Numbers& numbers, bool has_allocated) {
     const Bytes live = numbers.live == 0 ? numbers.live_bytes : 0;
     const Bytes allocated = numbers.allocated == 0 ? numbers.allocated_bytes : 0;
     if (live > 0) process_.add(stack, {1, live, false, true});
-    if (tells_allocated && allocated > live) process_.add(stack, {1, allocated - live, true, true});
+    if (has_allocated && allocated > live) process_.add(stack, {1, allocated - live, true, true});
   }
 
   /// Callers are looked up one byte before where they return to.

@@ -163,7 +163,7 @@ class HeaptrackReader {
     if (!is_certain && static_cast<double>(block.size) >= *interval_) {
       process_.process().is_pure = true;
     }
-    // One by one they would look as if each had been followed.
+    // Written one by one, they would look followed.
     if (block.samples != 1) stop_following();
     ++described_;
   }

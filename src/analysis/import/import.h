@@ -35,7 +35,7 @@ using ImportProgress = std::function<void(std::uint64_t done, std::uint64_t all)
 [[nodiscard]] Imported read_files(std::span<const std::string> paths,
                                   const ImportProgress& progress = {});
 
-/// One file out of memory, of a format or as its first bytes tell.
+/// One file in memory, of the given format, or detected from its first bytes.
 [[nodiscard]] Imported read_bytes(std::string_view bytes, const std::string& name,
                                   std::optional<Format> format = std::nullopt);
 

@@ -93,7 +93,7 @@ TEST(RowSums, CertainAndTriedOnesOfOneSize) {
 
 TEST(Import, WhatTellsLiveOnlySaysNothingOfAllocations) {
   const Imported imported = read_bytes(kJemallocText, "je.heap");
-  EXPECT_TRUE(profile::tells_live_only(imported.recording));
+  EXPECT_TRUE(profile::has_live_only(imported.recording));
   EXPECT_EQ(bytes(imported.recording, Kind::kAllocated).samples, 0U);
   EXPECT_EQ(check_kind(imported.recording, Kind::kAllocated, {}).reason(), profile::kLiveOnly);
   EXPECT_FALSE(check_kind(imported.recording, Kind::kLiveAtPeak, {}).has_value());
@@ -131,7 +131,7 @@ TEST(Import, TcmallocRepeatsLiveNumbersInBrackets) {
       "heap profile: 1: 4096 [ 1: 4096] @ heap_v2/65536\n"
       " 1: 4096 [ 1: 4096] @ 0x1 0x2\n",
       "tc.heap");
-  EXPECT_TRUE(profile::tells_live_only(imported.recording));
+  EXPECT_TRUE(profile::has_live_only(imported.recording));
   EXPECT_NEAR(bytes(imported.recording, Kind::kLiveAtEnd).value, weight(4096, 65536), 1e-6);
 }
 

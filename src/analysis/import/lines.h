@@ -18,7 +18,7 @@ class Lines {
   explicit Lines(ByteSource& source) : source_(source) {}
 
   /// The next line without its end, valid until the next call; nothing at the end, or where
-  /// error() says why it cannot go on.
+  /// error() is the reason if it stopped early.
   [[nodiscard]] std::optional<std::string_view> next();
 
   [[nodiscard]] std::uint64_t number() const { return number_; }  ///< Of that line, from 1.

@@ -103,7 +103,7 @@ class PprofReader {
     };
     const bool has_live = !is_zero(live_);
     if (has_live && is_zero(allocated_)) allocated_ = {};
-    process_.process().tells_no_frees = !has_live;
+    process_.process().lacks_frees = !has_live;
   }
 
   [[nodiscard]] ingest::FileOutcome check_values() const {
@@ -194,7 +194,7 @@ class PprofReader {
 
   void note_kinds() {
     if (allocated_.bytes != kNoColumn) return;
-    process_.tells_live_only();
+    process_.set_live_only();
     origin_.notes.emplace_back("it contains only the heap that was live when it was written");
   }
 
@@ -378,9 +378,9 @@ class PprofReader {
   ForeignProcess& process_;
   Origin& origin_;
   Columns allocated_, live_;
-  double period_ = 0;        ///< 0: not told in bytes.
+  double period_ = 0;        ///< 0: not given in bytes.
   bool is_sampled_ = false;  ///< Numbers of samples could be got back.
-  bool is_of_sums_ = false;  ///< geiger's own: the sums of samples are told.
+  bool is_of_sums_ = false;  ///< geiger's own: contains the sums of samples.
   std::unordered_map<std::uint64_t, const PprofLocation*> locations_;
   std::unordered_map<std::uint64_t, const PprofFunction*> functions_;
 };

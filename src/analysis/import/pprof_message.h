@@ -53,7 +53,7 @@ struct PprofMessage {
   std::vector<PprofFunction> functions;
   PprofValueType period_type;
   std::int64_t period = 0;
-  std::int64_t time = 0, duration = 0;  ///< Nanoseconds; 0 = not told.
+  std::int64_t time = 0, duration = 0;  ///< Nanoseconds; 0 = unknown.
 };
 
 /// The labels that the program set, outermost first (pprof/label_tags.h).

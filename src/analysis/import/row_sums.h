@@ -18,7 +18,7 @@ struct RowSums {
 };
 
 /// Kinds of samples with the row's number, bytes and variance. Where all were drawn with `lambda`,
-/// that is their kind. Rows that mix rates (of a writer that does not tell them apart, or merged
+/// that is their kind. Rows that mix rates (of a writer that does not distinguish them, or merged
 /// by a tool) become two kinds at most with the same three sums.
 [[nodiscard]] std::vector<estimation::Count> samples_behind(const RowSums& row, double lambda);
 

@@ -230,7 +230,7 @@ SeriesPoint decode_point(protozero::pbf_reader reader) {
   return point;
 }
 
-/// The columns of a snapshot as they stand in the payload.
+/// The columns of a snapshot as in the payload.
 struct Columns {
   Numbers samples, resident, swapped, waste_samples, waste;
 };
@@ -252,7 +252,7 @@ void take_residency(const Columns& columns, const SampleOf& sample_of, Snapshot&
   }
 }
 
-/// The types of samples as they stand in the payload.
+/// The types of samples as in the payload.
 struct TypeColumns {
   std::vector<std::string> names;
   Numbers samples, types;

@@ -32,7 +32,7 @@ bool is_run(const fs::directory_entry& entry) {
   return entry.is_regular_file(ignored) && is_trace_name(entry.path());
 }
 
-/// When the image began to sample; the largest number if the file does not tell.
+/// When the image began to sample; the largest number if the file does not contain it.
 Nanoseconds began_at(const std::string& path) {
   constexpr auto kNever = std::numeric_limits<Nanoseconds>::max();
   Nanoseconds began = 0;

@@ -289,7 +289,7 @@ TEST_F(Segments, ASampleMayBeCarriedBehindTheCheckpoint) {
 }
 
 TEST_F(Segments, ReferencesToStrangersJoinNothing) {
-  const Ref born = 8192 / 8;  // No sample stands there.
+  const Ref born = 8192 / 8;  // No sample is there.
   write(three.first, 0);
   Opened second(1, 2010, 3000, State::kExited);
   second.carried(second.drawn(1234, 0x99), born);

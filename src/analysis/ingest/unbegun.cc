@@ -25,7 +25,7 @@ constexpr std::array<AbsenceWords, 3> kAbsences{
 constexpr char kKilled = 'k';
 constexpr char kUntold = '-';
 
-/// Whether nothing but zeros, or nothing at all, stands there.
+/// Whether there are only zeros, or no bytes.
 bool is_blank(const InputFile& file, std::uint64_t offset) {
   std::array<std::byte, 8> word{};
   static_cast<void>(file.read_at(offset, word));  // What is not there is blank.

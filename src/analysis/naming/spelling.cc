@@ -41,7 +41,7 @@ Span trimmed(const Brackets& text, Span span) {
   return span;
 }
 
-/// Where `what` stands in `span` outside all brackets; kNone: nowhere.
+/// Where `what` is in `span` outside all brackets; kNone: nowhere.
 std::size_t find_outside(const Brackets& text, Span span, std::string_view what) {
   for (std::size_t i = span.begin; i + what.size() <= span.end; ++i) {
     if (text.has(i, what)) return i;
@@ -135,7 +135,7 @@ std::vector<const Component*> Speller::shown(const Path& path, Fold fold) const 
   const std::size_t count = count_without_tail(path);
   for (std::size_t k = 0; k < count; ++k) {
     const Component& component = path.components[k];
-    // What is before an implementation is the module that it happens to stand in.
+    // The part before an implementation is the module that contains it.
     if (component.kind == Kind::kImpl) shown.clear();
     const bool is_last = k + 1 == count;
     if (is_last || !is_left_out(path, k)) shown.push_back(&component);

@@ -1,7 +1,7 @@
 // The chunks of a process's heap in use over time, counted by size by walks from outside.
 //
 // For recordings that begin late: they do not have the objects that were there before, so what they
-// see come and go does not tell how the heap grew (profile/lives/late_growth.h).
+// see come and go does not show how the heap grew (profile/lives/late_growth.h).
 #pragma once
 
 #include <string>

@@ -29,7 +29,7 @@ struct GeigerHeap {
   profile::HeapCensus census;
   /// By slots of 64 KiB; of a page of eight slots each has an eighth.
   PageOccupancy occupancy;
-  /// Of the samples that were asked about; without those that have no page of blocks.
+  /// Of the given samples; without those that have no page of blocks.
   std::vector<SampleBlock> blocks;
   std::vector<trace::Ref> unmatched;  ///< Not live objects of this heap, or not any more.
 };

@@ -136,7 +136,7 @@ class Chain {
   Address end_;
   std::span<const LiveSample> samples_;
   HeapWalk& walk_;
-  std::size_t first_ = 0;  ///< Of the samples not met yet.
+  std::size_t first_ = 0;  ///< Of the samples not visited yet.
   std::uint64_t flags_ = 0;
   const char* fault_ = "";
 };

@@ -7,7 +7,7 @@
 // aligned to their size. (glibc 2.26 and later on 64-bit machines; malloc.c, arena.c)
 //
 // Chunks that a thread keeps in its cache (tcache, at most seven of a size) or that wait
-// in a fastbin look as if they were in use, and count so.
+// in a fastbin look used, and count as used.
 //
 // The process goes on while it is read. So nothing is believed that does not fit: every
 // size must be possible, the chain must end where the heap does, and every sample that

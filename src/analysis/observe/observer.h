@@ -38,7 +38,7 @@ class Observer {
   /// is before it calls exec, may have been as large.
   void take_maximum(Bytes maximum);
 
-  /// The traces of the processes that are to be asked now, by ControlPage::wanted_residency, as
+  /// The traces of the processes to query now, by ControlPage::wanted_residency, as
   /// their pages may not be read; forgets them.
   [[nodiscard]] std::vector<std::string> take_questions();
 

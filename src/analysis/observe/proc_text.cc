@@ -17,7 +17,7 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-/// "Name:   12", and what stands behind the number.
+/// "Name:   12", and the text after the number.
 struct Field {
   std::uint64_t value = 0;
   std::string_view unit;

@@ -49,7 +49,7 @@ class ProcessObserver {
   /// A snapshot whether or not one is due.
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }
-  /// Whether the process itself is to be asked now how much of its live samples is in memory:
+  /// Whether to query the process itself now for how much of its live samples is in memory:
   /// a snapshot was due, and its pages may not be read from outside. True once each time. False
   /// of a process with system call filters that we do not have: one might end it for the answer.
   [[nodiscard]] bool take_question() { return std::exchange(asks_, false); }

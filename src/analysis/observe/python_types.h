@@ -20,7 +20,7 @@ class PythonTypes {
   PythonTypes& operator=(const PythonTypes&) = delete;
 
   /// The name of the type of the object in a block, with its module if it is known; nullptr where
-  /// the block is not an object, as far as can be told. Valid as long as this is.
+  /// the block does not look like an object. Valid as long as this is.
   [[nodiscard]] const std::string* type_of(Address block, Bytes requested);
 
  private:

@@ -39,7 +39,7 @@ std::vector<bool> heaviest(const std::vector<double>& weight, std::size_t most) 
   return is_kept;
 }
 
-/// Frames that are still used, numbered as they are met.
+/// Frames that are still used, numbered in order of first use.
 class UsedFrames {
  public:
   UsedFrames(const std::vector<Frame>& all, UsedNames& names, Frames& out)

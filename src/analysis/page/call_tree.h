@@ -16,7 +16,7 @@
 
 namespace geiger::page {
 
-/// A function of a module, or one line of it. Flags do not tell frames apart.
+/// A function of a module, or one line of it. Flags do not distinguish frames.
 struct Frame {
   NameIndex name = kNoName, module = kNoName, file = kNoName;
   std::uint32_t line = 0;

@@ -143,11 +143,11 @@ Stratification stratify(const Items& items, const Coarseness& coarseness, const 
                                     : stratify_by_means(items, coarseness, span);
 }
 
-/// The names that are told: those with most bytes; others are one.
-class Told {
+/// The names with most bytes; all others become one.
+class KeptNames {
  public:
-  Told(const Items& items, const std::vector<double>& weights, NameIndex Item::*name,
-       const CellPlan& plan, UsedNames& names)
+  KeptNames(const Items& items, const std::vector<double>& weights, NameIndex Item::*name,
+            const CellPlan& plan, UsedNames& names)
       : name_(name), names_(names), others_(plan.others) {
     std::map<NameIndex, double> bytes;
     for (std::size_t i = 0; i < items.items.size(); ++i) {
@@ -161,22 +161,21 @@ class Told {
     std::ranges::sort(order);
     is_cut_ = order.size() > plan.coarseness.told;
     if (is_cut_) order.resize(plan.coarseness.told);
-    for (const auto& [weight, met] : order) told_.insert({met, true});
+    for (const auto& [weight, met] : order) kept_.insert({met, true});
   }
 
   [[nodiscard]] NameIndex of(const Item& item) {
     const NameIndex met = item.*name_;
-    if (met == kNoName || !is_cut_ || told_.contains(met)) return names_.of(met);
+    if (met == kNoName || !is_cut_ || kept_.contains(met)) return names_.of(met);
     return names_.of(others_);
   }
-  /// Whether there is anything to tell.
-  [[nodiscard]] bool is_any() const { return !told_.empty(); }
+  [[nodiscard]] bool is_any() const { return !kept_.empty(); }
 
  private:
   NameIndex Item::*name_;
   UsedNames& names_;
   NameIndex others_;
-  tsl::robin_map<NameIndex, bool> told_;
+  tsl::robin_map<NameIndex, bool> kept_;
   bool is_cut_ = false;
 };
 
@@ -228,10 +227,10 @@ Cells cells_of(const Items& items, const CellPlan& plan, UsedNames& names) {
   out.has_open = std::ranges::any_of(out.strata, &Stratum::is_open);
   out.has_mean_sizes = plan.coarseness.size_steps != 0;
   const std::vector<double> weights = weights_of(items);
-  Told processes(items, weights, &Item::process, plan, names);
-  Told threads(items, weights, &Item::thread, plan, names);
-  Told types(items, weights, &Item::type, plan, names);
-  Told labels(items, weights, &Item::label, plan, names);
+  KeptNames processes(items, weights, &Item::process, plan, names);
+  KeptNames threads(items, weights, &Item::thread, plan, names);
+  KeptNames types(items, weights, &Item::type, plan, names);
+  KeptNames labels(items, weights, &Item::label, plan, names);
   out.has_processes = items.has_processes && processes.is_any();
   out.has_threads = items.has_threads && threads.is_any();
   out.has_types = items.has_types && types.is_any();

@@ -28,7 +28,7 @@ inline constexpr std::array kSteps{
     Coarseness{12, 4, false, 120, 12'000, 50},     Coarseness{6, 2, false, 120, 6'000, 20},
     Coarseness{3, 1, false, 80, 2'000, 8},         Coarseness{1, 1, false, 80, 500, 0}};
 
-/// Source lines are left out from where fewer names than these are told.
+/// Source lines are omitted if fewer names than this are kept.
 inline constexpr std::size_t kToldWithSources = 100;
 
 /// Beyond these no step is tried out: it would not fit.

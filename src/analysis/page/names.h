@@ -27,11 +27,11 @@ class Names {
   [[nodiscard]] std::size_t size() const { return texts_.size(); }
 
  private:
-  std::deque<std::string> texts_;  ///< They do not move: the keys look into them.
+  std::deque<std::string> texts_;  ///< They do not move: the keys are views into them.
   std::unordered_map<std::string_view, NameIndex> known_;
 };
 
-/// The names of a larger set that a page uses, numbered as they are first asked for.
+/// The names of a larger set that a page uses, numbered in order of first use.
 class UsedNames {
  public:
   explicit UsedNames(const Names& all) : all_(all), number_(all.size(), kNoName) {}

@@ -111,7 +111,7 @@ Selection selection_of(const Selection& all, Kind kind) {
   return selection;
 }
 
-/// What resident bytes are known by, where processes were asked.
+/// How resident bytes are known, where processes were queried from inside.
 std::string Draft::asked_note(const Selection& selection) const {
   const auto asked = present::asked_inside(recording_, selection.kind, selection.moment);
   if (!asked) return {};
@@ -253,7 +253,7 @@ std::optional<PageData> Draft::at(const Coarseness& coarseness) const {
   return data;
 }
 
-/// What cells do not tell of their threads and types.
+/// The threads and types that cells do not distinguish.
 void Draft::add_doubts(PageData& data, UsedNames& names) const {
   data.unknown_type = names.of(gathering_.unknown_type());
   const bool has_others = std::ranges::find(names.used(), others_) != names.used().end();

@@ -178,7 +178,7 @@ TEST(Page, ThinnedFatesHaveCellsOfTheirOwn) {
   EXPECT_FALSE(data.timeline->live.empty());
 }
 
-/// Every third sample of a process that was asked has no answer.
+/// Every third sample of a queried process has no answer.
 TestRecording partly_answered(std::size_t samples) {
   TestRecording test(1024);
   test.recording.processes[0].end = 5000;

@@ -128,7 +128,7 @@ TEST(SourceLines, AreThoseAroundWhatAppears) {
   EXPECT_EQ(data.sources[1].lines.front(), "line 35");
   EXPECT_EQ(data.sources[1].lines.size(), 11U);
   EXPECT_THAT(data.left_out, ElementsAre("1 source file not found here: missing.cc"));
-  // Lines of a function are told apart with the source and without.
+  // Lines of a function are distinguished with and without the source.
   EXPECT_EQ(std::ranges::count(data.frames.name, data.frames.name[frame_of(data, "f")]), 2);
   const PageData plain = page_of(test.recording, {});
   EXPECT_EQ(std::ranges::count(plain.frames.name, plain.frames.name[frame_of(plain, "f")]), 2);

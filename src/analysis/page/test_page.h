@@ -12,7 +12,7 @@
 
 namespace geiger::page {
 
-/// What cells add up to, as data.ts tells a page to do it.
+/// Sums of cells, by the rules in data.ts.
 struct CellSums {
   double certain = 0, weighted = 0, variance = 0, objects = 0;
   double smallest_interval = 0;  ///< E_least.

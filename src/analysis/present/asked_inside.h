@@ -12,10 +12,10 @@
 
 namespace geiger::present {
 
-/// All processes that were asked from inside, summed up.
+/// All processes that were queried from inside, summed up.
 struct AskedInside {
   std::uint64_t processes = 0;
-  Nanoseconds first = 0, last = 0;  ///< When they were asked, after the start of the recording.
+  Nanoseconds first = 0, last = 0;  ///< When they were queried, after the start of the recording.
   std::uint64_t answered = 0;       ///< Samples, of those that were live then.
   std::uint64_t unanswered = 0;     ///< The others: upper limits take all of their bytes.
 };

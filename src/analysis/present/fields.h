@@ -236,7 +236,7 @@ enum class Cells : std::uint8_t {
 /// Ranks of columns that are not there, and that stay.
 inline constexpr int kAbsent = -1, kStays = 0;
 
-/// What reports draw of a field. Its functions are asked of the first row for the table.
+/// What reports draw of a field. The table calls its functions for the first row.
 template <typename T>
 struct TextColumn {
   Cells form;

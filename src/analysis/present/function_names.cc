@@ -79,7 +79,7 @@ void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
   if (cells.back() == tail || (is_told && cells.back() == place)) tail.clear();
   grid.add(std::move(cells), std::move(tail), is_faint);
   if (is_named_by_functions(by)) grid.name(name, is_stack ? "" : detail, where.line);
-  if (is_stack) grid.tell_callers(callers_text(detail, style));
+  if (is_stack) grid.append_callers(callers_text(detail, style));
 }
 
 const Fields<Named>& fields_of(Of<Named> /*type*/) {

@@ -6,15 +6,15 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/present/grid.h"
 #include "analysis/present/fields.h"
+#include "analysis/present/grid.h"
 #include "analysis/present/style.h"
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/lives/lifetimes.h"
 
 namespace geiger::present {
 
-/// At most `columns` wide unless full names were asked for.
+/// At most `columns` wide unless full names are requested.
 [[nodiscard]] std::string function_text(std::string_view function, std::size_t columns,
                                         const Style& style);
 
@@ -28,7 +28,7 @@ namespace geiger::present {
 /// Whether the rows of such a table are named by functions, or by types, which read alike.
 [[nodiscard]] bool is_named_by_functions(profile::GroupBy by);
 
-/// Of rows that tell lifetimes: as which rows of a table they are named.
+/// Of rows by lifetime: as which rows of a table they are named.
 [[nodiscard]] profile::GroupBy named_like(profile::LifetimeGrouping by);
 
 /// A cell of the column "where": the line, or the module of a function whose line is unknown, so

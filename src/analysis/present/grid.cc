@@ -16,7 +16,7 @@ constexpr std::size_t kLeastCut = 16;
 
 /// Of tails on lines of their own, less the gap before them.
 constexpr std::size_t kIndentBelow = 4;
-/// Columns kept for " #12", by which stacks are told apart whose callers look the same.
+/// Columns kept for " #12", which distinguishes stacks whose callers look the same.
 constexpr std::size_t kNumberOfStack = 4;
 constexpr std::size_t kGapBeforeTail = 2;
 
@@ -26,7 +26,7 @@ std::string aligned(const std::string& cell, Align align, std::size_t width) {
   return align == Align::kRight ? pad_left(cell, width) : pad_right(cell, width);
 }
 
-/// All cells but figures are the same: what of a line is to be told apart.
+/// The key of lines that must be distinguished: all cells except figures are the same.
 std::string cell_texts(const std::vector<std::string>& cells, std::size_t first) {
   std::string out;
   for (std::size_t i = first; i < cells.size(); ++i) out += cells[i] + '\n';
@@ -107,7 +107,7 @@ void Grid::name(std::string_view function, std::string_view module, std::uint32_
   line.source_line = source_line;
 }
 
-void Grid::tell_callers(std::string callers, bool is_context) {
+void Grid::append_callers(std::string callers, bool is_context) {
   lines_.back().tail = std::move(callers);
   lines_.back().has_callers = true;
   lines_.back().is_context = is_context;

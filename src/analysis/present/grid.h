@@ -34,13 +34,13 @@ class Grid {
   void add(std::vector<std::string> cells, std::string tail = {}, bool is_faint = false);
 
   /// The cell that is cut, of the line added last, is a function: shown by a short name that fits
-  /// and is told apart from those of other lines: `module` and the line of its source, 0 where it
-  /// is not known, may tell two of one name apart.
+  /// and differs from those of other lines: `module` and the line of its source, 0 if unknown, may
+  /// distinguish two of one name.
   void name(std::string_view function, std::string_view module, std::uint32_t source_line = 0);
 
   /// The tail of the line added last is of callers. Where one of such tails has no room for its
   /// first caller, or a context for all that distinguishes it, all go to lines of their own.
-  void tell_callers(std::string callers, bool is_context = false);
+  void append_callers(std::string callers, bool is_context = false);
 
   /// The cell that is cut, of the line added last, is shown as it is.
   void keep_whole() { lines_.back().is_whole = true; }

@@ -25,7 +25,7 @@ namespace geiger::present {
                                           const Measure& total, const Style& style,
                                           const Scope& scope = {}, std::string_view notes = {});
 
-/// What filters cannot tell of, and why; empty where they tell of all.
+/// The samples that filters cannot decide about, and why; empty if there are none.
 [[nodiscard]] std::string open_text(const Measure& total, const Scope& scope,
                                     std::string_view where = "in upper limits only");
 

@@ -29,9 +29,9 @@ struct Scope {
   /// Instants of the selection, after the start of the recording.
   std::optional<Nanoseconds> from, to, at;
   bool is_split = false;  ///< A quarter of the samples chose one of the instants.
-  /// What was asked for: {"thread", "io-1"}, {"label", "tenant=acme"}.
+  /// As requested: {"thread", "io-1"}, {"label", "tenant=acme"}.
   std::vector<std::pair<std::string, std::string>> only;
-  /// What the filters cannot tell of, in words: "stacks that were cut".
+  /// The samples that filters cannot decide about, in words: "stacks that were cut".
   std::vector<std::string> open;
   std::string lacks;                 ///< profile::missing_part().
   std::optional<AskedInside> asked;  ///< Of resident bytes that could not be read from outside.

@@ -1,6 +1,6 @@
-// Whether a selection has a sample: yes, no, or what the recording cannot tell.
+// Whether a selection contains a sample: yes, no, or unknown.
 //
-// What cannot be told is open in the sums (estimation/sums.h): nothing in value and lower limit,
+// Unknown samples are open in the sums (estimation/sums.h): nothing in value and lower limit,
 // all of it in the upper limit. Rows would otherwise be too small, and look sure of it.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The kinds of profiles, and what each can be asked: one row of a table per kind.
+// The kinds of profiles and the options that each allows: one row of a table per kind.
 #pragma once
 
 #include <algorithm>
@@ -40,10 +40,10 @@ enum class About : std::uint8_t {
   kMappings,   ///< What the program mapped past its allocator.
 };
 
-/// The instant that a kind can be asked of.
+/// The instants that a kind allows.
 enum class AtInstant : std::uint8_t {
   kNever,     ///< It is of a window, or names its instant itself.
-  kAny,       ///< Any; the end unless asked otherwise.
+  kAny,       ///< Any; the end by default.
   kSnapshot,  ///< The instant of one of its snapshots.
 };
 
@@ -103,7 +103,7 @@ inline constexpr std::array<KindRules, 16> kKindRules{{
   return rules_of(kind).about == About::kMappings;
 }
 /// Whether it is about mappings at one instant.
-[[nodiscard]] constexpr bool is_of_mappings_at_instant(Kind kind) {
+[[nodiscard]] constexpr bool is_mapping_snapshot(Kind kind) {
   return is_of_mappings(kind) && rules_of(kind).at == AtInstant::kAny;
 }
 [[nodiscard]] constexpr bool is_of_snapshot(Kind kind) {

@@ -119,7 +119,7 @@ Labels::Labels(const Recording& recording)
     : labels_{{.name = "[no stack]"}, {.name = "[truncated]"}, {.name = "[runtime]"}},
       module_names_(module_names(recording)) {
   const std::vector<std::uint32_t> by_path = modules_by_path(recording);
-  // Keys look into the recording, which outlives this constructor.
+  // Keys are views into the recording, which outlives this constructor.
   std::unordered_map<Key, std::uint32_t, KeyHash> known;
   starts_.reserve(recording.locations.size() + 1);
   for (std::uint32_t index = 0; index < recording.locations.size(); ++index) {

@@ -15,7 +15,7 @@ namespace geiger::profile {
 struct Label {
   std::string name;
   std::uint32_t module = kNone;  ///< The first of its path: a file's builds share functions.
-  std::uint32_t frame_or_location = kNone;  ///< The first one met with this label.
+  std::uint32_t frame_or_location = kNone;  ///< The first one with this label.
   bool is_location = false;
 
   /// Whether it is of a place in a program, and not a mark in place of one.

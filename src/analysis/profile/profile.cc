@@ -80,7 +80,7 @@ Answer is_kept(const Selection& selection, const Sample& sample) {
   return sample.heap == selection.heap ? answer_of(selection.keeps, sample) : Answer::kNo;
 }
 
-/// Adds a sample or tally to those that the selection has, or to those of which it cannot tell.
+/// Adds a sample or tally to those that the selection has, or to those that it cannot decide about.
 template <typename One>
 void add(Answer answer, const One& one, std::vector<const One*>& kept,
          std::vector<const One*>& open) {
@@ -104,7 +104,7 @@ void choose_if(Chosen& chosen, const Recording& recording, const Selection& sele
 
 /// A tally knows no single lives, and of instants only its process's end.
 void choose_tallies(Chosen& chosen, const Recording& recording, const Selection& selection) {
-  if (selection.from || selection.to || selection.at || selection.tells_lifetimes) return;
+  if (selection.from || selection.to || selection.at || selection.splits_by_lifetime) return;
   const bool is_live = selection.kind == Kind::kLiveAtEnd;
   const std::vector<bool> there = there_at_end(recording, selection);
   for (const Tally& tally : recording.tallies) {
@@ -233,7 +233,7 @@ void choose_peak(Chosen& chosen, const Recording& recording, const Selection& se
 }  // namespace
 
 Selection of_kind(Selection selection, Kind kind) {
-  const bool is_of_instant = kind == Kind::kLiveAtEnd || is_of_mappings_at_instant(kind);
+  const bool is_of_instant = kind == Kind::kLiveAtEnd || is_mapping_snapshot(kind);
   if (is_of_instant) {
     if (!selection.at) selection.at = selection.to;
     selection.from.reset();
@@ -280,7 +280,7 @@ Profile profile_of(const Recording& recording, const Selection& selection, Chose
     EntrySet entries(into);
     for (const Sample* sample : samples) {
       Entry entry = entry_of(recording, *sample);
-      if (selection.tells_lifetimes) entry.lifetime = lifetime_class_of(*sample);
+      if (selection.splits_by_lifetime) entry.lifetime = lifetime_class_of(*sample);
       entries.add(entry);
     }
     for (const Tally* tally : tallies) {

@@ -64,7 +64,7 @@ struct Selection {
   std::uint32_t heap = kProcessHeap;  ///< Samples of this heap only.
   Moment moment = Moment::kMaximum;   ///< Of kinds that are read from a snapshot.
   Keeps keeps;                        ///< Filters.
-  bool tells_lifetimes = false;       ///< Entries are distinguished by the lifetimes of objects.
+  bool splits_by_lifetime = false;    ///< Entries are distinguished by the lifetimes of objects.
   /// find_teardowns() of all processes where the caller has it, which kLiveAtPeak looks at; it
   /// outlives the selection. Null: looked for.
   const std::vector<Teardown>* teardowns = nullptr;
@@ -102,9 +102,9 @@ struct PeakTotal {
 /// The samples that a selection chooses: what a profile counts, one by one.
 struct Chosen {
   std::vector<const Sample*> samples;  ///< In the order of the recording.
-  std::vector<const Sample*> open;     ///< Of which the filters cannot tell; in the same order.
-  double rate_factor = 1.0;            ///< As of Profile.
-  std::vector<const Tally*> tallies;   ///< Of aggregated processes, where they can tell.
+  std::vector<const Sample*> open;  ///< Those that filters cannot decide about; in the same order.
+  double rate_factor = 1.0;         ///< As of Profile.
+  std::vector<const Tally*> tallies;  ///< Of aggregated processes, where the filters can decide.
   std::vector<const Tally*> open_tallies;
   double largest_interval = 0;  ///< As of Profile, all entries by their size.
   std::vector<Nanoseconds> peak_times;
@@ -115,12 +115,12 @@ struct Chosen {
 struct Profile {
   Kind kind = Kind::kAllocated;
   std::vector<Entry> entries;
-  /// The entries were counted at so many instants, or once a second for so many seconds, and the
+  /// The entries were counted at this many instants, or once a second for so many seconds, and the
   /// profile is the mean over them: sums are divided by it (NodeSums::average_over). What lives for
   /// long is counted each time, so that counts added up know less than their number says. > 0.
   double averaged_over = 1;
-  /// Samples that count with between none and all of their value: filters cannot tell of them, or a
-  /// process asked inside gave no answer (kResident). They are open in the sums.
+  /// Samples that count with none to all of their value: filters cannot decide about them, or a
+  /// process queried from inside gave no answer (kResident). They are open in the sums.
   std::vector<Entry> open;
   /// The selected samples are distributed as if drawn with this factor on their
   /// rate: 3/4 where a quarter of the process located the peak and the rest

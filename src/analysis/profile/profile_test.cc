@@ -167,7 +167,7 @@ TEST(Select, LabelsTypesAndLifetimesTellEntriesApart) {
   test.sample(kNone, 64, 2000, 2500).type = 1;
   EXPECT_EQ(select(test.recording, Selection{}).entries.size(), 3U);
   Selection selection;
-  selection.tells_lifetimes = true;
+  selection.splits_by_lifetime = true;
   const Profile profile = select(test.recording, selection);
   EXPECT_EQ(profile.entries.size(), 4U);
   EXPECT_EQ(profile.entries[1].lifetime, kAliveAtEnd);

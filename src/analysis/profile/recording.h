@@ -172,7 +172,7 @@ struct Utilization {
   Bytes free_bytes = 0;  ///< Of its free regions.
 };
 
-/// How much of a live sample was in memory, as the kernel told the runtime inside the process.
+/// How much of a live sample was in memory, as the kernel reported inside the process.
 /// Those of one answer share its time; a live sample without one was not looked up.
 struct ResidencyAnswer {
   std::uint32_t sample = kNone;  ///< Into Recording::samples.
@@ -220,7 +220,7 @@ struct Interpreter {
   bool operator==(const Interpreter&) const = default;
 };
 
-/// Function of the only frame of stacks that a runtime had no room to tell apart.
+/// Function of the only frame of stacks that a runtime had no room to record.
 inline constexpr std::string_view kUntoldStacks = "[stacks not distinguished]";
 
 struct Thread {
@@ -295,9 +295,9 @@ struct Process {
   /// Level L: how long samples live is known only of a part, each kept with 2^-L by a chance
   /// that has nothing to do with the program.
   std::uint32_t thinning = 0;
-  bool is_aggregated = false;   ///< Has tallies instead of samples.
-  bool is_imported = false;     ///< Of another program's profile: nothing of it was counted.
-  bool tells_no_frees = false;  ///< Imported: what of it was live is not known.
+  bool is_aggregated = false;  ///< Has tallies instead of samples.
+  bool is_imported = false;    ///< Of another program's profile: nothing of it was counted.
+  bool lacks_frees = false;    ///< Imported: what of it was live is not known.
 
   /// The process's own id, by which perf maps are named.
   [[nodiscard]] std::uint32_t own_pid() const { return inner_pid != 0 ? inner_pid : pid; }
@@ -357,7 +357,8 @@ struct Recording {
   bool is_symbolized = false;
   bool is_damaged = false;  ///< Something of the files could not be read, or contradicts itself.
   std::uint64_t unrecorded_processes = 0;  ///< That left a trace without any record.
-  /// How readers tell a program's own frames from plumbing (frame_roles.h); none: as built in.
+  /// How readers distinguish a program's own frames from plumbing (frame_roles.h); none: as built
+  /// in.
   std::shared_ptr<const FrameRules> frame_rules;
 
   /// Whether the location is a line of an interpreted program.

@@ -23,7 +23,7 @@ double uniform(std::uint64_t random) { return static_cast<double>(random >> 11) 
 bool depends_on_fates(const Selection& selection) {
   const bool is_of_all = selection.kind == Kind::kAllocated || selection.kind == Kind::kOverhead;
   if (is_of_mappings(selection.kind)) return false;
-  return !is_of_all || selection.tells_lifetimes;
+  return !is_of_all || selection.splits_by_lifetime;
 }
 
 Count count_of_fate(const Recording& recording, const Sample& sample) {

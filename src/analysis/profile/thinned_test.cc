@@ -101,7 +101,7 @@ TEST(ThinnedSamples, CountAsAllocatedAndTheOthersStandForThem) {
   EXPECT_EQ(live.samples, 4U);
   EXPECT_GE(live.largest_interval, 4096 / std::log(2.0) * (1 - 1e-12));
   Selection by_lifetime;
-  by_lifetime.tells_lifetimes = true;
+  by_lifetime.splits_by_lifetime = true;
   EXPECT_EQ(select(known.recording, by_lifetime).entries.size(), 1U);
   EXPECT_TRUE(select(known.recording, by_lifetime).is_of_fates);
 }

@@ -20,7 +20,7 @@ inline constexpr std::string_view kBlank = " \t\r";
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-/// A longer line is not written by hand.
+/// Longer lines are refused.
 inline constexpr std::size_t kMostLineBytes = std::size_t{16} << 10;
 
 /// `text` as messages quote it: of a long one its beginning.

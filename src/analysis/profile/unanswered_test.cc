@@ -33,7 +33,7 @@ std::vector<Object> population() {
     const Bytes size = Bytes{16} << random() % 9;
     objects.push_back({size, random() % 3 == 0 ? 0 : 1 + random() % size});
   }
-  // The program was asked: one answer came, whatever else is missing.
+  // The program was queried: one answer came; others are missing.
   objects.push_back({kMiB, 4096});
   return objects;
 }

@@ -223,7 +223,7 @@ TEST(WorkerTest, MayOnlyRead) {
     const int readable = ::open(kept.c_str(), O_RDONLY);
     ::_exit(is_refused && readable >= 0 ? kOutOfMemory : 1);
   };
-  // Its exit status tells: with anything allowed it would be another.
+  // Its exit status shows it: if anything were allowed, it would differ.
   EXPECT_EQ(cause(attack, kGenerous), "it took more than 1024 MiB of memory");
   EXPECT_EQ(read_file(kept), "as it was");
 }

@@ -123,7 +123,7 @@ void ModuleSymbolizer::look_into_unit(Dwarf* dwarf, const UnitHits& unit) {
   }
 }
 
-/// The unit's texts go with it, the symbol table is asked last.
+/// The unit's texts are freed with it; the symbol table is searched last.
 void ModuleSymbolizer::keep_position(std::uint32_t index, const SourceLine& position) {
   const std::string& file = *files_.emplace(position.file).first;
   lines_only_.try_emplace(index, SourceLine{file, position.line});

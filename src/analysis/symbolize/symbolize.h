@@ -27,7 +27,7 @@ struct Options {
   /// A module that yields nothing for so long is given up.
   std::chrono::milliseconds patience = std::chrono::minutes(5);
   std::function<void(std::size_t done, std::size_t total)> progress;  ///< In locations.
-  /// Once it is asked, no more is looked up: what remains is named as if there were no files.
+  /// Once requested, nothing more is looked up: the rest is named as if there were no files.
   std::stop_token stop = {};
 };
 
@@ -56,7 +56,7 @@ Outcome symbolize(profile::Recording& recording, const Options& options);
                                   const Options& options);
 
 /// The names of all locations that samples of `process` (an index) use: the
-/// payload of a symbols chunk. Modules are told by path and build id, addresses
+/// payload of a symbols chunk. Modules are identified by path and build id, addresses
 /// by ELF vaddr, so run-time addresses do not matter. Repeatable.
 [[nodiscard]] std::string encode_symbols(const profile::Recording& recording,
                                          std::uint32_t process);

@@ -27,7 +27,7 @@ struct MessageHeader {
   std::uint64_t payload_bytes = 0;  ///< An encoded SymbolSet.
 };
 
-/// Between two looks whether to stop.
+/// Time between checks whether to stop.
 constexpr std::chrono::milliseconds kLookAgain{50};
 
 /// Answers are held in memory twice for a moment. The names of a browser take less.

@@ -23,7 +23,7 @@ struct WorkerLimits {
   Bytes memory = 4 * kGiB;              ///< Beyond what the parent holds at the fork.
   std::chrono::milliseconds silence{};  ///< Longest time between two messages.
   bool may_use_network = false;
-  std::stop_token stop = {};  ///< Once asked, nothing more is received.
+  std::stop_token stop = {};  ///< Once requested, nothing more is received.
   std::function<JobLimits(const ModuleJob&)> of_job = {};  ///< Empty: no others.
 };
 

@@ -28,7 +28,7 @@ using TakesValue = std::function<std::optional<bool>(std::string_view)>;
 base::Outcome<CommandLine> divide(const std::vector<std::string>& words,
                                   const TakesValue& takes_value);
 
-/// What stands for "--" between two sides: a control character, which no shell completes to.
+/// Replaces "--" between two sides: a control character, which no shell completes to.
 inline constexpr char kDivider[] = "\x1d";
 
 /// The parser takes "--" for the end of the options; between two sides it divides them, and options

@@ -56,7 +56,7 @@ std::string action_of(const VerbFacts& verb, const OptionFacts& option) {
 
 std::string spec_of(const VerbFacts& verb, const OptionFacts& option, const std::string& name) {
   const std::string help = in_brackets(short_help(option));
-  // "=" after a long name: the value may stand behind one or be the next word.
+  // "=" after a long name: the value may follow it or be the next word.
   const char* sign = !option.takes_value ? "" : name.starts_with("--") ? "=" : "+";
   std::string spec = fmt::format("*{}{}[{}]", name, sign, help);
   if (option.takes_value) {

@@ -116,7 +116,7 @@ std::string title_of(const ExportRequest& request, const Profile& profile, Weigh
                      present::figure(measure.bytes, present::Quantity::kBytes).text());
 }
 
-/// The kinds that one file of flame graphs shows: those asked for, else the usual ones.
+/// The kinds that one file of flame graphs shows: the requested ones, else the usual ones.
 std::vector<Kind> kinds_of(const ExportRequest& request) {
   if (request.has_kind) return {request.subject.selection.kind};
   if (query::is_aggregated(request.recording)) return {Kind::kLiveAtEnd, Kind::kAllocated};

@@ -17,8 +17,8 @@ struct ExportRequest {
   const query::Subject& subject;
   bool has_kind = false;  ///< --kind was given: that one only, where a format can hold several.
   double level = 0.95;    ///< In (0, 1).
-  present::Names names = present::Names::kShort;  ///< Of formats that people look at.
-  std::string open = {};  ///< Of how many bytes the filters cannot tell, and why; or empty.
+  present::Names names = present::Names::kShort;  ///< Of formats for people.
+  std::string open = {};  ///< How many bytes the filters cannot decide about, and why; or empty.
 };
 
 struct ExportFormat {
@@ -38,7 +38,7 @@ struct ExportFormat {
 /// In the order of the help text.
 [[nodiscard]] std::span<const ExportFormat> export_formats();
 
-/// Two columns are of the kind, and the comments tell their totals.
+/// Two columns are of the kind; the comments contain their totals.
 void write_pprof(const ExportRequest& request, const exports::Sink& sink);
 void write_heap_text(const ExportRequest& request, const exports::Sink& sink);
 

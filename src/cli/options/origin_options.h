@@ -19,7 +19,7 @@ void add_label_option(CLI::App& verb, std::vector<std::string>& labels, const ch
 /// The labels as typed, by name. A failure is of usage.
 base::Outcome<std::map<std::string, std::string>> labels_of(const std::vector<std::string>& typed);
 
-/// The name of this host; "localhost" if the system does not tell it.
+/// The name of this host; "localhost" if it is unknown.
 [[nodiscard]] std::string this_host();
 
 }  // namespace geiger::cli

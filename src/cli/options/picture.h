@@ -23,7 +23,7 @@ void add_picture_options(CLI::App& verb, PictureOptions& options);
 /// Whether the file can be written, as far as that can be known before the work is done.
 base::Outcome<void> may_write(const PictureOptions& options);
 
-/// Draws and writes the picture, if one was asked for.
+/// Draws and writes the picture, if requested.
 base::Outcome<void> write_picture(const PictureOptions& options,
                                   const std::function<std::string()>& draw);
 

@@ -313,7 +313,7 @@ CLI::App* add_run_options(CLI::App& app, run::RunOptions& options) {
                 "Name the functions of node's scripts (docs/guide/node-and-java.md)");
   run->add_flag("--java", options.names_java,
                 "Name the methods that the JVM compiles; PROGRAM is java");
-  run->add_flag("--lttng", options.tells_lttng,
+  run->add_flag("--lttng", options.enables_lttng,
                 "Also send events to LTTng-UST sessions (docs/guide/events.md)");
   run->add_option("--malloc", options.allocator,
                   "Use another allocator in the program and its children:\n"

@@ -7,7 +7,7 @@
 
 namespace geiger::cli {
 
-/// Goes with everything in it. Its path is empty where none could be made.
+/// Deleted with its contents; path() is empty on failure.
 class Scratch {
  public:
   Scratch() {

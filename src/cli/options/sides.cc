@@ -115,7 +115,7 @@ class Runs {
       const auto added = collector.add(which, recording, profile, 1, moved);
       if (added.has_value()) continue;
       return base::Failure{fmt::format("{}: {}{}", run, added.reason(),
-                                       profile::tells_live_only(recording)
+                                       profile::has_live_only(recording)
                                            ? "; it contains only live memory: use --kind live"
                                            : "")};
     }

@@ -176,7 +176,7 @@ void register_live(CLI::App& app, Work& work) {
              [options](milliseconds time) { options->session.every = time; });
   add_parsed(*verb, "--window", "TIME", "Also show growth over this recent time (default 30s)",
              parse_time, [options](milliseconds time) { options->session.recent = time; });
-  verb->add_option("--looks", options->session.most_looks,
+  verb->add_option("--updates", options->session.most_updates,
                    "Stop after N updates (default: when the program ends)")
       ->type_name("N");
   add_choice(*verb, "--by", "GROUP",
@@ -207,7 +207,7 @@ void register_live(CLI::App& app, Work& work) {
       "\nExamples:\n"
       "  geiger live $(pidof redis-server)\n"
       "  geiger live --by stack -- ./server --port 8080\n"
-      "  geiger live --json --looks 10 4711 | jq .live.bytes.value");
+      "  geiger live --json --updates 10 4711 | jq .live.bytes.value");
   verb->callback([options, &work] { work = [options] { return live(*options); }; });
 }
 

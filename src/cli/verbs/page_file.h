@@ -22,7 +22,7 @@ struct PageFile {
 /// -o, -f, --open. `usual` is the name of the file without -o, for the help.
 void add_page_file_options(CLI::App& verb, PageFile& file, const std::string& usual);
 
-/// Of a name what can stand in a file's: "geiger-redis-server.html".
+/// The part of a name that a file name can have: "geiger-redis-server.html".
 [[nodiscard]] std::string page_name(const std::string& name);
 
 /// Fails if this build has no template of pages.

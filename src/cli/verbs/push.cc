@@ -41,7 +41,7 @@ struct PushArguments {
   std::vector<std::string> labels;
 };
 
-/// The first bytes of a build id tell builds apart.
+/// The first bytes of a build id distinguish builds.
 constexpr std::size_t kVersionDigits = 12;
 /// Of the intervals in a profile's comments.
 constexpr double kCommentLevel = 0.95;

@@ -93,7 +93,7 @@ void Run::prepare_directory(pid_t pid) {
     terminal::complain(created.reason() + ": the program runs unprofiled");
     return;
   }
-  if (options_.tells_lttng && !preload.value().add_lttng()) {
+  if (options_.enables_lttng && !preload.value().add_lttng()) {
     terminal::complain("this geiger was built without LTTng: the program runs without it");
   }
   preload_.emplace(std::move(preload.value()));

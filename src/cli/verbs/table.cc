@@ -39,7 +39,7 @@ base::Outcome<report::TableReport> report_of(const profile::Recording& recording
   const GroupBy by = options.table.by;
   GEIGER_TRY(query::check_grouping(selection.kind, by).failing_as(base::Fault::kUsage));
   if (by == GroupBy::kHeap) return report::heaps_report(recording, selection, options.table);
-  selection.tells_lifetimes = by == GroupBy::kLifetime;
+  selection.splits_by_lifetime = by == GroupBy::kLifetime;
   return report::table_report(recording, profile::select(recording, selection), options.table);
 }
 

@@ -48,7 +48,7 @@ class Places {
   explicit Places(const std::vector<HostSums>& hosts) {
     for (std::size_t i = 0; i < hosts.size(); ++i) places_[hosts[i].host] = i;
   }
-  /// Nothing for one that came after the hosts were asked for.
+  /// Nothing for one that came after the hosts were read.
   [[nodiscard]] std::optional<std::size_t> of(const std::string& host) const {
     const auto place = places_.find(host);
     return place == places_.end() ? std::nullopt : std::optional(place->second);

@@ -46,7 +46,7 @@ std::string state_name(const ingest::Image& image) {
 
 }  // namespace
 
-/// A trace of an image, which tells whether it is still written.
+/// A trace of an image; shows whether it is still written.
 struct Agent::Trace {
   ingest::InputFile file;
   ingest::Image image;

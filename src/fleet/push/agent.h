@@ -28,8 +28,8 @@ struct AgentOptions {
 };
 
 /// Nothing is sent but what is in the spool, and what leads to the next document is in the spool's
-/// state: an agent that is killed at any point goes on where it was. Memory grows with what is told
-/// apart in the processes that run, not with their samples.
+/// state: an agent that is killed at any point goes on where it was. Memory grows with what is
+/// reported apart in the processes that run, not with their samples.
 class Agent {
  public:
   Agent(AgentOptions options, Spool& spool, Sink& sink, Spool::Log log);

@@ -166,7 +166,7 @@ void Collector::put(std::vector<Document>& documents, std::vector<std::promise<V
       finish(waiting[i], verdict_on(receipts.value()[i]));
       continue;
     }
-    // One that the database cannot keep must not stand in the way of the others.
+    // A document that the database cannot keep must not block the others.
     const auto receipt = store_->put(documents[i]);
     finish(waiting[i], receipt.has_value() ? verdict_on(receipt.value())
                                            : Verdict{Verdict::What::kLater, receipt.reason()});

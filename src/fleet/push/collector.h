@@ -59,8 +59,8 @@ class Collector {
   /// Returns once the store has it for good, or has refused it and counted that; at once if too
   /// many documents wait.
   [[nodiscard]] Verdict take(std::string packed);
-  /// Counts a document that was refused unread. The store is told within a second or with the next
-  /// document.
+  /// Counts a document that was refused unread. Reported to the store within a second or with the
+  /// next document.
   void count_refusal(const std::string& reason);
 
  private:

@@ -14,9 +14,9 @@ class Duty {
   Duty(const Duty&) = delete;
   Duty& operator=(const Duty&) = delete;
 
-  /// Called at every look. When to look again, in Unix nanoseconds.
+  /// Called at every round. Returns when to call again, in Unix nanoseconds.
   virtual std::int64_t look(const Now& now) = 0;
-  /// Once, when the agent ends, before its last look at the traces.
+  /// Called once, when the agent ends, before it reads the traces a last time.
   virtual void end() = 0;
 };
 

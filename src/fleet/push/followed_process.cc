@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kPerSecond = 1'000'000'000;
 constexpr Nanoseconds kPerMilli = 1'000'000;
-/// What is older is told as a gap: it would change what reports of long ago said.
+/// Older windows are reported as gaps: it would change what reports of long ago said.
 constexpr std::int64_t kOldest = std::int64_t{7} * 86'400;
 
 std::uint64_t difference(std::uint64_t now, std::uint64_t before) {
@@ -139,7 +139,7 @@ base::Outcome<void> FollowedProcess::cut(const Now& now, bool is_last, bool is_w
   if (!has_news && !is_running) {
     // At first the end of the trace may only have been written after it was read.
     const bool was_exhausted = std::exchange(is_exhausted_, true);
-    if (!has_ended) return was_exhausted ? tell_end(span, now) : base::Outcome<void>();
+    if (!has_ended) return was_exhausted ? record_end(span, now) : base::Outcome<void>();
     next.key = sent_.key;
     next.sequence = sent_.sequence;
     GEIGER_TRY(spool_.state().write(name_ + kStateEnd, encode(next)));
@@ -163,7 +163,7 @@ base::Outcome<void> FollowedProcess::cut(const Now& now, bool is_last, bool is_w
   return {};
 }
 
-/// Tells that what was counted since the last document cannot be sent, and goes on from here.
+/// Reports that the counts since the last document cannot be sent, and begins anew.
 base::Outcome<void> FollowedProcess::begin_anew(const Span& span, Sent next,
                                                 const std::string& reason) {
   const std::int64_t seconds = static_cast<std::int64_t>(span.end - span.begin) / kPerSecond;
@@ -177,14 +177,14 @@ base::Outcome<void> FollowedProcess::begin_anew(const Span& span, Sent next,
   return {};
 }
 
-/// Tells, once, that the process ended without exit(): it was killed, or crashed.
-base::Outcome<void> FollowedProcess::tell_end(const Span& span, const Now& now) {
-  if (is_end_told_) return {};
+/// Reports, once, that the process ended without exit(): it was killed, or crashed.
+base::Outcome<void> FollowedProcess::record_end(const Span& span, const Now& now) {
+  if (is_end_recorded_) return {};
   const bool is_out_of_memory = oom_kills_ && now.oom_kills > *oom_kills_;
   const auto told =
       spool_.put(GapRow{sent_.key.host, sent_.key.process, span.begin_second, span.begin_second,
                         std::string(is_out_of_memory ? kOutOfMemory : kKilled)});
-  is_end_told_ = told.has_value();
+  is_end_recorded_ = told.has_value();
   return told;
 }
 

@@ -73,7 +73,7 @@ class FollowedProcess {
                                      Sent& next) const;
   [[nodiscard]] base::Outcome<void> begin_anew(const Span& span, Sent next,
                                                const std::string& reason);
-  [[nodiscard]] base::Outcome<void> tell_end(const Span& span, const Now& now);
+  [[nodiscard]] base::Outcome<void> record_end(const Span& span, const Now& now);
   [[nodiscard]] base::Outcome<void> keep(const Document& document, const Sent& next);
 
   std::string name_;
@@ -86,7 +86,7 @@ class FollowedProcess {
   std::int64_t next_due_ = 0;  ///< Unix nanoseconds: before, no picture need be made.
   bool is_given_up_ = false;
   bool is_exhausted_ = false;
-  bool is_end_told_ = false;
+  bool is_end_recorded_ = false;
   std::optional<std::uint64_t> oom_kills_;  ///< When it was last seen to run.
 };
 

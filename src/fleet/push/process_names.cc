@@ -12,7 +12,7 @@
 namespace geiger::fleet {
 namespace {
 
-/// The first digits of a build id tell builds apart.
+/// The first digits of a build id distinguish builds.
 constexpr std::size_t kBuildDigits = 12;
 constexpr std::size_t kMostEnvironment = std::size_t{1} << 20;
 

@@ -17,7 +17,7 @@ namespace geiger::fleet {
 /// without what `cut` leaves out of its scheme.
 struct Scheme {
   std::string_view name;  ///< Before "://".
-  std::string_view rest;  ///< How URLs of it go on, for people.
+  std::string_view rest;  ///< The rest of its URLs, for people.
   std::string_view cut;   ///< A prefix of the name.
   base::Outcome<std::unique_ptr<Sink>> (*open)(const std::string&, const SinkOptions&) = nullptr;
   OpenedProfileSink (*open_profiles)(const std::string&, const SinkOptions&) = nullptr;

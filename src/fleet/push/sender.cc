@@ -12,7 +12,7 @@ void Sender::note_time(const std::optional<std::int64_t>& sink_time) {
   if (!sink_time) return;
   constexpr std::int64_t kPerMilli = 1'000'000, kMillis = 1000;
   const auto here = static_cast<std::int64_t>(base::realtime_now()) / kPerMilli;
-  // The sink tells whole seconds: on average it is half of one later.
+  // The sink reports whole seconds: on average it is half of one later.
   skew_ms_ = here - (*sink_time * kMillis + kMillis / 2);
 }
 

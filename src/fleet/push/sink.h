@@ -23,7 +23,8 @@ struct Delivery {
   What what = What::kTaken;
   std::string why;                                  ///< Unless it was taken: a clause.
   std::optional<std::chrono::seconds> retry_after;  ///< As the sink asks for, of kLater.
-  std::optional<std::int64_t> sink_time;  ///< Unix seconds on the sink's clock, where it told.
+  std::optional<std::int64_t>
+      sink_time;  ///< Unix seconds on the sink's clock, if it reported them.
 };
 
 class Sink {
@@ -44,7 +45,7 @@ class Sink {
 /// What sinks on other hosts need.
 struct SinkOptions {
   std::string token_file = {};       ///< Empty: $GEIGER_TOKEN_FILE, else no token is sent.
-  std::function<bool()> stops = {};  ///< Asked while waiting: give up what is under way.
+  std::function<bool()> stops = {};  ///< Polled while waiting: true ends the request.
 };
 
 /// A path, or a URL of one of the schemes that take documents (schemes.h). Tokens are never in a

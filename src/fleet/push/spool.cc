@@ -116,7 +116,7 @@ void Spool::erase(const DurableDirectory& directory, Files& files, const std::st
 
 base::Outcome<void> Spool::refuse(const std::string& name, const std::string& why) {
   log_(name + " was refused: " + why);
-  GEIGER_TRY(tell_gap(name, "refused: " + why));
+  GEIGER_TRY(record_gap(name, "refused: " + why));
   GEIGER_TRY(places_.waiting.move(name, places_.refused, name));
   const Bytes size = waiting_[name];
   waiting_.erase(name);
@@ -126,7 +126,7 @@ base::Outcome<void> Spool::refuse(const std::string& name, const std::string& wh
 
 /// Before it goes, so that a crash in between loses nothing silently. A gap that is lost itself
 /// leaves none.
-base::Outcome<void> Spool::tell_gap(const std::string& name, const std::string& reason) {
+base::Outcome<void> Spool::record_gap(const std::string& name, const std::string& reason) {
   if (is_gap(name)) return {};
   const auto bytes = read(name);
   const auto parcel = bytes.has_value() ? open_parcel(bytes.value())
@@ -158,7 +158,7 @@ base::Outcome<void> Spool::give_up_oldest() {
       std::ranges::find_if(waiting_, [](const auto& file) { return !is_gap(file.first); });
   const std::string name = oldest != waiting_.end() ? oldest->first : waiting_.begin()->first;
   log_(name + " dropped before it was sent: the spool is full");
-  GEIGER_TRY(tell_gap(name, "spool full"));
+  GEIGER_TRY(record_gap(name, "spool full"));
   remove(name);
   return {};
 }

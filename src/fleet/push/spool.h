@@ -47,7 +47,7 @@ class Spool {
   [[nodiscard]] base::Outcome<std::string> read(const std::string& name) const;
   /// The sink has it.
   void remove(const std::string& name);
-  /// The sink will never take it: it is set aside, and what is missing is told in its place.
+  /// The sink will never take it: it is set aside, and a gap is sent in its place.
   [[nodiscard]] base::Outcome<void> refuse(const std::string& name, const std::string& why);
 
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
@@ -72,7 +72,7 @@ class Spool {
   void read_names(const DurableDirectory& directory, Files& files);
   [[nodiscard]] base::Outcome<void> make_room(Bytes bytes);
   [[nodiscard]] base::Outcome<void> give_up_oldest();
-  [[nodiscard]] base::Outcome<void> tell_gap(const std::string& name, const std::string& reason);
+  [[nodiscard]] base::Outcome<void> record_gap(const std::string& name, const std::string& reason);
   void erase(const DurableDirectory& directory, Files& files, const std::string& name);
 
   std::string path_;

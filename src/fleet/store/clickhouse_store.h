@@ -10,10 +10,10 @@
 
 namespace geiger::fleet {
 
-/// To be asked. Fails where the database has no tables, or those of a newer geiger.
+/// For queries. Fails where the database has no tables, or those of a newer geiger.
 [[nodiscard]] base::Outcome<std::unique_ptr<Store>> open_clickhouse(const std::string& url,
                                                                     const StoreOptions& options);
-/// To be sent to, by a user who may perhaps only insert: nothing is asked before it is needed.
+/// For inserts, by a user who may have no other rights: nothing is queried before it is needed.
 [[nodiscard]] base::Outcome<std::unique_ptr<Store>> open_clickhouse_sink(
     const std::string& url, const StoreOptions& options);
 /// Makes the database and its tables, or brings them up to date.

@@ -1,4 +1,4 @@
-// What is asked of ClickHouse's tables. The functions throw ServerError.
+// Queries of ClickHouse's tables. The functions throw ServerError.
 //
 // Rows may be there twice until the server merges them, and counts without the window that commits
 // them. A day whose counts add up to what its windows say has neither, and is read as it is; only
@@ -52,7 +52,7 @@ class ClickHouseSums {
   [[nodiscard]] std::uint64_t incomplete_windows();
 
   enum class Source : std::uint8_t { kCounts, kDistinct, kDaily };
-  /// Where the counts of [from, to) are; whole days, but for the ends of what is asked for.
+  /// Where the counts of [from, to) are; whole days, except at both ends of the request.
   struct Stretch {
     Source source;
     std::int64_t from, to;
@@ -83,7 +83,7 @@ class ClickHouseSums {
                   const TabRows::Take& take);
 
   ClickHouseServer& server_;
-  std::map<std::string, std::vector<Stretch>> known_;  ///< By what was asked for.
+  std::map<std::string, std::vector<Stretch>> known_;  ///< By request.
   Expected expected_;
 };
 

@@ -14,7 +14,7 @@ namespace geiger::fleet {
 struct StoreOptions {
   std::string token_file =
       {};  ///< With the password of a server's user; empty: $GEIGER_TOKEN_FILE.
-  std::function<bool()> stops = {};  ///< Asked while waiting for a server: give up.
+  std::function<bool()> stops = {};  ///< Polled while waiting for a server: true gives up.
 };
 
 /// How a store can be named, for help and complaints; docs/guide/clickhouse.md has the whole form.
@@ -23,10 +23,10 @@ inline constexpr const char* kStoreForms = "a path, file://PATH or clickhouse+ht
 /// Of a store that is a file: a path names itself. Nothing for URLs of other kinds.
 [[nodiscard]] std::optional<std::string> path_of_url(const std::string& url);
 
-/// To be asked. Fails where there is none.
+/// For queries. Fails if it does not exist.
 [[nodiscard]] base::Outcome<std::unique_ptr<Store>> open_store(const std::string& url,
                                                                const StoreOptions& options);
-/// To be sent to. A file is made if there is none.
+/// For inserts. Creates the file if it does not exist.
 [[nodiscard]] base::Outcome<std::unique_ptr<Store>> open_store_to_fill(const std::string& url,
                                                                        const StoreOptions& options);
 /// Makes what is missing of a store: the file, the database, its tables.

@@ -71,7 +71,7 @@ auto all_rows(sqlite::Statement query, const Condition& condition, const Read& r
   return all;
 }
 
-/// The cells that were met, each read once: hosts have most of them in common. They are numbered in
+/// The cells that occur, each read once: hosts have most of them in common. They are numbered in
 /// the order of their first counts.
 class Cells {
  public:

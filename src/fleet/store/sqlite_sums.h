@@ -1,4 +1,4 @@
-// What is asked of a store's file, a query each. They throw sqlite::Error.
+// Queries of a store's file. They throw sqlite::Error.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where the documents of a fleet are kept, and what is asked of it. Databases do what they are good
+// Where the documents of a fleet are kept, and its queries. Databases do what they are good
 // at: keep rows once, and add up integers.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace geiger::fleet {
 
-/// Which windows are meant. What is not given is not asked for.
+/// Which windows to read. What is not given does not restrict them.
 struct Filter {
   std::string service;  ///< One only: services do not share sites.
   std::optional<std::string> version;
@@ -120,8 +120,8 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Whenever something is asked, begin() is called, and what it returns now and then until there
-  /// is an answer.
+  /// At the start of each query begin() is called, and the function that it returns is called now
+  /// and then until the answer arrives.
   using Begin = std::function<std::function<void()>()>;
   void watch(Begin begin) { begin_ = std::move(begin); }
 
@@ -193,7 +193,7 @@ class Store {
   [[nodiscard]] virtual base::Outcome<Health> health(std::int64_t from) = 0;
 
  protected:
-  /// For what is asked next; may be empty.
+  /// For the next queries; may be empty.
   [[nodiscard]] std::function<void()> begin() const {
     return begin_ ? begin_() : std::function<void()>();
   }

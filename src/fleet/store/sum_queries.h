@@ -1,6 +1,6 @@
 // The questions that both dialects of SQL ask in the same words, and how their answers are read.
 //
-// `windows` and `gaps` are what stands behind FROM: relations with the columns of the tables of
+// `windows` and `gaps` follow FROM: relations with the columns of the tables of
 // these names, times in seconds, with each row once.
 #pragma once
 

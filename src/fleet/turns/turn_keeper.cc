@@ -72,7 +72,7 @@ std::int64_t TurnKeeper::look(const Now& now) {
   if (!is_turn && is_turn_ != false) end_turn();
   is_turn_ = is_turn;
   if (const std::int64_t step = second / now.grid; step_ != step) {
-    if (step_ == step - 1) tell_that_they_ran(now);
+    if (step_ == step - 1) record_unrecorded_runs(now);
     step_ = step;
   }
   std::int64_t next = (second / schedule_.period + 1) * schedule_.period;
@@ -112,18 +112,18 @@ void TurnKeeper::end_turn() {
 
 /// A fleet has to know of all hosts that ran a service, as those that were recorded stand for
 /// them.
-void TurnKeeper::tell_that_they_ran(const Now& now) {
+void TurnKeeper::record_unrecorded_runs(const Now& now) {
   std::map<Identity, Known> still_there;
   const std::int64_t step = now.realtime / kPerSecond / now.grid - 1;
   for (const ProcessStatus& status : control::controlled_processes()) {
     const bool sleeps = status.standing == Standing::kDormant || is_in_turn(status);
-    if (sleeps) tell_that_it_ran(status.pid, step, now, still_there);
+    if (sleeps) record_unrecorded_run(status.pid, step, now, still_there);
   }
   known_ = std::move(still_there);
 }
 
-void TurnKeeper::tell_that_it_ran(pid_t pid, std::int64_t step, const Now& now,
-                                  std::map<Identity, Known>& still_there) {
+void TurnKeeper::record_unrecorded_run(pid_t pid, std::int64_t step, const Now& now,
+                                       std::map<Identity, Known>& still_there) {
   const auto target = control::TargetProcess::open(pid);
   if (!target.has_value()) return;
   const Identity identity{pid, target->facts().start};

@@ -1,4 +1,4 @@
-// Records programs that sleep, in the turns of their host, and tells a fleet that they ran
+// Records programs that sleep, in the turns of their host, and reports to a fleet that they ran
 // (docs/guide/fleet-agent.md).
 //
 // All that is needed to go on after a crash is where traces are: programs whose trace is in the
@@ -31,7 +31,7 @@ class TurnKeeper final : public Duty {
   void end() override { end_turn(); }
 
  private:
-  /// Tells processes apart that had one id.
+  /// Distinguishes processes that had the same id.
   using Identity = std::pair<pid_t, std::uint64_t>;
   /// Of a process, looked up once.
   struct Known {
@@ -41,9 +41,9 @@ class TurnKeeper final : public Duty {
 
   void begin_turn();
   void end_turn();
-  void tell_that_they_ran(const Now& now);
-  void tell_that_it_ran(pid_t pid, std::int64_t step, const Now& now,
-                        std::map<Identity, Known>& still_there);
+  void record_unrecorded_runs(const Now& now);
+  void record_unrecorded_run(pid_t pid, std::int64_t step, const Now& now,
+                             std::map<Identity, Known>& still_there);
   [[nodiscard]] bool is_in_turn(const control::ProcessStatus& status) const;
 
   Schedule schedule_;

@@ -66,7 +66,7 @@ inline void prepare_system_call(Registers& registers, std::uint64_t at, long num
   registers.pc = at;
 }
 
-inline void return_nowhere(Registers& registers, std::uint64_t top) {
+inline void return_to_zero(Registers& registers, std::uint64_t top) {
   registers.sp = top;
   registers.regs[kLink] = 0;
 }
@@ -74,7 +74,7 @@ inline void return_nowhere(Registers& registers, std::uint64_t top) {
 inline void prepare_call(Registers& registers, std::uint64_t function, std::uint64_t top,
                          const std::array<std::uint64_t, 3>& values) {
   constexpr std::uint64_t kKindOfBranch = 0xc00;  // BTYPE, which functions check on entry.
-  return_nowhere(registers, top);
+  return_to_zero(registers, top);
   std::copy(values.begin(), values.end(), std::begin(registers.regs));
   registers.regs[kFramePointer] = 0;
   registers.pc = function;

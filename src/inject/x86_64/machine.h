@@ -59,12 +59,12 @@ inline void prepare_system_call(Registers& registers, std::uint64_t at, long num
   registers.r9 = values[5];
 }
 
-inline void return_nowhere(Registers& registers, std::uint64_t top) { registers.rsp = top - 8; }
+inline void return_to_zero(Registers& registers, std::uint64_t top) { registers.rsp = top - 8; }
 
 inline void prepare_call(Registers& registers, std::uint64_t function, std::uint64_t top,
                          const std::array<std::uint64_t, 3>& values) {
   constexpr std::uint64_t kDirection = 0x400;
-  return_nowhere(registers, top);
+  return_to_zero(registers, top);
   registers.rbp = 0;
   registers.rip = function;
   registers.rax = 0;

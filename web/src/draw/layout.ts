@@ -1,4 +1,4 @@
-// Where the boxes of an icicle stand: row by row from the zoomed node down, only as far as asked
+// Where the boxes of an icicle stand: row by row from the zoomed node down, only as far as requested
 // and only what is wide enough to be seen. Children come heaviest first, so that what is left out
 // of a row is one stretch at its right end.
 import { lastUpTo } from "../model/order";
@@ -94,7 +94,7 @@ export class Layout {
       const before = this.rows;
       const row = yield* this.nextRow();
       if (row.node.length === 0) return;
-      // Another caller may have asked for the same row meanwhile, and had it at once.
+      // Another caller may have requested and got the same row meanwhile.
       if (this.rows === before) this.push(row);
     }
   }

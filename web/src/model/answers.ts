@@ -1,4 +1,4 @@
-// Whether a selection has a sample: yes, no, or what the recording cannot tell, which is open in sums.
+// Whether a selection contains a sample: yes, no, or unknown, which is open in sums.
 // As src/analysis/profile/answer.h and frames/stack_answers.h have it.
 import { FrameFlag } from "../data";
 import { leaveOpen, merge, type Sums } from "../numbers/sums";

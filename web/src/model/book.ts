@@ -1,4 +1,4 @@
-// Estimates of a tree's nodes: made when first asked for, and never so many at a time that a
+// Estimates of a tree's nodes: made on first use, and never so many at a time that a
 // redraw waits for quantiles.
 import type { Estimate } from "../numbers/arithmetic";
 import { rowBytes, totalBytes } from "./measure";

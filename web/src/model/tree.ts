@@ -126,7 +126,7 @@ export class CallTree {
   *unfolding(node: number): Steps<void> {
     if (this.firstChild[node] !== NOT_UNFOLDED) return;
     const found = yield* this.direction === "callers" ? this.callersOf(node) : this.calleesOf(node);
-    // Of sums that made room for others nothing more can be told; the tree's successor is near.
+    // Evicted sums are gone; the tree will be replaced soon.
     const isThere = this.selected.isThere();
     yield* this.place(node, isThere ? found : { cursors: [], origins: [] });
   }

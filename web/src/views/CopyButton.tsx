@@ -9,7 +9,7 @@ const SHOWN_MS = 2500;
 /** Pages from file:// may lack the clipboard's interface; the older way works everywhere. */
 async function copy(text: Promise<Blob>): Promise<boolean> {
   try {
-    // Asked for at the click, whenever the text is there: a permission does not outlast seconds.
+    // Requested at the click, even if the text comes later: a permission lasts only seconds.
     await navigator.clipboard.write([new ClipboardItem({ [TYPE]: text })]);
     return true;
   } catch {

@@ -1,4 +1,4 @@
-// What a selection cannot tell of, and why, as the headings of other reports say it.
+// The samples that a selection cannot decide about, and why, as in the headings of other reports.
 import { doubtsText } from "../model/answers";
 import { printable } from "../model/names";
 import type { Page } from "../model/page";

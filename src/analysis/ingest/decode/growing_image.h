@@ -34,7 +34,7 @@ class GrowingImage {
     return walk_->run(windows_, wait, sink, most);
   }
 
-  /// The header as of the latest successful look or update. Requires one.
+  /// The header as of the latest successful read or update. Requires one.
   [[nodiscard]] const trace::FileHeader& header() const;
   [[nodiscard]] bool has_header() const { return walk_.has_value(); }
   /// Bytes of records read, and to be read as of the latest update.

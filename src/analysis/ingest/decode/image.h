@@ -38,7 +38,7 @@ class Image {
 
 /// Whether the image's process still has the file mapped. Asks /proc for the
 /// mappings and not for the process alone, because a process id is soon another's
-/// and exec leaves the trace behind. False where /proc does not tell.
+/// and exec leaves the trace behind. False if /proc cannot be read.
 [[nodiscard]] bool is_being_written(const InputFile& file, const Image& image);
 
 }  // namespace geiger::ingest

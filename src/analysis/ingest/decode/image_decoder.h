@@ -38,7 +38,7 @@ class ImageDecoder : public SegmentSink<ImageDecoder, SamplePlace> {
   void on(const trace::Record& record, const trace::FaultRecord& layout);
   void on(const trace::Record& record, const trace::ObjectTypeRecord& layout);
 
-  /// Resolves references that need the whole image, hands on what the next segment needs, and adds
+  /// Resolves references that need the whole image, keeps what the next segment needs, and adds
   /// a warning for each kind of record that made no sense. `is_open`: the process still writes.
   void finish(const trace::RecordReader& reader, bool is_open);
 

@@ -43,7 +43,7 @@ std::uint32_t Interner::source_line(const profile::Frame& frame, std::uint32_t p
 }
 
 std::uint32_t Interner::stack(profile::Stack& stack) {
-  // The set compares indexes, so the candidate has to stand in the vector.
+  // The set compares indexes, so the candidate must be in the vector.
   const auto next = static_cast<std::uint32_t>(recording_.stacks.size());
   recording_.stacks.push_back(std::move(stack));
   const auto [place, is_new] = stacks_.insert(next);

@@ -212,7 +212,7 @@ void Referents::on(const Record& record, const trace::EpochRecord& layout) {
   epochs_.add(record.ref(), add_epoch(layout.interval, std::bit_cast<double>(layout.lambda_bits)));
 }
 
-/// Of samples whose stacks the runtime had no room to tell apart: a node of that name.
+/// Of samples whose stacks the runtime had no room to record: a node of that name.
 std::uint32_t Referents::untold_stack() {
   if (untold_stack_ != kNone) return untold_stack_;
   constexpr Address kNowhere = ~Address{0};

@@ -15,7 +15,7 @@
 
 namespace geiger::profile {
 
-/// In the order of what they tell about the cause of an allocation: where a stack has nothing
+/// Ordered by what they reveal about the cause of an allocation: where a stack has nothing
 /// but plumbing, the first frame of the best role is blamed.
 enum class FrameRole : std::uint8_t {
   kOwn,         ///< The program's executable, or a shared object of the project.

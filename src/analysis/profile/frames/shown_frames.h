@@ -6,7 +6,7 @@
 namespace geiger::profile {
 
 /// Takes from every stack what its rules leave out (FrameRoles::keep_shown). Stacks keep their
-/// numbers, so two may become equal; types that frames told are kept with the samples.
+/// numbers, so two may become equal; types that came from frames are kept with the samples.
 void keep_shown_frames(Recording& recording);
 
 }  // namespace geiger::profile

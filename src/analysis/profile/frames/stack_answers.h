@@ -1,4 +1,4 @@
-// What stacks tell of the functions they pass through, and what they cannot tell.
+// Which functions stacks pass through, and where that is unknown.
 //
 // A walk ends at the limit of frames or at code without unwind tables, an import at the depth its
 // program kept: what called the last frame is then not known. A frame may have no name. Every
@@ -33,12 +33,12 @@ struct StackDoubts {
 
 /// What a question asks of labels.
 struct AskedLabels {
-  std::vector<bool> is_named;  ///< By label: it is of a function that is asked for.
-  /// By label: its file is asked for. Empty: files are not asked about.
+  std::vector<bool> is_named;  ///< By label: it is of a requested function.
+  /// By label: its file is requested. Empty: no files are requested.
   std::vector<bool> is_in_file = {};
 };
 
-/// By stack: whether it passes through a function that is asked for.
+/// By stack: whether it passes through a requested function.
 ///
 /// A frame without a name may be one of them if its module has others, or if nothing that is known
 /// has such a name; frames of the C and C++ runtime are taken for its own. A function of which no

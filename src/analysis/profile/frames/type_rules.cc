@@ -60,7 +60,7 @@ constexpr std::array<std::string_view, 15> kHolders{"std::_Rb_tree_node<",
                                                     "alloc::rc::RcInner<",
                                                     "alloc::rc::RcBox<"};
 
-/// Where the name stands in the function: at its start, or behind a return type, and not
+/// Where the name is in the function: at its start, or after a return type, and not
 /// within an argument.
 std::size_t place_of(std::string_view function, std::string_view name) {
   int depth = 0;
@@ -78,7 +78,7 @@ bool is_operator(std::string_view text, std::size_t at) {
   return at > 0 && text[at - 1] == '-';
 }
 
-/// What stands in the bracket that `text` begins behind: its first argument, and where
+/// The contents of the bracket that was opened before `text`: its first argument, and where
 /// the text goes on behind its end.
 struct Bracket {
   std::string_view first;

@@ -1,6 +1,6 @@
 // What the name of an allocating function says about the type of what it allocates.
 //
-// Only functions whose very job is to allocate objects of a type they name are asked:
+// Only functions that exist to allocate objects of a type they name are considered:
 // `std::allocator<T>::allocate`, `std::make_unique<T>`, `Box<T>::new`. A constructor T::T that
 // calls operator new is not one of them: it allocates a part of a T, not a T.
 #pragma once

@@ -71,7 +71,7 @@ constexpr Known kKnown[] = {
     {"hashbrown::raw::RawTable<T,A>::reserve_rehash", ""},
     {"alloc::raw_vec::RawVec<T,A>::grow_amortized", ""},
     {"alloc::boxed::Box<T>::new", ""},
-    // Not asked: members of other templates, constructors, mentions in arguments.
+    // Not considered: members of other templates, constructors, mentions in arguments.
     {"std::vector<Order, std::allocator<Order> >::push_back(Order const&)", ""},
     {"Order::Order(int)", ""},
     {"void take(std::allocator<Order>::allocate(unsigned long))", ""},

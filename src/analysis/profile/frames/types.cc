@@ -16,7 +16,7 @@ constexpr std::uint32_t kNotAsked = kNone - 1;
 Types::Types(const Recording& recording) : names_{std::string(kUnknownType)} {
   known_[names_[0]] = kUnknown;
   for (const Name& name : recording.types) of_name_.push_back(number(name.text));
-  // A frame is asked once, and only if a stack comes to it.
+  // Each frame is examined once, and only if a stack reaches it.
   std::vector<std::uint32_t> of_frame(recording.frames.size(), kNotAsked);
   const auto ask = [&](std::uint32_t frame) {
     if (of_frame[frame] != kNotAsked) return of_frame[frame];

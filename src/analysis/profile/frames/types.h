@@ -1,5 +1,5 @@
 // The types of the objects of a recording: as the program named them through the API, else
-// as the frames next to the allocation tell (type_rules.h), else unknown.
+// from the frames next to the allocation (type_rules.h), else unknown.
 #pragma once
 
 #include <cstdint>

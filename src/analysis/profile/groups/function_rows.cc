@@ -22,7 +22,7 @@ std::string module_path(const Recording& recording, std::uint32_t module) {
   return module == kNone ? std::string(kNoModule) : recording.modules[module].path;
 }
 
-/// Rows by number, made when first met; a stack adds to each total once. Stacks that are not whole
+/// Rows by number, made on first use; a stack adds to each total once. Stacks that are not whole
 /// may pass through any other row too, so they are open in its total.
 class RowSet {
  public:

@@ -27,7 +27,7 @@ inline constexpr std::string_view kNoLabel = "[no label]";
 /// A label with those around it, outermost first: "request / tenant=acme".
 [[nodiscard]] std::string path_of_label(const Recording& recording, std::uint32_t label);
 /// By label: whether what is allocated within it is within one that a glob matches, by its text or
-/// with those around it. What a label whose record is lost was called, or was in, cannot be told.
+/// with those around it. What a label whose record is lost was called, or was in, is unknown.
 [[nodiscard]] std::vector<Answer> answers_of_labels(const Recording& recording,
                                                     const std::string& glob);
 

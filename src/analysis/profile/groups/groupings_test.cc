@@ -142,7 +142,7 @@ TEST(Groupings, LifetimesAreDecades) {
   test.sample(kNone, 64, 5000, 15'000);
   test.sample(kNone, 64, 5000, 0);
   Selection selection;
-  selection.tells_lifetimes = true;
+  selection.splits_by_lifetime = true;
   EXPECT_THAT(grouped(test.recording, GroupBy::kLifetime, selection),
               UnorderedElementsAre(Grouped{"< 1 us", 1, 1}, Grouped{"1-10 us", 1, 1},
                                    Grouped{"10-100 us", 1, 1}, Grouped{"alive at end", 1, 1}));

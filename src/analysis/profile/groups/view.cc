@@ -82,7 +82,7 @@ class TreeBuilder {
     std::uint32_t parent = 0;
     std::uint32_t label = 0;
     std::uint32_t children = 0;
-    std::uint32_t frame = kNone;  ///< The first one met.
+    std::uint32_t frame = kNone;  ///< The first one.
     double bytes = 0;             ///< On its line, until there is another one.
     bool has_lines = false;       ///< All of them are in lines_: most nodes have one.
   };

@@ -30,10 +30,10 @@ enum class GroupBy : std::uint8_t {
   kTid,        ///< A thread.
   kProcess,    ///< A process image.
   kSize,       ///< Requested bytes by powers of two.
-  kAlignment,  ///< The alignment that was asked for.
+  kAlignment,  ///< The requested alignment.
   kType,       ///< The types of the objects, as far as they are known (types.h).
   kLabel,      ///< A label within those around it: "request / tenant=acme".
-  kLifetime,   ///< Decades (lifetime_class.h); of profiles that tell lifetimes.
+  kLifetime,   ///< Decades (lifetime_class.h); of profiles split by lifetime.
   kHeap,       ///< The heap that the profile is of: one row.
 };
 
@@ -60,7 +60,7 @@ inline constexpr std::array<NamedGroup, 13> kGroups{{{"function", GroupBy::kFunc
 struct Row {
   std::string name;             ///< Function, blamed function of the stack, module file name ...
   std::string detail;           ///< Module file name, nearest callers (" < "), module path ...
-  std::uint32_t stack = kNone;  ///< The stack of a kStack row, else the first one met.
+  std::uint32_t stack = kNone;  ///< The stack of a kStack row, else the first one of the row.
   estimation::NodeSums self;    ///< Allocated by the row itself: of stacks that it is to blame
                                 ///< for (frame_roles.h), or whose leaf it is.
   estimation::NodeSums total;   ///< With everything it called; a stack counts once

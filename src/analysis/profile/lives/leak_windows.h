@@ -54,7 +54,7 @@ class LeakWindows {
   [[nodiscard]] LeakChanges with_lengths(const std::array<double, kLeakWindows>& changes) const;
   /// Whether the last third grew at least half as fast as the first.
   [[nodiscard]] bool is_lasting(const std::array<double, kLeakWindows>& changes) const;
-  /// Whether so many arrivals by window tell that it did not: with an error of 5 % for the last
+  /// Whether this many arrivals by window show that it did not: with an error of 5 % for the last
   /// third arriving just half as fast as the first (binomial, exact).
   [[nodiscard]] bool is_slowing(const std::array<std::uint64_t, kLeakWindows>& arrivals) const;
 

@@ -335,7 +335,7 @@ double unseen_limit(const Recording& recording, double level) {
   return estimation::estimate_bytes(nothing, level).interval.hi;
 }
 
-/// At most so many live bytes may be wanted although `keeps` cannot tell.
+/// Upper limit of the live bytes that `keeps` cannot decide about.
 double open_limit(const Recording& recording, const LeakOptions& options) {
   std::vector<std::uint32_t> open;
   for (std::uint32_t i = 0; options.keeps && i < recording.samples.size(); ++i) {

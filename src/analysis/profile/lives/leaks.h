@@ -50,7 +50,7 @@ enum class LeakVerdict : std::uint8_t {
 /// What a verdict is missing.
 enum class Open : std::uint8_t {
   kNothing,
-  kSamples,  ///< Grew as far as its few samples tell, and no split of so few could be significant.
+  kSamples,  ///< Grew by its few samples, but no split of so few could be significant.
   kSlowing,  ///< Grew significantly, and its samples leave open whether it slowed down.
   kAlone,    ///< Alone it would be suspect; among so many sites one may grow as much by chance.
   // Its process had objects from before the recording, whose frees are not seen:

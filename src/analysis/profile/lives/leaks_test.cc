@@ -150,7 +150,7 @@ TEST_F(LeaksOf, FewSamplesAreUndecided) {
   EXPECT_EQ(leaks({.q = 0.001}).samples_needed, 11U);
 }
 
-// As many windows as not tell that it grew, and too few samples whether it slowed down.
+// As many windows as not show that it grew, and too few samples whether it slowed down.
 TEST_F(LeaksOf, ASlowingThatMayBeChanceIsUndecided) {
   const auto leak = site("leak");
   for (Nanoseconds at = 1255; at < 2000; at += at < 1750 ? 20 : 50) test_.sample(leak, 100, at);

@@ -96,7 +96,7 @@ class Grouper {
   }
 
  private:
-  /// The first stack met with the same functions at the same lines, as far as views show them.
+  /// The first stack with the same functions at the same lines, as far as views show them.
   std::uint32_t first_like(std::uint32_t stack) {
     if (stack >= like_.size()) return stack;
     if (like_[stack] != kNone) return like_[stack];

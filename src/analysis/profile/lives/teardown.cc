@@ -48,7 +48,7 @@ bool has_ended(const Process& process) {
   return process.ending == Ending::kExited || process.ending == Ending::kKilled;
 }
 
-/// Whether to look at a process where `only` this one is asked for; kNone: at all.
+/// Whether to judge a process, given that `only` this one is requested; kNone: all.
 bool is_asked_for(std::uint32_t process, std::uint32_t only) {
   return only == kNone || process == only;
 }

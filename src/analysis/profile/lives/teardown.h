@@ -35,7 +35,7 @@ struct Teardown {
 [[nodiscard]] std::vector<Teardown> find_teardowns(const Recording& recording,
                                                    std::uint32_t only = kNone);
 
-/// That of the process which held most; null of none.
+/// The one of the process that held most; null if there is none.
 [[nodiscard]] const Teardown* largest_of(const std::vector<Teardown>& teardowns);
 
 }  // namespace geiger::profile

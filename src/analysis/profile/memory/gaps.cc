@@ -30,7 +30,7 @@ class Finder {
   std::vector<Gap> find() {
     find_parts();
     add_losses();
-    add_if(Lacks::kFates, processes_if(&Process::tells_no_frees), "profile lacks live memory",
+    add_if(Lacks::kFates, processes_if(&Process::lacks_frees), "profile lacks live memory",
            "profiles lack live memory");
     const std::uint64_t attached = processes_if(&Process::is_attached);
     add_if(Lacks::kFates, attached,
@@ -39,7 +39,7 @@ class Finder {
     return std::move(gaps_);
   }
 
-  /// What needs no look at samples.
+  /// The gaps that are known without the samples.
   const std::vector<Gap>& find_parts() {
     if (recording_.is_damaged) add(Lacks::kAll, "a file is damaged or truncated");
     add_if(Lacks::kAll, recording_.unrecorded_processes, "process was not recorded",

@@ -116,7 +116,7 @@ Profile select_mappings(const Recording& recording, const Selection& selection) 
   profile.is_part = selection.is_part();
   const Nanoseconds from = selection.from.value_or(0);
   const Nanoseconds to = selection.to.value_or(kEnd);
-  const bool is_of_instant = is_of_mappings_at_instant(selection.kind);
+  const bool is_of_instant = is_mapping_snapshot(selection.kind);
   const Nanoseconds last = is_of_instant ? selection.at.value_or(kEnd) : to - (to == kEnd ? 0 : 1);
   for (std::uint32_t process = 0; process < recording.processes.size(); ++process) {
     if (recording.processes[process].misses_segments()) {

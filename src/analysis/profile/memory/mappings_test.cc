@@ -70,7 +70,7 @@ class Maps {
     Selection selection;
     selection.kind = kind;
     selection.from = from;
-    (is_of_mappings_at_instant(kind) ? selection.at : selection.to) = to;
+    (is_mapping_snapshot(kind) ? selection.at : selection.to) = to;
     std::map<std::uint32_t, Bytes> found;
     for (const Entry& entry : select(recording(), selection).entries) {
       EXPECT_TRUE(entry.is_certain);

@@ -58,7 +58,7 @@ class Collector {
   [[nodiscard]] Entry entry_of(const Sample& sample, Bytes value, std::uint64_t count) const {
     Entry entry = profile::entry_of(recording_, sample, count);
     entry.value = value;
-    if (selection_.tells_lifetimes) entry.lifetime = lifetime_class_of(sample);
+    if (selection_.splits_by_lifetime) entry.lifetime = lifetime_class_of(sample);
     return entry;
   }
 
@@ -194,13 +194,13 @@ bool misses_usable(const Recording& recording, std::uint32_t process) {
          std::ranges::any_of(recording.tallies, is_unknown, &Tally::alike);
 }
 
-/// Fails where the recording of a process cannot tell a kind at all.
+/// Fails where the recording of a process lacks all data for a kind.
 base::Outcome<void> check_recorded(const Recording& recording, std::uint32_t index, Kind kind) {
   const Process& process = recording.processes[index];
   if (is_of_blocks(kind) && misses_usable(recording, index)) {
     return base::Failure{"the file does not contain usable sizes"};
   }
-  if (kind == Kind::kAllocated && tells_live_only(recording)) {
+  if (kind == Kind::kAllocated && has_live_only(recording)) {
     return base::Failure{std::string(kLiveOnly)};
   }
   if (is_of_mappings(kind) && process.misses_segments()) {
@@ -220,7 +220,7 @@ bool has_utilization(const Recording& recording, std::uint32_t process) {
 
 }  // namespace
 
-bool tells_live_only(const Recording& recording) {
+bool has_live_only(const Recording& recording) {
   return recording.samples.empty() && !recording.tallies.empty() &&
          std::ranges::all_of(recording.tallies, is_live_only);
 }

@@ -1,5 +1,5 @@
 // Profiles of a part of each object instead of its size: the bytes on resident pages,
-// what the allocator gave beyond what was asked for, the free bytes beside it.
+// allocator overhead (rounding), and the free bytes next to a block.
 //
 // An object's inclusion probability stays that of its size z; y takes the place of z in
 // every sum (docs/internals/estimators.md, Parts of objects).
@@ -31,15 +31,15 @@ namespace geiger::profile {
 inline constexpr std::string_view kNotObserved =
     "the process was not observed: record with geiger run, without --no-observe";
 
-/// Why an aggregated recording does not tell a single sample's fate, nor when.
+/// Why an aggregated recording lacks the fate and the times of single samples.
 inline constexpr std::string_view kAggregated =
     "the recording is aggregated: samples were counted, not followed to their frees";
 
-/// Why a profile that another program wrote does not tell what was ever allocated.
+/// Why a profile by another program lacks all allocations that were freed.
 inline constexpr std::string_view kLiveOnly = "the file contains only the live heap";
 
 /// Whether all that is known of a recording is what was live when it ended.
-[[nodiscard]] bool tells_live_only(const Recording& recording);
+[[nodiscard]] bool has_live_only(const Recording& recording);
 
 /// Fails if the process has no data of this kind; the reason is for the user.
 base::Outcome<void> check_kind(const Recording& recording, std::uint32_t process, Kind kind,

@@ -216,7 +216,7 @@ TEST(Measured, ASlabsUsersShareItsFreeBytes) {
   EXPECT_EQ(profile.entries[0].value, 8U) << "24 of 3072 used bytes answer for 8 of 1024";
 }
 
-/// What the runtime was told instead of what was read from outside.
+/// What the kernel reported inside the process, not what was read from outside.
 Recording answered(unsigned subset) {
   Recording recording = recording_of(subset);
   recording.observations.clear();
@@ -249,7 +249,7 @@ TEST(Answers, TheNewestCountsAndOnlyWhatWasLive) {
   EXPECT_EQ(facts[0].time, 200U);
   EXPECT_EQ(facts[0].answered, 1U);
   EXPECT_EQ(facts[0].unanswered, 1U);
-  recording.samples[1].free_time = 200;  // Not live then, so nothing was to be told.
+  recording.samples[1].free_time = 200;  // Not live then, so no answer was expected.
   recording.samples[0].free_time = 201;
   facts = facts_of_answers(recording, Moment::kMaximum);
   EXPECT_EQ(facts[0].answered, 1U);

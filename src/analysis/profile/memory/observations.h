@@ -14,7 +14,7 @@
 
 namespace geiger::profile {
 
-/// What a stretch of a process's memory is, as far as it can be told from outside.
+/// What a stretch of a process's memory is, as far as it is visible from outside.
 /// Each resident page counts for one kind.
 enum class MapKind : std::uint8_t {
   kMallocHeap,  ///< [heap], and anonymous maps that hold objects from the allocator.

@@ -13,12 +13,12 @@ namespace geiger::profile {
 /// The answer that stands for a process.
 struct AnswerFacts {
   std::uint32_t process = 0;
-  Nanoseconds time = 0;        ///< CLOCK_MONOTONIC: when the process was asked.
+  Nanoseconds time = 0;        ///< CLOCK_MONOTONIC: when the process was queried.
   std::uint64_t answered = 0;  ///< Of the samples that were live then.
   std::uint64_t unanswered = 0;
 };
 
-/// When each process was asked for what its residency is known by: its newest answer, if that is
+/// When each process was queried for its residency: its newest answer, if that is
 /// later than its last readable snapshot, or the one of this moment cannot be read. The others
 /// are left out.
 [[nodiscard]] std::map<std::uint32_t, Nanoseconds> answers_used(const Recording& recording,

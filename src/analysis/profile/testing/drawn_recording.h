@@ -12,7 +12,7 @@
 namespace geiger::profile {
 
 /// Threads allocate objects of 16 bytes to 2/3 of T in turn until they have as many
-/// samples as asked for, and settle there.
+/// samples as requested, and settle there.
 class DrawnRecording {
  public:
   explicit DrawnRecording(Bytes interval, std::uint64_t seed = 1)

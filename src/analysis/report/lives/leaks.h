@@ -18,7 +18,7 @@
 
 namespace geiger::report {
 
-/// The instant that was asked for, instead of the one before the final frees.
+/// The requested instant, instead of the one before the final frees.
 struct GivenInstant {
   Nanoseconds time = 0;  ///< CLOCK_MONOTONIC.
   std::string text;      ///< "95% (9.5 s)".
@@ -63,7 +63,7 @@ struct JudgedInstant {
   enum class Why : std::uint8_t {
     kEnd,             ///< Of the process that held most: no final frees of it were found.
     kBeforeTeardown,  ///< Before that process freed most of what was live, and ended.
-    kGiven,           ///< Asked for.
+    kGiven,           ///< Requested.
   };
   Why why = Why::kEnd;
   /// Since the recording's start, in the process that held most then; of kEnd the end of it.

@@ -148,8 +148,8 @@ void count_what_is_missing(LifetimesReport& report, const Recording& recording,
   }
 }
 
-/// Adds the samples of which filters cannot tell to the upper limit of what was allocated: no curve
-/// has them.
+/// Adds the samples that filters cannot decide about to the upper limit of what was allocated: no
+/// curve has them.
 void add_open(estimation::Estimate& bytes, const Recording& recording,
               const LifetimesOptions& options) {
   profile::Selection allocated;

@@ -87,7 +87,7 @@ struct LifetimesReport {
 /// The curves of the whole with their bands.
 [[nodiscard]] std::string to_svg(const LifetimesReport& report);
 
-/// A line with what its fields need of the others.
+/// A line, and the report that its fields depend on.
 struct LifetimeRow {
   const LifetimeLine& it;
   const LifetimesReport& report;

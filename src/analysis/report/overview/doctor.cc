@@ -36,20 +36,20 @@ DoctorReport doctor_report(const Recording& recording, const DoctorOptions& opti
   report.offsets = profile::check_offsets(recording);
   report.shared = profile::shared_draws(recording);
   const profile::Profile allocated = select(recording, profile::Kind::kAllocated);
-  const Patient patient{recording,
-                        report,
-                        estimation::estimate_bytes(total(recording, allocated), options.level),
-                        profile::all_totals(recording),
-                        estimation::detection_limit(allocated.largest_interval, options.level),
-                        present::behind_command(options.run)};
+  const CheckInput input{recording,
+                         report,
+                         estimation::estimate_bytes(total(recording, allocated), options.level),
+                         profile::all_totals(recording),
+                         estimation::detection_limit(allocated.largest_interval, options.level),
+                         present::behind_command(options.run)};
   constexpr std::array kChecks{check_damage,   check_ending, check_traces,  check_hits,
                                check_offsets,  check_draws,  check_samples, check_total,
                                check_threads,  check_drops,  check_stacks,  check_names,
                                check_detection};
   std::vector<Diagnosis> diagnoses;
   diagnoses.reserve(kChecks.size());
-  for (const auto check : kChecks) diagnoses.push_back(check(patient));
-  if (!recording.interpreters.empty()) diagnoses.push_back(check_interpreters(patient));
+  for (const auto check : kChecks) diagnoses.push_back(check(input));
+  if (!recording.interpreters.empty()) diagnoses.push_back(check_interpreters(input));
   report.diagnoses = std::move(diagnoses);
   return report;
 }

@@ -17,7 +17,7 @@ namespace geiger::report {
 inline constexpr std::size_t kNamed = 3;
 
 /// The input of the checks.
-struct Patient {
+struct CheckInput {
   const profile::Recording& recording;
   const DoctorReport& report;
   estimation::Estimate allocated;
@@ -38,35 +38,35 @@ struct Patient {
 
 /// "pid 12: ..., pid 13: ..., and 4 more" of the processes that fail.
 template <typename Fails, typename Says>
-std::string say_of_each(const Patient& patient, const Fails& fails, const Says& says) {
+std::string say_of_each(const CheckInput& input, const Fails& fails, const Says& says) {
   std::string out;
   std::size_t count = 0;
-  for (const ProcessCheck& check : patient.report.processes) {
+  for (const ProcessCheck& check : input.report.processes) {
     if (!fails(check)) continue;
     if (++count > kNamed) continue;
-    out += fmt::format("{}pid {}: {}", count == 1 ? "" : "; ", patient.process(check).pid,
-                       says(check));
+    out +=
+        fmt::format("{}pid {}: {}", count == 1 ? "" : "; ", input.process(check).pid, says(check));
   }
   if (count > kNamed) out += fmt::format("; and {} more", count - kNamed);
   return out;
 }
 
 // Checks that depend on chance.
-[[nodiscard]] Diagnosis check_hits(const Patient& patient);
-[[nodiscard]] Diagnosis check_offsets(const Patient& patient);
-[[nodiscard]] Diagnosis check_draws(const Patient& patient);
-[[nodiscard]] Diagnosis check_samples(const Patient& patient);
-[[nodiscard]] Diagnosis check_total(const Patient& patient);
+[[nodiscard]] Diagnosis check_hits(const CheckInput& input);
+[[nodiscard]] Diagnosis check_offsets(const CheckInput& input);
+[[nodiscard]] Diagnosis check_draws(const CheckInput& input);
+[[nodiscard]] Diagnosis check_samples(const CheckInput& input);
+[[nodiscard]] Diagnosis check_total(const CheckInput& input);
 // Checks of what was recorded.
-[[nodiscard]] Diagnosis check_damage(const Patient& patient);
-[[nodiscard]] Diagnosis check_ending(const Patient& patient);
-[[nodiscard]] Diagnosis check_traces(const Patient& patient);
-[[nodiscard]] Diagnosis check_threads(const Patient& patient);
-[[nodiscard]] Diagnosis check_drops(const Patient& patient);
-[[nodiscard]] Diagnosis check_stacks(const Patient& patient);
+[[nodiscard]] Diagnosis check_damage(const CheckInput& input);
+[[nodiscard]] Diagnosis check_ending(const CheckInput& input);
+[[nodiscard]] Diagnosis check_traces(const CheckInput& input);
+[[nodiscard]] Diagnosis check_threads(const CheckInput& input);
+[[nodiscard]] Diagnosis check_drops(const CheckInput& input);
+[[nodiscard]] Diagnosis check_stacks(const CheckInput& input);
 /// Of recordings with interpreters only.
-[[nodiscard]] Diagnosis check_interpreters(const Patient& patient);
-[[nodiscard]] Diagnosis check_names(const Patient& patient);
-[[nodiscard]] Diagnosis check_detection(const Patient& patient);
+[[nodiscard]] Diagnosis check_interpreters(const CheckInput& input);
+[[nodiscard]] Diagnosis check_names(const CheckInput& input);
+[[nodiscard]] Diagnosis check_detection(const CheckInput& input);
 
 }  // namespace geiger::report

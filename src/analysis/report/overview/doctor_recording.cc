@@ -70,8 +70,8 @@ std::string modules_without_names(const Recording& recording, std::size_t most) 
 
 }  // namespace
 
-Diagnosis check_threads(const Patient& patient) {
-  const profile::ProcessTotals& totals = patient.totals;
+Diagnosis check_threads(const CheckInput& input) {
+  const profile::ProcessTotals& totals = input.totals;
   if (totals.unsettled_threads == 0) {
     return {Severity::kGood, "threads",
             fmt::format("All allocations of {} are counted.",
@@ -87,22 +87,22 @@ Diagnosis check_threads(const Patient& patient) {
           "Only if the exact total matters: let the program end by exit()."};
 }
 
-Diagnosis check_ending(const Patient& patient) {
+Diagnosis check_ending(const CheckInput& input) {
   const auto has_ended = [&](const ProcessCheck& check) {
-    const Ending ending = patient.process(check).ending;
+    const Ending ending = input.process(check).ending;
     return ending == Ending::kExited || ending == Ending::kStopped;
   };
   const auto not_exited = [&](const ProcessCheck& check) { return !has_ended(check); };
-  const std::string others = say_of_each(patient, not_exited, [&](const ProcessCheck& check) {
-    return present::ending_text(patient.process(check));
+  const std::string others = say_of_each(input, not_exited, [&](const ProcessCheck& check) {
+    return present::ending_text(input.process(check));
   });
   if (others.empty()) {
     return {Severity::kGood, "ending", "Recorded to the end of every process.", "", ""};
   }
   const auto is_full = [&](const ProcessCheck& check) {
-    return patient.process(check).ending == Ending::kSwitchedOff;
+    return input.process(check).ending == Ending::kSwitchedOff;
   };
-  const bool is_off = std::ranges::any_of(patient.report.processes, is_full);
+  const bool is_off = std::ranges::any_of(input.report.processes, is_full);
   return {Severity::kNote, "ending", others + ".",
           is_off ? "All figures end where the recording stopped; later allocations are unknown."
                  : "The recording is complete up to then; live memory is as of then.",
@@ -110,9 +110,9 @@ Diagnosis check_ending(const Patient& patient) {
 }
 
 /// Processes and segments that have no trace.
-Diagnosis check_traces(const Patient& patient) {
-  std::vector<std::string> lines = present::refused_lines(patient.recording);
-  const std::uint64_t unrecorded = patient.recording.unrecorded_processes;
+Diagnosis check_traces(const CheckInput& input) {
+  std::vector<std::string> lines = present::refused_lines(input.recording);
+  const std::uint64_t unrecorded = input.recording.unrecorded_processes;
   if (unrecorded > 0) {
     lines.push_back(fmt::format(
         "{} not recorded",
@@ -125,7 +125,7 @@ Diagnosis check_traces(const Patient& patient) {
     return process.refused.children != 0;
   };
   const bool is_lost =
-      unrecorded > 0 || std::ranges::any_of(patient.recording.processes, lost_children);
+      unrecorded > 0 || std::ranges::any_of(input.recording.processes, lost_children);
   return {is_lost ? Severity::kDefect : Severity::kNote, "traces",
           fmt::format("{}.", fmt::join(lines, "; ")),
           is_lost ? "Their allocations are in no figure."
@@ -136,8 +136,8 @@ Diagnosis check_traces(const Patient& patient) {
 }
 
 /// Samples that are missing by a known cause, or frees.
-Diagnosis check_drops(const Patient& patient) {
-  const vocabulary::Drops drops = profile::drops_of(patient.recording);
+Diagnosis check_drops(const CheckInput& input) {
+  const vocabulary::Drops drops = profile::drops_of(input.recording);
   std::string what;
   for (std::size_t i = 0; i < drops.size(); ++i) {
     if (drops[i] == 0) continue;
@@ -147,9 +147,9 @@ Diagnosis check_drops(const Patient& patient) {
   const std::uint64_t lost = vocabulary::lost_samples(drops);
   const std::uint64_t all = std::reduce(drops.begin(), drops.end());
   if (all == 0) return {Severity::kGood, "drops", "Nothing was dropped.", "", ""};
-  const std::uint64_t samples = profile::recorded_samples(patient.recording);
+  const std::uint64_t samples = profile::recorded_samples(input.recording);
   const double share = static_cast<double>(lost) / static_cast<double>(lost + samples);
-  const bool is_material = lost > 0 && share > patient.uncertain_share();
+  const bool is_material = lost > 0 && share > input.uncertain_share();
   std::string meaning;
   if (lost > 0) {
     meaning = fmt::format(
@@ -163,11 +163,10 @@ Diagnosis check_drops(const Patient& patient) {
           meaning, is_material ? "Raise --trace-limit or --interval, and record again." : ""};
 }
 
-Diagnosis check_stacks(const Patient& patient) {
-  const std::uint64_t truncated =
-      samples_of_stacks(patient.recording, &profile::Stack::is_truncated);
-  const std::uint64_t folded = samples_of_stacks(patient.recording, &profile::Stack::is_folded);
-  const std::uint64_t samples = profile::recorded_samples(patient.recording);
+Diagnosis check_stacks(const CheckInput& input) {
+  const std::uint64_t truncated = samples_of_stacks(input.recording, &profile::Stack::is_truncated);
+  const std::uint64_t folded = samples_of_stacks(input.recording, &profile::Stack::is_folded);
+  const std::uint64_t samples = profile::recorded_samples(input.recording);
   const std::string share = present::exact_share(truncated, samples);
   if (truncated == 0) {
     return {Severity::kGood, "stacks", "No stacks are truncated.",
@@ -180,13 +179,13 @@ Diagnosis check_stacks(const Patient& patient) {
   return {Severity::kNote, "stacks", share + " of the samples have truncated stacks.",
           "Their outer callers are unknown; trees show them under [truncated]. Self figures and "
           "totals of the run are not affected.",
-          profile::has_stacks_at_limit(patient.recording)
+          profile::has_stacks_at_limit(input.recording)
               ? fmt::format("Record with --max-frames {}.", vocabulary::kMostFrames)
               : "If the program keeps frame pointers, try geiger run --unwind fp."};
 }
 
-Diagnosis check_interpreters(const Patient& patient) {
-  const std::vector<std::string> lines = present::interpreter_lines(patient.recording);
+Diagnosis check_interpreters(const CheckInput& input) {
+  const std::vector<std::string> lines = present::interpreter_lines(input.recording);
   if (lines.empty()) {
     return {Severity::kGood, "interpreters",
             "Stacks have Python's frames, and its small objects are sampled.", "", ""};
@@ -197,8 +196,8 @@ Diagnosis check_interpreters(const Patient& patient) {
           ""};
 }
 
-Diagnosis check_names(const Patient& patient) {
-  const Recording& recording = patient.recording;
+Diagnosis check_names(const CheckInput& input) {
+  const Recording& recording = input.recording;
   std::uint64_t unnamed = 0, leaves = 0;
   for (const profile::Sample& sample : recording.samples) {
     if (sample.stack >= recording.stacks.size()) continue;
@@ -218,12 +217,12 @@ Diagnosis check_names(const Patient& patient) {
               "Install the -dbgsym package of {}, or {}. geiger symbolize also says which files "
               "are missing, or were replaced since they ran.",
               modules_without_names(recording, kNamed),
-              present::ask_debuginfod(patient.report.options.run))};
+              present::ask_debuginfod(input.report.options.run))};
 }
 
-Diagnosis check_damage(const Patient& patient) {
-  const auto& warnings = patient.recording.warnings;
-  if (warnings.empty() && !patient.report.options.is_damaged) {
+Diagnosis check_damage(const CheckInput& input) {
+  const auto& warnings = input.recording.warnings;
+  if (warnings.empty() && !input.report.options.is_damaged) {
     return {Severity::kGood, "damage", "The traces are undamaged.", "", ""};
   }
   std::string what;
@@ -231,24 +230,24 @@ Diagnosis check_damage(const Patient& patient) {
     what += (what.empty() ? "" : "; ") + warnings[i];
   }
   if (warnings.size() > kNamed) what += fmt::format("; and {} more", warnings.size() - kNamed);
-  const bool is_damaged = patient.report.options.is_damaged;
+  const bool is_damaged = input.report.options.is_damaged;
   return {is_damaged ? Severity::kDefect : Severity::kNote, "damage", what + ".",
           is_damaged ? "Data before the damage is used; data after it is lost." : "",
           is_damaged ? "If the file was copied, copy it again." : ""};
 }
 
-Diagnosis check_detection(const Patient& patient) {
-  const auto samples = patient.allocated.samples;
-  if (!(patient.detection_limit >= 1)) {
+Diagnosis check_detection(const CheckInput& input) {
+  const auto samples = input.allocated.samples;
+  if (!(input.detection_limit >= 1)) {
     return {Severity::kGood, "detection", "No allocation is missing.", "", ""};
   }
   constexpr std::uint64_t kFew = 100;  // The total is then uncertain by 20 %.
   const std::string what = fmt::format("{}; any site without samples allocated less than {}.",
                                        present::plural(samples, "sample") + " chosen by chance",
-                                       present::bound_bytes(patient.detection_limit));
+                                       present::bound_bytes(input.detection_limit));
   if (samples >= kFew) return {Severity::kGood, "detection", what, "", ""};
   return {Severity::kNote, "detection", what, "Few samples: intervals are wide.",
-          fmt::format("geiger plan{} suggests an --interval.", patient.run)};
+          fmt::format("geiger plan{} suggests an --interval.", input.run)};
 }
 
 }  // namespace geiger::report

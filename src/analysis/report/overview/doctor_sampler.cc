@@ -62,9 +62,9 @@ std::string total_text(const profile::Agreement& agreement) {
 
 }  // namespace
 
-Diagnosis check_hits(const Patient& patient) {
-  const DoctorReport& report = patient.report;
-  if (is_exact_throughout(patient.recording)) {
+Diagnosis check_hits(const CheckInput& input) {
+  const DoctorReport& report = input.report;
+  if (is_exact_throughout(input.recording)) {
     return {Severity::kGood, "hits", "Every allocation was recorded: nothing was left to chance.",
             "", ""};
   }
@@ -72,7 +72,7 @@ Diagnosis check_hits(const Patient& patient) {
   const double each = profile::HitCheck::kFalseAlarm / static_cast<double>(report.processes.size());
   const auto fails = [&](const ProcessCheck& check) { return check.hits.p_value < each; };
   const std::string failed =
-      say_of_each(patient, fails, [](const ProcessCheck& check) { return hits_text(check.hits); });
+      say_of_each(input, fails, [](const ProcessCheck& check) { return hits_text(check.hits); });
   if (failed.empty() && !report.hits.is_testable) {
     return {Severity::kGood, "hits",
             "Hits were not tested: the interval changed while recording, and some lack samples.",
@@ -89,8 +89,8 @@ Diagnosis check_hits(const Patient& patient) {
           kReport};
 }
 
-Diagnosis check_offsets(const Patient& patient) {
-  const DoctorReport& report = patient.report;
+Diagnosis check_offsets(const CheckInput& input) {
+  const DoctorReport& report = input.report;
   const estimation::OffsetReport& all = report.offsets;
   if (all.samples + all.impossible == 0) {
     return {Severity::kGood, "offsets", "No sampled bytes to test.", "", ""};
@@ -101,7 +101,7 @@ Diagnosis check_offsets(const Patient& patient) {
     return check.offsets.impossible > 0 || check.offsets.p_value() < each;
   };
   const std::string failed = say_of_each(
-      patient, fails, [](const ProcessCheck& check) { return worst_test(check.offsets); });
+      input, fails, [](const ProcessCheck& check) { return worst_test(check.offsets); });
   if (failed.empty() && !fails_together(report, all)) {
     return {Severity::kGood, "offsets",
             fmt::format("Offsets of sampled bytes are as expected: {}, {}.",
@@ -116,19 +116,19 @@ Diagnosis check_offsets(const Patient& patient) {
           kReport};
 }
 
-Diagnosis check_draws(const Patient& patient) {
-  const auto& shared = patient.report.shared;
+Diagnosis check_draws(const CheckInput& input) {
+  const auto& shared = input.report.shared;
   if (shared.empty()) {
     return {Severity::kGood, "draws", "No two threads drew the same numbers.", "", ""};
   }
   const auto least = std::ranges::min_element(shared, {}, &profile::SharedDraws::log10_p);
   const std::string pids =
       "pid " + present::first_of(least->processes, kNamed, [&](std::uint32_t process) {
-        return std::to_string(patient.recording.processes[process].pid);
+        return std::to_string(input.recording.processes[process].pid);
       });
   const bool has_one_seed = std::ranges::all_of(least->processes, [&](std::uint32_t process) {
-    return patient.recording.processes[process].seed ==
-           patient.recording.processes[least->processes.front()].seed;
+    return input.recording.processes[process].seed ==
+           input.recording.processes[least->processes.front()].seed;
   });
   const bool are_several = least->processes.size() > 1;
   return {Severity::kDefect, "draws",
@@ -145,13 +145,13 @@ Diagnosis check_draws(const Patient& patient) {
               : "Read them one by one; if no file was given twice, report it."};
 }
 
-Diagnosis check_samples(const Patient& patient) {
+Diagnosis check_samples(const CheckInput& input) {
   std::uint64_t counted = 0, missing = 0, surplus = 0;
-  for (const ProcessCheck& check : patient.report.processes) {
+  for (const ProcessCheck& check : input.report.processes) {
     counted += check.accounting.counted;
     missing += check.accounting.missing();
     // A trace that is being written goes on between its totals and its samples.
-    if (patient.process(check).ending != Ending::kStillOpen) surplus += check.accounting.surplus();
+    if (input.process(check).ending != Ending::kStillOpen) surplus += check.accounting.surplus();
   }
   if (missing == 0 && surplus == 0) {
     return {Severity::kGood, "samples", "Every counted hit is accounted for.", "", ""};
@@ -163,7 +163,7 @@ Diagnosis check_samples(const Patient& patient) {
             "Record again; if it happens again, report it."};
   }
   const double share = static_cast<double>(missing) / static_cast<double>(counted);
-  const bool is_material = share > patient.uncertain_share();
+  const bool is_material = share > input.uncertain_share();
   return {is_material ? Severity::kDefect : Severity::kNote, "samples",
           fmt::format("{} of {} left no sample, for no recorded reason.",
                       present::exact_count(missing), present::plural(counted, "hit")),
@@ -173,10 +173,10 @@ Diagnosis check_samples(const Patient& patient) {
           is_material ? "Record again; if it happens again, report it." : ""};
 }
 
-Diagnosis check_total(const Patient& patient) {
+Diagnosis check_total(const CheckInput& input) {
   const auto fails = [](const ProcessCheck& check) { return check.agreement.has_failed(); };
   const std::string failed = say_of_each(
-      patient, fails, [](const ProcessCheck& check) { return total_text(check.agreement); });
+      input, fails, [](const ProcessCheck& check) { return total_text(check.agreement); });
   if (!failed.empty()) {
     return {Severity::kDefect, "total",
             "The estimate misses the exact total even at 99.9999 %: " + failed + ".",
@@ -184,15 +184,14 @@ Diagnosis check_total(const Patient& patient) {
             "much or more.",
             "See the other findings for the cause; without one, report it."};
   }
-  std::string exactly = present::exact_bytes(patient.totals.exact_bytes);
-  if (patient.totals.unsettled_bound > 0) {
-    exactly += fmt::format(" + at most {}", present::exact_bytes(patient.totals.unsettled_bound));
+  std::string exactly = present::exact_bytes(input.totals.exact_bytes);
+  if (input.totals.unsettled_bound > 0) {
+    exactly += fmt::format(" + at most {}", present::exact_bytes(input.totals.unsettled_bound));
   }
-  return {
-      Severity::kGood, "total",
-      fmt::format("The estimate agrees with the exact total: {} estimated, exactly {}.",
-                  present::figure(patient.allocated, present::Quantity::kBytes).text(), exactly),
-      "", ""};
+  return {Severity::kGood, "total",
+          fmt::format("The estimate agrees with the exact total: {} estimated, exactly {}.",
+                      present::figure(input.allocated, present::Quantity::kBytes).text(), exactly),
+          "", ""};
 }
 
 }  // namespace geiger::report

@@ -147,7 +147,7 @@ std::string live_lines(const RssReport& report, const present::Style& style) {
   return "\n" + present::wrap(line, 0, style.width) + "\n";
 }
 
-/// What the rows cannot tell, and where two ways of counting differ.
+/// What the rows do not show, and where two ways of counting differ.
 std::string doubt_lines(const RssReport& report, const present::Style& style) {
   std::string lines;
   const auto add = [&](const std::string& line) {

@@ -27,7 +27,7 @@ struct SummaryOptions {
   double level = 0.95;    ///< In (0, 1).
   std::string run;        ///< As the user named it, for the commands to type next; may be empty.
   std::size_t sites = 5;  ///< Rows of each list of sites; 0: no lists.
-  /// Also a line for each further kind of profile that the recording can tell; a pass over
+  /// Also a line for each further kind of profile that the recording has; a pass over
   /// all samples each.
   bool has_all_kinds = false;
   /// Also the self-check and a line for each process, of which closing_lines() says nothing; a few

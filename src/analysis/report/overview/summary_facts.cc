@@ -198,7 +198,7 @@ Facts summary_facts(const SummaryReport& report, const Recording& recording) {
   add_extent(facts, recording, report.options.is_followed);
   add_allocators(facts, recording);
   facts.push_back({"samples", present::exact_count(report.samples), samples_remark(report)});
-  const bool is_told = !profile::tells_live_only(recording);
+  const bool is_told = !profile::has_live_only(recording);
   facts.push_back({"allocated", is_told ? bytes_text(report.allocated) : "not recorded",
                    is_told ? objects_text(report.allocated) : ""});
   const bool has_exact = !is_foreign(report) || report.exact.threads > 0;

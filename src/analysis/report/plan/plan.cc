@@ -57,7 +57,7 @@ std::optional<double> smallest(const std::vector<Goal>& goals) {
   return least;
 }
 
-/// The largest of the intervals asked for that reaches all goals, else the least of them.
+/// The largest requested interval that reaches all goals, else the smallest one.
 Bytes chosen_of(const std::vector<Bytes>& intervals, const std::optional<double>& derived) {
   Bytes chosen = intervals.front();
   for (const Bytes interval : intervals) {

@@ -19,7 +19,7 @@ struct PlanOptions {
   std::optional<double> site;       ///< Bytes of the site of interest, > 0.
   std::optional<double> change;     ///< To find: 0.1 = grows by a tenth. Above -1, not 0.
   std::optional<double> precision;  ///< To reach: 0.05 = the wider side is 5 %. > 0.
-  std::vector<Bytes> intervals;     ///< Asked for, >= 1, ascending, each once; may be empty.
+  std::vector<Bytes> intervals;     ///< Requested, >= 1, ascending, each once; may be empty.
   double alpha = 0.05;              ///< Of a found change, two-sided.
   double power = 0.8;               ///< To find it.
   double level = 0.95;              ///< Of intervals.
@@ -90,12 +90,12 @@ struct PlanReport {
   PlanOptions options;
   CostModel cost;
   std::vector<Goal> goals;
-  double interval = 0;  ///< T of the plan: chosen of those asked for, or derived, or default.
+  double interval = 0;  ///< T of the plan: chosen from the requested ones, derived, or default.
   bool is_interval_derived = false;  ///< From goals.
   std::optional<Outlook> site;
   std::vector<Outlook> sites;  ///< In the order of bytes.
   double detection_limit = 0;
-  /// `interval`, or all that were asked for, ascending.
+  /// `interval`, or all requested ones, ascending.
   std::vector<IntervalOutlook> intervals;
   std::optional<RunOutlook> run;
   bool is_site_the_run = false;  ///< No site was named: the site is the whole run.

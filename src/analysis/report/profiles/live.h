@@ -21,7 +21,7 @@ struct LiveProcess {
   std::uint32_t pid = 0;
   std::string name;
   std::string state;   ///< "recording", "paused", "ended" ...
-  Bytes resident = 0;  ///< 0: gone, or not told.
+  Bytes resident = 0;  ///< 0: gone or unknown.
 };
 
 /// Changes since watching began, and since a more recent instant.
@@ -54,7 +54,7 @@ struct LiveReport {
   std::uint64_t samples = 0, live_samples = 0;
   std::uint64_t dropped = 0;
   /// Allocated by the processes shown, whatever `keeps` selects: exact but for at most
-  /// `unsettled` more that threads have not told yet.
+  /// `unsettled` more that threads have not reported yet.
   Bytes exact_bytes = 0, unsettled = 0;
   present::Measure allocated, live;
   double detection_limit = 0;  ///< Bytes; of `live`.

@@ -20,7 +20,7 @@ namespace {
 using profile::Profile;
 using profile::Recording;
 
-/// Rows of which it is asked whether they grow: those that seem to have grown most.
+/// Rows to test for growth: those that seem to have grown most.
 constexpr std::size_t kMostAsked = 200;
 
 /// The counts of some tallies as a profile like `live`.
@@ -139,8 +139,8 @@ LiveGrowth GrowthReport::recent(const RowKey& key) const {
   return growth_of(recent_, recent_.of(key), level_);
 }
 
-/// The chance of a false "grows" is shared out: look k gets 1 / (k (k + 1)) of it, which adds up
-/// to 1 over all looks there can be, and each row of a look as much as any other.
+/// The chance of a false "grows" is divided: update k gets 1 / (k (k + 1)) of it, which adds up
+/// to 1 over all possible updates; the rows of an update get equal parts.
 void GrowthReport::find_rows(std::uint64_t looks) {
   std::vector<std::pair<double, const RowKey*>> grown;
   for (const auto& [key, flow] : start_.flows) {

@@ -35,7 +35,7 @@ struct LiveGrowth {
   /// From minus infinity where frees of objects from before the recording are not seen.
   estimation::Interval interval;
 
-  /// At this look and for this row alone.
+  /// At this update and for this row alone.
   [[nodiscard]] bool is_above_zero() const { return interval.lo > 0; }
 };
 
@@ -64,7 +64,7 @@ struct GrowthRow {
   profile::SourceLine where;
   LiveGrowth since_start;
   std::optional<LiveGrowth> recent;
-  /// It grew, whatever of all rows and looks may have been chance: over all of them since the
+  /// It grew, after correction for all rows and updates: over all of them since the
   /// start, a row that did not grow is called growing with a probability of at most
   /// (1 - level) / 2.
   bool is_growing = false;

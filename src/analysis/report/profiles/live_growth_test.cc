@@ -65,7 +65,7 @@ TEST(LiveGrowth, IsWhatCameLessWhatWent) {
   EXPECT_EQ(report.growth.since_start({"f1", "server"}).bytes, -4000);
   EXPECT_EQ(report.growth.since_start({"f2", "server"}).bytes, 0);
   EXPECT_EQ(report.growth.since_start({"f0", "server"}).length, 10 * kSecond);
-  // Only what seems to have grown is asked about.
+  // Only rows that seem to have grown are tested.
   ASSERT_EQ(report.growth.rows().size(), 1U);
   EXPECT_EQ(report.growth.rows()[0].key.name, "f0");
 }

@@ -123,7 +123,7 @@ Compared as_compared(TableLine& line, const Recording& recording, profile::Shown
 
 }  // namespace
 
-void tell_stacks_apart(std::span<TableLine> lines, const Recording& recording) {
+void distinguish_stacks(std::span<TableLine> lines, const Recording& recording) {
   std::map<std::tuple<std::string_view, std::string_view, std::uint32_t>, std::vector<TableLine*>>
       alike;
   for (TableLine& line : lines) {

@@ -40,7 +40,7 @@ struct Basis {
   void for_each(const Visit& visit) const {
     visit_all(chosen.samples, chosen.tallies, visit);
   }
-  /// As above, for the samples of which the selection cannot tell.
+  /// As above, for the samples that the selection cannot decide about.
   template <typename Visit>
   void for_each_open(const Visit& visit) const {
     visit_all(chosen.open, chosen.open_tallies, visit);
@@ -152,7 +152,7 @@ std::size_t lifetime_of(const Sample& sample) {
 /// None of samples that were only counted.
 std::vector<Group> lifetimes_of(const Recording& recording, profile::Selection selection,
                                 double level) {
-  selection.tells_lifetimes = true;
+  selection.splits_by_lifetime = true;
   const Basis basis(recording, selection);
   if (!recording.tallies.empty()) return {};
   const auto sums = sums_by(basis, kLifetimes.size() + 1, lifetime_of);

@@ -127,8 +127,8 @@ std::string row_word(const TableReport& report) {
   return is_host ? "host" : std::string(name_of(report.options.by));
 }
 
-/// Only what calls or contains something else has a total beside what is its own.
-bool has_two_measures(const TableReport& report) {
+/// Functions, lines, modules and labels have a total, callees included, besides their own bytes.
+bool has_self_and_total(const TableReport& report) {
   const GroupBy by = report.options.by;
   return by == GroupBy::kFunction || by == GroupBy::kLine || by == GroupBy::kModule ||
          by == GroupBy::kLabel;
@@ -140,7 +140,7 @@ bool has_lines(const TableReport& report) {
                              [](const TableLine& line) { return !line.where.file.empty(); });
 }
 
-/// A line with what its fields need of the others.
+/// A line, and the report that its fields depend on.
 struct TableRow {
   const TableLine& line;
   const TableReport& report;
@@ -157,18 +157,18 @@ present::Figure bytes_figure(const present::Measure& measure) {
   return present::figure(present::shown_bytes(measure), present::Quantity::kBytes);
 }
 
-/// When columns go where the terminal is narrow: the share first, then the measure that the rows
-/// are not sorted by; at last the lines go behind the names, or the samples where lines distinguish
+/// The order in which a narrow terminal drops columns: the share, then the measure that the rows
+/// are not sorted by; last the lines, or the samples if lines distinguish
 /// rows.
 enum GoesAt : int { kAbsent = -1, kStays, kLast, kSecond, kFirst };
 
 int rank_of_measure(const TableRow& row, bool is_total) {
   const bool is_sorted = (row.report.options.sort == SortBy::kTotal) == is_total;
-  if (!has_two_measures(row.report)) return is_total ? kAbsent : kStays;
+  if (!has_self_and_total(row.report)) return is_total ? kAbsent : kStays;
   return is_sorted ? kStays : kSecond;
 }
 
-bool is_told_by_lines(const TableRow& row) {
+bool has_line_rows(const TableRow& row) {
   return row.report.options.by == GroupBy::kLine || row.report.options.by == GroupBy::kStack;
 }
 
@@ -189,7 +189,7 @@ const present::Fields<TableRow>& fields_of(present::Of<TableRow> /*type*/) {
                  [](const TableRow& row) { return row.line.self; })
           .column(
               Cells::kFigure,
-              [](const TableRow& row) { return has_two_measures(row.report) ? "self" : "bytes"; },
+              [](const TableRow& row) { return has_self_and_total(row.report) ? "self" : "bytes"; },
               [](const TableRow& row) { return rank_of_measure(row, false); },
               [](const TableRow& row) { return bytes_figure(row.line.self); })
           .field("total", "what it and the functions that it called allocated",
@@ -209,7 +209,7 @@ const present::Fields<TableRow>& fields_of(present::Of<TableRow> /*type*/) {
           .only_column(
               Cells::kNumber,
               [](const TableRow& row) { return present::count_heading(row.report.kind); },
-              [](const TableRow& row) { return is_told_by_lines(row) ? kLast : kStays; },
+              [](const TableRow& row) { return has_line_rows(row) ? kLast : kStays; },
               [](const TableRow& row) {
                 return present::exact_count(
                     sorted_measure(row.line, row.report.options.sort).samples);
@@ -229,7 +229,7 @@ const present::Fields<TableRow>& fields_of(present::Of<TableRow> /*type*/) {
               Cells::kText, "where",
               [](const TableRow& row) {
                 if (!has_lines(row.report)) return kAbsent;
-                return is_told_by_lines(row) ? kStays : kLast;
+                return has_line_rows(row) ? kStays : kLast;
               },
               [](const TableRow& row) {
                 return present::where_cell(row.line.where, row.line.detail, row.report.options.by);
@@ -242,7 +242,7 @@ std::string grid_text(const TableReport& report, const present::Style& style) {
     const TableLine& line = row.line;
     present::add_row(grid, std::move(cells), line.name, line.detail, report.options.by, style,
                      false, line.where);
-    if (!line.context.empty()) grid.tell_callers(context_text(line.context, style), true);
+    if (!line.context.empty()) grid.append_callers(context_text(line.context, style), true);
   };
   return present::fitting_grid(rows_of(report, nullptr), style, add).text(style);
 }
@@ -318,7 +318,7 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
     const bool is_at_end = profile.kind == profile::Kind::kLiveAtEnd && !options.scope.at;
     report.python = profile::python_typing(recording, is_at_end);
   }
-  if (has_two_measures(report) && options.by != GroupBy::kLabel) {
+  if (has_self_and_total(report) && options.by != GroupBy::kLabel) {
     report.cut = total(recording, with_cut_stacks(recording, profile)).all_bytes();
     report.has_stacks_at_limit = profile::has_stacks_at_limit(recording);
   }
@@ -338,7 +338,7 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
   }
   mark_uncertain_order(report.lines, options.sort);
   report.lines.resize(shown);
-  if (options.by == GroupBy::kStack) tell_stacks_apart(report.lines, recording);
+  if (options.by == GroupBy::kStack) distinguish_stacks(report.lines, recording);
   report.others = whole.measure_others(others, options.level);
   return report;
 }

@@ -30,7 +30,7 @@ bool follow_origin(Dwarf_Die* die);
 /// "name::", empty for what scopes nothing.
 [[nodiscard]] std::string scope_name(Dwarf_Die* die);
 
-/// Names of functions, remembered: an inlined function is met at each call.
+/// Names of functions, remembered: an inlined function occurs at each call.
 /// Texts point into the Dwarf that the DIEs are from, which must outlive this.
 class FunctionNames {
  public:

@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The parts between the commas that stand in no further bracket.
+/// The parts between the commas that are outside further brackets.
 std::vector<std::string_view> split(std::string_view list) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;

@@ -23,7 +23,7 @@ using TypeArgument = std::pair<std::string_view, std::string_view>;
 [[nodiscard]] std::vector<TypeArgument> type_arguments(
     std::string_view name, const std::vector<std::string_view>& parameters);
 
-/// `path` with the parameters that stand in its brackets replaced.
+/// `path` with the parameters in its brackets replaced.
 [[nodiscard]] std::string with_arguments(std::string_view path,
                                          const std::vector<TypeArgument>& arguments);
 

@@ -12,7 +12,7 @@
 
 namespace geiger::symbolize {
 
-/// A subprogram or an inlined call that covers an address asked for.
+/// A subprogram or an inlined call that covers a requested address.
 struct Scope {
   Dwarf_Die die{};
   std::uint32_t parent = 0;  ///< Enclosing scope, kNoScope for subprograms.
@@ -34,7 +34,7 @@ class UnitScopes {
 
  private:
   /// kLikely leaves out what hardly ever holds functions with code: types, and
-  /// functions without an address asked for.
+  /// functions without a requested address.
   enum class Effort : std::uint8_t { kLikely, kAll };
 
   void walk_children(Dwarf_Die* die, std::uint32_t parent, int depth);

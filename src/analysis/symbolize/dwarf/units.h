@@ -11,7 +11,7 @@
 
 namespace geiger::symbolize {
 
-/// A unit that covers at least one of the addresses asked for.
+/// A unit that covers at least one requested address.
 struct UnitHits {
   Dwarf_Off die = 0;                     ///< Offset of the unit's DIE in .debug_info.
   std::vector<std::uint32_t> addresses;  ///< Indexes, ascending.

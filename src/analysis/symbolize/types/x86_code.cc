@@ -100,7 +100,7 @@ struct Translation {
       if (!is_written(operand)) continue;
       if (is_memory(operand)) {
         to.memory = memory_of(operand);
-        // xsave and its like write as much as they are told to.
+        // xsave and its like write as much as their mask says.
         if (operand.size < 8 || operand.size / 8 > kMostStored) return false;
         to.stored = static_cast<std::uint8_t>(operand.size / 8);
       } else if (operand.type == ZYDIS_OPERAND_TYPE_REGISTER) {

@@ -41,7 +41,7 @@ base::Outcome<std::vector<compare::Collected>> collect_versions(
     const FleetOptions& options, const Versions& versions,
     std::vector<compare::Collector> collectors, Shown& shown);
 
-/// Compares both, within strata if that is asked for, and says what a report calls them.
+/// Compares both, within strata if requested, and returns what a report calls them.
 base::Outcome<compare::Comparison> compare_versions(const FleetOptions& options,
                                                     const Versions& versions,
                                                     const compare::Grouping& grouping,

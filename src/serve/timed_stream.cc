@@ -1,4 +1,4 @@
-#include "serve/patient_stream.h"
+#include "serve/timed_stream.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -22,12 +22,12 @@ constexpr std::chrono::milliseconds kYoung{250}, kPatience{20};
 
 }  // namespace
 
-PatientStream::PatientStream(Arrival& arrival, Admission& admission)
+TimedStream::TimedStream(Arrival& arrival, Admission& admission)
     : arrival_(arrival), admission_(admission), began_(arrival.at) {}
 
-bool PatientStream::is_readable() const { return !has_given_up_; }
+bool TimedStream::is_readable() const { return !has_given_up_; }
 
-ssize_t PatientStream::read(char* into, std::size_t size) {
+ssize_t TimedStream::read(char* into, std::size_t size) {
   turn(Direction::kRead);
   if (from_ == to_) {
     if (!has_headers_ && passed_ >= kMostHeaders) return -1;
@@ -40,7 +40,7 @@ ssize_t PatientStream::read(char* into, std::size_t size) {
 }
 
 /// False at the end, and where it gave up.
-bool PatientStream::fill() {
+bool TimedStream::fill() {
   while (!has_given_up_) {
     const ssize_t got = recv(socket(), buffer_.data(), buffer_.size(), 0);
     if (got > 0) {
@@ -55,7 +55,7 @@ bool PatientStream::fill() {
   return false;
 }
 
-ssize_t PatientStream::write(const char* bytes, std::size_t size) {
+ssize_t TimedStream::write(const char* bytes, std::size_t size) {
   turn(Direction::kWrite);
   while (!has_given_up_) {
     const ssize_t sent = send(socket(), bytes, size, MSG_NOSIGNAL);
@@ -71,7 +71,7 @@ ssize_t PatientStream::write(const char* bytes, std::size_t size) {
 }
 
 /// The time that an answer takes to make is not the peer's.
-void PatientStream::turn(Direction direction) {
+void TimedStream::turn(Direction direction) {
   if (direction == direction_) return;
   direction_ = direction;
   began_ = Clock::now();
@@ -79,7 +79,7 @@ void PatientStream::turn(Direction direction) {
 }
 
 /// For the socket. False if the peer has had its time.
-bool PatientStream::wait(short events) {
+bool TimedStream::wait(short events) {
   const Admission::Waiting waiting(admission_, arrival_.peer);
   const Clock::time_point began = Clock::now();
   pollfd sources[] = {{socket(), events, 0}, {admission_.needed_descriptor(), POLLIN, 0}};
@@ -101,14 +101,14 @@ bool PatientStream::wait(short events) {
   }
 }
 
-bool PatientStream::must_end(Clock::time_point now, Clock::duration waited) {
+bool TimedStream::must_end(Clock::time_point now, Clock::duration waited) {
   if (now - began_ >= time_for(passed_)) return true;
   if (now - arrival_.at < kYoung || waited < kPatience) return false;
   gave_way_ = admission_.gives_way(arrival_.peer);
   return gave_way_;
 }
 
-void PatientStream::give_up() {
+void TimedStream::give_up() {
   has_given_up_ = true;
   if (!has_written_) answer_too_slow(socket());
 }

@@ -16,11 +16,11 @@
 
 namespace geiger::serve {
 
-class PatientStream final : public httplib::Stream {
+class TimedStream final : public httplib::Stream {
  public:
   using Clock = Arrival::Clock;
 
-  PatientStream(Arrival& arrival, Admission& admission);
+  TimedStream(Arrival& arrival, Admission& admission);
 
   /// The line and the headers of the request have been read; they are bounded, and the body is by
   /// the library.

@@ -1,4 +1,4 @@
-#include "serve/patient_stream.h"
+#include "serve/timed_stream.h"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -16,10 +16,10 @@ namespace {
 constexpr Peer kPeer = 1000;
 
 /// A connection with a thread, that of the test, and the other end of it.
-class PatientStreamTest : public testing::Test {
+class TimedStreamTest : public testing::Test {
  protected:
   /// `age`: so long ago the peer connected.
-  explicit PatientStreamTest(std::chrono::seconds age = std::chrono::seconds(1)) {
+  explicit TimedStreamTest(std::chrono::seconds age = std::chrono::seconds(1)) {
     std::array<int, 2> ends{};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
     peer_ = base::UniqueFd(ends[1]);
@@ -40,8 +40,8 @@ class PatientStreamTest : public testing::Test {
   std::optional<Arrival> arrival_;
 };
 
-TEST_F(PatientStreamTest, BytesThatAreThereAreRead) {
-  PatientStream stream(*arrival_, admission_);
+TEST_F(TimedStreamTest, BytesThatAreThereAreRead) {
+  TimedStream stream(*arrival_, admission_);
   have_another_one_wait();
   ASSERT_EQ(send(peer_.get(), "four", 4, 0), 4);
   std::array<char, 10> bytes{};
@@ -52,8 +52,8 @@ TEST_F(PatientStreamTest, BytesThatAreThereAreRead) {
   EXPECT_EQ(stream.read(bytes.data(), 1), 0);
 }
 
-TEST_F(PatientStreamTest, ASilentOneGivesWay) {
-  PatientStream stream(*arrival_, admission_);
+TEST_F(TimedStreamTest, ASilentOneGivesWay) {
+  TimedStream stream(*arrival_, admission_);
   have_another_one_wait();
   char byte = 0;
   EXPECT_EQ(stream.read(&byte, 1), -1);
@@ -62,8 +62,8 @@ TEST_F(PatientStreamTest, ASilentOneGivesWay) {
   EXPECT_TRUE(got().starts_with("HTTP/1.1 408 "));
 }
 
-TEST_F(PatientStreamTest, OneThatReadsNothingGivesWay) {
-  PatientStream stream(*arrival_, admission_);
+TEST_F(TimedStreamTest, OneThatReadsNothingGivesWay) {
+  TimedStream stream(*arrival_, admission_);
   have_another_one_wait();
   const std::string piece(100'000, 'x');
   while (stream.write(piece.data(), piece.size()) > 0) {
@@ -76,8 +76,8 @@ TEST_F(PatientStreamTest, OneThatReadsNothingGivesWay) {
   }
 }
 
-TEST_F(PatientStreamTest, HeadersHaveALimit) {
-  PatientStream stream(*arrival_, admission_);
+TEST_F(TimedStreamTest, HeadersHaveALimit) {
+  TimedStream stream(*arrival_, admission_);
   const std::string piece(1000, 'x');
   std::string into(1000, '\0');
   std::size_t came = 0;
@@ -92,13 +92,13 @@ TEST_F(PatientStreamTest, HeadersHaveALimit) {
   EXPECT_GT(stream.read(into.data(), into.size()), 0);
 }
 
-class LateStreamTest : public PatientStreamTest {
+class LateStreamTest : public TimedStreamTest {
  protected:
-  LateStreamTest() : PatientStreamTest(std::chrono::seconds(31)) {}
+  LateStreamTest() : TimedStreamTest(std::chrono::seconds(31)) {}
 };
 
 TEST_F(LateStreamTest, ItsTimeIsOverThoughNoneWaits) {
-  PatientStream stream(*arrival_, admission_);
+  TimedStream stream(*arrival_, admission_);
   ASSERT_EQ(send(peer_.get(), "a", 1, 0), 1);
   char byte = 0;
   EXPECT_EQ(stream.read(&byte, 1), 1);
@@ -108,7 +108,7 @@ TEST_F(LateStreamTest, ItsTimeIsOverThoughNoneWaits) {
 }
 
 TEST_F(LateStreamTest, AnAnswerHasItsOwnTime) {
-  PatientStream stream(*arrival_, admission_);
+  TimedStream stream(*arrival_, admission_);
   EXPECT_EQ(stream.write("answer", 6), 6);
   EXPECT_EQ(got(), "answer");
 }
