@@ -51,7 +51,7 @@ void* find_function(const char* name) {
   return nullptr;
 }
 
-/// Without the loader's word: the name of the executable, which the kernel put behind everything
+/// Without the loader's word: the name of the executable, which the kernel put after everything
 /// else on that stack.
 void* first_stack() {
   if (&__libc_stack_end != nullptr) return __libc_stack_end;

@@ -25,7 +25,7 @@ struct Fleet {
   double samples_per_host = 2000;
   double host_deviation = 0.3;  ///< Of all sites of a host together: its load.
   double site_deviation = 0.2;  ///< Of each site on a host, in addition.
-  std::size_t one_in = 0;       ///< Every so many sites changed, 0: none.
+  std::size_t one_in = 0;       ///< One in this many sites changed, 0: none.
 };
 
 /// Sites by Zipf's law on hosts that differ in load.

@@ -94,7 +94,8 @@ class SurvivalCurve {
   double alpha_ = 0;
   double next_ = 0;
   double squares_ = 0;  ///< Sum over the weights of samples that were not certain.
-  /// x: at most so much weight of unseen objects that are heavier than any seen, and may all live.
+  /// x: at most this much weight of unseen objects that are heavier than any seen, and may all
+  /// live.
   double unseen_ = 0;
   double longest_ = 0;
   double unit_ = 1;  ///< Weights are kept in units of the largest.

@@ -75,7 +75,7 @@ bool Reader::read_type(Address address, TypeWords& type, Placement& place) const
   if ((flags & kReady) == 0 || basic < kHeadBytes || basic > kMostSize || item > kMostSize)
     return false;
   place = {bytes_before(flags, kHeadBytes), basic, basic + kWord};
-  // Strings of ASCII lack the last words of others, and have their text behind.
+  // Strings of ASCII lack the last words of others, and their text follows.
   if ((flags & kString) != 0) place.least = basic / 2;
   if ((flags & kInlineValues) != 0) place.most += kMostInline;
   if (item != 0 || (flags & kString) != 0) place.most = kMostObject;
@@ -142,7 +142,7 @@ std::string_view Reader::module_in(Address keys, Read& text) const {
   return text_of(entry[0], text) == "__module__" ? text_of(entry[1], text) : std::string_view();
 }
 
-/// Where the key of the first entry lies, behind the indices (Objects/dictobject.c); 0: not known.
+/// Where the key of the first entry lies, after the indices (Objects/dictobject.c); 0: not known.
 Address Reader::first_entry(Address keys) const {
   std::array<std::uint64_t, 2> words{};
   constexpr unsigned kMostSizeBits = 24;

@@ -26,7 +26,7 @@ struct TypeFacts {
   std::uint64_t flags = kStaticFlags;
 };
 
-/// The memory of an interpreter, which puts one thing behind the other.
+/// The memory of an interpreter, which puts one thing after the other.
 class FakePython {
  public:
   explicit FakePython(std::uint32_t version = k311) : version_(version) {

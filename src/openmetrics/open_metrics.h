@@ -25,7 +25,7 @@ struct Process {
   bool is_recording = false;
   std::optional<Estimate> live_bytes, live_objects;
   std::optional<Bytes> allocated;  ///< Requested so far, exact ...
-  Bytes missing = 0;               ///< ... but for at most so many more.
+  Bytes missing = 0;               ///< ... but for at most this many more.
   std::optional<std::uint64_t> samples;
   std::uint64_t live_samples = 0;
   std::uint64_t dropped = 0;

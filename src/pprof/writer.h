@@ -49,7 +49,7 @@ struct Line {
 struct Location {
   std::uint64_t id = 0;
   std::uint64_t mapping = 0;    ///< 0 = outside of every one.
-  Address address = 0;          ///< In the call, not behind it.
+  Address address = 0;          ///< In the call, not after it.
   std::span<const Line> lines;  ///< Innermost first.
 };
 

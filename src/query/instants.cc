@@ -79,7 +79,7 @@ InstantResult cleanup(const Recording& recording) {
                  fmt::format("the start of the cleanup ({})", after_start(recording, before))};
 }
 
-/// "NAME#2": the number behind the last #; nothing if there is none.
+/// "NAME#2": the number after the last #; nothing if there is none.
 std::optional<std::uint32_t> number_behind(std::string_view text, std::size_t hash) {
   if (hash == std::string_view::npos) return std::nullopt;
   const auto number = base::number_in<std::uint32_t>(text.substr(hash + 1));

@@ -12,7 +12,7 @@ namespace geiger::query {
 /// Larger files are refused: a device would never end.
 inline constexpr std::size_t kMostTextBytes = std::size_t{1} << 20;
 
-/// The whole of a file of at most so many bytes. The reason of a failure names the file.
+/// The whole of a file of at most this many bytes. The reason of a failure names the file.
 [[nodiscard]] base::Outcome<std::string> read_text_file(const std::string& path);
 /// As above, of an open file; `path` is for the reason.
 [[nodiscard]] base::Outcome<std::string> read_text(const base::UniqueFd& file,

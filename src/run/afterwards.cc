@@ -140,7 +140,7 @@ void look_up_names(profile::Recording& recording, bool is_quiet) {
   for (const std::string& fault : outcome.faults) terminal::complain(fault);
 }
 
-// Names go behind the records of each image, so that the run reads the same on a
+// Names go after the records of each image, so that the run reads the same on a
 // machine without the binaries.
 void store_names(const ingest::Ingested& ingested, const Traces& traces) {
   std::map<std::string, std::vector<ingest::ImageChunks>> files;

@@ -19,7 +19,7 @@ struct RuntimeSettings {
   std::uint64_t keep = 0;        ///< Traces to keep of a process; 0: all.
   std::uint64_t live = 0;        ///< Live samples to keep track of; 0: the runtime's default.
   std::uint64_t frames = 0;      ///< Of a stack to follow; 0: the runtime's default.
-  std::uint64_t guard_rate = 0;  ///< One in so many samples is guarded; 0: none.
+  std::uint64_t guard_rate = 0;  ///< One in this many samples is guarded; 0: none.
   bool aggregates = false;       ///< Counts samples that are alike.
   std::string broker;            ///< Digits of a TraceBroker; empty: no broker.
   std::optional<std::uint64_t> seed;

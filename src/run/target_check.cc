@@ -84,7 +84,7 @@ std::vector<std::string> shebang(const std::string& path) {
 }
 
 // The file whose allocations will be made: the program, or the interpreter of a
-// script; behind `env`, the program that env will look up.
+// script; after `env`, the program that env will look up.
 std::string image_of(const std::string& path) {
   const auto words = shebang(path);
   if (words.empty()) return path;

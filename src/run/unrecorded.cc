@@ -33,7 +33,7 @@ constexpr std::string_view kRuntime = "libgeiger-preload.so";
 constexpr milliseconds kFirst(100), kSecondLook(20), kLongest(5000);
 /// Looks take at most a kShare-th of a processor.
 constexpr int kShare = 200;
-/// Of a run with more processes, and of a process with more threads, only so many are seen.
+/// Of a run with more processes, and of a process with more threads, only this many are seen.
 constexpr std::size_t kLargestFamily = 4096, kMostThreads = 256;
 
 nanoseconds own_time() {

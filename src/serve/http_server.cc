@@ -35,7 +35,7 @@ class PageServer final : public LoopbackServer {
   std::string token_;
   Handler handler_;
 
-  /// The path behind the token, if the request has it.
+  /// The path after the token, if the request has it.
   [[nodiscard]] std::optional<std::string> admitted(const httplib::Request& request) const {
     const std::string_view path = request.path;
     const std::size_t end = path.find('/', 1);

@@ -80,7 +80,7 @@ struct Site {
 /// A run as a whole.
 struct RunFacts {
   Bytes exact_bytes = 0;      ///< Counted, all threads (profile/totals.h).
-  Bytes unsettled_bound = 0;  ///< At most so many bytes more.
+  Bytes unsettled_bound = 0;  ///< At most this many bytes more.
   double largest_interval = 0;
   std::uint64_t dropped = 0;  ///< Samples and frees that could not be recorded.
   std::uint64_t processes = 0;

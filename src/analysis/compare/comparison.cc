@@ -17,7 +17,7 @@ namespace {
 using estimation::Difference;
 using estimation::Estimate;
 
-/// Two runs of one program with so many samples each have a site in common, unless
+/// Two runs of one program with this many samples each have a site in common, unless
 /// what allocates in one of them does not exist in the other: 2^-6 < 5 %.
 constexpr std::uint64_t kSurelyMet = 6;
 

@@ -56,7 +56,7 @@ struct Row {
 /// of a side. Known for allocated bytes only.
 struct ExactTotals {
   double before = 0, after = 0;
-  /// Bytes that threads had not settled when they were cut off: the sides have at most so much
+  /// Bytes that threads had not settled when they were cut off: the sides have at most this much
   /// more.
   double unsettled_before = 0, unsettled_after = 0;
   /// Of the change: what is not settled and, where a side has several runs, how much runs differ.

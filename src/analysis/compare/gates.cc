@@ -220,7 +220,7 @@ class Checker {
     }
   }
 
-  /// Moves the sites that do not pass, fails first, behind the named gates and drops
+  /// Moves the sites that do not pass, fails first, after the named gates and drops
   /// the others: what is left is listed.
   void keep_listed(std::size_t named) {
     const auto sites = tasks_.begin() + static_cast<std::ptrdiff_t>(named);

@@ -111,7 +111,7 @@ TEST(Gates, PartsOfThePeakFailOnlyWhereNoInstantWouldPass) {
   const double lo = estimation::estimate_bytes(total(run.recording, part), 0.9).interval.lo;
   EXPECT_GT(lo, 20 * kT);
   Collector collector(Kind::kLiveAtPeak, {}, {{}});
-  EXPECT_FALSE(collector.add(Which::kAfter, run.recording, part));
+  EXPECT_TRUE(collector.add(Which::kAfter, run.recording, part).has_value());
   EXPECT_EQ(check(collector.finish(), bytes_of_total(lo / 2)).answer, Answer::kUndecided);
 }
 

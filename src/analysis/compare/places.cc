@@ -15,7 +15,7 @@ using profile::Label;
 using profile::Labels;
 using profile::Recording;
 
-/// What compilers append, with or without a number behind it.
+/// What compilers append, with or without a number after it.
 constexpr std::array<std::string_view, 6> kSuffixes{".constprop", ".isra",     ".part",
                                                     ".cold",      ".lto_priv", ".llvm"};
 constexpr std::string_view kCloneMark = " [clone ";

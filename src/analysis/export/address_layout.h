@@ -17,7 +17,7 @@ struct PlacedModule {
 };
 
 /// Modules stay where they were mapped, unless another one is there: those of several processes
-/// may overlap. Then they move, whole, behind all others.
+/// may overlap. Then they move, whole, after all others.
 class AddressLayout {
  public:
   /// The recording must outlive it.
@@ -33,7 +33,7 @@ class AddressLayout {
   [[nodiscard]] Address unused() { return next_++; }
 
  private:
-  /// Takes at least so many bytes.
+  /// Takes at least this many bytes.
   void place(PlacedModule& placed, Address least);
   [[nodiscard]] bool is_free(Address start, Address end) const;
   [[nodiscard]] Address distance(const profile::Location& location) const;
@@ -44,7 +44,7 @@ class AddressLayout {
   std::map<Address, Address> taken_;  ///< By modules; ends by starts.
   std::set<Address> given_;           ///< What locations have already.
   std::vector<Address> by_location_;  ///< 0: not looked up yet.
-  Address next_ = 0;                  ///< Nothing is here or behind.
+  Address next_ = 0;                  ///< Nothing is here or after.
 };
 
 }  // namespace geiger::exports

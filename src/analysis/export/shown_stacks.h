@@ -33,7 +33,7 @@ class ShownStacks {
  public:
   explicit ShownStacks(const profile::Recording& recording);
 
-  /// Frames of a stack, root first, inlined ones behind the function that they are in. Never
+  /// Frames of a stack, root first, inlined ones after the function that they are in. Never
   /// empty: "[no stack]" of kNone and of stacks without frames; "[truncated]" is the root of
   /// those that were cut off.
   [[nodiscard]] std::vector<std::uint32_t> path_of(std::uint32_t stack);

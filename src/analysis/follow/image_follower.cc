@@ -116,7 +116,7 @@ void ImageFollower::on(const Record& /*record*/, const trace::FreeRecord& layout
 
 void ImageFollower::carry_on(const LiveCount& live, trace::Ref ref) {
   live_[ref] = live;
-  // A slow path that took longer than a segment carries its sample on behind the checkpoint.
+  // A slow path that took longer than a segment carries its sample on after the checkpoint.
   if (is_checkpointed_) --shared_.recording.tallies[live.tally].freed;
 }
 

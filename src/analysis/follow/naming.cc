@@ -9,7 +9,7 @@
 namespace geiger::follow {
 namespace {
 
-/// Debug information of so many bytes is read in some tenths of a second.
+/// Debug information of this many bytes is read in some tenths of a second.
 constexpr Bytes kSmall = 32 * kMiB;
 
 template <typename Result>

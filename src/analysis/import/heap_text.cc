@@ -93,7 +93,7 @@ class HeapTextReader {
     error_ = Error{"", std::nullopt, fmt::format("line {}: {}", lines_.number(), reason)};
   }
 
-  /// "0x1234 outer--inner" up to "---", behind which jeprof writes "--- heap"; returns the header.
+  /// "0x1234 outer--inner" up to "---", after which jeprof writes "--- heap"; returns the header.
   std::optional<std::string_view> read_symbols() {
     while (auto line = lines_.next()) {
       if (line->starts_with(kHeap)) return lines_.next();

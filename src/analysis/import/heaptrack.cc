@@ -38,7 +38,7 @@ constexpr std::string_view kSamplesComment = "# samples:";
 /// Of exports without these comments.
 constexpr std::string_view kEstimatesCommand = "estimated by geiger";
 
-/// Allocations of one size at one trace. Where geiger wrote it, each is so many samples.
+/// Allocations of one size at one trace. Where geiger wrote it, each is this many samples.
 struct Block {
   Bytes size = 0;
   std::uint32_t trace = 0;

@@ -427,7 +427,7 @@ TEST(Import, CompressedFilesReadTheSame) {
       EXPECT_FALSE(part.errors.empty()) << cut;
     }
   }
-  // Members of gzip one behind another are one text.
+  // Members of gzip one after another are one text.
   const std::string text = kHeaptrackText;
   const Imported twice = read_bytes(gzipped(text.substr(0, 40)) + gzipped(text.substr(40)), "ht");
   EXPECT_EQ(bytes(twice.recording, Kind::kAllocated).value, 300);

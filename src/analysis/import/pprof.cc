@@ -353,7 +353,7 @@ class PprofReader {
             is_certain(value, columns, size)};
   }
 
-  /// pprof's addresses lie in the call, ours behind it.
+  /// pprof's addresses lie in the call, ours after it.
   std::uint32_t location_of(const PprofLocation& known) {
     const bool has_address = known.address != 0;
     const std::uint32_t location = has_address ? process_.location_of_return(known.address + 1)

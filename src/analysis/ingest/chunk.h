@@ -1,4 +1,4 @@
-// Chunks: checked, compressed blobs behind the records of a sealed image.
+// Chunks: checked, compressed blobs after the records of a sealed image.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace geiger::ingest {
 /// The most bytes that a chunk may unpack to: the names of all symbols of a browser take half.
 inline constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{192} << 20;
 
-/// A chunk above 1 MiB unpacks to at most so many times its stored size: names and
+/// A chunk above 1 MiB unpacks to at most this many times its stored size: names and
 /// observations shrink to a tenth, zeros to a thirty-thousandth.
 inline constexpr std::uint64_t kMaxExpansion = 64;
 
 /// A chunk as stored in the file: header, stored bytes, padding to 8 bytes.
 [[nodiscard]] std::string encode_chunk(trace::ChunkType type, std::string_view payload);
 
-/// Undoes encode_chunk. `stored` are the bytes behind the header. Memory grows only with what was
+/// Undoes encode_chunk. `stored` are the bytes after the header. Memory grows only with what was
 /// really unpacked.
 base::Outcome<std::string> decode_chunk(const trace::ChunkHeader& header, std::string_view stored);
 

@@ -24,7 +24,7 @@ struct Error {
 /// What functions return that use files.
 using FileOutcome = base::Outcome<void, Error>;
 
-/// The error of a failed system call: errno's text behind what was tried.
+/// The error of a failed system call: errno's text after what was tried.
 [[nodiscard]] Error system_error(const std::string& path, const char* tried);
 
 /// A trace's fault in words with its numbers; `image_offset` is the place in the

@@ -140,7 +140,7 @@ TEST_F(RefusedFiles, SealingThatFailsLeavesTheTraceReadable) {
   expect({SYS_pwrite64, ENOSPC, 3, kEnd + kChunk}, "cannot be written: No space left");
   expect({SYS_pwrite64, ENOSPC, 3, kEnd}, "cannot be written");
   ASSERT_TRUE(store(path, "names").has_value());
-  // Further chunks are added behind it.
+  // Further chunks are appended.
   const ImageChunks more[] = {{0, {{ChunkType::kObservations, "more"}}}};
   const auto add = [&] { return store_chunks(path, more); };
   EXPECT_THAT(failure({{SYS_pwrite64, EIO, 3, offsetof(FileHeader, image_bytes)}}, add),

@@ -84,7 +84,7 @@ class LoneImage {
     return system_error(path_, "is being changed by another geiger");
   }
 
-  /// Ends the image behind its records. Until `image_bytes` is set again, readers
+  /// Ends the image after its records. Until `image_bytes` is set again, readers
   /// take a missing or incomplete chunk for work in progress.
   [[nodiscard]] FileOutcome seal(const Image& image) {
     const std::uint64_t end = image.extent().records_end;
@@ -127,7 +127,7 @@ class LoneImage {
   base::UniqueFd file_;
 };
 
-/// The encoded chunks of an image, one behind the other; nullptr gives none.
+/// The encoded chunks of an image, one after the other; nullptr gives none.
 std::string encoded(const ImageChunks* own) {
   std::string bytes;
   if (own == nullptr) return bytes;
@@ -221,7 +221,7 @@ class ImageCopier {
   std::vector<std::byte> buffer_;
 };
 
-/// `is_added`: behind the chunks that are there, else in their place.
+/// `is_added`: after the chunks that are there, else in their place.
 FileOutcome store_in_place(const std::string& path, std::string_view chunks, bool is_added) {
   LoneImage lone(path);
   GEIGER_TRY(lone.open());

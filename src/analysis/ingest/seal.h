@@ -1,6 +1,6 @@
 // Finishing traces whose processes are gone: sealing, storing chunks, packing.
 //
-// A trace that is sealed ends behind its last record instead of at its capacity, and chunks may
+// A trace that is sealed ends after its last record instead of at its capacity, and chunks may
 // follow. Everything here keeps a file readable at any instant, also if geiger is killed: a lone
 // image is changed in place in an order that leaves the old or the new contents valid, anything
 // else is written to a new file and renamed. The order does not protect against a loss of power;
@@ -38,7 +38,7 @@ struct ImageChunks {
 /// Stores in a lone image which signal killed its process (FileHeader::end_signal).
 [[nodiscard]] FileOutcome store_end_signal(const std::string& path, std::uint32_t end_signal);
 
-/// Seals the images of a file and stores chunks behind those named, in place of what
+/// Seals the images of a file and stores chunks after those named, in place of what
 /// was stored there with the same types; chunks of other types stay. Fails for a trace
 /// that its process still writes, and while another geiger changes the file.
 [[nodiscard]] FileOutcome store_chunks(const std::string& path,

@@ -200,7 +200,7 @@ TEST_F(Seal, TypesThatAreNotNamedAreNoObservations) {
 TEST_F(Seal, ChunksOfOtherTypesStay) {
   const std::string path = killed("a.geiger", 3);
   ASSERT_TRUE(store(path, 0, trace::ChunkType::kObservations, some_observations(5)).has_value());
-  ASSERT_TRUE(store(path, 0, kNames).has_value());   // added behind
+  ASSERT_TRUE(store(path, 0, kNames).has_value());   // appended
   ASSERT_TRUE(store(path, 0, "other").has_value());  // in the place of the first names
   ASSERT_TRUE(store(path, 0, trace::ChunkType::kObservations, some_observations(6)).has_value());
   const std::string inputs[] = {path};

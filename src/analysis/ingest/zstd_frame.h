@@ -15,7 +15,7 @@ namespace geiger::ingest {
 [[nodiscard]] std::string zstd_frame_of(std::string_view bytes, int level);
 
 /// A frame in which each part has codes of its own: smaller if parts are of different kinds. `ends`
-/// are the ends of the parts, ascending; behind the last one is another part, which may be empty.
+/// are the ends of the parts, ascending; after the last one is another part, which may be empty.
 [[nodiscard]] std::string zstd_frame_of(std::string_view bytes, int level,
                                         std::span<const std::size_t> ends);
 

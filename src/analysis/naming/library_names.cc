@@ -12,7 +12,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool are_digits(std::string_view text) { return std::ranges::all_of(text, is_digit); }
 
-/// "v9" of prefix "v": digits behind a prefix.
+/// "v9" of prefix "v": digits after a prefix.
 bool is_numbered(std::string_view name, std::string_view prefix) {
   return name.size() > prefix.size() && name.starts_with(prefix) &&
          are_digits(name.substr(prefix.size()));

@@ -41,7 +41,7 @@ struct Path {
 struct Function {
   Path path;
   Span parameters;  ///< Between the parentheses.
-  Span qualifiers;  ///< " const &" behind them.
+  Span qualifiers;  ///< " const &" after them.
   bool has_parameters = false;
 };
 

@@ -153,7 +153,7 @@ struct ArenaHeap {
   Address first = 0, end = 0;
 };
 
-/// They lie behind the heap's description, and behind the arena's where this is its first
+/// They lie after the heap's description, and after the arena's where this is its first
 /// heap.
 std::optional<ArenaHeap> arena_heap_at(const ReadMemory& read, Address heap) {
   std::array<std::uint64_t, 3> description{};  // its arena; the heap before, or 0; bytes

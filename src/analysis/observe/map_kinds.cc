@@ -27,7 +27,7 @@ bool is_shared_memory(const Mapping& mapping) {
          (mapping.is_shared && !mapping.path.starts_with('/'));
 }
 
-/// Zero-initialised data of a library lies behind its file in an anonymous mapping.
+/// Zero-initialised data of a library lies after its file in an anonymous mapping.
 bool is_bss_of_runtime(std::span<const Mapping> mappings, std::size_t i) {
   return i > 0 && mappings[i].path.empty() && mappings[i].is_writable &&
          mappings[i - 1].end == mappings[i].start &&

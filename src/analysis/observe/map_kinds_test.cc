@@ -70,7 +70,7 @@ TEST(MapKinds, TellsThemApart) {
   EXPECT_EQ(sum, expected);
 }
 
-// madvise splits the mapping of an object behind its first page, and the kernel joins its end to a
+// madvise splits the mapping of an object after its first page, and the kernel joins its end to a
 // thread's stack.
 TEST(MapKinds, AnObjectOwnsAllMappingsThatItCovers) {
   std::vector<Mapping> mappings = {mapping(0x10000, 0x11000, ""), mapping(0x11000, 0x50000, ""),

@@ -25,10 +25,10 @@ class PageOccupancy {
  public:
   explicit PageOccupancy(Bytes page_bytes) : page_bytes_(page_bytes) {}
 
-  /// A block [start, end) behind all blocks before.
+  /// A block [start, end) after all earlier blocks.
   void add(Address start, Address end, bool is_used);
 
-  /// A page of which the sums are known, behind all pages before.
+  /// A page of which the sums are known, after all earlier pages.
   void add_page(const PageUse& use) { pages_.push_back(use); }
 
   /// free / used of the page; 0 for one that is not known or holds nothing.

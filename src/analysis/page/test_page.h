@@ -97,7 +97,7 @@ inline profile::Recording large_recording(const LargeOptions& options) {
     test.location({"app::module" + std::to_string(i % 97) + "::Class" + std::to_string(i % 1009) +
                    "::method" + std::to_string(i) + "(std::vector<int> const&, unsigned long)"});
   }
-  // Parents of the nodes behind them: deep and wide, as call trees are.
+  // Parents of the nodes after them: deep and wide, as call trees are.
   std::vector<std::uint32_t> parent{0};
   std::vector<std::uint32_t> location{0};
   std::vector<bool> has_child{true};

@@ -11,7 +11,7 @@
 
 namespace geiger::page {
 
-/// From the start of the recording, or of the selection, to behind the last thing recorded, or to
+/// From the start of the recording, or of the selection, to just after the last record, or to
 /// the end of the selection.
 [[nodiscard]] Span span_of(const profile::Recording& recording,
                            const profile::Selection& selection);

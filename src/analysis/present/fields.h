@@ -229,7 +229,7 @@ void write_schema(SchemaWriter& schema) {
 enum class Cells : std::uint8_t {
   kFigure,  ///< A value and its error.
   kNumber,  ///< One cell, to the right.
-  kText,    ///< One cell, to the left, behind all numbers.
+  kText,    ///< One cell, to the left, after all numbers.
   kName,    ///< As kText; cut to the room that the others leave.
 };
 

@@ -52,7 +52,7 @@ class Grid {
   /// Whether lines are no wider than the terminal, and the last component of each function is
   /// whole. Very long ones do not count, nor do addresses without a name.
   [[nodiscard]] bool has_room_for_names(const Style& style) const;
-  /// Whether there is room for a place behind each function too, where that is the tail.
+  /// Whether there is room for a place after each function too, where that is the tail.
   [[nodiscard]] bool has_room_for_places(const Style& style) const;
 
   /// The lines, each ended by a newline; headings only if some column has one.

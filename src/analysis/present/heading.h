@@ -40,7 +40,7 @@ namespace geiger::present {
 /// the limit of frames cut any of them (profile::has_stacks_at_limit).
 [[nodiscard]] std::string cut_stacks(bool is_at_limit);
 
-/// That so many bytes of them are in the upper limits of all totals; empty for none.
+/// That this many bytes of them are in the upper limits of all totals; empty for none.
 [[nodiscard]] std::string cut_note(double bytes, bool is_at_limit);
 
 /// Instead of rows, when nothing was sampled.

@@ -38,7 +38,7 @@ inline constexpr std::size_t kProcessesShown = 20;
 /// would lose its last component.
 [[nodiscard]] std::string fit_callers(std::string_view callers, std::size_t columns);
 
-/// `tail` behind a text that takes `used` of `room` columns, two spaces before it; empty where too
+/// `tail` after a text that takes `used` of `room` columns, two spaces before it; empty where too
 /// little of it would be left. Places and callers are cut as above; another single word is shown
 /// whole or not at all.
 [[nodiscard]] std::string tail_within(std::string_view tail, std::size_t room, std::size_t used);
@@ -52,7 +52,7 @@ inline constexpr std::size_t kProcessesShown = 20;
 
 /// A word as a shell takes it: quoted where it has to be.
 [[nodiscard]] std::string as_typed(const std::string& word);
-/// " 'my run.geiger'": a run behind a command to type; empty where it has no name.
+/// " 'my run.geiger'": a run after a command to type; empty where it has no name.
 [[nodiscard]] std::string behind_command(const std::string& run);
 
 /// "a, b and 3 more": the first `most` items, each as text_of(item) has it.

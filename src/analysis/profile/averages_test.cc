@@ -22,7 +22,7 @@ constexpr Bytes kInterval = 4096;
 constexpr int kInstants = 48;
 constexpr int kRepetitions = 4000;
 
-/// Objects of one size that live for so many instants each; equally many begin at any of them.
+/// Objects of one size that live for this many instants each; equally many begin at any of them.
 struct Lives {
   Bytes size;
   int instants;
@@ -59,7 +59,7 @@ class Drawn {
   }
 
   [[nodiscard]] NodeSums sums() const { return total(test_.recording, profile_); }
-  /// As if the instants were so many recordings: variances are added and divided by their square.
+  /// As if the instants were this many recordings: variances are added and divided by their square.
   [[nodiscard]] NodeSums sums_of_independent_instants() const {
     NodeSums sums = this->sums();
     sums.bytes_variance /= kInstants;

@@ -115,9 +115,9 @@ struct Chosen {
 struct Profile {
   Kind kind = Kind::kAllocated;
   std::vector<Entry> entries;
-  /// The entries were counted at this many instants, or once a second for so many seconds, and the
-  /// profile is the mean over them: sums are divided by it (NodeSums::average_over). What lives for
-  /// long is counted each time, so that counts added up know less than their number says. > 0.
+  /// The entries were counted at this many instants, or once a second for this many seconds, and
+  /// the profile is the mean over them: sums are divided by it (NodeSums::average_over). What lives
+  /// for long is counted each time, so that counts added up know less than their number says. > 0.
   double averaged_over = 1;
   /// Samples that count with none to all of their value: filters cannot decide about them, or a
   /// process queried from inside gave no answer (kResident). They are open in the sums.

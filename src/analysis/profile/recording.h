@@ -202,7 +202,7 @@ struct Fault {
 
 /// Guard mode of a process: how many of the samples were guarded.
 struct Guarding {
-  std::uint64_t rate = 0;  ///< One in so many is chosen; 0: guard mode is off.
+  std::uint64_t rate = 0;  ///< One in this many is chosen; 0: guard mode is off.
   std::uint64_t chosen = 0;
   std::uint64_t large = 0;  ///< Of them, too large to be guarded.
   std::uint64_t full = 0;   ///< Of them, those that found no room.

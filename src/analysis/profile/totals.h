@@ -24,7 +24,7 @@ struct ProcessTotals {
   std::uint64_t threads = 0;
   /// Ended without settling, or alive when the program was killed.
   std::uint64_t unsettled_threads = 0;
-  Bytes unsettled_bound = 0;   ///< At most so many bytes more than exact_bytes.
+  Bytes unsettled_bound = 0;   ///< At most this many bytes more than exact_bytes.
   double estimated_bytes = 0;  ///< Horvitz-Thompson, certain ones included.
   double estimated_variance = 0;
   /// The part of trials and hits that z rests on: threads that settled for good,

@@ -21,7 +21,7 @@ struct JobLimits {
   bool operator==(const JobLimits&) const = default;
 };
 
-/// The limits for files of `file_bytes` in all and so many addresses. With no more than
+/// The limits for files of `file_bytes` in all and this many addresses. With no more than
 /// 1 MiB to read, memory stays below half a GiB and processor time below 5 seconds, the
 /// second look without debug info included; what is honest takes a tenth of either.
 [[nodiscard]] JobLimits job_limits(Bytes file_bytes, std::size_t addresses, bool reads_dwarf);

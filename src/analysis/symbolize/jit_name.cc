@@ -13,7 +13,7 @@ namespace {
 /// What V8 calls functions: since 10 ("JS:"), and before.
 constexpr std::array<std::string_view, 5> kScriptTags{
     "JS:", "LazyCompile:", "Function:", "Script:", "Eval:"};
-/// Where the place begins behind a name, which may have blanks itself ("get size").
+/// Where the place begins after a name, which may have blanks itself ("get size").
 constexpr std::array<std::string_view, 4> kPlaceStarts{" /", " node:", " file:///", " http"};
 
 /// Takes ":12" off the end.

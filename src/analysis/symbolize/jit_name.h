@@ -1,4 +1,4 @@
-// What the names in perf maps say: V8 puts the place of a function behind its name, the JVM the
+// What the names in perf maps say: V8 puts the place of a function after its name, the JVM the
 // type of its result before it.
 #pragma once
 

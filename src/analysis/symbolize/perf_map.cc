@@ -25,7 +25,7 @@ struct Line {
   std::string_view name;
 };
 
-/// Takes a hexadecimal number and the blanks behind it off the front of `text`.
+/// Takes a hexadecimal number and the blanks after it off the front of `text`.
 std::optional<std::uint64_t> take_hex(std::string_view& text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
   std::uint64_t value = 0;
@@ -119,7 +119,7 @@ std::vector<std::string_view> look_up_perf_map(std::string_view map,
   std::iota(next.begin(), next.end(), std::size_t{0});
   const std::vector<Line> lines = parse_lines(map);
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    // A return address lies behind its call, maybe behind the function's end.
+    // A return address lies after its call, maybe after the function's end.
     const auto first = std::upper_bound(addresses.begin(), addresses.end(), line->start);
     const auto last = std::upper_bound(first, addresses.end(), line->end);
     const auto end = static_cast<std::size_t>(last - addresses.begin());

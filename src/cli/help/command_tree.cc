@@ -9,7 +9,7 @@
 namespace geiger::cli {
 namespace {
 
-/// Validators describe themselves behind the name of the type: "KIND:{live,peak}".
+/// Validators describe themselves after the name of the type: "KIND:{live,peak}".
 void read_type(const std::string& type, OptionFacts& facts) {
   const std::size_t colon = type.find(":{");
   facts.value = name_of_type(type);

@@ -98,7 +98,7 @@ void write_function(const VerbFacts& verb, std::string& out) {
   for (const VerbFacts& one : verb.verbs) write_function(one, out);
   out += fmt::format("{}() {{\n  local curcontext=$curcontext state line\n  typeset -A opt_args\n",
                      function_of(verb));
-  // -S: behind "--" nothing is an option.
+  // -S: after "--" nothing is an option.
   out += verb.verbs.empty() ? "  _arguments -s -S" : "  _arguments -C -s -S";
   for (const OptionFacts& option : verb.options) {
     for (const std::string& name : option.names) out += " \\\n    " + spec_of(verb, option, name);

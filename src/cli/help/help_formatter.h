@@ -43,7 +43,7 @@ class UsageFormatter : public HelpFormatter {
 /// The parts between dividers; a divider at the end adds none.
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char divider);
 
-/// What an option's value is called: CLI11 puts a colon and what the value is checked by behind
+/// What an option's value is called: CLI11 puts a colon and what the value is checked by after
 /// it. A colon in brackets belongs to the name: SIZE[:COUNT].
 [[nodiscard]] std::string name_of_type(std::string_view type);
 

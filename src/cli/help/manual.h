@@ -8,7 +8,7 @@
 namespace geiger::cli {
 
 /// The page of one verb with its formats, or of geiger itself: NAME to EXIT STATUS. The
-/// build puts hand-written sections behind it (docs/man).
+/// build puts hand-written sections after it (docs/man).
 [[nodiscard]] std::string manual_page(const VerbFacts& verb, const std::string& version);
 
 }  // namespace geiger::cli

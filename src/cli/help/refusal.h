@@ -18,7 +18,7 @@ namespace geiger::cli {
 /// "unknown option '--knid'; did you mean '--kind'?"
 [[nodiscard]] std::string unknown_option(const CLI::App& verb, const std::string& word);
 
-/// "--malloc: no value given", if a word is an option with nothing behind its "=".
+/// "--malloc: no value given", if a word is an option with nothing after its "=".
 [[nodiscard]] std::optional<std::string> option_without_value(
     const std::vector<std::string>& words);
 

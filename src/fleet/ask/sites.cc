@@ -12,7 +12,7 @@
 namespace geiger::fleet {
 namespace {
 
-/// Of so many stacks at once: the memory for their names is bounded.
+/// Of this many stacks at once: the memory for their names is bounded.
 constexpr std::size_t kStacksAtOnce = 50'000;
 
 /// A host of each service: what their executables are decides whose code a frame is.

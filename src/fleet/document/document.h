@@ -43,7 +43,7 @@ struct Window {
   std::uint64_t seed = 0;
   /// Counted by the process; nothing if only the sum over several windows is known.
   std::optional<Bytes> exact_bytes;
-  Bytes unsettled_bytes = 0;           ///< At most so many bytes more.
+  Bytes unsettled_bytes = 0;           ///< At most this many bytes more.
   std::uint64_t rss_byte_seconds = 0;  ///< 0: not known.
   std::uint64_t trials = 0, hits = 0;
   std::uint64_t dropped = 0;   ///< Samples that could not be recorded.

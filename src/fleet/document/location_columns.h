@@ -10,7 +10,7 @@
 namespace geiger::fleet {
 
 struct LocationColumns {
-  std::string texts;  ///< All that differ, each with a NUL behind it, in order of their use.
+  std::string texts;  ///< All that differ, each with a NUL after it, in order of their use.
 
   // Of each module, the last two by their text.
   Numbers kinds;

@@ -52,7 +52,7 @@ class Collector {
 
   // All functions: threads: any.
 
-  /// Takes so many bytes of memory for documents; false if too much is taken. Released by
+  /// Takes this many bytes of memory for documents; false if too much is taken. Released by
   /// release().
   [[nodiscard]] bool reserve(std::size_t bytes);
   void release(std::size_t bytes);

@@ -52,7 +52,7 @@ class FollowedProcess {
     follower_->add(std::move(trace), path);
   }
   void look(Nanoseconds now) { follower_->update(now); }
-  /// The process has so much memory from now on.
+  /// The process has this much memory from now on.
   void note_resident(Nanoseconds now, Bytes bytes) { resident_.add(now, bytes); }
   /// Puts what was counted since the last document into the spool, if a step of the grid is over,
   /// the process has ended, or `is_last`. Where it fails the next document has it.

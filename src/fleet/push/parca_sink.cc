@@ -61,7 +61,7 @@ class ParcaSink final : public ProfileSink {
   }
 
  private:
-  /// Calls fail with status 200, and the reason behind the messages.
+  /// Calls fail with status 200, and the reason after the messages.
   static std::string why(const std::string& said) {
     constexpr std::string_view kMessage = "grpc-message:";
     const std::size_t at = said.find(kMessage);

@@ -9,7 +9,7 @@ namespace geiger::fleet {
 
 class ResidentMean {
  public:
-  /// The process has so many bytes from now on.
+  /// The process has this many bytes from now on.
   void add(Nanoseconds now, Bytes bytes);
   /// Bytes x seconds of a window of `length` that ends now. What lies before the first reading
   /// counts with the mean of the rest; 0 if there is no reading.

@@ -42,7 +42,7 @@ class Spool {
   [[nodiscard]] base::Outcome<void> put(const GapRow& gap);
   [[nodiscard]] bool has(const Key& key) const { return waiting_.contains(name_of(key)); }
 
-  /// The name of the oldest that waits and comes behind `after`.
+  /// The name of the oldest that waits and comes after `after`.
   [[nodiscard]] std::optional<std::string> next(const std::string& after = {}) const;
   [[nodiscard]] base::Outcome<std::string> read(const std::string& name) const;
   /// The sink has it.

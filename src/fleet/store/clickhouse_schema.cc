@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kFirstModern = 20;
 
-/// Removes a word and the text in brackets behind it; what is in the brackets stays if `keeps`.
+/// Removes a word and the text in brackets after it; what is in the brackets stays if `keeps`.
 void strip(std::string& text, std::string_view word, bool keeps) {
   for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at)) {
     std::size_t end = at + word.size();

@@ -21,7 +21,7 @@ std::string of_hosts_and_grid(const std::string& windows) {
          windows + " GROUP BY host, started)";
 }
 
-/// The columns of of_hosts_and_grid() behind the first two, of several of its rows: as they are
+/// The columns of of_hosts_and_grid() after the first two, of several of its rows: as they are
 /// read, and with their names once more.
 std::string added(bool has_names) {
   constexpr std::array<std::pair<const char*, const char*>, 13> kColumns{{{"MAX", "executable"},

@@ -63,7 +63,7 @@ export function cutAt(page: Page, node: number): Answer {
 export interface Matches {
   /** By function. */
   is: Uint8Array;
-  /** By function: its file matches, if files are asked for. */
+  /** By function: its file matches, if files are requested. */
   isInFile?: Uint8Array;
 }
 

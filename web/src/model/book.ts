@@ -15,19 +15,19 @@ export class EstimateBook {
     private readonly isWhole: boolean,
   ) {}
 
-  /** Now, whatever it takes. */
+  /** At once, even if it takes long. */
   get(node: number): Estimate {
     return (this.known[node] ??= this.estimate(node));
   }
 
-  /** What is known; asks for the rest. */
+  /** What is known; requests the rest. */
   peek(node: number): Estimate | undefined {
     const found = this.known[node];
     if (!found) this.wanted.push(node);
     return found;
   }
 
-  /** Makes what was asked for since; true if there is anything new. */
+  /** Makes the requested estimates; true if there is anything new. */
   *settling(): Steps<boolean> {
     const { wanted } = this;
     this.wanted = [];

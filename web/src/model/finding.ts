@@ -28,7 +28,7 @@ export const LEAST_SAMPLES = 6;
 const NEARLY_ALL = 0.9;
 /** A part is named where its share of the whole is surely at least this. */
 const LEAST_SHARE_OF_PART = 0.1;
-/** So many are named at most where it is open which of them is the largest. */
+/** The most functions named if it is open which of them is the largest. */
 const MOST_NAMED = 3;
 
 export interface Part {

@@ -77,7 +77,7 @@ export interface Page {
   /** Functions that folding hides. */
   hidden: number;
   cells: (CellColumns | undefined)[];
-  /** Of the selection that is looked at. */
+  /** Of the current selection. */
   room: Room;
   /** Last bucket of the timeline; -1 without one. */
   lastBucket: number;
@@ -246,12 +246,12 @@ export function shownNode(page: Page, node: number): number {
   return shown > 0 ? shown : node;
 }
 
-/** What stands where a function, thread ... has no name. */
+/** The text shown for a function, thread ... without a name. */
 export function nameAt(page: Page, index: number): string {
   return (index >= 0 && page.names[index]) || "[unnamed]";
 }
 
-/** As it is shown: without arguments and what else only tells machines apart. */
+/** As shown: without arguments and other parts that differ between machines only. */
 export function functionName(page: Page, index: number): string {
   const name = page.data.frames.name[page.frameOf[index]!]!;
   return (name >= 0 && page.shortNames[name]) || "[unnamed]";

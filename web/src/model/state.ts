@@ -1,4 +1,4 @@
-// All that a reader chose, and its text form behind the # of the page's address.
+// The reader's settings, and their text form after the # of the page's address.
 import type { Preset } from "../data";
 import { FILTERS } from "./filter";
 import { DIMENSIONS, type Only, type Window } from "./selection";
@@ -40,7 +40,7 @@ export type Change = (part: Partial<State>, isStep?: boolean) => void;
 
 export interface State {
   side: Side;
-  /** Name of a profile; "" is what the page opens on. */
+  /** Name of a profile; "": the one that the page opens on. */
   kind: string;
   tab: Tab;
   mode: Mode;
@@ -92,7 +92,7 @@ export const DEFAULTS: State = {
   theme: "system",
 };
 
-/** What a page begins with. */
+/** The initial settings. */
 export function openingState(preset: Preset | undefined): State {
   return preset ? { ...DEFAULTS, showsAll: preset.all_frames, hide: preset.hide } : DEFAULTS;
 }
@@ -101,7 +101,7 @@ function textOfPath(path: number[]): string {
   return path.map((index) => index.toString(36)).join(".");
 }
 
-/** What is not as the page begins with, as parameters in a fixed order. */
+/** The settings that differ from the initial ones, as parameters in a fixed order. */
 export function textOfState(state: State, opening: State = DEFAULTS): string {
   const text = new URLSearchParams();
   const put = (name: string, value: string, usual: string) => {

@@ -10,7 +10,7 @@ import { finished, Pace, type Steps, STRETCH } from "./slices";
 
 export type Direction = "callees" | "callers";
 
-/** Node 0: all that the tree is about. */
+/** Node 0: the whole tree. */
 export const ROOT = 0;
 const NOT_UNFOLDED = -1;
 
@@ -25,7 +25,7 @@ function grown(array: Numbers, least: number): Numbers {
 
 /** Entries found one step below a node, and the functions that they are of. */
 interface Found {
-  /** Where an entry stands, and whose sums it carries. */
+  /** The node of an entry, and the node whose sums it carries. */
   cursors: number[];
   origins: number[];
 }

@@ -11,7 +11,7 @@ namespace geiger::exports {
 /// business (the command line remembers the first one).
 using Sink = std::function<void(std::string_view)>;
 
-/// A sink gets text in pieces of about so many bytes.
+/// A sink gets text in pieces of about this many bytes.
 inline constexpr std::size_t kFlushAt = std::size_t{1} << 16;
 
 }  // namespace geiger::exports

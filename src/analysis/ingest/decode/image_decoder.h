@@ -63,7 +63,7 @@ class ImageDecoder : public SegmentSink<ImageDecoder, SamplePlace> {
 
   void add_sample(const profile::Sample& sample, trace::Ref ref);
   void carry_on(const SamplePlace& place, trace::Ref ref);
-  void survivors_ended() {}  // Unless they are carried on behind the checkpoint: finish_segment().
+  void survivors_ended() {}  // Unless they are carried on after the checkpoint: finish_segment().
   void fates_thinned();
 
   [[nodiscard]] std::optional<SamplePlace> sample_at(trace::Ref ref) const;

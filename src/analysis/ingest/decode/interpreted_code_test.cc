@@ -21,7 +21,7 @@ using trace::Ref;
 using trace::TestTrace;
 
 constexpr std::uint32_t k311 = 0x030b02f0;
-/// Units 0 and 1 are of the next line, unit 2 of the one behind it.
+/// Units 0 and 1 are of the next line, unit 2 of the one after it.
 constexpr std::string_view kTwoLines("\xe9\x02\xe8\x02", 4);
 constexpr Address kPython = 0x400000;
 

@@ -82,7 +82,7 @@ class SegmentFiles {
  public:
   explicit SegmentFiles(const ProcessImage& images) : images_(images) {}
 
-  /// The next image, its file open unless opened() failed; nullptr behind the last.
+  /// The next image, its file open unless opened() failed; nullptr after the last.
   [[nodiscard]] const FoundImage* next();
 
   [[nodiscard]] const InputFile& file() const { return *current_.file; }

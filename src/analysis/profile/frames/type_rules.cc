@@ -11,7 +11,7 @@ namespace {
 /// argument's type.
 struct Rule {
   std::string_view name;     ///< Up to the bracket before the type.
-  std::string_view members;  ///< What follows behind the bracket,
+  std::string_view members;  ///< What follows after the bracket,
   bool is_start = false;     ///< as the whole name or, if so, as the start of one.
 };
 
@@ -79,7 +79,7 @@ bool is_operator(std::string_view text, std::size_t at) {
 }
 
 /// The contents of the bracket that was opened before `text`: its first argument, and where
-/// the text goes on behind its end.
+/// the text goes on after its end.
 struct Bracket {
   std::string_view first;
   std::size_t end = std::string_view::npos;

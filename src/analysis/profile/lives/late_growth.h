@@ -124,7 +124,7 @@ class LateGrowthTest {
                        LateGrowth& growth) const;
   void judge_by_memory(std::span<const std::uint32_t> samples, double kept_per_second,
                        LateGrowth& growth) const;
-  /// To find a leak of so many bytes a second beside `others` a second that others keep.
+  /// To find a leak of this many bytes a second beside `others` a second that others keep.
   [[nodiscard]] double seconds_for_chunks(double in_use, double others, double leak) const;
   [[nodiscard]] LeakChanges changes_of(const std::array<double, kLeakWindows>& values,
                                        std::span<const std::uint32_t> processes) const;
@@ -133,7 +133,7 @@ class LateGrowthTest {
   Options options_;
   double largest_interval_;
   std::vector<Time> times_;  ///< By process.
-  /// By process, at most so many bytes at the start; nothing: not known, or not needed.
+  /// By process, at most this many bytes at the start; nothing: not known, or not needed.
   std::vector<std::optional<double>> had_;
   std::map<Key, Chunks> chunks_;
   std::vector<GrowingChunks> growing_;

@@ -41,7 +41,7 @@ class LeakWindows {
   [[nodiscard]] static double place(Nanoseconds time, const ActiveTime& active);
 
   [[nodiscard]] bool is_warm_up(double place) const { return place < bounds_.front(); }
-  /// The window of a place behind the warm-up.
+  /// The window of a place after the warm-up.
   [[nodiscard]] std::size_t window_of(double place) const;
   /// Share of all time.
   [[nodiscard]] double length_of(std::size_t window) const {

@@ -328,7 +328,7 @@ class SmallSites {
   LifetimeGroup all_;
 };
 
-/// At most so many bytes are at a site without samples.
+/// At most this many bytes are at a site without samples.
 double unseen_limit(const Recording& recording, double level) {
   NodeSums nothing;
   nothing.could_have_sampled(largest_interval_of_fates(recording));

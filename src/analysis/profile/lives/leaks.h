@@ -93,7 +93,7 @@ struct LeakSite {
   /// this bound and what was seen of it.
   std::optional<LateGrowth> late;
 
-  /// At most so many bytes leaked since the warm-up: they would be part of either growth.
+  /// At most this many bytes leaked since the warm-up: they would be part of either growth.
   [[nodiscard]] double most_leaked() const {
     return old.is_whole ? std::min(all.interval.hi, old.interval.hi) : all.interval.hi;
   }
@@ -112,8 +112,8 @@ struct Leaks {
   /// Samples that a site needs before any outcome could be significant.
   std::uint64_t samples_needed = 0;
   double live = 0;  ///< Estimated bytes of all sites at the end.
-  /// At most so many bytes leaked since the warm-up at a site that is clear, or are at one that has
-  /// no samples: the larger of the upper limits.
+  /// At most this many bytes leaked since the warm-up at a site that is clear, or are at one that
+  /// has no samples: the larger of the upper limits.
   double may_have_leaked = 0;
 
   /// Whether a leak that matters to this heap would have been noticed. Without that, that none was

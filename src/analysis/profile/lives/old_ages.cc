@@ -12,7 +12,7 @@
 namespace geiger::profile {
 namespace {
 
-/// Of so many freed objects a 95 % quantile is known to some degree.
+/// Of this many freed objects a 95 % quantile is known to some degree.
 constexpr std::size_t kEnoughFreed = 20;
 constexpr double kOldQuantile = 0.95;
 

@@ -17,8 +17,8 @@
 
 namespace geiger::profile {
 
-/// A part of a name: substring, with * for any characters, ^ for its beginning in front
-/// and $ for its end behind.
+/// A part of a name: substring, with * for any characters, ^ for its beginning
+/// and $ for its end.
 [[nodiscard]] bool matches_suppression(std::string_view pattern, std::string_view name);
 
 class Suppressions {

@@ -19,8 +19,8 @@ constexpr double kLeastShare = 0.5;
 /// They are a burst if they take no more than this share of the process's time; no longer
 /// end than the second is looked at.
 constexpr double kBurst = 0.05, kSlow = 0.5;
-/// Frees of a burst are this dense: so many live heaps in all of the process's time. Its start is
-/// where the frees become so dense, never the edge of the share that a burst may take: behind that
+/// Frees of a burst are this dense: this many live heaps in all of the process's time. Its start is
+/// where the frees become so dense, never the edge of the share that a burst may take: after that
 /// edge the heap would be judged half emptied, and what leaked would look as if it had shrunk.
 constexpr double kBurstDensity = 5;
 /// Of the heap that slow frees began with, what may be gone before a burst is looked at.

@@ -48,7 +48,7 @@ base::Outcome<void> check_kind(const Recording& recording, std::uint32_t process
 /// one process, of an observed one if there is one.
 base::Outcome<void> check_kind(const Recording& recording, Kind kind, Moment moment);
 
-/// `bytes` as a whole number that is right on average: the part behind the point decides
+/// `bytes` as a whole number that is right on average: the part after the point decides
 /// how often it is the larger one. `salt` names the draw, so that it can be repeated.
 [[nodiscard]] Bytes rounded_at_random(double bytes, std::uint64_t salt);
 

@@ -43,7 +43,7 @@ using present::Of;
 /// Where runs differ more than this beyond the sampling, a smaller interval alone
 /// would not decide.
 constexpr double kSamplingDominates = 1.5;
-/// No advice beyond so many runs or below such an interval.
+/// No advice beyond this many runs or below such an interval.
 constexpr double kMostRuns = 1000;
 
 std::string growth_text(const GateResult& result) {

@@ -37,7 +37,7 @@ struct DiffReport {
 [[nodiscard]] std::string to_json(const DiffReport& report);
 
 /// Sentences about how far a comparison reaches, for its footer: what the intervals
-/// hold with so many runs, what was dropped or cut off.
+/// hold with this many runs, what was dropped or cut off.
 [[nodiscard]] std::vector<std::string> caveats(const compare::Comparison& comparison);
 
 /// What the document of `diff` has.

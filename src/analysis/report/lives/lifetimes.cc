@@ -245,7 +245,7 @@ static const Fields<LifetimeFigures>& fields_of(Of<LifetimeFigures> /*type*/) {
   return kFields;
 }
 
-/// Where the terminal is narrow, where objects are freed goes first, then the lines go behind the
+/// Where the terminal is narrow, where objects are freed goes first, then the lines go after the
 /// names, then figures from the right.
 const Fields<LifetimeRow>& fields_of(Of<LifetimeRow> /*type*/) {
   using present::Cells;

@@ -23,7 +23,7 @@ struct CheckInput {
   estimation::Estimate allocated;
   profile::ProcessTotals totals;
   double detection_limit = 0;
-  std::string run;  ///< " RUN" to put behind a command, or empty.
+  std::string run;  ///< " RUN" to put after a command, or empty.
 
   [[nodiscard]] const profile::Process& process(const ProcessCheck& check) const {
     return recording.processes[check.index];

@@ -40,7 +40,7 @@ inline constexpr double kShareToName = 0.25;
 inline constexpr double kNearlyAll = 0.9;
 /// A part is named if its share of the whole is at least this, by its lower limit.
 inline constexpr double kShareOfPart = 0.1;
-/// At most so many are named where it is open which of them is the largest.
+/// At most this many are named where it is open which of them is the largest.
 inline constexpr std::size_t kMostNamed = 3;
 
 enum class FindingVerdict : std::uint8_t {

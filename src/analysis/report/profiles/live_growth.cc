@@ -49,7 +49,7 @@ std::string named(const GrowthRow& row, profile::GroupBy by, std::size_t columns
   return present::printable(name) + where;
 }
 
-/// What it is said to do, behind its name.
+/// What it is said to do, after its name.
 std::string predicate(const GrowthRow& row) {
   if (!row.recent || row.recent->is_above_zero()) {
     return fmt::format(" grows {} over {}", present::without_plus(rate_figure(row.since_start)),

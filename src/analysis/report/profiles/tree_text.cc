@@ -145,7 +145,7 @@ struct Link {
 };
 
 /// "a › b › c"; with little room without the places of callers, then with as many of the last
-/// functions as find room behind the first: "a › … › c".
+/// functions as find room after the first: "a › … › c".
 std::string joined(const std::vector<Link>& links, std::size_t room) {
   std::string whole, names;
   for (std::size_t i = 0; i < links.size(); ++i) {
@@ -174,7 +174,7 @@ struct TreeRow {
   bool is_cut = false;  ///< Functions of the chain are left out.
 };
 
-/// With full names each function has a line of its own unless the next ones find room behind it.
+/// With full names each function has a line of its own unless the next ones find room after it.
 void add_whole_names(const Chain& chain, const std::vector<Link>& links, const std::string& lead,
                      std::size_t room, std::vector<TreeRow>& rows) {
   for (std::size_t i = 0; i < links.size(); ++i) {

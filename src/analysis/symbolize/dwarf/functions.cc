@@ -144,7 +144,7 @@ std::string lambda_name(const Dwarf_Die& scope, Dwarf_Die* die) {
 }
 
 /// The child of `parent` that is `target` or has it inside: the last one that
-/// does not start behind it.
+/// does not start after it.
 bool descend(Dwarf_Die parent, const void* target, Dwarf_Die* found) {
   Dwarf_Die child;
   bool is_found = false;

@@ -40,7 +40,7 @@ UnitLines::UnitLines(Dwarf_Die unit, Dwarf_Die scopes) {
 }
 
 SourceLine UnitLines::at(Address address) {
-  // The last row that does not start behind the address: libdw sorts them.
+  // The last row that does not start after the address: libdw sorts them.
   std::size_t first = 0;
   std::size_t end = rows_;
   while (first < end) {

@@ -51,7 +51,7 @@ void UnitScopes::walk_children(Dwarf_Die* die, std::uint32_t parent, int depth) 
   if (depth > kMaxScopeDepth || dwarf_child(die, &child) != 0) return;
   while (++visited_ < kMaxVisits) {
     visit(&child, parent, depth + 1);
-    // A sibling lies behind; anything else would never end.
+    // A sibling comes later; anything else would never end.
     const void* const here = child.addr;
     if (dwarf_siblingof(&child, &child) != 0 || child.addr <= here) return;
   }

@@ -1,4 +1,4 @@
-// Where a pointer that a call just returned is while the code behind the call runs: in which
+// Where a pointer that a call just returned is while the code after the call runs: in which
 // registers, handed to which functions.
 //
 // A value is only followed while nothing else can have happened to it. Where the code does

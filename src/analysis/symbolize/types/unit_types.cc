@@ -33,7 +33,7 @@ std::uint8_t register_of_dwarf(unsigned number) {
   return number < kNumbers.size() ? kNumbers[number] : kNoRegister;
 }
 
-/// How many columns behind operator new a compiler places the constructor of the new object,
+/// How many columns after operator new a compiler places the constructor of the new object,
 /// where it places those of its members, if it is an aggregate, elsewhere. GCC makes no
 /// difference for arrays.
 std::optional<int> columns_to_constructor(Dwarf_Die* unit, bool is_array) {
