@@ -434,10 +434,11 @@ base::Outcome<Bytes> parse_part(std::string_view text) {
 
 void add_inputs(CLI::App& verb, EstimateArguments& options) {
   verb.add_option("SAMPLES", options.samples,
-                  "Samples as SIZE[+OFFSET][@INTERVAL][:COUNT]: 16@64KiB:3 are three of\n"
-                  "16 bytes. OFFSET is the number of bytes before the sampled one. An\n"
-                  "interval of 1 is of objects recorded for certain; a COUNT of 0 says that\n"
-                  "the interval was in force. - reads them from standard input")
+                  "Samples: SIZE, then any of +OFFSET, @INTERVAL and :COUNT, without blanks:\n"
+                  "16@64KiB:3 are three of 16 bytes. OFFSET is the number of bytes before\n"
+                  "the sampled one. An interval of 1 is of objects recorded for certain;\n"
+                  "a COUNT of 0 says that the interval was in force. - reads them from\n"
+                  "standard input")
       ->type_name("");
   add_parsed(verb, "--interval", "SIZE", "Sampling interval (default 512KiB)", parse_part,
              [&options](Bytes interval) {
@@ -483,10 +484,10 @@ void register_estimate(CLI::App& app, Work& work) {
       "Samples with an offset, all at one interval, also give the bytes by their failed\n"
       "trials, with a negative binomial interval. docs/internals/estimators.md has the formulas.\n"
       "\nExamples:\n"
-      "  geiger estimate 16:3 100:2 8MiB@1         five samples, and 8 MiB for certain\n"
+      "  geiger estimate 16:3 100:2 8MiB@1   five samples; 8 MiB for certain\n"
       "  geiger estimate --interval 102400 2000+636:4 2000+637:4\n"
       "  geiger estimate --interval 102400 --table\n"
-      "  geiger estimate --interval 100 --loop 20,80  a stride that fits the loop");
+      "  geiger estimate --interval 100 --loop 20,80");
   verb->callback([options, &work] { work = [options] { return print_estimate(*options); }; });
 }
 
