@@ -11,7 +11,6 @@
 
 #include "estimation/counts.h"
 #include "estimation/difference.h"
-#include "estimation/discoveries.h"
 #include "estimation/estimate.h"
 
 namespace {

@@ -2,8 +2,8 @@
 #include <cstring>
 #include <string>
 
+#include "fleet/document/document.h"
 #include "fleet/document/encoding.h"
-#include "fleet/document/ids.h"
 #include "fleet/push/parcel.h"
 #include "target.h"
 

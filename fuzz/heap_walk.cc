@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "analysis/observe/glibc_heap.h"
+#include "analysis/observe/allocator_heaps.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

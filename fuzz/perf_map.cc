@@ -1,8 +1,7 @@
 // /tmp/perf-PID.map, which a JIT or any other program may have written.
-#include "analysis/symbolize/perf_map.h"
-
 #include <array>
 
+#include "analysis/symbolize/outside_names.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,6 +1,5 @@
 // Files of /proc/PID: written by the kernel, but with names that any user may choose.
-#include "analysis/observe/proc_text.h"
-
+#include "analysis/observe/proc_files.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

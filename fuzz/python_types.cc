@@ -1,9 +1,8 @@
 // The memory of an interpreter that holds anything: blocks, types, strings and dictionaries.
-#include "analysis/observe/python_types.h"
-
 #include <cstring>
 #include <string>
 
+#include "analysis/observe/seen_types.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/ingest/chunk.h"
 #include "analysis/ingest/observation_chunk.h"
+#include "analysis/ingest/seal.h"
 #include "analysis/symbolize/symbol_set.h"
 #include "trace/test_trace.h"
 

@@ -3,8 +3,7 @@
 #include <cstring>
 
 #include "runtime/unwind/cfi.h"
-#include "runtime/unwind/expression.h"
-#include "runtime/unwind/rule.h"
+#include "runtime/unwind/rules.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,24 +1,23 @@
 // What people type: sizes, times, shares, levels, instants, samples, rules.
+#include "query/words.h"
+
 #include <array>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "analysis/present/text.h"
-#include "analysis/profile/frames/allocation_functions.h"
-#include "analysis/profile/frames/type_rules.h"
-#include "analysis/profile/glob.h"
-#include "analysis/profile/lives/suppressions.h"
+#include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/frames/types.h"
+#include "analysis/profile/lives/leaks.h"
+#include "analysis/profile/patterns.h"
 #include "analysis/profile/testing/example_recording.h"
 #include "analysis/symbolize/demangle.h"
 #include "cli/help/command_line.h"
-#include "cli/options/gate_file.h"
+#include "cli/options/gate_options.h"
 #include "cli/options/input.h"
-#include "query/instants.h"
-#include "query/ratio.h"
 #include "query/samples.h"
-#include "query/sizes.h"
-#include "query/spelling.h"
+#include "query/selection.h"
 #include "target.h"
 
 namespace {

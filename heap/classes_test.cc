@@ -1,8 +1,7 @@
-#include "heap/classes.h"
-
 #include <gtest/gtest.h>
 
-#include "heap/fast_paths.h"
+#include "heap/allocator.h"
+#include "heap/heap.h"
 
 namespace geiger::heap {
 namespace {

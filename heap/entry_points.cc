@@ -1,14 +1,14 @@
-// malloc and related functions, as programs call them. malloc and free are in fast_paths.h.
+// malloc and related functions, as programs call them. malloc and free are in allocator.h.
 //
 // operator new and delete are not replaced: those of the C++ libraries call malloc and free.
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "base/attributes.h"
-#include "heap/fast_paths.h"
+#include "base/check.h"
+#include "heap/allocator.h"
+#include "heap/census.h"
 #include "heap/listener.h"
-#include "heap/statistics.h"
 #include "heap/threads.h"
 
 #define GEIGER_EXPORT extern "C" [[gnu::visibility("default")]]

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "heap/allocator.h"
 #include "heap/census.h"
-#include "heap/fast_paths.h"
 
 namespace geiger::heap {
 namespace {

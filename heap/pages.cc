@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "heap/allocator.h"
 #include "heap/segments.h"
-#include "heap/slow_paths.h"
 #include "heap/system.h"
 
 namespace geiger::heap {

@@ -1,7 +1,7 @@
 // Pages of small and medium blocks: how a heap refills its lists and takes blocks back.
 #pragma once
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "heap/heap.h"
 
 namespace geiger::heap {

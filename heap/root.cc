@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "heap/heap.h"
-#include "heap/page.h"
 #include "heap/samples.h"
 #include "heap/segments.h"
 #include "heap/threads.h"

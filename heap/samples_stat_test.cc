@@ -14,10 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "heap/allocator.h"
 #include "heap/census.h"
-#include "heap/fast_paths.h"
 #include "heap/test_listener.h"
-#include "sampling/prng.h"
+#include "sampling/samplers.h"
 #include "sampling/test_geometric_law.h"
 #include "sampling/test_score.h"
 

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "heap/allocator.h"
 #include "heap/census.h"
-#include "heap/slow_paths.h"
 #include "heap/test_listener.h"
 #include "heap/test_model.h"
 

@@ -9,9 +9,10 @@
 
 #include "base/raw_syscall.h"
 #include "base/text_builder.h"
-#include "heap/classes.h"
+#include "heap/heap.h"
 
 namespace geiger::heap::system {
+
 namespace {
 
 using base::raw_syscall;

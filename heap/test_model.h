@@ -10,8 +10,8 @@
 #include <map>
 #include <vector>
 
-#include "heap/fast_paths.h"
-#include "sampling/prng.h"
+#include "heap/allocator.h"
+#include "sampling/samplers.h"
 
 namespace geiger::heap {
 
@@ -119,7 +119,8 @@ class Model {
   }
 
   static bool is_filled(const std::byte* at, std::size_t bytes, std::byte value) {
-    // Each byte is the one before it; tests are not optimized, and loops over bytes take long there.
+    // Each byte is the one before it; tests are not optimized, and loops over bytes take long
+    // there.
     return bytes == 0 || (at[0] == value && memcmp(at, at + 1, bytes - 1) == 0);
   }
 

@@ -6,11 +6,10 @@
 #include <iterator>
 #include <new>
 
-#include "heap/draws.h"
-#include "heap/lock.h"
 #include "heap/pages.h"
 #include "heap/samples.h"
 #include "heap/segments.h"
+#include "heap/system.h"
 
 namespace geiger::heap {
 

@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "heap/heap.h"
 
 namespace geiger::heap {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analysis/present/charts/svg.h"
+#include "analysis/present/charts/chart.h"
 #include "analysis/present/format.h"
 #include "analysis/present/json.h"
 #include "analysis/present/text.h"

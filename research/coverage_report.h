@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/present/style.h"
+#include "analysis/present/text.h"
 #include "research/coverage_table.h"
 #include "research/schemes.h"
 

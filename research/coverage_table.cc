@@ -4,8 +4,8 @@
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
 
+#include "estimation/distributions/gamma.h"
 #include "estimation/distributions/negative_binomial.h"
-#include "estimation/distributions/normal.h"
 #include "estimation/sums.h"
 #include "research/intervals.h"
 #include "research/site_sampler.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/present/scope.h"
-#include "analysis/present/style.h"
+#include "analysis/present/heading.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 #include "estimation/estimate.h"

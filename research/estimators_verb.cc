@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "analysis/profile/thinned.h"
-#include "cli/options/exit_codes.h"
+#include "cli/options/ending.h"
 #include "cli/options/input.h"
 #include "cli/options/selection_options.h"
 #include "research/estimators.h"

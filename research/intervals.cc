@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimation/distributions/gamma.h"
 #include "estimation/distributions/negative_binomial.h"
-#include "estimation/distributions/normal.h"
 
 namespace geiger::research {
 

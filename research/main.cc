@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/help/command_line.h"
 #include "cli/help/help_formatter.h"
-#include "cli/help/refusal.h"
-#include "cli/options/exit_codes.h"
+#include "cli/options/ending.h"
 #include "research/verbs.h"
 #include "terminal/terminal.h"
 

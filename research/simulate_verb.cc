@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "cli/help/choice.h"
-#include "cli/options/exit_codes.h"
+#include "cli/help/command_line.h"
+#include "cli/options/ending.h"
 #include "cli/options/input.h"
-#include "cli/options/picture.h"
+#include "cli/options/output.h"
 #include "research/coverage_report.h"
 #include "research/parallel.h"
 #include "research/verbs.h"

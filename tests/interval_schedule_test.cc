@@ -15,9 +15,7 @@
 
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
-#include "sampling/counter_sampler.h"
-#include "sampling/logarithm.h"
-#include "sampling/prng.h"
+#include "sampling/samplers.h"
 
 namespace geiger {
 namespace {

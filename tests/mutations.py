@@ -28,7 +28,7 @@ FLAGS = ["-std=c++20", f'-DGEIGER_SOURCE_DIR="{ROOT}"', "-DGEIGER_SAMPLING_COMPI
 # What the room's .inl files are compiled in.
 SAMPLING = ("sampling/compiled.cc", "sampling/compiled_lists.cc")
 ESTIMATION = ("estimation/sums.cc", "estimation/estimate.cc", "estimation/distributions/gamma.cc",
-              "estimation/distributions/normal.cc", "estimation/thinning.cc")
+              "estimation/thinning.cc")
 ROOMS = (*SAMPLING, *ESTIMATION)
 # Tests take longer to compile than to run, but for those that simulate.
 SIMULATE = ("_stat_test", "size_mixes_test", "thinning_test")

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "analysis/export/heaptrack.h"
+#include "analysis/export/heap_profilers.h"
 #include "analysis/export/pprof.h"
 #include "analysis/import/import.h"
 #include "analysis/profile/groups/view.h"

@@ -18,10 +18,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/ingest/chunk.h"
+#include "analysis/ingest/seal.h"
 #include "analysis/ingest/ingest.h"
 #include "analysis/symbolize/symbolize.h"
-#include "sampling/logarithm.h"
+#include "sampling/samplers.h"
 #include "trace/format.h"
 #include "trace/reader.h"
 #include "trace/writer.h"

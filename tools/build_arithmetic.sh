@@ -30,7 +30,7 @@ fi
 # In one go, which takes a quarter of the time. The terminal's figures: without fused multiply-add, and
 # with the settings of Boost in src/estimation/CMakeLists.txt. There are no threads, and no locales.
 for source in estimation/sums estimation/estimate estimation/calibration estimation/distributions/gamma \
-  estimation/distributions/normal analysis/present/format analysis/present/whole_sums \
+  analysis/present/format analysis/present/whole_sums \
   analysis/arithmetic/arithmetic; do
   echo "#include \"$source.cc\""
 done >"$scratch/all.cc"

@@ -2,7 +2,7 @@
 // the next drawn byte.
 //
 // Objects are placed one after the other and freed all at once. Every byte is tried with
-// probability 1/T, as in sampling/counter_sampler.h. `next` grows by exactly the bytes by which the
+// probability 1/T, as in sampling/samplers.h. `next` grows by exactly the bytes by which the
 // skip count K shrinks, so the address next + K does not move, and one comparison makes both tests:
 //
 //   sampling limit   S = next + K

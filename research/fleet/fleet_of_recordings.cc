@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "analysis/profile/profile.h"
-#include "fleet/document/ids.h"
+#include "fleet/document/document.h"
 
 namespace geiger::research {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "analysis/profile/recording.h"
 #include "fleet/document/document.h"
-#include "fleet/turns/schedule.h"
+#include "fleet/turns/turn_keeper.h"
 
 namespace geiger::research {
 

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "geiger/geiger.h"
-#include "runtime/capture/program/interface.h"
+#include "runtime/capture/interface.h"
 
 namespace geiger::api {
 

@@ -7,7 +7,6 @@
 #include <exception>
 
 #include "api/connection.h"
-#include "api/gate.h"
 #include "api/profile.h"
 #include "api/session.h"
 #include "base/raw_syscall.h"

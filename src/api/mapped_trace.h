@@ -12,7 +12,7 @@
 #include "api/connection.h"
 #include "base/units.h"
 #include "trace/format.h"
-#include "trace/record_walk.h"
+#include "trace/reader.h"
 
 namespace geiger::api {
 

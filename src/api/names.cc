@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "api/connection.h"
-#include "base/attributes.h"
+#include "base/check.h"
 
 namespace geiger::api {
 namespace {

@@ -1,26 +1,195 @@
 // Writes pprof's profile.proto from a running program: addresses, no names, not compressed. Viewers
 // find the names by the build ids of the mappings.
+
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "api/executable_maps.h"
-#include "api/gate.h"
-#include "api/pprof_rows.h"
+#include "api/profile.h"
 #include "api/profiles.h"
+#include "api/session.h"
 #include "base/clock.h"
-#include "base/hex.h"
-#include "pprof/row_writer.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "estimation/rounding.h"
+#include "estimation/sums.h"
+#include "pprof/profile_proto.h"
 #include "pprof/writer.h"
 
 namespace geiger::api {
+
+// Mappings of modules' code, from /proc/self/maps. Readers of pprof profiles expect them: they
+// match the file offset with the segments of the file.
+
+struct ExecutableMap {
+  Address start, end;
+  Bytes offset;  ///< In the file.
+};
+
+/// In the order of addresses; empty if they cannot be read.
+[[nodiscard]] std::vector<ExecutableMap> executable_maps();
+
+// The samples of a pprof profile before they are written: one row per stack, size,
+// interval, thread, label and type, of lifetimes also per end; one column of integers per
+// sample type.
+
+/// How the objects of a row ended. All 0 except in profiles of lifetimes.
+struct PprofEnd {
+  trace::Ref stack;        ///< Stack of the free; 0 = alive, or not recorded.
+  std::uint32_t thread;    ///< Thread of the free.
+  std::uint32_t log2_age;  ///< Of their lifetime in nanoseconds, rounded down.
+  bool is_freed;
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
+  auto operator<=>(const PprofEnd&) const = default;
+};
+
+struct PprofRow {
+  trace::Ref stack, label, type;
+  std::uint32_t thread;
+  Bytes requested;
+  Bytes interval;  ///< Of the row's samples, or equivalent to it.
+  PprofEnd end;
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
+  auto operator<=>(const PprofRow&) const = default;
+};
+
+struct PprofTable {
+  std::vector<PprofRow> rows;  ///< Sorted and unique.
+  std::array<std::vector<std::int64_t>, pprof::kSampleTypes.size()> columns;
+};
+
+/// The rows of one heap's samples. The space columns contain the measure of the profile.
+[[nodiscard]] PprofTable pprof_table(const Profile& profile, geiger_heap heap);
+
+namespace {
+
+std::string contents_of(const char* path) {
+  std::string text;
+  const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return text;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = read(descriptor, buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+  close(descriptor);
+  return text;
+}
+
+/// Takes a hexadecimal number and the character after it.
+bool take_number(std::string_view& line, std::uint64_t& number) {
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number, 16);
+  if (error != std::errc() || end == line.data() + line.size()) return false;
+  line.remove_prefix(static_cast<std::size_t>(end - line.data()) + 1);
+  return true;
+}
+
+/// "5602d7d2a000-5602d7d2c000 r-xp 00001000 fe:00 1234 /path"
+bool parse(std::string_view line, ExecutableMap& map) {
+  if (!take_number(line, map.start) || !take_number(line, map.end)) return false;
+  constexpr std::size_t kModeBytes = 5;
+  if (line.size() < kModeBytes || line[2] != 'x') return false;
+  line.remove_prefix(kModeBytes);
+  return take_number(line, map.offset);
+}
+
+}  // namespace
+
+std::vector<ExecutableMap> executable_maps() {
+  std::vector<ExecutableMap> maps;
+  const std::string text = contents_of("/proc/self/maps");
+  for (std::string_view rest = text; !rest.empty();) {
+    ExecutableMap map{};
+    if (parse(base::take_part(rest), map)) maps.push_back(map);
+  }
+  return maps;
+}
+
+namespace {
+
+PprofEnd end_of(const Profile& profile, const Drawn& drawn) {
+  if (!profile.has_lifetimes()) return {};
+  const Nanoseconds born = profile.trace.sample(drawn.ref).time;
+  const Nanoseconds age = drawn.until > born ? drawn.until - born : 0;
+  const auto log2_age = static_cast<std::uint32_t>(std::bit_width(age | 1) - 1);
+  return {drawn.free_stack, drawn.free_thread, log2_age, drawn.is_freed};
+}
+
+PprofRow row_of(const Profile& profile, const Drawn& drawn) {
+  const MappedTrace& trace = profile.trace;
+  const trace::SampleRecord& record = trace.sample(drawn.ref);
+  return {
+      record.stack,       record.label,   record.type,           trace.header_of(drawn.ref).thread,
+      record.requested(), drawn.interval, end_of(profile, drawn)};
+}
+
+/// The sums of a row: separate ones for objects and measured bytes.
+struct Sums {
+  estimation::NodeSums objects, bytes;
+};
+
+void add(Sums& sums, const MappedTrace& trace, const Drawn& drawn) {
+  const Bytes size = trace.sample(drawn.ref).requested();
+  if (drawn.is_certain) {
+    sums.objects.add_certain(size);
+    sums.bytes.add_certain(drawn.value);
+  } else {
+    sums.objects.add(size, drawn.lambda);
+    sums.bytes.add(size, drawn.lambda, 1, 1.0, drawn.value);
+  }
+}
+
+std::map<PprofRow, Sums> grouped(const Profile& profile, geiger_heap heap) {
+  std::map<PprofRow, Sums> groups;
+  for (const Drawn& drawn : profile.samples) {
+    if (profile.trace.sample(drawn.ref).heap() != heap) continue;
+    add(groups[row_of(profile, drawn)], profile.trace, drawn);
+  }
+  return groups;
+}
+
+/// Objects, space, their variances, and samples, as columns of real numbers.
+std::array<std::vector<double>, 5> columns_of(const std::map<PprofRow, Sums>& groups) {
+  std::array<std::vector<double>, 5> columns;
+  for (const auto& [row, sums] : groups) {
+    const auto certain = static_cast<double>(sums.objects.certain_samples);
+    columns[0].push_back(sums.objects.objects + certain);
+    columns[1].push_back(sums.bytes.all_bytes());
+    columns[2].push_back(sums.objects.objects_variance);
+    columns[3].push_back(sums.bytes.bytes_variance);
+    columns[4].push_back(static_cast<double>(sums.objects.samples) + certain);
+  }
+  return columns;
+}
+
+}  // namespace
+
+PprofTable pprof_table(const Profile& profile, geiger_heap heap) {
+  const std::map<PprofRow, Sums> groups = grouped(profile, heap);
+  PprofTable table;
+  for (const auto& [row, sums] : groups) table.rows.push_back(row);
+  for (auto& column : table.columns) column.assign(groups.size(), 0);
+  constexpr std::array<std::size_t, 5> kAllocated{0, 1, 4, 5, 8};
+  constexpr std::array<std::size_t, 5> kInUse{2, 3, 6, 7, 9};
+  const auto& places = profile.is_snapshot() ? kInUse : kAllocated;
+  const auto columns = columns_of(groups);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    table.columns[places[i]] = estimation::round_to_total(columns[i]);
+  }
+  return table;
+}
+
 namespace {
 
 class PprofSnapshot {
@@ -197,6 +366,7 @@ int write_to_descriptor(void* context, const void* data, std::size_t size) {
 }
 
 }  // namespace
+
 }  // namespace geiger::api
 
 geiger_status geiger_write_pprof(geiger_profile profile, geiger_heap heap, geiger_writer write,

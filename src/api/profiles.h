@@ -1,4 +1,4 @@
-// The table of profiles that the program holds, by handle.
+// The profiles that the program holds: from a start to a stop, and of what is live.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,8 @@
 #include "geiger/geiger.h"
 
 namespace geiger::api {
+
+// The table of profiles that the program holds, by handle.
 
 /// Adds a profile and returns its id.
 [[nodiscard]] std::uint64_t add_profile(Session& now, std::shared_ptr<Profile> profile);

@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "api/connection.h"
-#include "api/gate.h"
 #include "api/listeners.h"
 #include "api/session.h"
 

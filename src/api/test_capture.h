@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "geiger/geiger.h"
-#include "runtime/capture/program/interface.h"
+#include "runtime/capture/interface.h"
 #include "trace/test_trace.h"
 
 namespace geiger::api::test {

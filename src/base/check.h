@@ -1,3 +1,23 @@
+// The macros of every room: what compilers are told of a function, and checks of what must hold
+// inside geiger.
+#pragma once
+
+#include <atomic>
+
+#if !defined(GEIGER_IN_RUNTIME)
+#include <stdexcept>
+#include <string>
+#endif
+
+// The whole macro vocabulary besides checks.
+//
+// GEIGER_FAST_PATH: inlined into every caller, makes no calls, never allocates.
+// GEIGER_SLOW_PATH: kept out of line and away from hot code.
+#define GEIGER_FAST_PATH [[gnu::always_inline]] inline
+#define GEIGER_SLOW_PATH [[gnu::noinline, gnu::cold]]
+
+namespace geiger::base {
+
 // Checks of what must hold inside geiger; what input may cause is handled as a value instead.
 //
 //   GEIGER_CHECK(condition)   always compiled; true if the condition holds. Else, in the runtime,
@@ -12,16 +32,6 @@
 // GEIGER_EXPENSIVE_ASSERTIONS (runtime/capture/invariants.h).
 //
 // Threads / Signals: safe. Allocates: only InternalError.
-#pragma once
-
-#include <atomic>
-
-#if !defined(GEIGER_IN_RUNTIME)
-#include <stdexcept>
-#include <string>
-#endif
-
-namespace geiger::base {
 
 /// Stops what the runtime records; null until it does. Returns.
 using FailedCheck = void (*)(const char* file, int line);

@@ -1,6 +1,4 @@
 // Modules as a loader would list them, with tables that a test made.
-#include "base/loaded_symbol.h"
-
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,8 @@
 #include <cstdlib>
 #include <string>
 #include <vector>
+
+#include "base/loader.h"
 
 namespace geiger::base {
 namespace {

@@ -1,3 +1,14 @@
+// System calls without libc around them.
+#pragma once
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <cstddef>
+
+namespace geiger::base {
+
 // System calls without libc around them: no errno, no cancellation point, no
 // lazy binding, no interposition. The result is the kernel's: -errno on failure.
 //
@@ -6,13 +17,6 @@
 // which every caller has to be able to take anyway.
 //
 // Threads / Signals / Fork: safe everywhere. Allocates: never.
-#pragma once
-
-#include <sys/syscall.h>
-
-#include <atomic>
-
-namespace geiger::base {
 
 /// Which system calls the process allows itself.
 enum class Confinement : int {
@@ -67,5 +71,28 @@ inline long raw_syscall(long number, long a = 0, long b = 0, long c = 0, long d 
 
 /// True for the kernel's failure range [-4095, -1].
 inline bool is_error(long result) { return result < 0 && result >= -4095; }
+
+}  // namespace geiger::base
+
+// Takes pages from the kernel before they are written.
+//
+// Each page that is written first by a store costs a fault of its own. In a program that keeps
+// the processor's caches for itself that is 9 us, of the page of a file as of memory; all pages
+// of a range at once cost .3 us (memory) and 1.3 us (ext4) each, and a full disk is an error
+// instead of SIGBUS.
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace geiger::base {
+
+/// Takes the pages of [start, start + bytes); `start` begins one. What lies there stays as it is.
+/// 0 or -errno, then perhaps some of them: -EFAULT where a file has no room for them, -EINVAL of
+/// kernels that cannot (< 5.14), -EINTR and -EAGAIN to try again.
+/// Threads / Signals / Fork: safe everywhere. Allocates: never.
+inline long populate(void* start, std::size_t bytes) {
+  return raw_syscall(SYS_madvise, reinterpret_cast<long>(start), static_cast<long>(bytes),
+                     MADV_POPULATE_WRITE);
+}
 
 }  // namespace geiger::base

@@ -16,14 +16,12 @@
 #include <vector>
 
 #include "base/check.h"
-#include "cli/help/choice.h"
 #include "cli/help/command_line.h"
 #include "cli/help/help_formatter.h"
-#include "cli/help/refusal.h"
-#include "cli/options/exit_codes.h"
+#include "cli/options/ending.h"
 #include "cli/options/run_options.h"
 #include "modules/module.h"
-#include "query/spelling.h"
+#include "query/words.h"
 
 namespace geiger::cli {
 namespace {

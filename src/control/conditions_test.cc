@@ -1,7 +1,7 @@
-#include "control/conditions.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
+
+#include "control/run_watch.h"
 
 namespace geiger::control {
 namespace {

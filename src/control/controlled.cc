@@ -14,8 +14,8 @@
 
 #include "analysis/present/format.h"
 #include "base/clock.h"
-#include "control/outer_pid.h"
 #include "control/run_directory.h"
+#include "control/target_process.h"
 #include "control/trace_home.h"
 
 namespace geiger::control {

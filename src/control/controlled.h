@@ -13,7 +13,6 @@
 #include "base/units.h"
 #include "control/control_page.h"
 #include "control/target_process.h"
-#include "control/trace_tally.h"
 #include "control/waking.h"
 
 namespace geiger::control {

@@ -1,5 +1,3 @@
-#include "control/overhead.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,10 +5,10 @@
 #include <random>
 #include <vector>
 
+#include "control/run_watch.h"
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
-#include "sampling/counter_sampler.h"
-#include "sampling/logarithm.h"
+#include "sampling/samplers.h"
 
 namespace geiger::control {
 namespace {

@@ -1,5 +1,3 @@
-#include "control/trace_broker.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -16,6 +14,7 @@
 #include <string>
 
 #include "base/unique_fd.h"
+#include "control/trace_home.h"
 
 namespace geiger::control {
 namespace {

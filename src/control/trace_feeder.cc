@@ -18,10 +18,10 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/populate.h"
+#include "base/raw_syscall.h"
 #include "control/control_page.h"
-#include "control/outer_pid.h"
 #include "control/run_directory.h"
+#include "control/target_process.h"
 
 namespace geiger::control {
 namespace {

@@ -15,8 +15,8 @@
 #include "analysis/observe/observer.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
-#include "control/trace_front.h"
-#include "foreign/rights.h"
+#include "control/control_page.h"
+#include "foreign/process_root.h"
 #include "trace/format.h"
 
 namespace geiger::control {

@@ -16,7 +16,7 @@
 #include <memory>
 #include <thread>
 
-#include "base/path.h"
+#include "base/text.h"
 #include "control/trace_feeder.h"
 #include "foreign/open.h"
 

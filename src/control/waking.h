@@ -10,7 +10,7 @@
 #include "base/outcome.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
-#include "control/shared_pages.h"
+#include "control/control_page.h"
 #include "control/target_process.h"
 #include "trace/rendezvous.h"
 

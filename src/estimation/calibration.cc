@@ -5,9 +5,8 @@
 #include <cmath>
 
 #include "estimation/distributions/gamma.h"
-#include "estimation/distributions/normal.h"
 #include "estimation/distributions/quiet.h"
-#include "estimation/root_of_squares.h"
+#include "estimation/estimate.h"
 
 namespace geiger::estimation {
 namespace {

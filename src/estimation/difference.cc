@@ -1,14 +1,18 @@
-// Derivation and evidence: docs/internals/estimators.md, section 14.
 #include "estimation/difference.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <numeric>
 
-#include "estimation/distributions/gamma_ratio.h"
-#include "estimation/distributions/normal.h"
-#include "estimation/root_of_squares.h"
+#include "estimation/distributions/gamma.h"
+#include "estimation/distributions/probabilities.h"
+#include "estimation/estimate.h"
 
 namespace geiger::estimation {
+
+// Derivation and evidence: docs/internals/estimators.md, section 14.
+
 namespace {
 
 double exposure_of(const Side& side) {
@@ -237,6 +241,22 @@ double smallest_attainable_p(const Side& before, const Side& after) {
   const double samples =
       static_cast<double>(before.sums.samples) + static_cast<double>(after.sums.samples);
   return std::pow(std::min(share, 1 - share), samples);
+}
+
+std::vector<double> adjusted_p_values(std::span<const double> p) {
+  std::vector<double> values(p.begin(), p.end());
+  for (double& value : values) value = value <= 1 ? std::max(value, 0.0) : 1.0;
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  const auto tests = static_cast<double>(values.size());
+  double smallest = 1;
+  for (std::size_t rank = order.size(); rank > 0; --rank) {
+    double& value = values[order[rank - 1]];
+    smallest = std::min(smallest, value * tests / static_cast<double>(rank));
+    value = smallest;
+  }
+  return values;
 }
 
 }  // namespace geiger::estimation

@@ -1,17 +1,21 @@
-// Compares two sides, before and after: their difference, its interval, and whether chance alone
-// could explain it.
-//
-// "Chance" is that of the sampler. Variation between runs of the same program is a second source,
-// which only several runs per side can show: dispersion.h.
+// Compares two sides, and adjusts p-values where many are compared.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
 
 namespace geiger::estimation {
+
+// Compares two sides, before and after: their difference, its interval, and whether chance alone
+// could explain it.
+//
+// "Chance" is that of the sampler. Variation between runs of the same program is a second source,
+// which only several runs per side can show: runs.h.
 
 /// One node on one side of a comparison.
 struct Side {
@@ -79,5 +83,14 @@ struct Growth {
   double lowest = -1;             ///< In [-1, inf).
   std::optional<double> highest;  ///< Absent if no sample bounds it.
 };
+
+// Adjusts p-values for many comparisons at once.
+
+/// Benjamini-Hochberg adjusted p-values, in the order given: rejecting where they are
+/// at most q keeps the expected share of false discoveries at or below q, for
+/// independent (and for positively dependent) tests. First remove rows that cannot be significant
+/// for any split (smallest_attainable_p). A NaN or a value above 1 counts as 1, one below 0 as 0;
+/// results are in [0, 1].
+[[nodiscard]] std::vector<double> adjusted_p_values(std::span<const double> p);
 
 }  // namespace geiger::estimation

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "estimation/difference.h"
-#include "estimation/discoveries.h"
 #include "estimation/test_sums.h"
 
 namespace geiger::estimation::discoveries_simulation_test {

@@ -1,10 +1,10 @@
-#include "estimation/discoveries.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "estimation/difference.h"
 
 namespace geiger::estimation::discoveries_test {
 namespace {

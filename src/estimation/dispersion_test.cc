@@ -1,7 +1,5 @@
 // Seeds are fixed. Limits on shares leave five standard errors to the level: a test
 // that keeps it fails for a fresh seed with a probability below 1e-6.
-#include "estimation/dispersion.h"
-
 #include <gtest/gtest.h>
 
 #include <boost/math/distributions/students_t.hpp>
@@ -11,6 +9,7 @@
 #include <random>
 
 #include "estimation/difference.h"
+#include "estimation/runs.h"
 #include "estimation/test_sums.h"
 
 namespace geiger::estimation::dispersion_test {

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "estimation/distributions/gamma.h"
-#include "estimation/root_of_squares.h"
 
 namespace geiger::estimation {
+
 namespace {
 
 // The uncertain part of a node: bytes or objects, the formulas are the same.

@@ -1,11 +1,26 @@
-// Estimates from sums: every value comes with its variance and interval.
+// The combined deviation of independent errors.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
+#include "base/check.h"
 #include "estimation/sums.h"
 
 namespace geiger::estimation {
+
+/// sqrt(a^2 + b^2) without overflow, to 2 units in the last place. The same bits on every
+/// processor, unlike std::hypot, which uses fused multiply-add if available.
+[[nodiscard]] inline double root_of_squares(double a, double b) {
+  const double large = std::max(std::abs(a), std::abs(b));
+  const double small = std::min(std::abs(a), std::abs(b));
+  if (!(large > 0) || std::isinf(large)) return large;
+  const double ratio = small / large;
+  return large * std::sqrt(1 + ratio * ratio);
+}
+
+// Estimates from sums: every value comes with its variance and interval.
 
 struct Interval {
   double lo = 0;
@@ -78,5 +93,17 @@ inline constexpr double kLargestSum = 1e150;
 /// z = (hits - p trials) / sqrt(trials p q) with p = 1/T; 0 when trials = 0 or
 /// T <= 1. Standard normal for a correct sampler from about 100 expected hits on.
 [[nodiscard]] double sampler_z(std::uint64_t hits, std::uint64_t trials, double interval);
+
+// Estimates in other units.
+
+/// Multiplies an estimate by `factor`: bytes per run, money. Requires factor > 0.
+[[nodiscard]] constexpr Estimate scaled(Estimate estimate, double factor) {
+  GEIGER_ASSERT(factor > 0);
+  estimate.value *= factor;
+  estimate.variance *= factor * factor;
+  estimate.interval = {estimate.interval.lo * factor, estimate.interval.hi * factor};
+  estimate.exact *= factor;
+  return estimate;
+}
 
 }  // namespace geiger::estimation

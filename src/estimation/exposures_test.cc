@@ -1,7 +1,5 @@
 // Runs of different lengths. Seeds are fixed. Limits on shares leave 4.5 standard errors to the
 // level: for a fresh seed each is passed with a probability below 1e-5.
-#include "estimation/exposures.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +7,7 @@
 #include <vector>
 
 #include "estimation/difference.h"
-#include "estimation/dispersion.h"
+#include "estimation/runs.h"
 #include "estimation/test_sums.h"
 
 namespace geiger::estimation::exposures_test {

@@ -1,8 +1,6 @@
 // Totals of partly recorded fleets. Seeds are fixed. A share of .95 of 2000 fleets has a standard
 // error of .0049; limits leave 4.5 of them to what is promised: for a fresh seed each is passed
 // with a probability below 1e-5.
-#include "estimation/fleet_total.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "estimation/runs.h"
 #include "estimation/test_sums.h"
 
 namespace geiger::estimation::fleet_total_test {

@@ -1,11 +1,11 @@
-#include "estimation/growth.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
+
+#include "estimation/scatter.h"
 
 namespace geiger::estimation::growth_test {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "estimation/distributions/normal.h"
+#include "estimation/distributions/gamma.h"
 
 namespace geiger::estimation {
 namespace {

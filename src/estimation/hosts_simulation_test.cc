@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "estimation/difference.h"
-#include "estimation/discoveries.h"
-#include "estimation/dispersion.h"
+#include "estimation/runs.h"
 #include "estimation/test_sums.h"
 
 namespace geiger::estimation::hosts_simulation_test {

@@ -1,10 +1,9 @@
-#include "estimation/power.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "estimation/planning.h"
 #include "estimation/test_sums.h"
 
 namespace geiger::estimation::power_test {

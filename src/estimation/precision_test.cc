@@ -1,11 +1,10 @@
-#include "estimation/precision.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
 #include "estimation/estimate.h"
+#include "estimation/planning.h"
 #include "estimation/sums.h"
 
 namespace geiger::estimation::precision_test {

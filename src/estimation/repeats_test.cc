@@ -1,10 +1,10 @@
-#include "estimation/repeats.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 #include <vector>
+
+#include "estimation/scatter.h"
 
 namespace geiger::estimation::repeats_test {
 namespace {

@@ -13,8 +13,7 @@
 
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
-#include "sampling/counter_sampler.h"
-#include "sampling/logarithm.h"
+#include "sampling/samplers.h"
 
 namespace geiger::estimation::size_mixes_test {
 namespace {

@@ -1,13 +1,12 @@
 // Strata. Seeds are fixed. A share of .05 of 3000 comparisons has a standard error of .004; limits
 // leave 4.5 of them: for a fresh seed each is passed with a probability below 1e-5.
-#include "estimation/strata.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 #include <vector>
 
+#include "estimation/runs.h"
 #include "estimation/test_sums.h"
 
 namespace geiger::estimation::strata_test {

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "estimation/distributions/gamma.h"
-#include "estimation/root_of_squares.h"
+#include "estimation/estimate.h"
 
 namespace geiger::estimation {
 namespace {

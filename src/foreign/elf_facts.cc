@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
 #include "foreign/open.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/parts.h"
+#include "base/text.h"
 
 namespace geiger::foreign {
 namespace {

@@ -1,5 +1,3 @@
-#include "foreign/rights.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +13,8 @@
 #include <iterator>
 #include <string>
 #include <thread>
+
+#include "foreign/process_root.h"
 
 namespace geiger::foreign {
 namespace {

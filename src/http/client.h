@@ -1,5 +1,5 @@
-// Sends requests over HTTP. The code that does it is in a module of its own, which is loaded when
-// it is needed: libcurl and what it loads are more than all else that geiger links.
+// Sends requests over HTTP: the URLs of servers, secrets, and the client, whose code is in a module
+// of its own.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,31 @@
 #include "base/outcome.h"
 
 namespace geiger::http {
+
+// URLs of servers, as users type them.
+
+struct Url {
+  std::string scheme;  ///< "https", or "http" to the loopback interface.
+  std::string user;    ///< Empty: none.
+  std::string host;    ///< With brackets, if it has some.
+  std::string port;    ///< Empty: the usual one.
+  std::string path;    ///< From "/" on; empty: none.
+};
+
+/// Fails where secrets would travel readable: over http to another host, or in the URL itself.
+[[nodiscard]] base::Outcome<Url> parse_url(const std::string& text);
+
+// Secrets that requests carry: a file of them, one a line. Empty lines and those that begin with
+// '#' are none.
+
+/// All of them. Fails if there is none, if one is not of 16 to 512 printable characters, or if
+/// all users may read or write the file.
+[[nodiscard]] base::Outcome<std::vector<std::string>> read_tokens(const std::string& path);
+/// The first one.
+[[nodiscard]] base::Outcome<std::string> read_token(const std::string& path);
+
+// Sends requests over HTTP. The code that does it is in a module of its own, which is loaded when
+// it is needed: libcurl and what it loads are more than all else that geiger links.
 
 /// Of statuses, the first that is not a success.
 inline constexpr long kNotOk = 300;

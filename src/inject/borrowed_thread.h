@@ -24,7 +24,7 @@
 
 #include "base/outcome.h"
 #include "inject/machine.h"
-#include "inject/remote_memory.h"
+#include "inject/remote_modules.h"
 
 namespace geiger::inject {
 

@@ -8,12 +8,11 @@
 #include <filesystem>
 #include <utility>
 
-#include "analysis/observe/proc_text.h"
-#include "analysis/observe/process_files.h"
+#include "analysis/observe/proc_files.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/labels.h"
 #include "base/clock.h"
-#include "base/numbers.h"
+#include "base/text.h"
 #include "control/run_directory.h"
 
 namespace geiger::live {

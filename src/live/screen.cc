@@ -1,3 +1,4 @@
+// The keys of `geiger live`, as lines of its screen.
 #include "live/screen.h"
 
 #include <fmt/format.h>
@@ -5,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -12,11 +14,100 @@
 #include "analysis/present/function_names.h"
 #include "analysis/present/heading.h"
 #include "analysis/present/text.h"
-#include "base/parts.h"
-#include "live/key_help.h"
+#include "base/text.h"
 #include "live/table.h"
+#include "terminal/terminal.h"
 
 namespace geiger::live {
+
+void add_help(terminal::Screen& screen);
+
+namespace {
+
+void merge(HistoryPoint& point, const HistoryPoint& other) {
+  point.to = other.to;
+  point.live.lo = std::min(point.live.lo, other.live.lo);
+  point.live.hi = std::max(point.live.hi, other.live.hi);
+  point.resident = std::max(point.resident, other.resident);
+}
+
+}  // namespace
+
+void LiveHistory::add(Nanoseconds time, const estimation::Interval& live, Bytes resident) {
+  const HistoryPoint look{time, time, live, static_cast<double>(resident)};
+  if (points_.empty() || updates_in_last_ == updates_per_point_) {
+    if (points_.size() == kMostPoints) {
+      for (std::size_t i = 0; i < kMostPoints / 2; ++i) {
+        points_[i] = points_[2 * i];
+        merge(points_[i], points_[2 * i + 1]);
+      }
+      points_.resize(kMostPoints / 2);
+      updates_per_point_ *= 2;
+    }
+    points_.push_back(look);
+    updates_in_last_ = 1;
+    return;
+  }
+  merge(points_.back(), look);
+  ++updates_in_last_;
+}
+
+Nanoseconds LiveHistory::length() const {
+  return points_.empty() ? 0 : points_.back().to - points_.front().from;
+}
+
+std::vector<HistoryPoint> LiveHistory::columns(std::size_t columns) const {
+  if (points_.size() <= columns || columns == 0) return points_;
+  std::vector<HistoryPoint> drawn;
+  drawn.reserve(columns);
+  for (std::size_t column = 0; column < columns; ++column) {
+    const std::size_t begin = column * points_.size() / columns;
+    const std::size_t end = (column + 1) * points_.size() / columns;
+    drawn.push_back(points_[begin]);
+    for (std::size_t i = begin + 1; i < end; ++i) merge(drawn.back(), points_[i]);
+  }
+  return drawn;
+}
+
+namespace {
+
+using KeyHelp = std::pair<std::string_view, std::string_view>;
+
+constexpr std::array kKeys{
+    KeyHelp{"q, ^C", "leave (a program that live started is asked to end)"},
+    KeyHelp{"space", "pause and resume the view; the program runs on"},
+    KeyHelp{"tab g", "group by function, line, stack, thread, module, size, type, label"},
+    KeyHelp{"k", "live memory, or all allocations"},
+    KeyHelp{"s", "sort by self, total, samples, name"},
+    KeyHelp{"r", "sort by growth; press again to undo"},
+    KeyHelp{"w", "growth since watching began, or recent growth"},
+    KeyHelp{"z", "measure growth from now on"},
+    KeyHelp{"/", "only rows whose name contains this; empty shows all"},
+    KeyHelp{"f", "focus: only stacks with a frame that matches; totals include only these"},
+    KeyHelp{"i", "ignore: only stacks without a frame that matches"},
+    KeyHelp{"x", "hide frames that match; their callers are blamed"},
+    KeyHelp{"o", "own code first, or all frames including plumbing"},
+    KeyHelp{"m", "set a named mark in the trace"},
+    KeyHelp{"p", "the next process of the run, or all together"},
+    KeyHelp{"up down", "choose a row"},
+    KeyHelp{"pgup pgdn", "a page; home and end go all the way"},
+    KeyHelp{"enter", "the row in full: name, numbers, stack"},
+    KeyHelp{"esc", "back"},
+    KeyHelp{"± [ ]", "every number is an estimate with its 95 % interval unless it"},
+    KeyHelp{"", "is marked exact; < is an upper limit where there is no sample;"},
+    KeyHelp{"▲", "grew: the interval of its growth is above 0"},
+    KeyHelp{"~", "may belong below the next row: their intervals overlap"},
+};
+
+}  // namespace
+
+void add_help(terminal::Screen& screen) {
+  for (const auto& [key, text] : kKeys) {
+    screen.push_back({{terminal::Ink::kStrong, fmt::format(" {:<10} ", key)},
+                      {terminal::Ink::kPlain, std::string(text)}});
+  }
+}
+
 namespace {
 
 using present::Quantity;
@@ -220,8 +311,8 @@ std::string_view word_for(const report::LiveOptions& options) {
 terminal::ScreenLine table_title(const LiveView& view, const LiveReport& report,
                                  std::size_t width) {
   const bool is_live = report.table.kind != profile::Kind::kAllocated;
-  std::string left = fmt::format(" {} by {}", is_live ? "live" : "allocated",
-                                 name_of(report.options.table.by));
+  std::string left =
+      fmt::format(" {} by {}", is_live ? "live" : "allocated", name_of(report.options.table.by));
   const std::string only = present::only_text(report.options.table.scope);
   if (!only.empty()) left += ", " + present::printable(only);
   if (view.shows_plumbing) left += ", with plumbing";

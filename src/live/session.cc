@@ -9,14 +9,104 @@
 #include <cstdio>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "analysis/present/format.h"
 #include "base/clock.h"
 #include "control/controlled.h"
-#include "terminal/interrupts.h"
+#include "query/filters.h"
+#include "query/selection.h"
 #include "terminal/terminal.h"
 
 namespace geiger::live {
+
+namespace {
+
+/// So many instants are kept of the recent time: each becomes the recent one in its turn.
+constexpr Nanoseconds kSteps = 4;
+
+}  // namespace
+
+void GrowthWatch::look(const follow::Follower& follower, Nanoseconds now) {
+  now_ = now;
+  const bool begins = instants_.empty() || !follower.can_compare(instants_.front().baseline);
+  if (begins) {
+    instants_.clear();
+    looks_ = 0;
+  } else {
+    ++looks_;
+  }
+  if (begins || now - instants_.back().time >= recent_ / kSteps) {
+    instants_.push_back({now, follower.baseline()});
+  }
+  while (instants_.size() > 2 && now - instants_[2].time >= recent_) {
+    instants_.erase(instants_.begin() + 1);
+  }
+}
+
+std::optional<report::LiveChange> GrowthWatch::change(const follow::Follower& follower,
+                                                      const Instant& from) const {
+  if (!follower.can_compare(from.baseline) || now_ <= from.time) return std::nullopt;
+  follow::Change change = follower.change_since(from.baseline);
+  return report::LiveChange{now_ - from.time, looks_, std::move(change.came),
+                            std::move(change.went)};
+}
+
+std::optional<report::LiveChanges> GrowthWatch::changes(const follow::Follower& follower) const {
+  if (instants_.empty()) return std::nullopt;
+  auto start = change(follower, instants_.front());
+  if (!start) return std::nullopt;
+  report::LiveChanges changes{std::move(*start), std::nullopt};
+  const bool has_recent = instants_.size() > 1 && now_ - instants_[1].time >= recent_;
+  if (has_recent) changes.recent = change(follower, instants_[1]);
+  return changes;
+}
+
+namespace {
+
+std::string alternatives(const std::vector<std::string>& expressions) {
+  std::string all;
+  for (const std::string& one : expressions) all += (all.empty() ? "" : "|") + one;
+  return all;
+}
+
+}  // namespace
+
+base::Outcome<LiveSelection> LiveSelection::of(const query::SelectionOptions& options,
+                                               std::vector<std::string>& remarks) {
+  auto rules = GEIGER_TRY(query::frame_rules_of(options.frames, remarks));
+  query::Remarks unmatched;  // No stack is known yet.
+  GEIGER_TRY(query::filter_of(options, profile::Recording(), unmatched));
+  LiveSelection selection;
+  selection.options_ = options;
+  selection.rules_ = std::move(rules);
+  return selection;
+}
+
+void LiveSelection::apply(profile::Recording& picture, report::LiveOptions& live) const {
+  picture.frame_rules = rules_;
+  // What no stack matches yet, one may match later: nothing to remark on.
+  query::Remarks remarks;
+  live.keeps = std::move(query::filter_of(options_, picture, remarks).value());
+  live.table.scope = query::scope_as_typed(options_);
+  live.table.scope.open = std::move(remarks.open);
+}
+
+query::SelectionOptions with_expression(query::SelectionOptions options, const std::string& which,
+                                        const std::string& expression) {
+  if (which == "focus") options.focus = expression;
+  if (which == "ignore") options.ignore = expression;
+  if (which != "hide") return options;
+  options.frames.hidden.clear();
+  if (!expression.empty()) options.frames.hidden.push_back(expression);
+  return options;
+}
+
+std::string expression_of(const query::SelectionOptions& options, const std::string& which) {
+  if (which == "focus") return options.focus;
+  return which == "ignore" ? options.ignore : alternatives(options.frames.hidden);
+}
+
 namespace {
 
 using std::chrono::milliseconds;

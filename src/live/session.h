@@ -2,20 +2,88 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "analysis/present/style.h"
+#include "analysis/follow/follower.h"
+#include "analysis/present/text.h"
+#include "analysis/profile/frames/frame_roles.h"
+#include "analysis/profile/recording.h"
+#include "analysis/report/profiles/live.h"
+#include "base/outcome.h"
+#include "base/units.h"
 #include "live/followed_run.h"
-#include "live/growth_watch.h"
-#include "live/history.h"
 #include "live/program.h"
 #include "live/screen.h"
-#include "live/selection.h"
 #include "live/terminal.h"
+#include "query/selection.h"
 
 namespace geiger::live {
+
+// The instants that `geiger live` measures growth from: the start of watching, and one that stays
+// about as long ago.
+
+class GrowthWatch {
+ public:
+  /// `recent`: how long ago the recent instant is, or up to a quarter longer; above 0.
+  explicit GrowthWatch(Nanoseconds recent) : recent_(recent) {}
+
+  /// After each update of the traces: `now` is CLOCK_MONOTONIC.
+  void look(const follow::Follower& follower, Nanoseconds now);
+  /// The next update is the start.
+  void restart() { instants_.clear(); }
+
+  /// As of the latest update; nothing before the second one, or if growth is unknown.
+  [[nodiscard]] std::optional<report::LiveChanges> changes(const follow::Follower& follower) const;
+
+ private:
+  struct Instant {
+    Nanoseconds time = 0;
+    follow::Baseline baseline;
+  };
+
+  [[nodiscard]] std::optional<report::LiveChange> change(const follow::Follower& follower,
+                                                         const Instant& from) const;
+
+  Nanoseconds recent_;
+  Nanoseconds now_ = 0;
+  std::uint64_t looks_ = 0;       ///< Since the start.
+  std::deque<Instant> instants_;  ///< The start; then the recent one and those that follow it.
+};
+
+// Which samples of a followed run `geiger live` shows, and which frames: as the options ask, and as
+// the user types in the view.
+
+class LiveSelection {
+ public:
+  /// Everything, by the built-in rules.
+  LiveSelection() = default;
+  /// Fails where an expression or the rules cannot be read. `remarks` gets those of
+  /// query::frame_rules_of().
+  [[nodiscard]] static base::Outcome<LiveSelection> of(const query::SelectionOptions& options,
+                                                       std::vector<std::string>& remarks);
+
+  [[nodiscard]] const query::SelectionOptions& options() const { return options_; }
+  /// Stacks change with every picture, so each is selected from anew: gives `picture` the rules
+  /// for its frames, and `live` the samples to keep.
+  void apply(profile::Recording& picture, report::LiveOptions& live) const;
+
+ private:
+  query::SelectionOptions options_;
+  std::shared_ptr<const profile::FrameRules> rules_;
+};
+
+/// The options with the text typed for "focus", "ignore" or "hide"; an empty text removes it.
+[[nodiscard]] query::SelectionOptions with_expression(query::SelectionOptions options,
+                                                      const std::string& which,
+                                                      const std::string& expression);
+/// The expression for the options in force.
+[[nodiscard]] std::string expression_of(const query::SelectionOptions& options,
+                                        const std::string& which);
 
 struct SessionOptions {
   std::chrono::milliseconds every{1000};  ///< From one update to the next.

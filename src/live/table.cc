@@ -10,7 +10,7 @@
 #include "analysis/present/format.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/text.h"
-#include "analysis/report/profiles/stack_contexts.h"
+#include "analysis/report/profiles/table.h"
 
 namespace geiger::live {
 namespace {

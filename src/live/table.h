@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analysis/report/profiles/live.h"
-#include "terminal/screen_line.h"
+#include "terminal/terminal.h"
 
 namespace geiger::live {
 

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "query/text_file.h"
 #include "modules/module.h"
+#include "query/text_file.h"
 
 namespace geiger::live {
 

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <string_view>
 
-#include "base/acting.h"
 #include "base/utf8.h"
+#include "base/utf8_text.h"
 
 namespace geiger::openmetrics {
 namespace {

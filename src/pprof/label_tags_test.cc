@@ -1,7 +1,7 @@
-#include "pprof/label_tags.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "pprof/profile_proto.h"
 
 namespace geiger::pprof {
 namespace {

@@ -8,15 +8,12 @@
 #include <utility>
 
 #include "analysis/present/heading.h"
-#include "analysis/profile/frames/name_pattern.h"
 #include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/frames/types.h"
-#include "analysis/profile/glob.h"
 #include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/labels.h"
-#include "analysis/profile/trimmed.h"
-#include "query/sizes.h"
-#include "query/spelling.h"
+#include "analysis/profile/patterns.h"
+#include "query/words.h"
 
 namespace geiger::query {
 namespace {

@@ -1,8 +1,8 @@
 // Every kind with every option that it takes, and the messages that refuse the others.
-#include "query/kind_options.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "query/selection.h"
 
 namespace geiger::query {
 namespace {

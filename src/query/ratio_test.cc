@@ -1,6 +1,6 @@
-#include "query/ratio.h"
-
 #include <gtest/gtest.h>
+
+#include "query/words.h"
 
 namespace geiger::query {
 namespace {

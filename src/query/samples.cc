@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string>
 
-#include "query/sizes.h"
+#include "query/words.h"
 
 namespace geiger::query {
 namespace {

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "analysis/present/format.h"
 #include "analysis/profile/lives/teardown.h"
@@ -12,12 +15,300 @@
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/peak.h"
+#include "analysis/profile/recording.h"
 #include "analysis/profile/totals.h"
+#include "base/text.h"
 #include "query/filters.h"
-#include "query/instants.h"
-#include "query/kind_options.h"
+#include "query/text_file.h"
+#include "query/words.h"
 
 namespace geiger::query {
+
+namespace {
+
+using profile::FrameRules;
+
+base::Outcome<FrameRules> parse_rules(base::Outcome<std::string> read, const std::string& path) {
+  const std::string text = GEIGER_TRY(std::move(read).with_prefix("--rules: "));
+  return FrameRules::parse(text).with_prefix(path + ":");
+}
+
+/// The rules of the working directory; none where there is no file, or it is ignored.
+base::Outcome<FrameRules> read_rules_here(std::vector<std::string>& remarks) {
+  const auto file = open_own_file(kRulesFile);
+  if (!file.has_value()) {
+    remarks.push_back(
+        fmt::format("./{0} is ignored: {1} (to use it: --rules {0})", kRulesFile, file.reason()));
+    return FrameRules();
+  }
+  if (!file->is_open()) return FrameRules();
+  return parse_rules(read_text(file.value(), kRulesFile), kRulesFile);
+}
+
+}  // namespace
+
+base::Outcome<std::shared_ptr<const FrameRules>> frame_rules_of(const FrameOptions& options,
+                                                                std::vector<std::string>& remarks) {
+  const std::string& named = options.rules_file;
+  auto rules = GEIGER_TRY(named.empty() ? read_rules_here(remarks)
+                                        : parse_rules(read_text_file(named), named));
+  for (const std::string& expression : options.hidden) {
+    auto pattern = GEIGER_TRY(profile::NamePattern::parse(expression).with_prefix("--hide "));
+    rules.add(profile::FrameRole::kHidden, std::move(pattern));
+  }
+  rules.shows_plumbing = options.shows_plumbing;
+  rules.frames = options.frames;
+  return std::make_shared<const FrameRules>(std::move(rules));
+}
+
+namespace {
+
+using profile::NumberedMark;
+using profile::Recording;
+using InstantResult = base::Outcome<Instant>;
+
+constexpr std::string_view kMarkPrefix = "mark:";
+constexpr std::size_t kMarksNamed = 8;
+
+std::string after_start(const Recording& recording, Nanoseconds time) {
+  const Nanoseconds start = profile::start_of(recording);
+  return present::duration(time > start ? time - start : 0);
+}
+
+bool starts_like_number(std::string_view text) {
+  return !text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9'));
+}
+
+InstantResult edge(const Recording& recording, bool is_start) {
+  const Nanoseconds start = profile::start_of(recording);
+  if (is_start) return Instant{Instant::Kind::kStart, start, "the start"};
+  return Instant{Instant::Kind::kEnd, start + profile::duration_of(recording), "the end"};
+}
+
+InstantResult percentage(const std::string& text, const Recording& recording) {
+  const std::string_view digits(text.data(), text.size() - 1);
+  const auto percent = base::number_in<double>(digits, std::chars_format::fixed);
+  if (!percent || !(*percent >= 0 && *percent <= 100)) {
+    return base::Failure{fmt::format("'{}' is not a part of the duration (0% to 100%)", text)};
+  }
+  if (*percent == 0 || *percent == 100) return edge(recording, *percent == 0);
+  const auto part = static_cast<Nanoseconds>(*percent / 100 *
+                                             static_cast<double>(profile::duration_of(recording)));
+  const Nanoseconds time = profile::start_of(recording) + part;
+  return Instant{Instant::Kind::kGiven, time,
+                 fmt::format("{} ({})", text, present::duration(part))};
+}
+
+InstantResult time_after_start(const std::string& text, const Recording& recording) {
+  const auto time = GEIGER_TRY(parse_duration(text));
+  const bool has_unit = !text.empty() && text.back() >= 'A';
+  if (!has_unit)
+    return base::Failure{fmt::format("'{0}' has no unit; did you mean {0}s or {0}ms?", text)};
+  const Nanoseconds duration = profile::duration_of(recording);
+  if (time > duration) {
+    return base::Failure{fmt::format("{} is after the end of the recording ({})", text,
+                                     present::duration(duration))};
+  }
+  return Instant{Instant::Kind::kGiven, profile::start_of(recording) + time,
+                 present::duration(time)};
+}
+
+InstantResult cleanup(const Recording& recording) {
+  const std::vector<profile::Teardown> teardowns = profile::find_teardowns(recording);
+  const profile::Teardown* largest = profile::largest_of(teardowns);
+  const bool is_any = largest != nullptr && largest->kind != profile::Teardown::Kind::kNotFound;
+  if (!is_any) return edge(recording, false);
+  const Nanoseconds before = largest->from - 1;
+  return Instant{Instant::Kind::kGiven, before,
+                 fmt::format("the start of the cleanup ({})", after_start(recording, before))};
+}
+
+/// "NAME#2": the number after the last #; nothing if there is none.
+std::optional<std::uint32_t> number_behind(std::string_view text, std::size_t hash) {
+  if (hash == std::string_view::npos) return std::nullopt;
+  const auto number = base::number_in<std::uint32_t>(text.substr(hash + 1));
+  return number && *number > 0 ? number : std::nullopt;
+}
+
+class Marks {
+ public:
+  explicit Marks(const Recording& recording)
+      : recording_(recording), marks_(profile::numbered_marks(recording)) {}
+
+  [[nodiscard]] InstantResult named(const std::string& text) const {
+    if (has(text)) return numbered(text, std::nullopt);
+    const std::size_t hash = text.rfind('#');
+    const auto number = number_behind(text, hash);
+    if (number && has(text.substr(0, hash))) return numbered(text.substr(0, hash), number);
+    return base::Failure{unknown(text)};
+  }
+
+ private:
+  [[nodiscard]] const std::string& name_of(const NumberedMark& mark) const {
+    return recording_.marks[mark.mark].name;
+  }
+
+  [[nodiscard]] bool has(const std::string& name) const {
+    return std::ranges::any_of(marks_, [&](const auto& mark) { return name_of(mark) == name; });
+  }
+
+  [[nodiscard]] InstantResult numbered(const std::string& name,
+                                       std::optional<std::uint32_t> number) const {
+    const auto found = std::ranges::find_if(marks_, [&](const NumberedMark& mark) {
+      return name_of(mark) == name && mark.number == number.value_or(1);
+    });
+    const auto any = std::ranges::find_if(
+        marks_, [&](const NumberedMark& mark) { return name_of(mark) == name; });
+    if (found == marks_.end() || (!number && any->of_name > 1)) {
+      return base::Failure{fmt::format("{0} marks are named '{1}': use mark:{1}#1 to mark:{1}#{0}",
+                                       any->of_name, name)};
+    }
+    return instant(*found);
+  }
+
+  [[nodiscard]] Instant instant(const NumberedMark& numbered) const {
+    const profile::Mark& mark = recording_.marks[numbered.mark];
+    std::string text = fmt::format("mark '{}'", mark.name);
+    if (numbered.of_name > 1) text += fmt::format(" #{}", numbered.number);
+    if (recording_.processes.size() > 1) {
+      text += fmt::format(" of pid {}", recording_.processes[mark.process].pid);
+    }
+    return {Instant::Kind::kGiven, mark.time,
+            fmt::format("{} ({})", text, after_start(recording_, mark.time))};
+  }
+
+  [[nodiscard]] std::string unknown(const std::string& text) const {
+    if (marks_.empty()) return fmt::format("no mark '{}': this run has no marks", text);
+    std::vector<std::string> names;
+    for (const NumberedMark& mark : marks_) {
+      if (mark.number == 1) names.push_back(name_of(mark));
+    }
+    if (const auto meant = closest(text, names)) {
+      return fmt::format("no mark '{}'; did you mean '{}'?", text, *meant);
+    }
+    std::string list;
+    for (std::size_t i = 0; i < std::min(names.size(), kMarksNamed); ++i) {
+      list += (i == 0 ? "" : ", ") + names[i];
+    }
+    return fmt::format("no mark '{}'; there are: {}{}", text, list,
+                       names.size() > kMarksNamed ? ", ..." : "");
+  }
+
+  const Recording& recording_;
+  std::vector<NumberedMark> marks_;
+};
+
+}  // namespace
+
+InstantResult instant_of(const std::string& when, const Recording& recording, std::uint32_t heap) {
+  if (when.starts_with(kMarkPrefix)) return Marks(recording).named(when.substr(kMarkPrefix.size()));
+  if (when == "start" || when == "end") return edge(recording, when == "start");
+  if (when == "peak") {
+    const profile::PeakInstant peak = profile::largest_peak(recording, heap);
+    return Instant{Instant::Kind::kPeak, peak.time,
+                   fmt::format("the peak ({})", after_start(recording, peak.time)),
+                   peak.is_chosen_by_samples};
+  }
+  if (when == "cleanup") return cleanup(recording);
+  if (when.ends_with('%')) return percentage(when, recording);
+  if (starts_like_number(when)) return time_after_start(when, recording);
+  return Marks(recording).named(when);
+}
+
+namespace {
+
+using profile::About;
+using profile::AtInstant;
+using profile::GroupBy;
+using profile::Kind;
+using profile::KindRules;
+
+constexpr const char* kWholeKindsHelp =
+    "allocated: everything (default);\n"
+    "live: not freed at the end, or at --at;\n"
+    "peak: live at the moment of the largest heap";
+constexpr const char* kMappingKindsHelp =
+    ";\nmapped, mapped-peak, mapped-total, mapped-files, reserved:\n"
+    "the program's own mmap calls";
+constexpr const char* kPartKindsHelp =
+    ";\nresident, swapped, untouched: live objects by the state of\n"
+    "their pages at the RSS maximum;\n"
+    "usable, live-usable: sizes including allocator overhead;\n"
+    "overhead, live-overhead: allocator overhead (rounding);\n"
+    "stranded: free memory held by live objects (run --fragmentation)";
+
+bool is_known(About about, Kinds kinds) {
+  if (about == About::kObjects) return true;
+  return kinds == Kinds::kAll || (about == About::kMappings && kinds == Kinds::kWithMappings);
+}
+
+base::Outcome<void> check_instant(const KindRules& rules, const std::string& at) {
+  const bool is_of_mappings = rules.about == About::kMappings;
+  if (is_of_mappings && at == "peak") {
+    return base::Failure{"for the largest total use --kind mapped-peak"};
+  }
+  switch (rules.at) {
+    case AtInstant::kAny:
+      return {};
+    case AtInstant::kSnapshot:
+      if (at == "maximum" || at == "last") return {};
+      return base::Failure{"--at for this kind: maximum or last"};
+    case AtInstant::kNever:
+      break;
+  }
+  return base::Failure{is_of_mappings ? "for mappings at an instant use --kind mapped"
+                                      : "--at applies to live memory: use --kind live"};
+}
+
+bool is_of_allocations(GroupBy by) {
+  return by == GroupBy::kHeap || by == GroupBy::kAlignment || by == GroupBy::kLifetime ||
+         by == GroupBy::kType || by == GroupBy::kLabel;
+}
+
+}  // namespace
+
+std::vector<std::string> names_of(Kinds kinds) {
+  std::vector<std::string> names;
+  for (const KindRules& rules : profile::kKindRules) {
+    if (is_known(rules.about, kinds)) names.emplace_back(rules.name);
+  }
+  return names;
+}
+
+std::string help_of(Kinds kinds) {
+  std::string help = kWholeKindsHelp;
+  if (is_known(About::kSnapshots, kinds)) help += kPartKindsHelp;
+  if (is_known(About::kMappings, kinds)) help += kMappingKindsHelp;
+  return help;
+}
+
+base::Outcome<void> check_question(const KindQuestion& question) {
+  if (!question.at.empty() && question.has_window) {
+    return base::Failure{"--at cannot be combined with --from or --to"};
+  }
+  // Without --kind, --at is of what was live, and a window of what was allocated.
+  const Kind meant = question.at.empty() ? Kind::kAllocated : Kind::kLiveAtEnd;
+  const KindRules& rules = profile::rules_of(question.kind.value_or(meant));
+  const bool is_of_mappings = rules.about == About::kMappings;
+  if (question.has_filter && is_of_mappings) return base::Failure{std::string(profile::kNoFilters)};
+  if (!question.at.empty()) return check_instant(rules, question.at);
+  if (!question.has_window || rules.takes_window) return {};
+  return base::Failure{is_of_mappings
+                           ? "for mappings made in a window use --kind mapped-total"
+                           : "--from and --to select allocations; with --kind live use --at WHEN"};
+}
+
+base::Outcome<void> check_grouping(Kind kind, GroupBy by) {
+  if (!is_of_allocations(by) || !profile::is_of_mappings(kind)) return {};
+  return base::Failure{"--by: mappings have no heap, lifetime, type, label or alignment"};
+}
+
+base::Outcome<void> check_lives(Kind kind, const char* format) {
+  if (kind == Kind::kAllocated) return {};
+  return base::Failure{fmt::format(
+      "{}: it follows objects from allocation to free, so --kind does not apply", format)};
+}
+
 namespace {
 
 using profile::Kind;

@@ -3,16 +3,97 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "analysis/present/scope.h"
+#include "analysis/present/heading.h"
+#include "analysis/profile/frames/frame_roles.h"
+#include "analysis/profile/groups/view.h"
+#include "analysis/profile/kind_rules.h"
 #include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
 #include "base/outcome.h"
-#include "query/frame_rules.h"
+#include "base/units.h"
 
 namespace geiger::query {
+
+// Which frames a report omits and which one it blames, by the options --plumbing, --frames, --hide,
+// --rules.
+
+/// The options as typed.
+struct FrameOptions {
+  bool shows_plumbing = false;
+  profile::FramesShown frames = profile::FramesShown::kMixed;
+  std::vector<std::string> hidden;  ///< Regular expressions.
+  std::string rules_file;           ///< Empty: kRulesFile, if it is there.
+};
+
+/// Read from the working directory where no other file is named, if it is the caller's or root's:
+/// rules hide frames, and any user may put a file into /tmp.
+inline constexpr const char* kRulesFile = ".geiger-rules";
+
+/// The rules that the options and the file ask for. `remarks` gets a sentence if the file of the
+/// working directory is ignored.
+[[nodiscard]] base::Outcome<std::shared_ptr<const profile::FrameRules>> frame_rules_of(
+    const FrameOptions& options, std::vector<std::string>& remarks);
+
+// Instants of a recording as people name them: --from, --to, --at.
+
+struct Instant {
+  enum class Kind : std::uint8_t { kStart, kEnd, kPeak, kGiven };
+  Kind kind = Kind::kGiven;
+  Nanoseconds time = 0;               ///< CLOCK_MONOTONIC.
+  std::string text;                   ///< "3.2 s", "mark 'warm' (3.2 s)".
+  bool is_chosen_by_samples = false;  ///< As of profile::Selection.
+};
+
+/// The forms of WHEN, for help texts.
+inline constexpr const char* kWhenForms =
+    "12.5s, 300ms, 50%, start, end, peak, cleanup,\na mark's name";
+
+/// The instant that `when` names:
+///   12.5s  300ms  2m   after the start of the recording (the first of its processes)
+///   50%                of its duration
+///   start  end  peak   the peak being the largest of those of its processes, in `heap`
+///   cleanup            before the process that held most freed its heap at the end, however
+///                      slowly; else the end
+///   mark:NAME  NAME    a mark; mark:NAME#2 the second of that name
+/// Fails on what is outside the recording, on unknown marks, and on names that several marks have;
+/// the reason lists the marks.
+[[nodiscard]] base::Outcome<Instant> instant_of(const std::string& when,
+                                                const profile::Recording& recording,
+                                                std::uint32_t heap = profile::kProcessHeap);
+
+// What --kind takes and allows: the only place that refuses a combination with
+// --kind. Which kind takes what is in profile/kind_rules.h.
+
+/// Which kinds a verb accepts: those of whole objects, also those of mappings
+/// (profile::is_of_mappings), or also those of parts of objects (profile::is_measured).
+enum class Kinds : std::uint8_t { kOfWholeObjects, kWithMappings, kAll };
+
+/// The names of the kinds, in the order of the help.
+[[nodiscard]] std::vector<std::string> names_of(Kinds kinds);
+/// Explains the kinds, for the help of --kind.
+[[nodiscard]] std::string help_of(Kinds kinds);
+
+/// The options that a command line combines with a kind.
+struct KindQuestion {
+  std::optional<profile::Kind> kind;  ///< As typed.
+  std::string at;
+  bool has_window = false;
+  bool has_filter = false;  ///< One of objects, or a heap.
+};
+
+/// Fails where the kind does not allow that.
+base::Outcome<void> check_question(const KindQuestion& question);
+
+/// Fails where rows of the kind cannot be grouped so.
+base::Outcome<void> check_grouping(profile::Kind kind, profile::GroupBy by);
+
+/// Fails where a format that follows objects from allocation to free cannot show this kind.
+base::Outcome<void> check_lives(profile::Kind kind, const char* format);
 
 /// The options as typed; empty: not given.
 struct SelectionOptions {

@@ -1,7 +1,7 @@
-#include "query/sizes.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "query/words.h"
 
 namespace geiger::query {
 namespace {

@@ -19,10 +19,10 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/parts.h"
+#include "base/text.h"
 #include "base/unique_fd.h"
 #include "foreign/elf_facts.h"
-#include "run/preload.h"
+#include "run/environment.h"
 
 namespace geiger::run {
 namespace {

@@ -17,15 +17,14 @@
 #include <vector>
 
 #include "analysis/observe/observer.h"
-#include "control/outer_pid.h"
 #include "control/run_directory.h"
+#include "control/target_process.h"
 #include "control/trace_feeder.h"
 #include "control/trace_home.h"
 #include "inject/inject.h"
 #include "inject/target.h"
 #include "run/afterwards.h"
 #include "run/environment.h"
-#include "run/preload.h"
 #include "run/target_check.h"
 #include "terminal/terminal.h"
 

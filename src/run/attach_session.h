@@ -4,7 +4,7 @@
 #include <sys/types.h>
 
 #include "base/outcome.h"
-#include "run/recording_options.h"
+#include "run/supervisor.h"
 
 namespace geiger::run {
 

@@ -1,13 +1,54 @@
 // The environment that the program and its children see.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/outcome.h"
 #include "base/units.h"
 
 namespace geiger::run {
+
+// The path of the runtime library, in a form that LD_PRELOAD can hold.
+
+/// The word to put into LD_PRELOAD. It contains the loader's token `$LIB`, which
+/// 64-bit and 32-bit glibc read differently: the first finds the runtime, the
+/// second an empty library. musl knows no tokens: for it there is a link of this name.
+class PreloadPath {
+ public:
+  /// Finds the libraries beside this executable (../lib/geiger). LD_PRELOAD is
+  /// split at spaces and colons: where the path has one, a private directory
+  /// with a symbolic link stands in for it.
+  [[nodiscard]] static base::Outcome<PreloadPath> locate();
+
+  /// The file itself, for callers that load it without LD_PRELOAD.
+  [[nodiscard]] static base::Outcome<std::string> library();
+
+  /// Where geiger's own allocator is, or would be.
+  [[nodiscard]] static std::string allocator();
+
+  /// Adds the library that sends events to LTTng. False: geiger was built without it.
+  [[nodiscard]] bool add_lttng();
+
+  PreloadPath(PreloadPath&& other) noexcept;
+  PreloadPath(const PreloadPath&) = delete;
+  PreloadPath& operator=(const PreloadPath&) = delete;
+  PreloadPath& operator=(PreloadPath&&) = delete;
+  /// Removes the stand-in.
+  ~PreloadPath();
+
+  [[nodiscard]] const std::string& word() const { return word_; }
+  /// Leaves the stand-in: processes that may still start others need it.
+  void keep() { stand_in_.clear(); }
+
+ private:
+  PreloadPath(const std::string& root, std::string stand_in);
+  std::string root_;  // what the loader finds the libraries under
+  std::string word_;
+  std::string stand_in_;  // directory to remove, or empty
+};
 
 /// The settings of the runtime, which it reads from GEIGER_* variables.
 struct RuntimeSettings {
@@ -59,5 +100,18 @@ using Environment = std::vector<std::string>;
 
 /// A copy of this process's environment.
 [[nodiscard]] Environment own_environment();
+
+// Asks virtual machines for the names of the functions that they compile: they write perf maps,
+// which the names of a recording are looked up in.
+
+/// Adds options to NODE_OPTIONS: node writes a map, and keeps a frame of its own for each function
+/// that it interprets. False if a map was requested already, there or in the program's words: it is
+/// the user's then.
+bool ask_node(Environment& environment, const std::vector<std::string>& program);
+
+/// Adds the JVM's options after the program's name, because each variable that it reads options
+/// from makes it print a line. Fails if the program is not called java; false if a map was
+/// requested for already.
+[[nodiscard]] base::Outcome<bool> ask_java(std::vector<std::string>& program);
 
 }  // namespace geiger::run

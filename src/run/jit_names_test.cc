@@ -1,7 +1,7 @@
-#include "run/jit_names.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "run/environment.h"
 
 namespace geiger::run {
 namespace {

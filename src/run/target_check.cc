@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/path.h"
+#include "base/text.h"
 #include "base/unique_fd.h"
 #include "foreign/elf_facts.h"
 

@@ -1,7 +1,7 @@
-#include "run/trial.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+
+#include "run/launch.h"
 
 namespace geiger::run {
 namespace {

@@ -8,8 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "sampling/counter_sampler.h"
-#include "sampling/logarithm.h"
+#include "sampling/samplers.h"
 #include "sampling/test_geometric_law.h"
 
 namespace geiger::sampling::counter_sampler_stat_test {

@@ -1,6 +1,4 @@
 // The exact properties of the sampler; the distribution is in the stat_test.
-#include "sampling/counter_sampler.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "sampling/logarithm.h"
+#include "sampling/samplers.h"
 
 namespace geiger::sampling::counter_sampler_test {
 namespace {

@@ -6,8 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sampling/logarithm.h"
-#include "sampling/prng.h"
+#include "sampling/samplers.h"
 
 namespace geiger::sampling::exponential_test {
 namespace {

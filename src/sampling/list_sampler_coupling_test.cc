@@ -6,8 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sampling/list_sampler.h"
-#include "sampling/logarithm.h"
+#include "sampling/samplers.h"
 #include "sampling/test_list_heap.h"
 
 namespace geiger::sampling::list_sampler_coupling_test {

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <vector>
 
-#include "sampling/list_sampler.h"
+#include "sampling/samplers.h"
 #include "sampling/test_geometric_law.h"
 #include "sampling/test_list_heap.h"
 #include "sampling/test_score.h"

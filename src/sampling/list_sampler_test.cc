@@ -1,7 +1,5 @@
 // The exact properties of the list sampler at its limits. The coupling_test compares its samples
 // with trials of every byte, the stat_test tests the distribution.
-#include "sampling/list_sampler.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "sampling/logarithm.h"
+#include "sampling/samplers.h"
 #include "sampling/test_list_heap.h"
 
 namespace geiger::sampling::list_sampler_test {

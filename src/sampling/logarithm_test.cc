@@ -1,12 +1,10 @@
-#include "sampling/logarithm.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 #include <limits>
 
-#include "sampling/prng.h"
+#include "sampling/samplers.h"
 
 namespace geiger::sampling::logarithm_test {
 namespace {

@@ -1,5 +1,3 @@
-#include "sampling/prng.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -7,6 +5,8 @@
 #include <set>
 #include <string>
 #include <type_traits>
+
+#include "sampling/samplers.h"
 
 namespace geiger::sampling::prng_test {
 namespace {

@@ -7,8 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sampling/list_sampler.h"
-#include "sampling/logarithm.h"
+#include "sampling/samplers.h"
 
 namespace geiger::sampling {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/numbers.h"
+#include "base/text.h"
 #include "serve/http_module.h"
 #include "serve/loopback_server.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/same_secret.h"
+#include "base/text.h"
 #include "serve/http_module.h"
 #include "serve/loopback_server.h"
 

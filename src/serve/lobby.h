@@ -16,9 +16,20 @@
 
 #include "base/unique_fd.h"
 #include "serve/admission.h"
-#include "serve/peer.h"
 
 namespace geiger::serve {
+
+// Who is at the other end of a connection on the loopback interface.
+
+class Peers {
+ public:
+  Peers();
+  /// The user who owns the socket. All connections of unknown users are one peer.
+  [[nodiscard]] Peer of(int socket);
+
+ private:
+  base::UniqueFd diagnosis_;  ///< Asks the kernel about sockets; closed if it cannot be asked.
+};
 
 /// Bytes of a request that are to be there before it gets a thread; nothing while the end of its
 /// headers is not among those that have come. Bodies that are not going to be read, because their

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "serve/time_limit.h"
+#include "serve/admission.h"
 
 namespace geiger::serve {
 namespace {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "serve/time_limit.h"
+#include "serve/admission.h"
 
 namespace geiger::serve {
 namespace {

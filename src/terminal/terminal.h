@@ -2,11 +2,55 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "analysis/present/style.h"
+#include "analysis/present/text.h"
 
 namespace geiger::terminal {
+
+// Lines of a screen, as pieces of text that state their purpose; the terminal decides how each
+// purpose looks.
+
+/// The purpose of a piece of text.
+enum class Ink : std::uint8_t {
+  kPlain,
+  kStrong,
+  kFaint,
+  kWarning,
+  kHeap,      ///< The part of the live heap that is sure.
+  kBand,      ///< Between the ends of its interval.
+  kResident,  ///< RSS.
+  kBar,       ///< First and last line.
+  kSelected,
+};
+
+struct Span {
+  Ink ink = Ink::kPlain;
+  std::string text;
+};
+using ScreenLine = std::vector<Span>;
+using Screen = std::vector<ScreenLine>;
+
+/// Columns that a line takes.
+[[nodiscard]] std::size_t columns_of(const ScreenLine& line);
+
+/// Cuts what is wider.
+[[nodiscard]] ScreenLine fitted(ScreenLine line, std::size_t width);
+
+/// Adds a span, to the last one if they are of one ink.
+void append(ScreenLine& line, Span span);
+
+// Signals that end a long operation.
+
+/// From here on ^C, termination and hang-up are remembered and end nothing by themselves, and
+/// a reader that went away is an error of writing.
+void heed_signals();
+[[nodiscard]] bool was_interrupted();
+/// Clears the flag, for code that acts on an interrupt and goes on.
+void forget_interrupt();
 
 enum class Color { kAuto, kAlways, kNever };
 

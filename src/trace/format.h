@@ -6,7 +6,7 @@
 //                       recorders outside know: `tail`, `outer_pid`, `end_signal`, and seals
 //   [4096, 8192)        ControlPage   written by the supervisor only
 //   [8192, tail)        records, 8-byte aligned, in order of reservation: records.h,
-//                       interpreter_records.h
+//                       records.h
 //   [sealed_end, ...)   chunks with checksums (symbols), once the image is sealed
 //
 // A file may hold several images one after another (`run -o FILE`): the next one
@@ -20,9 +20,8 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "trace/interpreter_records.h"  // IWYU pragma: export
-#include "trace/records.h"              // IWYU pragma: export
-#include "vocabulary/losses.h"
+#include "trace/records.h"  // IWYU pragma: export
+#include "vocabulary/vocabulary.h"
 
 namespace geiger::trace {
 

@@ -6,9 +6,8 @@
 #include <bit>
 #include <cstring>
 
-#include "trace/record_sink.h"
-
 namespace geiger::trace {
+
 namespace {
 
 constexpr std::size_t kKnownTypes = static_cast<std::size_t>(RecordType::kMaxKnown) + 1;

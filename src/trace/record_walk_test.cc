@@ -1,5 +1,3 @@
-#include "trace/record_walk.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/reader.h"
 #include "trace/test_trace.h"
 
 namespace geiger::trace {

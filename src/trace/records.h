@@ -17,11 +17,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "base/units.h"
-#include "vocabulary/entry_point.h"
-#include "vocabulary/fault.h"
-#include "vocabulary/mapping_kind.h"
+#include "vocabulary/vocabulary.h"
 
 namespace geiger::trace {
 
@@ -85,7 +84,7 @@ inline constexpr std::uint8_t kReserved = 0x80;  ///< Any record: not yet whole.
 inline constexpr std::uint8_t kFlagCertain = 0x01;
 /// StackRecord: the walk stopped before the end of the stack.
 inline constexpr std::uint8_t kFlagTruncated = 0x01;
-/// StackRecord: cycles of frames that repeat were cut to two rounds each (unwind/fold.h).
+/// StackRecord: cycles of frames that repeat were cut to two rounds each (unwind/unwind.h).
 inline constexpr std::uint8_t kFlagFolded = 0x02;
 /// FreeRecord: the free was not seen; the allocator returned the address again.
 inline constexpr std::uint8_t kFlagUnseen = 0x01;
@@ -345,5 +344,132 @@ struct FaultRecord {
   std::uint32_t reserved;
 };
 static_assert(sizeof(FaultRecord) == 88);
+
+// The records of an interpreter in the process: its version, the functions of its program, and what
+// it has to say of sampled objects.
+
+/// The frame of a function that an interpreter runs, as a word of a stack: bit 63 | kind 7 | code
+/// 32 | offset 24, from the top. No address has bit 63. It follows the native frame of the
+/// interpreter's loop that runs it, which is nearer to the leaf; the frames of one loop are
+/// adjacent, the callee first.
+struct InterpretedFrame {
+  Ref code;              ///< Its CodeRecord.
+  std::uint32_t offset;  ///< Of its instruction in its code, in units of 2 bytes, or kNotBegun.
+
+  static constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t kPython = std::uint64_t{1} << 56;
+  static constexpr std::uint32_t kNotBegun = 0xffffff;
+
+  [[nodiscard]] static constexpr bool is_one(std::uint64_t word) {
+    return (word & (kMark | 0x7f * kPython)) == (kMark | kPython);
+  }
+  [[nodiscard]] constexpr std::uint64_t pack() const {
+    return kMark | kPython | std::uint64_t{code} << 24 | offset;
+  }
+  [[nodiscard]] static constexpr InterpretedFrame unpack(std::uint64_t word) {
+    return {static_cast<Ref>(word >> 24), static_cast<std::uint32_t>(word & kNotBegun)};
+  }
+};
+
+/// A function of an interpreted program, written before the first stack that refers to it. Name,
+/// file and line table follow, as the interpreter has them (UTF-8; bytes), padded to a word.
+struct CodeRecord {
+  std::uint64_t header;
+  Ref interpreter;  ///< The InterpreterRecord that says how to read the line table.
+  std::int32_t first_line;
+  std::uint32_t name_bytes;   ///< Qualified name, from Python 3.11 on; else the plain one.
+  std::uint32_t file_bytes;   ///< Path as the program gave it.
+  std::uint32_t lines_bytes;  ///< Line table.
+  std::uint32_t reserved;
+};
+static_assert(sizeof(CodeRecord) == 32);
+
+/// An interpreter of the process, written before its first CodeRecord in each segment and again
+/// when `frames` or `small_objects` changes: the latest one with a `start` holds.
+struct InterpreterRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  std::uint64_t start;    ///< First address of its module.
+  std::uint32_t version;  ///< As Py_Version: 0x030b02f0 is 3.11.2.
+  vocabulary::InterpretedFrames frames;
+  vocabulary::SmallObjects small_objects;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(InterpreterRecord) == 40);
+
+/// The type of a sampled object, as an interpreter has it, of a sample whose own record gives none.
+/// The latest one holds.
+struct ObjectTypeRecord {
+  std::uint64_t header;
+  Ref sample;
+  Ref type;  ///< Its NameRecord.
+};
+static_assert(sizeof(ObjectTypeRecord) == 16);
+
+// The structure of each type of record, in one list. The size that a type needs, the overload that
+// a sink gets for it and the type written into a header follow from the list.
+
+/// Calls visit(std::type_identity<Layout>()) with the structure of a type; ignores types that this
+/// version does not know.
+template <class Visit>
+constexpr void with_layout(RecordType type, Visit&& visit) {
+  switch (type) {
+    case RecordType::kNone:
+      return;
+    case RecordType::kSample:
+      return visit(std::type_identity<SampleRecord>());
+    case RecordType::kFree:
+      return visit(std::type_identity<FreeRecord>());
+    case RecordType::kStack:
+      return visit(std::type_identity<StackRecord>());
+    case RecordType::kModule:
+      return visit(std::type_identity<ModuleRecord>());
+    case RecordType::kThread:
+      return visit(std::type_identity<ThreadRecord>());
+    case RecordType::kEpoch:
+      return visit(std::type_identity<EpochRecord>());
+    case RecordType::kThreadName:
+      return visit(std::type_identity<ThreadNameRecord>());
+    case RecordType::kName:
+      return visit(std::type_identity<NameRecord>());
+    case RecordType::kMark:
+      return visit(std::type_identity<MarkRecord>());
+    case RecordType::kMapping:
+      return visit(std::type_identity<MappingRecord>());
+    case RecordType::kUtilization:
+      return visit(std::type_identity<UtilizationRecord>());
+    case RecordType::kCarried:
+      return visit(std::type_identity<CarriedRecord>());
+    case RecordType::kCheckpoint:
+      return visit(std::type_identity<CheckpointRecord>());
+    case RecordType::kThinning:
+      return visit(std::type_identity<ThinningRecord>());
+    case RecordType::kTally:
+      return visit(std::type_identity<TallyRecord>());
+    case RecordType::kResidency:
+      return visit(std::type_identity<ResidencyRecord>());
+    case RecordType::kCode:
+      return visit(std::type_identity<CodeRecord>());
+    case RecordType::kInterpreter:
+      return visit(std::type_identity<InterpreterRecord>());
+    case RecordType::kFault:
+      return visit(std::type_identity<FaultRecord>());
+    case RecordType::kObjectType:
+      return visit(std::type_identity<ObjectTypeRecord>());
+  }
+}
+
+/// The type in the header of records of this structure; kNone if it is not a record's structure.
+template <class Layout>
+consteval RecordType type_of() {
+  RecordType found = RecordType::kNone;
+  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(RecordType::kMaxKnown); ++i) {
+    const auto type = static_cast<RecordType>(i);
+    with_layout(type, [&](auto layout) {
+      if constexpr (std::is_same_v<typename decltype(layout)::type, Layout>) found = type;
+    });
+  }
+  return found;
+}
 
 }  // namespace geiger::trace

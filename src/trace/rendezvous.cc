@@ -5,6 +5,7 @@
 #include "base/text_builder.h"
 
 namespace geiger::trace {
+
 using base::TextBuilder;
 
 bool is_bell(const Bell& bell) {

@@ -1,3 +1,15 @@
+// How the runtime and those outside of its process meet: dormant programs are woken, and processes
+// get traces that they may not create.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace geiger::trace {
+
 // How a controller wakes a dormant program: two kinds of files in a directory of its user,
 // $XDG_RUNTIME_DIR/geiger, else /run/user/UID/geiger, else /tmp/geiger-UID.
 //
@@ -19,15 +31,6 @@
 // program as well.
 //
 // Nothing here makes a system call. Threads: the comments of the fields name their writers.
-#pragma once
-
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-
-#include "base/units.h"
-
-namespace geiger::trace {
 
 inline constexpr char kRendezvousMagic[8] = {'G', 'E', 'I', 'G', 'E', 'R', '\r', 'R'};
 inline constexpr char kBellMagic[8] = {'G', 'E', 'I', 'G', 'E', 'R', '\r', 'B'};
@@ -136,5 +139,36 @@ void rendezvous_name(std::uint32_t pid, std::uint64_t start_ticks, char (&name)[
 /// Field 22 of the text of /proc/PID/stat; 0 if the text is malformed. The program's name in it may
 /// contain anything, also blanks and parentheses.
 [[nodiscard]] std::uint64_t start_ticks_in(const char* stat, std::size_t bytes);
+
+// How a process gets traces that it may not create itself.
+//
+// A process that has dropped its privileges (a worker that became www-data), or that has another
+// root, can no longer create files in the directory of its run. The supervisor of a run can: if it
+// runs as root, it listens on a socket of the abstract namespace, which a chroot does not hide. The
+// process asks for a trace by name and receives an open descriptor, or has one removed.
+//
+//   process      connects, sends a BrokerRequest, and waits for the answer, not for long
+//   supervisor   answers with a BrokerAnswer and, to kOpen, the descriptor (SCM_RIGHTS)
+//
+// GEIGER_BROKER holds the socket's name and a secret. Only the processes of the run, and those that
+// may read their memory, can read it. With it a process can add traces to the directory of the run,
+// nothing else.
+
+/// Digits of GEIGER_BROKER: the socket's name, then the secret.
+inline constexpr std::size_t kBrokerName = 16;
+inline constexpr std::size_t kBrokerSecret = 32;
+inline constexpr char kBrokerPrefix[] = "geiger-";
+
+enum class BrokerAction : std::uint32_t { kOpen = 1, kRemove = 2 };
+
+struct BrokerRequest {
+  BrokerAction action;
+  char secret[kBrokerSecret];  ///< Without a NUL.
+  char name[512];              ///< The trace's, without its directory; NUL-terminated.
+};
+
+struct BrokerAnswer {
+  std::int32_t error;  ///< errno if refused, else 0.
+};
 
 }  // namespace geiger::trace

@@ -13,12 +13,12 @@
 #include <atomic>
 #include <bit>
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "base/clock.h"
-#include "base/populate.h"
 #include "base/raw_syscall.h"
 
 namespace geiger::trace {
+
 namespace {
 
 using base::is_error;

@@ -1,5 +1,7 @@
 // Every enumerator has words of its own, and nothing else has any. The compiler is asked which
 // values are enumerators, so that one added without words is found.
+#include "vocabulary/vocabulary.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -7,11 +9,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include "vocabulary/entry_point.h"
-#include "vocabulary/fault.h"
-#include "vocabulary/interpreter.h"
-#include "vocabulary/losses.h"
 
 namespace geiger::vocabulary {
 namespace {

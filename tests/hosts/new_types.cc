@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/capture/program/interface.h"
+#include "runtime/capture/interface.h"
 
 #define APART __attribute__((noinline))
 

@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/capture/program/interface.h"
+#include "runtime/capture/interface.h"
 #include "scenario.h"
 
 namespace {

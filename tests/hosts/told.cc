@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/capture/program/interface.h"
+#include "runtime/capture/interface.h"
 
 namespace {
 

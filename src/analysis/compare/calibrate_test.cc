@@ -1,8 +1,6 @@
 // Rows calibrated to exact totals: intervals of changes cover, tests keep their level, and a
 // change of most of a program is found that its own samples alone would not show. Fixed seeds;
 // limits leave four standard errors (a false alarm of fresh seeds once in 16,000 comparisons).
-#include "analysis/compare/calibrate.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -2,19 +2,144 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include "analysis/compare/pattern_answers.h"
-#include "analysis/compare/seen.h"
+#include "analysis/compare/places.h"
 #include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/groups/groupings.h"
+#include "analysis/profile/groups/view.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
+#include "analysis/profile/peak.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/totals.h"
+#include "estimation/difference.h"
+#include "estimation/estimate.h"
+#include "estimation/sums.h"
 
 namespace geiger::compare {
+
+// What one run saw, by label and stack: the parts that a collector adds up.
+
+/// Adds what a run saw to a side of a site; `run` is its number there.
+void add_run(SiteSide& side, const Seen& seen, std::uint32_t run);
+
+/// When all runs are added: E, of `total`, and the bytes that are uneven where objects of at least
+/// `certain_from` are certain on both sides.
+void settle(SiteSide& side, double certain_from, const estimation::NodeSums& total);
+
+/// Then, with callees included: leaves open what was cut in `total` and may pass through the site.
+void leave_cut_open(SiteSide& side, const SiteSide& total);
+
+/// Then, and before a side is scaled: E of both (estimation::settle_next_event).
+void settle_next_event(SiteSide& before, SiteSide& after);
+
+/// Adds a site to another that turned out to be the same.
+void merge_side(SiteSide& into, const SiteSide& from);
+
+/// What every stack of a profile saw.
+[[nodiscard]] std::vector<std::pair<std::uint32_t, Seen>> seen_by_stack(
+    const profile::Recording& recording, const profile::Profile& profile);
+
+/// The profiles of the entries of each label, in the order of the labels; profile::kNone is last.
+[[nodiscard]] std::vector<std::pair<std::uint32_t, profile::Profile>> parts_by_label(
+    const profile::Profile& profile);
+
+namespace {
+
+void settle(Seen& seen, double certain_from, const estimation::NodeSums& total) {
+  seen.sums.could_have_sampled(total);
+  for (const auto& [size, count] : seen.certain_sizes) {
+    const auto bytes = static_cast<double>(size);
+    if (bytes < certain_from) seen.uneven_bytes += bytes * count;
+  }
+  seen.certain_sizes.clear();
+}
+
+}  // namespace
+
+void Seen::merge(const Seen& other) {
+  sums.merge(other.sums);
+  cut.merge(other.cut);
+  for (const auto& [size, count] : other.certain_sizes) certain_sizes[size] += count;
+}
+
+void add_run(SiteSide& side, const Seen& seen, std::uint32_t run) {
+  const estimation::NodeSums& sums = seen.sums;
+  side.merge(seen);
+  if (seen.samples() == 0) return;
+  side.values.push_back({run, sums.certain_bytes, sums.weighted_bytes, sums.bytes_variance});
+}
+
+void settle(SiteSide& side, double certain_from, const estimation::NodeSums& total) {
+  settle(static_cast<Seen&>(side), certain_from, total);
+  settle(side.moved, certain_from, total);
+}
+
+void leave_cut_open(SiteSide& side, const SiteSide& total) {
+  side.sums.leave_open(estimation::rest_of(side.cut, total.cut).at_most());
+  side.moved.sums.leave_open(estimation::rest_of(side.moved.cut, total.moved.cut).at_most());
+}
+
+void settle_next_event(SiteSide& before, SiteSide& after) {
+  estimation::settle_next_event(before.sums, after.sums);
+  estimation::settle_next_event(before.moved.sums, after.moved.sums);
+}
+
+void merge_side(SiteSide& into, const SiteSide& from) {
+  into.merge(from);
+  into.moved.merge(from.moved);
+  into.values.insert(into.values.end(), from.values.begin(), from.values.end());
+  std::ranges::stable_sort(into.values, {}, &RunValue::run);
+  std::vector<RunValue> merged;
+  for (const RunValue& value : into.values) {
+    if (merged.empty() || merged.back().run != value.run) {
+      merged.push_back(value);
+      continue;
+    }
+    merged.back().certain_bytes += value.certain_bytes;
+    merged.back().weighted_bytes += value.weighted_bytes;
+    merged.back().bytes_variance += value.bytes_variance;
+  }
+  into.values = std::move(merged);
+}
+
+std::vector<std::pair<std::uint32_t, Seen>> seen_by_stack(const profile::Recording& recording,
+                                                          const profile::Profile& profile) {
+  std::unordered_map<std::uint32_t, CertainSizes> certain;
+  for (const profile::Entry& entry : profile.entries) {
+    const bool is_sure = is_certain(count_of(entry, recording, profile));
+    if (!is_sure) continue;
+    certain[entry.stack][entry.requested] +=
+        static_cast<double>(entry.count) / profile.averaged_over;
+  }
+  std::vector<std::pair<std::uint32_t, Seen>> seen;
+  for (const profile::Row& row : profile::table(recording, profile, profile::GroupBy::kStack)) {
+    seen.push_back({row.stack, {.sums = row.self, .certain_sizes = std::move(certain[row.stack])}});
+  }
+  return seen;
+}
+
+std::vector<std::pair<std::uint32_t, profile::Profile>> parts_by_label(
+    const profile::Profile& profile) {
+  std::map<std::uint32_t, profile::Profile> by_label;
+  const auto part = [&](std::uint32_t label) -> profile::Profile& {
+    return by_label.try_emplace(label, with_entries(profile, {})).first->second;
+  };
+  for (const profile::Entry& entry : profile.entries) part(entry.label).entries.push_back(entry);
+  for (const profile::Entry& entry : profile.open) part(entry.label).open.push_back(entry);
+  return {std::move_iterator(by_label.begin()), std::move_iterator(by_label.end())};
+}
+
 namespace {
 
 using profile::GroupBy;
@@ -365,6 +490,59 @@ Collected Collector::finish() {
   });
   for (std::uint32_t i = 0; i < places_.size(); ++i) out_.places.push_back(places_[i]);
   return std::move(out_);
+}
+
+// What is known of a run as a whole, and of the runs of a side.
+
+namespace {
+
+using profile::Profile;
+using profile::Recording;
+
+/// Gates miss each of their limits with a probability of 1 - level.
+void add_peak(RunFacts& facts, const Recording& recording, const Profile& profile, double level) {
+  if (!profile.peak || !(level > 0.5)) return;  // Such a level is refused later.
+  const double two_sided = 2 * level - 1;
+  const estimation::Estimate there =
+      estimation::estimate_bytes(total(recording, profile), two_sided, estimation::Form::kTotal);
+  const estimation::Estimate peak = estimate_peak(recording, *profile.peak, there, two_sided);
+  facts.below_instant = std::max(0.0, there.interval.lo - peak.interval.lo);
+  facts.above_instant = std::max(0.0, peak.interval.hi - there.interval.hi);
+}
+
+}  // namespace
+
+RunFacts facts_of(const Recording& recording, const Profile& profile, double level) {
+  const profile::ProcessTotals totals = profile::all_totals(recording);
+  RunFacts facts{totals.exact_bytes,          totals.unsettled_bound,
+                 profile.largest_interval,    0,
+                 recording.processes.size(),  profile::is_counted(recording),
+                 profile::gaps_of(recording), profile::has_stacks_at_limit(recording)};
+  facts.calibrates = profile::exactly_allocated(recording).has_value() &&
+                     std::ranges::none_of(recording.processes, &profile::Process::is_pure);
+  add_peak(facts, recording, profile, level);
+  for (const profile::Process& process : recording.processes) {
+    facts.dropped += std::accumulate(process.drops.begin(), process.drops.end(), std::uint64_t{0});
+  }
+  return facts;
+}
+
+double SideFacts::exposure() const {
+  double sum = 0;
+  for (const RunFacts& run : runs) sum += run.exposure;
+  return sum;
+}
+
+bool SideFacts::has_stacks_at_limit() const {
+  return std::ranges::any_of(runs, &RunFacts::has_stacks_at_limit);
+}
+
+std::string SideFacts::missing_part() const {
+  std::string missing;
+  for (const RunFacts& run : runs) {
+    if (missing.empty()) missing = profile::missing_part(run.gaps);
+  }
+  return missing;
 }
 
 }  // namespace geiger::compare

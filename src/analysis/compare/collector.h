@@ -1,6 +1,4 @@
-// Gathers the runs of two sides site by site. Runs are added one after another and
-// can be forgotten afterwards: what is kept grows with the sites, not with the
-// samples.
+// Gathers the runs of two sides site by site, with what is known of each run as a whole.
 #pragma once
 
 #include <array>
@@ -11,7 +9,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/compare/pattern.h"
 #include "analysis/compare/places.h"
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/memory/gaps.h"
@@ -21,6 +18,10 @@
 #include "estimation/sums.h"
 
 namespace geiger::compare {
+
+// Gathers the runs of two sides site by site. Runs are added one after another and
+// can be forgotten afterwards: what is kept grows with the sites, not with the
+// samples.
 
 enum class Which : std::uint8_t { kBefore, kAfter };
 inline constexpr std::array kBoth{Which::kBefore, Which::kAfter};

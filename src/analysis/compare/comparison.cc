@@ -2,16 +2,89 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
-#include "analysis/compare/calibrate.h"
 #include "analysis/compare/site_runs.h"
-#include "analysis/compare/verdicts.h"
 #include "base/check.h"
+#include "estimation/calibration.h"
+#include "estimation/difference.h"
+#include "estimation/runs.h"
 
 namespace geiger::compare {
+
+// What is said of rows: one way for comparisons of whole sides and of strata.
+
+/// Of a row with its q-value; `site`: null for the whole.
+[[nodiscard]] Verdict verdict_of(const Row& row, const Site* site, double alpha);
+
+[[nodiscard]] Verdict verdict_of(const ExactTotals& totals, double alpha);
+
+/// Judges the rows with these indices, which could have shown something, together: sets their
+/// q-values and verdicts, and how many they are.
+void judge(Comparison& comparison, const std::vector<std::size_t>& tested);
+
+/// Changes first, then by size of the change, the largest first.
+void put_in_order(std::vector<Row>& rows);
+
+Verdict verdict_of(const Row& row, const Site* site, double alpha) {
+  if (row.change.q_value > alpha || row.change.value == 0) return Verdict::kNoise;
+  const bool grew = row.change.value > 0;
+  if (site != nullptr && grew && site->before.samples() == 0) return Verdict::kNew;
+  if (site != nullptr && !grew && site->after.samples() == 0) return Verdict::kGone;
+  return grew ? Verdict::kGrew : Verdict::kShrank;
+}
+
+void put_in_order(std::vector<Row>& rows) {
+  std::ranges::stable_sort(rows, [](const Row& a, const Row& b) {
+    const bool a_changed = is_change(a.verdict);
+    const bool b_changed = is_change(b.verdict);
+    if (a_changed != b_changed) return a_changed;
+    return std::abs(a.change.value) > std::abs(b.change.value);
+  });
+}
+
+void judge(Comparison& comparison, const std::vector<std::size_t>& tested) {
+  std::vector<double> p;
+  p.reserve(tested.size());
+  for (const std::size_t i : tested) p.push_back(comparison.rows[i].change.p_value);
+  const std::vector<double> q = estimation::adjusted_p_values(p);
+  for (std::size_t i = 0; i < tested.size(); ++i) {
+    Row& row = comparison.rows[tested[i]];
+    row.change.q_value = q[i];
+    row.verdict = verdict_of(row, &comparison.collected.sites[row.site], 1 - comparison.level);
+  }
+  comparison.tested = tested.size();
+}
+
+Verdict verdict_of(const ExactTotals& totals, double alpha) {
+  if (totals.p_value > alpha || totals.change() == 0) return Verdict::kNoise;
+  return totals.change() > 0 ? Verdict::kGrew : Verdict::kShrank;
+}
+
+std::string_view name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kGrew:
+      return "grew";
+    case Verdict::kShrank:
+      return "shrank";
+    case Verdict::kNew:
+      return "new";
+    case Verdict::kGone:
+      return "gone";
+    case Verdict::kNoise:
+      return "noise";
+    case Verdict::kTooFew:
+      return "too few samples";
+  }
+  return "";
+}
+
 namespace {
 
 using estimation::Difference;
@@ -247,6 +320,286 @@ Comparison compare(Collected collected, double level) {
   }
   judge(out, tested);
   forget_where_parts_lack(out);
+  put_in_order(out.rows);
+  return out;
+}
+
+namespace {
+
+using estimation::Estimate;
+using estimation::NodeSums;
+
+/// A site of so many of all samples is judged by what is left of the total. Below, its own samples
+/// are almost as good.
+constexpr double kMostOfAll = 0.75;
+
+bool is_one_counted_run(const SideFacts& facts) {
+  return facts.runs.size() == 1 && facts.runs.front().calibrates;
+}
+
+double exact_bytes(const SideFacts& facts) {
+  return static_cast<double>(facts.runs.front().exact_bytes);
+}
+
+/// A side of a row as `table` shows it, per unit of exposure; nothing with too few samples.
+std::optional<Estimate> calibrated(const NodeSums& sums, const SideFacts& facts, double level) {
+  if (!estimation::has_enough_to_calibrate(sums)) return std::nullopt;
+  const auto found =
+      estimation::calibrated_bytes(sums, facts.total.sums, exact_bytes(facts), level);
+  if (!found.has_value()) return std::nullopt;
+  const double exposure = facts.exposure();
+  Estimate bytes = found.value();
+  bytes.value /= exposure;
+  bytes.variance /= exposure * exposure;
+  bytes.interval = {bytes.interval.lo / exposure, bytes.interval.hi / exposure};
+  bytes.exact /= exposure;
+  return bytes;
+}
+
+/// Whether most samples of both sides are the site's.
+bool is_most(const Site& site, const Collected& collected) {
+  const auto own = static_cast<double>(site.before.sums.samples + site.after.sums.samples);
+  const auto all =
+      static_cast<double>(collected.before.total.sums.samples + collected.after.total.sums.samples);
+  return own > kMostOfAll * all;
+}
+
+/// What is not of the site, with `known` bytes per unit of exposure beside it. All its certain
+/// bytes take part: the question is that of the site's, sampled or not.
+estimation::Side rest_of(const SiteSide& site, const SideFacts& facts, double known) {
+  estimation::Side rest;
+  rest.exposure = facts.exposure();
+  rest.sums = estimation::rest_of(site.sums.at_most(), facts.total.sums);
+  rest.sums.open = site.sums.open;
+  rest.sums.certain_bytes += known * rest.exposure;
+  rest.uneven_bytes = rest.sums.certain_bytes;
+  return rest;
+}
+
+/// The site has the same bytes on both sides if the rest changed by as much as the total.
+void judge_by_rest(Change& change, const Site& site, const Collected& collected, double level) {
+  const double total = exact_bytes(collected.after) / collected.after.exposure() -
+                       exact_bytes(collected.before) / collected.before.exposure();
+  const estimation::Difference rest =
+      estimation::difference(rest_of(site.before, collected.before, std::max(total, 0.0)),
+                             rest_of(site.after, collected.after, std::max(-total, 0.0)), level);
+  change.p_value = change.sampling_p = rest.p_value;
+  change.detectable = rest.detectable;
+}
+
+}  // namespace
+
+bool can_calibrate(const Collected& collected) {
+  return collected.kind == profile::Kind::kAllocated && !collected.is_part &&
+         !collected.after.shares_process && !collected.grouping.has_callers &&
+         is_one_counted_run(collected.before) && is_one_counted_run(collected.after);
+}
+
+void calibrate(Row& row, const Site& site, const Collected& collected, double level) {
+  GEIGER_ASSERT(can_calibrate(collected));
+  const auto before = calibrated(site.before.sums, collected.before, level);
+  const auto after = calibrated(site.after.sums, collected.after, level);
+  const auto most_before = calibrated(site.before.sums.at_most(), collected.before, level);
+  const auto most_after = calibrated(site.after.sums.at_most(), collected.after, level);
+  if (!before || !after || !most_before || !most_after) return;
+  row.before = *before;
+  row.after = *after;
+  row.change.value = after->value - before->value;
+  row.change.interval = {estimation::difference_interval(*most_before, *after).lo,
+                         estimation::difference_interval(*before, *most_after).hi};
+  if (is_most(site, collected)) judge_by_rest(row.change, site, collected, level);
+}
+
+namespace {
+
+using estimation::Estimate;
+
+/// What a site is in every collection of the same grouping.
+std::string identity_of(const Site& site, const Collected& collected) {
+  std::string identity;
+  for (const std::uint32_t index : site.places) {
+    const Place& place = collected.places[index];
+    for (const std::string* text : {&place.name, &place.module, &place.build_id, &place.file}) {
+      identity += *text + '\n';
+    }
+    identity += std::to_string(place.line) + '\n';
+  }
+  return identity;
+}
+
+/// The strata of a site, or of the whole: what it changed by in each.
+class Parts {
+ public:
+  void add(const Row& row, const Collected& collected) {
+    const double before = collected.before.exposure(), after = collected.after.exposure();
+    estimation::Stratum stratum;
+    stratum.before_exposure = before;
+    stratum.after_exposure = after;
+    stratum.difference.value = row.change.value;
+    stratum.difference.interval = row.change.interval;
+    stratum.difference.p_value = row.change.p_value;
+    strata_.push_back(stratum);
+    rows_.push_back(&row);
+  }
+  /// Of a stratum that one side alone has.
+  void add_unmatched(const Collected& collected) {
+    estimation::Stratum stratum;
+    stratum.before_exposure = collected.before.exposure();
+    stratum.after_exposure = collected.after.exposure();
+    unmatched_.push_back(stratum);
+  }
+
+  /// The row of all, whose site and names stay. Returns the share that is matched.
+  double combine(Row& row) const {
+    std::vector<estimation::Stratum> all = strata_;
+    all.insert(all.end(), unmatched_.begin(), unmatched_.end());
+    const estimation::StratifiedDifference whole = estimation::combined(all);
+    row.change.value = whole.value;
+    row.change.interval = whole.interval;
+    row.change.p_value = whole.p_value;
+    row.change.q_value = 1;
+    row.change.runs_to_find = 0;
+    for (estimation::Stratum& stratum : all) stratum.difference.p_value = 1;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      all[i].difference.p_value = rows_[i]->change.sampling_p;
+    }
+    row.change.sampling_p = estimation::combined(all).p_value;
+    row.change.certain = row.change.detectable = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      row.change.certain += share_of(i) * rows_[i]->change.certain;
+      row.change.detectable =
+          std::hypot(row.change.detectable, share_of(i) * rows_[i]->change.detectable);
+    }
+    row.before = mean_of(&Row::before);
+    row.after = mean_of(&Row::after);
+    return whole.matched;
+  }
+
+  /// The weight of a stratum.
+  [[nodiscard]] double share_of(std::size_t index) const {
+    double sum = 0;
+    for (const estimation::Stratum& stratum : strata_) sum += estimation::weight_of(stratum);
+    return estimation::weight_of(strata_[index]) / sum;
+  }
+
+ private:
+  /// A side, weighted as the change is.
+  [[nodiscard]] Estimate mean_of(Estimate Row::*side) const {
+    Estimate mean;
+    double down = 0, up = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const Estimate& own = rows_[i]->*side;
+      const double share = share_of(i);
+      mean.value += share * own.value;
+      mean.variance += share * share * own.variance;
+      mean.exact += share * own.exact;
+      mean.samples += own.samples;
+      down = std::hypot(down, share * (own.value - own.interval.lo));
+      up = std::hypot(up, share * (own.interval.hi - own.value));
+    }
+    mean.interval = {mean.value - down, mean.value + up};
+    return mean;
+  }
+
+  std::vector<estimation::Stratum> strata_, unmatched_;
+  std::vector<const Row*> rows_;
+};
+
+/// Adds the sites that only other strata have seen: they could have been seen here, too.
+void add_missing(Collected& stratum, const std::vector<std::string>& wanted,
+                 std::map<std::string, std::uint32_t>& known) {
+  for (std::uint32_t i = 0; i < stratum.sites.size(); ++i) {
+    known.emplace(identity_of(stratum.sites[i], stratum), i);
+  }
+  for (const std::string& identity : wanted) {
+    const auto next = static_cast<std::uint32_t>(stratum.sites.size());
+    if (!known.emplace(identity, next).second) continue;
+    Site& site = stratum.sites.emplace_back();
+    site.before.sums.could_have_sampled(stratum.before.total.sums);
+    site.after.sums.could_have_sampled(stratum.after.total.sums);
+  }
+}
+
+bool has_both_sides(const Collected& collected) {
+  return !collected.before.runs.empty() && !collected.after.runs.empty();
+}
+
+/// Of runs of one stratum; nothing if some stratum does not show it.
+std::optional<double> deviation_within(const std::vector<Comparison>& strata, const Parts& whole) {
+  double mean = 0;
+  for (std::size_t i = 0; i < strata.size(); ++i) {
+    if (!strata[i].run_deviation) return std::nullopt;
+    mean += whole.share_of(i) * *strata[i].run_deviation;
+  }
+  return mean;
+}
+
+std::optional<ExactTotals> mean_of_exact(const std::vector<Comparison>& strata, const Parts& whole,
+                                         double level) {
+  ExactTotals mean;
+  double down = 0, up = 0;
+  for (std::size_t i = 0; i < strata.size(); ++i) {
+    if (!strata[i].exact) return std::nullopt;
+    const double share = whole.share_of(i);
+    mean.before += share * strata[i].exact->before;
+    mean.after += share * strata[i].exact->after;
+    mean.unsettled_before += share * strata[i].exact->unsettled_before;
+    mean.unsettled_after += share * strata[i].exact->unsettled_after;
+    const double change = strata[i].exact->change();
+    down = std::hypot(down, share * (change - strata[i].exact->interval.lo));
+    up = std::hypot(up, share * (strata[i].exact->interval.hi - change));
+  }
+  mean.interval = {mean.change() - down, mean.change() + up};
+  mean.p_value = mean.interval.lo > 0 || mean.interval.hi < 0 ? 0 : 1;
+  mean.verdict = verdict_of(mean, 1 - level);
+  return mean;
+}
+
+}  // namespace
+
+Comparison compare_within(Collected all, std::vector<Collected> strata, double level) {
+  GEIGER_CHECK(std::ranges::any_of(strata, has_both_sides));
+  Comparison out = compare(std::move(all), level);
+  std::vector<std::string> identities;
+  for (const Site& site : out.collected.sites) {
+    identities.push_back(identity_of(site, out.collected));
+  }
+  Parts whole;
+  std::vector<Parts> sites(identities.size());
+  std::vector<bool> is_tested(identities.size(), false);
+  std::vector<Comparison> compared;
+  compared.reserve(strata.size());  // The parts point into them.
+  for (Collected& stratum : strata) {
+    if (!has_both_sides(stratum)) {
+      whole.add_unmatched(stratum);
+      continue;
+    }
+    std::map<std::string, std::uint32_t> known;
+    add_missing(stratum, identities, known);
+    const Comparison& own = compared.emplace_back(compare(std::move(stratum), level));
+    whole.add(own.total, own.collected);
+    std::vector<const Row*> row_of(own.rows.size(), nullptr);
+    for (const Row& row : own.rows) row_of[row.site] = &row;
+    for (std::size_t i = 0; i < identities.size(); ++i) {
+      const Row& row = *row_of[known.at(identities[i])];
+      sites[i].add(row, own.collected);
+      is_tested[i] = is_tested[i] || row.verdict != Verdict::kTooFew;
+    }
+  }
+  out.matched = whole.combine(out.total);
+  out.strata = compared.size();
+  out.exact = mean_of_exact(compared, whole, level);
+  out.run_deviation = deviation_within(compared, whole);
+  out.total.change.q_value = out.total.change.p_value;
+  out.total.verdict = verdict_of(out.total, nullptr, 1 - level);
+  std::vector<std::size_t> tested;
+  for (std::size_t i = 0; i < out.rows.size(); ++i) {
+    Row& row = out.rows[i];
+    row.verdict = Verdict::kTooFew;
+    static_cast<void>(sites[row.site].combine(row));
+    if (is_tested[row.site]) tested.push_back(i);
+  }
+  judge(out, tested);
   put_in_order(out.rows);
   return out;
 }

@@ -1,5 +1,5 @@
-// What changed between two sides: every site with its change, the interval of the change, and a
-// verdict that allows for the number of sites compared.
+// What changed between two sides, or strata of them: every site with its change, interval and
+// verdict.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,9 @@
 #include "estimation/estimate.h"
 
 namespace geiger::compare {
+
+// What changed between two sides: every site with its change, the interval of the change, and a
+// verdict that allows for the number of sites compared.
 
 enum class Verdict : std::uint8_t {
   kGrew,
@@ -38,7 +41,7 @@ struct Change {
   double detectable = 0;  ///< Smallest growth found with 80 % power, bytes per run.
   double dispersion = 1;  ///< Its variance over that of the sampling alone; >= 1.
   double sampling_p = 1;  ///< p_value if runs differed by nothing but the sampling.
-  /// About how many runs per side would find what the sampling alone calls a change (dispersion.h).
+  /// About how many runs per side would find what the sampling alone calls a change (runs.h).
   std::uint64_t runs_to_find = 0;
 };
 
@@ -101,10 +104,23 @@ inline constexpr const char* kEmptySide = "one side has no runs";
 [[nodiscard]] Comparison compare(Collected collected, double level);
 
 /// Compares the sides within strata, which share no runs: each change is the mean of those in the
-/// strata (estimation/strata.h), and `before` and `after` are weighted alike. `all` has the runs of
+/// strata (estimation/runs.h), and `before` and `after` are weighted alike. `all` has the runs of
 /// all strata that both sides have, and says what sites there are; `strata` may have some with one
 /// side, which only lower `matched`. Requires a stratum with both sides, that there is no problem
 /// with it nor with `all`, and one grouping.
 [[nodiscard]] Comparison compare_within(Collected all, std::vector<Collected> strata, double level);
+
+// Calibrates rows of a comparison to the exact totals of two runs.
+
+/// Whether both sides are one run whose exact total is known, so that samples need only say how it
+/// divides. Several runs also differ from one another, which their totals do not show; two
+/// recordings of one process differ only by what moved; and the branches of a tree must add up.
+[[nodiscard]] bool can_calibrate(const Collected& collected);
+
+/// Gives a row with samples enough on both sides the values that `table` shows for each run
+/// (estimation/calibration.h), and the interval of their difference. The p-value of a site of most
+/// samples is that of the rest, which then has changed by less than the total
+/// (docs/internals/estimators.md, section 16). Requires can_calibrate.
+void calibrate(Row& row, const Site& site, const Collected& collected, double level);
 
 }  // namespace geiger::compare

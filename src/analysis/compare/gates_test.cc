@@ -6,7 +6,6 @@
 #include <random>
 
 #include "analysis/compare/comparison.h"
-#include "analysis/compare/limits.h"
 #include "analysis/compare/site_runs.h"
 #include "analysis/compare/test_sides.h"
 #include "analysis/profile/peak.h"

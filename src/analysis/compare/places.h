@@ -1,7 +1,7 @@
-// Identifies functions by name, so that a function is the same one in every recording, wherever its
-// module was loaded or stored and however often it was rebuilt.
+// Identifies functions by name in every recording, and the patterns that select them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,11 +9,15 @@
 #include <vector>
 
 #include "analysis/profile/frames/frame_roles.h"
-#include "analysis/profile/frames/source_line.h"
 #include "analysis/profile/labels.h"
+#include "analysis/profile/patterns.h"
+#include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::compare {
+
+// Identifies functions by name, so that a function is the same one in every recording, wherever its
+// module was loaded or stored and however often it was rebuilt.
 
 /// A function of a module, a line of one, or a program point without a name.
 struct Place {
@@ -70,6 +74,49 @@ class Places {
   std::vector<Place> places_;
   std::unordered_map<std::string, std::uint32_t> known_;
   std::string program_;  ///< Of the first recording; stands for all programs.
+};
+
+// Glob patterns that select the functions a budget applies to.
+
+/// Matches functions, and so the stacks that pass through one; or labels, by their text or their
+/// whole path, with all that is allocated within them.
+struct Pattern {
+  std::string function = "*";
+  std::string module = "*";
+  std::string label = {};  ///< Instead of the two above, unless it is empty.
+
+  [[nodiscard]] bool is_of_label() const { return !label.empty(); }
+  [[nodiscard]] const std::string& name() const { return is_of_label() ? label : function; }
+  [[nodiscard]] bool matches_everything() const {
+    return function == "*" && module == "*" && !is_of_label();
+  }
+  [[nodiscard]] bool matches(const Place& place) const {
+    return profile::matches_glob(function, place.name) &&
+           profile::matches_glob(module, place.module);
+  }
+};
+
+// Which patterns apply to the stacks of one run.
+
+/// Looks into the recording and the patterns.
+class PatternAnswers {
+ public:
+  /// `place_of`: by label, as of Places::of_labels.
+  PatternAnswers(const std::vector<Pattern>& patterns, const profile::Recording& recording,
+                 const profile::Labels& labels, const std::vector<std::uint32_t>& place_of,
+                 const Places& places);
+
+  /// From here on stacks are those of allocations within this label.
+  void begin_label(std::uint32_t label) { label_ = label; }
+
+  /// Whether a pattern, by its number, applies to a stack.
+  [[nodiscard]] profile::Answer of(std::size_t pattern, std::uint32_t stack) const;
+
+ private:
+  const std::vector<Pattern>& patterns_;
+  std::vector<std::vector<profile::Answer>> of_stacks_;  ///< By pattern of functions, and stack.
+  std::vector<std::vector<profile::Answer>> of_labels_;  ///< By pattern of labels, and label.
+  std::uint32_t label_ = profile::kNone;
 };
 
 }  // namespace geiger::compare

@@ -3,7 +3,7 @@
 
 #include "analysis/compare/collector.h"
 #include "estimation/difference.h"
-#include "estimation/dispersion.h"
+#include "estimation/runs.h"
 
 namespace geiger::compare {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analysis/export/streams/sink.h"
-#include "analysis/present/style.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 

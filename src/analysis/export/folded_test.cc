@@ -1,10 +1,9 @@
-#include "analysis/export/folded.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "analysis/export/flame_graphs.h"
 #include "analysis/profile/testing/example_recording.h"
 
 namespace geiger::exports {

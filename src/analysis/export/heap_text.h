@@ -12,7 +12,7 @@
 //   55d0c0a00000-55d0c0a04000 r-xp 00000000 00:00 0 /usr/bin/server
 //
 // Numbers are samples and their bytes, live and allocated; readers scale them up
-// (heap_text_rows.h).
+// (heap_text.cc).
 // The header has "@ heapprofile" where everything was recorded: then nothing is scaled.
 #pragma once
 

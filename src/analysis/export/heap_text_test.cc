@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/export/stack_sums.h"
+#include "analysis/export/shown_stacks.h"
 #include "analysis/profile/testing/example_recording.h"
 
 namespace geiger::exports {

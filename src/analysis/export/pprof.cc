@@ -1,22 +1,190 @@
 #include "analysis/export/pprof.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "analysis/export/pprof_rows.h"
+#include "analysis/export/shown_stacks.h"
 #include "analysis/export/streams/gzip.h"
+#include "analysis/present/format.h"
+#include "analysis/present/measure.h"
 #include "analysis/profile/frames/types.h"
 #include "analysis/profile/memory/gaps.h"
-#include "pprof/row_writer.h"
+#include "analysis/profile/memory/mappings.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+#include "estimation/rounding.h"
+#include "pprof/profile_proto.h"
 #include "pprof/writer.h"
 
 namespace geiger::exports {
+
+// The samples of a pprof profile before they are written: one row per stack,
+// block size, interval, thread, label and type, one column of integers per sample type.
+
+struct PprofRow {
+  std::uint32_t stack = profile::kNone;
+  std::uint32_t thread = profile::kNone;
+  Bytes requested = 0;
+  Bytes interval = 0;  ///< That the row's samples are drawn with, or as if with.
+  std::uint32_t label = profile::kNone;
+  std::uint32_t type = profile::Types::kUnknown;
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
+  auto operator<=>(const PprofRow&) const = default;
+};
+
+/// Stands for the stacks that do not fit into a table (PprofExtent::most_rows).
+inline constexpr std::uint32_t kOtherStacks = profile::kNone - 1;
+
+struct PprofTable {
+  std::vector<PprofRow> rows;  ///< Sorted and unique.
+  /// One column per sample type, one value per row.
+  std::array<std::vector<std::int64_t>, pprof::kSampleTypes.size()> columns;
+};
+
+[[nodiscard]] PprofTable pprof_table(const profile::Recording& recording,
+                                     const profile::Types& types, const profile::Profile& allocated,
+                                     const profile::Profile& live, const PprofExtent& extent);
+
+namespace {
+
+using profile::Entry;
+using profile::Profile;
+using profile::Recording;
+using profile::Types;
+
+/// The interval at which pi of a kind of samples is what it is, without halves and thinning.
+Bytes effective_interval(const Entry& entry, const Recording& recording, const Profile& profile) {
+  const estimation::Count count = count_of(entry, recording, profile);
+  const Bytes interval = recording.epochs[entry.epoch].interval;
+  if (is_certain(count) ||
+      (count.lambda == recording.epochs[entry.epoch].lambda && count.keep >= 1))
+    return interval;
+  constexpr double kMost = 0x1p62;
+  const double mean = -1 / std::expm1(-effective_rate(count));
+  return static_cast<Bytes>(std::llround(std::clamp(mean, 1.0, kMost)));
+}
+
+/// Finds the row of an entry.
+class Rows {
+ public:
+  Rows(const Recording& recording, const Types& types, const PprofExtent& extent)
+      : recording_(recording), types_(types), extent_(extent) {}
+
+  [[nodiscard]] PprofRow of(const Entry& entry, const Profile& profile) const;
+  /// The rows of all entries, sorted, each once.
+  [[nodiscard]] std::vector<PprofRow> of_all(std::initializer_list<const Profile*> profiles);
+
+ private:
+  void leave_out_smallest(std::initializer_list<const Profile*> profiles);
+
+  const Recording& recording_;
+  const Types& types_;
+  PprofExtent extent_;
+  std::set<std::uint32_t> others_;  ///< Stacks that have no row of their own.
+};
+
+PprofRow row_of(const Entry& entry, const Recording& recording, const Profile& profile,
+                const Types& types) {
+  return {entry.stack,     entry.thread,
+          entry.requested, effective_interval(entry, recording, profile),
+          entry.label,     types.of(entry.type, entry.stack)};
+}
+
+PprofRow Rows::of(const Entry& entry, const Profile& profile) const {
+  if (!extent_.has_stacks_only) return row_of(entry, recording_, profile, types_);
+  return {.stack = others_.contains(entry.stack) ? kOtherStacks : entry.stack};
+}
+
+std::vector<PprofRow> Rows::of_all(std::initializer_list<const Profile*> profiles) {
+  if (extent_.has_stacks_only && extent_.most_rows != 0) leave_out_smallest(profiles);
+  std::vector<PprofRow> rows;
+  for (const Profile* profile : profiles) {
+    for (const Entry& entry : profile->entries) rows.push_back(of(entry, *profile));
+  }
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
+}
+
+void Rows::leave_out_smallest(std::initializer_list<const Profile*> profiles) {
+  std::map<std::uint32_t, double> bytes;
+  for (const Profile* profile : profiles) {
+    for (const Entry& entry : profile->entries) {
+      estimation::NodeSums sums;
+      accumulate(sums, entry, recording_, *profile);
+      bytes[entry.stack] += sums.all_bytes();
+    }
+  }
+  if (bytes.size() <= extent_.most_rows) return;
+  std::vector<std::pair<double, std::uint32_t>> smallest_first;
+  for (const auto& [stack, size] : bytes) smallest_first.emplace_back(size, stack);
+  std::sort(smallest_first.begin(), smallest_first.end());
+  // One row is that of the others.
+  smallest_first.resize(bytes.size() - extent_.most_rows + 1);
+  for (const auto& [size, stack] : smallest_first) others_.insert(stack);
+}
+
+/// The five columns that one profile fills, as real numbers.
+struct Columns {
+  explicit Columns(std::size_t rows)
+      : objects(rows), bytes(rows), objects_variance(rows), bytes_variance(rows), samples(rows) {}
+
+  void add(std::size_t row, const estimation::NodeSums& sums) {
+    const auto certain = static_cast<double>(sums.certain_samples);
+    objects[row] += sums.objects + certain;
+    bytes[row] += sums.all_bytes();
+    objects_variance[row] += sums.objects_variance;
+    bytes_variance[row] += sums.bytes_variance;
+    samples[row] += static_cast<double>(sums.samples) + certain;
+  }
+
+  std::vector<double> objects, bytes, objects_variance, bytes_variance, samples;
+};
+
+Columns columns_of(const Recording& recording, const Rows& finder, const Profile& profile,
+                   const std::vector<PprofRow>& rows) {
+  Columns columns(rows.size());
+  for (const Entry& entry : profile.entries) {
+    estimation::NodeSums sums;
+    accumulate(sums, entry, recording, profile);
+    const PprofRow row = finder.of(entry, profile);
+    const auto at = std::lower_bound(rows.begin(), rows.end(), row);
+    columns.add(static_cast<std::size_t>(at - rows.begin()), sums);
+  }
+  return columns;
+}
+
+}  // namespace
+
+PprofTable pprof_table(const Recording& recording, const Types& types, const Profile& allocated,
+                       const Profile& live, const PprofExtent& extent) {
+  Rows rows(recording, types, extent);
+  PprofTable table{rows.of_all({&allocated, &live}), {}};
+  const auto fill = [&](const Profile& profile, std::size_t objects, std::size_t samples) {
+    const Columns columns = columns_of(recording, rows, profile, table.rows);
+    table.columns[objects] = estimation::round_to_total(columns.objects);
+    table.columns[objects + 1] = estimation::round_to_total(columns.bytes);
+    table.columns[objects + 4] = estimation::round_to_total(columns.objects_variance);
+    table.columns[objects + 5] = estimation::round_to_total(columns.bytes_variance);
+    table.columns[samples] = estimation::round_to_total(columns.samples);
+  };
+  fill(allocated, 0, 8);
+  fill(live, 2, 9);
+  return table;
+}
+
 namespace {
 
 using profile::Recording;
@@ -235,6 +403,42 @@ void write_pprof(const Recording& recording, const profile::Profile& allocated,
   writer.write_samples(allocated, live, options.extent);
   writer.write_header(options);
   writer.finish();
+}
+
+namespace {
+
+std::string total_comment(const char* name, const profile::Recording& recording,
+                          const profile::Profile& profile, double level) {
+  const auto measure = present::measure_total(recording, profile, level);
+  return fmt::format("{}_space {} ({} interval, {}); {}_objects {}", name,
+                     present::figure(measure.bytes, present::Quantity::kBytes).text(),
+                     present::level_text(level), present::plural(measure.samples, "sample"), name,
+                     present::objects_figure(measure).text());
+}
+
+}  // namespace
+
+std::vector<std::string> pprof_comments(const profile::Recording& recording,
+                                        const profile::Profile* allocated,
+                                        const profile::Profile& live, double level,
+                                        std::string_view part) {
+  std::vector<std::string> comments;
+  const bool is_mapped = profile::is_of_mappings(live.kind);
+  if (is_mapped) {
+    comments.emplace_back("mapped by the program's own calls of mmap, all counted by geiger");
+  } else if (profile::is_any_without_errors(recording)) {
+    comments.emplace_back("values of another profile, which does not contain their errors");
+  } else if (!recording.processes.empty()) {
+    comments.push_back(fmt::format("estimated by geiger from samples, one byte in {} on average",
+                                   present::exact_bytes(recording.processes.front().interval)));
+  }
+  if (!part.empty()) comments.emplace_back(part);
+  if (is_mapped) return comments;
+  if (allocated != nullptr) {
+    comments.push_back(total_comment("alloc", recording, *allocated, level));
+  }
+  comments.push_back(total_comment("inuse", recording, live, level));
+  return comments;
 }
 
 }  // namespace geiger::exports

@@ -6,12 +6,11 @@
 #include <sstream>
 #include <string>
 
-#include "analysis/export/dhat.h"
 #include "analysis/export/firefox.h"
-#include "analysis/export/heaptrack.h"
-#include "analysis/export/speedscope.h"
+#include "analysis/export/flame_graphs.h"
+#include "analysis/export/heap_profilers.h"
 #include "analysis/export/sql/rows.h"
-#include "analysis/export/streams/compressed.h"
+#include "analysis/export/streams/gzip.h"
 #include "analysis/profile/testing/example_recording.h"
 
 namespace geiger::exports {

@@ -10,11 +10,10 @@
 
 #include "analysis/ingest/ingest.h"
 #include "analysis/ingest/test_files.h"
+#include "analysis/profile/cut.h"
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/profile.h"
-#include "analysis/profile/trim.h"
 #include "analysis/symbolize/symbolize.h"
-#include "analysis/symbolize/trim.h"
 #include "trace/test_trace.h"
 
 namespace geiger::follow {

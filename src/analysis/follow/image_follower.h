@@ -1,9 +1,11 @@
-// Follows one process image over the segments that it writes.
+// Follows one process image over the segments that it writes, and counts its samples into tallies.
 #pragma once
 
 #include <tsl/robin_map.h>
+#include <tsl/robin_set.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,15 +13,43 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/follow/tally_set.h"
-#include "analysis/ingest/decode/growing_image.h"
+#include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/decode/interner.h"
 #include "analysis/ingest/decode/segment_sink.h"
-#include "analysis/ingest/input_file.h"
+#include "analysis/ingest/files.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::follow {
+
+// Samples counted into the tallies of a recording: those alike in all that reports distinguish
+// are one, so what is kept grows with the variety of samples and not with their number.
+
+class TallySet {
+ public:
+  /// Of `recording.tallies`, which nothing else adds to. The recording must outlive it.
+  explicit TallySet(profile::Recording& recording);
+
+  /// The index of the tally for samples like this one, new ones with counts of 0. Unlike
+  /// tallies of a runtime they distinguish threads.
+  [[nodiscard]] std::uint32_t find(const profile::Sample& sample, bool is_tracked);
+
+ private:
+  using Tallies = std::reference_wrapper<const std::vector<profile::Tally>>;
+  struct Hash {
+    Tallies tallies;
+    std::size_t operator()(std::uint32_t index) const;
+  };
+  struct Same {
+    Tallies tallies;
+    bool operator()(std::uint32_t a, std::uint32_t b) const;
+  };
+
+  std::vector<profile::Tally>& tallies_;
+  tsl::robin_set<std::uint32_t, Hash, Same, std::allocator<std::uint32_t>, true> known_;
+};
+
+// Follows one process image over the segments that it writes.
 
 /// An opened trace, with the facts that identify its image.
 struct TraceSegment {

@@ -1,6 +1,4 @@
 // Names come beside what is drawn, those of small modules first.
-#include "analysis/follow/naming.h"
-
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "analysis/follow/follower.h"
 #include "analysis/ingest/test_files.h"
 #include "base/test_refusal.h"
 

@@ -1,4 +1,4 @@
-// The bytes of a file that may be compressed, in order, a window at a time.
+// The bytes of a file that may be compressed, a window at a time, and its text line by line.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
-#include "analysis/ingest/error.h"
+#include "analysis/ingest/files.h"
 
 namespace geiger::imports {
+
+// The bytes of a file that may be compressed, in order, a window at a time.
 
 /// Reads what is stored, up to the size of the buffer; less only at the end.
 using ReadStored = std::function<std::size_t(std::span<std::byte>)>;
@@ -58,5 +61,43 @@ class ByteSource {
 /// All of it, if it is at most `most` bytes; else the error says so.
 [[nodiscard]] base::Outcome<std::string, ingest::Error> read_all(ByteSource& source,
                                                                  std::uint64_t most);
+
+// Text read line by line, and the numbers in it.
+
+/// Longer lines are damage: a stack of a thousand frames takes 20 KiB.
+inline constexpr std::size_t kLongestLine = std::size_t{4} << 20;
+
+class Lines {
+ public:
+  explicit Lines(ByteSource& source) : source_(source) {}
+
+  /// The next line without its end, valid until the next call; nothing at the end, or where
+  /// error() is the reason if it stopped early.
+  [[nodiscard]] std::optional<std::string_view> next();
+
+  [[nodiscard]] std::uint64_t number() const { return number_; }  ///< Of that line, from 1.
+  [[nodiscard]] const std::optional<ingest::Error>& error() const { return error_; }
+
+ private:
+  void refill();
+
+  ByteSource& source_;
+  std::string window_;
+  std::size_t used_ = 0;
+  std::uint64_t number_ = 0;
+  bool is_at_end_ = false;
+  std::optional<ingest::Error> error_;
+};
+
+/// Takes a number from the front of `text`, spaces before it skipped; nothing, and `text` as
+/// it was, if there is none or it does not fit.
+[[nodiscard]] std::optional<std::uint64_t> take_decimal(std::string_view& text);
+/// With or without "0x".
+[[nodiscard]] std::optional<std::uint64_t> take_hexadecimal(std::string_view& text);
+/// Takes exactly `what` from the front of `text`, spaces before it skipped.
+[[nodiscard]] bool take(std::string_view& text, std::string_view what);
+
+/// Without the white space at both ends.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
 
 }  // namespace geiger::imports

@@ -1,13 +1,67 @@
+// The bias of a mapped file: its run-time addresses minus the virtual addresses of its ELF headers.
 #include "analysis/import/foreign_process.h"
+
+#include <elf.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <limits>
+#include <span>
+#include <string>
 #include <utility>
 
-#include "analysis/import/elf_bias.h"
+#include "analysis/ingest/files.h"
+#include "base/units.h"
 
 namespace geiger::imports {
+
+/// Run-time address minus ELF address of a file that is mapped at `start` from its byte `offset`
+/// on. Files that cannot be read, or are not ELF files, are treated as files whose addresses are
+/// their offsets.
+[[nodiscard]] Address bias_of_mapping(const std::string& path, Address start, std::uint64_t offset);
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::size_t kMostHeaders = 1024;
+
+template <typename Value>
+bool read_value(const ingest::InputFile& file, std::uint64_t offset, Value& value) {
+  return file.read_at(offset, std::as_writable_bytes(std::span(&value, 1))) == sizeof value;
+}
+
+bool is_elf64(const Elf64_Ehdr& header) {
+  return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+         header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_phentsize == sizeof(Elf64_Phdr) &&
+         header.e_phnum <= kMostHeaders;
+}
+
+/// Whether the segment's pages begin at or before this byte of the file, and hold it.
+bool holds(const Elf64_Phdr& segment, std::uint64_t offset) {
+  const std::uint64_t first = segment.p_offset / kPage * kPage;
+  return segment.p_type == PT_LOAD && first <= offset &&
+         offset < segment.p_offset + segment.p_filesz;
+}
+
+}  // namespace
+
+Address bias_of_mapping(const std::string& path, Address start, std::uint64_t offset) {
+  const Address plain = start - offset;
+  ingest::InputFile file;
+  Elf64_Ehdr header{};
+  if (path.empty() || !file.open(path).has_value() || !read_value(file, 0, header) ||
+      !is_elf64(header)) {
+    return plain;
+  }
+  for (std::uint32_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    if (!read_value(file, header.e_phoff + i * sizeof segment, segment)) return plain;
+    if (holds(segment, offset)) return plain - (segment.p_vaddr - segment.p_offset);
+  }
+  return plain;
+}
 
 using profile::kNone;
 

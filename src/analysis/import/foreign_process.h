@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "analysis/ingest/decode/interner.h"
-#include "analysis/ingest/decode/module_map.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::imports {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "analysis/import/byte_source.h"
 #include "analysis/import/foreign_process.h"
-#include "analysis/import/lines.h"
 
 namespace geiger::imports {
 

@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/numbers.h"
-#include "base/path.h"
+#include "base/text.h"
 #include "estimation/counts.h"
 
 namespace geiger::imports {

@@ -6,11 +6,9 @@
 #include "analysis/import/byte_source.h"
 #include "analysis/import/heap_text.h"
 #include "analysis/import/heaptrack.h"
-#include "analysis/import/lines.h"
 #include "analysis/import/pprof.h"
-#include "analysis/import/pprof_message.h"
 #include "analysis/ingest/decode/interner.h"
-#include "analysis/ingest/input_file.h"
+#include "analysis/ingest/files.h"
 
 namespace geiger::imports {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/import/foreign_process.h"
-#include "analysis/ingest/error.h"
+#include "analysis/ingest/files.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::imports {

@@ -11,7 +11,6 @@
 
 #include "analysis/import/heaptrack.h"
 #include "analysis/import/pprof.h"
-#include "analysis/import/row_sums.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/profile.h"
 #include "estimation/estimate.h"

@@ -4,21 +4,22 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
-#include "analysis/ingest/chunk.h"
-#include "analysis/ingest/decode/fates.h"
 #include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/decode/image_decoder.h"
-#include "analysis/ingest/decode/image_windows.h"
 #include "analysis/ingest/decode/interner.h"
-#include "analysis/ingest/decode/process_images.h"
-#include "analysis/ingest/input_file.h"
+#include "analysis/ingest/decode/process_facts.h"
+#include "analysis/ingest/files.h"
 #include "analysis/ingest/observation_chunk.h"
-#include "trace/record_walk.h"
+#include "analysis/ingest/seal.h"
+#include "analysis/ingest/traces.h"
+#include "trace/reader.h"
 
 namespace geiger::ingest {
+
 namespace {
 
 /// Half a second-level cache: the copy is decoded while it is still near.
@@ -205,6 +206,41 @@ Ingested read_recording(std::span<const std::string> paths, const Options& optio
   for (const std::string& path : paths) ingestion.read_path(path);
   ingestion.read_all();
   return ingestion.finish();
+}
+
+namespace {
+
+void thin(profile::Recording& recording, std::uint32_t process, std::uint32_t level) {
+  if (recording.processes[process].thinning == level) return;
+  recording.processes[process].thinning = level;
+  mark_thinned_out(recording, process);
+}
+
+}  // namespace
+
+std::optional<ImageIdentity> identity_of(const profile::Process& process) {
+  if (process.image_start == 0) return std::nullopt;
+  return ImageIdentity(process.pid, process.image_start, process.seed, process.executable);
+}
+
+std::vector<std::pair<std::uint32_t, std::uint32_t>> match_images(profile::Recording& before,
+                                                                  profile::Recording& after) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  std::map<ImageIdentity, std::uint32_t> later;
+  for (std::uint32_t b = 0; b < after.processes.size(); ++b) {
+    if (auto identity = identity_of(after.processes[b])) later.emplace(std::move(*identity), b);
+  }
+  for (std::uint32_t a = 0; a < before.processes.size(); ++a) {
+    const auto identity = identity_of(before.processes[a]);
+    const auto found = identity ? later.extract(*identity) : decltype(later)::node_type();
+    if (found.empty()) continue;
+    const std::uint32_t b = found.mapped();
+    pairs.emplace_back(a, b);
+    const std::uint32_t level = std::max(before.processes[a].thinning, after.processes[b].thinning);
+    thin(before, a, level);
+    thin(after, b, level);
+  }
+  return pairs;
 }
 
 }  // namespace geiger::ingest

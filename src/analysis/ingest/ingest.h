@@ -1,17 +1,23 @@
-// Reads trace files into a recording.
+// Reads trace files into a recording, and finds the process images that two recordings have in
+// common.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
-#include "analysis/ingest/error.h"
-#include "analysis/ingest/unbegun.h"
+#include "analysis/ingest/files.h"
+#include "analysis/ingest/traces.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::ingest {
+
+// Reads trace files into a recording.
 
 /// Encoded observations of a running process (observation_chunk.h), by its trace.
 using Observe = std::function<std::string(const std::string& path, std::uint32_t pid)>;
@@ -55,5 +61,19 @@ struct Ingested {
 /// as never there, as long as a later one exists. Samples are in order of (process, record).
 [[nodiscard]] Ingested read_recording(std::span<const std::string> paths,
                                       const Options& options = {});
+
+// Process images that two recordings have in common, such as copies of a trace that still grows.
+
+/// Tells process images apart: pid, beginning, seed and program.
+using ImageIdentity = std::tuple<std::uint32_t, Nanoseconds, std::uint64_t, std::string>;
+
+/// Nothing for images of runtimes that recorded no beginning: these are never the same.
+[[nodiscard]] std::optional<ImageIdentity> identity_of(const profile::Process& process);
+
+/// Pairs of indexes of the same process image, in two recordings that were read. Thins fates that
+/// were thinned further in the other recording to its level, so that a sample is followed in both
+/// or in neither.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> match_images(profile::Recording& before,
+                                                                  profile::Recording& after);
 
 }  // namespace geiger::ingest

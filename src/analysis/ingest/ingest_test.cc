@@ -6,8 +6,8 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/ingest/decode/module_map.h"
-#include "analysis/ingest/decode/ref_index.h"
+#include "analysis/ingest/decode/interner.h"
+#include "analysis/ingest/decode/segment_sink.h"
 #include "analysis/ingest/test_files.h"
 #include "trace/test_trace.h"
 

@@ -4,7 +4,7 @@
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
-#include "analysis/ingest/message_fields.h"
+#include "analysis/ingest/payload.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::ingest {

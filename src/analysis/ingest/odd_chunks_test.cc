@@ -4,7 +4,6 @@
 
 #include <filesystem>
 
-#include "analysis/ingest/chunk.h"
 #include "analysis/ingest/ingest.h"
 #include "analysis/ingest/seal.h"
 #include "analysis/ingest/test_files.h"

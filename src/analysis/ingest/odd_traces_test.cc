@@ -11,9 +11,9 @@
 
 #include "analysis/ingest/ingest.h"
 #include "analysis/ingest/observation_chunk.h"
-#include "analysis/ingest/runs.h"
 #include "analysis/ingest/seal.h"
 #include "analysis/ingest/test_files.h"
+#include "analysis/ingest/traces.h"
 
 namespace geiger::ingest {
 namespace {

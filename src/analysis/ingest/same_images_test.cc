@@ -1,9 +1,8 @@
-#include "analysis/ingest/same_images.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
+#include "analysis/ingest/ingest.h"
 #include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::ingest {

@@ -1,3 +1,59 @@
+// Finishing traces whose processes are gone: sealing, packing, and chunks: checked, compressed
+// blobs behind the records.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/ingest/decode/image.h"
+#include "analysis/ingest/files.h"
+#include "analysis/ingest/traces.h"
+#include "base/outcome.h"
+#include "trace/format.h"
+
+namespace geiger::ingest {
+
+// Chunks: checked, compressed blobs after the records of a sealed image.
+
+/// The most bytes that a chunk may unpack to: the names of all symbols of a browser take half.
+inline constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{192} << 20;
+
+/// A chunk above 1 MiB unpacks to at most this many times its stored size: names and
+/// observations shrink to a tenth, zeros to a thirty-thousandth.
+inline constexpr std::uint64_t kMaxExpansion = 64;
+
+/// A chunk as stored in the file: header, stored bytes, padding to 8 bytes.
+[[nodiscard]] std::string encode_chunk(trace::ChunkType type, std::string_view payload);
+
+/// Undoes encode_chunk. `stored` are the bytes after the header. Memory grows only with what was
+/// really unpacked.
+base::Outcome<std::string> decode_chunk(const trace::ChunkHeader& header, std::string_view stored);
+
+/// The place of a chunk in a file.
+struct ChunkPlace {
+  trace::ChunkType type{};
+  std::uint64_t offset = 0;  ///< From the image's start.
+  std::uint64_t bytes = 0;   ///< With header and padding; may pass the image's end.
+};
+
+/// The chunks of an image.
+struct Chunks {
+  std::vector<std::string> symbols;       ///< Payloads of kSymbols, in order.
+  std::vector<std::string> observations;  ///< Payloads of kObservations, in order.
+  std::vector<std::string> unbegun;       ///< Payloads of kUnbegun, in order.
+  std::vector<ChunkPlace> places;         ///< Of all, those of unknown types included.
+  std::optional<Error> error;             ///< Damage; what came before it is good.
+  /// Damage to observations, which nothing else depends on: they are left out.
+  std::optional<Error> observations_error;
+  bool is_unfinished = false;  ///< The last one was being written when its writer died.
+};
+
+[[nodiscard]] Chunks read_chunks(const InputFile& file, const Image& image);
+
 // Finishing traces whose processes are gone: sealing, storing chunks, packing.
 //
 // A trace that is sealed ends after its last record instead of at its capacity, and chunks may
@@ -5,19 +61,6 @@
 // image is changed in place in an order that leaves the old or the new contents valid, anything
 // else is written to a new file and renamed. The order does not protect against a loss of power;
 // the checksum of the chunk detects that. The records themselves are not synced either.
-#pragma once
-
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "analysis/ingest/error.h"
-#include "analysis/ingest/unbegun.h"
-#include "trace/format.h"
-
-namespace geiger::ingest {
 
 /// The contents of a chunk to write.
 struct ChunkContents {

@@ -11,11 +11,10 @@
 #include <cstring>
 #include <random>
 
-#include "analysis/ingest/chunk.h"
 #include "analysis/ingest/ingest.h"
 #include "analysis/ingest/observation_chunk.h"
-#include "analysis/ingest/runs.h"
 #include "analysis/ingest/test_files.h"
+#include "analysis/ingest/traces.h"
 #include "trace/test_trace.h"
 
 namespace geiger::ingest {

@@ -5,10 +5,10 @@
 #include <array>
 #include <filesystem>
 
-#include "analysis/ingest/decode/process_images.h"
 #include "analysis/ingest/ingest.h"
 #include "analysis/ingest/seal.h"
 #include "analysis/ingest/test_files.h"
+#include "analysis/ingest/traces.h"
 #include "analysis/profile/profile.h"
 #include "trace/test_trace.h"
 

@@ -1,6 +1,4 @@
-// Names that people read. A demangled name says all that a compiler knows; what its author called
-// the function is a small part of it. Nothing is lost: every view that shows short names also
-// offers the whole ones, and distinct_names() adds back the parts by which two of them differ.
+// Names that people read: short, fitted to a width, and made distinct.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +9,10 @@
 #include <vector>
 
 namespace geiger::naming {
+
+// Names that people read. A demangled name says all that a compiler knows; what its author called
+// the function is a small part of it. Nothing is lost: every view that shows short names also
+// offers the whole ones, and distinct_names() adds back the parts by which two of them differ.
 
 /// `demangled` without parameters, return type, `std::`, inline namespaces, default template
 /// arguments and what compilers append: "vector<int>::resize". Long template arguments are

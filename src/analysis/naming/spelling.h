@@ -1,4 +1,4 @@
-// How a parsed name is written: what of it is shown.
+// How a parsed name is written: what of it is shown, of C++, of the standard libraries, of Python.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,8 @@
 #include <string_view>
 
 namespace geiger::naming {
+
+// How a parsed name is written: what of it is shown.
 
 struct Detail {
   bool parameters = false;      ///< With what follows them.

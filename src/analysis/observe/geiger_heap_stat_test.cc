@@ -16,9 +16,9 @@
 #include <sstream>
 #include <vector>
 
-#include "analysis/observe/geiger_heap.h"
+#include "analysis/observe/allocator_heaps.h"
+#include "heap/allocator.h"
 #include "heap/census.h"
-#include "heap/fast_paths.h"
 #include "heap/listener.h"
 #include "vocabulary/heap_layout.h"
 

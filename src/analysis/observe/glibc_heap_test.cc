@@ -1,5 +1,3 @@
-#include "analysis/observe/glibc_heap.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "analysis/observe/allocator_heaps.h"
 #include "analysis/observe/test_used_pages.h"
 
 namespace geiger::observe {

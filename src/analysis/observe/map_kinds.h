@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "analysis/observe/live_set.h"
-#include "analysis/observe/owned_ranges.h"
-#include "analysis/observe/proc_text.h"
+#include "analysis/observe/proc_files.h"
 #include "analysis/profile/memory/observations.h"
 
 namespace geiger::observe {
@@ -26,7 +25,7 @@ struct MapFacts {
 [[nodiscard]] bool is_trace(const Mapping& mapping, const MapFacts& facts);
 
 /// The kind of each mapping. Anonymous memory of the runtime in a mapping of its own cannot be
-/// recognised here (owned_ranges.h).
+/// recognised here (live_set.h).
 [[nodiscard]] std::vector<profile::MapKind> kinds_of(std::span<const Mapping> mappings,
                                                      const MapFacts& facts);
 

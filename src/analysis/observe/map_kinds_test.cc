@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/ingest/test_files.h"
-#include "analysis/observe/owned_ranges.h"
+#include "analysis/observe/live_set.h"
 #include "trace/test_trace.h"
 
 namespace geiger::observe {

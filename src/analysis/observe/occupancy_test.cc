@@ -1,10 +1,9 @@
-#include "analysis/observe/occupancy.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
+#include "analysis/observe/allocator_heaps.h"
 #include "analysis/observe/test_used_pages.h"
 
 namespace geiger::observe {

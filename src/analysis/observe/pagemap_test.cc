@@ -1,11 +1,11 @@
-#include "analysis/observe/pagemap.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <map>
+
+#include "analysis/observe/process_memory.h"
 
 namespace geiger::observe {
 namespace {

@@ -1,10 +1,10 @@
-#include "analysis/observe/proc_text.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <random>
+
+#include "analysis/observe/proc_files.h"
 
 namespace geiger::observe {
 namespace {

@@ -1,6 +1,4 @@
 // The test observes itself: it maps the trace that it claims to write.
-#include "analysis/observe/process_observer.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,21 +1,55 @@
-// The types of a process's live samples of Python objects, as far as snapshots have seen them.
+// The types of Python's objects in another process: at one instant, and of live samples as far as
+// snapshots saw them.
 #pragma once
 
 #include <tsl/robin_map.h>
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/observe/live_set.h"
-#include "analysis/observe/pagemap.h"
-#include "analysis/observe/process_files.h"
+#include "analysis/observe/proc_files.h"
+#include "analysis/observe/process_memory.h"
 #include "analysis/profile/memory/observations.h"
+#include "base/units.h"
+#include "object_types/object_types.h"
 
 namespace geiger::observe {
+
+// The types of Python's objects in another process, at one instant: types come and go.
+
+class PythonTypes {
+ public:
+  /// `version` as Py_Version; requires object_types::has_known_types(version).
+  PythonTypes(std::uint32_t version, ReadMemory read);
+  PythonTypes(const PythonTypes&) = delete;
+  PythonTypes& operator=(const PythonTypes&) = delete;
+
+  /// The name of the type of the object in a block, with its module if it is known; nullptr where
+  /// the block does not look like an object. Valid as long as this is.
+  [[nodiscard]] const std::string* type_of(Address block, Bytes requested);
+
+ private:
+  struct Type {
+    std::string name;
+    object_types::Placement place;
+  };
+
+  /// Null: not a type.
+  [[nodiscard]] const Type* type_at(Address address);
+  [[nodiscard]] std::optional<Type> read_type(Address address) const;
+
+  ReadMemory read_;
+  object_types::Reader reader_;
+  std::map<Address, std::optional<Type>> types_;
+};
+
+// The types of a process's live samples of Python objects, as far as snapshots have seen them.
 
 /// What an object is does not change, so each sample is read until its type is known. Samples that
 /// are freed keep theirs, for profiles of earlier instants, up to a limit.

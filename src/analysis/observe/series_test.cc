@@ -1,8 +1,8 @@
-#include "analysis/observe/series.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
+
+#include "analysis/observe/observer.h"
 
 namespace geiger::observe {
 namespace {

@@ -1,12 +1,34 @@
 #include "analysis/page/call_tree.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/naming/display_name.h"
+#include "analysis/present/format.h"
 #include "analysis/profile/frames/plumbing_names.h"
 #include "base/index_of.h"
 
 namespace geiger::page {
+
+std::string shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  // Not within a character: bytes 10xxxxxx go on with one.
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0U) == 0x80U) --most;
+  return fmt::format("{}… (+{} bytes)", text.substr(0, most),
+                     present::exact_count(text.size() - most));
+}
+
+std::vector<std::string> UsedNames::texts(std::size_t most, std::uint64_t& cut) const {
+  std::vector<std::string> texts;
+  texts.reserve(used_.size());
+  for (const NameIndex name : used_) {
+    cut += all_[name].size() > most ? 1 : 0;
+    texts.push_back(shortened(all_[name], most));
+  }
+  return texts;
+}
 
 using profile::Labels;
 
@@ -234,6 +256,35 @@ Pruned prune(const CallTree& tree, const std::vector<double>& weight, std::size_
     ++out.left_out;
   }
   return out;
+}
+
+ShortNames::ShortNames(const CallTree& tree, const Names& names) : texts_(names.size()) {
+  std::vector<bool> is_met(names.size(), false);
+  std::vector<NameIndex> functions;
+  std::vector<naming::Named> named;
+  for (const Frame& frame : tree.frames()) {
+    const auto name = static_cast<std::size_t>(frame.name);
+    // Remarks are shown as they are, and a place without a symbol has no function.
+    if (frame.name == kNoName || is_met[name] || (frame.flags & (kRemark | kUnknown)) != 0)
+      continue;
+    is_met[name] = true;
+    functions.push_back(frame.name);
+    named.push_back({.demangled = names[frame.name]});
+  }
+  std::vector<std::string> shown = naming::distinct_names(named);
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    if (shown[i] == names[functions[i]]) continue;
+    texts_[static_cast<std::size_t>(functions[i])] = std::move(shown[i]);
+  }
+}
+
+std::vector<std::string> ShortNames::of(const UsedNames& names, std::size_t most) const {
+  std::vector<std::string> texts;
+  for (const NameIndex name : names.used()) {
+    const auto index = static_cast<std::size_t>(name);
+    texts.push_back(index < texts_.size() ? shortened(texts_[index], most) : "");
+  }
+  return texts;
 }
 
 }  // namespace geiger::page

@@ -1,13 +1,16 @@
-// The call tree of all that a page shows, root first; grows path by path.
+// The call tree of all that a page shows, the table of its texts, and short names of its functions.
 #pragma once
 
 #include <tsl/robin_map.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "analysis/page/names.h"
 #include "analysis/page/page_data.h"
 #include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/hash.h"
@@ -15,6 +18,64 @@
 #include "analysis/profile/recording.h"
 
 namespace geiger::page {
+
+// A table of texts: each text is stored once and has a number.
+
+class Names {
+ public:
+  NameIndex intern(std::string_view text) {
+    const auto found = known_.find(text);
+    if (found != known_.end()) return found->second;
+    const auto next = static_cast<NameIndex>(texts_.size());
+    known_.emplace(texts_.emplace_back(text), next);
+    return next;
+  }
+
+  [[nodiscard]] const std::string& operator[](NameIndex name) const {
+    return texts_[static_cast<std::size_t>(name)];
+  }
+  [[nodiscard]] std::size_t size() const { return texts_.size(); }
+
+ private:
+  std::deque<std::string> texts_;  ///< They do not move: the keys are views into them.
+  std::unordered_map<std::string_view, NameIndex> known_;
+};
+
+/// The names of a larger set that a page uses, numbered in order of first use.
+class UsedNames {
+ public:
+  explicit UsedNames(const Names& all) : all_(all), number_(all.size(), kNoName) {}
+
+  NameIndex of(NameIndex name) {
+    if (name == kNoName) return kNoName;
+    NameIndex& number = number_[static_cast<std::size_t>(name)];
+    if (number == kNoName) {
+      number = static_cast<NameIndex>(used_.size());
+      used_.push_back(name);
+    }
+    return number;
+  }
+
+  /// Those used so far, in the order of their numbers.
+  [[nodiscard]] const std::vector<NameIndex>& used() const { return used_; }
+
+  /// Their texts; those longer than `most` bytes are cut and marked as cut; `cut` counts them.
+  [[nodiscard]] std::vector<std::string> texts(std::size_t most, std::uint64_t& cut) const;
+
+ private:
+  const Names& all_;
+  std::vector<NameIndex> number_;
+  std::vector<NameIndex> used_;
+};
+
+/// Longest name, path or sentence in the page, bytes.
+inline constexpr std::size_t kMostTextBytes = 1000;
+
+/// `text`, or its first `most` bytes with how many more there were: "void f<int, ... (+1,024
+/// bytes)".
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t most);
+
+// The call tree of all that a page shows, root first; grows path by path.
 
 /// A function of a module, or one line of it. Flags do not distinguish frames.
 struct Frame {
@@ -103,5 +164,20 @@ struct Pruned {
 
 /// Name of the frame of what was pruned.
 inline constexpr std::string_view kSmallerOnes = "[smaller ones]";
+
+// Short names for the functions of a page.
+
+class ShortNames {
+ public:
+  ShortNames() = default;
+  /// Of all functions of the tree: two that differ do not look the same.
+  ShortNames(const CallTree& tree, const Names& names);
+
+  /// For each of the names used, at most `most` bytes; empty: the name itself.
+  [[nodiscard]] std::vector<std::string> of(const UsedNames& names, std::size_t most) const;
+
+ private:
+  std::vector<std::string> texts_;  ///< By NameIndex; empty: the name itself.
+};
 
 }  // namespace geiger::page

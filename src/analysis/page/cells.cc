@@ -10,6 +10,7 @@
 #include <tuple>
 
 namespace geiger::page {
+
 namespace {
 
 using estimation::Count;

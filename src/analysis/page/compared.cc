@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/naming/display_name.h"
-#include "analysis/page/names.h"
+#include "analysis/page/call_tree.h"
 #include "analysis/present/format.h"
 #include "analysis/present/function_names.h"
 #include "analysis/report/compare/diff.h"

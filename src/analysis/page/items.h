@@ -1,18 +1,89 @@
-// The samples of the profiles of a page, before anything is bounded: each with its node in the call
-// tree and every property that the page distinguishes.
+// The profiles that a page offers: their kinds, the stretch of time, and their samples before
+// anything is bounded.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/page/call_tree.h"
-#include "analysis/page/names.h"
-#include "analysis/page/span.h"
 #include "analysis/profile/frames/types.h"
 #include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+#include "base/units.h"
 #include "estimation/counts.h"
 
 namespace geiger::page {
+
+// The stretch of time that a page shows, and its division into buckets.
+
+/// CLOCK_MONOTONIC; `to` excluded.
+struct Span {
+  Nanoseconds from = 0, to = 0;
+};
+
+/// Buckets of equal length, the last one maybe shorter.
+class Buckets {
+ public:
+  /// At most `most` >= 1 buckets, at least one.
+  Buckets(const Span& span, std::size_t most)
+      : span_(span),
+        length_(std::max<Nanoseconds>((length_of(span) + most - 1) / most, 1)),
+        count_(static_cast<std::int32_t>((length_of(span) + length_ - 1) / length_)) {}
+
+  [[nodiscard]] std::int32_t count() const { return count_; }
+  [[nodiscard]] const Span& span() const { return span_; }
+  /// The bucket of an instant; instants outside count for the first and the last.
+  [[nodiscard]] std::int32_t of(Nanoseconds time) const {
+    const Nanoseconds after = time - std::min(time, span_.from);
+    return static_cast<std::int32_t>(
+        std::min<Nanoseconds>(after / length_, static_cast<Nanoseconds>(count_ - 1)));
+  }
+  /// Starts of all buckets and the end of the last, after `origin`.
+  [[nodiscard]] std::vector<Nanoseconds> edges(Nanoseconds origin) const {
+    std::vector<Nanoseconds> edges;
+    for (std::int32_t i = 0; i < count_; ++i) {
+      edges.push_back(span_.from - origin + length_ * static_cast<Nanoseconds>(i));
+    }
+    edges.push_back(std::max(span_.to, span_.from + 1) - origin);
+    return edges;
+  }
+
+ private:
+  static Nanoseconds length_of(const Span& span) {
+    return span.to > span.from ? span.to - span.from : 1;
+  }
+
+  Span span_;
+  Nanoseconds length_;
+  std::int32_t count_;
+};
+
+// The kinds of profiles as a page offers them.
+
+/// In the order of the page's switch.
+inline constexpr std::array kKinds{
+    profile::Kind::kAllocated, profile::Kind::kLiveAtEnd,    profile::Kind::kLiveAtPeak,
+    profile::Kind::kResident,  profile::Kind::kSwapped,      profile::Kind::kUntouched,
+    profile::Kind::kStranded,  profile::Kind::kLiveOverhead, profile::Kind::kOverhead,
+    profile::Kind::kMapped,    profile::Kind::kMappedAtPeak, profile::Kind::kMappedTotal,
+    profile::Kind::kReserved,  profile::Kind::kMappedFiles};
+
+/// The name of a kind, and its meaning in a sentence. `is_followed`: the end is now (PageOptions).
+[[nodiscard]] std::string title_of(profile::Kind kind, bool is_followed);
+[[nodiscard]] std::string_view about(profile::Kind kind, bool is_followed);
+/// kKinds as a page has them.
+[[nodiscard]] std::vector<profile::Kind> kinds_in_order(bool is_followed);
+
+/// Why this recording has no data for `selection` of its kind; empty if it has.
+[[nodiscard]] std::string why_unavailable(const profile::Recording& recording,
+                                          const profile::Selection& selection);
+
+// The samples of the profiles of a page, before anything is bounded: each with its node in the call
+// tree and every property that the page distinguishes.
 
 /// An instant that does not come.
 inline constexpr Nanoseconds kNever = ~Nanoseconds{0};

@@ -1,5 +1,5 @@
-// A report page of a recording: all kinds of profiles with every property that distinguishes their
-// samples, for one self-contained file (html.h) or for clients over HTTP.
+// A report page of a recording: all kinds of profiles, its facts, lifetimes, resident memory and
+// leak verdicts.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,14 @@
 
 #include "analysis/compare/comparison.h"
 #include "analysis/page/page_data.h"
-#include "analysis/present/scope.h"
+#include "analysis/present/heading.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::page {
+
+// A report page of a recording: all kinds of profiles with every property that distinguishes their
+// samples, for one self-contained file (page_data.h) or for clients over HTTP.
 
 /// The text of a source file by its path; nothing if it cannot be read.
 using ReadSource = std::function<std::optional<std::string>(const std::string& path)>;
@@ -46,7 +49,7 @@ struct PageOptions {
   bool is_followed = false;
   /// Called with the number of finished parts of the work and of all parts; may be empty.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
-  /// Of the compressed document. What would be larger is made coarser (coarseness.h).
+  /// Of the compressed document. What would be larger is made coarser (cells.h).
   std::size_t most_bytes = kMostBytes;
 
   /// With a template of 512 KiB a page of 4 MiB: base64 makes 4 characters of 3 bytes.

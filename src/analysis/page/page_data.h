@@ -1,18 +1,21 @@
-// What a report page is made of; page_fields.cc says what each field means, and writes them as the
-// JSON that the page reads. Pure data; the other files of this room fill it.
+// What a report page is made of, as web/src/data.ts states it; as JSON, and as one file.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "analysis/present/rows.h"
+#include "analysis/present/grid.h"
 #include "analysis/profile/recording.h"
-#include "analysis/report/overview/summary_facts.h"
+#include "analysis/report/overview/summary.h"
 #include "estimation/estimate.h"
 
 namespace geiger::page {
+
+// What a report page is made of; page_data.cc says what each field means, and writes them as the
+// JSON that the page reads. Pure data; the other files of this room fill it.
 
 /// Index into PageData::names; kNoName where there is none.
 using NameIndex = std::int32_t;
@@ -259,5 +262,13 @@ struct PageData {
 [[nodiscard]] std::string to_json(const PageData& data);
 /// Its schema, with the meaning of every field.
 [[nodiscard]] std::string schema();
+
+// One file that shows a page: the template that web/ builds, with the data in it.
+
+/// `html` with `document` (page.h) in the script element that waits for it: compressed and in
+/// base64, so that no name can end the element. Nothing if `html` has no such element, or
+/// several.
+[[nodiscard]] std::optional<std::string> with_data(std::string_view html,
+                                                   std::string_view document);
 
 }  // namespace geiger::page

@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 
-#include "analysis/page/coarseness.h"
-#include "analysis/page/html.h"
+#include "analysis/page/cells.h"
+#include "analysis/page/page_data.h"
 #include "analysis/page/test_page.h"
 #include "analysis/profile/testing/example_recording.h"
 #include "analysis/profile/testing/test_recording.h"

@@ -9,7 +9,7 @@
 
 #include "analysis/present/format.h"
 #include "analysis/present/text.h"
-#include "base/parts.h"
+#include "base/text.h"
 
 namespace geiger::page {
 namespace {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "analysis/page/call_tree.h"
-#include "analysis/page/names.h"
 #include "analysis/page/page.h"
 
 namespace geiger::page {

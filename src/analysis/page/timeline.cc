@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "analysis/page/cells.h"
-#include "analysis/profile/marks.h"
 #include "analysis/profile/memory/mappings.h"
+#include "analysis/profile/recording.h"
 #include "analysis/profile/totals.h"
 
 namespace geiger::page {

@@ -5,7 +5,6 @@
 
 #include "analysis/page/items.h"
 #include "analysis/page/page_data.h"
-#include "analysis/page/span.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 

@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "analysis/present/format.h"
-#include "analysis/present/hours.h"
 #include "analysis/present/text.h"
 
 namespace geiger::present {
+
 namespace {
 
 std::string hours_text(std::uint64_t milliseconds) { return duration(milliseconds * 1'000'000); }

@@ -1,4 +1,4 @@
-// How much of a fleet a report rests on.
+// How much of a fleet a report rests on, in hours of hosts.
 #pragma once
 
 #include <array>
@@ -8,10 +8,25 @@
 #include <vector>
 
 #include "analysis/present/fields.h"
-#include "analysis/present/style.h"
-#include "estimation/fleet_total.h"
+#include "analysis/present/text.h"
+#include "base/units.h"
+#include "estimation/runs.h"
 
 namespace geiger::present {
+
+// Hours, the unit in which reports of fleets add up the time of hosts.
+
+inline constexpr double kHourSeconds = 3600;
+
+[[nodiscard]] constexpr double hours_of(std::uint64_t milliseconds) {
+  return static_cast<double>(milliseconds) / (kHourSeconds * 1e3);
+}
+
+[[nodiscard]] constexpr Nanoseconds nanoseconds_of_hours(double hours) {
+  return static_cast<Nanoseconds>(hours * kHourSeconds * 1e9);
+}
+
+// How much of a fleet a report rests on.
 
 /// Of what ran, how much was recorded. Times are those of hosts, added up.
 struct Coverage {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "analysis/present/rows.h"
+#include "analysis/present/grid.h"
 
 namespace geiger::present {
 

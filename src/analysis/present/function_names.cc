@@ -1,11 +1,15 @@
 #include "analysis/present/function_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "analysis/naming/display_name.h"
 #include "analysis/present/text.h"
-#include "base/path.h"
+#include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/labels.h"
+#include "base/text.h"
 
 namespace geiger::present {
 
@@ -94,6 +98,143 @@ const Fields<Named>& fields_of(Of<Named> /*type*/) {
                                          : std::nullopt;
                  });
   return kFields;
+}
+
+namespace {
+
+using profile::Location;
+using profile::Recording;
+using profile::SourceLine;
+
+/// As a frame is written.
+struct ShownFrame {
+  std::string function;
+  SourceLine where;
+  std::optional<std::string> module;
+  std::optional<std::uint64_t> address;
+};
+
+const Fields<ShownFrame>& fields_of(Of<ShownFrame> /*type*/) {
+  static const auto kFields =
+      Fields<ShownFrame>("frame", "One of a stack, leaf first.")
+          .field("function", "", &ShownFrame::function)
+          .inlined(&ShownFrame::where)
+          .field("module", "the file that it is in", &ShownFrame::module)
+          .field("address",
+                 "ELF virtual address of the return address; frames of interpreters have none",
+                 &ShownFrame::address);
+  return kFields;
+}
+
+void append_frames(std::vector<ShownFrame>& frames, const Recording& recording,
+                   const Location& location) {
+  ShownFrame shown;
+  if (location.module < recording.modules.size()) {
+    shown.module = recording.modules[location.module].path;
+  }
+  if (!recording.is_source(location)) shown.address = location.vaddr;
+  if (location.frames.empty()) {
+    shown.function = profile::address_name(recording, location);
+    frames.push_back(shown);
+  }
+  for (const std::uint32_t index : location.frames) {
+    shown.function = recording.frames[index].function;
+    shown.where = profile::source_line_of(recording, index);
+    frames.push_back(shown);
+  }
+}
+
+std::vector<ShownFrame> frames_of(const StackOf& of) {
+  std::vector<ShownFrame> frames;
+  for (const std::uint32_t location : of.recording.stacks[of.stack].locations) {
+    append_frames(frames, of.recording, of.recording.locations[location]);
+  }
+  return frames;
+}
+
+}  // namespace
+
+const Fields<StackOf>& fields_of(Of<StackOf> /*type*/) {
+  static const auto kFields =
+      Fields<StackOf>()
+          .field("stack", "leaf first", &frames_of)
+          .field("is_truncated", "frames are missing at its outer end",
+                 [](const StackOf& it) { return it.recording.stacks[it.stack].is_truncated; });
+  return kFields;
+}
+
+std::optional<StackOf> stack_of(const Recording& recording, std::uint32_t stack) {
+  return if_true(stack < recording.stacks.size(), StackOf{recording, stack});
+}
+
+const Fields<SourceLine>& fields_of(Of<SourceLine> /*type*/) {
+  static const auto kFields =
+      Fields<SourceLine>()
+          .field("file", "where debug information has it",
+                 [](const SourceLine& it) { return if_true(!it.file.empty(), it.file); })
+          .field("line", "1 for the first",
+                 [](const SourceLine& it) {
+                   return if_true(!it.file.empty() && it.line != 0, it.line);
+                 })
+          .field("other_lines", "of a row of several lines: how many more",
+                 [](const SourceLine& it) {
+                   return if_true(!it.file.empty() && it.others != 0, it.others);
+                 });
+  return kFields;
+}
+
+namespace {
+
+/// Modules that are named; the others are counted.
+constexpr std::size_t kMostModulesNamed = 3;
+
+}  // namespace
+
+std::string ask_debuginfod(const std::string& run) {
+  return "set DEBUGINFOD_URLS and run geiger symbolize --debuginfod" + behind_command(run);
+}
+
+void UnnamedModules::see(std::string_view function) {
+  if (!profile::is_address_name(function)) return;
+  const std::size_t plus = function.rfind('+');
+  if (plus == std::string_view::npos) return;
+  const std::string_view module = function.substr(0, plus);
+  if (!module.starts_with("libgeiger")) modules_.emplace(module);
+}
+
+std::string UnnamedModules::clause() const {
+  if (modules_.empty()) return {};
+  const std::string text = first_of(modules_, kMostModulesNamed, printable);
+  const bool is_one = modules_.size() == 1;
+  return fmt::format("{} {} no symbols: install {}", text, is_one ? "has" : "have",
+                     is_one ? "its -dbgsym package" : "their -dbgsym packages");
+}
+
+std::string UnnamedModules::sentence(const std::string& run) const {
+  return modules_.empty() ? "" : fmt::format("{}, or {}.", clause(), ask_debuginfod(run));
+}
+
+std::string compiled_code_hint(const profile::Recording& recording) {
+  const auto machine =
+      std::ranges::find_if(recording.modules, profile::is_virtual_machine, &profile::Module::path);
+  if (machine == recording.modules.end()) return {};
+  bool is_unnamed = false;
+  for (const profile::Location& location : recording.locations) {
+    if (location.module != profile::kNone) continue;
+    for (const std::uint32_t index : location.frames) {
+      const profile::Frame& frame = recording.frames[index];
+      if (profile::is_script(frame.file) || profile::is_java_method(frame.function)) return {};
+      is_unnamed |= profile::is_address_name(frame.function);
+    }
+  }
+  if (!is_unnamed) return {};
+  return base::file_name_of(machine->path).starts_with("libjvm")
+             ? "methods that the JVM compiled have no names: record with geiger run --java"
+             : "functions of node's scripts have no names: record with geiger run --node";
+}
+
+std::string UnnamedModules::note(std::size_t width) const {
+  return modules_.empty() ? "" : wrap_lines(sentence(), width);
 }
 
 }  // namespace geiger::present

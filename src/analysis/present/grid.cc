@@ -9,6 +9,7 @@
 #include "analysis/present/text.h"
 
 namespace geiger::present {
+
 namespace {
 
 /// The column that is cut never gets less than this, however narrow the terminal.

@@ -3,13 +3,212 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "analysis/present/format.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/memory/mappings.h"
+#include "analysis/profile/memory/measured.h"
+#include "analysis/profile/peak.h"
+#include "analysis/profile/totals.h"
 #include "estimation/calibration.h"
-#include "vocabulary/stack_frames.h"
+#include "vocabulary/vocabulary.h"
 
 namespace geiger::present {
+
+std::optional<AskedInside> asked_inside(const profile::Recording& recording, profile::Kind kind,
+                                        profile::Moment moment) {
+  if (kind != profile::Kind::kResident) return std::nullopt;
+  const auto answers = profile::facts_of_answers(recording, moment);
+  if (answers.empty()) return std::nullopt;
+  const auto [first, last] = std::ranges::minmax(answers, {}, &profile::AnswerFacts::time);
+  const Nanoseconds start = profile::start_of(recording);
+  AskedInside asked{.processes = answers.size(),
+                    .first = first.time - std::min(first.time, start),
+                    .last = last.time - std::min(last.time, start)};
+  for (const profile::AnswerFacts& answer : answers) {
+    asked.answered += answer.answered;
+    asked.unanswered += answer.unanswered;
+  }
+  return asked;
+}
+
+std::string text_of(const AskedInside& asked) {
+  const std::string where = asked.processes == 1
+                                ? "the process"
+                                : fmt::format("{} processes", exact_count(asked.processes));
+  std::string text =
+      fmt::format("measured by mincore inside {} at {}", where, duration(asked.first));
+  if (asked.last != asked.first) text += " to " + duration(asked.last);
+  if (asked.unanswered == 0) return text;
+  return text + fmt::format(
+                    "; {} of {} live at that time have no answer and count as between none and all "
+                    "of their bytes",
+                    exact_count(asked.unanswered),
+                    plural(asked.answered + asked.unanswered, "sample"));
+}
+
+const Fields<AskedInside>& fields_of(Of<AskedInside> /*type*/) {
+  static const auto kFields =
+      Fields<AskedInside>("by_mincore", "Residency as processes told it from inside.")
+          .field("processes", "that were asked", &AskedInside::processes)
+          .field("first_ns", "the first time, after the start", &AskedInside::first)
+          .field("last_ns", "the last time, after the start", &AskedInside::last)
+          .field("answered", "samples that were live then, with an answer", &AskedInside::answered)
+          .field("unanswered",
+                 "those without: values and lower limits count none of their bytes, upper limits "
+                 "all",
+                 &AskedInside::unanswered);
+  return kFields;
+}
+
+std::optional<ReadAt> read_at(const profile::Recording& recording, profile::Moment moment) {
+  std::optional<ReadAt> read;
+  const Nanoseconds start = profile::start_of(recording);
+  for (const profile::Observations& observations : recording.observations) {
+    const profile::Snapshot* snapshot = profile::snapshot_at(observations, moment);
+    if (snapshot == nullptr) continue;
+    const Nanoseconds after = snapshot->time - std::min(snapshot->time, start);
+    if (!read) read = ReadAt{.first = after, .last = after, .moment = moment};
+    ++read->processes;
+    read->first = std::min(read->first, after);
+    read->last = std::max(read->last, after);
+  }
+  return read;
+}
+
+std::string text_of(const ReadAt& read) {
+  std::string text = duration(read.first);
+  if (read.last != read.first) text += " to " + duration(read.last);
+  const bool is_last = read.moment == profile::Moment::kLast;
+  text += fmt::format(" after the start, at the {} reading", is_last ? "last" : "largest RSS");
+  return read.processes == 1 ? text
+                             : fmt::format("{} of each of {} processes", text, read.processes);
+}
+
+const Fields<ReadAt>& fields_of(Of<ReadAt> /*type*/) {
+  static const auto kFields =
+      Fields<ReadAt>("snapshot", "When the memory of processes was read.")
+          .field("processes", "whose memory was read", &ReadAt::processes)
+          .field("first_ns", "the first reading, after the start", &ReadAt::first)
+          .field("last_ns", "the last reading, after the start", &ReadAt::last)
+          .field("moment", "the reading with the largest RSS, or the last one",
+                 [](const ReadAt& it) {
+                   return it.moment == profile::Moment::kLast ? "last" : "maximum";
+                 })
+          .one_of({"maximum", "last"});
+  return kFields;
+}
+
+std::vector<std::string_view> names_of(Of<profile::Kind> /*type*/) {
+  std::vector<std::string_view> names;
+  for (const profile::KindRules& rules : profile::kKindRules) names.push_back(rules.name);
+  return names;
+}
+
+std::vector<std::string_view> names_of(Of<profile::GroupBy> /*type*/) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, by] : profile::kGroups) names.push_back(name);
+  return names;
+}
+
+std::string end_text(const profile::Recording& recording, const profile::Selection& selection) {
+  if (selection.at || selection.to) return "";
+  profile::Selection one = selection;
+  one.at_own_ends = false;
+  const std::vector<bool> there = there_at_end(recording, one);
+  const auto is_chosen = [&](std::uint32_t process) {
+    return selection.processes.empty() ||
+           std::ranges::find(selection.processes, process) != selection.processes.end();
+  };
+  std::size_t all = 0, left = 0;
+  for (std::uint32_t i = 0; i < there.size(); ++i) {
+    all += is_chosen(i) ? 1 : 0;
+    left += is_chosen(i) && there[i] ? 1 : 0;
+  }
+  if (left == all) return "";
+  return fmt::format("when {} of {} processes ended", selection.at_own_ends ? "each" : "the last",
+                     exact_count(all));
+}
+
+std::string text_of(const Scope& scope, profile::Kind kind) {
+  if (!scope.when.empty()) return printable(scope.when);
+  constexpr std::string_view kAtTheEnd = "at the end";
+  std::string text(kind_text(kind));
+  const bool is_live = kind == profile::Kind::kLiveAtEnd || is_of_live_blocks(kind);
+  if (!is_live || scope.end.empty()) return text;
+  text.resize(text.size() - kAtTheEnd.size());
+  return text + scope.end;
+}
+
+std::string only_text(const Scope& scope) {
+  std::string text;
+  for (const auto& [what, which] : scope.only) {
+    text += fmt::format("{} {} {}", text.empty() ? "only" : ",", what, printable(which));
+  }
+  return text;
+}
+
+namespace {
+
+/// The part of a Scope that is about what was left out.
+struct Chosen {
+  const Scope& scope;
+};
+/// A filter.
+struct Only {
+  std::string what, which;
+};
+
+const Fields<Only>& fields_of(Of<Only> /*type*/) {
+  static const auto kFields = Fields<Only>()
+                                  .field("what", "", &Only::what)
+                                  .one_of({"heap", "thread", "label", "type", "size", "function",
+                                           "pid", "service", "version", "host"})
+                                  .field("which", "", &Only::which);
+  return kFields;
+}
+
+const Fields<Chosen>& fields_of(Of<Chosen> /*type*/) {
+  static const auto kFields =
+      Fields<Chosen>("selection", "The part of its kind that a report is about.")
+          .field("when", "as in the heading; empty without instants",
+                 [](const Chosen& it) { return it.scope.when; })
+          .field("from_ns", "instant after the start of the recording",
+                 [](const Chosen& it) { return it.scope.from; })
+          .field("to_ns", "", [](const Chosen& it) { return it.scope.to; })
+          .field("at_ns", "", [](const Chosen& it) { return it.scope.at; })
+          .field("is_split", "a quarter of the samples chose one of the instants",
+                 [](const Chosen& it) { return it.scope.is_split; })
+          .field("only", "filters in force",
+                 [](const Chosen& it) {
+                   std::vector<Only> all;
+                   for (const auto& [what, which] : it.scope.only) all.push_back({what, which});
+                   return all;
+                 })
+          .field("lacks", "the process, or the part of its recording, that is missing",
+                 [](const Chosen& it) { return if_true(!it.scope.lacks.empty(), it.scope.lacks); })
+          .field("open", "what the filters cannot tell of, in words",
+                 [](const Chosen& it) { return it.scope.open; });
+  return kFields;
+}
+
+}  // namespace
+
+const Fields<Scope>& fields_of(Of<Scope> /*type*/) {
+  static const auto kFields =
+      Fields<Scope>()
+          .field("by_mincore", "where residency was asked inside processes", &Scope::asked)
+          .field("snapshot", "of which readings of memory the report is", &Scope::read)
+          .field("fleet", "how much of the fleet was recorded",
+                 [](const Scope& it) { return if_true(!it.fleet.empty(), it.fleet); })
+          .field("selection", "of less than everything of its kind: which part",
+                 [](const Scope& it) {
+                   return if_true(it.is_part() || !it.lacks.empty(), Chosen{it});
+                 });
+  return kFields;
+}
+
 namespace {
 
 /// Whether the text of a kind stands alone, where that of others follows "bytes".

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "analysis/present/measure.h"
-#include "base/acting.h"
 #include "base/utf8.h"
+#include "base/utf8_text.h"
 
 namespace geiger::present {
 namespace {

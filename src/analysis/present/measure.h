@@ -1,4 +1,5 @@
-// Computes the numbers that reports show from a profile.
+// Computes the numbers that reports show from a profile, and states them and the tests of its hits
+// as fields.
 #pragma once
 
 #include <optional>
@@ -8,8 +9,12 @@
 #include "analysis/present/json.h"
 #include "analysis/present/whole_sums.h"
 #include "analysis/profile/profile.h"
+#include "analysis/profile/selfcheck.h"
+#include "estimation/distributions/uniformity.h"
 
 namespace geiger::present {
+
+// Computes the numbers that reports show from a profile.
 
 /// The sums of a whole profile, and its measures. The recording outlives it.
 class Whole : public WholeSums {
@@ -32,5 +37,11 @@ class Whole : public WholeSums {
 [[nodiscard]] const Fields<estimation::Estimate>& fields_of(Of<estimation::Estimate> /*type*/);
 [[nodiscard]] const Fields<Measure>& fields_of(Of<Measure> /*type*/);
 [[nodiscard]] const Fields<Share>& fields_of(Of<Share> /*type*/);
+
+// The tests of hits and offsets as JSON, for every report that carries them.
+
+[[nodiscard]] const Fields<estimation::OffsetReport>& fields_of(
+    Of<estimation::OffsetReport> /*type*/);
+[[nodiscard]] const Fields<profile::HitCheck>& fields_of(Of<profile::HitCheck> /*type*/);
 
 }  // namespace geiger::present

@@ -1,9 +1,9 @@
 // Names of what a recording stores as numbers, also of numbers that have none.
-#include "analysis/present/names.h"
-
 #include <gtest/gtest.h>
 
 #include <csignal>
+
+#include "analysis/present/recording_words.h"
 
 namespace geiger::present {
 namespace {

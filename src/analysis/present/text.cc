@@ -3,17 +3,45 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 #include "analysis/naming/columns.h"
 #include "analysis/naming/display_name.h"
-#include "base/acting.h"
-#include "base/parts.h"
+#include "base/text.h"
 #include "base/utf8.h"
+#include "base/utf8_text.h"
 
 namespace geiger::present {
+
+std::string paint(const Style& style, Role role, std::string_view text) {
+  if (!style.has_color || text.empty()) return std::string(text);
+  constexpr std::array<std::string_view, 3> kCodes{"1", "2", "33"};
+  return fmt::format("\x1b[{}m{}\x1b[0m", kCodes.at(static_cast<std::size_t>(role)), text);
+}
+
+std::string to_ascii_marks(std::string text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kMarks{{{"±", "+-"},
+                                                                                  {"≥", ">="},
+                                                                                  {"…", "~"},
+                                                                                  {"├", "|"},
+                                                                                  {"└", "`"},
+                                                                                  {"│", "|"},
+                                                                                  {"─", "-"},
+                                                                                  {"█", "#"},
+                                                                                  {"·", "-"},
+                                                                                  {"░", "."}}};
+  for (const auto& [mark, plain] : kMarks) {
+    for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
+      text.replace(at, mark.size(), plain);
+    }
+  }
+  return text;
+}
+
 namespace {
 
 bool needs_no_quotes(char c) {

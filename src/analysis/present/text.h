@@ -1,6 +1,4 @@
-// Names for a terminal: what the target wrote (symbols, paths, thread names) may be any bytes and
-// must not move the cursor, change colours or break a line. Nothing here knows about numbers; see
-// format.h.
+// How a text report is drawn, and names for a terminal.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +6,39 @@
 #include <string_view>
 
 namespace geiger::present {
+
+// How a text report is drawn, decided once by the command line.
+
+inline constexpr std::size_t kDefaultWidth = 100;
+/// Narrower terminals get lines this wide and wrap them.
+inline constexpr std::size_t kLeastWidth = 60;
+
+enum class Names {
+  kShort,  ///< As people say them, fitted to the width (analysis/naming).
+  kFull,   ///< As the compiler knows them, never cut.
+};
+
+struct Style {
+  std::size_t width = kDefaultWidth;  ///< Columns; at least kLeastWidth.
+  bool has_color = false;
+  bool has_unicode = true;
+  double level = 0.95;  ///< Confidence level of every interval, in (0, 1).
+  Names names = Names::kShort;
+};
+
+/// Roles, not colours: what the text is for.
+enum class Role { kHeading, kFaint, kWarning };
+
+/// `text` in the colour of its role, or as it is where colours are off.
+[[nodiscard]] std::string paint(const Style& style, Role role, std::string_view text);
+
+/// For terminals without UTF-8: ± becomes +-, lines, bars and the ellipsis become
+/// ASCII. Other characters, as in names, stay.
+[[nodiscard]] std::string to_ascii_marks(std::string text);
+
+// Names for a terminal: what the target wrote (symbols, paths, thread names) may be any bytes and
+// must not move the cursor, change colours or break a line. Nothing here knows about numbers; see
+// format.h.
 
 /// Processes that a text lists; the others are counted.
 inline constexpr std::size_t kProcessesShown = 20;

@@ -1,11 +1,11 @@
 // Modules without symbols are named once, with what to do about it.
-#include "analysis/present/unnamed.h"
-
 #include <gtest/gtest.h>
 
 #include <span>
 #include <string>
 #include <vector>
+
+#include "analysis/present/function_names.h"
 
 namespace geiger::present {
 namespace {

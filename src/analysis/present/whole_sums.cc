@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "estimation/calibration.h"
-#include "estimation/root_of_squares.h"
+#include "estimation/estimate.h"
 
 namespace geiger::present {
 namespace {

@@ -1,6 +1,6 @@
-#include "analysis/profile/glob.h"
-
 #include <gtest/gtest.h>
+
+#include "analysis/profile/patterns.h"
 
 namespace geiger::profile::glob_test {
 namespace {

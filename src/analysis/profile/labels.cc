@@ -9,10 +9,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analysis/profile/frames/jit_code.h"
+#include "analysis/profile/frames/plumbing_names.h"
 #include "base/check.h"
 
 namespace geiger::profile {
+
 namespace {
 
 struct Key {
@@ -182,6 +183,19 @@ std::string nearest_callers(const Labels& labels, std::span<const std::uint32_t>
     if (i > 1) text += " < ";
     text += labels[path[i]].name;
   }
+  return text;
+}
+
+SourceLine source_line_of(const Recording& recording, std::uint32_t frame) {
+  if (frame == kNone) return {};
+  return {recording.frames[frame].file, recording.frames[frame].line, 0};
+}
+
+std::string text_of(const SourceLine& where) {
+  if (where.file.empty()) return "";
+  std::string text(place_name_of(where.file));
+  if (where.line != 0) text += fmt::format(":{}", where.line);
+  if (where.others != 0) text += fmt::format(" +{}", where.others);
   return text;
 }
 

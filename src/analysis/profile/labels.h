@@ -1,4 +1,4 @@
-// What the frames of a recording are called, as numbers: views group by them.
+// What the frames of a recording are called, as numbers, and where in the source they are.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "analysis/profile/recording.h"
-#include "base/path.h"
+#include "base/text.h"
 
 namespace geiger::profile {
+
+// What the frames of a recording are called, as numbers: views group by them.
 
 /// A function of a module, or a program point without a name.
 struct Label {
@@ -87,5 +89,20 @@ class Labels {
 /// The callers next to the leaf of a collected stack: "b < c < d". Empty for a leaf alone.
 [[nodiscard]] std::string nearest_callers(const Labels& labels,
                                           std::span<const std::uint32_t> path);
+
+// Where in the source a row of a view is.
+
+/// A line of a source file, as debug information names it.
+struct SourceLine {
+  std::string file;          ///< Empty: not known.
+  std::uint32_t line = 0;    ///< 0 = not known.
+  std::uint32_t others = 0;  ///< Further lines of the same row, which have less.
+};
+
+/// The source line of a frame; not known for kNone.
+[[nodiscard]] SourceLine source_line_of(const Recording& recording, std::uint32_t frame);
+
+/// "leaky.cc:11", "leaky.cc:11 +2" with others, "" where nothing is known.
+[[nodiscard]] std::string text_of(const SourceLine& where);
 
 }  // namespace geiger::profile

@@ -1,22 +1,42 @@
 #include "analysis/profile/profile.h"
 
+#include <tsl/robin_map.h>
 #include <tsl/robin_set.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <functional>
 #include <tuple>
 #include <utility>
 
 #include "analysis/profile/hash.h"
-#include "analysis/profile/kinds.h"
 #include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
+#include "base/check.h"
 
 namespace geiger::profile {
+
+LifetimeClass lifetime_class_of(const Sample& sample) {
+  if (sample.free_time == 0) return kAliveAtEnd;
+  const Nanoseconds lived = sample.free_time - std::min(sample.free_time, sample.time);
+  LifetimeClass found = 0;
+  for (Nanoseconds limit = 1'000; found + 1 < kAliveAtEnd && lived >= limit; limit *= 10) ++found;
+  return found;
+}
+
+std::string_view name_of_lifetime(LifetimeClass lifetime) {
+  static constexpr std::array<std::string_view, kLifetimeClasses> kNames{
+      "< 1 us",     "1-10 us", "10-100 us", "100 us-1 ms", "1-10 ms",   "10-100 ms",
+      "100 ms-1 s", "1-10 s",  "10-100 s",  "100-1000 s",  ">= 1000 s", "alive at end"};
+  GEIGER_CHECK(lifetime < kNames.size());
+  return kNames[lifetime];
+}
+
 namespace {
 
 bool is_same_key(const Entry& a, const Entry& b) {
@@ -389,6 +409,49 @@ estimation::NodeSums total(const Recording& recording, const Profile& profile) {
   if (!profile.open.empty()) sums.leave_open(total(recording, open_of(profile)));
   sums.could_have_sampled(profile.largest_interval, profile.largest_ratio);
   return sums;
+}
+
+namespace {
+
+using estimation::Count;
+
+struct KindHash {
+  std::size_t operator()(const Count& count) const {
+    const std::uint64_t hash = spread(spread(table_seed(), count.size), count.value);
+    return spread(spread(hash, std::bit_cast<std::uint64_t>(count.lambda)),
+                  std::bit_cast<std::uint64_t>(count.keep));
+  }
+};
+
+struct IsAlike {
+  bool operator()(const Count& a, const Count& b) const { return is_alike(a, b); }
+};
+
+}  // namespace
+
+Kinds kinds_of(const Recording& recording, const Profile& profile) {
+  Kinds kinds;
+  kinds.order.reserve(profile.entries.size());
+  // First by appearance, then renumbered by their canonical order.
+  tsl::robin_map<Count, std::uint32_t, KindHash, IsAlike> places;
+  for (const Entry& entry : profile.entries) {
+    const Count count = count_of(entry, recording, profile);
+    const auto next = static_cast<std::uint32_t>(kinds.counts.size());
+    const auto [place, is_new] = places.try_emplace(count, next);
+    if (is_new) {
+      kinds.counts.push_back(count);
+    } else {
+      kinds.counts[place->second].count += count.count;
+    }
+    kinds.order.push_back(place->second);
+  }
+  std::vector<std::uint32_t> renumbered(kinds.counts.size(), kNone);
+  make_canonical(kinds.counts);
+  for (std::uint32_t i = 0; i < kinds.counts.size(); ++i) {
+    renumbered[places.at(kinds.counts[i])] = i;
+  }
+  for (std::uint32_t& index : kinds.order) index = renumbered[index];
+  return kinds;
 }
 
 }  // namespace geiger::profile

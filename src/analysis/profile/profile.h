@@ -1,20 +1,71 @@
-// A profile: the samples of a recording that one question selects, with the
-// probabilities needed to answer it without bias.
+// A profile: the samples of a recording that one question selects, with the probabilities needed to
+// answer it without bias.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
-#include "analysis/profile/answer.h"
 #include "analysis/profile/kind_rules.h"
-#include "analysis/profile/lives/lifetime_class.h"
 #include "analysis/profile/recording.h"
 #include "estimation/counts.h"
 #include "estimation/heap_course.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {
+
+// Whether a selection contains a sample: yes, no, or unknown.
+//
+// Unknown samples are open in the sums (estimation/sums.h): nothing in value and lower limit,
+// all of it in the upper limit. Rows would otherwise be too small, and look sure of it.
+
+struct Sample;
+
+/// In this order the least of several answers is that of "and", the greatest that of "or".
+class Answer {
+ public:
+  enum Value : std::uint8_t { kNo, kOpen, kYes };
+
+  constexpr Answer(Value value) : value_(value) {}
+  /// Of a question that every recording can answer.
+  constexpr Answer(bool is_so) : value_(is_so ? kYes : kNo) {}
+
+  /// The answer to the opposite question.
+  [[nodiscard]] constexpr Answer operator!() const { return static_cast<Value>(kYes - value_); }
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of a comparison for a pointer.
+  friend constexpr auto operator<=>(const Answer&, const Answer&) = default;
+
+ private:
+  Value value_;
+};
+
+/// Which samples are counted; empty: all of them.
+using Keeps = std::function<Answer(const Sample&)>;
+
+/// The answer of a question that may be empty.
+[[nodiscard]] inline Answer answer_of(const Keeps& keeps, const Sample& sample) {
+  return keeps ? keeps(sample) : Answer::kYes;
+}
+
+// Lifetimes by powers of ten: what views group by.
+
+/// 0: freed within 1 us; then decades, from 1 us on; the last but one: after 1000 s and
+/// more; the last: alive at the end.
+using LifetimeClass = std::uint8_t;
+inline constexpr LifetimeClass kLifetimeClasses = 12;
+inline constexpr LifetimeClass kAliveAtEnd = kLifetimeClasses - 1;
+
+/// The class of a sample. A life of exactly 10 us is one of "10-100 us".
+[[nodiscard]] LifetimeClass lifetime_class_of(const Sample& sample);
+
+/// "< 1 us", "1-10 us", ..., ">= 1000 s", "alive at end". Requires a class.
+[[nodiscard]] std::string_view name_of_lifetime(LifetimeClass lifetime);
+
+// A profile: the samples of a recording that one question selects, with the
+// probabilities needed to answer it without bias.
 
 /// Which snapshot of a process.
 enum class Moment : std::uint8_t { kMaximum, kLast };
@@ -173,5 +224,18 @@ void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording&
 /// Sums over the whole profile (E set even when nothing was sampled). The same to the
 /// bit in whatever order its entries are.
 [[nodiscard]] estimation::NodeSums total(const Recording& recording, const Profile& profile);
+
+// The entries of a profile grouped by what an estimate depends on: size and rate.
+//
+// Entries are many, their kinds few. Sums over the kinds, in the order given here, are the same to
+// the bit in whatever order the traces were read.
+
+struct Kinds {
+  estimation::Counts counts;         ///< Canonical, over the whole profile.
+  std::vector<std::uint32_t> order;  ///< Per entry, the index of its kind in `counts`;
+                                     ///< kNone where it estimates nothing.
+};
+
+[[nodiscard]] Kinds kinds_of(const Recording& recording, const Profile& profile);
 
 }  // namespace geiger::profile

@@ -1,5 +1,5 @@
-// What one or several traces hold, decoded: the input of every view and export.
-// Pure data; ingest fills it, symbolize adds names, views only read it.
+// What one or several traces hold, decoded: the input of every view and export. Its marks in order,
+// and everything in it that has a stack.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,12 @@
 
 #include "analysis/profile/memory/observations.h"
 #include "base/units.h"
-#include "vocabulary/entry_point.h"
-#include "vocabulary/fault.h"
-#include "vocabulary/interpreter.h"
-#include "vocabulary/losses.h"
-#include "vocabulary/mapping_kind.h"
+#include "vocabulary/vocabulary.h"
 
 namespace geiger::profile {
+
+// What one or several traces hold, decoded: the input of every view and export.
+// Pure data; ingest fills it, symbolize adds names, views only read it.
 
 class FrameRules;
 
@@ -371,5 +370,36 @@ struct Recording {
     return heap == kProcessHeap ? samples : heap_samples;
   }
 };
+
+// The marks of a recording in order of time, those of one name numbered.
+
+struct NumberedMark {
+  std::uint32_t mark = 0;     ///< Index into Recording::marks.
+  std::uint32_t number = 1;   ///< Among the marks of its name, from 1, over all processes.
+  std::uint32_t of_name = 1;  ///< How many there are.
+};
+
+/// By time; of one instant in the order of the recording.
+[[nodiscard]] std::vector<NumberedMark> numbered_marks(const Recording& recording);
+
+// Everything in a recording that has a stack.
+
+/// Calls visit(stack, process) with each reference to a stack, those to none included.
+template <typename Recorded, typename Visit>
+void for_each_stack(Recorded& recording, const Visit& visit) {
+  for (auto* samples : {&recording.samples, &recording.heap_samples}) {
+    for (auto& sample : *samples) {
+      visit(sample.stack, sample.process);
+      visit(sample.free_stack, sample.process);
+    }
+  }
+  for (auto& tally : recording.tallies) visit(tally.alike.stack, tally.alike.process);
+  for (auto& event : recording.mappings) visit(event.stack, event.process);
+  for (auto& fault : recording.faults) {
+    for (auto* stack : {&fault.stack, &fault.allocated.stack, &fault.freed.stack}) {
+      visit(*stack, fault.process);
+    }
+  }
+}
 
 }  // namespace geiger::profile

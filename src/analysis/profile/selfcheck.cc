@@ -7,9 +7,9 @@
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/peak.h"
-#include "analysis/profile/weighted_hits.h"
-#include "estimation/distributions/binomial.h"
-#include "estimation/distributions/normal.h"
+#include "analysis/profile/totals.h"
+#include "estimation/distributions/gamma.h"
+#include "estimation/distributions/probabilities.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {

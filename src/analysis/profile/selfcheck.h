@@ -19,7 +19,7 @@ struct HitCheck {
   double expected = 0;
   double z = 0;
   /// Two-sided; from z for 400 expected hits and more, else of a Poisson number; with
-  /// several intervals by weighted_hits.h. 1 where nothing was tried.
+  /// several intervals by totals.h. 1 where nothing was tried.
   double p_value = 1;
   /// False where there are several intervals and hits lack their samples, which tell
   /// them: `expected` and `z` say nothing and `p_value` stays 1.

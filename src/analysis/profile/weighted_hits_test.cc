@@ -1,11 +1,10 @@
-#include "analysis/profile/weighted_hits.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
 #include "analysis/profile/selfcheck.h"
+#include "analysis/profile/totals.h"
 
 namespace geiger::profile::weighted_hits_test {
 namespace {

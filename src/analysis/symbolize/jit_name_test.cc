@@ -1,11 +1,11 @@
-#include "analysis/symbolize/jit_name.h"
-
 #include <gtest/gtest.h>
 
 #include <ostream>
 #include <random>
 #include <string>
 #include <tuple>
+
+#include "analysis/symbolize/outside_names.h"
 
 namespace geiger::symbolize {
 namespace {

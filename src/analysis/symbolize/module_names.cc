@@ -1,6 +1,6 @@
-// Unit by unit (dwarf/units.h): the functions at its addresses (dwarf/scopes.h), their names
-// (dwarf/functions.h) and their source lines (dwarf/lines.h). Then the symbol table
-// (elf/elf_symbols.h) for the addresses that DWARF does not cover.
+// Unit by unit: the functions at its addresses and their source lines (dwarf/addresses.h), and
+// their names (dwarf/names.h). Then the symbol table (elf/debug_file.h) for the addresses that
+// DWARF does not cover.
 #include "analysis/symbolize/module_names.h"
 
 #include <algorithm>
@@ -10,11 +10,9 @@
 #include <unordered_set>
 
 #include "analysis/symbolize/demangle.h"
-#include "analysis/symbolize/dwarf/functions.h"
-#include "analysis/symbolize/dwarf/lines.h"
-#include "analysis/symbolize/dwarf/scopes.h"
-#include "analysis/symbolize/dwarf/units.h"
-#include "analysis/symbolize/elf/elf_symbols.h"
+#include "analysis/symbolize/dwarf/addresses.h"
+#include "analysis/symbolize/dwarf/names.h"
+#include "analysis/symbolize/elf/debug_file.h"
 
 namespace geiger::symbolize {
 namespace {

@@ -1,5 +1,3 @@
-#include "analysis/symbolize/perf_map.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -11,6 +9,7 @@
 #include <random>
 
 #include "analysis/symbolize/elf/test_programs.h"
+#include "analysis/symbolize/outside_names.h"
 
 namespace geiger::symbolize {
 namespace {

@@ -1,10 +1,10 @@
-#include "analysis/symbolize/trim.h"
-
 #include <gtest/gtest.h>
 
 #include <initializer_list>
 #include <string>
 #include <vector>
+
+#include "analysis/symbolize/symbolize.h"
 
 namespace geiger::symbolize {
 namespace {

@@ -1,6 +1,6 @@
 // Heaps that the program manages itself: tries the allocations it reports, per thread.
 //
-// A thread has its own counter for every heap it reports to (heap_counter.h). Counters are never
+// A thread has its own counter for every heap it reports to (custom_heaps.cc). Counters are never
 // freed: a new thread continues with those of an ended thread, including their skip counts, which
 // no observed data depends on.
 //

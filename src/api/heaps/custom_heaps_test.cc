@@ -7,8 +7,7 @@
 #include "api/connection.h"
 #include "api/test_program.h"
 #include "geiger/geiger.hpp"
-#include "sampling/counter_sampler.h"
-#include "sampling/logarithm.h"
+#include "sampling/samplers.h"
 
 namespace geiger::api {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "api/test_capture.h"
 #include "geiger/geiger.hpp"
-#include "sampling/logarithm.h"
+#include "sampling/samplers.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "query/spelling.h"
+#include "query/words.h"
 
 namespace geiger::cli {
 namespace {

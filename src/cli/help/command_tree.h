@@ -48,4 +48,10 @@ enum class Completion { kNothing, kChoices, kFiles, kDirectories, kRuns, kProces
 /// The word after `verb` stands for a program whose own words follow.
 [[nodiscard]] bool takes_program(const VerbFacts& verb);
 
+// Manual pages in scdoc's language, made of the command tree.
+
+/// The page of one verb with its formats, or of geiger itself: NAME to EXIT STATUS. The
+/// build puts hand-written sections after it (docs/man).
+[[nodiscard]] std::string manual_page(const VerbFacts& verb, const std::string& version);
+
 }  // namespace geiger::cli

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/present/text.h"
-#include "base/parts.h"
+#include "base/text.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {

@@ -1,11 +1,12 @@
 #include "cli/options/ending.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <utility>
 
-#include "cli/options/exit_codes.h"
+#include "analysis/present/text.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
@@ -25,5 +26,28 @@ int end_with(const base::Failure& failure, const std::string& help) {
   }
   return kExitUsage;
 }
+
+namespace {
+
+bool is_silent = false;
+
+// More would be a wall of paths.
+constexpr std::size_t kMostRuns = 3;
+
+}  // namespace
+
+void suggest(const std::string& verb, const std::vector<std::string>& runs) {
+  if (isatty(STDOUT_FILENO) != 1 || runs.size() > kMostRuns) return;
+  std::string command = "geiger " + verb;
+  for (const std::string& run : runs) command += " " + present::as_typed(run);
+  suggest_command(command);
+}
+
+void suggest_command(const std::string& command) {
+  if (is_silent || isatty(STDERR_FILENO) != 1) return;
+  terminal::complain("next: " + command);
+}
+
+void suggest_nothing() { is_silent = true; }
 
 }  // namespace geiger::cli

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analysis/export/streams/sink.h"
-#include "analysis/present/style.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/recording.h"
 #include "cli/options/selection_options.h"
 

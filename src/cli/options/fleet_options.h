@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,13 +12,24 @@
 #include "base/outcome.h"
 #include "fleet/ask/ask.h"
 #include "fleet/store/store.h"
-#include "query/frame_rules.h"
+#include "query/selection.h"
 
 namespace CLI {
 class App;
 }
 
 namespace geiger::cli {
+
+// The options of verbs that send windows or choose them: labels, and the host when none is named.
+
+/// --label NAME=VALUE, which may be given several times.
+void add_label_option(CLI::App& verb, std::vector<std::string>& labels, const char* help);
+
+/// The labels as typed, by name. A failure is of usage.
+base::Outcome<std::map<std::string, std::string>> labels_of(const std::vector<std::string>& typed);
+
+/// The name of this host; "localhost" if it is unknown.
+[[nodiscard]] std::string this_host();
 
 /// As typed; empty: not given.
 struct FleetOptions {

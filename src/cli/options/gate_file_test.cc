@@ -1,6 +1,6 @@
-#include "cli/options/gate_file.h"
-
 #include <gtest/gtest.h>
+
+#include "cli/options/gate_options.h"
 
 namespace geiger::cli {
 namespace {

@@ -3,31 +3,33 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "analysis/import/import.h"
 #include "analysis/ingest/observation_chunk.h"
-#include "analysis/ingest/runs.h"
+#include "analysis/ingest/traces.h"
 #include "analysis/observe/observer.h"
+#include "analysis/profile/cut.h"
 #include "analysis/profile/memory/measured.h"
-#include "analysis/profile/trim.h"
 #include "analysis/symbolize/symbolize.h"
-#include "analysis/symbolize/trim.h"
 #include "analysis/symbolize/types/infer_types.h"
-#include "base/numbers.h"
+#include "base/text.h"
+#include "base/units.h"
 #include "cli/options/ending.h"
-#include "cli/options/exit_codes.h"
-#include "cli/options/foreign.h"
 #include "cli/options/parsed_option.h"
 #include "cli/options/terminal_options.h"
 #include "control/run_directory.h"
-#include "query/frame_rules.h"
+#include "query/selection.h"
 #include "terminal/progress.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
+
 namespace {
 
 constexpr std::size_t kWarningsSaid = 3;
@@ -219,6 +221,39 @@ base::Outcome<Input> read_input(const ReadOptions& options) {
 base::Outcome<Input> read_input(ReadOptions options, const query::SelectionOptions& selection) {
   options.infers_types |= !selection.type.empty();
   return read_input(options);
+}
+
+std::size_t count_foreign(const std::vector<std::string>& runs) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      runs, [](const std::string& run) { return imports::format_of(run).has_value(); }));
+}
+
+Input read_foreign(const std::vector<std::string>& runs) {
+  terminal::Progress progress("reading", " MiB");
+  imports::Imported imported = imports::read_files(
+      runs,
+      [&](std::uint64_t done, std::uint64_t all) { progress.update(done / kMiB, all / kMiB); });
+  Input input;
+  input.ingested.recording = std::move(imported.recording);
+  input.ingested.damaged = !imported.errors.empty();
+  input.origins = std::move(imported.origins);
+  return input;
+}
+
+std::vector<std::string> lines_of(const std::vector<imports::Origin>& origins) {
+  std::vector<std::string> lines;
+  for (const imports::Origin& origin : origins) {
+    lines.push_back(origin.path + ": " + origin.what);
+    lines.insert(lines.end(), origin.notes.begin(), origin.notes.end());
+  }
+  return lines;
+}
+
+base::Outcome<Input> only_own(base::Outcome<Input> input, const char* verb) {
+  if (!input.has_value() || input->origins.empty()) return input;
+  const imports::Origin& first = input->origins.front();
+  return base::Failure{
+      fmt::format("{}: {}; '{}' needs a recording made by geiger", first.path, first.what, verb)};
 }
 
 }  // namespace geiger::cli

@@ -11,7 +11,7 @@
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 #include "base/outcome.h"
-#include "cli/options/frame_options.h"
+#include "cli/options/selection_options.h"
 #include "query/selection.h"
 
 namespace CLI {
@@ -81,5 +81,19 @@ base::Outcome<void> name_frames(profile::Recording& recording, const query::Fram
 base::Outcome<Input> read_input(const ReadOptions& options);
 /// As above; also looks for types where `selection` asks for one.
 base::Outcome<Input> read_input(ReadOptions options, const query::SelectionOptions& selection);
+
+// Accepts profiles that other programs wrote where a run is expected.
+
+/// How many of the runs are such profiles.
+[[nodiscard]] std::size_t count_foreign(const std::vector<std::string>& runs);
+
+/// Reads them, with progress on a terminal.
+[[nodiscard]] Input read_foreign(const std::vector<std::string>& runs);
+
+/// "FILE: what it is", then what its numbers rest on; a line each.
+[[nodiscard]] std::vector<std::string> lines_of(const std::vector<imports::Origin>& origins);
+
+/// `input`, unless it is such a profile: for verbs that need geiger's own recordings.
+base::Outcome<Input> only_own(base::Outcome<Input> input, const char* verb);
 
 }  // namespace geiger::cli

@@ -1,12 +1,17 @@
 // Where an export is written: standard output, or a file that appears whole.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "analysis/ingest/output_file.h"
+#include "analysis/ingest/files.h"
 #include "base/outcome.h"
+
+namespace CLI {
+class App;
+}
 
 namespace geiger::cli {
 
@@ -38,5 +43,22 @@ class Output {
   std::unique_ptr<ingest::OutputFile> file_;
   base::Outcome<void> outcome_;
 };
+
+// --svg FILE: a report as a picture.
+
+struct PictureOptions {
+  std::string path;  ///< Empty: no picture.
+  bool replaces = false;
+};
+
+/// --svg FILE and -f.
+void add_picture_options(CLI::App& verb, PictureOptions& options);
+
+/// Whether the file can be written, as far as that can be known before the work is done.
+base::Outcome<void> may_write(const PictureOptions& options);
+
+/// Draws and writes the picture, if requested.
+base::Outcome<void> write_picture(const PictureOptions& options,
+                                  const std::function<std::string()>& draw);
 
 }  // namespace geiger::cli

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/outcome.h"
-#include "cli/help/choice.h"
+#include "cli/help/command_line.h"
 
 namespace geiger::cli {
 

@@ -8,14 +8,14 @@
 #include <memory>
 
 #include "analysis/present/format.h"
-#include "base/numbers.h"
+#include "base/text.h"
 #include "cli/help/help_formatter.h"
 #include "cli/options/ending.h"
 #include "cli/options/parsed_option.h"
-#include "query/sizes.h"
+#include "query/words.h"
 #include "trace/format.h"
 #include "trace/share.h"
-#include "vocabulary/stack_frames.h"
+#include "vocabulary/vocabulary.h"
 
 namespace geiger::cli {
 namespace {

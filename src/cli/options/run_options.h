@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/outcome.h"
-#include "run/recording_options.h"
+#include "run/supervisor.h"
 
 namespace CLI {
 class App;

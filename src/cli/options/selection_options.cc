@@ -3,15 +3,65 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"
-#include "cli/help/choice.h"
+#include "cli/help/command_line.h"
 #include "cli/options/ending.h"
-#include "query/instants.h"
+#include "cli/options/parsed_option.h"
+#include "query/selection.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
+
+namespace {
+
+void add_rule_options(CLI::App& verb, query::FrameOptions& options) {
+  using profile::FramesShown;
+  add_choice(
+      verb, "--frames", "WHICH",
+      "Of Python programs: mixed (default; interpreter frames\nare plumbing), python, or native",
+      Choices<FramesShown>{{"mixed", FramesShown::kMixed},
+                           {"python", FramesShown::kPython},
+                           {"native", FramesShown::kNative}},
+      [&options](FramesShown frames) { options.frames = frames; });
+  verb.add_option("--hide", options.hidden,
+                  "Hide frames whose function, module or file matches (syntax\nof RE2); their "
+                  "callers are blamed; may be repeated")
+      ->type_name("REGEX")
+      ->allow_extra_args(false);
+  verb.add_option("--rules", options.rules_file,
+                  "File of rules that classify frames: lines\n\"own|library|plumbing|hide "
+                  "REGEX\" (default: ./.geiger-rules)")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void add_frame_options(CLI::App& verb, query::FrameOptions& options) {
+  verb.add_flag("--plumbing", options.shows_plumbing,
+                "Also show frames of allocators, standard libraries and\n"
+                "interpreters, and blame the innermost one");
+  add_rule_options(verb, options);
+}
+
+void add_all_frames_options(CLI::App& verb, query::FrameOptions& options) {
+  options.shows_plumbing = true;
+  verb.add_flag_callback(
+      "--no-plumbing", [&options] { options.shows_plumbing = false; },
+      "Hide frames of allocators, standard libraries and\ninterpreters, as reports do");
+  add_rule_options(verb, options);
+}
+
+page::Preset preset_of(const query::FrameOptions& options) {
+  page::Preset preset;
+  preset.all_frames = options.shows_plumbing;
+  for (const std::string& one : options.hidden) {
+    preset.hide += (preset.hide.empty() ? "" : "|") + one;
+  }
+  return preset;
+}
 
 base::Outcome<void> check_followed(const profile::Recording& recording, const std::string& what) {
   if (!query::is_aggregated(recording)) return {};

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "query/kind_options.h"
+#include "analysis/page/page_data.h"
 #include "query/selection.h"
 
 namespace CLI {
@@ -11,6 +11,17 @@ class App;
 }
 
 namespace geiger::cli {
+
+// The options --plumbing (or --no-plumbing), --frames, --hide and --rules.
+
+void add_frame_options(CLI::App& verb, query::FrameOptions& options);
+/// The frame options of a verb that shows all frames by default.
+void add_all_frames_options(CLI::App& verb, query::FrameOptions& options);
+
+// --plumbing and --hide of verbs that make a page: the page's initial settings.
+
+/// Several expressions become one that matches what any of them does.
+[[nodiscard]] page::Preset preset_of(const query::FrameOptions& options);
 
 /// --from and --to.
 void add_window_options(CLI::App& verb, query::SelectionOptions& options);

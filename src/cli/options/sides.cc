@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "analysis/compare/common_samples.h"
-#include "analysis/ingest/same_images.h"
+#include "analysis/ingest/ingest.h"
 #include "analysis/profile/memory/measured.h"
 #include "cli/help/command_line.h"
 #include "cli/help/help_formatter.h"

@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/options/next_step.h"
+#include "cli/options/ending.h"
 #include "cli/options/parsed_option.h"
 #include "terminal/terminal.h"
 

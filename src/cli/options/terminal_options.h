@@ -7,7 +7,7 @@ class App;
 
 namespace geiger::cli {
 
-/// Both act on the process at once: terminal.h and next_step.h hold what was chosen.
+/// Both act on the process at once: terminal.h and ending.h hold what was chosen.
 void add_terminal_options(CLI::App& verb);
 
 /// --names, of verbs that name functions; acts at once, too.

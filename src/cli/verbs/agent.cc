@@ -12,13 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "cli/options/origin_options.h"
+#include "cli/options/fleet_options.h"
 #include "cli/options/parsed_option.h"
 #include "cli/verbs/commands.h"
-#include "fleet/document/limits.h"
-#include "fleet/turns/schedule.h"
+#include "fleet/document/document.h"
 #include "fleet/turns/turn_keeper.h"
-#include "terminal/interrupts.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {

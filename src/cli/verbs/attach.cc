@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "cli/help/choice.h"
+#include "cli/help/command_line.h"
 #include "cli/options/run_options.h"
 #include "cli/verbs/commands.h"
 #include "run/attach_session.h"

@@ -13,7 +13,7 @@
 #include "cli/options/sides.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/commands.h"
-#include "query/kind_options.h"
+#include "query/selection.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {

@@ -12,15 +12,14 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/numbers.h"
+#include "base/text.h"
 #include "cli/options/parsed_option.h"
 #include "cli/verbs/commands.h"
 #include "fleet/push/collector.h"
-#include "fleet/push/tokens.h"
-#include "fleet/store/open_store.h"
-#include "http/token_file.h"
+#include "fleet/store/store.h"
+#include "http/client.h"
 #include "serve/http_server.h"
-#include "terminal/interrupts.h"
+#include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {

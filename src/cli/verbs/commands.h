@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analysis/present/fields.h"
-#include "cli/options/exit_codes.h"
+#include "cli/options/ending.h"
 #include "cli/verbs/command.h"
 
 namespace geiger::cli {

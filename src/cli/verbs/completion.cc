@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/help/choice.h"
+#include "cli/help/command_line.h"
 #include "cli/help/command_tree.h"
 #include "cli/verbs/commands.h"
 #include "terminal/terminal.h"

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "cli/help/choice.h"
+#include "cli/help/command_line.h"
 #include "cli/verbs/commands.h"
 #include "inject/inject.h"
 #include "inject/target.h"

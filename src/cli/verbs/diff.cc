@@ -7,15 +7,14 @@
 #include <utility>
 
 #include "analysis/compare/comparison.h"
+#include "cli/options/ending.h"
 #include "cli/options/input.h"
-#include "cli/options/next_step.h"
 #include "cli/options/parsed_option.h"
-#include "cli/options/print.h"
 #include "cli/options/selection_options.h"
 #include "cli/options/sides.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/commands.h"
-#include "query/kind_options.h"
+#include "query/selection.h"
 
 namespace geiger::cli {
 namespace {

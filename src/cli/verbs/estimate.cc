@@ -11,17 +11,17 @@
 #include <vector>
 
 #include "analysis/present/format.h"
+#include "analysis/present/grid.h"
 #include "analysis/present/measure.h"
-#include "analysis/present/rows.h"
 #include "base/unique_fd.h"
+#include "cli/options/ending.h"
 #include "cli/options/input.h"
 #include "cli/options/parsed_option.h"
-#include "cli/options/print.h"
 #include "cli/verbs/commands.h"
 #include "estimation/distributions/negative_binomial.h"
 #include "query/samples.h"
-#include "query/sizes.h"
 #include "query/text_file.h"
+#include "query/words.h"
 
 namespace geiger::cli {
 

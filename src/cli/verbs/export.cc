@@ -5,11 +5,10 @@
 #include <memory>
 
 #include "analysis/export/sql/sql.h"
-#include "analysis/export/streams/compressed.h"
+#include "analysis/export/streams/gzip.h"
 #include "analysis/present/heading.h"
 #include "analysis/present/measure.h"
 #include "analysis/profile/frames/frame_roles.h"
-#include "analysis/profile/frames/shown_frames.h"
 #include "cli/options/export_formats.h"
 #include "cli/options/input.h"
 #include "cli/options/output.h"

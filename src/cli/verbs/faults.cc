@@ -4,10 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "cli/options/foreign.h"
-#include "cli/options/frame_options.h"
+#include "cli/options/ending.h"
 #include "cli/options/input.h"
-#include "cli/options/print.h"
+#include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
 
 namespace geiger::cli {

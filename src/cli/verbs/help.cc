@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/help/choice.h"
+#include "cli/help/command_line.h"
 #include "cli/help/command_tree.h"
-#include "cli/help/manual.h"
 #include "cli/verbs/commands.h"
-#include "query/spelling.h"
+#include "query/words.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {

@@ -8,15 +8,14 @@
 #include <string>
 #include <utility>
 
+#include "cli/options/ending.h"
 #include "cli/options/input.h"
-#include "cli/options/next_step.h"
 #include "cli/options/parsed_option.h"
-#include "cli/options/print.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
-#include "query/instants.h"
-#include "query/sizes.h"
+#include "query/selection.h"
 #include "query/text_file.h"
+#include "query/words.h"
 
 namespace geiger::cli {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "analysis/present/text.h"
 #include "cli/help/help_formatter.h"
+#include "cli/options/ending.h"
 #include "cli/options/input.h"
-#include "cli/options/next_step.h"
 #include "cli/options/parsed_option.h"
 #include "cli/options/run_options.h"
 #include "cli/options/selection_options.h"
@@ -24,8 +24,7 @@
 #include "live/program.h"
 #include "live/session.h"
 #include "live/terminal.h"
-#include "query/sizes.h"
-#include "terminal/interrupts.h"
+#include "query/words.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {

@@ -9,15 +9,15 @@
 #include <filesystem>
 #include <utility>
 
-#include "analysis/page/html.h"
+#include "analysis/page/page_data.h"
 #include "analysis/present/format.h"
 #include "cli/options/ending.h"
-#include "cli/options/exit_codes.h"
 #include "cli/options/output.h"
 #include "live/template_file.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
+
 namespace {
 
 constexpr const char* kReportTemplate = "report.html";

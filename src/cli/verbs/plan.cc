@@ -7,14 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/options/foreign.h"
+#include "cli/options/ending.h"
 #include "cli/options/input.h"
+#include "cli/options/output.h"
 #include "cli/options/parsed_option.h"
-#include "cli/options/picture.h"
-#include "cli/options/print.h"
 #include "cli/verbs/commands.h"
-#include "query/ratio.h"
-#include "query/sizes.h"
+#include "query/words.h"
 
 namespace geiger::cli {
 namespace {

@@ -13,17 +13,14 @@
 #include <vector>
 
 #include "analysis/present/text.h"
-#include "cli/options/frame_options.h"
 #include "cli/options/input.h"
-#include "cli/options/page_preset.h"
 #include "cli/options/parsed_option.h"
+#include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
 #include "live/followed_run.h"
-#include "live/served_page.h"
 #include "live/served_run.h"
+#include "serve/http_module.h"
 #include "serve/http_server.h"
-#include "serve/token.h"
-#include "terminal/interrupts.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {

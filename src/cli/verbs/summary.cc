@@ -5,7 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "cli/options/foreign.h"
 #include "cli/options/input.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"

@@ -9,9 +9,8 @@
 
 #include "analysis/ingest/seal.h"
 #include "analysis/present/format.h"
-#include "cli/options/foreign.h"
+#include "cli/options/ending.h"
 #include "cli/options/input.h"
-#include "cli/options/next_step.h"
 #include "cli/verbs/commands.h"
 #include "cli/verbs/symbol_options.h"
 #include "terminal/terminal.h"

@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "analysis/profile/memory/measured.h"
+#include "cli/options/ending.h"
 #include "cli/options/input.h"
-#include "cli/options/next_step.h"
-#include "cli/options/print.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
 

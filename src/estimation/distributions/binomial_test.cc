@@ -1,6 +1,6 @@
-#include "estimation/distributions/binomial.h"
-
 #include <gtest/gtest.h>
+
+#include "estimation/distributions/probabilities.h"
 
 namespace geiger::estimation::binomial_test {
 namespace {

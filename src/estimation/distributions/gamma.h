@@ -1,7 +1,17 @@
-// The gamma law, parameterised by mean and standard deviation, as the intervals need it.
+// The normal and the gamma law.
 #pragma once
 
 namespace geiger::estimation {
+
+// Quantiles and probabilities of the standard normal law.
+
+/// z with P(Z > z) = p; p in (0, 1), other values count as the nearest such p.
+[[nodiscard]] double upper_normal_quantile(double p);
+
+/// P(Z <= z); precise for z far below 0.
+[[nodiscard]] double normal_below(double z);
+
+// The gamma law, parameterised by mean and standard deviation, as the intervals need it.
 
 /// Above the larger shape the law equals its mean to the last digit of a double; below the smaller
 /// one all but less than 1e-26 of its mass is at 0 (the rest is far out).

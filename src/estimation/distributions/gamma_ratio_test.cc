@@ -1,9 +1,9 @@
-#include "estimation/distributions/gamma_ratio.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+
+#include "estimation/distributions/probabilities.h"
 
 namespace geiger::estimation::gamma_ratio_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 
-#include "estimation/distributions/normal.h"
+#include "estimation/distributions/gamma.h"
 #include "estimation/distributions/quiet.h"
 #include "estimation/sums.h"
 

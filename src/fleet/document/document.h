@@ -12,21 +12,23 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/profile/recording.h"
+#include "base/outcome.h"
 #include "base/units.h"
 
 namespace geiger::fleet {
 
-/// 64-bit hashes (ids.h), the same on every host.
+/// 64-bit hashes, the same on every host.
 using LocationId = std::uint64_t;
 using StackId = std::uint64_t;
 
 /// Identifies a window: documents with different contents have different keys.
 struct Key {
   std::string service, version, host;
-  std::uint64_t process = 0;  ///< Of the image (ids.h).
+  std::uint64_t process = 0;  ///< Of the image.
   std::int64_t started = 0;   ///< Unix seconds, a multiple of the grid.
   auto operator<=>(const Key&) const = default;
 };
@@ -102,5 +104,33 @@ inline constexpr std::size_t kMostFrames =
 inline constexpr std::size_t kMostTextBytes = kMostBytes;  ///< Of the names of all locations.
 inline constexpr std::size_t kMostLabels = 64;
 inline constexpr std::size_t kMostText = 4096;
+
+// Ids of stacks and program points that are equal on every host: 64 bits of XXH3, which has the
+// same values on every machine. Among 10^8 stacks two share an id with probability 3e-4; stores
+// refuse a stack with a known id and other locations.
+
+[[nodiscard]] std::uint64_t hash_of(std::string_view bytes);
+
+/// By build id (else path) and address; for lines of interpreted programs by file, function and
+/// line; for points outside every module by their name, if any.
+[[nodiscard]] LocationId id_of(const Location& location);
+/// By its locations, whose ids are set.
+[[nodiscard]] StackId id_of(const Stack& stack);
+/// Id of a process image, by host, pid, start and seed.
+[[nodiscard]] std::uint64_t id_of(const profile::Process& process, std::string_view host);
+
+// Limits of every document.
+
+/// As documents carry names of functions, programs and files, which may be any bytes: valid UTF-8
+/// without NUL, the first characters that fit into kMostText bytes. Of its own results it returns
+/// the same.
+[[nodiscard]] std::string document_text(std::string_view text);
+
+/// Fails, with a clause, if a text is not a valid name of a service, version or host.
+[[nodiscard]] base::Outcome<void> check_name(std::string_view text);
+
+/// Fails, with a clause, if a document is not valid. The numbers of valid ones, and sums of
+/// thousands of them, fit into signed 64 bits.
+[[nodiscard]] base::Outcome<void> check_limits(const Document& document);
 
 }  // namespace geiger::fleet

@@ -7,7 +7,6 @@
 #include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/profile.h"
 #include "fleet/document/cut.h"
-#include "fleet/document/limits.h"
 #include "fleet/document/recall.h"
 #include "fleet/document/test_documents.h"
 

@@ -7,10 +7,8 @@
 #include <algorithm>
 #include <random>
 
-#include "fleet/document/ids.h"
-#include "fleet/document/limits.h"
-#include "fleet/document/location_columns.h"
-#include "fleet/document/stack_columns.h"
+#include "fleet/document/columns.h"
+#include "fleet/document/document.h"
 #include "fleet/document/test_documents.h"
 
 namespace geiger::fleet {

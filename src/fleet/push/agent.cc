@@ -15,17 +15,16 @@
 #include <utility>
 
 #include "analysis/ingest/decode/image.h"
-#include "analysis/ingest/input_file.h"
-#include "analysis/observe/oom_kills.h"
-#include "analysis/observe/proc_text.h"
-#include "analysis/observe/process_files.h"
+#include "analysis/ingest/files.h"
+#include "analysis/observe/proc_files.h"
 #include "base/clock.h"
-#include "base/numbers.h"
+#include "base/text.h"
 #include "base/unique_fd.h"
-#include "fleet/document/ids.h"
+#include "fleet/document/document.h"
 #include "foreign/open.h"
 
 namespace geiger::fleet {
+
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;

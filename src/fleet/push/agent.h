@@ -11,11 +11,25 @@
 #include <utility>
 #include <vector>
 
-#include "fleet/push/duty.h"
 #include "fleet/push/followed_process.h"
 #include "fleet/push/sender.h"
 
 namespace geiger::fleet {
+
+// What an agent does for programs besides following their traces (fleet/turns).
+
+class Duty {
+ public:
+  Duty() = default;
+  virtual ~Duty() = default;
+  Duty(const Duty&) = delete;
+  Duty& operator=(const Duty&) = delete;
+
+  /// Called at every round. Returns when to call again, in Unix nanoseconds.
+  virtual std::int64_t look(const Now& now) = 0;
+  /// Called once, when the agent ends, before it reads the traces a last time.
+  virtual void end() = 0;
+};
 
 struct AgentOptions {
   std::vector<std::string> watched;  ///< Directories, which need not be there yet.

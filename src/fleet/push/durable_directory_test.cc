@@ -1,5 +1,3 @@
-#include "fleet/push/durable_directory.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,16 +1,251 @@
 #include "fleet/push/followed_process.h"
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <numeric>
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
+#include <tuple>
 #include <utility>
+#include <vector>
 
+#include "analysis/ingest/payload.h"
 #include "analysis/profile/totals.h"
+#include "base/text.h"
+#include "fleet/document/document.h"
 #include "fleet/document/encoding.h"
-#include "fleet/document/ids.h"
-#include "fleet/document/limits.h"
-#include "fleet/push/durable_directory.h"
+#include "fleet/push/spool.h"
 
 namespace geiger::fleet {
+
+namespace {
+
+/// The first digits of a build id distinguish builds.
+constexpr std::size_t kBuildDigits = 12;
+constexpr std::size_t kMostEnvironment = std::size_t{1} << 20;
+
+/// "%2C" is a comma.
+std::string percent_decoded(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned byte = 0;
+    const char* const digits = text.data() + i + 1;
+    const bool is_escape = text[i] == '%' && i + 2 < text.size() &&
+                           std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
+    plain.push_back(is_escape ? static_cast<char>(byte) : text[i]);
+    if (is_escape) i += 2;
+  }
+  return plain;
+}
+
+std::string attribute(std::string_view attributes, std::string_view name) {
+  while (!attributes.empty()) {
+    const std::string_view pair = base::take_part(attributes, ',');
+    const std::size_t equals = pair.find('=');
+    if (equals != std::string_view::npos && pair.substr(0, equals) == name) {
+      return percent_decoded(pair.substr(equals + 1));
+    }
+  }
+  return {};
+}
+
+/// Of a process id that may be another process's by now: the executable must be the same.
+std::string environment_of(const RunningProgram& program) {
+  const std::string directory = "/proc/" + std::to_string(program.pid);
+  std::error_code error;
+  const auto executable = std::filesystem::read_symlink(directory + "/exe", error);
+  if (error || executable != program.executable) return {};
+  std::ifstream stream(directory + "/environ", std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(stream), {});
+  if (text.size() > kMostEnvironment) text.resize(kMostEnvironment);
+  return text;
+}
+
+std::string first_valid(std::initializer_list<std::string> names) {
+  const auto* const found = std::ranges::find_if(
+      names, [](const std::string& name) { return check_name(name).has_value(); });
+  return found == names.end() ? "unknown" : *found;
+}
+
+}  // namespace
+
+ProcessNames names_in_environment(std::string_view environment) {
+  constexpr std::string_view kService = "OTEL_SERVICE_NAME=";
+  constexpr std::string_view kAttributes = "OTEL_RESOURCE_ATTRIBUTES=";
+  ProcessNames names;
+  std::string in_attributes;
+  while (!environment.empty()) {
+    const std::string_view variable = base::take_part(environment, '\0');
+    if (variable.starts_with(kService)) names.service = variable.substr(kService.size());
+    if (variable.starts_with(kAttributes)) {
+      in_attributes = attribute(variable.substr(kAttributes.size()), "service.name");
+      names.version = attribute(variable.substr(kAttributes.size()), "service.version");
+    }
+  }
+  if (names.service.empty()) names.service = in_attributes;
+  return names;
+}
+
+ProcessNames names_of(const RunningProgram& program, const ProcessNames& given) {
+  ProcessNames said;
+  if (given.service.empty() || given.version.empty()) {
+    said = names_in_environment(environment_of(program));
+  }
+  const std::string file = std::filesystem::path(program.executable).filename();
+  return {first_valid({given.service, said.service, file}),
+          first_valid({given.version, said.version, program.build_id.substr(0, kBuildDigits)})};
+}
+
+RunningProgram program_of(const profile::Recording& recording, const profile::Process& process) {
+  RunningProgram program{process.pid, process.executable, {}};
+  for (const profile::Module& module : recording.modules) {
+    if (module.path == process.executable) program.build_id = module.build_id;
+  }
+  return program;
+}
+
+void ResidentMean::add(Nanoseconds now, Bytes bytes) {
+  if (bytes_ == 0) begin_ = now;
+  sum_ = sum_until(now);
+  latest_ = now;
+  bytes_ = bytes;
+}
+
+double ResidentMean::sum_until(Nanoseconds now) const {
+  return sum_ + static_cast<double>(bytes_) * static_cast<double>(now - std::min(now, latest_));
+}
+
+std::uint64_t ResidentMean::byte_seconds(Nanoseconds now, Nanoseconds length) const {
+  constexpr double kPerSecond = 1e9;
+  const auto covered = static_cast<double>(now - std::min(now, begin_));
+  const double mean = covered > 0 ? sum_until(now) / covered : static_cast<double>(bytes_);
+  return static_cast<std::uint64_t>(mean * static_cast<double>(length) / kPerSecond);
+}
+
+void ResidentMean::begin_anew(Nanoseconds now) {
+  begin_ = latest_ = now;
+  sum_ = 0;
+}
+
+namespace {
+
+constexpr std::size_t kMostState = std::size_t{64} << 20;
+constexpr std::size_t kHashBytes = 8;
+
+// Field numbers of a state.
+namespace in_sent {
+constexpr int kService = 1, kVersion = 2, kHost = 3, kNumbers = 4, kStarted = 5, kStacks = 6,
+              kSizes = 7, kSteps = 8, kCertain = 9, kCounts = 10;
+}
+
+template <typename Its>
+auto numbers_of(Its& sent) {
+  return std::tie(sent.key.process, sent.end, sent.sequence, sent.first_segment,
+                  sent.missing_segments, sent.is_finished, sent.is_document, sent.exact_bytes,
+                  sent.trials, sent.hits, sent.dropped);
+}
+
+std::string hash_text(std::string_view bytes) {
+  const std::uint64_t hash = hash_of(bytes);
+  return {reinterpret_cast<const char*>(&hash), sizeof hash};
+}
+
+}  // namespace
+
+std::string encode(const Sent& sent) {
+  std::string bytes;
+  protozero::pbf_writer writer(bytes);
+  writer.add_string(in_sent::kService, sent.key.service);
+  writer.add_string(in_sent::kVersion, sent.key.version);
+  writer.add_string(in_sent::kHost, sent.key.host);
+  writer.add_sint64(in_sent::kStarted, sent.key.started);
+  std::vector<std::uint64_t> numbers, stacks, sizes, steps, certain, counts;
+  std::apply([&](const auto&... each) { (numbers.push_back(each), ...); }, numbers_of(sent));
+  for (const auto& [key, allocated] : sent.allocated) {
+    stacks.push_back(std::get<0>(key));
+    sizes.push_back(std::get<1>(key));
+    steps.push_back(std::get<2>(key));
+    certain.push_back(static_cast<std::uint64_t>(std::get<4>(key)));
+    counts.push_back(allocated);
+  }
+  const auto add = [&](int field, const std::vector<std::uint64_t>& column) {
+    writer.add_packed_uint64(static_cast<protozero::pbf_tag_type>(field), column.begin(),
+                             column.end());
+  };
+  add(in_sent::kNumbers, numbers);
+  add(in_sent::kStacks, stacks);
+  add(in_sent::kSizes, sizes);
+  add(in_sent::kSteps, steps);
+  add(in_sent::kCertain, certain);
+  add(in_sent::kCounts, counts);
+  return hash_text(bytes) + bytes;
+}
+
+base::Outcome<Sent> decode_sent(std::string_view bytes) {
+  const base::Failure damaged{"it is damaged"};
+  if (bytes.size() < kHashBytes ||
+      hash_text(bytes.substr(kHashBytes)) != bytes.substr(0, kHashBytes)) {
+    return damaged;
+  }
+  bytes.remove_prefix(kHashBytes);
+  Sent sent;
+  std::vector<std::uint64_t> numbers, stacks, sizes, steps, certain, counts;
+  protozero::pbf_reader reader(bytes.data(), bytes.size());
+  const auto take = [&reader](std::vector<std::uint64_t>& column) {
+    const auto range = reader.get_packed_uint64();
+    column.assign(range.begin(), range.end());
+  };
+  ingest::read_fields(
+      reader, ingest::OnField(in_sent::kService, [&] { sent.key.service = reader.get_string(); }),
+      ingest::OnField(in_sent::kVersion, [&] { sent.key.version = reader.get_string(); }),
+      ingest::OnField(in_sent::kHost, [&] { sent.key.host = reader.get_string(); }),
+      ingest::OnField(in_sent::kStarted, [&] { sent.key.started = reader.get_sint64(); }),
+      ingest::OnField(in_sent::kNumbers, [&] { take(numbers); }),
+      ingest::OnField(in_sent::kStacks, [&] { take(stacks); }),
+      ingest::OnField(in_sent::kSizes, [&] { take(sizes); }),
+      ingest::OnField(in_sent::kSteps, [&] { take(steps); }),
+      ingest::OnField(in_sent::kCertain, [&] { take(certain); }),
+      ingest::OnField(in_sent::kCounts, [&] { take(counts); }));
+  const std::size_t rows = stacks.size();
+  const bool is_even = sizes.size() == rows && steps.size() == rows && certain.size() == rows &&
+                       counts.size() == rows &&
+                       numbers.size() == std::tuple_size_v<decltype(numbers_of(sent))>;
+  if (!is_even) return damaged;
+  std::size_t at = 0;
+  const auto set = [&](auto& number) {
+    number = static_cast<std::decay_t<decltype(number)>>(numbers[at++]);
+  };
+  std::apply([&](auto&... each) { (set(each), ...); }, numbers_of(sent));
+  for (std::size_t i = 0; i < rows; ++i) {
+    sent.allocated[{stacks[i], sizes[i], steps[i], 0, certain[i] != 0}] = counts[i];
+  }
+  return sent;
+}
+
+base::Outcome<Sent> read_sent(const DurableDirectory& state, const std::string& name) {
+  const auto bytes = GEIGER_TRY(state.read(name, kMostState));
+  return decode_sent(bytes).with_prefix(state.path_of(name) + ": ");
+}
+
+base::Outcome<void> recover(const Spool& spool) {
+  const DurableDirectory& state = spool.state();
+  const std::string_view end = kNextEnd;
+  for (const auto& [next, size] : state.tidied()) {
+    if (!next.ends_with(end)) continue;
+    const auto sent = GEIGER_TRY(read_sent(state, next));
+    if (!spool.has(sent.key)) {
+      state.remove(next);
+      continue;
+    }
+    const std::string name = next.substr(0, next.size() - end.size()) + kStateEnd;
+    GEIGER_TRY(state.move(next, state, name));
+  }
+  return {};
+}
+
 namespace {
 
 constexpr std::int64_t kPerSecond = 1'000'000'000;

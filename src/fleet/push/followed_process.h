@@ -6,16 +6,98 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "analysis/follow/follower.h"
+#include "analysis/profile/recording.h"
 #include "base/outcome.h"
-#include "fleet/document/rows.h"
-#include "fleet/push/process_names.h"
-#include "fleet/push/resident_mean.h"
-#include "fleet/push/sent.h"
+#include "base/units.h"
+#include "fleet/document/cut.h"
 #include "fleet/push/spool.h"
 
 namespace geiger::fleet {
+
+// What a process is called in a fleet, where no option says it.
+
+struct ProcessNames {
+  std::string service, version;
+};
+
+/// By OpenTelemetry's variables in an environment (NAME=VALUE, each ended by a zero byte):
+/// OTEL_SERVICE_NAME, else service.name of OTEL_RESOURCE_ATTRIBUTES; service.version there. Empty
+/// where they do not say it.
+[[nodiscard]] ProcessNames names_in_environment(std::string_view environment);
+
+/// A process and what runs in it.
+struct RunningProgram {
+  std::uint32_t pid = 0;
+  std::string executable, build_id;
+};
+
+/// By the environment of the process, if it still runs here; else by its executable and the first
+/// digits of its build id. What is given stays.
+[[nodiscard]] ProcessNames names_of(const RunningProgram& program, const ProcessNames& given);
+/// The program of a process that was recorded.
+[[nodiscard]] RunningProgram program_of(const profile::Recording& recording,
+                                        const profile::Process& process);
+
+// Resident memory of a process over a window: each reading holds until the next one.
+
+class ResidentMean {
+ public:
+  /// The process has this many bytes from now on.
+  void add(Nanoseconds now, Bytes bytes);
+  /// Bytes x seconds of a window of `length` that ends now. What lies before the first reading
+  /// counts with the mean of the rest; 0 if there is no reading.
+  [[nodiscard]] std::uint64_t byte_seconds(Nanoseconds now, Nanoseconds length) const;
+  /// Begins the next window, in which the latest reading still holds.
+  void begin_anew(Nanoseconds now);
+
+ private:
+  [[nodiscard]] double sum_until(Nanoseconds now) const;
+
+  Nanoseconds begin_ = 0, latest_ = 0;
+  Bytes bytes_ = 0;  ///< 0: no reading yet.
+  double sum_ = 0;   ///< Bytes x nanoseconds up to the latest reading.
+};
+
+// What an agent has sent of a process, which survives it.
+//
+// A document is the difference of two cumulative pictures. The earlier one is a file that is
+// renamed into place once the document is in the spool, so that a crash at any point neither loses
+// a window nor counts one twice:
+//
+//   1. PROCESS.next: what will have been sent, and the document's key
+//   2. the document, into the spool
+//   3. PROCESS.next becomes PROCESS.state
+//
+// After a crash a .next counts if its document is in the spool, and is removed if it is not.
+// Nothing is sent between 2 and 3.
+
+/// How the files of a state end.
+inline constexpr const char* kNextEnd = ".next";
+inline constexpr const char* kStateEnd = ".state";
+
+/// What was put into the spool so far.
+struct Sent {
+  Key key;                     ///< Of the latest document; `started` 0: no document yet.
+  Nanoseconds end = 0;         ///< CLOCK_MONOTONIC: where its window ends; 0: nothing was sent.
+  std::uint64_t sequence = 0;  ///< Of the next document.
+  std::uint64_t first_segment = 0, missing_segments = 0;
+  bool is_finished = false;  ///< The process has ended, and all of it was sent.
+  bool is_document = false;  ///< The latest step put a document, not only a gap.
+  std::uint64_t exact_bytes = 0, trials = 0, hits = 0, dropped = 0;
+  std::map<RowKey, std::uint64_t> allocated;
+};
+
+[[nodiscard]] std::string encode(const Sent& sent);
+[[nodiscard]] base::Outcome<Sent> decode_sent(std::string_view bytes);
+
+/// Reads a file of encode()'s.
+[[nodiscard]] base::Outcome<Sent> read_sent(const DurableDirectory& state, const std::string& name);
+
+/// Decides what a crash left of all processes. Before anything is sent.
+[[nodiscard]] base::Outcome<void> recover(const Spool& spool);
 
 /// The instant at which windows are cut.
 struct Now {

@@ -4,11 +4,11 @@
 #include <protozero/pbf_writer.hpp>
 #include <utility>
 
-#include "analysis/ingest/message_fields.h"
+#include "analysis/ingest/payload.h"
 #include "base/check.h"
 #include "base/utf8_text.h"
+#include "fleet/document/document.h"
 #include "fleet/document/encoding.h"
-#include "fleet/document/limits.h"
 
 namespace geiger::fleet {
 namespace {

@@ -17,7 +17,7 @@ namespace geiger::fleet {
 
 using Parcel = std::variant<Document, GapRow>;
 
-/// Requires a host's name that limits.h allows.
+/// Requires a host's name that document.h allows.
 [[nodiscard]] std::string pack(const GapRow& gap);
 
 /// Reads what pack() wrote, of either kind. The bytes may be anything: fails with a clause.

@@ -12,12 +12,9 @@
 
 #include "fleet/document/encoding.h"
 #include "fleet/document/test_documents.h"
-#include "fleet/push/backoff.h"
 #include "fleet/push/followed_process.h"
-#include "fleet/push/http_sink.h"
-#include "fleet/push/process_names.h"
-#include "fleet/push/resident_mean.h"
-#include "fleet/push/schemes.h"
+#include "fleet/push/sender.h"
+#include "fleet/push/sinks.h"
 
 namespace geiger::fleet {
 namespace {

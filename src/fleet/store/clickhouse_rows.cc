@@ -2,9 +2,8 @@
 
 #include <cstdint>
 
-#include "fleet/store/row_binary.h"
-
 namespace geiger::fleet {
+
 namespace {
 
 using u8 = std::uint8_t;

@@ -3,15 +3,89 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "http/token_file.h"
-#include "http/url.h"
+#include "fleet/store/schema.h"
+#include "http/client.h"
 
 namespace geiger::fleet {
+
+namespace {
+
+char meant_by(char escaped) {
+  switch (escaped) {
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'r':
+      return '\r';
+    case 'n':
+      return '\n';
+    case 't':
+      return '\t';
+    case '0':
+      return '\0';
+    default:
+      return escaped;
+  }
+}
+
+template <typename T>
+T parsed(std::string_view text) {
+  T value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+TabRow::TabRow(std::string_view line) {
+  for (std::size_t tab = line.find('\t'); tab != std::string_view::npos; tab = line.find('\t')) {
+    fields_.push_back(line.substr(0, tab));
+    line.remove_prefix(tab + 1);
+  }
+  fields_.push_back(line);
+}
+
+std::string_view TabRow::field(int column) const {
+  const auto place = static_cast<std::size_t>(column);
+  return place < fields_.size() ? fields_[place] : std::string_view();
+}
+
+std::string TabRow::text(int column) const {
+  const std::string_view escaped = field(column);
+  std::string text;
+  for (std::size_t i = 0; i < escaped.size(); ++i) {
+    const bool is_escape = escaped[i] == '\\' && i + 1 < escaped.size();
+    text += is_escape ? meant_by(escaped[++i]) : escaped[i];
+  }
+  return text;
+}
+
+std::int64_t TabRow::integer(int column) const { return parsed<std::int64_t>(field(column)); }
+
+std::uint64_t TabRow::number(int column) const { return parsed<std::uint64_t>(field(column)); }
+
+void TabRows::add(std::string_view piece) {
+  for (std::size_t end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
+    if (begun_.empty()) {
+      take_(TabRow(piece.substr(0, end)));
+    } else {
+      begun_.append(piece.substr(0, end));
+      take_(TabRow(begun_));
+      begun_.clear();
+    }
+    piece.remove_prefix(end + 1);
+  }
+  begun_.append(piece);
+}
+
 namespace {
 
 constexpr std::string_view kPlainPort = "8123", kTlsPort = "8443";
@@ -158,6 +232,76 @@ void ClickHouseServer::insert(const std::string& table, const std::string& colum
 
 std::optional<std::int64_t> ClickHouseServer::time() {
   return client_->send({.target = "ping"}).date;
+}
+
+namespace {
+
+constexpr std::uint64_t kFirstModern = 20;
+
+/// Removes a word and the text in brackets after it; what is in the brackets stays if `keeps`.
+void strip(std::string& text, std::string_view word, bool keeps) {
+  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at)) {
+    std::size_t end = at + word.size();
+    for (int depth = 1; depth > 0; ++end) depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+    const std::string inner = text.substr(at + word.size(), end - 1 - at - word.size());
+    text.replace(at, end - at, keeps ? inner : "");
+  }
+}
+
+bool is_modern(ClickHouseServer& server) {
+  return server.number_of("SELECT toUInt64(splitByChar('.', version())[1])") >= kFirstModern;
+}
+
+}  // namespace
+
+std::string for_old_servers(std::string statement) {
+  strip(statement, " CODEC(", false);
+  strip(statement, "LowCardinality(", true);
+  for (const std::string_view clause : {"TTL ", "SETTINGS "}) {
+    const auto at = statement.find(clause);
+    if (at != std::string::npos) statement.erase(at, statement.find('\n', at) - at);
+  }
+  return statement;
+}
+
+void make_tables(ClickHouseServer& server) {
+  server.without_database("CREATE DATABASE IF NOT EXISTS " + server.database());
+  const bool has_all = is_modern(server);
+  std::uint64_t known = 0;
+  try {
+    known = server.number_of("SELECT MAX(version) FROM schema_versions");
+  } catch (const ServerError& error) {
+    if (!error.is_missing()) throw;
+  }
+  for (const SchemaSection& section : sections_of(kClickHouseSchema)) {
+    if (static_cast<std::uint64_t>(section.version) <= known) continue;
+    for (const std::string& statement : section.statements) {
+      server.execute(has_all ? statement : for_old_servers(statement));
+    }
+    server.execute(
+        fmt::format("INSERT INTO schema_versions (version) VALUES ({})", section.version));
+  }
+}
+
+base::Outcome<void> check_tables(ClickHouseServer& server) {
+  const auto latest = static_cast<std::uint64_t>(sections_of(kClickHouseSchema).back().version);
+  try {
+    const std::uint64_t version = server.number_of("SELECT MAX(version) FROM schema_versions");
+    if (version == 0 || version < latest) return missing_tables(server);
+    if (version == latest) return {};
+    return base::Failure{
+        fmt::format("a newer geiger made it (schema {}, known up to {})", version, latest)};
+  } catch (const ServerError& error) {
+    if (error.is_missing()) return missing_tables(server);
+    return base::Failure{error.what()};
+  }
+}
+
+base::Failure missing_tables(const ClickHouseServer& server) {
+  return {
+      fmt::format("the database {} lacks tables of geiger: 'geiger fleet init --store URL' makes "
+                  "them",
+                  server.database())};
 }
 
 }  // namespace geiger::fleet

@@ -8,12 +8,44 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/outcome.h"
-#include "fleet/store/tab_rows.h"
 #include "http/client.h"
 
 namespace geiger::fleet {
+
+// Rows as ClickHouse answers: TabSeparated, a line each. Arrays are asked for as text.
+
+/// As sqlite::Statement: columns from 0. What is not a number reads as 0.
+class TabRow {
+ public:
+  explicit TabRow(std::string_view line);
+
+  [[nodiscard]] std::string text(int column) const;
+  [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] std::uint64_t number(int column) const;
+
+ private:
+  [[nodiscard]] std::string_view field(int column) const;
+
+  std::vector<std::string_view> fields_;
+};
+
+/// Cuts pieces of an answer into rows.
+class TabRows {
+ public:
+  using Take = std::function<void(const TabRow& row)>;
+  explicit TabRows(Take take) : take_(std::move(take)) {}
+
+  void add(std::string_view piece);
+  /// Whether the last row was whole.
+  [[nodiscard]] bool is_whole() const { return begun_.empty(); }
+
+ private:
+  Take take_;
+  std::string begun_;
+};
 
 /// What a server answered instead of a result, or why there was no answer.
 class ServerError : public std::runtime_error {
@@ -76,5 +108,20 @@ inline constexpr std::string_view kClickHouseScheme = "clickhouse+";
 
 /// A literal of SQL.
 [[nodiscard]] std::string quoted(std::string_view text);
+
+// The tables in a ClickHouse server.
+
+/// A statement of the schema as servers before version 20 take it: without codecs, LowCardinality,
+/// TTL and settings.
+[[nodiscard]] std::string for_old_servers(std::string statement);
+
+/// Makes the database and its tables, or brings them up to date. Throws ServerError.
+void make_tables(ClickHouseServer& server);
+
+/// Whether the tables are those that this geiger knows.
+[[nodiscard]] base::Outcome<void> check_tables(ClickHouseServer& server);
+
+/// Says how to make them.
+[[nodiscard]] base::Failure missing_tables(const ClickHouseServer& server);
 
 }  // namespace geiger::fleet

@@ -11,16 +11,12 @@
 #include <set>
 #include <utility>
 
-#include "base/numbers.h"
-#include "base/parts.h"
+#include "base/text.h"
+#include "fleet/document/document.h"
 #include "fleet/document/encoding.h"
-#include "fleet/document/ids.h"
 #include "fleet/store/clickhouse_rows.h"
-#include "fleet/store/clickhouse_schema.h"
 #include "fleet/store/clickhouse_server.h"
 #include "fleet/store/clickhouse_sums.h"
-#include "fleet/store/clickhouse_upkeep.h"
-#include "fleet/store/row_binary.h"
 #include "fleet/store/sum_queries.h"
 
 namespace geiger::fleet {

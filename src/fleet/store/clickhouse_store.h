@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/outcome.h"
-#include "fleet/store/open_store.h"
 #include "fleet/store/store.h"
 
 namespace geiger::fleet {

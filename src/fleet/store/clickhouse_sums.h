@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "fleet/document/rows.h"
+#include "fleet/document/cut.h"
 #include "fleet/store/clickhouse_server.h"
 #include "fleet/store/store.h"
 
@@ -86,5 +86,10 @@ class ClickHouseSums {
   std::map<std::string, std::vector<Stretch>> known_;  ///< By request.
   Expected expected_;
 };
+
+// Adds up past days, and drops what is too old.
+
+/// As Store::maintain(). However it is interrupted, the next one goes on. Throws ServerError.
+[[nodiscard]] Upkeep maintain(ClickHouseServer& server, const Retention& retention);
 
 }  // namespace geiger::fleet

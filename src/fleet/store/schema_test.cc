@@ -1,11 +1,11 @@
+#include "fleet/store/schema.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "fleet/store/clickhouse_schema.h"
-#include "fleet/store/schema_sections.h"
-#include "fleet/store/tab_rows.h"
+#include "fleet/store/clickhouse_server.h"
 
 namespace geiger::fleet {
 namespace {

@@ -6,12 +6,56 @@
 #include <optional>
 #include <unordered_map>
 
-#include "fleet/document/rows.h"
-#include "fleet/store/sqlite_stacks.h"
+#include "fleet/document/cut.h"
+#include "fleet/document/document.h"
+#include "fleet/document/recall.h"
 #include "fleet/store/store.h"
 #include "sqlite/database.h"
 
 namespace geiger::fleet {
+
+// The stacks of documents in the store's file: their locations, and the names of these. Throws
+// sqlite::Error.
+
+class SqliteStacks {
+ public:
+  /// The tables must be there.
+  explicit SqliteStacks(sqlite::Database& database);
+
+  /// Whether the stack's id is that of other locations.
+  [[nodiscard]] bool has_other(const Stack& stack);
+  /// Adds the stacks and locations that are not there.
+  void put(const Document& document);
+  /// Adds frames to a location that has none.
+  void put_names(const Location& location);
+  /// Hands over a stack that is known, after its locations.
+  void load(StackId id, Recall& into);
+  /// What was seen in a transaction that was undone may not be there.
+  void forget() {
+    seen_stacks_.clear();
+    seen_locations_.clear();
+  }
+
+ private:
+  [[nodiscard]] bool is_known(StackId stack);
+  [[nodiscard]] bool is_same(const Stack& stack);
+  void put_stack(const Stack& stack);
+  void put_location(const Location& location);
+  void put_frames(const Location& location);
+  [[nodiscard]] bool has_frames(LocationId id);
+  [[nodiscard]] Location location_of(LocationId id);
+
+  // Documents bring their stacks each time, and reading these again took most of the time of a
+  // collector. Bounded: a full one starts anew.
+  static constexpr std::size_t kMostSeen = 100'000;
+  /// Stacks that the tables have, with a second hash of their locations.
+  std::unordered_map<StackId, std::uint64_t> seen_stacks_;
+  /// Locations that the tables have, with the number of their frames that are there at least.
+  std::unordered_map<LocationId, std::size_t> seen_locations_;
+
+  sqlite::Statement find_stack_, get_stack_, put_stack_, put_stack_location_;
+  sqlite::Statement get_location_, put_location_, get_frames_, put_frame_;
+};
 
 class SqliteDocuments {
  public:

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/numbers.h"
+#include "base/text.h"
 #include "fleet/store/sum_queries.h"
 
 namespace geiger::fleet {

@@ -15,7 +15,6 @@
 
 #include "analysis/profile/profile.h"
 #include "fleet/document/test_documents.h"
-#include "fleet/store/open_store.h"
 #include "sqlite/database.h"
 
 namespace geiger::fleet {

@@ -1,5 +1,3 @@
-#include "fleet/store/untrusted_file.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,6 +9,7 @@
 #include <string>
 
 #include "fleet/document/test_documents.h"
+#include "fleet/store/sqlite_store.h"
 #include "fleet/store/store.h"
 
 namespace geiger::fleet {

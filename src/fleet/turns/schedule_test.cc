@@ -1,9 +1,9 @@
-#include "fleet/turns/schedule.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
+
+#include "fleet/turns/turn_keeper.h"
 
 namespace geiger::fleet {
 namespace {

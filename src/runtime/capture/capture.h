@@ -1,3 +1,80 @@
+// What the entry points use: the counter of the fast path, and the functions of the slow path.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/check.h"
+#include "base/units.h"
+#include "runtime/capture/program/names.h"
+#include "runtime/capture/tables/filter.h"
+#include "runtime/capture/tables/machine.h"
+#include "runtime/unwind/unwind.h"
+#include "trace/format.h"
+
+namespace geiger::capture {
+
+// The data of the allocation's fast path: one thread-local counter. (The fast path of free uses
+// only the filter: filter.h.)
+//
+//   allocate(size):  countdown -= size; below 0, or no bytes?  -> slow path   (5 instructions on
+//                                                                  x86-64)
+//   free(p):         is the filter's slot marked?              -> slow path   (6)
+//
+// Invariant of the counter. Let armed be the value last stored and c the value
+// now: armed - c bytes were allocated since, none of them sampled. An allocation
+// of s bytes takes the slow path when s > c: a drawn byte (or the cap
+// T - 1 that catches certain objects) lies inside it. s == c fits, is not sampled and leaves 0.
+// s == 0, an allocation without bytes, always takes it, because it leaves no sign in the counter:
+// it has a trial of its own (docs/internals/estimators.md, section 2.2). Zero-initialised, the
+// counter sends the first allocation of a thread to the slow path, where the thread joins the
+// recording.
+
+struct ThreadState;
+
+/// The program's names for the thread's next allocations, as ids (names.h).
+struct Naming {
+  std::uint32_t label;  ///< 0 = none.
+  std::uint32_t type;   ///< Of the current allocation, 0 = not given.
+};
+
+/// The current call, if the allocator draws and we call a different function, or request more
+/// bytes, than the program did, or the memory is not the program's.
+struct Asked {
+  const void* frame;  ///< Our frame; null: the program called malloc with the same size.
+  std::uint64_t bytes;
+  trace::EntryPoint entry_point;
+  bool is_own;  ///< For libgeiger.so itself: not a sample.
+};
+
+/// Initial-exec, plain data, no destructor: valid in every phase of a thread.
+struct ThreadLocal {
+  std::uint64_t countdown;
+  ThreadState* state;
+  /// Top of this thread's stack, 0 if we did not see its start.
+  std::uint64_t stack_high;
+  /// Frame that asks the allocator for a usable size, null if none: tcmalloc allocates in the first
+  /// such call.
+  const void* sizing_frame;
+  Naming naming;
+  Asked asked;
+};
+static_assert(sizeof(ThreadLocal) <= 64);
+
+[[gnu::tls_model("initial-exec"),
+  gnu::visibility("hidden")]] extern constinit thread_local ThreadLocal tls;
+
+using machine::exhausts;
+
+/// Tries `size` bytes: true when the slow path must decide.
+GEIGER_FAST_PATH bool exhausts(std::uint64_t size) { return exhausts(tls.countdown, size); }
+
+/// Swaps the counter atomically with respect to signals.
+GEIGER_FAST_PATH std::uint64_t exchange_countdown(std::uint64_t value) {
+  return std::atomic_ref(tls.countdown).exchange(value, std::memory_order_relaxed);
+}
+
 // The slow path: handles the one allocation in T bytes that is drawn. The interposer calls the
 // functions of this header. Folders are named after what they contain, and its lifetime:
 //
@@ -11,18 +88,18 @@
 //
 // A sample passes these files in order:
 //
-//   sample/decide.cc         settle the counter, try the allocation, arm again
+//   sample/sample.cc         settle the counter, try the allocation, arm again
 //    +- image/image.cc         first use: read settings, open the trace; again in fork's child
 //    +- thread/enrolment.cc    first slow path of a thread: adopt a state, write its record
 //    +- thread/settling.cc     the counter and the thread's totals
-//   sample/record.cc         after the allocator has returned
+//   sample/sample.cc         after the allocator has returned
 //    +- sample/record_stack.cc walk the stack, write it once
 //    +- sample/write.cc        the sample -> trace, or its tally
 //    +- sample/live_samples.cc track it: live table, filter
-//   sample/drawn.cc          the first step if the allocator itself draws
-//   sample/release.cc        a free that the filter let through: live table -> trace;
+//   sample/sample.cc          the first step if the allocator itself draws
+//   sample/sample.cc        a free that the filter let through: live table -> trace;
 //                            take / settle_taken / put_back are its halves, for realloc
-//   thread/thread_life.cc    begin_thread / end_thread, from the thread trampoline
+//   thread/enrolment.cc    begin_thread / end_thread, from the thread trampoline
 //
 // A failure stops sampling (trace::StopReason), and the program goes on; nothing here aborts,
 // waits, locks or writes to a descriptor of the program.
@@ -32,19 +109,6 @@
 // sampled, but counted as dropped. siglongjmp out of here is noticed at the next slow path. Fork:
 // the child starts an image of its own.
 // Allocates: never through malloc.
-#pragma once
-
-#include <cstddef>
-#include <cstdint>
-
-#include "base/units.h"
-#include "runtime/capture/program/names.h"
-#include "runtime/capture/tables/filter.h"
-#include "runtime/capture/thread/thread_local.h"
-#include "runtime/unwind/unwind.h"
-#include "trace/format.h"
-
-namespace geiger::capture {
 
 struct Segment;
 
@@ -57,7 +121,7 @@ struct Decision {
   std::uint32_t segment = 0;   ///< Number of the segment that contains `epoch`.
   bool is_sample = false;
   bool is_certain = false;
-  bool is_tried = false;    ///< Counted as failed trials: the allocator draws (drawn.h).
+  bool is_tried = false;    ///< Counted as failed trials: the allocator draws (sample.h).
   bool is_counted = false;  ///< Added to the thread's totals (not paused).
 };
 
@@ -73,7 +137,7 @@ struct Allocation {
 
 /// The source of an allocation.
 enum class Memory : std::uint8_t {
-  kAllocator,  ///< malloc. If it draws samples itself (drawn.h), none is drawn here.
+  kAllocator,  ///< malloc. If it draws samples itself (sample.h), none is drawn here.
   kPool,       ///< An interpreter's small objects.
 };
 

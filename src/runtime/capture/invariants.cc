@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "runtime/capture/capture.h"
-#include "runtime/capture/guard/placing.h"
+#include "runtime/capture/guard_mode.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/sample/live_samples.h"
 #include "runtime/capture/tables/arena.h"

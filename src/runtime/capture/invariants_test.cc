@@ -8,7 +8,7 @@
 #include "runtime/capture/sample/live_samples.h"
 #include "runtime/capture/tables/filter.h"
 #include "runtime/capture/test_recording.h"
-#include "trace/append.h"
+#include "trace/writer.h"
 
 namespace geiger::capture {
 namespace {

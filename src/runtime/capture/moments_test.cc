@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/capture/program/custom_heap.h"
+#include "runtime/capture/interface.h"
 #include "runtime/capture/program/names.h"
 #include "runtime/capture/test_recording.h"
 #include "runtime/capture/thread/enrolment.h"

@@ -10,7 +10,7 @@
 
 #include "base/attachment.h"
 #include "runtime/capture/control/confinement.h"
-#include "runtime/capture/program/custom_heap.h"
+#include "runtime/capture/interface.h"
 #include "runtime/capture/program/mappings.h"
 #include "runtime/capture/program/names.h"
 #include "runtime/capture/tables/arena.h"

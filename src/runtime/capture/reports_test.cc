@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string>
 
-#include "runtime/capture/control/utilization.h"
-#include "runtime/capture/program/custom_heap.h"
+#include "runtime/capture/control/live_answers.h"
+#include "runtime/capture/interface.h"
 #include "runtime/capture/program/mappings.h"
 #include "runtime/capture/program/names.h"
 #include "runtime/capture/test_recording.h"

@@ -8,7 +8,6 @@
 
 #include "base/raw_syscall.h"
 #include "runtime/capture/tables/arena.h"
-#include "runtime/guard/queue.h"
 
 namespace geiger::guard {
 

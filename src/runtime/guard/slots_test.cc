@@ -13,8 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/guard/queue.h"
-
 namespace geiger::guard {
 namespace {
 

@@ -7,7 +7,7 @@
 // A size of 0 always exhausts. The original function refuses an overflowing product.
 #include <errno.h>
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "runtime/capture/capture.h"
 #include "runtime/interpose/conclude.h"
 #include "runtime/interpose/drawing_allocator.h"

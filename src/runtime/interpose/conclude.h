@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/capture/capture.h"
-#include "runtime/capture/guard/placing.h"
+#include "runtime/capture/guard_mode.h"
 #include "runtime/interpose/originals.h"
 #include "runtime/interpose/python_domains.h"
 

@@ -1,6 +1,6 @@
 // operator new and delete in all their forms, by their mangled names: declared as operators they
 // could not return null or make a tail call.
-#include "base/attributes.h"
+#include "base/check.h"
 #include "runtime/capture/capture.h"
 #include "runtime/interpose/conclude.h"
 #include "runtime/interpose/drawing_allocator.h"

@@ -4,10 +4,10 @@
 #include <tuple>
 #include <type_traits>
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "runtime/capture/capture.h"
 #include "runtime/interpose/drawing_allocator.h"
-#include "runtime/interpose/first_call.h"
+#include "runtime/interpose/elf_lookup.h"
 #include "runtime/interpose/originals.h"
 
 namespace geiger::interpose {

@@ -1,8 +1,8 @@
 #include "runtime/interpose/drawing_allocator.h"
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "heap/listener.h"
-#include "runtime/capture/sample/drawn.h"
+#include "runtime/capture/sample/sample.h"
 #include "runtime/interpose/elf_lookup.h"
 #include "runtime/interpose/python_domains.h"
 #include "runtime/unwind/modules.h"

@@ -1,5 +1,5 @@
 // geiger's own malloc as the original allocator: it draws the samples and reports them
-// (heap/listener.h, capture/sample/drawn.h).
+// (heap/listener.h, capture/sample/sample.h).
 //
 // It does not see the program's entry point if that calls another one, as operator new does, nor
 // the requested size if it was rounded up before. So with this allocator every original except

@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/loaded_symbol.h"
 #include "base/loader.h"
 
 namespace geiger::interpose {
+
 namespace {
 
 constinit bool searches_all = false;

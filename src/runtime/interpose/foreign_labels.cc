@@ -10,8 +10,8 @@
 // the child's thread keeps its label. Allocates: from the arena, for a new text.
 #include <string.h>
 
+#include "runtime/capture/capture.h"
 #include "runtime/capture/program/names.h"
-#include "runtime/capture/thread/thread_local.h"
 #include "runtime/interpose/conclude.h"
 
 using geiger::capture::define_name;

@@ -1,25 +1,123 @@
+// Non-standard functions of allocators that free or resize malloc's blocks. A program that calls
+// one bypasses us, and passes the allocator an address that is not its own if the object is
+// guarded.
 #include "runtime/interpose/originals.h"
 
 #include <errno.h>
+#include <link.h>
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/loader.h"
 #include "runtime/capture/capture.h"
-#include "runtime/capture/control/utilization.h"
-#include "runtime/capture/guard/placing.h"
-#include "runtime/capture/guard/trap.h"
+#include "runtime/capture/control/live_answers.h"
+#include "runtime/capture/guard_mode.h"
 #include "runtime/capture/program/mappings.h"
+#include "runtime/capture/thread/settling.h"
 #include "runtime/interpose/drawing_allocator.h"
 #include "runtime/interpose/elf_lookup.h"
-#include "runtime/interpose/first_call.h"
-#include "runtime/interpose/layers.h"
-#include "runtime/interpose/private_frees.h"
+
+struct link_map;
 
 namespace geiger::interpose {
+
+/// Whether a loaded module calls such a function of this allocator. Walks relocations, about 0.1 ms
+/// per thousand, unless the allocator has no such function, like the C library's. Threads: the
+/// loader's list must not change meanwhile. Allocates: never.
+[[nodiscard]] bool frees_privately(const link_map* allocator);
+
+// For an allocator that calls functions of its family by name: musl's calloc calls malloc, and so
+// do those of many preloaded shims, whose malloc may call the C library's calloc. Such calls lead
+// to our entry points, so each allocation would be counted twice, and its second stack would start
+// inside the allocator.
+//
+// Only the outer call counts. Before the original is called, the countdown is raised out of reach
+// of every request; afterwards it gets its value back. So the entry points have no code for this.
+//
+// Threads: as the originals. Signals: allocations of a handler that interrupts the original are
+// neither counted nor sampled. Fork: as the originals. Allocates: through those.
+
+struct Originals;
+
+/// Makes the allocating functions in `table` count their outer call alone.
+void count_outer_calls(Originals& table);
+
+namespace {
+
+/// Functions of jemalloc, mimalloc and tcmalloc.
+constexpr const char* kPrivate[] = {
+    "sdallocx", "dallocx", "rallocx",  "xallocx",    "sallocx",       "je_free",
+    "mi_free",  "tc_free", "mi_cfree", "mi_realloc", "tc_free_sized", "mi_free_size",
+};
+
+bool has_private(const link_map* allocator) {
+  return std::any_of(std::begin(kPrivate), std::end(kPrivate), [allocator](const char* name) {
+    return find_in(allocator, name).address != nullptr;
+  });
+}
+
+}  // namespace
+
+bool frees_privately(const link_map* allocator) {
+  if (allocator == nullptr || !has_private(allocator)) return false;
+  for (const link_map* module = base::first_module(); module != nullptr; module = module->l_next) {
+    if (module != allocator && refers_to(*module, kPrivate)) return true;
+  }
+  return false;
+}
+
+namespace {
+
+constinit Originals layered_allocator{};
+
+/// During its lifetime, the calling thread's allocations do not count.
+class Uncounted {
+ public:
+  GEIGER_FAST_PATH Uncounted()
+      : before_(capture::tls.countdown), is_outer_(!capture::is_out_of_reach(before_)) {
+    if (is_outer_) capture::tls.countdown = before_ + capture::kNever;
+  }
+  GEIGER_FAST_PATH ~Uncounted() {
+    if (is_outer_) capture::tls.countdown = before_;
+  }
+  Uncounted(const Uncounted&) = delete;
+  Uncounted& operator=(const Uncounted&) = delete;
+
+ private:
+  std::uint64_t before_;
+  bool is_outer_;
+};
+
+template <auto kMember>
+struct Outer;
+template <class R, class... A, R (*Originals::*kMember)(A...)>
+struct Outer<kMember> {
+  static R call(A... arguments) {
+    const Uncounted inner;
+    return (layered_allocator.*kMember)(arguments...);
+  }
+};
+
+}  // namespace
+
+void count_outer_calls(Originals& table) {
+  layered_allocator = table;
+  table.malloc = Outer<&Originals::malloc>::call;
+  table.calloc = Outer<&Originals::calloc>::call;
+  table.realloc = Outer<&Originals::realloc>::call;
+  table.realloc_for_array = Outer<&Originals::realloc_for_array>::call;
+  table.memalign = Outer<&Originals::memalign>::call;
+  table.aligned_alloc = Outer<&Originals::aligned_alloc>::call;
+  table.posix_memalign = Outer<&Originals::posix_memalign>::call;
+  table.valloc = Outer<&Originals::valloc>::call;
+  table.pvalloc = Outer<&Originals::pvalloc>::call;
+}
+
 namespace {
 
 template <auto kMember>

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "base/loaded_symbol.h"
+#include "base/loader.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/program/mappings.h"
 #include "runtime/capture/sample/object_type.h"

@@ -15,7 +15,7 @@
 // the interpreter runs.
 #pragma once
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "runtime/capture/capture.h"
 #include "runtime/python/interpreter.h"
 

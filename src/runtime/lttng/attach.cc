@@ -9,7 +9,7 @@
 
 #include <limits>
 
-#include "runtime/capture/program/interface.h"
+#include "runtime/capture/interface.h"
 #include "runtime/lttng/fire.h"
 #include "sampling/exponential.h"
 

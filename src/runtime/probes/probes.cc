@@ -5,7 +5,7 @@
 #define _SDT_HAS_SEMAPHORES 1  // NOLINT: the name that sys/sdt.h looks for.
 #include <sys/sdt.h>
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "sampling/exponential.h"
 
 // Behind the initialised data, where the kernel can count in the file's private pages.

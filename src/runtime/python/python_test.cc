@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/python/code.h"
 #include "runtime/python/walk.h"
 #include "runtime/unwind/modules.h"
 

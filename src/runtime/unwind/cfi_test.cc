@@ -7,9 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "runtime/unwind/expression.h"
 #include "runtime/unwind/modules.h"
-#include "runtime/unwind/rule.h"
+#include "runtime/unwind/rules.h"
 #include "runtime/unwind/test_memory.h"
 #include "runtime/unwind/test_registers.h"
 #include "runtime/unwind/unwind.h"

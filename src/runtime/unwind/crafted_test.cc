@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/unwind/cfi.h"
-#include "runtime/unwind/rule.h"
+#include "runtime/unwind/rules.h"
 #include "runtime/unwind/test_memory.h"
 #include "runtime/unwind/test_registers.h"
 

@@ -1,11 +1,11 @@
-#include "runtime/unwind/fold.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include "runtime/unwind/unwind.h"
 
 namespace geiger::unwind {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "runtime/unwind/cursor.h"
+#include "runtime/unwind/cfi.h"
 
 namespace geiger::unwind {
 

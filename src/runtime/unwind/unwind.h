@@ -3,10 +3,10 @@
 //   walk                          one pass over (ip, sp, bp); a few ns per frame
 //    +- rule of an ip             rules.h: lock-free cache, else
 //    |   +- module of the ip      modules.h: _dl_find_object, identity checked
-//    |   +- row of the tables     cfi.h: .eh_frame_hdr -> FDE -> CIE -> row.h
+//    |   +- row of the tables     cfi.h: .eh_frame_hdr -> FDE -> CIE -> row
 //    |   +- row of the code       code.h: without tables (x86-64)
 //    +- step                      bounded reads of the stack: stack_memory.h
-//   walk with all registers       full_walk.h: only when a rule asks for other registers
+//   walk with all registers       unwind.cc: only when a rule asks for other registers
 //
 // Symbols and the choice of frames to hide are not handled here. No libgcc, no libunwind, no
 // dl_iterate_phdr: those lock or allocate.
@@ -21,7 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "runtime/unwind/machine.h"
 
 namespace geiger::unwind {
@@ -78,8 +78,8 @@ struct Trace {
   bool truncated = false;
   /// Over frames and their module ids; differs if another module is at the same addresses.
   std::uint64_t hash = 0;
-  /// Most frames to follow. If more than `capacity`, recursion is folded (fold.h) where there is no
-  /// more room; not with stack pointers.
+  /// Most frames to follow. If more than `capacity`, recursion is folded where there is
+  /// no more room; not with stack pointers.
   std::size_t most = 0;
   std::size_t folded = 0;  ///< Frames left out by that.
   /// If not null, has room for `capacity` entries too, and receives the stack pointer of each
@@ -129,5 +129,18 @@ GEIGER_FAST_PATH Registers caller_registers() {
   const auto ip = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
   return {machine::stripped(ip), machine::stack_pointer_after(), frame[0]};
 }
+
+// Folds recursion: a cycle of frames that repeats is kept for two rounds.
+//
+// The stack keeps its set of frames and its set of pairs of caller and callee, as every round has
+// the same ones, so that it passes through the same functions as before. Only how often they repeat
+// is lost.
+
+/// Frames of the longest cycle that is recognised.
+inline constexpr std::size_t kLongestCycle = 8;
+
+/// Folds `count` frames in place and returns how many are left: at most kLongestCycle passes over
+/// them. A cycle that was folded and goes on is folded to the same two rounds.
+std::size_t fold(std::uint64_t* frames, std::size_t count);
 
 }  // namespace geiger::unwind

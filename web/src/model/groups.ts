@@ -77,7 +77,7 @@ interface Tally {
   cut: Matched;
 }
 
-/** Sums of stacks that are not whole, and by value those of them that have it: function_rows.cc of the reports. */
+/** Sums of stacks that are not whole, and by value those of them that have it: view.cc of the reports. */
 function* cutOf(
   page: Page,
   { total }: Selected,

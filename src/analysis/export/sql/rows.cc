@@ -5,12 +5,10 @@
 #include <iterator>
 #include <vector>
 
-#include "analysis/export/program.h"
 #include "analysis/export/shown_stacks.h"
-#include "analysis/export/stack_sums.h"
-#include "analysis/export/streams/json_stream.h"
+#include "analysis/export/streams/sink.h"
+#include "analysis/present/function_names.h"
 #include "analysis/present/measure.h"
-#include "analysis/present/stack_json.h"
 #include "base/utf8.h"
 
 namespace geiger::exports {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "analysis/export/streams/sink.h"
-#include "analysis/present/scope.h"
+#include "analysis/present/heading.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 
@@ -14,8 +14,9 @@ namespace geiger::exports {
 /// RFC 4180, with the columns
 ///   kind,stack,n,certain,bytes,bytes_variance,bytes_lo,bytes_hi,
 ///   objects,objects_variance,objects_lo,objects_hi,bytes_open,objects_open
-/// and a line of their names; the last two: what open samples add to the upper limits. n: samples, certain ones included. Values and variances add up;
-/// intervals do not. A cell of `stack` is stack_cell()'s, made harmless by plain_cell().
+/// and a line of their names; the last two: what open samples add to the upper limits. n: samples,
+/// certain ones included. Values and variances add up; intervals do not. A cell of `stack` is
+/// stack_cell()'s, made harmless by plain_cell().
 void write_csv(const profile::Recording& recording, const profile::Profile& profile, double level,
                const Sink& sink);
 

@@ -4,18 +4,146 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include "analysis/export/sql/sql_insert.h"
+#include "analysis/export/streams/sink.h"
+#include "analysis/present/json.h"
 #include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/totals.h"
+#include "base/utf8_text.h"
+#include "sqlite/database.h"
 
 namespace geiger::exports {
+
+// INSERT statements, some rows at a time.
+
+/// Writes rows into one table; the columns come in the table's order. finish()
+/// writes the rest. Each call of the sink is one whole statement.
+class InsertWriter {
+ public:
+  InsertWriter(std::string_view table, const Sink& sink);
+
+  InsertWriter& begin_row();
+  InsertWriter& integer(std::uint64_t value);  ///< At most 2^63 - 1 is written.
+  InsertWriter& signed_integer(std::int64_t value);
+  InsertWriter& number(double value);  ///< NULL unless finite; shortest text that reads back.
+  InsertWriter& boolean(bool value);   ///< 0 or 1.
+  /// Quoted; invalid UTF-8 and NUL, which no database takes, become U+FFFD. A script is also shown
+  /// on terminals: characters that they act on are escaped, and the database reads them back.
+  InsertWriter& text(std::string_view value);
+  void end_row();
+  void finish();
+
+ private:
+  void separate();
+
+  std::string_view table_;
+  const Sink& sink_;
+  std::string statement_;
+  bool needs_comma_ = false;
+};
+
+namespace {
+
+// Enough for the statement's own cost to vanish, far below any database's limit.
+constexpr std::size_t kStatementBytes = 1 << 16;
+
+std::string quoted_literal(std::string_view text) {
+  std::string literal = "'";
+  for (const char c : text) {
+    if (c == '\'') literal += '\'';
+    literal += c;
+  }
+  return literal + '\'';
+}
+
+/// Valid UTF-8 without NUL.
+std::string storable(std::string_view text) {
+  std::string stored;
+  for (const char c : to_valid_utf8(text)) {
+    if (c == '\0') {
+      stored += "\xef\xbf\xbd";
+    } else {
+      stored += c;
+    }
+  }
+  return stored;
+}
+
+/// The only escapes that SQLite and PostgreSQL have in common are those of JSON.
+std::string escaped_expression(std::string_view text) {
+  present::JsonWriter json;
+  json.begin_object().field(text, std::uint64_t{0}).end_object();
+  return "(SELECT key FROM json_each(" + quoted_literal(json.take_piece()) + "))";
+}
+
+}  // namespace
+
+InsertWriter::InsertWriter(std::string_view table, const Sink& sink) : table_(table), sink_(sink) {}
+
+InsertWriter& InsertWriter::begin_row() {
+  statement_ += statement_.empty() ? fmt::format("INSERT INTO {} VALUES\n(", table_) : ",\n(";
+  needs_comma_ = false;
+  return *this;
+}
+
+void InsertWriter::separate() {
+  if (needs_comma_) statement_ += ',';
+  needs_comma_ = true;
+}
+
+InsertWriter& InsertWriter::integer(std::uint64_t value) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return signed_integer(static_cast<std::int64_t>(std::min(value, kMost)));
+}
+
+InsertWriter& InsertWriter::signed_integer(std::int64_t value) {
+  separate();
+  statement_ += std::to_string(value);
+  return *this;
+}
+
+InsertWriter& InsertWriter::number(double value) {
+  separate();
+  if (std::isfinite(value)) {
+    fmt::format_to(std::back_inserter(statement_), "{}", value);
+  } else {
+    statement_ += "NULL";
+  }
+  return *this;
+}
+
+InsertWriter& InsertWriter::boolean(bool value) { return signed_integer(value ? 1 : 0); }
+
+InsertWriter& InsertWriter::text(std::string_view value) {
+  separate();
+  const std::string stored = storable(value);
+  statement_ += has_acting(stored) ? escaped_expression(stored) : quoted_literal(stored);
+  return *this;
+}
+
+void InsertWriter::end_row() {
+  statement_ += ')';
+  if (statement_.size() >= kStatementBytes) finish();
+}
+
+void InsertWriter::finish() {
+  if (statement_.empty()) return;
+  statement_ += ";\n";
+  sink_(statement_);
+  statement_.clear();
+}
+
 namespace {
 
 using profile::Entry;
@@ -259,6 +387,14 @@ void write_sql(const profile::Recording& recording, const Sink& sink,
   SqlWriter(recording, part, sink).write();
   sink(sql_views());
   sink("COMMIT;\n");
+}
+
+void write_sqlite(const profile::Recording& recording, const Sink& sink,
+                  const profile::Selection& part) {
+  sqlite::Database database(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  const auto run = [&](std::string_view statements) { database.execute(std::string(statements)); };
+  write_sql(recording, run, part);
+  sink(database.serialized());
 }
 
 }  // namespace geiger::exports

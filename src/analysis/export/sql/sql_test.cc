@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/export/sql/sqlite.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/testing/example_recording.h"
 #include "analysis/profile/testing/test_recording.h"

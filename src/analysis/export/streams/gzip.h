@@ -1,4 +1,4 @@
-// Writes a gzip stream into a sink.
+// Compresses output: a gzip stream, or what the ending of the file's name says.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,8 @@
 struct z_stream_s;
 
 namespace geiger::exports {
+
+// Writes a gzip stream into a sink.
 
 /// How hard to compress: fast for streams that are written at once, small for those that are kept
 /// or sent.
@@ -34,5 +36,22 @@ class GzipStream {
   Sink sink_;
   std::unique_ptr<z_stream_s> stream_;
 };
+
+// Compresses output according to the ending of the file's name, as users of other tools expect.
+
+/// A sink that has an end.
+class EndingSink {
+ public:
+  EndingSink() = default;
+  virtual ~EndingSink() = default;
+  EndingSink(const EndingSink&) = delete;
+  EndingSink& operator=(const EndingSink&) = delete;
+  virtual void write(std::string_view bytes) = 0;
+  virtual void finish() = 0;  ///< Call it once, after the last byte.
+};
+
+/// Into `sink`: gzip for names that end in ".gz", zstd for ".zst", else the bytes as they are.
+/// Throws std::bad_alloc where a compressor finds no memory.
+[[nodiscard]] std::unique_ptr<EndingSink> compressed_by_name(std::string_view file_name, Sink sink);
 
 }  // namespace geiger::exports

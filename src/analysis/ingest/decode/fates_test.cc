@@ -5,8 +5,6 @@
 // average, and 95 % intervals cover at least .95 less 4 standard errors of a share of 400:
 // .906. Each comparison is false by chance with 6e-5 at the most by the normal law. Everything
 // is fixed, so the test always passes or never.
-#include "analysis/ingest/decode/fates.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include <random>
 #include <vector>
 
+#include "analysis/ingest/decode/process_facts.h"
 #include "analysis/profile/lives/lifetimes.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/profile.h"

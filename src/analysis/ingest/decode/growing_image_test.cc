@@ -1,5 +1,3 @@
-#include "analysis/ingest/decode/growing_image.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/test_files.h"
 
 namespace geiger::ingest {

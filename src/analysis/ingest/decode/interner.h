@@ -1,4 +1,4 @@
-// What several images of a recording share: modules, locations, stacks, epochs.
+// What several images of a recording share: modules and their addresses, locations, stacks, epochs.
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -13,8 +13,33 @@
 #include <vector>
 
 #include "analysis/profile/recording.h"
+#include "base/units.h"
 
 namespace geiger::ingest {
+
+// Which module an address belongs to, at a point of a trace.
+
+/// A module mapped somewhere.
+struct Mapping {
+  Address end = 0;  ///< One past the last.
+  Address bias = 0;
+  std::uint32_t module = 0;  ///< Index into Recording::modules.
+};
+
+/// Disjoint ranges: a later mapping takes what it overlaps from earlier ones.
+class ModuleMap {
+ public:
+  /// An empty or reversed range changes nothing.
+  void insert(Address start, const Mapping& mapping);
+
+  /// The mapping that holds `address`, nullptr if none does.
+  [[nodiscard]] const Mapping* find(Address address) const;
+
+ private:
+  std::map<Address, Mapping> by_start_;
+};
+
+// What several images of a recording share: modules, locations, stacks, epochs.
 
 /// Keeps each thing once in a recording. The recording must outlive it and not
 /// be changed by others meanwhile.

@@ -52,9 +52,7 @@ std::vector<std::string> texts_of(const profile::Recording& recording, std::uint
   return texts;
 }
 
-std::uint64_t word(Ref code, std::uint32_t offset) {
-  return InterpretedFrame{code, offset}.pack();
-}
+std::uint64_t word(Ref code, std::uint32_t offset) { return InterpretedFrame{code, offset}.pack(); }
 
 /// A sample in work(), which <module> called.
 TestTrace small_program(std::uint32_t offset = 2) {
@@ -102,8 +100,7 @@ TEST_F(Interpreted, LinesOfOneFunctionAreTwoLocations) {
 TEST_F(Interpreted, ProcessesShareLocations) {
   TestTrace other = small_program();
   other.header().pid = 101;
-  const profile::Recording recording =
-      read_both(small_program().bytes(), other.bytes()).recording;
+  const profile::Recording recording = read_both(small_program().bytes(), other.bytes()).recording;
   EXPECT_EQ(recording.processes.size(), 2U);
   EXPECT_EQ(recording.stacks.size(), 1U);
   EXPECT_EQ(recording.interpreters.size(), 2U);

@@ -1,7 +1,5 @@
 // The reader of line tables against what interpreters themselves read from them: a file of tables
 // that tests/python_lines.py writes, and tables that no interpreter makes.
-#include "analysis/ingest/decode/python_lines.h"
-
 #include <gtest/gtest.h>
 
 #include <charconv>
@@ -11,6 +9,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "analysis/ingest/decode/interpreted_code.h"
 
 namespace geiger::ingest {
 namespace {

@@ -1,11 +1,14 @@
-// What a chart shows, however it is drawn: svg.h for files, dots.h for terminals.
+// Charts, drawn as dots in a terminal or as SVG.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace geiger::present {
+
+// What a chart shows, however it is drawn: for files or for terminals.
 
 struct ChartPoint {
   double x = 0;
@@ -49,5 +52,26 @@ struct Sheet {
   std::vector<Chart> charts;
   std::size_t columns = 1;
 };
+
+// Charts in a terminal: two by four dots in each character.
+
+/// The lines of a chart, all `columns` wide: title, plot of `rows` lines with the
+/// ticks of the y axis at its left, ticks and label of the x axis. Without unicode
+/// one `*` stands for a character with dots. The reference is drawn as a line.
+/// `columns` leaves room for a plot beside the tick labels; `rows` >= 2.
+[[nodiscard]] std::vector<std::string> draw_dots(const Chart& chart, std::size_t columns,
+                                                 std::size_t rows, bool has_unicode);
+
+/// Two pictures side by side, `gap` columns apart.
+[[nodiscard]] std::string beside(const std::vector<std::string>& left,
+                                 const std::vector<std::string>& right, std::size_t gap);
+
+// Charts as SVG: lines over axes, for a browser, a document or a printer. Colours are
+// distinguishable by people who see few of them (Okabe and Ito's), and each curve has its own
+// marker and dashes, so that charts can be read without colours.
+
+/// A whole SVG document. It says in words what it shows (title and description) and
+/// refers to nothing outside itself.
+[[nodiscard]] std::string draw_svg(const Sheet& sheet);
 
 }  // namespace geiger::present

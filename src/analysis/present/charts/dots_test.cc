@@ -1,9 +1,8 @@
-#include "analysis/present/charts/dots.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 
+#include "analysis/present/charts/chart.h"
 #include "analysis/present/text.h"
 
 namespace geiger::present {

@@ -1,8 +1,8 @@
-#include "analysis/present/charts/svg.h"
-
 #include <gmock/gmock.h>
 
 #include <limits>
+
+#include "analysis/present/charts/chart.h"
 
 namespace geiger::present {
 namespace {

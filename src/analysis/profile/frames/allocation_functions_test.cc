@@ -1,6 +1,6 @@
-#include "analysis/profile/frames/allocation_functions.h"
-
 #include <gtest/gtest.h>
+
+#include "analysis/profile/frames/plumbing_names.h"
 
 namespace geiger::profile::allocation_functions_test {
 namespace {

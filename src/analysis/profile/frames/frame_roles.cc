@@ -4,16 +4,21 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
-#include "analysis/profile/frames/allocation_functions.h"
-#include "analysis/profile/frames/jit_code.h"
 #include "analysis/profile/frames/plumbing_names.h"
-#include "analysis/profile/trimmed.h"
+#include "analysis/profile/frames/types.h"
+#include "analysis/profile/labels.h"
+#include "analysis/profile/patterns.h"
 
 namespace geiger::profile {
+
 namespace {
 
 constexpr std::array kRoleNames{
@@ -241,6 +246,105 @@ void FrameRoles::keep_shown(std::vector<std::uint32_t>& path,
   }
   path.resize(kept);
   frames.resize(kept);
+}
+
+void ShownPath::of(std::uint32_t stack) {
+  labels_.collect(recording_, stack, path_);
+  labels_.collect_frames(recording_, stack, frames_);
+  roles_.keep_shown(path_, frames_);
+}
+
+void LinesOfGroups::add(std::uint32_t group, std::uint32_t frame, double bytes) {
+  if (frame == kNone || recording_.frames[frame].file.empty()) return;
+  const Frame& known = recording_.frames[frame];
+  Line& line = lines_[group][{known.file, known.line}];
+  line.frame = frame;
+  line.bytes += bytes;
+}
+
+SourceLine LinesOfGroups::heaviest(std::uint32_t group) const {
+  const auto found = lines_.find(group);
+  if (found == lines_.end()) return {};
+  const Line* most = nullptr;
+  for (const auto& [place, line] : found->second) {
+    if (most == nullptr || line.bytes > most->bytes) most = &line;
+  }
+  SourceLine where = source_line_of(recording_, most->frame);
+  where.others = static_cast<std::uint32_t>(found->second.size() - 1);
+  return where;
+}
+
+namespace {
+
+/// Writes the types that stacks contain into the samples, because those frames are often left out.
+void keep_types(Recording& recording) {
+  const Types types(recording);
+  std::vector<std::uint32_t> names(types.size(), kNone);
+  const auto keep = [&](std::uint32_t& type, std::uint32_t stack) {
+    if (type != kNone) return;
+    const std::uint32_t told = types.of(type, stack);
+    if (told == Types::kUnknown) return;
+    if (names[told] == kNone) {
+      names[told] = static_cast<std::uint32_t>(recording.types.size());
+      recording.types.push_back({.text = types[told]});
+    }
+    type = names[told];
+  };
+  for (std::vector<Sample>* samples : {&recording.samples, &recording.heap_samples}) {
+    for (Sample& sample : *samples) keep(sample.type, sample.stack);
+  }
+  for (Tally& tally : recording.tallies) keep(tally.alike.type, tally.alike.stack);
+}
+
+/// Locations with some of their frames: the same places, seen by fewer.
+class PartialLocations {
+ public:
+  explicit PartialLocations(Recording& recording) : recording_(recording) {}
+
+  std::uint32_t with(std::uint32_t location, std::vector<std::uint32_t> frames) {
+    const auto next = static_cast<std::uint32_t>(recording_.locations.size());
+    const auto [place, is_new] = known_.try_emplace({location, std::move(frames)}, next);
+    if (is_new) {
+      Location partial = recording_.locations[location];
+      partial.frames = place->first.second;
+      recording_.locations.push_back(std::move(partial));
+    }
+    return place->second;
+  }
+
+ private:
+  Recording& recording_;
+  std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::uint32_t> known_;
+};
+
+}  // namespace
+
+void keep_shown_frames(Recording& recording) {
+  keep_types(recording);
+  const Labels labels(recording);
+  const FrameRoles roles(recording, labels);
+  PartialLocations partial(recording);
+  std::vector<std::uint32_t> path, frames, places;
+  for (std::uint32_t i = 0; i < recording.stacks.size(); ++i) {
+    labels.collect(recording, i, path);
+    labels.collect_frames(recording, i, frames);
+    places.resize(path.size());
+    std::iota(places.begin(), places.end(), 0U);
+    roles.keep_shown(path, places);
+    std::vector<std::uint32_t> kept;
+    auto place = places.begin();
+    std::size_t end = 0;
+    for (const std::uint32_t location : recording.stacks[i].locations) {
+      const std::size_t all = labels.of(location).size();
+      end += all;
+      std::vector<std::uint32_t> of_location;
+      for (; place != places.end() && *place < end; ++place) of_location.push_back(frames[*place]);
+      if (of_location.empty()) continue;
+      const bool is_whole = of_location.size() == all;
+      kept.push_back(is_whole ? location : partial.with(location, std::move(of_location)));
+    }
+    recording.stacks[i].locations = std::move(kept);
+  }
 }
 
 }  // namespace geiger::profile

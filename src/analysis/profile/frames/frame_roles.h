@@ -1,19 +1,23 @@
-// Whose a frame is: the program's own code, a library's, or plumbing between the two and the
-// allocator. Views leave plumbing out and blame the first frame of a stack that is not; nothing
-// is counted differently.
+// Whose a frame is, and stacks as views show them: without plumbing, the frame to blame first.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "analysis/profile/frames/name_pattern.h"
 #include "analysis/profile/labels.h"
+#include "analysis/profile/patterns.h"
 #include "analysis/profile/recording.h"
 #include "base/outcome.h"
 
 namespace geiger::profile {
+
+// Whose a frame is: the program's own code, a library's, or plumbing between the two and the
+// allocator. Views leave plumbing out and blame the first frame of a stack that is not; nothing
+// is counted differently.
 
 /// Ordered by what they reveal about the cause of an allocation: where a stack has nothing
 /// but plumbing, the first frame of the best role is blamed.
@@ -118,5 +122,51 @@ class FrameRoles {
   std::vector<bool> is_runtime_;        ///< By label: of the C and C++ runtime.
   bool shows_plumbing_ = false;
 };
+
+// Stacks as views show them: without what is left out, the frame to blame first, with lines.
+
+/// The labels of a stack that are shown, the one to blame first, and its frame.
+class ShownPath {
+ public:
+  explicit ShownPath(const Recording& recording)
+      : recording_(recording), labels_(recording), roles_(recording, labels_) {}
+
+  /// Makes the stack's path the current one.
+  void of(std::uint32_t stack);
+
+  [[nodiscard]] const Labels& labels() const { return labels_; }
+  [[nodiscard]] const std::vector<std::uint32_t>& path() const { return path_; }
+  [[nodiscard]] const std::vector<std::uint32_t>& frames() const { return frames_; }
+
+ private:
+  const Recording& recording_;
+  const Labels labels_;
+  const FrameRoles roles_;
+  std::vector<std::uint32_t> path_, frames_;
+};
+
+/// The lines of the frames of each group (a function, a node of a tree), by their bytes.
+class LinesOfGroups {
+ public:
+  explicit LinesOfGroups(const Recording& recording) : recording_(recording) {}
+
+  void add(std::uint32_t group, std::uint32_t frame, double bytes);
+  /// The one with most; between equals the first in its file.
+  [[nodiscard]] SourceLine heaviest(std::uint32_t group) const;
+
+ private:
+  struct Line {
+    std::uint32_t frame = kNone;
+    double bytes = 0;
+  };
+  const Recording& recording_;
+  std::map<std::uint32_t, std::map<std::pair<std::string_view, std::uint32_t>, Line>> lines_;
+};
+
+// Cuts stacks down to the frames that views show, for exports whose readers have no frame rules.
+
+/// Takes from every stack what its rules leave out (FrameRoles::keep_shown). Stacks keep their
+/// numbers, so two may become equal; types that came from frames are kept with the samples.
+void keep_shown_frames(Recording& recording);
 
 }  // namespace geiger::profile

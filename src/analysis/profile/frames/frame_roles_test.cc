@@ -6,7 +6,6 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/profile/frames/shown_frames.h"
 #include "analysis/profile/frames/types.h"
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/testing/test_recording.h"

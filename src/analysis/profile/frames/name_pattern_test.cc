@@ -1,8 +1,8 @@
-#include "analysis/profile/frames/name_pattern.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "analysis/profile/patterns.h"
 
 namespace geiger::profile {
 namespace {

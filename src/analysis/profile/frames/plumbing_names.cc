@@ -3,10 +3,154 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <string_view>
 
 #include "analysis/profile/labels.h"
+#include "base/text.h"
 
 namespace geiger::profile {
+
+namespace {
+
+constexpr std::array<std::string_view, 18> kEntryPoints = {
+    "malloc",        "calloc",  "realloc", "reallocarray", "memalign",    "posix_memalign",
+    "aligned_alloc", "valloc",  "pvalloc", "cfree",        "free",        "mallocx",
+    "rallocx",       "xallocx", "new",     "newarray",     "new_aligned", "newarray_aligned"};
+
+constexpr std::array<std::string_view, 10> kAllocatorPrefixes = {
+    "__libc_", "__GI___libc_", "__GI_", "je_", "_rjem_", "tc_", "_mi_", "mi_", "mi_heap_", "__"};
+
+bool is_entry_point(std::string_view name) {
+  return std::find(kEntryPoints.begin(), kEntryPoints.end(), name) != kEntryPoints.end();
+}
+
+/// "operator new(unsigned long)", "operator new[]", "void* operator new<...>".
+bool is_operator_new(std::string_view name) {
+  constexpr std::string_view kNew = "operator new";
+  if (!name.starts_with(kNew)) return false;
+  name.remove_prefix(kNew.size());
+  if (name.starts_with("[]")) name.remove_prefix(2);
+  return name.empty() || name.starts_with('(');
+}
+
+/// Suffixes of clones: "malloc.part.0", "malloc [clone .cold]", "malloc (.cold)".
+std::string_view without_clone(std::string_view name) {
+  return name.substr(0, name.find_first_of(". "));
+}
+
+/// Rust's `alloc` and `realloc`, the allocator `Global` that calls them for boxes and vectors, and
+/// the layers under them, of the standard library and of the compiler ("__rdl_alloc", since 2025
+/// in a module "__rustc").
+bool is_rust_allocation(std::string_view name) {
+  if (name.starts_with("alloc::alloc::") || name.starts_with("<alloc::alloc::Global")) return true;
+  constexpr std::array<std::string_view, 4> kLayers = {"__rust_", "__rdl_", "__rg_", "__rustc::"};
+  constexpr std::string_view kSystem = "std::sys::alloc::unix::aligned_malloc";
+  if (name == kSystem || name == "std::sys::alloc::realloc_fallback") return true;
+  if (name.starts_with("<std::alloc::System as core::alloc::global::GlobalAlloc>::")) return true;
+  if (name.find("GlobalAlloc for std::alloc::System>::") != std::string_view::npos) return true;
+  const bool is_layer = std::any_of(kLayers.begin(), kLayers.end(), [&](std::string_view layer) {
+    return name.starts_with(layer);
+  });
+  return is_layer && name.find("alloc") != std::string_view::npos;
+}
+
+/// Between what allocates a type and what allocates bytes.
+constexpr std::array<std::string_view, 14> kPassOn{"alloc::alloc::",
+                                                   "<alloc::alloc::Global>::",
+                                                   "<alloc::alloc::Global as ",
+                                                   "alloc::boxed::box_new_uninit",
+                                                   "alloc::raw_vec::finish_",
+                                                   "alloc::raw_vec::RawVecInner<",
+                                                   "<alloc::raw_vec::RawVecInner",
+                                                   "hashbrown::raw::RawTableInner::",
+                                                   "<hashbrown::raw::RawTableInner>::",
+                                                   "hashbrown::raw::alloc::inner::do_alloc",
+                                                   "std::__1::__libcpp_allocate",
+                                                   "std::__1::__libcpp_operator_new",
+                                                   "void* std::__1::__libcpp_operator_new",
+                                                   "std::__allocate_guarded"};
+
+}  // namespace
+
+bool is_allocation_function(std::string_view name) {
+  if (is_operator_new(name) || is_rust_allocation(name)) return true;
+  const std::string_view plain = without_clone(name);
+  if (plain != "new" && plain != "newarray" && is_entry_point(plain)) return true;
+  return std::any_of(
+      kAllocatorPrefixes.begin(), kAllocatorPrefixes.end(), [&](std::string_view prefix) {
+        return plain.starts_with(prefix) && is_entry_point(plain.substr(prefix.size()));
+      });
+}
+
+bool passes_allocation_on(std::string_view function) {
+  return std::ranges::any_of(kPassOn,
+                             [&](std::string_view start) { return function.starts_with(start); });
+}
+
+namespace {
+
+using Word = std::string_view;
+
+constexpr std::array kScriptEndings{Word(".js"),  Word(".mjs"), Word(".cjs"), Word(".ts"),
+                                    Word(".mts"), Word(".cts"), Word(".jsx"), Word(".tsx")};
+
+constexpr std::array kJavaPackages{Word("java."), Word("javax."),   Word("jdk."),
+                                   Word("sun."),  Word("com.sun."), Word("org.graalvm.")};
+
+/// V8's, then HotSpot's. Only what no program calls a function: other recordings have frames
+/// without a module too.
+constexpr std::array kStubStarts{Word("Builtin:"), Word("BytecodeHandler:"), Word("Stub:"),
+                                 Word("RegExp:"), Word("StubRoutines (")};
+constexpr std::array kStubEndings{Word(" stub"), Word(" adapters")};
+constexpr std::array kStubs{Word("Interpreter"),     Word("adapters"),
+                            Word("SafepointBlob"),   Word("DeoptimizationBlob"),
+                            Word("ExceptionBlob"),   Word("UncommonTrapBlob"),
+                            Word("_rethrow_Java"),   Word("_new_instance_Java"),
+                            Word("_new_array_Java"), Word("_multianewarray2_Java")};
+
+constexpr std::array kMachines{Word("node"),       Word("nodejs"),    Word("libjvm.so"),
+                               Word("libjava.so"), Word("libzip.so"), Word("libnio.so"),
+                               Word("libnet.so"),  Word("libjli.so"), Word("libjimage.so")};
+
+template <typename Words>
+bool begins_with_one(Word text, const Words& words) {
+  return std::ranges::any_of(words, [&](Word word) { return text.starts_with(word); });
+}
+
+template <typename Words>
+bool ends_with_one(Word text, const Words& words) {
+  return std::ranges::any_of(words, [&](Word word) { return text.ends_with(word); });
+}
+
+}  // namespace
+
+bool is_script(std::string_view file) {
+  return file.starts_with("node:") || ends_with_one(file, kScriptEndings);
+}
+
+bool is_script_library(std::string_view file) {
+  return file.starts_with("node:") || file.find("/node_modules/") != std::string_view::npos;
+}
+
+bool is_java_method(std::string_view function) {
+  const std::size_t open = function.find('(');
+  return open != std::string_view::npos && function.ends_with(')') &&
+         function.find("::") == std::string_view::npos && function.find(' ') > open &&
+         function.substr(0, open).find('.') != std::string_view::npos;
+}
+
+bool is_java_library(std::string_view function) { return begins_with_one(function, kJavaPackages); }
+
+bool is_jit_stub(std::string_view function) {
+  return begins_with_one(function, kStubStarts) || ends_with_one(function, kStubEndings) ||
+         std::ranges::find(kStubs, function) != kStubs.end();
+}
+
+bool is_virtual_machine(std::string_view path) {
+  const std::string_view file = base::file_name_of(path);
+  return std::ranges::find(kMachines, file) != kMachines.end() || file.starts_with("libnode.so");
+}
+
 namespace {
 
 using Text = std::string_view;
@@ -375,5 +519,61 @@ bool is_standard_source(std::string_view file) {
 }
 
 bool is_package_source(std::string_view file) { return contains_any(file, kPackagePaths); }
+
+// What is plumbing of Python: its interpreter, its own library, installed packages.
+
+namespace {
+
+using base::file_name_of;
+using std::string_view_literals::operator""sv;
+
+/// Folders of installed packages; Python's own library is in lib/python3.11.
+constexpr std::array kPythonPackages{"/site-packages/"sv, "/dist-packages/"sv};
+constexpr std::array kPythonLibraries{"/lib/python"sv, "/lib64/python"sv};
+
+}  // namespace
+
+bool is_python_module(std::string_view path) {
+  const std::string_view file = file_name_of(path);
+  return file.starts_with("python") || file.starts_with("libpython");
+}
+
+bool is_python_function(std::string_view function) {
+  return function.starts_with("Py") || function.starts_with("_Py");
+}
+
+bool is_python_library(std::string_view path) {
+  if (std::ranges::any_of(kPythonPackages, [&](std::string_view folder) {
+        return path.find(folder) != std::string_view::npos;
+      }))
+    return true;
+  return std::ranges::any_of(kPythonLibraries, [&](std::string_view folder) {
+    // "/lib/python3.11/", "/usr/lib/python3/", and no "/lib/python_of_mine/".
+    const std::size_t at = path.find(folder);
+    if (at == std::string_view::npos) return false;
+    const std::string_view rest = path.substr(at + folder.size());
+    const std::size_t end = rest.find_first_not_of("0123456789.");
+    return end != std::string_view::npos && end > 0 &&
+           (rest[end] == '/' || rest.substr(end, 4) == "zip/");
+  });
+}
+
+bool is_python_dispatch(std::string_view function, std::string_view file) {
+  // Methods of dataclasses and named tuples, what calls __init__ from 3.12 on, and our own module,
+  // which projects copy.
+  return file.starts_with("<frozen ") || file == "__init__" || file == "<shim>" ||
+         file_name_of(file) == "geiger.py" || function.starts_with("__create_fn__.");
+}
+
+bool is_python_start_up(std::string_view function, std::string_view file) {
+  const std::string_view name = file_name_of(file);
+  if (name == "runpy.py" || file == "<frozen runpy>") return true;
+  if (name == "threading.py" && is_python_library(file)) {
+    return function.find("_bootstrap") != std::string_view::npos;
+  }
+  const std::string_view folder = file.substr(0, file.size() - name.size());
+  return function == "<module>" && folder.ends_with("/bin/") &&
+         name.find('.') == std::string_view::npos;
+}
 
 }  // namespace geiger::profile

@@ -1,10 +1,47 @@
-// What distinguishes plumbing from the code of programs: names of functions, paths of modules and
-// of source files. Tables only; frame_roles.h decides.
+// What distinguishes plumbing from the code of programs: tables of names only; frame_roles.h
+// decides.
 #pragma once
 
 #include <string_view>
 
 namespace geiger::profile {
+
+// Which functions allocate memory themselves, by their names: what the entry points are called in
+// C, C++, Rust and the usual allocators. Wrappers that programs write are not among them;
+// frame_roles.h handles those.
+
+/// Whether a function of this name allocates memory itself: malloc and its kin,
+/// operator new, Rust's global allocator and `Global`, and what jemalloc, tcmalloc and
+/// mimalloc call theirs.
+[[nodiscard]] bool is_allocation_function(std::string_view name);
+
+/// Whether the function only passes an allocation on, so that its caller determines
+/// the type: what lies between an allocator of typed objects and one of bytes.
+[[nodiscard]] bool passes_allocation_on(std::string_view function);
+
+// Code that node's and the JVM's compilers made while the program ran, which perf maps name: whose
+// it is. Its frames have no module. Tables only; frame_roles.h decides.
+
+/// A function of a script: its source file, as a name in a perf map has it.
+[[nodiscard]] bool is_script(std::string_view file);
+
+/// A script of node itself, or of an installed package.
+[[nodiscard]] bool is_script_library(std::string_view file);
+
+/// A method by its name: "app.Leak.remember(int)".
+[[nodiscard]] bool is_java_method(std::string_view function);
+
+/// A method of the JDK.
+[[nodiscard]] bool is_java_library(std::string_view function);
+
+/// Code that the runtime generates for itself: adapters, stubs, the interpreter.
+[[nodiscard]] bool is_jit_stub(std::string_view function);
+
+/// The executable or a shared object of a virtual machine: node, libjvm.so.
+[[nodiscard]] bool is_virtual_machine(std::string_view path);
+
+// What distinguishes plumbing from the code of programs: names of functions, paths of modules and
+// of source files. Tables only; frame_roles.h decides.
 
 /// Whether a function's name is only an address, "module+0x1234": what frames are called whose
 /// symbol is unknown.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "analysis/profile/frames/plumbing_names.h"
-#include "vocabulary/stack_frames.h"
+#include "vocabulary/vocabulary.h"
 
 namespace geiger::profile {
 namespace {

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/profile/answer.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"

@@ -1,9 +1,9 @@
 // Names as demanglers write them, from programs built with g++ 12, clang 14 and rustc.
-#include "analysis/profile/frames/type_rules.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "analysis/profile/frames/types.h"
 
 namespace geiger::profile::type_rules_test {
 namespace {

@@ -1,8 +1,9 @@
-// The types of the objects of a recording: as the program named them through the API, else
-// from the frames next to the allocation (type_rules.h), else unknown.
+// The types of the objects of a recording, as the program or the names of allocating functions tell
+// them.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,6 +12,21 @@
 #include "analysis/profile/recording.h"
 
 namespace geiger::profile {
+
+// What the name of an allocating function says about the type of what it allocates.
+//
+// Only functions that exist to allocate objects of a type they name are considered:
+// `std::allocator<T>::allocate`, `std::make_unique<T>`, `Box<T>::new`. A constructor T::T that
+// calls operator new is not one of them: it allocates a part of a T, not a T.
+
+/// The type that a demangled function allocates: "Request" of
+/// "std::__new_allocator<Request>::allocate(unsigned long, void const*)". Nodes of the
+/// standard library's containers are shown as what they hold: "std::pair<int const, Request>"
+/// of a map. Nothing if the function allocates no type that it names.
+[[nodiscard]] std::optional<std::string> type_allocated_by(std::string_view function);
+
+// The types of the objects of a recording: as the program named them through the API, else
+// from the frames next to the allocation, else unknown.
 
 inline constexpr std::string_view kUnknownType = "[unknown]";
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "analysis/profile/labels.h"
-#include "analysis/profile/marks.h"
+#include "analysis/profile/recording.h"
 #include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::profile::groupings_test {

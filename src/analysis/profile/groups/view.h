@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/profile/frames/source_line.h"
+#include "analysis/profile/labels.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 #include "estimation/sums.h"
@@ -33,7 +33,7 @@ enum class GroupBy : std::uint8_t {
   kAlignment,  ///< The requested alignment.
   kType,       ///< The types of the objects, as far as they are known (types.h).
   kLabel,      ///< A label within those around it: "request / tenant=acme".
-  kLifetime,   ///< Decades (lifetime_class.h); of profiles split by lifetime.
+  kLifetime,   ///< Decades (profile.h); of profiles split by lifetime.
   kHeap,       ///< The heap that the profile is of: one row.
 };
 

@@ -5,16 +5,15 @@
 #include <functional>
 #include <numeric>
 
-#include "analysis/profile/lives/old_ages.h"
+#include "analysis/profile/lives/lifetimes.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/thinned.h"
 #include "estimation/counts.h"
-#include "estimation/discoveries.h"
+#include "estimation/difference.h"
 #include "estimation/distributions/gamma.h"
-#include "estimation/distributions/normal.h"
-#include "estimation/growth.h"
-#include "vocabulary/entry_point.h"
+#include "estimation/scatter.h"
+#include "vocabulary/vocabulary.h"
 
 namespace geiger::profile {
 namespace {

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/profile/lives/leak_windows.h"
+#include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/recording.h"
 #include "estimation/estimate.h"
 

@@ -1,3 +1,91 @@
+// Leak suspects: sites whose live bytes keep growing, among the samples that no suppression
+// matches.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/profile/lives/late_growth.h"
+#include "analysis/profile/lives/lifetimes.h"
+#include "analysis/profile/recording.h"
+#include "base/outcome.h"
+#include "estimation/estimate.h"
+#include "estimation/sums.h"
+
+namespace geiger::profile {
+
+// Which leaks are known and accepted: suppression files as LeakSanitizer reads them.
+//
+//   # comment
+//   leak:libfontconfig       any function, module or source file that contains this
+//   leak:^main$              the whole name
+//   leak:g_*_type_register   * stands for any characters
+
+/// A part of a name: substring, with * for any characters, ^ for its beginning
+/// and $ for its end.
+[[nodiscard]] bool matches_suppression(std::string_view pattern, std::string_view name);
+
+class Suppressions {
+ public:
+  /// Reads lines "leak:PATTERN"; blank ones and those that begin with # say nothing. The reason of
+  /// a failure begins with the number of its line, "3: ".
+  static base::Outcome<Suppressions> parse(std::string_view text);
+
+  [[nodiscard]] bool is_empty() const { return patterns_.empty(); }
+
+  /// Index of the first pattern that a frame of the stack matches: by function, by the
+  /// path of its module or by its source file. kNone: none does.
+  [[nodiscard]] std::uint32_t match(const Recording& recording, std::uint32_t stack) const;
+
+  [[nodiscard]] const std::string& pattern(std::uint32_t index) const { return patterns_[index]; }
+  [[nodiscard]] std::size_t size() const { return patterns_.size(); }
+
+ private:
+  std::vector<std::string> patterns_;
+};
+
+// Which samples a search for leaks looks at: those that the caller wants and no suppression
+// matches.
+
+/// What one suppression took out of the search.
+struct SuppressedLeaks {
+  std::uint32_t pattern = 0;  ///< Index into the suppressions.
+  std::uint64_t samples = 0;  ///< Alive at the end.
+  estimation::NodeSums live;
+};
+
+class SearchedSamples {
+ public:
+  /// `suppressions` may be null; an empty `keeps` wants all samples. Both outlive it.
+  SearchedSamples(const Recording& recording, const Suppressions* suppressions, const Keeps& keeps);
+
+  [[nodiscard]] bool is_searched(const Sample& sample) const {
+    return is_wanted(sample) && pattern_of(sample) == kNone;
+  }
+
+  /// In order of patterns, those that matched something live.
+  [[nodiscard]] std::vector<SuppressedLeaks> suppressed(const Recording& recording) const;
+
+ private:
+  [[nodiscard]] bool is_wanted(const Sample& sample) const {
+    return answer_of(keeps_, sample) == Answer::kYes;
+  }
+  /// The suppression that a sample's stack falls under.
+  [[nodiscard]] std::uint32_t pattern_of(const Sample& sample) const {
+    return sample.stack < by_stack_.size() ? by_stack_[sample.stack] : kNone;
+  }
+
+  const Keeps& keeps_;
+  std::size_t patterns_ = 0;
+  std::vector<std::uint32_t> by_stack_;  ///< Empty without suppressions.
+};
+
 // Leak suspects: sites whose live bytes keep growing beyond what sampling and the
 // program's own ups and downs explain.
 //
@@ -9,23 +97,6 @@
 //       not lost among what comes and goes at the same site.
 // The test, its proof and its measured levels: docs/internals/estimators.md. It judges the heap at
 // the end of the recording that it is given: to judge an earlier one, cut that (cut.h, teardown.h).
-#pragma once
-
-#include <algorithm>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <vector>
-
-#include "analysis/profile/lives/late_growth.h"
-#include "analysis/profile/lives/lifetimes.h"
-#include "analysis/profile/lives/searched_samples.h"
-#include "analysis/profile/lives/suppressions.h"
-#include "analysis/profile/recording.h"
-#include "estimation/estimate.h"
-#include "estimation/sums.h"
-
-namespace geiger::profile {
 
 struct LeakOptions {
   LifetimeGrouping by = LifetimeGrouping::kStack;

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "analysis/profile/lives/leak_windows.h"
+#include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::profile::leaks_test {

@@ -1,3 +1,24 @@
+// How long sampled objects lived, where they were freed, and from which age they count as old.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/groups/groupings.h"
+#include "analysis/profile/labels.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+#include "estimation/sums.h"
+#include "estimation/survival.h"
+
+namespace geiger::profile {
+
 // How long sampled objects lived and where they were freed, by group.
 //
 // A sample is watched from its allocation to its free or to the end of its process's
@@ -10,22 +31,6 @@
 //
 // A free that went past the runtime was noticed only when the address came back: such a life is
 // counted up to then, hence too long, and the thread and stack that freed it are not known.
-#pragma once
-
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "analysis/profile/answer.h"
-#include "analysis/profile/frames/source_line.h"
-#include "analysis/profile/recording.h"
-#include "estimation/sums.h"
-#include "estimation/survival.h"
-
-namespace geiger::profile {
 
 /// The property that samples are grouped by.
 enum class LifetimeGrouping : std::uint8_t {
@@ -104,5 +109,19 @@ enum class CurveOver : std::uint8_t { kBytes, kObjects };
 [[nodiscard]] estimation::SurvivalCurve survival_of(const Recording& recording,
                                                     std::span<const std::uint32_t> samples,
                                                     CurveOver over, double level);
+
+// From which age the objects of a site count as old: older than 95 % of the freed bytes became.
+
+/// Bytes that a sample stands for, where fates count.
+[[nodiscard]] double weight_of(const Recording& recording, const Sample& sample);
+
+/// By size class.
+using AgesBySize = std::array<std::optional<Nanoseconds>, kSizeClasses>;
+
+/// Nothing of too few freed objects.
+[[nodiscard]] std::optional<Nanoseconds> old_from(const Recording& recording,
+                                                  std::span<const std::uint32_t> samples);
+/// Over the whole recording.
+[[nodiscard]] AgesBySize old_from_by_size(const Recording& recording);
 
 }  // namespace geiger::profile

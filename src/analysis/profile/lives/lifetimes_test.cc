@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "analysis/profile/cut.h"
-#include "analysis/profile/lives/lifetime_class.h"
+#include "analysis/profile/profile.h"
 #include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::profile::lifetimes_test {

@@ -1,7 +1,6 @@
-#include "analysis/profile/lives/suppressions.h"
-
 #include <gtest/gtest.h>
 
+#include "analysis/profile/lives/leaks.h"
 #include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::profile::suppressions_test {

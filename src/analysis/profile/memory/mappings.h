@@ -1,15 +1,102 @@
-// Profiles of the program's own mmap calls: exact, as every call is recorded.
+// Profiles of the program's own mmap calls, from the address space that they made.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "analysis/profile/memory/address_space.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::profile {
+
+// Rebuilds the address space of one process, as far as the program's own calls made it.
+//
+// Replays mapping events in the order of time. A range belongs to the stack that made it what it
+// is: reserved bytes to the stack that mapped them, accessible bytes to the stack that made them
+// accessible (the mmap itself, or the mprotect or fixed mmap that committed a part of a
+// reservation). mremap moves bytes with their stacks; only what it adds is its own. What is unknown
+// (mapped by the allocator, the loader, or before the recording) stays unknown, whatever happens to
+// it.
+
+/// What mapped bytes are.
+enum class MappedAs : std::uint8_t {
+  kMemory,    ///< Accessible, not of a file: what the program took for its data.
+  kReserved,  ///< Not accessible (PROT_NONE): addresses, but no memory yet.
+  kFile,      ///< Accessible, of a file or a device.
+};
+
+class AddressSpace {
+ public:
+  /// Pages have `page_bytes` bytes; ranges consist of whole ones.
+  explicit AddressSpace(Bytes page_bytes);
+
+  /// Applies what happens when an event begins (kUnmap; kRemap gives its old range up)
+  /// and when it is done (all else). Returns the bytes that became kMemory.
+  void begin(const MappingEvent& event);
+  Bytes finish(const MappingEvent& event);
+
+  /// Mapped now.
+  [[nodiscard]] Bytes bytes(MappedAs as) const { return bytes_[static_cast<std::size_t>(as)]; }
+
+  /// A range alike in all that is known of it.
+  struct Range {
+    Address end = 0;
+    std::uint32_t stack = kNone;   ///< Whom it belongs to.
+    std::uint32_t thread = kNone;  ///< The thread of that call.
+    std::uint32_t mapper = kNone;  ///< The stack that mapped it.
+    MappedAs as = MappedAs::kMemory;
+    bool is_of_file = false;
+    bool operator==(const Range&) const = default;
+  };
+
+  /// Calls visit(start, range) in the order of addresses; ranges that touch and are alike
+  /// are one.
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    for (auto at = ranges_.begin(); at != ranges_.end();) {
+      const Address start = at->first;
+      Range range = at->second;
+      for (++at; at != ranges_.end() && at->first == range.end; ++at) {
+        Range next = at->second;
+        next.end = range.end;
+        if (!(next == range)) break;
+        range.end = at->second.end;
+      }
+      visit(start, range);
+    }
+  }
+
+ private:
+  using Ranges = std::map<Address, Range>;
+  struct Span {
+    Address start, end;
+  };
+
+  [[nodiscard]] Span span_of(Address address, Bytes bytes) const;
+  [[nodiscard]] static Span span_of(Address address, Bytes bytes, Bytes page_bytes);
+  void split(Address at);
+  void put(Address start, const Range& range);
+  Ranges::iterator remove(Ranges::iterator place);
+  void erase(Span span);
+  Bytes map(const MappingEvent& event);
+  Bytes protect(const MappingEvent& event);
+  Bytes move_break(const MappingEvent& event);
+  void give_up(const MappingEvent& event);
+  Bytes take_up(const MappingEvent& event);
+
+  Bytes page_bytes_;
+  Ranges ranges_;  ///< By start; they do not overlap and none is empty.
+  std::array<Bytes, 3> bytes_{};
+  /// What remaps under way have taken out, starts relative to their old range.
+  std::unordered_map<const MappingEvent*, std::vector<std::pair<Address, Range>>> moving_;
+};
+
+// Profiles of the program's own mmap calls: exact, as every call is recorded.
 
 /// The ranges that the kind asks for, one certain entry each, with the bytes of whole
 /// pages. Processes of which a part of the mappings is not known (measured.h,

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <vector>
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/memory/mappings.h"
-#include "analysis/profile/memory/residency_answers.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 
 namespace geiger::profile {
+
 namespace {
 
 /// Collects entries, one per sample.
@@ -296,6 +297,101 @@ Bytes rounded_at_random(double bytes, std::uint64_t salt) {
   const double whole = std::floor(bytes);
   const double uniform = static_cast<double>(spread(0, salt) >> 11) * 0x1p-53;
   return static_cast<Bytes>(whole) + (uniform < bytes - whole ? 1 : 0);
+}
+
+namespace {
+
+bool is_readable(const Snapshot* snapshot) {
+  return snapshot != nullptr && snapshot->residency_fault.empty();
+}
+
+/// Whether what was read from outside is as good as an answer of `time`.
+bool is_seen_from_outside(const Recording& recording, std::uint32_t process, Moment moment,
+                          Nanoseconds time) {
+  const Observations* observations = observations_of(recording, process);
+  if (observations == nullptr || !observations->fault.empty()) return false;
+  const Snapshot* last = snapshot_at(*observations, Moment::kLast);
+  return is_readable(snapshot_at(*observations, moment)) && is_readable(last) && last->time >= time;
+}
+
+}  // namespace
+
+std::map<std::uint32_t, Nanoseconds> answers_used(const Recording& recording, Moment moment) {
+  std::map<std::uint32_t, Nanoseconds> newest;
+  for (const ResidencyAnswer& answer : recording.residency_answers) {
+    Nanoseconds& time = newest[recording.samples[answer.sample].process];
+    time = std::max(time, answer.time);
+  }
+  std::erase_if(newest, [&](const auto& answer) {
+    return is_seen_from_outside(recording, answer.first, moment, answer.second);
+  });
+  return newest;
+}
+
+std::vector<AnswerFacts> facts_of_answers(const Recording& recording, Moment moment) {
+  const auto used = answers_used(recording, moment);
+  std::map<std::uint32_t, AnswerFacts> facts;
+  for (const auto& [process, time] : used) facts[process] = {process, time};
+  for (const Sample& sample : recording.samples) {
+    const auto found = facts.find(sample.process);
+    if (found == facts.end() || sample.is_thinned_out) continue;
+    if (is_live_at(sample, found->second.time)) ++found->second.unanswered;
+  }
+  for (const ResidencyAnswer& answer : recording.residency_answers) {
+    const Sample& sample = recording.samples[answer.sample];
+    const auto found = facts.find(sample.process);
+    const bool counts = found != facts.end() && answer.time == found->second.time &&
+                        !sample.is_thinned_out && is_live_at(sample, answer.time);
+    if (!counts || found->second.unanswered == 0) continue;
+    ++found->second.answered;
+    --found->second.unanswered;
+  }
+  std::vector<AnswerFacts> all;
+  for (const auto& [process, fact] : facts) all.push_back(fact);
+  return all;
+}
+
+namespace {
+
+/// Whether a process has objects without a type, and whether any of them was not freed: those only
+/// the process's observer can have read.
+enum class Untyped : std::uint8_t { kNone, kFreed, kAlive };
+
+std::string typing_fault_of(const Recording& recording, std::uint32_t process, Untyped untyped) {
+  const Observations* observations = observations_of(recording, process);
+  if (untyped == Untyped::kAlive && observations == nullptr) return std::string(kNotObserved);
+  if (untyped == Untyped::kNone || observations == nullptr) return {};
+  if (untyped == Untyped::kAlive && !observations->fault.empty()) return observations->fault;
+  return observations->types.fault;
+}
+
+}  // namespace
+
+std::optional<PythonTyping> python_typing(const Recording& recording, bool is_at_end) {
+  PythonTyping typing;
+  typing.is_at_end = is_at_end;
+  std::vector<Untyped> untyped(recording.processes.size(), Untyped::kNone);
+  for (const Sample& sample : recording.samples) {
+    if (!vocabulary::is_python_object(sample.entry_point)) continue;
+    if (is_at_end && sample.free_time != 0) continue;
+    ++typing.samples;
+    if (sample.type != kNone) {
+      ++typing.typed;
+      continue;
+    }
+    Untyped& found = untyped[sample.process];
+    found = std::max(found, sample.free_time != 0 ? Untyped::kFreed : Untyped::kAlive);
+  }
+  for (const Tally& tally : recording.tallies) {
+    if (!vocabulary::is_python_object(tally.alike.entry_point)) continue;
+    typing.samples += is_at_end ? tally.allocated - tally.freed : tally.allocated;
+    typing.fault = "the recording is aggregated";
+  }
+  if (typing.samples == 0) return std::nullopt;
+  for (std::uint32_t i = 0; i < untyped.size() && typing.fault.empty(); ++i) {
+    typing.fault = typing_fault_of(recording, i, untyped[i]);
+  }
+  return typing;
 }
 
 }  // namespace geiger::profile

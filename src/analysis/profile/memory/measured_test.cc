@@ -8,7 +8,6 @@
 #include <random>
 
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/memory/residency_answers.h"
 #include "analysis/profile/testing/test_recording.h"
 #include "estimation/estimate.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/present/measure.h"
-#include "analysis/present/style.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::report {

@@ -1,14 +1,16 @@
-// `check`: whether limits are kept, for people, for programs and for CI servers.
+// `check`: whether limits are kept, for people, for programs and, as JUnit XML, for CI servers.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "analysis/compare/gates.h"
-#include "analysis/present/scope.h"
-#include "analysis/present/style.h"
+#include "analysis/present/heading.h"
+#include "analysis/present/text.h"
 
 namespace geiger::report {
+
+// `check`: whether limits are kept, for people, for programs and for CI servers.
 
 struct CheckOptions {
   std::vector<std::string> before, after;  ///< The runs as the user named them.

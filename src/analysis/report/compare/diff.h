@@ -7,8 +7,8 @@
 
 #include "analysis/compare/comparison.h"
 #include "analysis/present/fields.h"
-#include "analysis/present/scope.h"
-#include "analysis/present/style.h"
+#include "analysis/present/heading.h"
+#include "analysis/present/text.h"
 
 namespace geiger::report {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "analysis/present/fields.h"
-#include "analysis/present/style.h"
-#include "analysis/profile/frames/source_line.h"
+#include "analysis/present/text.h"
+#include "analysis/profile/labels.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::report {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "analysis/present/stack_json.h"
+#include "analysis/present/function_names.h"
 #include "analysis/report/faults/faults.h"
 
 namespace geiger::report {

@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/present/coverage.h"
 #include "analysis/present/format.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/grid.h"
-#include "analysis/present/hours.h"
-#include "analysis/present/rows.h"
-#include "analysis/present/stack_json.h"
 #include "analysis/present/text.h"
-#include "estimation/scaled.h"
+#include "estimation/estimate.h"
 
 namespace geiger::report {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/present/scope.h"
-#include "analysis/present/style.h"
-#include "analysis/profile/frames/source_line.h"
+#include "analysis/present/heading.h"
+#include "analysis/present/text.h"
+#include "analysis/profile/labels.h"
 #include "estimation/estimate.h"
 
 namespace geiger::report {

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/present/charts/dots.h"
+#include "analysis/present/charts/chart.h"
+#include "analysis/present/coverage.h"
 #include "analysis/present/format.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/grid.h"
-#include "analysis/present/hours.h"
-#include "analysis/present/stack_json.h"
 #include "analysis/present/text.h"
 
 namespace geiger::report {

@@ -1,5 +1,4 @@
-// `leaks`: sites that keep growing, with the evidence, where the heap was before the program
-// tidied up.
+// `leaks`: sites that keep growing, with the evidence, and the sentences about them.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +8,17 @@
 #include <vector>
 
 #include "analysis/present/format.h"
+#include "analysis/present/heading.h"
 #include "analysis/present/measure.h"
-#include "analysis/present/scope.h"
-#include "analysis/present/style.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/lives/leaks.h"
 #include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::report {
+
+// `leaks`: sites that keep growing, with the evidence, where the heap was before the program
+// tidied up.
 
 /// The requested instant, instead of the one before the final frees.
 struct GivenInstant {
@@ -130,5 +132,27 @@ struct LeaksReport {
 [[nodiscard]] std::string_view name_of(LeakFinding finding);
 /// "end", "before_teardown", "given".
 [[nodiscard]] std::string_view name_of(JudgedInstant::Why why);
+
+// The sentences of `leaks`: what was judged, what was found, and what is left open.
+
+/// "Store::open (store.cc:8)".
+[[nodiscard]] std::string name_and_place(const LeakLine& line);
+/// "at least 4.1 MiB", "at most 4.1 MiB": of a second, where only that is known; else empty.
+[[nodiscard]] std::string growth_limit(const LeakLine& line);
+/// "+4.8 MiB ± 1.3 a second", "at least 4.1 MiB a second".
+[[nodiscard]] std::string growth_rate(const LeakLine& line);
+/// "blocks of 2,064 bytes in use grew by 52 KiB ± 3 a second".
+[[nodiscard]] std::string growing_text(const profile::GrowingChunks& chunks);
+/// Of a site with objects from before the recording: "blocks of 2,064 bytes in use went from 40,000
+/// to 41,200", or what was in memory when the recording began.
+[[nodiscard]] std::string in_use_text(const profile::LateGrowth& late);
+/// "q = 7e-06".
+[[nodiscard]] std::string q_equation(double q);
+
+/// Which heap was judged, and the verdicts in figures.
+[[nodiscard]] std::string judged_heap(const LeaksReport& report);
+
+/// What keeps a leak from being seen, what is not listed, and what a suspect is.
+[[nodiscard]] std::string leaks_footer(const LeaksReport& report, const present::Style& style);
 
 }  // namespace geiger::report

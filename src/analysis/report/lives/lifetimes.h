@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "analysis/present/format.h"
+#include "analysis/present/heading.h"
 #include "analysis/present/measure.h"
-#include "analysis/present/scope.h"
-#include "analysis/present/style.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/lives/lifetimes.h"
 #include "analysis/profile/recording.h"
 #include "estimation/survival.h"

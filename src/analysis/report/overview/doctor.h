@@ -1,5 +1,4 @@
-// `doctor`: checks the quality of a recording and reports each problem in plain words: its effect
-// on the numbers and what to do next.
+// `doctor`: checks the quality of a recording and reports each problem, as text and JSON.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +7,15 @@
 #include <vector>
 
 #include "analysis/present/fields.h"
-#include "analysis/present/style.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/recording.h"
 #include "analysis/profile/selfcheck.h"
 #include "estimation/distributions/uniformity.h"
 
 namespace geiger::report {
+
+// `doctor`: checks the quality of a recording and reports each problem in plain words: its effect
+// on the numbers and what to do next.
 
 struct DoctorOptions {
   double level = 0.95;      ///< In (0, 1).

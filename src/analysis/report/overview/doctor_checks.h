@@ -1,4 +1,4 @@
-// The checks of `doctor`, one function each. Only for doctor*.cc.
+// The checks of `doctor`: of what was recorded, and of how a right sampler behaves.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,6 +12,8 @@
 #include "estimation/estimate.h"
 
 namespace geiger::report {
+
+// The checks of `doctor`, one function each. Only for doctor*.cc.
 
 /// Processes, warnings that a diagnosis names; it counts the others.
 inline constexpr std::size_t kNamed = 3;

@@ -25,7 +25,6 @@
 #include "analysis/present/fields.h"
 #include "analysis/present/measure.h"
 #include "analysis/profile/frames/frame_roles.h"
-#include "analysis/profile/frames/source_line.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/present/measure.h"
-#include "analysis/present/style.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/recording.h"
 #include "base/outcome.h"

@@ -1,9 +1,6 @@
-#include "analysis/present/extent.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/measure.h"
-#include "analysis/present/names.h"
-#include "analysis/present/selfcheck_json.h"
-#include "analysis/present/stack_json.h"
+#include "analysis/present/recording_words.h"
 #include "analysis/report/overview/summary.h"
 
 namespace geiger::report {

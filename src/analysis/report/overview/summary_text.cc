@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <span>
 
-#include "analysis/present/extent.h"
 #include "analysis/present/format.h"
+#include "analysis/present/function_names.h"
 #include "analysis/present/grid.h"
 #include "analysis/present/heading.h"
-#include "analysis/present/names.h"
+#include "analysis/present/recording_words.h"
 #include "analysis/present/text.h"
-#include "analysis/present/unnamed.h"
 #include "analysis/profile/labels.h"
-#include "analysis/report/overview/summary_facts.h"
+#include "analysis/report/overview/summary.h"
 
 namespace geiger::report {
 namespace {

@@ -1,17 +1,23 @@
 #include "analysis/report/plan/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "analysis/profile/frames/shown_path.h"
+#include "analysis/present/charts/chart.h"
+#include "analysis/present/format.h"
+#include "analysis/present/function_names.h"
+#include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/totals.h"
 #include "base/check.h"
-#include "estimation/precision.h"
+#include "estimation/planning.h"
 
 namespace geiger::report {
+
 namespace {
 
 using estimation::Objects;
@@ -236,5 +242,236 @@ PlanReport plan_report(const PlanOptions& options, const Recording& recording) {
   }
   return report;
 }
+
+namespace {
+
+constexpr int kPoints = 160;
+
+std::string size_text(double bytes) { return present::exact_bytes(present::whole_number(bytes)); }
+
+double error_of(double interval, double bytes) {
+  const std::vector<estimation::Objects> bytewise{{1, bytes}};
+  return estimation::expected(bytewise, interval, false).relative_error;
+}
+
+double least_interval(const PlanReport& report) { return report.intervals.front().interval; }
+double most_interval(const PlanReport& report) { return report.intervals.back().interval; }
+
+/// A logarithmic axis of bytes with a tick at every `step`-fold of its least.
+present::Axis bytes_axis(std::string label, double least, double most, double step) {
+  present::Axis axis{std::move(label), least, most, true, {}};
+  for (double bytes = least; bytes <= most * 1.0001; bytes *= step) {
+    axis.ticks.push_back({bytes, size_text(bytes)});
+  }
+  return axis;
+}
+
+/// A curve for each interval through `y(interval, x)` at points along the axis.
+template <typename Height>
+void add_curves(present::Chart& chart, const PlanReport& report, const Height& y) {
+  const present::Axis& axis = chart.x;
+  for (const IntervalOutlook& one : report.intervals) {
+    present::Curve curve{size_text(one.interval), {}};
+    for (int i = 0; i <= kPoints; ++i) {
+      const double place = static_cast<double>(i) / kPoints;
+      const double x = axis.is_logarithmic ? axis.least * std::pow(axis.most / axis.least, place)
+                                           : axis.least + (axis.most - axis.least) * place;
+      if (const double height = y(one.interval, x); height > 0 || !chart.y.is_logarithmic) {
+        curve.points.push_back({x, height});
+      }
+    }
+    chart.curves.push_back(std::move(curve));
+  }
+}
+
+}  // namespace
+
+present::Chart chance_chart(const PlanReport& report) {
+  constexpr double kMost = 6;
+  const bool is_one = report.intervals.size() == 1;
+  present::Chart chart;
+  chart.title = "chance to see N bytes";
+  if (is_one) {
+    chart.x = {
+        fmt::format("N, in intervals of {}", size_text(report.interval)), 0, kMost, false, {}};
+    for (int i = 0; i <= 6; ++i) chart.x.ticks.push_back({double(i), std::to_string(i)});
+  } else {
+    chart.x = bytes_axis("N", least_interval(report) / 10, most_interval(report) * 10, 10);
+  }
+  chart.y = {"chance, %", 0, 100, false, {{0, "0 %"}, {50, "50 %"}, {100, "100 %"}}};
+  add_curves(chart, report, [&](double interval, double x) {
+    return 100 * estimation::chance_to_see(is_one ? x * interval : x, interval);
+  });
+  chart.reference = 95;
+  return chart;
+}
+
+present::Chart error_chart(const PlanReport& report) {
+  present::Chart chart;
+  chart.title = "relative error of N bytes";
+  const double step = report.intervals.size() == 1 ? 10 : 1000;
+  chart.x = bytes_axis("N", least_interval(report), 1e4 * most_interval(report), step);
+  chart.y = {"standard deviation, %", 1, 100, true, {{1, "1 %"}, {10, "10 %"}, {100, "100 %"}}};
+  add_curves(chart, report,
+             [](double interval, double bytes) { return 100 * error_of(interval, bytes); });
+  return chart;
+}
+
+present::Chart object_chart(const PlanReport& report) {
+  constexpr double kLeastError = 0.1;
+  const double most = std::max(2.0, most_interval(report));
+  present::Chart chart;
+  chart.title = "error of one sampled object";
+  chart.x = bytes_axis("its size", 1, most, 64);
+  chart.y = {"error over size", kLeastError, most, true, {}};
+  for (int power = -1; std::pow(10, power) <= most; power += 2) {
+    chart.y.ticks.push_back({std::pow(10, power), power < 3
+                                                      ? fmt::format("{:g}", std::pow(10, power))
+                                                      : fmt::format("1e{}", power)});
+  }
+  add_curves(chart, report, [](double interval, double size) {
+    return estimation::error_of_sampled_object(size, interval);
+  });
+  return chart;
+}
+
+std::string to_svg(const PlanReport& report) {
+  present::Sheet sheet;
+  sheet.title = report.intervals.size() == 1
+                    ? fmt::format("What an interval of {} shows", size_text(report.interval))
+                    : "What these intervals show";
+  sheet.subtitle =
+      "small objects in the first two; of larger ones the chance is the same and the error smaller";
+  sheet.reference_name = "95 % (three intervals)";
+  sheet.columns = 2;
+  sheet.charts = {chance_chart(report), error_chart(report), object_chart(report)};
+  return present::draw_svg(sheet);
+}
+
+}  // namespace geiger::report
+
+namespace geiger::present {
+
+static const Fields<estimation::Expected>& fields_of(Of<estimation::Expected> /*type*/) {
+  using estimation::Expected;
+  static const auto kFields =
+      Fields<Expected>("expected", "Of what was recorded, once more with the interval.")
+          .field("samples", "drawn", &Expected::samples)
+          .field("certain_samples", "", &Expected::certain)
+          .field("chance", "of at least one of either", &Expected::chance)
+          .field("relative_error", "", &Expected::relative_error)
+          .or_null();
+  return kFields;
+}
+
+}  // namespace geiger::present
+
+namespace geiger::report {
+
+using present::Fields;
+using present::Of;
+
+static const Fields<Goal>& fields_of(Of<Goal> /*type*/) {
+  static const auto kFields =
+      Fields<Goal>("goal")
+          .field("goal", "",
+                 [](const Goal& it) {
+                   return it.kind == Goal::Kind::kChange ? "change" : "precision";
+                 })
+          .one_of({"change", "precision"})
+          .field("samples_needed", "at the site", &Goal::samples)
+          .field("largest_interval", "that reaches it at the site; 1: all must be recorded",
+                 &Goal::interval);
+  return kFields;
+}
+
+static const Fields<Outlook>& fields_of(Of<Outlook> /*type*/) {
+  static const auto kFields =
+      Fields<Outlook>("outlook", "A site of small objects, at the interval of the plan.")
+          .field("bytes", "", &Outlook::bytes)
+          .field("samples", "expected", &Outlook::samples)
+          .field("chance", "of at least one sample", &Outlook::chance)
+          .field("relative_error", "expected standard deviation over bytes",
+                 &Outlook::relative_error)
+          .or_null();
+  return kFields;
+}
+
+static const Fields<ObjectError>& fields_of(Of<ObjectError> /*type*/) {
+  static const auto kFields =
+      Fields<ObjectError>("object_error", "How far a sampled object is from what it stands for.")
+          .field("bytes", "", &ObjectError::bytes)
+          .field("relative_error", "0: certain", &ObjectError::relative_error);
+  return kFields;
+}
+
+static const Fields<IntervalOutlook>& fields_of(Of<IntervalOutlook> /*type*/) {
+  static const auto kFields =
+      Fields<IntervalOutlook>("interval_outlook")
+          .field("interval", "", &IntervalOutlook::interval)
+          .field("detection_limit_bytes", "any site without samples allocated less",
+                 &IntervalOutlook::detection_limit)
+          .field("site", "", &IntervalOutlook::site)
+          .field("expected", "", &IntervalOutlook::run)
+          .field("objects", "", &IntervalOutlook::objects);
+  return kFields;
+}
+
+static const Fields<FunctionOutlook>& fields_of(Of<FunctionOutlook> /*type*/) {
+  static const auto kFields =
+      Fields<FunctionOutlook>("function_outlook")
+          .inlined([](const FunctionOutlook& it) { return present::Named{it.name}; })
+          .inlined(&FunctionOutlook::now)
+          .field("expected", "", &FunctionOutlook::expected)
+          .field("largest_interval", "that reaches all goals here",
+                 &FunctionOutlook::goal_interval);
+  return kFields;
+}
+
+static const Fields<RunOutlook>& fields_of(Of<RunOutlook> /*type*/) {
+  static const auto kFields =
+      Fields<RunOutlook>("run_outlook", "The run, recorded again.")
+          .field("duration_ns", "", &RunOutlook::duration)
+          .field("interval", "of its first process", &RunOutlook::interval)
+          .field("exact_bytes", "", &RunOutlook::exact_bytes)
+          .field("allocated", "", &RunOutlook::allocated)
+          .field("expected", "", &RunOutlook::expected)
+          .field("events_per_second", "samples and certain objects", &RunOutlook::events_per_second)
+          .field("functions", "", &RunOutlook::functions);
+  return kFields;
+}
+
+static const Fields<CostModel>& fields_of(Of<CostModel> /*type*/) {
+  static const auto kFields = Fields<CostModel>("cost", "Of a sample and its free.")
+                                  .field("least_seconds", "", &CostModel::least_seconds)
+                                  .field("most_seconds", "", &CostModel::most_seconds)
+                                  .field("least_trace_bytes", "", &CostModel::least_trace_bytes)
+                                  .field("most_trace_bytes", "", &CostModel::most_trace_bytes);
+  return kFields;
+}
+const Fields<PlanReport>& fields_of(Of<PlanReport> /*type*/) {
+  static const auto kFields =
+      Fields<PlanReport>("plan")
+          .field("level", "", [](const PlanReport& it) { return it.options.level; })
+          .field("power", "probability of finding the change",
+                 [](const PlanReport& it) { return it.options.power; })
+          .field("alpha", "probability of finding one where nothing changed",
+                 [](const PlanReport& it) { return it.options.alpha; })
+          .field("change", "to find", [](const PlanReport& it) { return it.options.change; })
+          .field("precision", "to reach", [](const PlanReport& it) { return it.options.precision; })
+          .field("interval", "of the plan", &PlanReport::interval)
+          .field("is_interval_derived", "from the goals", &PlanReport::is_interval_derived)
+          .field("detection_limit_bytes", "any site without samples allocated less",
+                 &PlanReport::detection_limit)
+          .field("goals", "", &PlanReport::goals)
+          .field("cost_per_sample", "", &PlanReport::cost)
+          .field("site", "the one of interest", &PlanReport::site)
+          .field("sites", "of growing sizes", &PlanReport::sites)
+          .field("intervals", "the plan's, or all that were asked for", &PlanReport::intervals)
+          .field("run", "with the sizes of a run", &PlanReport::run);
+  return kFields;
+}
+
+std::string to_json(const PlanReport& report) { return present::document("plan", report); }
 
 }  // namespace geiger::report

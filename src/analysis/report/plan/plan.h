@@ -1,5 +1,5 @@
-// `plan`: which interval is needed to see something, what it costs, and what a given interval can
-// show.
+// `plan`: which interval is needed to see something, what it costs, what a given interval can show;
+// its pictures and JSON.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "analysis/present/charts/chart.h"
 #include "analysis/present/measure.h"
-#include "analysis/present/style.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/recording.h"
 #include "base/units.h"
-#include "estimation/power.h"
+#include "estimation/planning.h"
 
 namespace geiger::report {
+
+// `plan`: which interval is needed to see something, what it costs, and what a given interval can
+// show.
 
 struct PlanOptions {
   std::optional<double> site;       ///< Bytes of the site of interest, > 0.
@@ -111,5 +115,16 @@ struct PlanReport {
 [[nodiscard]] std::string to_json(const PlanReport& report);
 [[nodiscard]] const present::Fields<PlanReport>& fields_of(present::Of<PlanReport> /*type*/);
 [[nodiscard]] std::string to_svg(const PlanReport& report);
+
+// The pictures of a plan, for the terminal and for SVG: a curve for each interval.
+
+/// Chance of at least one sample of N bytes, 1 - e^(-N/T), over N in intervals if there
+/// is one, else in bytes.
+[[nodiscard]] present::Chart chance_chart(const PlanReport& report);
+/// Expected relative error of N bytes of small objects, over N: sqrt(T/N).
+[[nodiscard]] present::Chart error_chart(const PlanReport& report);
+/// How far what a sampled object stands for is from its size, over its size; up to the
+/// largest interval, from where on objects are certain.
+[[nodiscard]] present::Chart object_chart(const PlanReport& report);
 
 }  // namespace geiger::report

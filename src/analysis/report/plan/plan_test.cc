@@ -8,7 +8,6 @@
 #include "analysis/present/text.h"
 #include "analysis/profile/testing/drawn_recording.h"
 #include "analysis/profile/testing/example_recording.h"
-#include "analysis/report/plan/plan_charts.h"
 
 namespace geiger::report {
 namespace {

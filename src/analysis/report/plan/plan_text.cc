@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/present/charts/dots.h"
+#include "analysis/present/charts/chart.h"
 #include "analysis/present/format.h"
 #include "analysis/present/grid.h"
 #include "analysis/present/text.h"
 #include "analysis/report/plan/plan.h"
-#include "analysis/report/plan/plan_charts.h"
 
 namespace geiger::report {
 namespace {

@@ -1,13 +1,197 @@
 #include "analysis/report/profiles/live.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
+#include "analysis/naming/display_name.h"
+#include "analysis/present/function_names.h"
+#include "analysis/present/text.h"
+#include "analysis/profile/frames/types.h"
+#include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/totals.h"
+#include "estimation/difference.h"
 #include "estimation/estimate.h"
 
 namespace geiger::report {
+
+namespace {
+
+using profile::Profile;
+using profile::Recording;
+
+/// Rows to test for growth: those that seem to have grown most.
+constexpr std::size_t kMostAsked = 200;
+
+/// The counts of some tallies as a profile like `live`.
+Profile profile_of(const Recording& picture, const Profile& live, const profile::Keeps& keeps,
+                   const std::vector<std::uint64_t>& counts) {
+  std::vector<profile::Entry> entries, open;
+  for (std::size_t i = 0; i < std::min(counts.size(), picture.tallies.size()); ++i) {
+    const profile::Sample& sample = picture.tallies[i].alike;
+    const profile::Answer answer = answer_of(keeps, sample);
+    if (counts[i] == 0 || sample.heap != live.heap || answer == profile::Answer::kNo) continue;
+    (answer == profile::Answer::kYes ? entries : open)
+        .push_back(entry_of(picture, sample, counts[i]));
+  }
+  Profile profile = with_entries(live, std::move(entries));
+  profile.open = std::move(open);
+  return profile;
+}
+
+std::string named(const GrowthRow& row, profile::GroupBy by, std::size_t columns) {
+  std::string where = present::printable(text_of(row.where));
+  if (!where.empty()) where = " (" + where + ")";
+  std::string name = row.key.name;
+  if (present::is_named_by_functions(by)) name = naming::display_name(name);
+  const std::size_t taken = present::columns_of(where);
+  if (columns != 0) name = naming::fit_name(name, columns > taken ? columns - taken : 1);
+  return present::printable(name) + where;
+}
+
+/// What it is said to do, after its name.
+std::string predicate(const GrowthRow& row) {
+  if (!row.recent || row.recent->is_above_zero()) {
+    return fmt::format(" grows {} over {}", present::without_plus(rate_figure(row.since_start)),
+                       present::duration(row.since_start.length));
+  }
+  const present::Figure grown =
+      present::change_figure(row.since_start.bytes, row.since_start.interval);
+  return fmt::format(" grew {} in {}; the last {} do not show it", present::without_plus(grown),
+                     present::duration(row.since_start.length),
+                     present::duration(row.recent->length));
+}
+
+}  // namespace
+
+present::Figure rate_figure(const LiveGrowth& growth) {
+  const double seconds = static_cast<double>(growth.length) / 1e9;
+  if (std::isinf(growth.interval.lo)) {
+    const double most = std::max(0.0, growth.interval.hi / seconds);
+    return {.value = "< " + present::bound_bytes(most) + "/s", .error = ""};
+  }
+  present::Figure figure = present::change_figure(
+      growth.bytes / seconds, {growth.interval.lo / seconds, growth.interval.hi / seconds});
+  figure.value += "/s";
+  return figure;
+}
+
+GrowthReport::Flow GrowthReport::Changes::of(const RowKey& key) const {
+  const auto found = flows.find(key);
+  Flow flow = found == flows.end() ? Flow{} : found->second;
+  if (key.name != profile::kUnknownType) {
+    flow.came.leave_open(unknown_type.came);
+    flow.went.leave_open(unknown_type.went);
+  }
+  flow.came.could_have_sampled(largest_interval);
+  flow.went.could_have_sampled(largest_interval);
+  return flow;
+}
+
+GrowthReport::Changes GrowthReport::changes_of(const Recording& picture, const Profile& live,
+                                               const profile::Keeps& keeps, profile::GroupBy by,
+                                               const LiveChange& change) {
+  Changes changes{change.length, live.largest_interval, {}, {}, {}};
+  const Profile came = profile_of(picture, live, keeps, change.came);
+  const std::vector<profile::Row> rows = profile::table(picture, came, by);
+  for (const profile::Row& row : rows) {
+    Flow& flow = changes.flows[key_of(row, by)];
+    flow.came.merge(row.self);
+    flow.where = row.where;
+  }
+  const Profile went = profile_of(picture, live, keeps, change.went);
+  changes.all = {profile::total(picture, came), profile::total(picture, went)};
+  const std::vector<profile::Row> rows_of_went = profile::table(picture, went, by);
+  for (const profile::Row& row : rows_of_went) {
+    changes.flows[key_of(row, by)].went.merge(row.self);
+  }
+  if (by == profile::GroupBy::kType) {
+    changes.unknown_type = {profile::of_unknown_type(rows), profile::of_unknown_type(rows_of_went)};
+  }
+  return changes;
+}
+
+LiveGrowth GrowthReport::growth_of(const Changes& changes, const Flow& flow, double level) const {
+  estimation::Difference difference =
+      estimation::difference({.sums = flow.went}, {.sums = flow.came}, level);
+  if (has_unseen_objects_) difference.interval.lo = -std::numeric_limits<double>::infinity();
+  return {changes.length, difference.value, difference.interval};
+}
+
+GrowthReport::GrowthReport(const Recording& picture, const Profile& live,
+                           const profile::Keeps& keeps, profile::GroupBy by, double level,
+                           const LiveChange& start, const std::optional<LiveChange>& recent)
+    : by_(by),
+      level_(level),
+      has_unseen_objects_(
+          std::ranges::any_of(picture.processes, &profile::Process::has_unseen_objects)),
+      start_(changes_of(picture, live, keeps, by, start)) {
+  if (recent) recent_ = changes_of(picture, live, keeps, by, *recent);
+  total_ = growth_of(start_, start_.all, level_);
+  find_rows(start.looks);
+}
+
+LiveGrowth GrowthReport::since_start(const RowKey& key) const {
+  return growth_of(start_, start_.of(key), level_);
+}
+
+LiveGrowth GrowthReport::recent(const RowKey& key) const {
+  return growth_of(recent_, recent_.of(key), level_);
+}
+
+/// The chance of a false "grows" is divided: update k gets 1 / (k (k + 1)) of it, which adds up
+/// to 1 over all possible updates; the rows of an update get equal parts.
+void GrowthReport::find_rows(std::uint64_t looks) {
+  std::vector<std::pair<double, const RowKey*>> grown;
+  for (const auto& [key, flow] : start_.flows) {
+    const double bytes = flow.came.all_bytes() - flow.went.all_bytes();
+    if (bytes > 0) grown.emplace_back(bytes, &key);
+  }
+  std::ranges::stable_sort(grown, std::greater<>(), &std::pair<double, const RowKey*>::first);
+  grown.resize(std::min(grown.size(), kMostAsked));
+  const auto k = static_cast<double>(looks);
+  const double shares = static_cast<double>(start_.flows.size()) * k * (k + 1);
+  const double sure = 1 - (1 - level_) / shares;
+  for (const auto& [bytes, key] : grown) {
+    const Flow flow = start_.of(*key);
+    GrowthRow row{*key, flow.where, growth_of(start_, flow, level_), std::nullopt, false};
+    if (has_recent()) row.recent = recent(*key);
+    row.is_growing =
+        row.since_start.is_above_zero() && growth_of(start_, flow, sure).is_above_zero();
+    growing_ += row.is_growing;
+    rows_.push_back(std::move(row));
+  }
+  const auto place = [](const GrowthRow& row) {
+    const bool is_lately = !row.recent || row.recent->is_above_zero();
+    return row.is_growing ? (is_lately ? 0 : 1) : 2;
+  };
+  std::ranges::stable_sort(rows_, std::less<>(), place);
+}
+
+std::string sentence(const GrowthReport& growth, std::size_t columns) {
+  if (!growth.is_known()) return "";
+  if (growth.has_unseen_objects() && !growth.rows().empty()) {
+    const GrowthRow& row = growth.rows().front();
+    return fmt::format("growth not known: frees from before the recording are not seen; {} {}",
+                       named(row, growth.by(), columns), rate_figure(row.since_start).text());
+  }
+  if (growth.growing() == 0) {
+    return fmt::format("no growth shown over {}", present::duration(growth.length()));
+  }
+  const GrowthRow& row = growth.rows().front();
+  const std::string rest = predicate(row);
+  const std::string others =
+      growth.growing() > 1 ? fmt::format("; {} more grew", growth.growing() - 1) : "";
+  const std::string whole = named(row, growth.by(), 0) + rest;
+  if (columns == 0 || present::columns_of(whole + others) <= columns) return whole + others;
+  const std::size_t taken = present::columns_of(rest);
+  return named(row, growth.by(), columns > taken ? columns - taken : 1) + rest;
+}
+
 namespace {
 
 using profile::Kind;
@@ -127,6 +311,155 @@ LiveReport live_report(const Recording& picture, std::vector<LiveProcess> proces
     add_live_table(report, picture, live);
   }
   return report;
+}
+
+using present::Fields;
+using present::InRecording;
+using present::Of;
+using profile::Recording;
+
+namespace {
+
+/// Bytes over the time in which they grew.
+struct Rate {
+  const LiveGrowth& growth;
+  [[nodiscard]] double of(double bytes) const {
+    return bytes / (static_cast<double>(growth.length) / 1e9);
+  }
+};
+const Fields<Rate>& fields_of(Of<Rate> /*type*/) {
+  static const auto kFields =
+      Fields<Rate>()
+          .field("value", "", [](const Rate& it) { return it.of(it.growth.bytes); })
+          .field("lo", "", [](const Rate& it) { return it.of(it.growth.interval.lo); })
+          .or_null()
+          .field("hi", "", [](const Rate& it) { return it.of(it.growth.interval.hi); });
+  return kFields;
+}
+
+}  // namespace
+
+static const Fields<LiveGrowth>& fields_of(Of<LiveGrowth> /*type*/) {
+  static const auto kFields =
+      Fields<LiveGrowth>("live_growth", "Live bytes now less those then, of this look alone.")
+          .field("bytes", "", &LiveGrowth::bytes)
+          .field("lo", "null where frees of older objects are not seen",
+                 [](const LiveGrowth& it) { return it.interval.lo; })
+          .or_null()
+          .field("hi", "", [](const LiveGrowth& it) { return it.interval.hi; })
+          .field("per_second", "", [](const LiveGrowth& it) { return Rate{it}; });
+  return kFields;
+}
+
+static const Fields<LiveProcess>& fields_of(Of<LiveProcess> /*type*/) {
+  static const auto kFields =
+      Fields<LiveProcess>("live_process")
+          .field("pid", "", &LiveProcess::pid)
+          .field("program", "", &LiveProcess::name)
+          .field("state",
+                 "`recording`, `exited`, `stopped`, `switched off`, or `gone`: by a signal, _exit "
+                 "or exec",
+                 &LiveProcess::state)
+          .field("resident", "bytes; 0 unless it is recording", &LiveProcess::resident);
+  return kFields;
+}
+
+namespace {
+
+struct GrownRow {
+  const GrowthRow& row;
+  profile::GroupBy by;
+  const Recording& picture;
+};
+const Fields<GrownRow>& fields_of(Of<GrownRow> /*type*/) {
+  static const auto kFields =
+      Fields<GrownRow>("growth_row")
+          .inlined([](const GrownRow& it) {
+            return present::Named{it.row.key.name, present::is_named_by_functions(it.by)};
+          })
+          .field("detail", "", [](const GrownRow& it) { return it.row.key.detail; })
+          .inlined([](const GrownRow& it) { return it.row.where; })
+          .field("is_growing", "allowing for all looks and rows",
+                 [](const GrownRow& it) { return it.row.is_growing; })
+          .field("since_start", "of watching",
+                 [](const GrownRow& it) { return it.row.since_start; })
+          .field("recent", "", [](const GrownRow& it) { return it.row.recent; })
+          .inlined(
+              [](const GrownRow& it) { return present::stack_of(it.picture, it.row.key.stack); });
+  return kFields;
+}
+
+struct Grown {
+  const LiveReport& report;
+  const Recording& picture;
+  [[nodiscard]] const GrowthReport& growth() const { return report.growth; }
+};
+
+std::vector<GrownRow> grown_rows(const Grown& of) {
+  std::vector<GrownRow> rows;
+  const std::size_t top = of.report.options.table.top;
+  for (const GrowthRow& row : of.growth().rows()) {
+    if (top != 0 && rows.size() == top) break;
+    rows.push_back({row, of.growth().by(), of.picture});
+  }
+  return rows;
+}
+
+const Fields<Grown>& fields_of(Of<Grown> /*type*/) {
+  static const auto kFields =
+      Fields<Grown>("live_heap_growth", "Of the live heap, from the second look on.")
+          .field("length_ns", "since watching began",
+                 [](const Grown& it) { return it.growth().length(); })
+          .field("recent_length_ns", "once there is a recent time",
+                 [](const Grown& it) {
+                   return present::if_true(it.growth().has_recent(), it.growth().recent_length());
+                 })
+          .field("sentence", "", [](const Grown& it) { return sentence(it.growth()); })
+          .field("growing", "rows that are reported as growing",
+                 [](const Grown& it) { return it.growth().growing(); })
+          .field("total", "", [](const Grown& it) { return it.growth().total(); })
+          .field("rows", "that seem to have grown, the reported ones first", &grown_rows);
+  return kFields;
+}
+
+}  // namespace
+
+const Fields<InRecording<LiveReport>>& fields_of(Of<InRecording<LiveReport>> /*type*/) {
+  using Document = InRecording<LiveReport>;
+  static const auto kFields =
+      Fields<Document>("live")
+          .field("elapsed", "ns since the recording began", &LiveReport::elapsed)
+          .field("interval", "bytes, in force for the latest sample", &LiveReport::interval)
+          .field("processes", "all of the run", &LiveReport::processes)
+          .field("only_pid", "the rest is of this process alone",
+                 [](const Document& it) {
+                   const std::optional<std::uint32_t> only = it.it.options.process;
+                   return only ? std::optional(it.recording.processes[*only].pid) : std::nullopt;
+                 })
+          .field("samples", "", &LiveReport::samples)
+          .field("live_samples", "", &LiveReport::live_samples)
+          .field("dropped", "", &LiveReport::dropped)
+          .field("thinning", "the largest level", &LiveReport::thinning)
+          .field("exact_bytes", "allocated, as counted", &LiveReport::exact_bytes)
+          .field("unsettled_bound", "at most so many more, not reported by threads yet",
+                 &LiveReport::unsettled)
+          .field("detection_limit", "bytes of `live` that may have no samples",
+                 &LiveReport::detection_limit)
+          .field("resident", "RSS of the processes that are recording", &LiveReport::resident)
+          .field("allocated", "", &LiveReport::allocated)
+          .field("live", "", &LiveReport::live)
+          .field("growth", "not of aggregated programs",
+                 [](const Document& it) {
+                   return present::if_true(it.it.growth.is_known(), Grown{it.it, it.recording});
+                 })
+          .field("table", "", [](const Document& it) {
+            return InRecording<TableReport>{it.it.table, it.recording};
+          });
+  return kFields;
+}
+
+std::string to_json(const LiveReport& report, const Recording& picture) {
+  return present::document("live", report, picture);
 }
 
 }  // namespace geiger::report

@@ -1,7 +1,5 @@
 // Growth of rows while a live view is open: against known counts, and against heaps that are
 // sampled anew with fixed seeds.
-#include "analysis/report/profiles/live_growth.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

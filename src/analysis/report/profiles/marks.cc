@@ -6,8 +6,8 @@
 
 #include "analysis/present/grid.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/marks.h"
 #include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/profiles/stats.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/present/heading.h"
 #include "analysis/present/measure.h"
-#include "analysis/present/scope.h"
-#include "analysis/present/style.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 #include "analysis/profile/totals.h"

@@ -1,22 +1,27 @@
-// `table`: where the memory went, one row per function, stack, module, thread, ...
+// `table`: where the memory went, one row per function, stack, module, thread, ...; and what
+// distinguishes stacks that look alike.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "analysis/present/format.h"
+#include "analysis/present/grid.h"
+#include "analysis/present/heading.h"
 #include "analysis/present/measure.h"
-#include "analysis/present/rows.h"
-#include "analysis/present/scope.h"
-#include "analysis/present/style.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/memory/python_typing.h"
+#include "analysis/profile/memory/measured.h"
 #include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
 
 namespace geiger::report {
+
+// `table`: where the memory went, one row per function, stack, module, thread, ...
 
 enum class SortBy : std::uint8_t {
   kSelf,
@@ -93,5 +98,16 @@ struct TableReport {
 [[nodiscard]] std::string to_json(const TableReport& report, const profile::Recording& recording);
 [[nodiscard]] const present::Fields<present::InRecording<TableReport>>& fields_of(
     present::Of<present::InRecording<TableReport>> /*type*/);
+
+// What distinguishes stacks that look alike in a table: equal functions at equal lines.
+
+/// Sets the context of each line whose stack another one's blamed function and line are of: the
+/// callers that differ; where all are the same, what the function called; where that is too, the
+/// lines of the callers. Stacks that differ in addresses alone get numbers.
+void distinguish_stacks(std::span<TableLine> lines, const profile::Recording& recording);
+
+/// "… < main (leaky.cc:63)", "› string::append", "#2".
+[[nodiscard]] std::string context_text(const std::vector<ContextPart>& context,
+                                       const present::Style& style);
 
 }  // namespace geiger::report

@@ -1,14 +1,23 @@
 #include "analysis/report/profiles/tree.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
+#include "analysis/naming/display_name.h"
 #include "analysis/present/function_names.h"
+#include "analysis/present/grid.h"
+#include "analysis/present/heading.h"
 #include "analysis/present/measure.h"
-#include "analysis/present/stack_json.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/groups/view.h"
 
 namespace geiger::report {
+
 namespace {
 
 using profile::Tree;
@@ -122,5 +131,283 @@ const present::Fields<TreeReport>& fields_of(present::Of<TreeReport> /*type*/) {
 }
 
 std::string to_json(const TreeReport& report) { return present::document("tree", report); }
+
+namespace {
+
+/// Indentation stops growing here at the latest; deeper branches keep their order.
+constexpr std::size_t kDeepestIndent = 14;
+constexpr std::size_t kIndent = 3;
+/// Columns that the tree needs before shares get a column of their own.
+constexpr std::size_t kRoomForTreeName = 36;
+
+/// Where a line's branches and its descendants' lines begin.
+struct Indent {
+  std::string lead;   ///< Before the name.
+  std::string below;  ///< Before the names of all descendants.
+  std::size_t depth = 0;
+};
+
+/// An only child continues its parent's column; siblings branch off.
+Indent indent_of(const Indent& parent, bool is_only_child, bool is_last, std::size_t deepest) {
+  if (is_only_child) return {parent.below, parent.below, parent.depth};
+  if (parent.depth >= deepest) return {parent.below + "· ", parent.below, parent.depth};
+  return {parent.below + (is_last ? "└─ " : "├─ "), parent.below + (is_last ? "   " : "│  "),
+          parent.depth + 1};
+}
+
+std::vector<Indent> indents_of(const std::vector<TreeLine>& lines, std::size_t deepest) {
+  std::vector<Indent> indents(lines.size());
+  std::vector<std::uint32_t> seen(lines.size(), 0);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::uint32_t parent = lines[i].parent;
+    const std::uint32_t siblings = lines[parent].children;
+    const bool is_last = ++seen[parent] == siblings;
+    indents[i] = indent_of(indents[parent], siblings == 1, is_last, deepest);
+  }
+  return indents;
+}
+
+/// Columns that every name of the tree finds enough.
+std::size_t columns_for_names(const TreeReport& report, const present::Style& style) {
+  std::size_t most = 0;
+  if (style.names == present::Names::kFull) return most;
+  std::unordered_set<std::string_view> met;
+  for (std::size_t i = 1; i < report.lines.size(); ++i) {
+    const std::string& name = report.lines[i].name;
+    if (met.insert(name).second) most = std::max(most, present::columns_needed(name));
+  }
+  return most;
+}
+
+std::string where_of(const TreeLine& line) {
+  const std::string where = text_of(line.where);
+  return where.empty() ? "" : fmt::format(" ({})", present::printable(where));
+}
+
+/// The names of all lines, each as wide as the place where it has least room allows: a function has
+/// one name wherever it is called, and no other has the same.
+class LineNames {
+ public:
+  /// `rooms`: the columns that each line has.
+  LineNames(const TreeReport& report, const std::vector<std::size_t>& rooms,
+            const present::Style& style);
+
+  [[nodiscard]] const std::string& at(std::size_t line) const { return shown_[function_[line]]; }
+
+ private:
+  void add(const TreeLine& line, std::size_t room);
+
+  std::vector<std::size_t> function_;  ///< Of each line.
+  std::unordered_map<std::string_view, std::size_t> known_;
+  std::vector<naming::Named> functions_;
+  std::vector<std::size_t> needed_;  ///< Columns, of each function.
+  std::vector<std::string> shown_;
+};
+
+LineNames::LineNames(const TreeReport& report, const std::vector<std::size_t>& rooms,
+                     const present::Style& style) {
+  for (std::size_t i = 0; i < report.lines.size(); ++i) add(report.lines[i], rooms[i]);
+  for (const naming::Named& function : functions_) {
+    shown_.push_back(present::printable(function.demangled));
+  }
+  if (style.names == present::Names::kFull) return;
+  for (std::size_t i = 0; i < functions_.size(); ++i) functions_[i].demangled = shown_[i];
+  shown_ = naming::distinct_names(functions_);
+}
+
+void LineNames::add(const TreeLine& line, std::size_t room) {
+  const auto [at, is_new] = known_.emplace(line.name, functions_.size());
+  function_.push_back(at->second);
+  if (is_new) {
+    functions_.push_back({line.name, {}, room, line.where.line});
+    needed_.push_back(present::columns_needed(line.name));
+  }
+  const std::size_t where = present::columns_of(where_of(line));
+  if (needed_[at->second] + where <= room) room -= where;
+  naming::Named& function = functions_[at->second];
+  function.columns = std::min(function.columns, room);
+  if (function.line == 0) function.line = line.where.line;
+}
+
+/// A branch point with the only children that are shown of it and look no different, one below the
+/// other.
+using Chain = std::vector<std::size_t>;
+
+std::string shown_figures(const TreeLine& line) {
+  return present::figure(present::shown_bytes(line.total), present::Quantity::kBytes).text();
+}
+
+std::vector<Chain> chains_of(const TreeReport& report) {
+  std::vector<Chain> chains{{0}};
+  std::string figures;  // Of the chain's first line: small steps do not add up.
+  for (std::size_t i = 1; i < report.lines.size(); ++i) {
+    const std::uint32_t parent = report.lines[i].parent;
+    const bool is_only = parent != 0 && report.lines[parent].children == 1;
+    const std::string own = shown_figures(report.lines[i]);
+    if (is_only && own == figures) {
+      chains.back().push_back(i);
+    } else {
+      chains.push_back({i});
+      figures = own;
+    }
+  }
+  return chains;
+}
+
+constexpr std::string_view kCalled = " › ";
+constexpr std::string_view kLeftOut = "… › ";
+
+/// A function of a chain, and where it is called: " (leaky.cc:11)".
+struct Link {
+  std::string name, where;
+};
+
+/// "a › b › c"; with little room without the places of callers, then with as many of the last
+/// functions as find room after the first: "a › … › c".
+std::string joined(const std::vector<Link>& links, std::size_t room) {
+  std::string whole, names;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const bool is_last = i + 1 == links.size();
+    const std::string_view called = i == 0 ? std::string_view() : kCalled;
+    whole.append(called).append(links[i].name).append(links[i].where);
+    names.append(called).append(links[i].name).append(is_last ? links[i].where : "");
+  }
+  if (present::columns_of(whole) <= room) return whole;
+  if (links.size() == 1 || present::columns_of(names) <= room) return names;
+  std::string begin = links.front().name + std::string(kCalled).append(kLeftOut);
+  std::string end = links.back().name + links.back().where;
+  if (present::columns_of(begin + end) > room) begin = kLeftOut;
+  for (std::size_t i = links.size() - 1; i-- > 1;) {
+    std::string longer = links[i].name + std::string(kCalled).append(end);
+    if (present::columns_of(begin + longer) > room) break;
+    end = std::move(longer);
+  }
+  return begin + end;
+}
+
+/// A line of the text: what it shows of a chain, and whose figures.
+struct TreeRow {
+  std::size_t line = 0;
+  std::string text;
+  bool is_cut = false;  ///< Functions of the chain are left out.
+};
+
+/// With full names each function has a line of its own unless the next ones find room after it.
+void add_whole_names(const Chain& chain, const std::vector<Link>& links, const std::string& lead,
+                     std::size_t room, std::vector<TreeRow>& rows) {
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const std::string link = links[i].name + links[i].where;
+    if (i > 0) {
+      const std::string longer = rows.back().text + std::string(kCalled) + link;
+      if (present::columns_of(longer) <= room) {
+        rows.back() = {chain[i], longer};
+        continue;
+      }
+    }
+    rows.push_back({chain[i], lead + link});
+  }
+}
+
+std::vector<TreeRow> tree_rows(const TreeReport& report, std::size_t room,
+                               const present::Style& style) {
+  const std::size_t least = std::min(columns_for_names(report, style), room);
+  const std::size_t deepest = std::min((room - least) / kIndent, kDeepestIndent);
+  const std::vector<Indent> indents = indents_of(report.lines, deepest);
+  const std::vector<Chain> chains = chains_of(report);
+  std::vector<std::size_t> rooms;
+  for (const Chain& chain : chains) {
+    const std::size_t used = present::columns_of(indents[chain.front()].lead);
+    const std::size_t mark = chain.size() > 1 ? present::columns_of(kLeftOut) : 0;
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      rooms.push_back(room > used + mark ? room - used - mark : 1);
+    }
+  }
+  const LineNames names(report, rooms, style);
+  std::vector<TreeRow> rows{{0, "all"}};
+  for (const Chain& chain : chains) {
+    if (chain.front() == 0) continue;
+    std::vector<Link> links;
+    const bool is_full = style.names == present::Names::kFull;
+    for (const std::size_t i : chain) {
+      const std::string& name = names.at(i);
+      const std::string where = where_of(report.lines[i]);
+      const bool has_room = present::columns_of(name) + present::columns_of(where) <= rooms[i];
+      links.push_back({name, has_room || is_full ? where : ""});
+    }
+    const std::string& lead = indents[chain.front()].lead;
+    if (is_full) {
+      add_whole_names(chain, links, lead, room, rows);
+      continue;
+    }
+    const std::string text = joined(links, room - std::min(room, present::columns_of(lead)));
+    rows.push_back({chain.back(), lead + text, text.find(kLeftOut) != std::string::npos});
+  }
+  return rows;
+}
+
+present::Grid grid_of(const TreeReport& report, const std::vector<TreeRow>& rows, bool has_share) {
+  std::vector<present::Column> columns;
+  present::append_figure_columns(columns, "total");
+  if (has_share) present::append_figure_columns(columns, "share");
+  columns.push_back(
+      {std::string(present::count_heading(report.kind)), present::Align::kRight, false});
+  columns.push_back({"call tree", present::Align::kLeft, false});
+  present::Grid grid(std::move(columns));
+  for (const TreeRow& row : rows) {
+    const TreeLine& line = report.lines[row.line];
+    std::vector<std::string> cells;
+    present::append_figure(cells, row.line == 0 ? present::total_figure(line.total)
+                                                : present::figure(present::shown_bytes(line.total),
+                                                                  present::Quantity::kBytes));
+    if (has_share) present::append_figure(cells, present::figure(line.share));
+    cells.push_back(present::exact_count(line.total.samples));
+    cells.push_back(row.text);
+    grid.add(std::move(cells));
+    grid.keep_whole();
+  }
+  return grid;
+}
+
+/// The shares give way where the names would have little room, as in a table.
+std::pair<std::vector<TreeRow>, bool> fitting_rows(const TreeReport& report,
+                                                   const present::Style& style) {
+  std::vector<TreeRow> figures;
+  for (std::size_t i = 0; i < report.lines.size(); ++i) figures.push_back({i, ""});
+  const std::size_t with_share = grid_of(report, figures, true).room_for_cut(style.width);
+  const std::size_t needed = columns_for_names(report, style) + 2 * kIndent;
+  const bool has_share = with_share >= std::max(kRoomForTreeName, needed);
+  const std::size_t room =
+      has_share ? with_share : grid_of(report, figures, false).room_for_cut(style.width);
+  return {tree_rows(report, room, style), has_share};
+}
+
+std::string footer(const TreeReport& report, bool is_any_cut, const present::Style& style) {
+  std::string out;
+  if (is_any_cut) {
+    out += "› … › stands for functions with the same figures; --names full shows them.\n";
+  }
+  if (report.nodes > report.lines.size()) {
+    out += fmt::format("{} below {:.3g} % {} left out (--min-percent).\n",
+                       present::plural(report.nodes - report.lines.size(), "branch point"),
+                       report.options.min_percent,
+                       report.nodes - report.lines.size() == 1 ? "is" : "are");
+  }
+  out += present::unnamed_note(report.lines, &TreeLine::name, style.width);
+  return present::profile_footer(std::move(out), report.calibrated_to, report.is_split, style);
+}
+
+}  // namespace
+
+std::string to_text(const TreeReport& report, const present::Style& style) {
+  std::string out = present::profile_heading(
+      report.kind, report.options.is_inverted ? "callees first" : "callers first",
+      report.lines.front().total, style, report.options.scope);
+  if (report.lines.front().total.samples == 0) {
+    return out + present::nothing_sampled(report.kind, report.options.scope);
+  }
+  const auto [rows, has_share] = fitting_rows(report, style);
+  const bool is_any_cut = std::ranges::any_of(rows, &TreeRow::is_cut);
+  return out + grid_of(report, rows, has_share).text(style) + footer(report, is_any_cut, style);
+}
 
 }  // namespace geiger::report

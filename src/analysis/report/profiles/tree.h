@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "analysis/present/format.h"
+#include "analysis/present/heading.h"
 #include "analysis/present/measure.h"
-#include "analysis/present/scope.h"
-#include "analysis/present/style.h"
-#include "analysis/profile/frames/source_line.h"
+#include "analysis/present/text.h"
+#include "analysis/profile/labels.h"
 #include "analysis/profile/profile.h"
 
 namespace geiger::report {

@@ -1,8 +1,8 @@
 // Names as rustc 1.95 writes them.
-#include "analysis/symbolize/dwarf/rust_arguments.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "analysis/symbolize/dwarf/names.h"
 
 namespace geiger::symbolize {
 namespace {

@@ -1,6 +1,5 @@
-// Finds and opens the files that describe one module: its ELF file, its symbol table and its DWARF,
-// wherever they are (the file itself, a split debug file by build id or debug link, a dwz file,
-// MiniDebugInfo, a debuginfod server).
+// The files that describe one module: finds and opens them, and sorts its symbol tables for many
+// look-ups.
 #pragma once
 
 #include <elfutils/libdwfl.h>
@@ -8,11 +7,16 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
 
 namespace geiger::symbolize {
+
+// Finds and opens the files that describe one module: its ELF file, its symbol table and its DWARF,
+// wherever they are (the file itself, a split debug file by build id or debug link, a dwz file,
+// MiniDebugInfo, a debuginfod server).
 
 /// The result of looking for a module's files.
 enum class FileState : std::uint8_t {
@@ -74,5 +78,32 @@ class DebugFile {
 
 /// "/DIR/.build-id/ab/cdef.debug", or "" if `build_id` cannot name a file.
 [[nodiscard]] std::string build_id_path(const std::string& directory, const std::string& build_id);
+
+// The symbol tables of a module (.symtab or .dynsym, and MiniDebugInfo), sorted
+// once for many look-ups.
+
+struct ElfSymbol {
+  Address start = 0;       ///< ELF vaddr.
+  Address end = 0;         ///< Symbols without a size end where the next one starts.
+  std::string_view name;   ///< As in the table, without a symbol version.
+  std::uint32_t rank = 0;  ///< Of several names for one start the lowest is shown.
+};
+
+class ElfSymbols {
+ public:
+  ElfSymbols() = default;
+  /// Names point into `file`, which must outlive this object.
+  explicit ElfSymbols(const DebugFile& file);
+
+  /// The innermost symbol that covers `address`, or nullptr.
+  [[nodiscard]] const ElfSymbol* find(Address address) const;
+
+ private:
+  void add_symbols(const DebugFile& file);
+  void close_open_ends();
+
+  std::vector<ElfSymbol> symbols_;  ///< By start, then falling rank.
+  std::vector<Address> furthest_;   ///< The largest end up to each symbol.
+};
 
 }  // namespace geiger::symbolize

@@ -1,5 +1,5 @@
 // Infers the types of objects that the program did not name: of `new Foo`, from code and debug
-// information (new_types.h). This reads more than names need, so only reports about types do it.
+// information.
 #pragma once
 
 #include <string_view>
@@ -8,6 +8,9 @@
 #include "analysis/symbolize/symbolize.h"
 
 namespace geiger::symbolize {
+
+// Infers the types of objects that the program did not name: of `new Foo`, from code and debug
+// information (infer_types.cc). This reads more than names need, so only reports about types do it.
 
 /// Behind the name of an inferred type: it may be wrong where the program does what no
 /// compiler does, so it is not counted with those that are named.

@@ -1,9 +1,9 @@
 // Bytes as assemblers make them.
-#include "analysis/symbolize/types/x86_code.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "analysis/symbolize/types/fresh_pointer.h"
 
 namespace geiger::symbolize {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "analysis/compare/gates.h"
-#include "cli/options/frame_options.h"
 #include "cli/options/gate_options.h"
+#include "cli/options/selection_options.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
 #include "cli/verbs/fleet/versions.h"

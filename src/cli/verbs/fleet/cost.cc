@@ -11,17 +11,17 @@
 #include <string>
 #include <vector>
 
-#include "analysis/present/hours.h"
+#include "analysis/present/coverage.h"
 #include "analysis/report/profiles/table.h"
-#include "base/numbers.h"
+#include "base/text.h"
+#include "cli/options/ending.h"
 #include "cli/options/fleet_options.h"
-#include "cli/options/frame_options.h"
 #include "cli/options/parsed_option.h"
-#include "cli/options/print.h"
+#include "cli/options/selection_options.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
-#include "cli/verbs/fleet/part.h"
-#include "estimation/scaled.h"
+#include "cli/verbs/fleet/versions.h"
+#include "estimation/estimate.h"
 
 namespace geiger::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "analysis/compare/comparison.h"
-#include "cli/options/frame_options.h"
-#include "cli/options/print.h"
+#include "cli/options/ending.h"
+#include "cli/options/selection_options.h"
 #include "cli/options/sides.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"

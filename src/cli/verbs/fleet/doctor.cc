@@ -10,7 +10,7 @@
 #include "analysis/present/format.h"
 #include "cli/options/fleet_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
-#include "query/dates.h"
+#include "query/words.h"
 #include "terminal/terminal.h"
 
 namespace geiger::present {

@@ -6,7 +6,7 @@
 
 #include "cli/options/fleet_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
-#include "fleet/store/open_store.h"
+#include "fleet/store/store.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {

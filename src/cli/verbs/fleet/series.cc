@@ -13,17 +13,16 @@
 
 #include "analysis/present/measure.h"
 #include "analysis/profile/groups/view.h"
+#include "cli/options/ending.h"
 #include "cli/options/fleet_options.h"
-#include "cli/options/frame_options.h"
 #include "cli/options/input.h"
 #include "cli/options/parsed_option.h"
-#include "cli/options/print.h"
+#include "cli/options/selection_options.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
-#include "cli/verbs/fleet/part.h"
+#include "cli/verbs/fleet/versions.h"
 #include "fleet/document/cut.h"
-#include "query/dates.h"
-#include "query/sizes.h"
+#include "query/words.h"
 
 namespace geiger::cli {
 namespace {

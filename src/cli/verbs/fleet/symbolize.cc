@@ -15,7 +15,7 @@
 #include "cli/options/fleet_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
 #include "cli/verbs/symbol_options.h"
-#include "fleet/ask/sites.h"
+#include "fleet/ask/ask.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {

@@ -4,13 +4,13 @@
 #include <string>
 
 #include "analysis/report/profiles/table.h"
+#include "cli/options/ending.h"
 #include "cli/options/fleet_options.h"
-#include "cli/options/frame_options.h"
 #include "cli/options/parsed_option.h"
-#include "cli/options/print.h"
+#include "cli/options/selection_options.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
-#include "cli/verbs/fleet/part.h"
+#include "cli/verbs/fleet/versions.h"
 
 namespace geiger::cli {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "runtime/capture/guard/trap.h"
+#include "runtime/capture/guard_mode.h"
 #include "runtime/capture/image/image.h"
-#include "runtime/capture/sample/drawn.h"
+#include "runtime/capture/sample/sample.h"
 
 namespace geiger::capture {
 

@@ -3,7 +3,7 @@
 //   first slow path    the bell is mapped, the descriptor closed
 //   every further one  one word of the bell is read, or of the rendezvous once there is one
 //   called             the rendezvous is mapped; its requests are carried out
-//   listened to        samples are taken for the tool alone (sleep.cc)
+//   listened to        samples are taken for the tool alone (dormancy.cc)
 //
 // While the process sleeps, a thread's counter is set to T - 1 without a draw: there are no trials,
 // so there is nothing to draw, and a request is noticed after T bytes at most. When a recording

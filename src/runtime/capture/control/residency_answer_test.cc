@@ -1,6 +1,4 @@
 // The runtime's answers about its own memory, against mincore page by page.
-#include "runtime/capture/control/residency_answer.h"
-
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "base/raw_syscall.h"
+#include "runtime/capture/control/live_answers.h"
 #include "runtime/capture/test_recording.h"
 
 namespace geiger::capture {

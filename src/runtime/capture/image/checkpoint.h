@@ -1,3 +1,13 @@
+// How a segment ends: the next one continues with a checkpoint of all live samples, or the
+// recording is over.
+#pragma once
+
+#include "base/units.h"
+#include "runtime/capture/image/segment.h"
+#include "trace/format.h"
+
+namespace geiger::capture {
+
 // Continues the recording in the next segment, which opens with a checkpoint of all live samples,
 // so that it can be read without earlier segments.
 //
@@ -13,12 +23,6 @@
 // so its record in the next segment is void. If a slow path inserts a sample late, still with a
 // reference into the last segment, it carries the sample itself: either it sees the next segment
 // after its insertion, or the walk sees the insertion (both sequentially consistent).
-#pragma once
-
-#include "base/units.h"
-#include "runtime/capture/image/segment.h"
-
-namespace geiger::capture {
 
 /// The tail at which a segment that continues from here is full; 0 = never.
 [[nodiscard]] Bytes full_at(const Segment& segment);
@@ -32,5 +36,14 @@ void go_on_in_next();
 
 /// Carries a sample that was inserted with a reference into `before`, if it is still live.
 void carry(Segment& next, const Segment& before, std::uint64_t key, std::uint64_t value);
+
+// The end of a recording: at exit, on request of a controller, or by detaching (attach.h).
+//
+// Threads: one ends it; others may be inside slow paths, and their later allocations are bounded by
+// what they were armed with. Fork: as capture.h. Allocates: never.
+
+/// Settles all threads, as exactly as possible while others run, and ends the trace.
+/// Requires that the image has started.
+void end_recording(trace::State end);
 
 }  // namespace geiger::capture

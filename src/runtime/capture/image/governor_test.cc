@@ -5,8 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "sampling/counter_sampler.h"
-#include "sampling/logarithm.h"
+#include "sampling/samplers.h"
 #include "trace/share.h"
 
 namespace geiger::capture {

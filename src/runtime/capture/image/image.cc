@@ -8,7 +8,6 @@
 #include <sys/random.h>
 
 #include "base/attachment.h"
-#include "base/attributes.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/loader.h"
@@ -17,14 +16,14 @@
 #include "runtime/capture/control/dormancy.h"
 #include "runtime/capture/image/checkpoint.h"
 #include "runtime/capture/program/names.h"
-#include "runtime/capture/sample/drawn.h"
-#include "runtime/capture/sample/interpreted.h"
 #include "runtime/capture/sample/live_samples.h"
+#include "runtime/capture/sample/record_stack.h"
+#include "runtime/capture/sample/sample.h"
 #include "runtime/capture/tables/arena.h"
 #include "runtime/capture/tables/filter.h"
 #include "runtime/capture/thread/thread_state.h"
 #include "runtime/unwind/unwind.h"
-#include "sampling/prng.h"
+#include "sampling/samplers.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -231,8 +230,8 @@ bool lie_down() {
   return false;
 }
 
-/// First slow path of a process, or its first pthread_create. Allocations of other threads meanwhile
-/// would pass unsampled: only threads made by clone() alone could make some.
+/// First slow path of a process, or its first pthread_create. Allocations of other threads
+/// meanwhile would pass unsampled: only threads made by clone() alone could make some.
 GEIGER_SLOW_PATH bool start_slow() {
   Phase expected = Phase::kUninitialised;
   if (!image.phase.compare_exchange_strong(expected, Phase::kStarting, std::memory_order_acq_rel)) {

@@ -42,7 +42,7 @@ struct Origin {
   /// Began in a running process: by waking a sleeper, or by attaching. After attaching, counters
   /// are never stopped for good, as another image may follow.
   bool is_attached;
-  /// The allocator draws the samples of the process's heap (drawn.h).
+  /// The allocator draws the samples of the process's heap (sample.h).
   bool is_drawn_by_allocator;
 };
 
@@ -101,7 +101,7 @@ struct Served {
   void start();
 };
 
-/// The state of a process that sleeps (sleep.cc).
+/// The state of a process that sleeps (dormancy.cc).
 struct Sleeper {
   std::atomic<std::uint32_t> is_ending;  ///< 1: a thread ends the recording on request.
   /// Woken by a tool that listens: records in memory, only for the tool's events.

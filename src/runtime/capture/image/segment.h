@@ -27,12 +27,26 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "runtime/capture/image/trace_view.h"
 #include "runtime/capture/tables/number_table.h"
+#include "trace/format.h"
 #include "trace/share.h"
 #include "trace/writer.h"
 
 namespace geiger::capture {
+
+// A mapped trace of this process. A record is at its reference * 8.
+
+struct TraceView {
+  const char* base;
+  Bytes bytes;  ///< Mapped.
+  const trace::FileHeader* header;
+  std::uint32_t number;  ///< Of the segment; never reused.
+
+  template <typename Layout>
+  [[nodiscard]] const Layout& at(trace::Ref ref) const {
+    return *reinterpret_cast<const Layout*>(base + Bytes{ref} * 8);
+  }
+};
 
 struct ThreadState;
 
@@ -53,7 +67,7 @@ struct Segment {
   NumberTable tallies{512};                     ///< Hash -> TallyRecord.
   NumberTable codes{512};                       ///< Hash -> CodeRecord.
   std::atomic<trace::Ref> interpreter;          ///< Its record, 0 = none yet.
-  std::atomic<std::uint32_t> interpreter_told;  ///< State of that record: interpreted.cc.
+  std::atomic<std::uint32_t> interpreter_told;  ///< State of that record: record_stack.cc.
   std::atomic<std::uint32_t> readers;           ///< Number of holds, or kClaimed.
   void* memory;                                 ///< Of traces in memory, null before the first.
   Bytes full_at;                                ///< Tail at which the next is due; 0 = never.

@@ -8,8 +8,8 @@
 
 #include "base/loader.h"
 #include "runtime/capture/image/segment.h"
-#include "trace/broker.h"
 #include "trace/format.h"
+#include "trace/rendezvous.h"
 #include "trace/share.h"
 
 /// Defined by libgeiger.so if the program loads it at its start.

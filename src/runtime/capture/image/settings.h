@@ -16,7 +16,7 @@
 //                            interpreter's; at most 262144)
 //   GEIGER_GUARD=NUMBER      guard one in so many samples (default 0: none)
 //   GEIGER_BROKER=DIGITS     the supervisor that creates traces which the process cannot
-//                            (trace/broker.h)
+//                            (trace/rendezvous.h)
 //   GEIGER_MODE=WORD,...     pure, fp, nochildren, paused, freestacks, nomappings,
 //                            aggregate, dormant, off, root=PID
 #pragma once
@@ -24,7 +24,7 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "vocabulary/stack_frames.h"
+#include "vocabulary/vocabulary.h"
 
 namespace geiger::capture {
 

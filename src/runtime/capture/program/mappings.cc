@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "runtime/capture/capture.h"
 #include "runtime/capture/image/image.h"
@@ -12,7 +12,7 @@
 #include "runtime/capture/thread/thread_state.h"
 #include "runtime/probes/probes.h"
 #include "runtime/unwind/modules.h"
-#include "trace/append.h"
+#include "trace/writer.h"
 
 namespace geiger::capture {
 namespace {

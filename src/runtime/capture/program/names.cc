@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/tables/arena.h"
 #include "runtime/capture/thread/thread_state.h"
 #include "runtime/probes/probes.h"
-#include "trace/append.h"
+#include "trace/writer.h"
 
 namespace geiger::capture {
 namespace {

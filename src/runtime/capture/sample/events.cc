@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "runtime/capture/sample/live_samples.h"
 #include "runtime/capture/thread/thread_state.h"
 #include "runtime/probes/probes.h"

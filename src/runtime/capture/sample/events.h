@@ -9,7 +9,7 @@
 
 #include <atomic>
 
-#include "runtime/capture/image/trace_view.h"
+#include "runtime/capture/image/segment.h"
 #include "trace/format.h"
 
 namespace geiger::capture {

@@ -1,13 +1,13 @@
 #include "runtime/capture/sample/live_samples.h"
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "base/clock.h"
-#include "runtime/capture/guard/placing.h"
+#include "runtime/capture/guard_mode.h"
 #include "runtime/capture/image/checkpoint.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/sample/write.h"
 #include "runtime/capture/tables/filter.h"
-#include "trace/append.h"
+#include "trace/writer.h"
 
 namespace geiger::capture {
 namespace {

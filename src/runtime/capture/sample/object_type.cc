@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "object_types/object_types.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/program/names.h"
@@ -14,9 +14,8 @@
 #include "runtime/capture/thread/enrolment.h"
 #include "runtime/capture/thread/thread_state.h"
 #include "runtime/python/interpreter.h"
-#include "runtime/python/memory.h"
 #include "runtime/unwind/stack_memory.h"
-#include "trace/append.h"
+#include "trace/writer.h"
 
 namespace geiger::capture {
 namespace {

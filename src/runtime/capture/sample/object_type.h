@@ -7,7 +7,7 @@
 // allocation and its header: it has no references then, and the type at its free holds.
 //
 // Threads / Signals: as capture.h; the thread has the interpreter's lock. System calls: one or two
-// per free, more for each new type and for blocks that are not objects; as python/memory.h, if
+// per free, more for each new type and for blocks that are not objects; as python/interpreter.h, if
 // checked. Allocates: a name per type, from the arena.
 #pragma once
 

@@ -1,7 +1,7 @@
 // The third step of a sample: writes it, and later its free, into the trace.
 //
 // Only this file decides how samples are stored: one record each, or, in an aggregated recording,
-// in tallies (tally.h).
+// in tallies (write.cc).
 //
 // Threads / Signals / Fork: as capture.h. Allocates: never through malloc.
 #pragma once

@@ -14,8 +14,8 @@ namespace geiger::capture {
 void* map_pages(std::size_t bytes);
 
 /// Zeroed pages, or null, for a table that will be written everywhere. They are populated at once
-/// (base/populate.h), unless they are so many that the calling thread would wait for more than .3
-/// ms.
+/// (base/raw_syscall.h), unless they are so many that the calling thread would wait for more than
+/// .3 ms.
 void* map_table(std::size_t bytes);
 
 /// Returns the pages of such memory to the kernel. The range stays mapped, and reads as zeros or,

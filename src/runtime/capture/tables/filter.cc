@@ -1,7 +1,7 @@
 #include "runtime/capture/tables/filter.h"
 
 #include "base/check.h"
-#include "base/populate.h"
+#include "base/raw_syscall.h"
 
 namespace geiger::capture {
 

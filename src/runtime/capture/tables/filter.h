@@ -37,7 +37,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/attributes.h"
+#include "base/check.h"
 #include "runtime/capture/tables/machine.h"
 
 namespace geiger::capture {
@@ -64,7 +64,7 @@ class Filter {
     mask_.store(kLeastSlots - 1, std::memory_order_relaxed);
   }
 
-  /// Populates the pages that it uses at first (base/populate.h).
+  /// Populates the pages that it uses at first (base/raw_syscall.h).
   void take_pages();
 
   /// False: no live sample has this address. The address reached this thread after its insertion,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/attributes.h"
 #include "base/check.h"
 #include "runtime/capture/tables/arena.h"
 

@@ -1,6 +1,6 @@
 // The protocol between a countdown and its sampler. The process's heap has one countdown per thread
 // (settling.h), each custom heap one per thread that reports to it
-// (api/heaps/heap_counter.cc):
+// (api/heaps/custom_heaps.cc):
 //
 //   allocate   countdown -= size; below 0, or no bytes?              fast path: exhausts()
 //   take       the fast path no longer owns the countdown
@@ -24,7 +24,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
-#include "sampling/counter_sampler.h"
+#include "sampling/samplers.h"
 
 namespace geiger::capture {
 

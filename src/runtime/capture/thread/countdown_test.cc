@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kInterval = 64;
 constexpr std::uint64_t kMeanwhile = std::uint64_t{1} << 20;
 
-/// One thread's counter and sampler, as settling.cc and decide.cc use them.
+/// One thread's counter and sampler, as settling.cc and sample.cc use them.
 class Thread {
  public:
   explicit Thread(std::uint64_t seed) {

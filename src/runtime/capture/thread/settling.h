@@ -1,7 +1,7 @@
 // Takes, settles and arms the countdown of a thread's allocations (countdown.h), with the totals in
 // the thread's record.
 //
-// Between begin_change() and arm() readers see that both are changing (allocated_bytes.h).
+// Between begin_change() and arm() readers see that both are changing (interface.h).
 //
 // Threads: the owner of the state, which is enrolled in the current segment. Signals: a handler's
 // allocations meanwhile are tried and counted. Fork: the child enrols again.

@@ -17,10 +17,10 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "runtime/capture/thread/thread_local.h"
-#include "sampling/counter_sampler.h"
+#include "runtime/capture/capture.h"
+#include "sampling/samplers.h"
 #include "trace/format.h"
-#include "vocabulary/stack_frames.h"
+#include "vocabulary/vocabulary.h"
 
 namespace geiger::capture {
 
@@ -43,7 +43,7 @@ struct alignas(64) ThreadState {
   sampling::CounterSampler sampler;
   /// The value that the counter was last set to; kTaken while a slow path decides.
   std::atomic<std::uint64_t> armed;
-  /// Bytes settled so far by all owners, recorded or not (allocated_bytes.h).
+  /// Bytes settled so far by all owners, recorded or not (interface.h).
   std::atomic<std::uint64_t> allocated;
   std::uint64_t allocated_before;         ///< Of those, by earlier owners.
   std::atomic<std::uint64_t> last_armed;  ///< Like `armed`, but never kTaken.

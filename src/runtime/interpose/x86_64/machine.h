@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "base/attributes.h"
+#include "base/check.h"
 
 namespace geiger::interpose::machine {
 

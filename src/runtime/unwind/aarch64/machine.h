@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/attributes.h"
+#include "base/check.h"
 
 namespace geiger::unwind {
 

@@ -7,7 +7,6 @@
 
 #include <vector>
 
-#include "runtime/unwind/function_starts.h"
 #include "runtime/unwind/test_memory.h"
 
 namespace geiger::unwind {

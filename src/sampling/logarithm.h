@@ -1,4 +1,0 @@
-// Forwards to a public header, so that code in src includes it by the name of its room.
-#pragma once
-
-#include "geiger/sampling/logarithm.h"
