@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "analysis/ingest/ingest.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 
 namespace geiger::fuzz {
 

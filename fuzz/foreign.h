@@ -6,7 +6,7 @@
 
 #include "analysis/export/sql/rows.h"
 #include "analysis/import/import.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/profile.h"
 #include "target.h"
 
 namespace geiger::fuzz {

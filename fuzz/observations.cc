@@ -2,7 +2,7 @@
 #include <string>
 
 #include "analysis/ingest/observation_chunk.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "target.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

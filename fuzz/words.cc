@@ -10,7 +10,7 @@
 #include "analysis/profile/frames/plumbing_names.h"
 #include "analysis/profile/frames/types.h"
 #include "analysis/profile/lives/leaks.h"
-#include "analysis/profile/patterns.h"
+#include "analysis/profile/select/patterns.h"
 #include "analysis/profile/testing/example_recording.h"
 #include "analysis/symbolize/demangle.h"
 #include "cli/help/command_line.h"

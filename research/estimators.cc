@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/select/profile.h"
+#include "analysis/profile/select/totals.h"
 #include "estimation/distributions/negative_binomial.h"
 #include "research/intervals.h"
 #include "research/recorded_designs.h"

@@ -10,8 +10,8 @@
 
 #include "analysis/present/heading.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/select/profile.h"
+#include "analysis/profile/recording/recording.h"
 #include "estimation/estimate.h"
 #include "research/average_size.h"
 

@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "analysis/profile/thinned.h"
+#include "analysis/profile/select/thinned.h"
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
 #include "cli/options/selection_options.h"

@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "analysis/profile/hash.h"
-#include "analysis/profile/peak.h"
+#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/select/peak.h"
 
 namespace geiger::research {
 namespace {

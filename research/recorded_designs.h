@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/select/profile.h"
+#include "analysis/profile/recording/recording.h"
 #include "research/average_size.h"
 #include "research/designs.h"
 

@@ -11,8 +11,8 @@
 #include "analysis/export/pprof.h"
 #include "analysis/import/import.h"
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/memory/gaps.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/gaps.h"
+#include "analysis/profile/select/profile.h"
 #include "analysis/profile/testing/test_recording.h"
 #include "estimation/estimate.h"
 

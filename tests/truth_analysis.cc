@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "analysis/ingest/ingest.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/profile.h"
 #include "estimation/estimate.h"
 #include "research/coverage.h"
 

@@ -8,7 +8,7 @@
 #include <numbers>
 #include <utility>
 
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/profile.h"
 #include "fleet/document/document.h"
 
 namespace geiger::research {

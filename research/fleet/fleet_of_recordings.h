@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "fleet/document/document.h"
 #include "fleet/turns/turn_keeper.h"
 

@@ -158,7 +158,7 @@ void end_by(Drawn& drawn, const trace::Record& record, const trace::FreeRecord& 
 
 [[nodiscard]] geiger_sample sample_of(const Profile& profile, const Drawn& drawn);
 
-// The peak of what this process has recorded, as analysis/profile/peak.h finds it in a
+// The peak of what this process has recorded, as analysis/profile/select/peak.h finds it in a
 // recording: a quarter of the sampling process locates the instant, the rest estimates.
 
 /// Fills in samples, from and to of a GEIGER_PEAK profile of the process's own heap, from

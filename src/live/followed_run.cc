@@ -10,7 +10,7 @@
 
 #include "analysis/observe/proc_files.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/labels.h"
+#include "analysis/profile/frames/labels.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "control/run_directory.h"

@@ -11,7 +11,7 @@
 
 #include "analysis/page/page_data.h"
 #include "analysis/profile/frames/frame_roles.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/report/profiles/live.h"
 #include "live/followed_run.h"
 #include "serve/http_server.h"

@@ -12,7 +12,7 @@
 #include "analysis/follow/follower.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/frames/frame_roles.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/report/profiles/live.h"
 #include "base/outcome.h"
 #include "base/units.h"

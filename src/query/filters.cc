@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "analysis/present/heading.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/frames/types.h"
 #include "analysis/profile/groups/groupings.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/patterns.h"
+#include "analysis/profile/select/patterns.h"
 #include "query/words.h"
 
 namespace geiger::query {

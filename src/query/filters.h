@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/profile.h"
 #include "base/outcome.h"
 #include "query/selection.h"
 

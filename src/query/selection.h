@@ -11,9 +11,9 @@
 #include "analysis/present/heading.h"
 #include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/kind_rules.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/kind_rules.h"
+#include "analysis/profile/select/profile.h"
 #include "base/outcome.h"
 #include "base/units.h"
 
@@ -67,7 +67,7 @@ inline constexpr const char* kWhenForms =
                                                 std::uint32_t heap = profile::kProcessHeap);
 
 // What --kind takes and allows: the only place that refuses a combination with
-// --kind. Which kind takes what is in profile/kind_rules.h.
+// --kind. Which kind takes what is in select/kind_rules.h.
 
 /// Which kinds a verb accepts: those of whole objects, also those of mappings
 /// (profile::is_of_mappings), or also those of parts of objects (profile::is_measured).

@@ -11,9 +11,9 @@
 
 #include "analysis/compare/places.h"
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/memory/gaps.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/gaps.h"
+#include "analysis/profile/select/profile.h"
 #include "base/outcome.h"
 #include "estimation/sums.h"
 
@@ -80,16 +80,16 @@ struct Site {
 
 /// A run as a whole.
 struct RunFacts {
-  Bytes exact_bytes = 0;      ///< Counted, all threads (profile/totals.h).
+  Bytes exact_bytes = 0;      ///< Counted, all threads (select/totals.h).
   Bytes unsettled_bound = 0;  ///< At most this many bytes more.
   double largest_interval = 0;
   std::uint64_t dropped = 0;  ///< Samples and frees that could not be recorded.
   std::uint64_t processes = 0;
-  bool is_counted = true;  ///< Whether exact_bytes is known at all (profile/memory/gaps.h).
+  bool is_counted = true;  ///< Whether exact_bytes is known at all (profile/select/gaps.h).
   std::vector<profile::Gap> gaps = {};  ///< What the recording lacks.
   bool has_stacks_at_limit = false;     ///< Of frames (profile/frames/stack_answers.h).
   /// Of a peak: by how much its limits are outside of those of the heap at the instant that stands
-  /// for it, which the sums are of (profile/peak.h).
+  /// for it, which the sums are of (select/peak.h).
   double below_instant = 0, above_instant = 0;
   /// Values are per unit of it: hours, counted bytes, or 1 where they are per run. > 0.
   double exposure = 1;
@@ -106,7 +106,7 @@ struct SideFacts {
   SiteSide total;
   double smallest_interval = 0, largest_interval = 0;  ///< In force, over all runs.
   bool has_pure = false;  ///< Some process tried objects of every size.
-  bool is_split = false;  ///< A quarter of the samples chose the peak (profile/peak.h).
+  bool is_split = false;  ///< A quarter of the samples chose the peak (select/peak.h).
   /// Both sides are one run, with a process in common: samples that both have cancel out.
   bool shares_process = false;
 
@@ -114,7 +114,7 @@ struct SideFacts {
   [[nodiscard]] double exposure() const;
   /// Of any run.
   [[nodiscard]] bool has_stacks_at_limit() const;
-  /// Of the first run that lacks a part (profile/memory/gaps.h).
+  /// Of the first run that lacks a part (profile/select/gaps.h).
   [[nodiscard]] std::string missing_part() const;
 };
 

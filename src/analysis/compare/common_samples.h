@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 
 namespace geiger::compare {
 

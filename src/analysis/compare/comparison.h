@@ -83,7 +83,7 @@ struct Comparison {
   std::uint64_t tested = 0;  ///< Sites whose samples could have shown a difference.
   /// Smallest bytes per run at which a site that was not there before is found.
   double detectable_new = 0;
-  /// Some values may be estimates whose errors are not known (profile/memory/gaps.h): nothing is
+  /// Some values may be estimates whose errors are not known (profile/select/gaps.h): nothing is
   /// tested, and every verdict is kTooFew.
   bool lacks_errors = false;
   /// Compared within strata: in how many, and the share of both sides' exposure that is in them.

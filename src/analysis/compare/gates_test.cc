@@ -8,7 +8,7 @@
 #include "analysis/compare/comparison.h"
 #include "analysis/compare/site_runs.h"
 #include "analysis/compare/test_sides.h"
-#include "analysis/profile/peak.h"
+#include "analysis/profile/select/peak.h"
 #include "estimation/difference.h"
 
 namespace geiger::compare {

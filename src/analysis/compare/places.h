@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "analysis/profile/frames/frame_roles.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/patterns.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/patterns.h"
+#include "analysis/profile/select/profile.h"
 
 namespace geiger::compare {
 

@@ -3,8 +3,8 @@
 
 #include "analysis/export/streams/sink.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 
 namespace geiger::exports {
 

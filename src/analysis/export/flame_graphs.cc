@@ -11,7 +11,7 @@
 
 #include "analysis/export/shown_stacks.h"
 #include "analysis/export/streams/sink.h"
-#include "analysis/profile/labels.h"
+#include "analysis/profile/frames/labels.h"
 #include "base/index_of.h"
 #include "estimation/rounding.h"
 

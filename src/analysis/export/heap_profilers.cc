@@ -14,9 +14,9 @@
 
 #include "analysis/export/shown_stacks.h"
 #include "analysis/export/streams/sink.h"
-#include "analysis/profile/memory/gaps.h"
-#include "analysis/profile/thinned.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/select/gaps.h"
+#include "analysis/profile/select/thinned.h"
+#include "analysis/profile/select/totals.h"
 #include "base/utf8_text.h"
 #include "estimation/counts.h"
 #include "estimation/rounding.h"

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "analysis/export/shown_stacks.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 #include "estimation/counts.h"
 
 namespace geiger::exports {

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "analysis/export/streams/sink.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 
 namespace geiger::exports {
 

@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "analysis/naming/display_name.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/thinned.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/select/thinned.h"
 #include "base/utf8_text.h"
 #include "estimation/rounding.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "analysis/ingest/decode/image.h"
-#include "analysis/profile/cut.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/recording/cut.h"
+#include "analysis/profile/select/profile.h"
 #include "analysis/symbolize/symbol_set.h"
 #include "analysis/symbolize/symbolize.h"
 #include "base/check.h"

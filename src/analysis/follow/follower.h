@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "analysis/follow/image_follower.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/symbolize/symbolize.h"
 
 namespace geiger::follow {

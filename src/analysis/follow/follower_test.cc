@@ -10,9 +10,9 @@
 
 #include "analysis/ingest/ingest.h"
 #include "analysis/ingest/test_files.h"
-#include "analysis/profile/cut.h"
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/recording/cut.h"
+#include "analysis/profile/select/profile.h"
 #include "analysis/symbolize/symbolize.h"
 #include "trace/test_trace.h"
 

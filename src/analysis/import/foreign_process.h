@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/ingest/decode/interner.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 
 namespace geiger::imports {
 

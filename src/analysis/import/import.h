@@ -11,7 +11,7 @@
 
 #include "analysis/import/foreign_process.h"
 #include "analysis/ingest/files.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 
 namespace geiger::imports {
 

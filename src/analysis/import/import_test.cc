@@ -12,7 +12,7 @@
 #include "analysis/import/heaptrack.h"
 #include "analysis/import/pprof.h"
 #include "analysis/profile/memory/measured.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/profile.h"
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
 

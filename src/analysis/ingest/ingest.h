@@ -13,7 +13,7 @@
 
 #include "analysis/ingest/files.h"
 #include "analysis/ingest/traces.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 
 namespace geiger::ingest {
 

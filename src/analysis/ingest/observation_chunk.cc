@@ -5,7 +5,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "analysis/ingest/payload.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 
 namespace geiger::ingest {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/profile/memory/observations.h"
+#include "analysis/profile/recording/observations.h"
 #include "trace/format.h"
 
 namespace geiger::ingest {

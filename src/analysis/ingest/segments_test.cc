@@ -9,7 +9,7 @@
 #include "analysis/ingest/seal.h"
 #include "analysis/ingest/test_files.h"
 #include "analysis/ingest/traces.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/profile.h"
 #include "trace/test_trace.h"
 
 namespace geiger::ingest {

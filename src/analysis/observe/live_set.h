@@ -15,7 +15,7 @@
 #include "analysis/ingest/files.h"
 #include "analysis/observe/proc_files.h"
 #include "analysis/observe/process_memory.h"
-#include "analysis/profile/memory/observations.h"
+#include "analysis/profile/recording/observations.h"
 #include "base/outcome.h"
 #include "base/units.h"
 #include "trace/format.h"

@@ -16,7 +16,7 @@
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/proc_files.h"
 #include "analysis/observe/seen_types.h"
-#include "analysis/profile/memory/observations.h"
+#include "analysis/profile/recording/observations.h"
 
 namespace geiger::observe {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/profile/memory/observations.h"
+#include "analysis/profile/recording/observations.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
 

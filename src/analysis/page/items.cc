@@ -8,15 +8,15 @@
 #include <utility>
 
 #include "analysis/present/format.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/types.h"
 #include "analysis/profile/groups/groupings.h"
-#include "analysis/profile/hash.h"
-#include "analysis/profile/labels.h"
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"
-#include "analysis/profile/peak.h"
-#include "analysis/profile/thinned.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/select/peak.h"
+#include "analysis/profile/select/thinned.h"
+#include "analysis/profile/select/totals.h"
 #include "base/check.h"
 #include "base/index_of.h"
 

@@ -11,8 +11,8 @@
 
 #include "analysis/page/call_tree.h"
 #include "analysis/profile/frames/types.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 #include "base/units.h"
 #include "estimation/counts.h"
 
@@ -122,7 +122,7 @@ class Gathering {
   [[nodiscard]] bool can_tell_times(const profile::Selection& selection) const;
 
   /// All samples that lived in `span`, with their times; if `is_of_fates`, only those whose fates
-  /// are known, which stand for the others (profile/thinned.h). Requires can_tell_times().
+  /// are known, which stand for the others (select/thinned.h). Requires can_tell_times().
   [[nodiscard]] Items with_times(const profile::Selection& selection, const Span& span,
                                  bool is_of_fates);
 

@@ -11,8 +11,8 @@
 #include "analysis/compare/comparison.h"
 #include "analysis/page/page_data.h"
 #include "analysis/present/heading.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 
 namespace geiger::page {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/present/grid.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/report/overview/summary.h"
 #include "estimation/estimate.h"
 

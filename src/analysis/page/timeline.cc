@@ -8,8 +8,8 @@
 
 #include "analysis/page/cells.h"
 #include "analysis/profile/memory/mappings.h"
-#include "analysis/profile/recording.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/totals.h"
 
 namespace geiger::page {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "analysis/page/items.h"
 #include "analysis/page/page_data.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 
 namespace geiger::page {
 

@@ -21,7 +21,7 @@
 
 #include "analysis/present/format.h"
 #include "analysis/present/json.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 
 namespace geiger::present {
 

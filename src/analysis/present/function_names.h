@@ -13,10 +13,10 @@
 #include "analysis/present/fields.h"
 #include "analysis/present/grid.h"
 #include "analysis/present/text.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/labels.h"
 #include "analysis/profile/lives/lifetimes.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 
 namespace geiger::present {
 

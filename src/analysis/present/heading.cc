@@ -9,8 +9,8 @@
 #include "analysis/present/text.h"
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"
-#include "analysis/profile/peak.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/select/peak.h"
+#include "analysis/profile/select/totals.h"
 #include "estimation/calibration.h"
 #include "vocabulary/vocabulary.h"
 

@@ -14,7 +14,7 @@
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/profile.h"
 #include "base/units.h"
 
 namespace geiger::present {

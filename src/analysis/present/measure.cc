@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "analysis/profile/peak.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/select/peak.h"
+#include "analysis/profile/select/totals.h"
 
 namespace geiger::present {
 

@@ -8,8 +8,8 @@
 #include "analysis/present/fields.h"
 #include "analysis/present/json.h"
 #include "analysis/present/whole_sums.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/selfcheck.h"
+#include "analysis/profile/select/profile.h"
+#include "analysis/profile/select/selfcheck.h"
 #include "estimation/distributions/uniformity.h"
 
 namespace geiger::present {

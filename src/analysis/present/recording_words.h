@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/present/fields.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "vocabulary/vocabulary.h"
 
 namespace geiger::present {

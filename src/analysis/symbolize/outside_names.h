@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "base/units.h"
 
 namespace geiger::symbolize {

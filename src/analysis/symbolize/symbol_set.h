@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "base/outcome.h"
 #include "base/units.h"
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/plumbing_names.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/symbolize/outside_names.h"
 #include "analysis/symbolize/symbol_set.h"
 #include "analysis/symbolize/worker.h"

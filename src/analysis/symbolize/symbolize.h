@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/symbolize/symbol_set.h"
 
 namespace geiger::symbolize {

@@ -18,10 +18,10 @@
 #include "analysis/present/format.h"
 #include "analysis/present/heading.h"
 #include "analysis/present/measure.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/memory/gaps.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"
+#include "analysis/profile/select/gaps.h"
 #include "cli/options/ending.h"
 #include "cli/options/selection_options.h"
 

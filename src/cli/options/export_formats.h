@@ -6,7 +6,7 @@
 
 #include "analysis/export/streams/sink.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "cli/options/selection_options.h"
 
 namespace geiger::cli {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/kind_rules.h"
+#include "analysis/profile/select/kind_rules.h"
 #include "base/outcome.h"
 #include "fleet/ask/ask.h"
 #include "fleet/store/store.h"

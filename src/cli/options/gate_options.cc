@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "analysis/profile/labels.h"
-#include "analysis/profile/patterns.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/select/patterns.h"
 #include "cli/options/ending.h"
 #include "cli/options/output.h"
 #include "cli/options/sides.h"

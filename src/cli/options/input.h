@@ -8,8 +8,8 @@
 
 #include "analysis/import/foreign_process.h"
 #include "analysis/ingest/ingest.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 #include "base/outcome.h"
 #include "cli/options/selection_options.h"
 #include "query/selection.h"

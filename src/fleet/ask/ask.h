@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/kind_rules.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/kind_rules.h"
+#include "analysis/profile/select/profile.h"
 #include "base/outcome.h"
 #include "estimation/sums.h"
 #include "fleet/document/recall.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/profile/profile.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/select/profile.h"
+#include "analysis/profile/select/totals.h"
 #include "fleet/document/document.h"
 
 namespace geiger::fleet {

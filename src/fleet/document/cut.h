@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 #include "base/outcome.h"
 #include "fleet/document/document.h"
 

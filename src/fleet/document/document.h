@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "base/outcome.h"
 #include "base/units.h"
 

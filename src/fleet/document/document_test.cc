@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "analysis/profile/frames/stack_answers.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/profile.h"
 #include "fleet/document/cut.h"
 #include "fleet/document/recall.h"
 #include "fleet/document/test_documents.h"

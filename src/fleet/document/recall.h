@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "analysis/ingest/decode/interner.h"
-#include "analysis/profile/kind_rules.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/kind_rules.h"
 #include "fleet/document/document.h"
 
 namespace geiger::fleet {

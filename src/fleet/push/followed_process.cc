@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/ingest/payload.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/select/totals.h"
 #include "base/text.h"
 #include "fleet/document/document.h"
 #include "fleet/document/encoding.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "analysis/follow/follower.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "base/outcome.h"
 #include "base/units.h"
 #include "fleet/document/cut.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/profile/kind_rules.h"
+#include "analysis/profile/select/kind_rules.h"
 #include "base/outcome.h"
 #include "fleet/document/document.h"
 #include "fleet/document/recall.h"

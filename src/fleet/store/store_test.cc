@@ -13,7 +13,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/profile.h"
 #include "fleet/document/test_documents.h"
 #include "sqlite/database.h"
 

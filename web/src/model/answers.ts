@@ -1,5 +1,5 @@
 // Whether a selection contains a sample: yes, no, or unknown, which is open in sums.
-// As src/analysis/profile/profile.h and frames/stack_answers.h have it.
+// As src/analysis/profile/select/profile.h and frames/stack_answers.h have it.
 import { FrameFlag } from "../data";
 import { leaveOpen, merge, type Sums } from "../numbers/sums";
 import type { Page } from "./page";

@@ -16,10 +16,10 @@
 
 #include "analysis/export/streams/sink.h"
 #include "analysis/present/json.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/stack_answers.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/select/profile.h"
+#include "analysis/profile/select/totals.h"
 #include "base/utf8_text.h"
 #include "sqlite/database.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/profile.h"
 #include "analysis/profile/testing/example_recording.h"
 #include "analysis/profile/testing/test_recording.h"
 #include "estimation/estimate.h"

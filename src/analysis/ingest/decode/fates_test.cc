@@ -15,8 +15,8 @@
 
 #include "analysis/ingest/decode/process_facts.h"
 #include "analysis/profile/lives/lifetimes.h"
-#include "analysis/profile/peak.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/peak.h"
+#include "analysis/profile/select/profile.h"
 #include "estimation/estimate.h"
 
 namespace geiger::ingest {

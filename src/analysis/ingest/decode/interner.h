@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "base/units.h"
 
 namespace geiger::ingest {

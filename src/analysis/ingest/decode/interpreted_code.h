@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/profile/hash.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "trace/reader.h"
 
 namespace geiger::ingest {

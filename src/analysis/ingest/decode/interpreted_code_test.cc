@@ -6,7 +6,7 @@
 
 #include "analysis/ingest/ingest.h"
 #include "analysis/ingest/test_files.h"
-#include "analysis/profile/labels.h"
+#include "analysis/profile/frames/labels.h"
 #include "trace/test_trace.h"
 
 namespace geiger::ingest {

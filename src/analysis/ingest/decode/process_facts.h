@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "trace/format.h"
 
 namespace geiger::ingest {

@@ -13,8 +13,8 @@
 
 #include "analysis/ingest/decode/interner.h"
 #include "analysis/ingest/decode/interpreted_code.h"
-#include "analysis/profile/hash.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "trace/format.h"
 #include "trace/reader.h"
 #include "trace/survivors.h"

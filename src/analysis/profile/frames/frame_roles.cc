@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/plumbing_names.h"
 #include "analysis/profile/frames/types.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/patterns.h"
+#include "analysis/profile/select/patterns.h"
 
 namespace geiger::profile {
 

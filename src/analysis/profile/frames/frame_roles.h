@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/profile/labels.h"
-#include "analysis/profile/patterns.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/patterns.h"
 #include "base/outcome.h"
 
 namespace geiger::profile {

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <string_view>
 
-#include "analysis/profile/labels.h"
+#include "analysis/profile/frames/labels.h"
 #include "base/text.h"
 
 namespace geiger::profile {

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/profile/labels.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 
 namespace geiger::profile {
 

@@ -10,11 +10,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/types.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/patterns.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/thinned.h"
+#include "analysis/profile/select/patterns.h"
+#include "analysis/profile/select/profile.h"
+#include "analysis/profile/select/thinned.h"
 #include "base/index_of.h"
 #include "estimation/counts.h"
 

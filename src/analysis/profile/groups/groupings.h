@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {

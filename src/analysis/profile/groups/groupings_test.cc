@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "analysis/profile/labels.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::profile::groupings_test {

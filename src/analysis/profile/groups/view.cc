@@ -21,11 +21,11 @@
 #include <vector>
 
 #include "analysis/profile/frames/frame_roles.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/groups/groupings.h"
-#include "analysis/profile/hash.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "base/index_of.h"
 #include "estimation/sums.h"
 

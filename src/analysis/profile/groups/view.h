@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/profile/labels.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/profile/cut.h"
 #include "analysis/profile/frames/frame_roles.h"
+#include "analysis/profile/recording/cut.h"
+#include "analysis/profile/select/totals.h"
 #include "analysis/profile/testing/test_recording.h"
-#include "analysis/profile/totals.h"
 #include "estimation/estimate.h"
 
 namespace geiger::profile::view_test {

@@ -7,8 +7,8 @@
 
 #include "analysis/profile/lives/lifetimes.h"
 #include "analysis/profile/memory/measured.h"
-#include "analysis/profile/peak.h"
-#include "analysis/profile/thinned.h"
+#include "analysis/profile/select/peak.h"
+#include "analysis/profile/select/thinned.h"
 #include "estimation/counts.h"
 #include "estimation/difference.h"
 #include "estimation/distributions/gamma.h"

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "analysis/profile/lives/teardown.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "estimation/estimate.h"
 
 namespace geiger::profile {

@@ -13,7 +13,7 @@
 
 #include "analysis/profile/lives/late_growth.h"
 #include "analysis/profile/lives/lifetimes.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "base/outcome.h"
 #include "estimation/estimate.h"
 #include "estimation/sums.h"

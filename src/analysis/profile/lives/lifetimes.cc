@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "analysis/profile/frames/frame_roles.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/groups/groupings.h"
-#include "analysis/profile/hash.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/thinned.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/select/thinned.h"
+#include "analysis/profile/select/totals.h"
 #include "base/index_of.h"
 #include "estimation/counts.h"
 #include "estimation/estimate.h"

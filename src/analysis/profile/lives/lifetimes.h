@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/groups/groupings.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 #include "estimation/sums.h"
 #include "estimation/survival.h"
 

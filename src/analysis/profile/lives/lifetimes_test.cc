@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "analysis/profile/cut.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/recording/cut.h"
+#include "analysis/profile/select/profile.h"
 #include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::profile::lifetimes_test {

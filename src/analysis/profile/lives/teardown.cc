@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "analysis/profile/thinned.h"
+#include "analysis/profile/select/thinned.h"
 #include "estimation/counts.h"
 #include "estimation/distributions/probabilities.h"
 

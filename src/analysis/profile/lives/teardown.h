@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "estimation/scatter.h"
 
 namespace geiger::profile {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/profile.h"
+#include "analysis/profile/select/thinned.h"
 #include "analysis/profile/testing/test_recording.h"
-#include "analysis/profile/thinned.h"
 #include "estimation/counts.h"
 
 namespace geiger::profile::teardown_test {

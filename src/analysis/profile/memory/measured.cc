@@ -5,11 +5,11 @@
 #include <map>
 #include <vector>
 
-#include "analysis/profile/hash.h"
 #include "analysis/profile/memory/mappings.h"
-#include "analysis/profile/peak.h"
-#include "analysis/profile/thinned.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/select/peak.h"
+#include "analysis/profile/select/thinned.h"
+#include "analysis/profile/select/totals.h"
 
 namespace geiger::profile {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 #include "base/outcome.h"
 
 namespace geiger::profile {

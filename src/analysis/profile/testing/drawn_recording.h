@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {

@@ -7,11 +7,11 @@
 #include <random>
 #include <vector>
 
-#include "analysis/profile/cut.h"
 #include "analysis/profile/lives/leaks.h"
 #include "analysis/profile/lives/teardown.h"
-#include "analysis/profile/peak.h"
-#include "analysis/profile/thinned.h"
+#include "analysis/profile/recording/cut.h"
+#include "analysis/profile/select/peak.h"
+#include "analysis/profile/select/thinned.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile::simulated {

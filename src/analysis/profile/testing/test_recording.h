@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {

@@ -9,7 +9,7 @@
 #include "analysis/present/format.h"
 #include "analysis/present/grid.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/profile.h"
 #include "analysis/report/overview/rss.h"
 #include "base/check.h"
 #include "estimation/scatter.h"

@@ -13,7 +13,7 @@
 #include "analysis/present/grid.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/frames/frame_roles.h"
-#include "analysis/profile/labels.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/report/overview/finding.h"
 
 namespace geiger::report {

@@ -7,8 +7,8 @@
 
 #include "analysis/present/fields.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/recording/recording.h"
 
 namespace geiger::report {
 

@@ -11,7 +11,7 @@
 
 #include "analysis/present/heading.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/labels.h"
+#include "analysis/profile/frames/labels.h"
 #include "estimation/estimate.h"
 
 namespace geiger::report {

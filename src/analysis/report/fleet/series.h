@@ -9,8 +9,8 @@
 #include "analysis/present/coverage.h"
 #include "analysis/present/heading.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/kind_rules.h"
-#include "analysis/profile/labels.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/select/kind_rules.h"
 #include "estimation/estimate.h"
 
 namespace geiger::report {

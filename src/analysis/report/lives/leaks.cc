@@ -11,11 +11,11 @@
 #include "analysis/present/heading.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/cut.h"
 #include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/lives/teardown.h"
-#include "analysis/profile/memory/gaps.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/recording/cut.h"
+#include "analysis/profile/select/gaps.h"
+#include "analysis/profile/select/totals.h"
 
 namespace geiger::report {
 

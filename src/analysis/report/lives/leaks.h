@@ -13,7 +13,7 @@
 #include "analysis/present/text.h"
 #include "analysis/profile/lives/leaks.h"
 #include "analysis/profile/lives/teardown.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 
 namespace geiger::report {
 

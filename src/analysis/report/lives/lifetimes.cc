@@ -9,7 +9,7 @@
 #include "analysis/present/function_names.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/select/totals.h"
 
 namespace geiger::present {
 

@@ -13,7 +13,7 @@
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/lives/lifetimes.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "estimation/survival.h"
 
 namespace geiger::report {

@@ -10,8 +10,8 @@
 #include "analysis/present/measure.h"
 #include "analysis/present/recording_words.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/select/profile.h"
 #include "analysis/report/overview/doctor_checks.h"
 
 namespace geiger::report {

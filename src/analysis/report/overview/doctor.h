@@ -8,8 +8,8 @@
 
 #include "analysis/present/fields.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/recording.h"
-#include "analysis/profile/selfcheck.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/selfcheck.h"
 #include "estimation/distributions/uniformity.h"
 
 namespace geiger::report {

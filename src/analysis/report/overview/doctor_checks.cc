@@ -17,9 +17,9 @@
 #include "analysis/present/measure.h"
 #include "analysis/present/recording_words.h"
 #include "analysis/present/text.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/plumbing_names.h"
 #include "analysis/profile/frames/stack_answers.h"
-#include "analysis/profile/labels.h"
 #include "vocabulary/vocabulary.h"
 
 namespace geiger::report {

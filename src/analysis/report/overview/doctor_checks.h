@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <string>
 
-#include "analysis/profile/recording.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/totals.h"
 #include "analysis/report/overview/doctor.h"
 #include "estimation/estimate.h"
 

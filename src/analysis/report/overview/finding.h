@@ -25,9 +25,9 @@
 #include "analysis/present/fields.h"
 #include "analysis/present/measure.h"
 #include "analysis/profile/frames/frame_roles.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 
 namespace geiger::report {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "analysis/profile/labels.h"
-#include "analysis/profile/peak.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/select/peak.h"
 
 namespace geiger::report {
 namespace {

@@ -15,7 +15,7 @@
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/memory/measured.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "base/outcome.h"
 
 namespace geiger::report {

@@ -13,7 +13,7 @@
 #include "analysis/present/measure.h"
 #include "analysis/present/recording_words.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/labels.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/report/overview/rss.h"
 
 namespace geiger::report {

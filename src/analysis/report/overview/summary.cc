@@ -11,10 +11,10 @@
 #include "analysis/present/format.h"
 #include "analysis/present/recording_words.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/labels.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/memory/measured.h"
-#include "analysis/profile/peak.h"
+#include "analysis/profile/select/peak.h"
 #include "analysis/report/faults/faults.h"
 #include "analysis/report/lives/leaks.h"
 

@@ -9,7 +9,7 @@
 #include "analysis/present/heading.h"
 #include "analysis/present/recording_words.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/labels.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/report/overview/summary.h"
 
 namespace geiger::report {

@@ -10,9 +10,9 @@
 #include "analysis/present/format.h"
 #include "analysis/present/function_names.h"
 #include "analysis/profile/frames/frame_roles.h"
-#include "analysis/profile/peak.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/select/peak.h"
+#include "analysis/profile/select/profile.h"
+#include "analysis/profile/select/totals.h"
 #include "base/check.h"
 #include "estimation/planning.h"
 

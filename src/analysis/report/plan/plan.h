@@ -10,7 +10,7 @@
 #include "analysis/present/charts/chart.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "base/units.h"
 #include "estimation/planning.h"
 

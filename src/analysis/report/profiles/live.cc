@@ -13,7 +13,7 @@
 #include "analysis/present/text.h"
 #include "analysis/profile/frames/types.h"
 #include "analysis/profile/groups/groupings.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/select/totals.h"
 #include "estimation/difference.h"
 #include "estimation/estimate.h"
 

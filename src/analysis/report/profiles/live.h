@@ -13,8 +13,8 @@
 #include "analysis/present/format.h"
 #include "analysis/present/measure.h"
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 #include "analysis/report/profiles/table.h"
 #include "estimation/estimate.h"
 

@@ -6,9 +6,9 @@
 
 #include "analysis/present/grid.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
+#include "analysis/profile/select/totals.h"
 #include "analysis/report/profiles/stats.h"
 
 namespace geiger::report {

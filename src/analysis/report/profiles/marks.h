@@ -7,7 +7,7 @@
 
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 
 namespace geiger::report {
 

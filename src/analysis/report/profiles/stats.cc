@@ -15,10 +15,10 @@
 #include "analysis/present/measure.h"
 #include "analysis/present/recording_words.h"
 #include "analysis/present/text.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/groups/groupings.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/peak.h"
-#include "analysis/profile/thinned.h"
+#include "analysis/profile/select/peak.h"
+#include "analysis/profile/select/thinned.h"
 
 namespace geiger::report {
 

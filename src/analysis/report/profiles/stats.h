@@ -9,9 +9,9 @@
 #include "analysis/present/heading.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
-#include "analysis/profile/totals.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
+#include "analysis/profile/select/totals.h"
 
 namespace geiger::report {
 

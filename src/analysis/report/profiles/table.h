@@ -16,8 +16,8 @@
 #include "analysis/present/text.h"
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/memory/measured.h"
-#include "analysis/profile/profile.h"
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
+#include "analysis/profile/select/profile.h"
 
 namespace geiger::report {
 

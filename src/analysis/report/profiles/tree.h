@@ -10,8 +10,8 @@
 #include "analysis/present/heading.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/labels.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/select/profile.h"
 
 namespace geiger::report {
 

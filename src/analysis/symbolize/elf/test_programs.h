@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "base/units.h"
 
 namespace geiger::symbolize {

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "analysis/profile/recording.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/symbolize/symbolize.h"
 
 namespace geiger::symbolize {

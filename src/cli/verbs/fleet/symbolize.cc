@@ -11,7 +11,7 @@
 #include "analysis/present/fields.h"
 #include "analysis/present/format.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/labels.h"
+#include "analysis/profile/frames/labels.h"
 #include "cli/options/fleet_options.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
 #include "cli/verbs/symbol_options.h"

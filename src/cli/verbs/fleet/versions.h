@@ -10,7 +10,7 @@
 #include "analysis/compare/comparison.h"
 #include "analysis/present/coverage.h"
 #include "analysis/present/heading.h"
-#include "analysis/profile/profile.h"
+#include "analysis/profile/select/profile.h"
 #include "base/outcome.h"
 #include "cli/options/fleet_options.h"
 #include "fleet/ask/ask.h"
