@@ -22,53 +22,11 @@
 
 namespace geiger::page {
 
-namespace {
-
 using profile::Kind;
 
-/// What a page says of a kind, and instead where it is followed.
-struct KindWords {
-  Kind kind;
-  std::string_view about;
-  std::string_view title_now = {}, about_now = {};  ///< Empty: no other words.
-};
-
-constexpr std::array<KindWords, 16> kWords{{
-    {Kind::kAllocated, "All allocations, freed or not: who keeps the allocator busy."},
-    {Kind::kLiveAtEnd, "Not freed by the end: the place to look for leaks.", "Live now",
-     "Allocated and not yet freed."},
-    {Kind::kLiveAtPeak, "The heap when it was largest: what to shrink for a lower peak."},
-    {Kind::kResident, "Bytes of live objects on resident pages when the resident set was largest."},
-    {Kind::kSwapped, "Bytes of live objects on pages that were swapped out."},
-    {Kind::kUntouched,
-     "Bytes of live objects that were allocated but never touched, or returned to the kernel."},
-    {Kind::kStranded,
-     "Free bytes on pages and slabs that live objects hold: fragmentation, by who holds it."},
-    {Kind::kOverhead, "Bytes that the allocator adds by rounding up sizes, over all allocations."},
-    {Kind::kLiveOverhead,
-     "Bytes that the allocator adds by rounding up sizes, in the heap at the end.",
-     "Allocator overhead (rounding), live now",
-     "Bytes that the allocator adds by rounding up sizes, in the live heap now."},
-    {Kind::kUsable, "Usable sizes of all allocations: requested bytes and rounding."},
-    {Kind::kLiveUsable, "Usable sizes of the heap at the end: requested bytes and rounding.",
-     "Usable (after rounding), live now",
-     "Usable sizes of the live heap now: requested bytes and rounding."},
-    {Kind::kMapped, "Memory from the program's own mmap calls, accessible at the end; exact."},
-    {Kind::kMappedAtPeak, "Memory from the program's own mmap calls, at its peak; exact."},
-    {Kind::kMappedTotal, "All memory from the program's own mmap calls; exact."},
-    {Kind::kReserved,
-     "Addresses that the program had reserved (mapped without access) at the end; exact."},
-    {Kind::kMappedFiles, "Files that the program had mapped at the end; exact."},
-}};
-
-const KindWords& words_of(Kind kind) { return *std::ranges::find(kWords, kind, &KindWords::kind); }
-
-}  // namespace
-
 std::string title_of(Kind kind, bool is_followed) {
-  const KindWords& words = words_of(kind);
-  if (is_followed && !words.title_now.empty()) return std::string(words.title_now);
-  std::string title(profile::kind_text(kind));
+  const profile::KindRules& rules = profile::rules_of(kind);
+  std::string title(is_followed && !rules.text_now.empty() ? rules.text_now : rules.text);
   title[0] = static_cast<char>(title[0] - 'a' + 'A');
   return title;
 }
@@ -80,8 +38,8 @@ std::vector<Kind> kinds_in_order(bool is_followed) {
 }
 
 std::string_view about(Kind kind, bool is_followed) {
-  const KindWords& words = words_of(kind);
-  return is_followed && !words.about_now.empty() ? words.about_now : words.about;
+  const profile::KindRules& rules = profile::rules_of(kind);
+  return is_followed && !rules.meaning_now.empty() ? rules.meaning_now : rules.meaning;
 }
 
 std::string why_unavailable(const profile::Recording& recording,

@@ -372,38 +372,6 @@ Finding find(const Recording& recording, const profile::Profile& profile, double
 
 namespace {
 
-/// "held", "allocated": what a function did to the bytes of a kind.
-std::string_view verb_of(profile::Kind kind) {
-  switch (kind) {
-    case profile::Kind::kAllocated:
-    case profile::Kind::kOverhead:
-      return "allocated";
-    case profile::Kind::kMapped:
-    case profile::Kind::kMappedAtPeak:
-    case profile::Kind::kMappedTotal:
-    case profile::Kind::kMappedFiles:
-      return "mapped";
-    case profile::Kind::kReserved:
-      return "reserved";
-    default:
-      return "held";
-  }
-}
-
-/// "At the peak ": when, before the subject; empty where the verb says when.
-std::string_view when_of(profile::Kind kind) {
-  switch (kind) {
-    case profile::Kind::kLiveAtPeak:
-      return "at the peak ";
-    case profile::Kind::kLiveAtEnd:
-      return "at the end ";
-    case profile::Kind::kMappedAtPeak:
-      return "at the peak of its mappings ";
-    default:
-      return "";
-  }
-}
-
 /// "58.0 MiB [44.1, 74.9]"; what was counted needs no interval.
 std::string whole_text(const Finding& finding) {
   const present::Figure total = present::total_figure(finding.total);
@@ -418,8 +386,8 @@ std::string found_text(const Finding& finding) {
     names += joint + site_text(sites[i]);
     shares += joint + present::figure(sites[i].share).text();
   }
-  std::string out = fmt::format("{}{} {} {} of {}", when_of(finding.kind), names,
-                                verb_of(finding.kind), shares, whole_text(finding));
+  std::string out = fmt::format("{}{} {} {} of {}", rules_of(finding.kind).when, names,
+                                rules_of(finding.kind).verb, shares, whole_text(finding));
   if (sites.size() > 1) out += "; which is the largest is not certain";
   const char* joint = ": ";
   for (const FoundPart& part : sites.front().parts) {
@@ -438,8 +406,8 @@ std::string named_place(const std::string& function, std::string_view remark,
 
 std::string spread_text(const Finding& finding) {
   std::string out =
-      fmt::format("{}no function is certain to have {} {:.0f} % of {}", when_of(finding.kind),
-                  verb_of(finding.kind), kShareToName * 100, whole_text(finding));
+      fmt::format("{}no function is certain to have {} {:.0f} % of {}", rules_of(finding.kind).when,
+                  rules_of(finding.kind).verb, kShareToName * 100, whole_text(finding));
   if (!finding.sites.empty()) {
     const FoundSite& largest = finding.sites.front();
     out += fmt::format("; the largest is {} with {}", site_text(largest),
@@ -486,10 +454,10 @@ std::string site_text(const FoundSite& site) {
 std::string clause(const Finding& finding) {
   switch (finding.verdict) {
     case FindingVerdict::kNothing:
-      return fmt::format("{}nothing was sampled", when_of(finding.kind));
+      return fmt::format("{}nothing was sampled", rules_of(finding.kind).when);
     case FindingVerdict::kEmpty:
-      return fmt::format("{}only empty blocks (0 bytes) were {}", when_of(finding.kind),
-                         verb_of(finding.kind));
+      return fmt::format("{}only empty blocks (0 bytes) were {}", rules_of(finding.kind).when,
+                         rules_of(finding.kind).verb);
     case FindingVerdict::kTooFew:
       return fmt::format("too few samples to name a function ({} of the {} needed)",
                          present::exact_count(finding.total.samples), kSamplesToName);
@@ -505,7 +473,7 @@ std::string sentence(const Finding& finding) {
   std::string out = clause(finding) + ".";
   // One that begins with the name of a function keeps it.
   const bool begins_with_name =
-      finding.verdict == FindingVerdict::kFound && when_of(finding.kind).empty();
+      finding.verdict == FindingVerdict::kFound && rules_of(finding.kind).when.empty();
   if (!begins_with_name) out[0] = static_cast<char>(std::toupper(out[0]));
   return out;
 }
