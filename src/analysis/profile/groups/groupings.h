@@ -18,6 +18,7 @@ namespace geiger::profile {
 // Sums of the entries of a profile, group by group, the same to the bit in whatever order
 // the traces were read.
 
+/// Before there are names: adding up decides which groups become rows.
 struct GroupSums {
   std::uint32_t group = 0;
   estimation::NodeSums sums;  ///< E is that of the profile.

@@ -77,7 +77,7 @@ struct Row {
 [[nodiscard]] std::vector<Row> table(const Recording& recording, const Profile& profile,
                                      GroupBy group);
 
-/// What a profile holds of a stack.
+/// What a profile holds of a stack. Not a Row, whose name and detail trees and exports do not need.
 struct StackSums {
   std::uint32_t stack = kNone;
   estimation::NodeSums sums;

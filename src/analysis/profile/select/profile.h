@@ -70,7 +70,8 @@ inline constexpr LifetimeClass kAliveAtEnd = kLifetimeClasses - 1;
 /// Which snapshot of a process.
 enum class Moment : std::uint8_t { kMaximum, kLast };
 
-/// Samples alike in all that a view can group by.
+/// Samples alike in all that a view can group by: what follows takes time by entries, not by
+/// samples.
 struct Entry {
   std::uint32_t stack = kNone;
   std::uint32_t process = 0;

@@ -90,7 +90,7 @@ const present::Measure& sorted_measure(const TableLine& line, SortBy sort) {
   return sort == SortBy::kTotal ? line.total : line.self;
 }
 
-/// A row's place in the order, computed once.
+/// A row's place in the order, computed once: calibrated bytes take an estimate each.
 struct Rank {
   std::uint32_t row;
   double first, total;  ///< What counts; what decides between equals.

@@ -48,6 +48,7 @@ struct ContextPart {
   std::string place = {};     ///< Behind it: " (leaky.cc:11)".
 };
 
+/// A row that is shown. Intervals are computed for these alone, not for the thousands left out.
 struct TableLine {
   std::string name, detail;
   std::uint32_t stack = profile::kNone;  ///< Of a row that stands for one.
