@@ -1,4 +1,7 @@
 // The table of `geiger live`: as many columns as there is room for.
+//
+// Which columns there are depends on the width alone, and not on the rows as in other tables
+// (present/grid.h): otherwise they would come and go from second to second.
 #pragma once
 
 #include <cstddef>
