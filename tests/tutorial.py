@@ -36,7 +36,7 @@ def commands_of(page):
             yield command, output
 
 
-RESIDENT = re.compile("malloc profile explains|near the maximum RSS")
+RESIDENT = re.compile("the heap is|not read near its resident peak")
 
 
 def comparable(text):

@@ -221,6 +221,7 @@ export interface Profile {
 /** As the other reports open with it. */
 export interface FindingData {
   verdict: "nothing" | "empty" | "too_few" | "spread" | "found";
+  /** how soon most of what the first one allocated was freed; may be "" */ lives: string;
   sites: FoundSite[];
 }
 

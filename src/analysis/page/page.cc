@@ -367,9 +367,11 @@ std::string Draft::asked_note(const Selection& selection) const {
 
 PageFinding Draft::finding_of(const Profile& profile) {
   const report::Finding found = report::find(recording_, profile, options_.level);
-  PageFinding out{.verdict = std::string(report::name_of(found.verdict)), .sites = {}};
+  PageFinding out{.verdict = std::string(report::name_of(found.verdict)),
+                  .lives = found.lives,
+                  .sites = {}};
   for (const report::FoundSite& site : found.sites) {
-    out.sites.push_back({.node = gathering_.node_of(site.stack),
+    out.sites.push_back({.node = gathering_.node_of(site.stacks.front()),
                          .function = names_.intern(site.function),
                          .place = text_of(site.where),
                          .process = options_.only ? "" : site.process,

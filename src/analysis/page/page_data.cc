@@ -302,6 +302,8 @@ static const Fields<PageFinding>& fields_of(Of<PageFinding> /*type*/) {
       Fields<PageFinding>("finding_data", "As the other reports open with it.")
           .field("verdict", "", &PageFinding::verdict)
           .one_of(names_in_reports<report::FindingVerdict>())
+          .field("lives", "how soon most of what the first one allocated was freed; may be \"\"",
+                 &PageFinding::lives)
           .field("sites", "", &PageFinding::sites);
   return kFields;
 }

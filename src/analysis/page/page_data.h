@@ -100,6 +100,7 @@ struct PageSite {
 
 struct PageFinding {
   std::string verdict;
+  std::string lives;
   std::vector<PageSite> sites;
 };
 

@@ -62,6 +62,8 @@ interface Leader {
 interface Found {
   verdict: FindingData["verdict"];
   leaders: Leader[];
+  /** How soon what the first one allocated was freed; "" where that is not known. */
+  lives?: string;
 }
 
 export interface Finding {
@@ -340,7 +342,7 @@ function* searched(all: Selected, level: number): Steps<Found> {
 function* documented(selected: Selected): Steps<Found | undefined> {
   const { page, profile } = selected;
   if (!profile.finding) return undefined;
-  const { verdict, sites } = profile.finding;
+  const { verdict, sites, lives } = profile.finding;
   const leaders: Leader[] = [];
   for (const { node, function: name, place, process, share, parts } of sites) {
     let at = page.target[node]!;
@@ -350,7 +352,7 @@ function* documented(selected: Selected): Steps<Found | undefined> {
     const named = parts.map(({ function: of, ...part }) => ({ ...part, name: page.shortNames[of]! }));
     leaders.push({ name: page.shortNames[name]!, place, process, share, path, parts: named });
   }
-  return { verdict, leaders };
+  return { verdict, leaders, lives };
 }
 
 /** The instant or the window in words: "at the peak", "from 2.00 s to 4.00 s". */
@@ -360,7 +362,7 @@ function whenText({ page, profile, window }: Selected): string {
   if (window && counts === "born") return `from ${time(window.from)} to ${time(window.to + 1)}`;
   if (window && counts === "alive" && window.to < page.lastBucket) return `at ${time(window.to + 1)}`;
   if (kind === "peak") return "at the peak";
-  if (kind === "mapped-peak") return "at the peak of its mappings";
+  if (kind === "mapped-peak") return "";
   if (kind === "live") return profile.title === "Live now" ? "now" : "at exit";
   return verbOf(profile.kind) === "held" ? profile.title : "";
 }
@@ -368,7 +370,7 @@ function whenText({ page, profile, window }: Selected): string {
 /** "held", "allocated": what a function did to the bytes of a kind. */
 export function verbOf(kind: string): string {
   if (kind === "allocated" || kind === "overhead") return "allocated";
-  if (kind.startsWith("mapped")) return "mapped";
+  if (kind.startsWith("mapped") && kind !== "mapped-peak") return "mapped";
   return kind === "reserved" ? kind : "held";
 }
 
@@ -448,15 +450,16 @@ function withoutFunction(
   ];
 }
 
-function sentence(selected: Selected, { verdict, leaders }: Found, level: number): Part[] {
+function sentence(selected: Selected, { verdict, leaders, lives }: Found, level: number): Part[] {
   const when = whenText(selected);
   if (verdict !== "found" && verdict !== "spread") {
     return withoutFunction(selected, verdict, when, level);
   }
   const verb = when === "now" ? "holds" : verbOf(selected.profile.kind);
   const opening = when === "" ? [] : [plain(`${when}, `)];
+  const itself = selected.profile.kind === "mapped-peak" ? [plain(" that the program mapped itself")] : [];
   const kept = selected.stacks ? [plain(" kept")] : [];
-  const total = [plain(" of "), ...amountParts(figure(totalBytes(selected, level), "bytes")), ...kept];
+  const total = [plain(" of "), ...amountParts(figure(totalBytes(selected, level), "bytes")), ...itself, ...kept];
   const shares = listed(leaders.map(({ share }) => figureParts(shareFigure(share))));
   // Of one process it is said once.
   const isOfOne = leaders.every(({ process }) => process === leaders[0]!.process);
@@ -465,11 +468,12 @@ function sentence(selected: Selected, { verdict, leaders }: Found, level: number
   if (verdict === "found") {
     const open = leaders.length > 1 ? "; which is the largest is not certain." : ".";
     const parts = partsText(leaders[0]!.parts);
-    return [...opening, ...names, plain(` ${verb} `), ...shares, ...total, ...parts, plain(open)];
+    const freed = lives ? [plain(`; ${lives}`)] : [];
+    return [...opening, ...names, plain(` ${verb} `), ...shares, ...total, ...parts, ...freed, plain(open)];
   }
-  const bound = `no function is certain to have ${verb === "holds" ? "held" : verb} 25 %`;
-  const largest = leaders.length > 0 ? [plain("; the largest is "), ...names, plain(" with "), ...shares] : [];
-  return [...opening, plain(bound), ...total, ...largest, plain(".")];
+  const bound = [...opening, plain("no single function dominates")];
+  if (leaders.length === 0) return [...bound, plain(".")];
+  return [...bound, plain("; the largest, "), ...names, plain(`, ${verb} `), ...shares, ...total, plain(".")];
 }
 
 export function* findingOf(selected: Selected, level: number): Steps<Finding> {

@@ -34,7 +34,7 @@ export function objectsText(
   level: number,
 ): string {
   if (hasObjectsInterval(bytes, objects)) return intervalText(objects, "objects", level);
-  const recorded = certain > 0 ? ` but the ${exactCount(certain)} recorded with certainty` : "";
+  const recorded = certain > 0 ? ` but the ${exactCount(certain)} recorded exactly` : "";
   const seen =
     objects.samples > 0
       ? `only ${plural(objects.samples, "sample")}, of sizes that differ,`

@@ -51,7 +51,7 @@ export function FrameFacts(props: FrameFactsProps) {
       <p class="faint">{intervalText(bytes, "bytes", level)}</p>
       <p class="faint">
         {textOf(objects)} objects
-        {certain > 0 && `, ${plural(certain, "object")} recorded with certainty`}
+        {certain > 0 && `, ${plural(certain, "object")} recorded exactly`}
         {folded > 0 && ` · ${plural(folded, "frame")} folded into it`}
       </p>
       {!hasObjectsInterval(bytes, estimate) && (

@@ -57,6 +57,7 @@ struct KindRules {
   bool takes_window = false;       ///< From an instant on and before another one.
   std::string_view verb = "held";  ///< What a function did to the bytes.
   std::string_view when = {};      ///< Before the subject; empty where the verb says when.
+  std::string_view which = {};     ///< Behind the bytes; may be empty.
   std::string_view meaning;        ///< A sentence.
   std::string_view text_now = {};  ///< Where the end is now; empty: no other words.
   std::string_view meaning_now = {};
@@ -154,8 +155,7 @@ inline constexpr std::array<KindRules, 16> kKindRules{{
      .text = "mapped at the peak of mappings",
      .about = About::kMappings,
      .takes_window = true,
-     .verb = "mapped",
-     .when = "at the peak of its mappings ",
+     .which = " that the program mapped itself",
      .meaning = "Memory from the program's own mmap calls, at its peak; exact."},
     {.kind = Kind::kMappedTotal,
      .name = "mapped-total",

@@ -15,6 +15,7 @@
 #include "analysis/present/heading.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/groups/view.h"
+#include "analysis/profile/lives/lifetimes.h"
 
 namespace geiger::report {
 
@@ -48,6 +49,9 @@ struct Scene {
   std::size_t labels = 0;             ///< All that paths have are less.
   double least_share = kShareToName;  ///< Of a function that is named.
 };
+
+constexpr Nanoseconds kMillisecond = 1'000'000;
+constexpr double kMost = 0.5;
 
 std::uint64_t samples_of(const NodeSums& sums) { return sums.samples + sums.certain_samples; }
 
@@ -84,6 +88,9 @@ class Search {
     for (const Passing& one : named) finding.sites.push_back(site_of(one));
     if (named.size() == 1 && named.front().share.value >= kNearlyAll) {
       finding.sites.front().parts = parts_of(named.front().label);
+    }
+    if (profile_.kind == profile::Kind::kAllocated && named.size() == 1) {
+      finding.lives = lives_text(finding.sites.front().stacks);
     }
     return finding;
   }
@@ -309,19 +316,46 @@ class Search {
     return site;
   }
 
-  /// The line with most of its bytes, and the process.
+  /// How soon most of what these stacks allocated was freed; empty where most was not, surely.
+  [[nodiscard]] std::string lives_text(const std::vector<std::uint32_t>& stacks) const {
+    std::vector<bool> is_of_site(recording_.stacks.size(), false);
+    for (const std::uint32_t stack : stacks) {
+      if (stack != profile::kNone) is_of_site[stack] = true;
+    }
+    profile::LifetimeSelection selection;
+    selection.keeps = [&](const profile::Sample& sample) {
+      return sample.stack != profile::kNone && is_of_site[sample.stack];
+    };
+    const auto groups = lifetime_groups(recording_, profile::LifetimeGrouping::kWhole, selection);
+    if (groups.empty()) return "";
+    const auto curve =
+        survival_of(recording_, groups.front().samples, profile::CurveOver::kBytes, level_);
+    for (const Nanoseconds soon : {kMillisecond, 10 * kMillisecond, 100 * kMillisecond}) {
+      const estimation::SurvivalStep step = curve.at(static_cast<double>(soon));
+      const present::Share freed{1 - step.alive, {1 - step.band.hi, 1 - step.band.lo}};
+      if (freed.interval.lo < kMost) continue;
+      return fmt::format("{} of it was freed within {}", present::figure(freed).text(),
+                         present::duration(soon));
+    }
+    return "";
+  }
+
+  /// Its stacks, the line with most of its bytes, and the process.
   void add_place(FoundSite& site, std::uint32_t label) const {
     std::map<std::pair<std::string_view, std::uint32_t>, double> lines;
     std::map<std::uint32_t, double> processes;
     std::map<std::pair<std::string_view, std::uint32_t>, std::uint32_t> frames;
-    double most_bytes = 0;
+    double most_bytes = 0, blamed_bytes = 0, all_bytes = 0;
     for (const Path& path : paths_) {
       const auto found = std::ranges::find(path.functions, label);
       if (found == path.functions.end()) continue;
       const double bytes = path.sums.all_bytes();
+      all_bytes += bytes;
+      if (found == path.functions.begin()) blamed_bytes += bytes;
+      site.stacks.push_back(path.stack);
       if (bytes > most_bytes) {
         most_bytes = bytes;
-        site.stack = path.stack;
+        std::swap(site.stacks.front(), site.stacks.back());
       }
       processes[path.process] += bytes;
       const std::uint32_t frame = path.frames[found - path.functions.begin()];
@@ -330,6 +364,7 @@ class Search {
       lines[{known.file, known.line}] += bytes;
       frames[{known.file, known.line}] = frame;
     }
+    site.is_blamed = blamed_bytes >= kMost * all_bytes;
     const auto by_bytes = [](const auto& entry) { return entry.second; };
     if (!lines.empty()) {
       const auto most = std::ranges::max_element(lines, {}, by_bytes);
@@ -386,14 +421,16 @@ std::string found_text(const Finding& finding) {
     names += joint + site_text(sites[i]);
     shares += joint + present::figure(sites[i].share).text();
   }
-  std::string out = fmt::format("{}{} {} {} of {}", rules_of(finding.kind).when, names,
-                                rules_of(finding.kind).verb, shares, whole_text(finding));
+  std::string out = fmt::format("{}{} {} {} of {}{}", rules_of(finding.kind).when, names,
+                                rules_of(finding.kind).verb, shares, whole_text(finding),
+                                rules_of(finding.kind).which);
   if (sites.size() > 1) out += "; which is the largest is not certain";
   const char* joint = ": ";
   for (const FoundPart& part : sites.front().parts) {
     out += fmt::format("{}{} in {}", std::exchange(joint, ", "), present::figure(part.share).text(),
                        part_text(part));
   }
+  if (!finding.lives.empty()) out += "; " + finding.lives;
   return out;
 }
 
@@ -405,15 +442,12 @@ std::string named_place(const std::string& function, std::string_view remark,
 }
 
 std::string spread_text(const Finding& finding) {
-  std::string out =
-      fmt::format("{}no function is certain to have {} {:.0f} % of {}", rules_of(finding.kind).when,
-                  rules_of(finding.kind).verb, kShareToName * 100, whole_text(finding));
-  if (!finding.sites.empty()) {
-    const FoundSite& largest = finding.sites.front();
-    out += fmt::format("; the largest is {} with {}", site_text(largest),
-                       present::figure(largest.share).text());
-  }
-  return out;
+  std::string out = fmt::format("{}no single function dominates", rules_of(finding.kind).when);
+  if (finding.sites.empty()) return out + " the " + whole_text(finding);
+  const FoundSite& largest = finding.sites.front();
+  return out + fmt::format("; the largest, {}, {} {} of {}{}", site_text(largest),
+                           rules_of(finding.kind).verb, present::figure(largest.share).text(),
+                           whole_text(finding), rules_of(finding.kind).which);
 }
 
 }  // namespace
@@ -487,7 +521,9 @@ const present::Fields<Finding>& fields_of(present::Of<Finding> /*type*/) {
           .field("kind", "of which profile", &Finding::kind)
           .field("sentence", "", [](const Finding& it) { return sentence(it); })
           .field("total", "", &Finding::total)
-          .field("sites", "the largest first", &Finding::sites);
+          .field("sites", "the largest first", &Finding::sites)
+          .field("lives", "how soon most of what the first one allocated was freed",
+                 &Finding::lives);
   return kFields;
 }
 
@@ -521,6 +557,13 @@ Finding outlook(const NamedRecording& named, const profile::Profile& profile, do
   return finding;
 }
 
+/// It names no function, or one that everything passes through, and nothing in it.
+bool names_nothing_in_particular(const Finding& finding) {
+  if (finding.verdict != FindingVerdict::kFound) return true;
+  const FoundSite& first = finding.sites.front();
+  return first.share.value >= kNearlyAll && !first.is_blamed && first.parts.empty();
+}
+
 }  // namespace
 
 Opening find_opening(const NamedRecording& named, const profile::Profile& allocated,
@@ -534,6 +577,17 @@ Opening find_opening(const NamedRecording& named, const profile::Profile& alloca
   const profile::Profile& shown =
       &first == &of_allocated ? allocated : (&first == &of_live ? live : peak);
   found.finding = find(named, shown, level);
+  const double heap = found.finding.total.bytes.interval.hi;
+  const double churn = of_allocated.total.bytes.interval.lo;
+  const bool is_vague = names_nothing_in_particular(found.finding);
+  if (&shown != &allocated && (is_vague || churn >= kChurn * heap)) {
+    Finding beside = find(named, allocated, level);
+    if (!names_nothing_in_particular(beside)) {
+      found.beside = std::move(beside);
+      const bool is_mostly_churn = heap < kSmallHeap && churn >= kMostlyChurn * heap;
+      if (is_vague || is_mostly_churn) std::swap(found.finding, *found.beside);
+    }
+  }
   found.allocated = of_allocated.total;
   found.live_at_end = of_live.total;
   found.live_at_peak = of_peak.total;

@@ -36,13 +36,16 @@ class Program {
   }
 
   /// Samples of stacks main > callers... > leaf; the last one is called first.
-  void allocate(std::initializer_list<const char*> leaf_first, int samples,
-                Bytes size = 64 * kKiB) {
+  void allocate(std::initializer_list<const char*> leaf_first, int samples, Bytes size = 64 * kKiB,
+                Nanoseconds freed_ms_later = 0) {
     std::vector<std::uint32_t> locations;
     for (const char* name : leaf_first) locations.push_back(location(name));
     locations.push_back(main_);
     const auto stack = builder_.stack(locations);
-    for (int i = 0; i < samples; ++i) builder_.sample(thread_, stack, size, 1 + i);
+    for (int i = 0; i < samples; ++i) {
+      const Nanoseconds at = 1 + i, freed = freed_ms_later > 0 ? at + freed_ms_later : 0;
+      builder_.sample(thread_, stack, size, at, freed);
+    }
   }
 
   Recording& recording() { return builder_.recording(); }
@@ -156,7 +159,8 @@ TEST(Finding, SaysThatNothingIsProved) {
   const Finding finding = find_kind(program.recording());
   EXPECT_EQ(finding.verdict, FindingVerdict::kSpread);
   EXPECT_THAT(sentence(finding),
-              ::testing::StartsWith("No function is certain to have allocated 25 % of "));
+              ::testing::StartsWith(
+                  "No single function dominates; the largest, f9 (main.cc:109), allocated "));
   EXPECT_THAT(names_of(finding), ElementsAre("f9"));
 }
 
@@ -223,6 +227,53 @@ TEST(Finding, OpensOnThePeakUnlessMostOfItStays) {
   peak.verdict = FindingVerdict::kTooFew;
   EXPECT_EQ(opening(allocated, live, &peak).kind, Kind::kAllocated);
   EXPECT_EQ(opening(allocated, live, nullptr).kind, Kind::kAllocated);
+}
+
+Opening opening_of(const Recording& recording) {
+  return find_opening(NamedRecording(recording), select(recording, Kind::kAllocated),
+                      select(recording, Kind::kLiveAtEnd), select(recording, Kind::kLiveAtPeak),
+                      true, 0.95);
+}
+
+TEST(Opening, IsWhatWasAllocatedWhereNoFunctionDominatesTheHeap) {
+  Program program;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"})
+    program.allocate({name}, 20);
+  program.allocate({"join"}, 1000, 64 * kKiB, 1);
+  const Opening found = opening_of(program.recording());
+  EXPECT_THAT(sentence(found.finding), ::testing::StartsWith("join (main.cc:21) allocated "));
+  EXPECT_THAT(sentence(found.finding), ::testing::EndsWith(" of it was freed within 1 ms."));
+  ASSERT_TRUE(found.beside);
+  EXPECT_THAT(sentence(*found.beside), ::testing::StartsWith("At the end main "));
+}
+
+// 1.2 MiB live, of 400 MiB.
+TEST(Opening, IsWhatWasAllocatedOfAProgramThatMostlyAllocatesAndFrees) {
+  Program program(16 * kKiB);
+  program.allocate({"keep"}, 40, 4 * kKiB);
+  program.allocate({"join"}, 25'000, 4 * kKiB, 1);
+  const Opening found = opening_of(program.recording());
+  EXPECT_THAT(names_of(found.finding), ElementsAre("join"));
+  ASSERT_TRUE(found.beside);
+  EXPECT_THAT(names_of(*found.beside), ElementsAre("keep"));
+}
+
+// 110 MiB live, of 2 GiB.
+TEST(Opening, HasAHeapThatMattersFirst) {
+  Program program;
+  program.allocate({"keep"}, 200);
+  program.allocate({"join"}, 3'800, 64 * kKiB, 20);
+  const Opening found = opening_of(program.recording());
+  EXPECT_THAT(names_of(found.finding), ElementsAre("keep"));
+  ASSERT_TRUE(found.beside);
+  EXPECT_THAT(sentence(*found.beside), ::testing::EndsWith(" of it was freed within 100 ms."));
+}
+
+TEST(Opening, SaysNothingBesideAHeapThatIsMostOfWhatWasAllocated) {
+  Program program;
+  program.allocate({"keep"}, 200);
+  program.allocate({"join"}, 800, 64 * kKiB, 1);
+  EXPECT_FALSE(opening_of(program.recording()).beside);
 }
 
 }  // namespace

@@ -188,17 +188,20 @@ std::string explained_line(const RssReport& report) {
   const std::string resident = present::exact_bytes(report.resident);
   if (report.excess > 0) {
     return fmt::format(
-        "what explains {} RSS is unknown: two ways of counting contradict each other", resident);
+        "what {} of resident memory are is unknown: two ways of counting contradict each other",
+        resident);
   }
   if (!report.has_shares()) {
     return fmt::format(
-        "no reading was near the maximum RSS, {}: the largest, {} after the start, found {}",
+        "memory was not read near its resident peak of {}: the largest reading, {} after the "
+        "start, "
+        "was {}",
         present::exact_bytes(report.high_water), present::duration(report.after), resident);
   }
   const bool is_last = report.options.moment == profile::Moment::kLast;
-  return fmt::format("malloc profile explains {} of {} RSS at its {}",
-                     present::figure(report.rows.front().share).text(), resident,
-                     is_last ? "last reading" : "maximum");
+  return fmt::format("the heap is {} of resident memory at its {}, {}",
+                     present::figure(report.rows.front().share).text(),
+                     is_last ? "last reading" : "maximum", resident);
 }
 
 std::string_view key_of(RssPart part) {

@@ -25,14 +25,15 @@ RssReport half_explained(Bytes resident, Bytes high_water) {
 
 TEST(ExplainedLine, SaysWhatTheLargestReadingMissed) {
   EXPECT_EQ(explained_line(half_explained(90 * kMiB, 100 * kMiB)),
-            "malloc profile explains 50 % of 90 MiB RSS at its maximum");
+            "the heap is 50 % of resident memory at its maximum, 90 MiB");
   EXPECT_EQ(
       explained_line(half_explained(90 * kMiB - 1, 100 * kMiB)),
-      "no reading was near the maximum RSS, 100 MiB: the largest, 40 ms after the start, found "
-      "90.00 MiB");
+      "memory was not read near its resident peak of 100 MiB: the largest reading, 40 ms after "
+      "the start, was 90.00 MiB");
   RssReport last = half_explained(90 * kMiB, 200 * kMiB);
   last.options.moment = profile::Moment::kLast;
-  EXPECT_EQ(explained_line(last), "malloc profile explains 50 % of 90 MiB RSS at its last reading");
+  EXPECT_EQ(explained_line(last),
+            "the heap is 50 % of resident memory at its last reading, 90 MiB");
   EXPECT_EQ(explained_line({}), "");
 }
 

@@ -205,6 +205,7 @@ void add_findings(SummaryReport& report, const Recording& recording, const Profi
   report.live_at_end = found.live_at_end;
   report.live_at_peak = found.live_at_peak;
   report.finding = std::move(found.finding);
+  report.beside = std::move(found.beside);
   const double heap =
       std::max(report.live_at_peak.bytes.interval.hi, report.live_at_end.bytes.interval.hi);
   if (!report.mapped.is_seen || static_cast<double>(report.mapped.at_peak) <= heap) return;
@@ -359,8 +360,7 @@ void add_self_check(Facts& facts, const SummaryReport& report) {
 
 std::string samples_remark(const SummaryReport& report) {
   if (report.certain_samples == 0 || is_foreign(report)) return "";
-  return fmt::format("{} recorded with certainty (at least the interval)",
-                     present::exact_count(report.certain_samples));
+  return present::plural(report.certain_samples, "large block") + " recorded exactly";
 }
 
 std::string threads_text(const SummaryReport& report) {

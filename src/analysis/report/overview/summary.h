@@ -83,6 +83,7 @@ struct SummaryReport {
   Finding finding;  ///< What the report opens with.
   /// The finding about the program's own mappings, where they are more than its live heap ever was.
   std::optional<Finding> mapped_finding;
+  std::optional<Finding> beside;  ///< What is said beside the first finding (find_opening).
   std::string fault;  ///< The sentence on the first fault of a guarded run; empty: none was seen.
   std::string leak;   ///< The sentence on the first leak suspect; empty without suspects.
   /// That a site may be one, or that none was looked for; else empty.

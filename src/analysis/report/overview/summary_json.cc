@@ -289,6 +289,10 @@ const Fields<Document>& fields_of(Of<Document> /*type*/) {
                    return present::if_true(!it.options.origin.empty(), it.options.origin);
                  })
           .field("finding", "the first sentence of the report", &SummaryReport::finding)
+          .field("beside",
+                 "said beside it: what was allocated, if that is much more than the largest heap, "
+                 "or what was live, if what was allocated comes first",
+                 &SummaryReport::beside)
           .field("mapped_finding",
                  "on the program's own mappings, if they were larger than its largest live heap",
                  &SummaryReport::mapped_finding)

@@ -53,7 +53,7 @@ server, pid 4711: exited after 2.50 s
 ± and [ ] are 95 % intervals
 
   interval          512 KiB between sampled bytes, on average
-  samples           253                       1 recorded with certainty (at least the interval)
+  samples           253                       1 large block recorded exactly
   allocated         146 MiB ± 17              33.5 k [18.1, 76.8] objects
   exact total       144 MiB                   the estimate differs by z = 0.2, within chance
   self-check        passed                    hits z = 0.2, offsets of sampled bytes p = 1
@@ -298,7 +298,7 @@ TEST(Summary, ClosingLinesFitBehindAnyProgram) {
   options.run = "geiger-server.4711";
   EXPECT_EQ(closing_lines(summary_report(recording, options), recording, {}),
             "geiger: at the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 138 MiB ± 18\n"
-            "geiger: 253 samples; allocated 146 MiB ± 17 (exactly 144 MiB, z = 0.2)\n"
+            "geiger: allocated 144 MiB (exact; samples agree: 146 MiB ± 17), in 253 samples\n"
             "geiger: live at the peak 138 MiB ± 18, at the end 43.9 MiB [36.7, 52.6]\n"
             "geiger: next: geiger table geiger-server.4711 --kind peak, or geiger summary "
             "geiger-server.4711\n");

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "analysis/present/format.h"
@@ -22,6 +23,8 @@ constexpr std::size_t kLabelWidth = 18;
 constexpr std::size_t kValueWidth = 24;  ///< Of values with a remark.
 constexpr std::size_t kRoomForProgram = 12;
 constexpr std::size_t kWarningsShown = 10;
+/// |z| of estimates that agree with what was counted; beyond it is one recording in 370.
+constexpr double kMostByChance = 3;
 
 std::string fact(const present::Style& style, std::string_view label, std::string_view value,
                  std::string_view remark = "") {
@@ -235,6 +238,7 @@ std::string finding_lines(const SummaryReport& report, const present::Style& sty
   if (report.mapped_finding) add(*report.mapped_finding);
   const bool says_something = report.finding.verdict != FindingVerdict::kNothing;
   if (says_something || !report.mapped_finding) add(report.finding);
+  if (report.beside) add(*report.beside);
   if (!report.leak.empty()) out += warning_sentence(report.leak, style);
   if (!report.leak_note.empty()) {
     const std::string note = present::as_sentence(present::printable(report.leak_note));
@@ -243,11 +247,26 @@ std::string finding_lines(const SummaryReport& report, const present::Style& sty
   return out + "\n";
 }
 
-/// The kind that the report opens on, as --kind takes it; empty for what was allocated.
-std::string kind_option(const SummaryReport& report) {
+/// What makes the table begin with what the report opens on: its kind, and the order by what
+/// functions hold with all that they call, if it names one for that.
+std::string table_options(const SummaryReport& report) {
   const Finding& first = report.mapped_finding ? *report.mapped_finding : report.finding;
-  if (first.kind == profile::Kind::kAllocated) return "";
-  return fmt::format(" --kind {}", profile::name_of(first.kind));
+  std::string out;
+  if (first.kind != profile::Kind::kAllocated) {
+    out += fmt::format(" --kind {}", profile::name_of(first.kind));
+  }
+  const bool is_passed_through =
+      first.verdict == FindingVerdict::kFound && !first.sites.front().is_blamed;
+  return is_passed_through ? out + " --sort total" : out;
+}
+
+/// How the samples compare with what was counted.
+std::string allocated_remark(const SummaryReport& report) {
+  const std::string counted = report.exact.unsettled_bound > 0 ? "counted" : "exact";
+  if (report.allocated.bytes.variance <= 0) return counted;
+  const bool agrees = report.is_z_known && std::abs(report.exact.z) < kMostByChance;
+  return fmt::format("{}; samples {}: {}", counted, agrees ? "agree" : "say",
+                     bytes_text(report.allocated));
 }
 
 /// The modules without symbols that the findings and `lines` name.
@@ -258,6 +277,7 @@ present::UnnamedModules unnamed_in(const SummaryReport& report, std::span<const 
   };
   if (report.mapped_finding) see(*report.mapped_finding);
   see(report.finding);
+  if (report.beside) see(*report.beside);
   for (const TableLine& line : lines) unnamed.see(line.name);
   return unnamed;
 }
@@ -267,7 +287,7 @@ std::string next_command(const SummaryReport& report) {
   const std::string run = present::behind_command(report.options.run);
   if (!report.fault.empty()) return fmt::format("geiger faults{}", run);
   if (!report.leak.empty() || !report.leak_note.empty()) return fmt::format("geiger leaks{}", run);
-  return fmt::format("geiger table{}{}", run, kind_option(report));
+  return fmt::format("geiger table{}{}", run, table_options(report));
 }
 
 }  // namespace
@@ -300,8 +320,6 @@ std::string to_text(const SummaryReport& report, const Recording& recording,
 
 std::string closing_lines(const SummaryReport& report, const Recording& recording,
                           const present::Style& style) {
-  const std::string z =
-      report.is_z_known ? fmt::format(", z = {}", present::z_score(report.exact.z)) : "";
   std::string out;
   const auto say = [&](const std::string& what, present::Role role) {
     out += fmt::format("geiger: {}\n", present::paint(style, role, what));
@@ -317,15 +335,15 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
   if (report.finding.verdict != FindingVerdict::kNothing) {
     say(clause(report.finding), present::Role::kHeading);
   }
+  if (report.beside) say(clause(*report.beside), present::Role::kHeading);
   if (!report.leak.empty()) say(present::printable(report.leak), present::Role::kWarning);
   if (!report.leak_note.empty()) say(present::printable(report.leak_note), present::Role::kFaint);
   const std::string unnamed = unnamed_in(report, {}).clause();
   if (!unnamed.empty()) say(unnamed, present::Role::kFaint);
   const std::string hint = present::compiled_code_hint(recording);
   if (!hint.empty()) say(hint, present::Role::kFaint);
-  out += fmt::format("geiger: {}; allocated {} (exactly {}{})\n",
-                     present::plural(report.samples, "sample"), bytes_text(report.allocated),
-                     exact_total_text(report), z);
+  out += fmt::format("geiger: allocated {} ({}), in {}\n", exact_total_text(report),
+                     allocated_remark(report), present::plural(report.samples, "sample"));
   const std::string peak =
       report.is_aggregated ? "" : fmt::format("at the peak {}, ", bytes_text(report.live_at_peak));
   out += fmt::format("geiger: live {}at the end {}\n", peak, bytes_text(report.live_at_end));
