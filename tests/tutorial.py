@@ -90,7 +90,7 @@ class Tutorial(unittest.TestCase):
     def test_the_first_command_needs_no_other_verb(self):
         self.clone("geiger-starter")
         self.here = self.here / "geiger"
-        self.assertIn(" samples; allocated ", self.typed("./geiger run --interval 1 -- ls docs"))
+        self.assertIn("geiger: allocated ", self.typed("./geiger run --interval 1 -- ls docs"))
         (self.here / "tools" / "setup.sh").write_text("#!/bin/sh\nexit 1\n")
         done = subprocess.run(["./geiger", "table"], cwd=self.here, text=True, timeout=60,
                               capture_output=True, check=False)
