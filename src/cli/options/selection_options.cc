@@ -68,6 +68,19 @@ base::Outcome<void> check_followed(const profile::Recording& recording, const st
   return usage_failure(fmt::format("{}: {}", what, profile::kAggregated));
 }
 
+void add_sort_option(CLI::App& verb, report::SortBy& sort) {
+  using report::SortBy;
+  static const Choices<SortBy> kSorts{{"self", SortBy::kSelf},
+                                      {"total", SortBy::kTotal},
+                                      {"samples", SortBy::kSamples},
+                                      {"name", SortBy::kName},
+                                      {"natural", SortBy::kNatural}};
+  add_choice(verb, "--sort", "COLUMN",
+             "self (default), total, samples, name, or natural: sizes,\n"
+             "lifetimes and alignments in their order",
+             kSorts, [&sort](SortBy by) { sort = by; });
+}
+
 void add_window_options(CLI::App& verb, query::SelectionOptions& options) {
   verb.add_option("--from", options.from,
                   std::string("Only allocations from WHEN on:\n") + query::kWhenForms)

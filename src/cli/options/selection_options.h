@@ -4,6 +4,7 @@
 #include <string>
 
 #include "analysis/page/page_data.h"
+#include "analysis/report/profiles/table.h"
 #include "query/selection.h"
 
 namespace CLI {
@@ -22,6 +23,9 @@ void add_all_frames_options(CLI::App& verb, query::FrameOptions& options);
 
 /// Several expressions become one that matches what any of them does.
 [[nodiscard]] page::Preset preset_of(const query::FrameOptions& options);
+
+/// --sort of tables; `sort` outlives the verb.
+void add_sort_option(CLI::App& verb, report::SortBy& sort);
 
 /// --from and --to.
 void add_window_options(CLI::App& verb, query::SelectionOptions& options);

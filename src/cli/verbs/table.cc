@@ -17,7 +17,6 @@ namespace geiger::cli {
 namespace {
 
 using profile::GroupBy;
-using report::SortBy;
 
 struct TableArguments {
   ReadOptions read;
@@ -26,11 +25,6 @@ struct TableArguments {
 };
 
 const Choices<GroupBy> kGroups(profile::kGroups.begin(), profile::kGroups.end());
-const Choices<SortBy> kSorts{{"self", SortBy::kSelf},
-                             {"total", SortBy::kTotal},
-                             {"samples", SortBy::kSamples},
-                             {"name", SortBy::kName},
-                             {"natural", SortBy::kNatural}};
 
 base::Outcome<report::TableReport> report_of(const profile::Recording& recording,
                                              const TableArguments& options,
@@ -70,10 +64,7 @@ void register_table(CLI::App& app, Work& work) {
              "function (default), line, stack, module, thread, tid, process, size,\n"
              "type, label, lifetime, heap or alignment",
              kGroups, [options](GroupBy by) { options->table.by = by; });
-  add_choice(*verb, "--sort", "COLUMN",
-             "self (default), total, samples, name, or natural: sizes,\n"
-             "lifetimes and alignments in their order",
-             kSorts, [options](SortBy sort) { options->table.sort = sort; });
+  add_sort_option(*verb, options->table.sort);
   verb->add_option("--top", options->table.top,
                    "Rows to show (default 30; 0: all, even without own samples)")
       ->type_name("N");

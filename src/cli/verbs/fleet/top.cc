@@ -52,6 +52,7 @@ void add_fleet_top(CLI::App& fleet, Work& work) {
   add_fleet_kind_option(*verb, options->fleet);
   add_choice(*verb, "--by", "GROUP", "function (default), line, stack, module, size or host",
              kFleetGroups, [options](GroupBy by) { options->table.by = by; });
+  add_sort_option(*verb, options->table.sort);
   verb->add_option("--top", options->table.top, "Rows to show (default 30; 0: all)")
       ->type_name("N");
   add_names_option(*verb);
