@@ -134,7 +134,7 @@ std::string to_json(const TreeReport& report) { return present::document("tree",
 
 namespace {
 
-/// Indentation stops growing here at the latest; deeper branches keep their order.
+/// Indentation stops growing here at the latest; deeper branches have the number of their level.
 constexpr std::size_t kDeepestIndent = 14;
 constexpr std::size_t kIndent = 3;
 /// Columns that the tree needs before shares get a column of their own.
@@ -149,10 +149,11 @@ struct Indent {
 
 /// An only child continues its parent's column; siblings branch off.
 Indent indent_of(const Indent& parent, bool is_only_child, bool is_last, std::size_t deepest) {
-  if (is_only_child) return {parent.below, parent.below, parent.depth};
-  if (parent.depth >= deepest) return {parent.below + "· ", parent.below, parent.depth};
+  if (is_only_child) return {parent.below + "› ", parent.below, parent.depth};
+  const std::size_t depth = parent.depth + 1;
+  if (depth > deepest) return {fmt::format("{}{} ", parent.below, depth), parent.below, depth};
   return {parent.below + (is_last ? "└─ " : "├─ "), parent.below + (is_last ? "   " : "│  "),
-          parent.depth + 1};
+          depth};
 }
 
 std::vector<Indent> indents_of(const std::vector<TreeLine>& lines, std::size_t deepest) {
@@ -164,6 +165,7 @@ std::vector<Indent> indents_of(const std::vector<TreeLine>& lines, std::size_t d
     const bool is_last = ++seen[parent] == siblings;
     indents[i] = indent_of(indents[parent], siblings == 1, is_last, deepest);
   }
+  if (lines.front().children == 1) indents[1].lead.clear();  // It begins the chain.
   return indents;
 }
 
@@ -289,12 +291,14 @@ std::string joined(const std::vector<Link>& links, std::size_t room) {
 struct TreeRow {
   std::size_t line = 0;
   std::string text;
-  bool is_cut = false;  ///< Functions of the chain are left out.
+  bool is_cut = false;   ///< Functions of the chain are left out.
+  bool is_deep = false;  ///< Its level is a number.
 };
 
 /// With full names each function has a line of its own unless the next ones find room after it.
-void add_whole_names(const Chain& chain, const std::vector<Link>& links, const std::string& lead,
-                     std::size_t room, std::vector<TreeRow>& rows) {
+void add_whole_names(const Chain& chain, const std::vector<Link>& links,
+                     const std::vector<Indent>& indents, std::size_t room,
+                     std::vector<TreeRow>& rows) {
   for (std::size_t i = 0; i < links.size(); ++i) {
     const std::string link = links[i].name + links[i].where;
     if (i > 0) {
@@ -304,7 +308,7 @@ void add_whole_names(const Chain& chain, const std::vector<Link>& links, const s
         continue;
       }
     }
-    rows.push_back({chain[i], lead + link});
+    rows.push_back({chain[i], indents[chain[i]].lead + link});
   }
 }
 
@@ -334,13 +338,14 @@ std::vector<TreeRow> tree_rows(const TreeReport& report, std::size_t room,
       const bool has_room = present::columns_of(name) + present::columns_of(where) <= rooms[i];
       links.push_back({name, has_room || is_full ? where : ""});
     }
-    const std::string& lead = indents[chain.front()].lead;
+    const auto& [lead, below, depth] = indents[chain.front()];
     if (is_full) {
-      add_whole_names(chain, links, lead, room, rows);
-      continue;
+      add_whole_names(chain, links, indents, room, rows);
+    } else {
+      const std::string text = joined(links, room - std::min(room, present::columns_of(lead)));
+      rows.push_back({chain.back(), lead + text, text.find(kLeftOut) != std::string::npos});
     }
-    const std::string text = joined(links, room - std::min(room, present::columns_of(lead)));
-    rows.push_back({chain.back(), lead + text, text.find(kLeftOut) != std::string::npos});
+    rows.back().is_deep = depth > deepest;
   }
   return rows;
 }
@@ -381,9 +386,13 @@ std::pair<std::vector<TreeRow>, bool> fitting_rows(const TreeReport& report,
   return {tree_rows(report, room, style), has_share};
 }
 
-std::string footer(const TreeReport& report, bool is_any_cut, const present::Style& style) {
+std::string footer(const TreeReport& report, const std::vector<TreeRow>& rows,
+                   const present::Style& style) {
   std::string out;
-  if (is_any_cut) {
+  if (std::ranges::any_of(rows, &TreeRow::is_deep)) {
+    out += "A number before a name is its level: the last lower one above it called it.\n";
+  }
+  if (std::ranges::any_of(rows, &TreeRow::is_cut)) {
     out += "› … › stands for functions with the same figures; --names full shows them.\n";
   }
   if (report.nodes > report.lines.size()) {
@@ -406,8 +415,7 @@ std::string to_text(const TreeReport& report, const present::Style& style) {
     return out + present::nothing_sampled(report.kind, report.options.scope);
   }
   const auto [rows, has_share] = fitting_rows(report, style);
-  const bool is_any_cut = std::ranges::any_of(rows, &TreeRow::is_cut);
-  return out + grid_of(report, rows, has_share).text(style) + footer(report, is_any_cut, style);
+  return out + grid_of(report, rows, has_share).text(style) + footer(report, rows, style);
 }
 
 }  // namespace geiger::report

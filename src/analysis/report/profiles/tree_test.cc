@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <cctype>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "analysis/present/text.h"
 #include "analysis/profile/testing/example_recording.h"
@@ -128,11 +130,81 @@ TEST(Tree, FunctionsLookTheSameWhereverTheyAreCalled) {
     builder.sample(thread, builder.stack(stack), 1000, 1);
   }
   present::Style style;
-  style.width = 80;
+  style.width = 82;  // Two columns are the mark of a chain.
   const std::string text = to_text(tree_of(builder.recording()), style);
   EXPECT_THAT(text, HasSubstr("…allocate_for_reading(int)"));
   EXPECT_THAT(text, HasSubstr("…allocate_for_reading(long)"));
   EXPECT_THAT(text, testing::Not(HasSubstr("reading\n")));
+}
+
+/// Of each row of a tree its function, after the one that the drawing says called it.
+std::vector<std::string> calls_in(const std::string& text) {
+  std::vector<std::string> calls, open{"all"};  // By level, the last function of each.
+  const std::size_t heading = text.find("call tree");
+  const std::size_t column = heading - text.rfind('\n', heading) - 1;
+  std::istringstream rows(text.substr(text.find("  all\n") + 6));
+  for (std::string row; std::getline(rows, row) && !row.empty();) {
+    std::size_t begin = 0;
+    while (present::columns_of(row.substr(0, begin)) < column) ++begin;
+    row.erase(0, begin);
+    std::size_t level = 0;
+    for (const std::string_view step : {"│  ", "   ", "├─ ", "└─ "}) {
+      for (std::size_t at; (at = row.find(step)) != std::string::npos; ++level) {
+        row.erase(at, step.size());
+      }
+    }
+    if (std::isdigit(row[0]) != 0) {
+      std::size_t digits = 0;
+      level = std::stoul(row, &digits);
+      row.erase(0, digits + 1);
+    }
+    const bool is_chained = row.starts_with("› ") || level == 0;
+    if (!is_chained) open.resize(level);
+    if (row.starts_with("› ")) row.erase(0, std::string_view("› ").size());
+    row.erase(std::min(row.find(" ("), row.size()));
+    calls.push_back(open.back() + " " + row);
+    if (is_chained) open.pop_back();
+    open.push_back(row);
+  }
+  return calls;
+}
+
+TEST(Tree, ShowsWhoCalledWhomAtEveryLevel) {
+  constexpr std::uint64_t kLevels = 20;
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  const auto function = [&](const std::string& name) {
+    static std::uint64_t address = 0;
+    return builder.location(module, ++address, {name});
+  };
+  // f calls at each level the next f, and g, which calls h alone.
+  std::vector<std::uint32_t> stack{function("f0")};
+  for (std::uint64_t level = 1; level <= kLevels; ++level) {
+    std::vector<std::uint32_t> beside = stack;
+    beside.insert(beside.begin(), function("g" + std::to_string(level)));
+    builder.sample(thread, builder.stack(beside), 1000, 1);
+    beside.insert(beside.begin(), function("h" + std::to_string(level)));
+    builder.sample(thread, builder.stack(beside), 1000, 1);
+    stack.insert(stack.begin(), function("f" + std::to_string(level)));
+    builder.sample(thread, builder.stack(stack), 1000, level);
+  }
+  TreeOptions options;
+  options.min_percent = 0;
+  const TreeReport report = tree_of(builder.recording(), options);
+  std::vector<std::string> calls;
+  for (std::size_t i = 1; i < report.lines.size(); ++i) {
+    const TreeLine& line = report.lines[i];
+    calls.push_back((line.parent == 0 ? "all" : report.lines[line.parent].name) + " " + line.name);
+  }
+  ASSERT_EQ(calls.size(), 1 + 3 * kLevels);
+  for (const std::size_t width : {70, 100, 200}) {
+    present::Style style;
+    style.width = width;
+    const std::string text = to_text(report, style);
+    EXPECT_EQ(calls_in(text), calls) << text;
+    EXPECT_THAT(text, HasSubstr("A number before a name is its level"));
+  }
 }
 
 TEST(Tree, AChainIsOneLineHoweverNarrow) {
