@@ -1,7 +1,10 @@
 // What stands in a box: whole names, as many of a chain as fit.
 import { describe, expect, it } from "vitest";
-import { fitted, labelsOf, unqualified } from "../src/draw/painter";
+import { labelsOf, unqualified } from "../src/draw/painter";
 import { joinedNames } from "../src/views/boxes";
+
+/** Of a box alone in its row. */
+const fitted = (names: string[], characters: number) => labelsOf([{ names, characters }])[0];
 
 describe("labels of boxes", () => {
   it("drop outer frames, then qualifiers, then the end", () => {
@@ -11,19 +14,26 @@ describe("labels of boxes", () => {
     expect(fitted(chain, 24)).toBe("… › vector<a::b>::resize");
     expect(fitted(chain, 20)).toBe("vector<a::b>::resize");
     expect(fitted(chain, 19)).toBe("resize");
-    expect(fitted(chain, 5)).toBe("");
+    expect(fitted(chain, 5)).toBe("resi…");
     expect(fitted(["createEmbeddedString"], 10)).toBe("creat…ring");
-    expect(fitted(["createEmbeddedString"], 9)).toBe("");
+    expect(fitted(["createEmbeddedString"], 9)).toBe("createEm…");
+    expect(fitted(["createEmbeddedString"], 4)).toBe("cre…");
+    expect(fitted(["createEmbeddedString"], 3)).toBe("");
     expect(fitted([], 40)).toBe("");
   });
-  it("show an offset whole or not at all", () => {
+  it("show an offset whole and with its library, or the library alone", () => {
     expect(fitted(["cc1plus+0x7f5356"], 16)).toBe("cc1plus+0x7f5356");
-    expect(fitted(["cc1plus+0x7f5356"], 9)).toBe("+0x7f5356");
-    expect(fitted(["cc1plus+0x7f5356"], 8)).toBe("");
+    expect(fitted(["cc1plus+0x7f5356"], 15)).toBe("cc1plus…");
+    expect(fitted(["cc1plus+0x7f5356"], 6)).toBe("cc1pl…");
+    expect(fitted(["cc1plus+0x7f5356"], 3)).toBe("");
   });
   it("show no cut name that stands for two functions of a row", () => {
     const row = (...names: string[]) => labelsOf(names.map((name) => ({ names: [name], characters: 10 })));
-    expect(row("dictAddRawNow", "dictAnyRawNow")).toEqual(["", ""]);
+    expect(row("dictAddRawNow", "dictAnyRawNow")).toEqual(["dictAddRa…", "dictAnyRa…"]);
+    const narrow = (...names: string[]) => labelsOf(names.map((name) => ({ names: [name], characters: 6 })));
+    expect(narrow("dictAddRawNow", "dictAnyRawKey")).toEqual(["…awNow", "…awKey"]);
+    expect(narrow("dictAddRawNow", "dictAnyRawNow")).toEqual(["", ""]);
+    expect(narrow("libc.so+0x12", "libc.so+0x34")).toEqual(["libc.…", "libc.…"]);
     expect(row("dictAddRawNow", "dictFindByHash")).toEqual(["dictA…wNow", "dictF…Hash"]);
     expect(row("dictAddRawNow", "dictAddRawNow")).toEqual(["dictA…wNow", "dictA…wNow"]);
     expect(row("call", "call")).toEqual(["call", "call"]);

@@ -18,7 +18,7 @@ import type { Stacks } from "../src/model/filter";
 import { countsText, hiddenText, openText, sitesOf } from "../src/model/leaks";
 import { linesOf } from "../src/model/lines";
 import { rowBytes, shareOf } from "../src/model/measure";
-import { estimateBytes, figure, probabilityOf, shareFigure, textOf } from "../src/numbers/arithmetic";
+import { estimateBytes, exactBytes, figure, probabilityOf, shareFigure, textOf } from "../src/numbers/arithmetic";
 import { bytesForOrder, emptySums, merge, rowOf, samplesOf, Sum, type Sums } from "../src/numbers/sums";
 import { printable } from "../src/model/names";
 import { firstOf, sorted } from "../src/model/order";
@@ -29,6 +29,7 @@ import { finished } from "../src/model/slices";
 import { DEFAULTS, openingState, type State, stateOf, textOfState } from "../src/model/state";
 import { CallTree, ROOT } from "../src/model/tree";
 import { valueAt } from "../src/views/Lifetimes";
+import { stepOf, timeTexts, topOf } from "../src/views/Timeline";
 import { fixture, whole } from "./fixture";
 import { strataOf } from "./strata";
 
@@ -371,6 +372,11 @@ describe("the lines of a table", () => {
     expect([rows.length, all]).toEqual([4, 4]);
     expect(linesBy("total").lines[0]!.name).toBe("main");
   });
+  it("are one for each line of code, whatever it calls there", () => {
+    const { count, name, self } = finished(lineGroups(LEAKY, select(LEAKY, ALL)));
+    const found = Array.from({ length: count }, (_, row) => `${name(row)} ${samplesOf(self, row)}`);
+    expect(found.sort()).toEqual(["close 6", "lambda 4", "open 100", "std::locale 2"]);
+  });
 });
 
 describe("folding", () => {
@@ -452,13 +458,29 @@ describe("a chain of only children with the same bytes", () => {
   });
 });
 
+describe("an axis", () => {
+  it("of bytes keeps to one unit", () => {
+    const unit = (bytes: number) => exactBytes(bytes).replace(/.* /, "");
+    for (let most = 1; most < 2 ** 50; most *= 1.01) {
+      const [step, top] = [stepOf(most), topOf(most)];
+      expect([unit(step), top >= most, top % step]).toEqual([unit(top), true, 0]);
+    }
+  });
+  it("of time keeps to one unit", () => {
+    expect(timeTexts([0, 0.1, 0.2])).toEqual(["0 ms", "100", "200 ms"]);
+    expect(timeTexts([0, 50, 100])).toEqual(["0 s", "50", "100 s"]);
+    expect(timeTexts([0, 60, 120])).toEqual(["0 min", "1", "2 min"]);
+    expect(timeTexts([0, 1800, 7200])).toEqual(["0 h", "0.5", "2 h"]);
+  });
+});
+
 describe("the finding", () => {
   const said = (of: typeof page, selection = ALL) =>
     finished(findingOf(select(of, selection), 0.95))
       .parts.map(({ text }) => text)
       .join("");
   it("names the deepest own function that surely has a quarter", () => {
-    expect(said(LEAKY)).toMatch(/^At exit, open held 89 % \[86, 92\] of 130 MiB \[120, 140\]\.$/);
+    expect(said(LEAKY)).toMatch(/^At the end, open held 89 % \[86, 92\] of 130 MiB \[120, 140\]\.$/);
     const { path } = finished(findingOf(select(LEAKY, ALL), 0.95));
     expect(path.map((of) => functionName(LEAKY, of))).toEqual(["main", "open"]);
   });
@@ -473,17 +495,17 @@ describe("the finding", () => {
       ["main a std::x", 40],
       ["main b std::x", 38],
     ]);
-    expect(said(two)).toMatch(/^At exit, a and b held 51 % .* and 49 % .* of .*; which is the largest is not certain\.$/);
+    expect(said(two)).toMatch(/^At the end, a and b held 51 % .* and 49 % .* of .*; which is the largest is not certain\.$/);
   });
   it("says so where none has a quarter", () => {
     const many = pageOfStacks("abcdefgh".split("").map((name) => [name, 10]));
     expect(said(many)).toMatch(
-      /^At exit, no single function dominates; the largest, a, held 13 % .* of /,
+      /^At the end, no single function dominates; the largest, a, held 13 % .* of /,
     );
   });
   it("names none from fewer than six samples", () => {
     expect(said(pageOfStacks([["main open", 5]]))).toMatch(/^Too few samples to name a function: 5\./);
-    expect(said(pageOfStacks([]))).toMatch(/^At exit, less than 1\.85 MiB was held/);
+    expect(said(pageOfStacks([]))).toMatch(/^At the end, less than 1\.85 MiB was held/);
   });
   it("opens on the kind that the document opens on, or on the first", () => {
     const kinds = page.data.profiles.map(({ kind }) => kind);
@@ -498,7 +520,7 @@ describe("the finding", () => {
       ["main run load std::x", 30],
     ]);
     // Most of run's bytes are its own; load is called by it, so that they do not compete.
-    expect(said(nested)).toMatch(/^At exit, run held 100 % \[98, 100\] of 116 MiB/);
+    expect(said(nested)).toMatch(/^At the end, run held 100 % \[98, 100\] of 116 MiB/);
   });
   it("goes on with the parts of a function that has nearly everything", () => {
     const top = pageOfStacks([
@@ -507,14 +529,14 @@ describe("the finding", () => {
       ["main serve answer std::x", 10],
     ]);
     expect(said(top)).toMatch(
-      /^At exit, main held 100 % \[98, 100\] of 116 MiB \S+ \S+: 60 % ± 5 in main itself, 30 % ± 5 in remember\.$/,
+      /^At the end, main held 100 % \[98, 100\] of 116 MiB \S+ \S+: 60 % ± 5 in main itself, 30 % ± 5 in remember\.$/,
     );
     // One part with nearly everything says no more than its function.
     const one = pageOfStacks([
       ["main", 96],
       ["main serve std::x", 4],
     ]);
-    expect(said(one)).toMatch(/^At exit, main held 100 % \[98, 100\] of 116 MiB [^:]*\.$/);
+    expect(said(one)).toMatch(/^At the end, main held 100 % \[98, 100\] of 116 MiB [^:]*\.$/);
   });
   it("says of a whole what the document says of it, and searches where a reader selects", () => {
     const data = structuredClone(LEAKY.data);
@@ -526,11 +548,11 @@ describe("the finding", () => {
     data.profiles[0]!.finding = { verdict: "found", lives, sites: [site, { ...site, process: "" }] };
     const known = foldedPage(pageOf(data));
     expect(said(known)).toMatch(
-      /^At exit, close a\.cc:7 \+2 in cc1 and close a\.cc:7 \+2 held 50 % ± 10 and 50 % ± 10 of 130 MiB .*; 97 % of it was freed within 1 ms; which is the largest is not certain\.$/,
+      /^At the end, close a\.cc:7 \+2 in cc1 and close a\.cc:7 \+2 held 50 % ± 10 and 50 % ± 10 of 130 MiB .*; 97 % of it was freed within 1 ms; which is the largest is not certain\.$/,
     );
     const { path } = finished(findingOf(select(known, ALL), 0.95));
     expect(path.map((of) => functionName(known, of))).toEqual(["main", "close"]);
-    expect(said(known, { ...ALL, only: { size: 20 } })).toMatch(/^At exit, open held 89 %/);
+    expect(said(known, { ...ALL, only: { size: 20 } })).toMatch(/^At the end, open held 89 %/);
   });
 });
 

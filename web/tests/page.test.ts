@@ -51,7 +51,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
   it("shows totals as the terminal prints them", async () => {
     const data = fixture({ nodes: 600 });
     const opened = await shown(data, "kind=live");
-    expect(await total(opened)).toMatch(/^Live at exit[\d.,]+ [KMG]iB ± [\d.]+$/);
+    expect(await total(opened)).toMatch(/^Live at the end[\d.,]+ [KMG]iB ± [\d.]+$/);
     expect(await opened.page.getAttribute(CHOSEN, "title")).toContain("95 % interval");
     expectQuiet(opened);
     await opened.close();
@@ -110,9 +110,109 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
       viewport: { width: 1400, height: 900 },
     });
     const { page } = opened;
-    expect(await page.textContent("h1")).toMatch(/^At exit, .* of [\d.]+\s[KMG]iB/);
+    expect(await page.textContent("h1")).toMatch(/^At the end, .* of [\d.]+\s[KMG]iB/);
     const chart = (await page.locator(".chart canvas").boundingBox())!;
     expect(chart.y).toBeLessThan(600);
+    await opened.close();
+  });
+
+  it("opens at the root of a deep graph, and says where there is more", async () => {
+    const data = fixture({ nodes: 3000, depth: 200 });
+    const function_ = data.frames.name[data.nodes.frame[150]!]!;
+    const share = { value: 0.5, lo: 0.4, hi: 0.6 };
+    const site = { node: 150, function: function_, place: "", process: "", share, parts: [] };
+    data.profiles[0]!.finding = { verdict: "found", lives: "", sites: [site] };
+    const opened = await shown(data, "", { viewport: { width: 1400, height: 900 } });
+    const { page } = opened;
+    const top = () => page.locator(".chart-view").evaluate((view) => view.scrollTop);
+    const edges = () => page.locator(".chart-edge").allTextContents();
+    expect(await page.textContent(".detail h2")).not.toBe("");
+    expect([await top(), await edges()]).toEqual([0, ["▾ more below"]]);
+    await page.locator(".chart-view").evaluate((view) => (view.scrollTop = 300));
+    await settled(page);
+    expect(await edges()).toEqual(["▴ more above", "▾ more below"]);
+    await page.check(".toolbar .switch input");
+    await settled(page);
+    expect(await edges()).toEqual(["▴ more above"]);
+    expectQuiet(opened);
+    await opened.close();
+  });
+
+  it("colours by function, or by what a switch in view says", async () => {
+    const opened = await shown(fixture({ nodes: 600 }));
+    const { page } = opened;
+    const colours = () =>
+      page.locator(".chart canvas").evaluate((canvas: HTMLCanvasElement) => {
+        const seen = new Set<string>();
+        for (let y = 40; y < canvas.height; y += 30) {
+          const { data } = canvas.getContext("2d")!.getImageData(0, y, canvas.width, 1);
+          for (let i = 8; i < data.length; i += 40) seen.add(data.slice(i, i + 3).join());
+        }
+        return [...seen].sort().join(" ");
+      });
+    const byFunction = await colours();
+    expect(await page.inputValue(".toolbar select")).toBe("function");
+    await page.selectOption(".toolbar select", "module");
+    await page.waitForFunction(() => location.hash === "#colour=module");
+    await settled(page);
+    expect(await colours()).not.toBe(byFunction);
+    await opened.close();
+  });
+
+  it("counts ranges of mappings, and no objects", async () => {
+    const data = fixture({ nodes: 600 });
+    Object.assign(data.profiles[0]!, { kind: "mapped", title: "Mapped at the end" });
+    data.opening = "mapped";
+    const opened = await shown(data);
+    const { page } = opened;
+    expect(await page.textContent(".detail")).toMatch(/Mapped at the end.*, [\d,]+ ranges/);
+    expect(await page.textContent(".detail")).not.toMatch(/[Oo]bjects|sample/);
+    await page.hover(".chart canvas", { position: { x: 200, y: 60 } });
+    expect(await page.textContent(".tooltip")).toMatch(/\d ranges/);
+    await toTab(page, "functions");
+    const heads = (await page.locator("th").allTextContents()).join(" ");
+    expect(heads).toContain("Ranges");
+    expect(heads).not.toMatch(/Objects|Samples/);
+    await opened.close();
+  });
+
+  it("breaks names between their parts alone, and cuts no tab or total", async () => {
+    const data = fixture({ nodes: 600 });
+    const [live] = data.profiles;
+    const bytes = { value: 7e5, lo: 7e5, hi: 7.6e5, variance: 0, samples: 1, exact: 7e5 };
+    data.profiles.push({ ...live!, kind: "peak", bytes }, { ...live!, kind: "mapped-peak", bytes });
+    data.opening = "mapped-peak";
+    for (const [width, height] of [[1400, 900], [768, 1024], [390, 844]] as const) {
+      const opened = await shown(data, "", { viewport: { width, height } });
+      const { page } = opened;
+      const broken = await page.locator(".detail :is(h2, code) bdi").evaluateAll((names) =>
+        names.flatMap((name) =>
+          [...name.childNodes].filter((part) => {
+            const range = document.createRange();
+            range.selectNodeContents(part);
+            return part.nodeType === Node.TEXT_NODE && range.getClientRects().length > 1;
+          }).map((part) => part.textContent),
+        ),
+      );
+      expect(broken, `${width}`).toEqual([]);
+      const overlapping = await page.locator(".kinds :is(b, small)").evaluateAll((texts) => {
+        const right = (element: Element) => element.getBoundingClientRect().right;
+        return texts.filter((text) => right(text) > right(text.parentElement!)).map((text) => text.textContent);
+      });
+      expect(overlapping, `${width}`).toEqual([]);
+      const list = (await page.locator(".tabs").boundingBox())!;
+      for (const tab of await page.locator(".tabs button").all()) {
+        const { x, width: wide } = (await tab.boundingBox())!;
+        expect(x + wide).toBeLessThanOrEqual(list.x + list.width + 0.5);
+      }
+      await opened.close();
+    }
+  });
+
+  it("separates facts from their names and remarks", async () => {
+    const opened = await shown(fixture({ nodes: 60 }));
+    expect(await opened.page.textContent(".facts dl")).toContain("program: server --port 1; pid 17");
+    expect(await opened.page.textContent(".reading")).toBe("Click for a moment; drag to select a range");
     await opened.close();
   });
 
@@ -125,7 +225,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await page.waitForSelector(".detail");
     await settled(page);
     expect(await hash(opened)).toMatch(/^#at=/);
-    expect(await page.textContent(".detail")).toContain("Held at exit");
+    expect(await page.textContent(".detail")).toContain("Held at the end");
     await click();
     await settled(page);
     expect(await hash(opened)).toMatch(/zoom=[0-9a-z]+.*at=/);
@@ -177,6 +277,11 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
   });
 
   it("says how densely was sampled, in the words of each recording", async () => {
+    const one = fixture({ nodes: 60 });
+    one.facts = [{ name: "samples", value: "1", tone: "plain" }];
+    const single = await shown(one);
+    expect(await single.page.textContent(".facts summary")).toContain("1 sample ·");
+    await single.close();
     const spacings = {
       "512 KiB between sampled bytes, on average": "9 samples, one per 512 KiB on average ·",
       "1 B: every allocation is recorded": "9 samples, every allocation is recorded ·",
@@ -217,7 +322,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     expect(await total(opened)).toBe(before);
     await field(1).fill("Query");
     await settled(page);
-    expect(await total(opened)).toMatch(/^Live at exit.* of [\d.]+ [KMG]iB$/);
+    expect(await total(opened)).toMatch(/^Live at the end.* of [\d.]+ [KMG]iB$/);
     expect(await page.textContent(".frame-filters")).toMatch(/Shown: .* of .*match focus and ignore/);
     await field(2).fill("resize(");
     await settled(page);
@@ -389,7 +494,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     );
     expect(await opened.page.locator(".verdict.unsure").count()).toBe(4);
     expect(await opened.page.locator(".data .verdict.grew").count()).toBeGreaterThan(5);
-    await opened.page.click("text=Profile of the runs after");
+    await opened.page.click("text=After");
     await opened.page.waitForSelector("#tab-flame");
     expectQuiet(opened);
     await opened.close();

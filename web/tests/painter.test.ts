@@ -34,7 +34,7 @@ describe("boxes", () => {
         const book = new EstimateBook(tree, page.data.level, true);
         const painter: Painter = {
           ...{ page, tree, book, palette, chosen: -1, tones: [] },
-          ...{ colour: "own", found: undefined, rootName: "all" },
+          ...{ colour: "function", found: undefined, rootName: "all" },
         };
         const paint = (i: number) => {
           const [node, first, width] = [layout.node[i]!, layout.first[i]!, layout.width[i]!];

@@ -31,7 +31,6 @@ const tab = (name: string) => async (page: Page) => {
   return isShown ? page.click(`#tab-${name}`) : page.selectOption(".more", name);
 };
 const kind = (name: string) => (page: Page) => page.click(`.kinds label:has([value=${name}])`);
-const VIEW = ".options summary";
 const button = (name: string) => (page: Page) => page.click(`main button:text-is("${name}")`);
 
 /** Brings a chart into the window, for the pointer. */
@@ -162,19 +161,14 @@ export const INTERACTIONS: Interaction[] = [
     prepare: async (page) => {
       await page.focus(".plot");
       await page.keyboard.press("Escape");
-      await page.click(VIEW);
     },
-    act: (page) => page.click(".options .switch input"),
+    act: (page) => page.click(".toolbar .switch input"),
   },
   {
     name: "colour",
-    act: inTurn(...["function", "certainty", "own"].map((colour) => (page: Page) => page.selectOption(".options select", colour))),
+    act: inTurn(...["module", "certainty", "function"].map((colour) => (page: Page) => page.selectOption(".toolbar select", colour))),
   },
-  {
-    name: "show what is folded",
-    prepare: (page) => page.click(VIEW),
-    act: (page) => page.keyboard.press("h"),
-  },
+  { name: "show what is folded", act: (page) => page.keyboard.press("h") },
   { name: "choose a box", prepare: inOrder(tab("flame"), toChart(0)), act: choose },
   {
     name: "instant",
@@ -255,7 +249,7 @@ export const INTERACTIONS: Interaction[] = [
   {
     name: "profile of the runs after",
     isOfDiff: true,
-    act: inTurn(button("Profile of the runs after"), button("Changes")),
+    act: inTurn(button("After"), button("Changes")),
   },
 ];
 

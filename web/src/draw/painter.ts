@@ -41,7 +41,7 @@ const NAME_FONT = `500 12.5px ${MONO}`;
 const BOLD_FONT = `700 12.5px ${MONO}`;
 const TEXT_FONT = `12.5px ${SANS}`;
 const LEAST_LABEL = 26;
-const PADDING = 7;
+const PADDING = 5;
 const GAP = 10;
 const ROUND = 3;
 
@@ -62,8 +62,10 @@ export function rowsInView(
   return [Math.max(0, rows - 1 - last), Math.min(rows - 1, rows - 1 - first)];
 }
 
-/** A name cut to fewer characters could be of anything. */
-const LEAST_CUT = 10;
+/** A name cut to fewer characters says nothing. */
+const LEAST_CUT = 4;
+/** From so many on there is room for both ends of a cut name. */
+const BOTH_ENDS = 10;
 
 /** "resize" of "vector<int>::resize": without its qualifiers. */
 export function unqualified(name: string): string {
@@ -77,38 +79,45 @@ export function unqualified(name: string): string {
 }
 
 /**
- * As much of a chain of names as fits, each name whole: outer ones go first, then the qualifiers of
- * the last one, and only then its middle.
+ * What may stand in a box, the best first: as much of a chain of names as fits, each name whole, outer
+ * ones left out first, then the qualifiers of the last one; only then that one cut.
  */
-export function fitted(names: readonly string[], characters: number): string {
-  if (names.length === 0) return "";
+function formsOf(names: readonly string[], characters: number): string[] {
   for (let first = 0; first < names.length; ++first) {
     const text = (first > 0 ? "… › " : "") + names.slice(first).join(" › ");
-    if (text.length <= characters) return text;
+    if (text.length <= characters) return [text];
   }
-  const last = names.at(-1)!;
-  // A frame without a name is module and offset: a part of the offset would be of another one.
-  const offset = /\+0x[0-9a-f]+$/.exec(last)?.[0];
-  const own = offset ?? unqualified(last);
-  for (const name of [last, own]) if (name.length <= characters) return name;
-  return offset || characters < LEAST_CUT ? "" : elided(own, characters);
+  const last = names.at(-1) ?? "";
+  if (last.length <= characters) return [last];
+  const library = libraryOf(last);
+  const own = library || unqualified(last);
+  if (!library && own.length <= characters) return [own];
+  if (characters < LEAST_CUT) return [];
+  const begin = `${own.slice(0, characters - 1)}…`;
+  if (library) return [begin];
+  const end = `…${own.slice(1 - characters)}`;
+  return characters < BOTH_ENDS ? [begin, end] : [elided(own, characters), begin, end];
+}
+
+/** Of "libLLVM.so+0x1a50b0", a frame without a name, "libLLVM.so": a part of the offset would be of
+ * another frame, and the offset alone of any library. Else "". */
+function libraryOf(name: string): string {
+  return /^(.+)\+0x[0-9a-f]+$/.exec(name)?.[1] ?? "";
 }
 
 /**
- * The labels of boxes side by side. One that had to be cut says nothing where the cut name of
- * another function beside it is the same.
+ * The labels of boxes side by side. None that had to be cut can be read as the name of another
+ * function beside it.
  */
 export function labelsOf(boxes: readonly { names: readonly string[]; characters: number }[]): string[] {
-  const labels = boxes.map(({ names, characters }) => fitted(names, characters));
-  const last = (i: number) => boxes[i]!.names.at(-1) ?? "";
-  const first = new Map<string, number>();
-  const isShared = new Set<string>();
-  labels.forEach((label, i) => {
-    const known = first.get(label);
-    if (known === undefined) first.set(label, i);
-    else if (last(known) !== last(i)) isShared.add(label);
+  const forms = boxes.map(({ names, characters }) => formsOf(names, characters));
+  const lasts = boxes.map(({ names }) => names.at(-1) ?? "");
+  const whose = lasts.map((last) => libraryOf(last) || last);
+  const only = new Map<string, string | undefined>();
+  forms.forEach((all, i) => {
+    for (const form of all) only.set(form, only.has(form) && only.get(form) !== whose[i] ? undefined : whose[i]);
   });
-  return labels.map((label, i) => (isShared.has(label) && !label.endsWith(last(i)) ? "" : label));
+  return forms.map((all, i) => all.find((form) => form.endsWith(lasts[i]!) || only.get(form) === whose[i]) ?? "");
 }
 
 function fillBox(context: CanvasRenderingContext2D, x: number, y: number, width: number): void {

@@ -14,8 +14,6 @@ export interface Palette {
   line: string;
   /** Boxes too narrow to tell apart, and what a search did not match. */
   rest: string;
-  own: Tones;
-  ownText: string;
   called: Tones;
   match: Tones;
   matchText: string;
@@ -38,8 +36,6 @@ export const LIGHT: Palette = {
   paper: "#fbfbfa",
   line: "#e4e5e3",
   rest: "#e6e8ea",
-  own: { solid: "#a5d3d4", pale: "#ddefef" },
-  ownText: "#0c2b2d",
   called: { solid: "#d5d9dc", pale: "#eceef0" },
   match: { solid: "#f5c451", pale: "#fbe9bd" },
   matchText: "#2b1d00",
@@ -62,8 +58,6 @@ export const DARK: Palette = {
   paper: "#101315",
   line: "#2b3034",
   rest: "#262b2f",
-  own: { solid: "#24666a", pale: "#173a3d" },
-  ownText: "#eafafa",
   called: { solid: "#434a50", pale: "#2a2f33" },
   match: { solid: "#a8790e", pale: "#57430f" },
   matchText: "#fff6e2",

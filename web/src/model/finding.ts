@@ -356,15 +356,20 @@ function* documented(selected: Selected): Steps<Found | undefined> {
 }
 
 /** The instant or the window in words: "at the peak", "from 2.00 s to 4.00 s". */
-function whenText({ page, profile, window }: Selected): string {
+export function whenText({ page, profile, window }: Selected): string {
   const time = (edge: number) => duration(page.data.timeline!.edges[edge]!);
   const { kind, counts } = profile;
   if (window && counts === "born") return `from ${time(window.from)} to ${time(window.to + 1)}`;
   if (window && counts === "alive" && window.to < page.lastBucket) return `at ${time(window.to + 1)}`;
   if (kind === "peak") return "at the peak";
   if (kind === "mapped-peak") return "";
-  if (kind === "live") return profile.title === "Live now" ? "now" : "at exit";
+  if (kind === "live") return profile.title === "Live now" ? "now" : "at the end";
   return verbOf(profile.kind) === "held" ? profile.title : "";
+}
+
+/** What is counted of a kind: of mappings the ranges, all of them. */
+export function countedOf(kind: string): "sample" | "range" {
+  return kind.startsWith("mapped") || kind === "reserved" ? "range" : "sample";
 }
 
 /** "held", "allocated": what a function did to the bytes of a kind. */

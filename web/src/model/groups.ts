@@ -158,40 +158,31 @@ export function selectedOf({ selected, selectedIn }: Groups, row: number): Selec
   return selectedIn ? selectedIn(row) : selected;
 }
 
-function callName(page: Page, caller: number, called: number): string {
-  const name = functionName(page, caller);
-  return called < 0 ? name : `${name} › ${functionName(page, called)}`;
-}
-
-/** Rows by line: where own code allocates, or calls a library that does, and what it calls there. */
+/** Rows by line: where own code allocates, or calls a library that does. */
 export function* lineGroups(page: Page, selected: Selected): GroupSteps {
-  const rows: { frame: number; called: number }[] = [];
-  const known = new Map<string, number>();
+  const frames = new Map<number, number>();
   const rowOfNode = new Int32Array(page.nodes).fill(-1);
   for (let node = 1; node < page.nodes; ++node) {
     if (node % STRETCH === 0) yield;
     if (isEmpty(selected.self, node)) continue;
-    const shown = shownNode(page, node);
-    const called = shown === node ? -1 : page.functionOf[node]!;
-    const frame = page.frame[shown]!;
-    const key = `${frame} ${called}`;
-    let row = known.get(key);
-    if (row === undefined) known.set(key, (row = rows.push({ frame, called }) - 1));
-    rowOfNode[node] = row;
+    const frame = page.frame[shownNode(page, node)]!;
+    if (!frames.has(frame)) frames.set(frame, frames.size);
+    rowOfNode[node] = frames.get(frame)!;
   }
-  const self = emptySums(rows.length);
+  const self = emptySums(frames.size);
   for (let node = 1; node < page.nodes; ++node) {
     if (node % STRETCH === 0) yield;
     if (rowOfNode[node]! >= 0) merge(self, rowOfNode[node]!, selected.self, node);
   }
-  const { functionOfFrame } = page;
+  const rows = [...frames.keys()];
+  const functionOf = (row: number) => page.functionOfFrame[rows[row]!]!;
   return {
     selected,
     count: rows.length,
     key: (row) => row,
-    functionOf: (row) => functionOfFrame[rows[row]!.frame]!,
-    name: (row) => callName(page, functionOfFrame[rows[row]!.frame]!, rows[row]!.called),
-    detail: (row) => placeOf(page, rows[row]!.frame) || "no line information",
+    functionOf,
+    name: (row) => functionName(page, functionOf(row)),
+    detail: (row) => placeOf(page, rows[row]!) || "no line information",
     self,
     total: undefined,
   };

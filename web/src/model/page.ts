@@ -1,8 +1,8 @@
 // PageData as typed arrays, with what is derived from it once: functions, children.
-import type { Cells, PageData, Survival } from "../data";
+import { type Cells, FrameFlag, type PageData, type Survival } from "../data";
 import { emptySums, strataSums, type Sums } from "../numbers/sums";
 import { foldedTree } from "./fold";
-import { displayNames, isDispatchFrame, isLibraryFrame, isUnnamedFrame } from "./roles";
+import { displayNames, flagged } from "./roles";
 import { printable } from "./names";
 import { finished, Pace, type Steps, STRETCH } from "./slices";
 
@@ -66,11 +66,11 @@ export interface Page {
   frameOf: Int32Array;
   functionOfFrame: Int32Array;
   functions: number;
-  /** Of each function: of an allocator, a standard library or a language's start. */
+  /** Of each function: of an allocator, a standard library or a language's start: folded unless asked for. */
   isLibrary: Uint8Array;
-  /** Of each function: of an interpreter. */
+  /** Of each function: of an interpreter, folded even where own code called it. */
   isDispatch: Uint8Array;
-  /** Of each function: without a name. */
+  /** Of each function: without a name, "module+0x1234". */
   isUnnamed: Uint8Array;
   /** Of each node of the document: the node that its stacks end in. */
   target: Int32Array;
@@ -158,14 +158,6 @@ export function pageOf(data: PageData): Page {
   const parent = parentsOf(data.nodes.up);
   const functionOf = new Int32Array(nodes);
   for (let i = 0; i < nodes; ++i) functionOf[i] = functions.of[data.nodes.frame[i]!] ?? 0;
-  const isLibrary = new Uint8Array(functions.first.length);
-  const isDispatch = new Uint8Array(functions.first.length);
-  const isUnnamed = new Uint8Array(functions.first.length);
-  functions.first.forEach((frame, i) => {
-    isLibrary[i] = isLibraryFrame(data, frame) ? 1 : 0;
-    isDispatch[i] = isDispatchFrame(data, frame) ? 1 : 0;
-    isUnnamed[i] = isUnnamedFrame(data, frame) ? 1 : 0;
-  });
   return {
     data,
     names: data.names.map(printable),
@@ -181,9 +173,9 @@ export function pageOf(data: PageData): Page {
     frameOf: functions.first,
     functionOfFrame: functions.of,
     functions: functions.first.length,
-    isLibrary,
-    isDispatch,
-    isUnnamed,
+    isLibrary: flagged(data, functions.first, FrameFlag.Plumbing),
+    isDispatch: flagged(data, functions.first, FrameFlag.Dispatch),
+    isUnnamed: flagged(data, functions.first, FrameFlag.Unknown),
     target: Int32Array.from({ length: nodes }, (_, i) => i),
     hidden: 0,
     cells: data.cells.map(columnsOf),

@@ -1,20 +1,10 @@
 // Names and roles of frames as the document gives them: the one place that knows how.
-import { FrameFlag, type PageData } from "../data";
+import type { FrameFlag, PageData } from "../data";
 import { printable } from "./names";
 
-/** Of an allocator, a standard library or a language runtime: folded unless asked for. */
-export function isLibraryFrame(data: PageData, frame: number): boolean {
-  return (data.frames.flags[frame]! & FrameFlag.Plumbing) !== 0;
-}
-
-/** Of an interpreter: folded even where it is what own code called, which says nothing of the call. */
-export function isDispatchFrame(data: PageData, frame: number): boolean {
-  return (data.frames.flags[frame]! & FrameFlag.Dispatch) !== 0;
-}
-
-/** Called "module+0x1234". */
-export function isUnnamedFrame(data: PageData, frame: number): boolean {
-  return (data.frames.flags[frame]! & FrameFlag.Unknown) !== 0;
+/** Of each of the frames whether it has a flag. */
+export function flagged({ frames }: PageData, some: ArrayLike<number>, flag: FrameFlag): Uint8Array {
+  return Uint8Array.from(some, (frame) => (frames.flags[frame]! & flag ? 1 : 0));
 }
 
 /** Names of data.names as they are shown. */

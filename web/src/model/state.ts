@@ -25,7 +25,7 @@ export const MODES = ["callees", "callers", "both"] as const;
 /** What the flame graph shows: callees, callers, or both around one function. */
 export type Mode = (typeof MODES)[number];
 
-export const COLOURS = ["own", "module", "function", "certainty"] as const;
+export const COLOURS = ["function", "module", "certainty"] as const;
 export type Colour = (typeof COLOURS)[number];
 
 export const THEMES = ["system", "light", "dark"] as const;
@@ -76,7 +76,7 @@ export const DEFAULTS: State = {
   mode: "callees",
   isFlame: false,
   showsAll: false,
-  colour: "own",
+  colour: "function",
   window: undefined,
   only: {},
   zoom: [],
@@ -113,7 +113,7 @@ export function textOfState(state: State, opening: State = DEFAULTS): string {
   put("mode", state.mode, "callees");
   put("flame", state.isFlame ? "1" : "", "");
   put("frames", state.showsAll ? "all" : "own", opening.showsAll ? "all" : "own");
-  put("colour", state.colour, "own");
+  put("colour", state.colour, DEFAULTS.colour);
   put("window", state.window ? `${state.window.from}-${state.window.to}` : "", "");
   for (const dimension of DIMENSIONS) put(dimension, String(state.only[dimension] ?? ""), "");
   put("zoom", textOfPath(state.zoom), "");
@@ -163,7 +163,7 @@ export function stateOf(text: string, opening: State = DEFAULTS): State {
     mode: oneOf(MODES, words.get("mode"), "callees"),
     isFlame: words.get("flame") === "1",
     showsAll: (words.get("frames") ?? (opening.showsAll ? "all" : "own")) === "all",
-    colour: oneOf(COLOURS, words.get("colour"), "own"),
+    colour: oneOf(COLOURS, words.get("colour"), DEFAULTS.colour),
     window: windowOf(words.get("window")),
     only,
     zoom: pathOf(words.get("zoom")),

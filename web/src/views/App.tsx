@@ -172,7 +172,7 @@ function windowText(page: Page, selected: Selected): string {
 const MEANINGS = {
   born: "allocated in",
   alive: "alive at the end of",
-  all: "not affected by the window",
+  all: "not affected by the range",
 };
 
 /** What lives is of an instant: a click in the timeline looks at what lived then. */
@@ -311,7 +311,7 @@ export function App(props: AppProps) {
             chosen={state.side}
             choices={[
               ["changes", "Changes"],
-              ["after", "Profile of the runs after"],
+              ["after", "After"],
             ]}
             onChoose={(side) => change({ side, zoom: [], search: "", sort: "" }, true)}
           />

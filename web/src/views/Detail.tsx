@@ -1,10 +1,10 @@
 // The frame that is looked at: what it held, how many objects, what it allocated in all, how long
 // that lived, what it asked for, and its source line.
 import type { EstimateBook } from "../model/book";
-import { verbOf } from "../model/finding";
+import { countedOf, verbOf, whenText } from "../model/finding";
 import { livesText } from "../model/lives";
 import { rowBytes, rowObjects, shareOf } from "../model/measure";
-import { objectsFigure, plural, shareFigure } from "../numbers/arithmetic";
+import { isExact, objectsFigure, plural, shareFigure } from "../numbers/arithmetic";
 import { samplesOf, Sum, type Sums } from "../numbers/sums";
 import { elided, printable } from "../model/names";
 import { fullName, functionName, isCurveOf, type Page, placeOf, shortPlaceOf } from "../model/page";
@@ -14,6 +14,7 @@ import type { CallTree } from "../model/tree";
 import { actionsFor } from "./actions";
 import { Bar } from "./Bar";
 import type { ViewProps } from "./context";
+import { Name } from "./controls";
 import { BytesFigure, Figure, objectsText } from "./Figure";
 import { useSteps } from "./slices";
 import { capitalized } from "./TableFrame";
@@ -26,20 +27,11 @@ interface DetailProps extends ViewProps {
   node: number;
 }
 
-/** "at the peak": of when the numbers are; "" of kinds whose titles say it. */
-function momentText({ selected }: ViewProps): string {
-  const { kind, counts } = selected.profile;
-  if (kind === "peak" || kind === "mapped-peak") return "at the peak";
-  if (kind === "allocated") return selected.window ? "in the window" : "in all";
-  if (counts === "alive") return selected.window ? "at that instant" : "at exit";
-  return "";
-}
-
 /** "Held at the peak": what the first number is. */
-function heldText(props: ViewProps): string {
-  const { kind, title } = props.selected.profile;
-  const moment = momentText(props);
-  return moment === "" ? printable(title) : `${capitalized(verbOf(kind))} ${moment}`;
+function heldText({ selected }: ViewProps): string {
+  const { kind, title } = selected.profile;
+  const when = whenText(selected);
+  return when === "" || when === title ? printable(title) : `${capitalized(verbOf(kind))} ${when}`;
 }
 
 function Lives({ page, of }: { page: Page; of: number }) {
@@ -103,8 +95,9 @@ function OnAllPaths(props: DetailProps) {
 function InAll(props: DetailProps) {
   const { page, tree, node, state, level, selected } = props;
   const index = page.data.profiles.findIndex(({ kind }) => kind === "allocated");
-  const verb = verbOf(selected.profile.kind);
-  const isThere = index >= 0 && page.data.profiles[index]!.cells >= 0 && verb === "held";
+  const { kind } = selected.profile;
+  const isOfHeap = verbOf(kind) === "held" && countedOf(kind) === "sample";
+  const isThere = isOfHeap && index >= 0 && page.data.profiles[index]!.cells >= 0;
   const isAsked = isThere && tree.direction === "callees";
   const made = useSteps(
     function* () {
@@ -125,14 +118,10 @@ function Asked(props: DetailProps) {
   const { page, tree, book, node, level } = props;
   const [first, count] = tree.children(node);
   if (count === 0) return null;
-  const moment = momentText(props);
   const shown = Array.from({ length: Math.min(count, MOST_ASKED) }, (_, i) => first + i);
   return (
     <>
-      <h3>
-        {tree.direction === "callers" ? "Who called it" : "What it called"}
-        {moment && `, ${moment}`}
-      </h3>
+      <h3>{tree.direction === "callers" ? "Callers" : "Callees"}</h3>
       <table class="mini">
         <tbody>
           {shown.map((child) => {
@@ -141,7 +130,9 @@ function Asked(props: DetailProps) {
             return (
               <tr key={child} class={bytes.lo < bytes.value / 2 ? "faint" : ""}>
                 <td>
-                  <code>{elided(functionName(page, tree.functions[child]!), 80)}</code>
+                  <code>
+                    <Name text={elided(functionName(page, tree.functions[child]!), 80)} />
+                  </code>
                 </td>
                 <td>
                   <BytesFigure estimate={bytes} level={level} />
@@ -184,12 +175,13 @@ export function Detail(props: DetailProps) {
   const certain = sums[Sum.Certain]!;
   const objects = rowObjects(tree.selected, sums, level);
   const whole = book.get(0);
+  const counted = countedOf(tree.selected.profile.kind);
   const place = shortPlaceOf(page, frame);
   return (
     <section class="detail" aria-label="Detail of the chosen frame">
       <div>
         <h2>
-          <bdi title={elided(fullName(page, of), 400)}>{elided(functionName(page, of), 160)}</bdi>
+          <Name text={elided(functionName(page, of), 160)} title={elided(fullName(page, of), 400)} />
           {place && (
             <span class="where" title={placeOf(page, frame)}>
               {place}
@@ -200,19 +192,24 @@ export function Detail(props: DetailProps) {
         <dl>
           <dt>{heldText(props)}</dt>
           <dd>
-            <BytesFigure estimate={bytes} level={level} />, {plural(samplesOf(sums, 0), "sample")}
+            <BytesFigure estimate={bytes} level={level} />
+            {isExact(bytes) && <span class="faint"> exact</span>}, {plural(samplesOf(sums, 0), counted)}
           </dd>
           <dt>Share</dt>
           <dd>
             <Figure parts={shareFigure(shareOf(tree.selected, sums, bytes, level))} />
           </dd>
-          <dt>Objects</dt>
-          <dd>
-            <Figure
-              parts={objectsFigure(bytes, objects)}
-              title={objectsText(bytes, objects, certain, level)}
-            />
-          </dd>
+          {counted === "sample" && (
+            <>
+              <dt>Objects</dt>
+              <dd>
+                <Figure
+                  parts={objectsFigure(bytes, objects)}
+                  title={objectsText(bytes, objects, certain, level)}
+                />
+              </dd>
+            </>
+          )}
           <OnAllPaths {...props} />
           <InAll {...props} />
           <Lives page={page} of={of} />

@@ -120,9 +120,9 @@ function DiffLine(props: { row: DiffRow; most: number; level: number }) {
       <td>
         <Verdict row={row} level={level} />
       </td>
-      <td class="number q">{probability(row.q)}</td>
-      <BytesCell estimate={row.before} level={level} kind="before" />
-      <BytesCell estimate={row.after} level={level} kind="after" />
+      <td class="number q" data-label="q">{probability(row.q)}</td>
+      <BytesCell estimate={row.before} level={level} kind="before" label="before" />
+      <BytesCell estimate={row.after} level={level} kind="after" label="after" />
       <NameCell
         name={printable(row.shortName ?? row.name)}
         whole={printable(row.name)}

@@ -51,6 +51,7 @@ interface ChartOfProps extends ViewProps {
   name: string;
   zoomed: number;
   chosen: number;
+  isRevealed?: boolean;
   isFlame: boolean;
   tallest: number;
   book: EstimateBook;
@@ -101,6 +102,7 @@ function ChartOf(props: ChartOfProps) {
         tree={tree}
         zoomed={props.zoomed}
         chosen={chosen}
+        isRevealed={props.isRevealed ?? false}
         isFlame={props.isFlame}
         palette={palette}
         look={painter}
@@ -273,6 +275,7 @@ function Whole(props: ViewProps & { tree: CallTree }) {
         rootName={rootName}
         zoomed={zoomed}
         chosen={chosen}
+        isRevealed={!isOfFinding}
         isFlame={state.isFlame}
         tallest={tallest}
         isWhole={true}
@@ -303,7 +306,6 @@ function Folding({ page, state, change }: ViewProps) {
   if (page.hidden === 0) return null;
   return (
     <span class="faint">
-      <span class="wide">Own code. </span>
       {exactCount(page.hidden)} <span class="wide">library and start-up </span>
       {page.hidden === 1 ? "frame is" : "frames are"} folded.{" "}
       <button class="text-link" onClick={() => show(true)}>
@@ -312,13 +314,6 @@ function Folding({ page, state, change }: ViewProps) {
     </span>
   );
 }
-
-const COLOUR_NAMES: Record<Colour, string> = {
-  own: "own code",
-  module: "module",
-  function: "function",
-  certainty: "certainty",
-};
 
 export function Flame(props: ViewProps & { trees: Trees }) {
   const { state, change, trees } = props;
@@ -346,32 +341,27 @@ export function Flame(props: ViewProps & { trees: Trees }) {
             <i class="swatch own-pale" /> up to the estimate
           </span>
           <span class="wide">
-            <i class="swatch called" /> call into a library
+            <i class="swatch called" /> library call
           </span>
         </span>
-        <details class="options">
-          <summary>View</summary>
-          <div class="options-list">
-            <label>
-              Colour by{" "}
-              <select
-                value={state.colour}
-                onChange={(event) => change({ colour: event.currentTarget.value as Colour })}
-              >
-                {COLOURS.map((colour) => (
-                  <option key={colour} value={colour}>
-                    {COLOUR_NAMES[colour]}
-                  </option>
-                ))}
-              </select>
-            </label>
-            <Switch
-              label="Root at the bottom"
-              isOn={state.isFlame}
-              onChange={(isFlame) => change({ isFlame }, true)}
-            />
-          </div>
-        </details>
+        <label>
+          Colour by{" "}
+          <select
+            value={state.colour}
+            onChange={(event) => change({ colour: event.currentTarget.value as Colour })}
+          >
+            {COLOURS.map((colour) => (
+              <option key={colour} value={colour}>
+                {colour}
+              </option>
+            ))}
+          </select>
+        </label>
+        <Switch
+          label="Root at the bottom"
+          isOn={state.isFlame}
+          onChange={(isFlame) => change({ isFlame }, true)}
+        />
       </div>
       {trees.around && <Both {...props} around={trees.around} />}
       {trees.whole && <Whole {...props} tree={trees.whole} />}

@@ -34,6 +34,8 @@ export interface FlameChartProps {
   tooltipOfRest?: (first: number, count: number) => ComponentChildren;
   /** The node that is looked at; -1: none. */
   chosen: number;
+  /** Whether the chart scrolls to it. */
+  isRevealed?: boolean;
   /** Lower and upper limit over the value; undefined where exact. */
   limitsOf?: (node: number) => [number, number] | undefined;
   onChoose: (node: number) => void;
@@ -52,6 +54,9 @@ export interface Box {
   width: number;
 }
 
+/** Height of what says that there are rows beyond the view. */
+const EDGE = 24;
+
 /** Rows beyond the view that are laid out ahead of scrolling. */
 const AHEAD = 60;
 
@@ -67,26 +72,23 @@ interface Findable {
   path(node: number): number[];
 }
 
-function* foundIn<T extends Findable>(
-  tree: T,
-  zoom: readonly number[],
-  path: readonly number[],
-): Steps<At<T>> {
-  const zoomed = yield* tree.finding(zoom);
-  const chosen = path.length > 0 ? yield* tree.finding(path) : -1;
-  // As much of a path as there is is not what was chosen.
-  const isWhole = chosen > 0 && tree.path(chosen).length === path.length;
-  return { tree, zoomed, chosen: isWhole ? chosen : -1 };
-}
-
 /** The nodes that fill the width and that are looked at, by their paths. */
 export function useFound<T extends Findable>(
   page: Page,
   tree: T,
   zoom: readonly number[],
-  chosen: readonly number[],
+  path: readonly number[],
 ): Made<At<T>> {
-  return useSteps(() => foundIn(tree, zoom, chosen), [page, tree, zoom, chosen]);
+  return useSteps(
+    function* () {
+      const zoomed = yield* tree.finding(zoom);
+      const chosen = path.length > 0 ? yield* tree.finding(path) : -1;
+      // As much of a path as there is is not what was chosen.
+      const isWhole = chosen > 0 && tree.path(chosen).length === path.length;
+      return { tree, zoomed, chosen: isWhole ? chosen : -1 };
+    },
+    [page, tree, zoom, path],
+  );
 }
 
 interface Place {
@@ -99,19 +101,6 @@ interface Place {
 /** Of the chart before: the next one is most likely as wide, and needs not wait to be measured. */
 let usualWidth = 0;
 
-/** At least as wide as any scrollbar. */
-const SCROLLBAR = 24;
-
-/**
- * A scrollbar that comes narrows the chart, and one that goes does not widen it: each might follow
- * from the other, for ever.
- */
-function widthAfter(before: number, element: HTMLElement): number {
-  const width = element.clientWidth;
-  if (width >= before && width <= before + SCROLLBAR) return before;
-  return (usualWidth = width);
-}
-
 function usePlace(): Place {
   const element = useRef<HTMLDivElement | null>(null);
   const [current, setCurrent] = useState<HTMLDivElement | null>(null);
@@ -122,7 +111,7 @@ function usePlace(): Place {
   const [width, setWidth] = useState(usualWidth);
   useLayoutEffect(() => {
     if (!current) return undefined;
-    const observer = new ResizeObserver(() => setWidth((before) => widthAfter(before, current)));
+    const observer = new ResizeObserver(() => setWidth((usualWidth = current.clientWidth)));
     observer.observe(current);
     return () => observer.disconnect();
   }, [current]);
@@ -335,7 +324,7 @@ function Chart({ layout, props, place }: Shown & { place: Place }) {
     view.scrollTop = (isFlame ? layout.rows - 1 - row : row) * ROW - height / 2;
   };
   useLayoutEffect(() => {
-    if (chosen >= 0) reveal(chosen);
+    if (chosen >= 0 && props.isRevealed) reveal(chosen);
   }, [tree, zoomed, isFlame, height, chosen]);
   const press = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
     const at = focused < 0 ? zoomed : focused;
@@ -414,6 +403,16 @@ function Chart({ layout, props, place }: Shown & { place: Place }) {
           </div>
         </div>
       </div>
+      {top > ROW / 2 && (
+        <div class="chart-edge above" style={{ top: 0 }}>
+          ▴ more above
+        </div>
+      )}
+      {top + height < total - ROW / 2 && (
+        <div class="chart-edge" style={{ top: `${height - EDGE}px` }}>
+          ▾ more below
+        </div>
+      )}
       {focused >= 0 && (
         <p class="chart-focus" aria-hidden="true">
           {props.describe(focused)}

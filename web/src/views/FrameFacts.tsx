@@ -1,11 +1,13 @@
 // All that is known of a frame, for the tooltip of its box.
 import type { EstimateBook } from "../model/book";
+import { countedOf } from "../model/finding";
 import { rowObjects, shareOf } from "../model/measure";
 import { figure, hasObjectsInterval, objectsFigure, plural, shareFigure, textOf } from "../numbers/arithmetic";
-import { Sum } from "../numbers/sums";
+import { samplesOf, Sum } from "../numbers/sums";
 import { elided } from "../model/names";
 import { baseName, fullName, moduleName, type Page, placeOf } from "../model/page";
 import { type CallTree, ROOT } from "../model/tree";
+import { Name } from "./controls";
 import { intervalText, objectsText } from "./Figure";
 
 interface FrameFactsProps {
@@ -26,6 +28,7 @@ export function FrameFacts(props: FrameFactsProps) {
   const isAll = node === ROOT && props.isWhole;
   const share = isAll ? undefined : shareOf(selected, sums, bytes, level);
   const of = tree.functions[node]!;
+  const counted = countedOf(selected.profile.kind);
   const certain = sums[Sum.Certain]!;
   const estimate = rowObjects(selected, sums, level);
   const objects = objectsFigure(bytes, estimate);
@@ -35,7 +38,7 @@ export function FrameFacts(props: FrameFactsProps) {
   return (
     <>
       <p class="tooltip-name">
-        <bdi>{node === ROOT ? props.rootName : elided(fullName(page, of), 400)}</bdi>
+        <Name text={node === ROOT ? props.rootName : elided(fullName(page, of), 400)} />
       </p>
       {places.some(Boolean) && (
         <p class="tooltip-place">
@@ -50,11 +53,11 @@ export function FrameFacts(props: FrameFactsProps) {
       </p>
       <p class="faint">{intervalText(bytes, "bytes", level)}</p>
       <p class="faint">
-        {textOf(objects)} objects
-        {certain > 0 && `, ${plural(certain, "object")} recorded exactly`}
+        {counted === "range" ? plural(samplesOf(sums, 0), counted) : `${textOf(objects)} objects`}
+        {counted === "sample" && certain > 0 && `, ${plural(certain, "object")} recorded exactly`}
         {folded > 0 && ` · ${plural(folded, "frame")} folded into it`}
       </p>
-      {!hasObjectsInterval(bytes, estimate) && (
+      {counted === "sample" && !hasObjectsInterval(bytes, estimate) && (
         <p class="faint">Objects: {objectsText(bytes, estimate, certain, level)}</p>
       )}
     </>

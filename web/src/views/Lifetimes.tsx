@@ -6,10 +6,10 @@ import type { Palette } from "../draw/palette";
 import { elided, printable } from "../model/names";
 import { functionName, isCurveOf, type Page } from "../model/page";
 import { OF_TEXT, Pace, type Steps } from "../model/slices";
-import { duration, exactCount, shareFigure, textOf } from "../numbers/arithmetic";
+import { exactCount, shareFigure, textOf } from "../numbers/arithmetic";
 import type { ViewProps } from "./context";
-import { Head } from "./controls";
-import { axisStroke, usePlot } from "./plot";
+import { Head, Name } from "./controls";
+import { axisStroke, timeUnit, usePlot } from "./plot";
 import { useSteps } from "./slices";
 
 const HEIGHT = 300;
@@ -28,6 +28,12 @@ function seriesOf(curves: Survival[]): uPlot.AlignedData {
     return [at, keep(curve.hi), keep(curve.lo), keep(curve.value)];
   });
   return tables.length === 1 ? tables[0]! : uPlot.join(tables);
+}
+
+/** A power of ten of seconds: "10 us", "1 s". */
+function roundTime(seconds: number): string {
+  const [unit, name] = timeUnit(Math.min(1, seconds * (1 + 1e-9)));
+  return `${exactCount(Math.round(seconds / unit))} ${name}`;
 }
 
 function optionsOf(curves: Survival[], palette: Palette, width: number): uPlot.Options {
@@ -51,7 +57,7 @@ function optionsOf(curves: Survival[], palette: Palette, width: number): uPlot.O
       {
         ...axisStroke(palette),
         size: 32,
-        values: (_, values) => values.map((value) => (value === null ? "" : duration(value * 1e9))),
+        values: (_, values) => values.map((value) => (value === null ? "" : roundTime(value))),
       },
       {
         ...axisStroke(palette),
@@ -110,7 +116,7 @@ function* curveNames(page: Page): Steps<string[]> {
   return names;
 }
 
-const TIMES = [1e6, 1e9, 60e9, 3600e9];
+const TIMES: [number, string][] = [[1e6, "1 ms"], [1e9, "1 s"], [60e9, "1 min"], [3600e9, "1 h"]];
 
 export function Lifetimes(props: ViewProps) {
   const all = props.page.data.lifetimes;
@@ -122,7 +128,7 @@ export function Lifetimes(props: ViewProps) {
   if (all.length === 0)
     return <p class="nothing">No lifetimes: the recording has no frees.</p>;
   const last = Math.max(...all.map((curve) => curve.time.at(-1) ?? 0));
-  const times = TIMES.filter((time, i) => i === 0 || time <= last);
+  const times = TIMES.filter(([time], i) => i === 0 || time <= last);
   const toggle = (i: number) =>
     setChosen(
       chosen.includes(i) ? chosen.filter((at) => at !== i) : [...chosen, i].slice(-MOST_CURVES),
@@ -141,8 +147,8 @@ export function Lifetimes(props: ViewProps) {
             <tr>
               <Head kind="name" label="Allocated by" />
               <Head kind="number" label="Samples" />
-              {times.map((time) => (
-                <Head key={time} kind="number" label={`longer than ${duration(time)}`} />
+              {times.map(([time, name]) => (
+                <Head key={time} kind="number" label={`longer than ${name}`} />
               ))}
             </tr>
           </thead>
@@ -162,12 +168,12 @@ export function Lifetimes(props: ViewProps) {
                         background: chosen.includes(i) ? INKS[chosen.indexOf(i)] : "transparent",
                       }}
                     />
-                    <bdi title={elided(printable(curve.name), 400)}>{elided(names?.[i] ?? printable(curve.name), 200)}</bdi>
+                    <Name text={elided(names?.[i] ?? printable(curve.name), 200)} title={elided(printable(curve.name), 400)} />
                   </label>
                 </td>
-                <td class="number">{exactCount(curve.samples)}</td>
-                {times.map((time) => (
-                  <td key={time} class="number">
+                <td class="number samples" data-label="samples">{exactCount(curve.samples)}</td>
+                {times.map(([time, name]) => (
+                  <td key={time} class="number" data-label={`longer than ${name}`}>
                     {textOf(shareFigure(valueAt(curve, time)))}
                   </td>
                 ))}

@@ -1,4 +1,5 @@
 // Histogram of requested sizes by powers of two, each bar with its interval.
+import { countedOf } from "../model/finding";
 import { type Groups, selectedOf, sizeClassName } from "../model/groups";
 import { rowBytes, rowObjects } from "../model/measure";
 import { type Estimate, exactBytes, exactCount, figure, textOf } from "../numbers/arithmetic";
@@ -78,13 +79,9 @@ function Bars(props: { title: string; columns: Column[]; isBytes: boolean }) {
                   height={BASE - y(estimate.value)}
                 />
                 <path class="limits" d={whisker(estimate, middle, y, isBytes)} />
-                {(sizeClass - first) % Math.ceil(count / 14) === 0 && (
+                {(sizeClass - first) % Math.max(2, Math.ceil(count / 14)) === 0 && (
                   <text class="tick" x={x + 2} y={HEIGHT - 8}>
-                    {sizeClass < 0
-                      ? "0"
-                      : exactBytes(2 ** sizeClass)
-                          .replace("iB", "")
-                          .replace(" ", "")}
+                    {sizeClass < 0 ? "0" : exactBytes(2 ** sizeClass)}
                   </text>
                 )}
               </g>
@@ -99,6 +96,7 @@ function Bars(props: { title: string; columns: Column[]; isBytes: boolean }) {
 export function Sizes(props: ViewProps & { groups: Groups }) {
   const { groups, level } = props;
   if (groups.count === 0) return null;
+  const isOfRanges = countedOf(groups.selected.profile.kind) === "range";
   const rows = Array.from({ length: groups.count }, (_, i) => i).sort(
     (a, b) => groups.key(a) - groups.key(b),
   );
@@ -110,7 +108,7 @@ export function Sizes(props: ViewProps & { groups: Groups }) {
   return (
     <div class="histograms">
       <Bars title="Bytes by requested size" columns={columnsOf(rowBytes)} isBytes={true} />
-      <Bars title="Objects by requested size" columns={columnsOf(rowObjects)} isBytes={false} />
+      <Bars title={`${isOfRanges ? "Ranges" : "Objects"} by requested size`} columns={columnsOf(rowObjects)} isBytes={false} />
     </div>
   );
 }

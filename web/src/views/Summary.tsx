@@ -16,6 +16,7 @@ import {
   textOf,
 } from "../numbers/arithmetic";
 import type { ViewProps } from "./context";
+import { Name } from "./controls";
 import { intervalText } from "./Figure";
 import { Busy } from "./Kept";
 import { useSteps } from "./slices";
@@ -63,7 +64,13 @@ function Sentence({ parts }: { parts: Part[] }) {
     <>
       {parts.map(({ text: words, tone }, i) => {
         const text = unbroken(words);
-        if (tone === "strong") return <strong key={i}>{text}</strong>;
+        if (tone === "strong") {
+          return (
+            <strong key={i}>
+              <Name text={text} />
+            </strong>
+          );
+        }
         if (tone === "place") return <code key={i}>{text}</code>;
         return (
           <span key={i} class={tone ?? ""}>
@@ -89,8 +96,7 @@ export function FindingText(props: ViewProps & { isBusy: boolean; children?: Com
 const SHOWN = ["peak", "live", "allocated"];
 
 function labelOf({ profile }: Total, at: string): string {
-  if (profile.kind === "peak") return "Live at the peak";
-  if (profile.kind === "live" && profile.title !== "Live now") return at || "Live at exit";
+  if (profile.kind === "live" && at) return at;
   if (profile.kind === "mapped-peak") return "Own mmap, peak";
   return profile.kind === "allocated" ? "Allocated in total" : printable(profile.title);
 }
@@ -226,6 +232,11 @@ function quoted({ facts }: PageData, name: string): string {
   return fact ? printable(fact.value) : "";
 }
 
+/** "1 thread", "1,234 samples": of a count that is text. */
+function counted(count: string, singular: string): string {
+  return `${count} ${singular}${count === "1" ? "" : "s"}`;
+}
+
 function spacingOf(interval: string): string {
   const mean = /^(.*) between sampled bytes, on average$/.exec(interval);
   if (mean) return `one per ${mean[1]} on average`;
@@ -248,8 +259,8 @@ function lineOf({ page, selected, level }: ViewProps): string[] {
   return [
     last !== undefined ? duration(last) : "",
     hosts,
-    threads && `${threads} ${threads === "1" ? "thread" : "threads"}`,
-    samples && [`${samples} samples`, spacingOf(quoted(data, "interval"))].filter(Boolean).join(", "),
+    threads && counted(threads, "thread"),
+    samples && [counted(samples, "sample"), spacingOf(quoted(data, "interval"))].filter(Boolean).join(", "),
     check && `self-check ${check}`,
     dropped && `${dropped} dropped`,
     limit > 0 ? `${moment} below ${boundBytes(limit)} may be missing` : "",
@@ -269,19 +280,19 @@ export function FactsLine(props: ViewProps) {
       <dl>
         {data.facts.map((fact, i) => (
           <div key={i}>
-            <dt>{printable(fact.name)}</dt>{" "}
+            <dt>{printable(fact.name)}:</dt>{" "}
             <dd>
               <bdi>{printable(fact.value)}</bdi>
-              {fact.remark && <span class="faint"> {printable(fact.remark)}</span>}
+              {fact.remark && <span class="faint">; {printable(fact.remark)}</span>}
             </dd>
           </div>
         ))}
         <div>
-          <dt>shown</dt> <dd>{printable(selected.profile.about)}</dd>
+          <dt>shown:</dt> <dd>{printable(selected.profile.about)}</dd>
         </div>
         {missing.map((profile) => (
           <div key={profile.kind}>
-            <dt>{printable(profile.title)}</dt> <dd class="faint">{printable(profile.unavailable!)}</dd>
+            <dt>{printable(profile.title)}:</dt> <dd class="faint">{printable(profile.unavailable!)}</dd>
           </div>
         ))}
       </dl>

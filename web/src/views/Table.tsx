@@ -1,5 +1,6 @@
 // The tables: a row per function, stack, module ... with its interval drawn beside its number.
 import type { Groups } from "../model/groups";
+import { countedOf } from "../model/finding";
 import { columnsOf, csvOf, type Line, linesOf, type Sort } from "../model/lines";
 import { exactCount, objectsFigure, shareFigure } from "../numbers/arithmetic";
 import { Bar } from "./Bar";
@@ -32,13 +33,19 @@ function sortOf({ state, groups }: TableProps): Sort {
   return sort === "total" && groups.total ? "total" : "self";
 }
 
+/** Of mappings the ranges are counted already. */
+function hasObjects({ groups }: TableProps): boolean {
+  return countedOf(groups.selected.profile.kind) === "sample";
+}
+
 function Head(props: TableProps & { sort: Sort }) {
   const { change, sort } = props;
   const { isAscending } = props.state;
   const order = { sort, isAscending, change };
   const head = (name: string, kind: string, by?: Sort) => {
     const column = columnsOf(props.groups).find((one) => one.name === name);
-    const of = column && { label: capitalized(column.heading), title: column.meaning, kind };
+    const heading = name === "samples" ? `${countedOf(props.groups.selected.profile.kind)}s` : column?.heading;
+    const of = column && { label: capitalized(heading!), title: column.meaning, kind };
     return of && <HeadCell {...order} {...of} by={by} />;
   };
   return (
@@ -47,7 +54,7 @@ function Head(props: TableProps & { sort: Sort }) {
       {head("total", "number", "total")}
       <HeadCell {...order} label="Interval" kind="interval" />
       {head("share", "number share")}
-      <HeadCell {...order} label="Objects" kind="number objects" />
+      {hasObjects(props) && <HeadCell {...order} label="Objects" kind="number objects" />}
       {head("samples", "number samples", "samples")}
       <HeadCell {...order} by="name" label={capitalized(props.by)} kind="name" />
     </>
@@ -58,28 +65,31 @@ interface RowProps {
   line: Line;
   most: number;
   level: number;
+  hasObjects: boolean;
   onRow: ((key: number) => void) | undefined;
   hint: string | undefined;
 }
 
-function Row({ line, most, level, onRow, hint }: RowProps) {
+function Row({ line, most, level, hasObjects, onRow, hint }: RowProps) {
   return (
     <tr>
       <BytesCell estimate={line.self} level={level} />
-      {line.total && <BytesCell estimate={line.total} level={level} kind="total" />}
+      {line.total && <BytesCell estimate={line.total} level={level} kind="total" label="with callees" />}
       <td class="interval">
         <Bar estimate={line.shown} most={most} />
       </td>
-      <td class="number share">
+      <td class="number share" data-label="share">
         <Figure parts={shareFigure(line.share)} />
       </td>
-      <td class="number objects">
-        <Figure
-          parts={objectsFigure(line.shown, line.objects)}
-          title={objectsText(line.shown, line.objects, line.certain, level)}
-        />
-      </td>
-      <td class="number samples">{exactCount(line.samples)}</td>
+      {hasObjects && (
+        <td class="number objects" data-label="objects">
+          <Figure
+            parts={objectsFigure(line.shown, line.objects)}
+            title={objectsText(line.shown, line.objects, line.certain, level)}
+          />
+        </td>
+      )}
+      <td class="number samples" data-label={hasObjects ? "samples" : "ranges"}>{exactCount(line.samples)}</td>
       <NameCell
         name={line.name}
         detail={line.detail}
@@ -133,6 +143,7 @@ export function Table(props: TableProps) {
             line={line}
             most={most}
             level={level}
+            hasObjects={hasObjects(props)}
             onRow={props.onRow}
             hint={props.rowHint}
           />

@@ -5,7 +5,7 @@ import { elided } from "../model/names";
 import type { Steps } from "../model/slices";
 import type { Change } from "../model/state";
 import { type Estimate, exactCount, plural } from "../numbers/arithmetic";
-import { Head, SearchField } from "./controls";
+import { Head, Name, SearchField } from "./controls";
 import { CopyButton } from "./CopyButton";
 import { BytesFigure } from "./Figure";
 import { Kept } from "./Kept";
@@ -50,11 +50,11 @@ export function HeadCell<T extends string>(props: HeadCellProps<T>) {
   );
 }
 
-/** `kind`: what distinguishes it from other numbers of its row. */
-export function BytesCell(props: { estimate: Estimate; level: number; kind?: string }) {
-  const { estimate, level, kind = "" } = props;
+/** `kind` and `label`: what distinguishes it from other numbers of its row. */
+export function BytesCell(props: { estimate: Estimate; level: number; kind?: string; label?: string }) {
+  const { estimate, level, kind = "", label } = props;
   return (
-    <td class={`number ${kind}`}>
+    <td class={`number ${kind}`} data-label={label}>
       <BytesFigure estimate={estimate} level={level} />
     </td>
   );
@@ -74,7 +74,7 @@ interface NameCellProps {
 export function NameCell(props: NameCellProps) {
   const { name, whole = name, detail, onClick } = props;
   const label = (
-    <bdi title={whole.length > LONGEST_NAME ? "" : whole}>{elided(name, LONGEST_NAME)}</bdi>
+    <Name text={elided(name, LONGEST_NAME)} title={whole.length > LONGEST_NAME ? "" : whole} />
   );
   return (
     <td class="name">
@@ -88,7 +88,7 @@ export function NameCell(props: NameCellProps) {
       )}
       {detail && detail !== name && !name.startsWith(`${detail}+0x`) && (
         <span class="detail-line">
-          <bdi>{elided(detail, LONGEST_NAME)}</bdi>
+          <Name text={elided(detail, LONGEST_NAME)} />
         </span>
       )}
     </td>

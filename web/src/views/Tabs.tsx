@@ -1,5 +1,4 @@
 // The tabs, and what the chosen one shows.
-import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Groups } from "../model/groups";
 import type { Page } from "../model/page";
 import { hasDimension, type Selected } from "../model/selection";
@@ -80,16 +79,6 @@ export function Tabs(props: ViewProps & { isFiltering: boolean; onFilter: () => 
   const further = TABS.filter((tab) => !SHOWN.includes(tab) && hasContent(page, selected, tab));
   const isFurther = further.includes(state.tab);
   const tabs = isFurther ? [...SHOWN, state.tab] : SHOWN;
-  const list = useRef<HTMLDivElement>(null);
-  // Where there is no room for all, the chosen one is in view.
-  useLayoutEffect(() => {
-    const button = document.getElementById(`tab-${state.tab}`);
-    if (!button) return;
-    const { offsetLeft, offsetWidth } = button;
-    const place = list.current!;
-    const end = offsetLeft - place.offsetLeft + offsetWidth;
-    place.scrollLeft = Math.max(0, end - place.clientWidth);
-  }, [state.tab]);
   const move = (event: KeyboardEvent) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (step === undefined) return;
@@ -101,32 +90,34 @@ export function Tabs(props: ViewProps & { isFiltering: boolean; onFilter: () => 
   };
   return (
     <div class="tab-row">
-      <div class="tabs" ref={list} role="tablist" aria-label="Views" onKeyDown={move}>
+      <div class="tabs" role="tablist" aria-label="Views" onKeyDown={move}>
         {tabs.map((tab) => (
           <TabButton key={tab} {...props} tab={tab} />
         ))}
       </div>
-      <button
-        class="quiet filter-button"
-        aria-expanded={props.isFiltering}
-        title="Regular expressions that hide frames, or keep stacks"
-        onClick={props.onFilter}
-      >
-        Filter<span class="wide"> frames</span>
-      </button>
-      <select
-        class="more"
-        aria-label="More views"
-        value=""
-        onChange={(event) => change({ tab: event.currentTarget.value as Tab }, true)}
-      >
-        <option value="">More</option>
-        {further.map((tab) => (
-          <option key={tab} value={tab}>
-            {TAB_NAMES[tab]}
-          </option>
-        ))}
-      </select>
+      <div class="tab-tools">
+        <button
+          class="quiet filter-button"
+          aria-expanded={props.isFiltering}
+          title="Regular expressions that hide frames, or keep stacks"
+          onClick={props.onFilter}
+        >
+          Filter<span class="wide"> frames</span>
+        </button>
+        <select
+          class="more"
+          aria-label="More views"
+          value=""
+          onChange={(event) => change({ tab: event.currentTarget.value as Tab }, true)}
+        >
+          <option value="">More</option>
+          {further.map((tab) => (
+            <option key={tab} value={tab}>
+              {TAB_NAMES[tab]}
+            </option>
+          ))}
+        </select>
+      </div>
     </div>
   );
 }

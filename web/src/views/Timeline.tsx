@@ -9,7 +9,7 @@ import { lastUpTo } from "../model/order";
 import type { Window } from "../model/selection";
 import { duration, exactBytes } from "../numbers/arithmetic";
 import { Chip } from "./controls";
-import { axisStroke, SANS, usePlot } from "./plot";
+import { axisStroke, SANS, timeUnit, usePlot } from "./plot";
 
 /** Of the plot with its axis of time. */
 const HEIGHT = 118 + 30;
@@ -183,7 +183,8 @@ function optionsOf(props: () => Drawn): uPlot.Options {
         ticks: { show: false },
         gap: 4,
         space: 90,
-        values: (_, values) => values.map((value, i) => timeText(value, i === 0 || i + 1 === values.length, values.at(-1)!)),
+        incrs: TIME_STEPS.map((step) => step * timeUnit(timeline.edges.at(-1)! / 1e9)[0]),
+        values: (_, values) => timeTexts(values),
       },
       {
         ...axisStroke(palette),
@@ -209,26 +210,29 @@ function optionsOf(props: () => Drawn): uPlot.Options {
 }
 
 /** So that there are at most three. */
-function stepOf(most: number): number {
+export function stepOf(most: number): number {
   return BYTE_STEPS.find((step) => 3 * step >= most) ?? most;
 }
 
 /** The first label at or above all that is drawn. */
-function topOf(most: number): number {
+export function topOf(most: number): number {
   const step = stepOf(Math.max(1, most));
   return Math.max(1, Math.ceil(most / step)) * step;
 }
 
-/** Steps of an axis of bytes, so that labels are round: 1, 2, 4, 5, 10, 20 ... of a unit. */
+/** Steps of an axis of time, in its unit. */
+const TIME_STEPS = [-3, -2, -1, 0, 1, 2, 3, 4].flatMap((power) => [1, 2, 5].map((step) => step * 10 ** power));
+
+/** Steps of an axis of bytes, so that labels are round, and three steps of one unit: 1, 2, 5, 10, 20 ... 300. */
 const BYTE_STEPS = Array.from({ length: 6 }, (_, unit) =>
-  [1, 2, 5, 10, 20, 50, 100, 200, 400].map((step) => step * 1024 ** unit),
+  [1, 2, 5, 10, 20, 50, 100, 200, 300].map((step) => step * 1024 ** unit),
 ).flat();
 
 /** The unit stands at the first label and the last: "0 s", "2", "4" ... "10 s". */
-function timeText(seconds: number, isEnd: boolean, last: number): string {
-  const [unit, name] = last < 1e-3 ? [1e-6, "us"] : last < 1 ? [1e-3, "ms"] : [1, "s"];
-  if (last >= 120) return seconds === 0 ? "0" : duration(seconds * 1e9);
-  return `${Number((seconds / unit).toPrecision(4))}${isEnd ? ` ${name}` : ""}`;
+export function timeTexts(times: readonly number[]): string[] {
+  const [unit, name] = timeUnit(times.at(-1) ?? 0);
+  const isEnd = (i: number) => i === 0 || i + 1 === times.length;
+  return times.map((time, i) => `${Number((time / unit).toPrecision(4))}${isEnd(i) ? ` ${name}` : ""}`);
 }
 
 /** The unit stands at the top label only. */
@@ -302,7 +306,7 @@ export function Timeline(props: TimelineProps) {
           <span class="wide">own mmap: none</span>
         )}
         {shown && (
-          <Chip label="Clear the window" onClear={() => props.onWindow(undefined, true)}>
+          <Chip label="Clear the range" onClear={() => props.onWindow(undefined, true)}>
             {props.meaning} {duration(edges[shown.from]!)} to {duration(edges[shown.to + 1]!)}
           </Chip>
         )}
@@ -310,7 +314,7 @@ export function Timeline(props: TimelineProps) {
           {pointed !== undefined ? (
             <Reading timeline={timeline} at={pointed} />
           ) : (
-            "click: an instant; drag or ← →: a window"
+            "Click for a moment; drag to select a range"
           )}
         </span>
       </div>
@@ -319,7 +323,7 @@ export function Timeline(props: TimelineProps) {
         class="plot"
         tabIndex={0}
         role="application"
-        aria-label={`Window of time: ${
+        aria-label={`Range of time: ${
           shown
             ? `${duration(edges[shown.from]!)} to ${duration(edges[shown.to + 1]!)}`
             : "everything"

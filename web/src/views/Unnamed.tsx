@@ -1,5 +1,4 @@
 // Frames without names: how much of what is shown they are in, and what gives them names.
-import { FrameFlag } from "../data";
 import { rowBytes, shareOf } from "../model/measure";
 import { shareFigure, textOf } from "../numbers/arithmetic";
 import { bytesForOrder, isEmpty } from "../numbers/sums";
@@ -22,16 +21,9 @@ interface Unnamed {
   modules: string[];
 }
 
-/** What is folded needs no name. */
-function unnamedIn(page: Page): Uint8Array {
-  const { flags } = page.data.frames;
-  return page.isLibrary.map((isLibrary, of) =>
-    isLibrary || (flags[page.frameOf[of]!]! & FrameFlag.Unknown) === 0 ? 0 : 1,
-  );
-}
-
 function* unnamedOf({ page, selected, level }: ViewProps): Steps<Unnamed | undefined> {
-  const isUnnamed = unnamedIn(page);
+  // What is folded needs no name.
+  const isUnnamed = page.isUnnamed.map((is, of) => is & ~page.isLibrary[of]!);
   if (!isUnnamed.includes(1)) return undefined;
   const { sums } = yield* matchedSums(page, selected, { is: isUnnamed });
   if (isEmpty(sums, 0)) return undefined;

@@ -1,4 +1,4 @@
-// How the boxes of a call tree look: own code and calls into libraries, or another colouring.
+// How the boxes of a call tree look: by function, module or certainty, and grey where they are calls into libraries.
 import type { Paint } from "../draw/painter";
 import { type Palette, type Tones, tonesFor, tonesForError } from "../draw/palette";
 import type { EstimateBook } from "../model/book";
@@ -66,7 +66,7 @@ function tonesOf(painter: Painter, chain: number[], estimate: Estimate | undefin
   }
   if (colour === "certainty") return tonesForError(estimate ? relativeError(estimate) : 0, palette);
   if (tree.isLibrary(node)) return palette.called;
-  return colour === "own" ? palette.own : (painter.tones[of] ??= tonesOfFunction(painter, of));
+  return (painter.tones[of] ??= tonesOfFunction(painter, of));
 }
 
 function besideName({ page, tree }: Painter, node: number): string {
@@ -81,11 +81,10 @@ export function paintOf(painter: Painter, box: Box): Paint {
   const estimate = book.peek(node);
   const chain = chainOf(tree.parents, box);
   const tones = tonesOf(painter, chain, estimate);
-  const isOwn = tones === palette.own;
   const shows = width >= LEAST_FIGURE;
   return {
     tones,
-    text: tones === palette.match ? palette.matchText : isOwn ? palette.ownText : palette.text,
+    text: tones === palette.match ? palette.matchText : palette.text,
     names: width > 20 ? joinedNames(chain, (at) => nameOf(painter, at)) : [],
     place: shows ? besideName(painter, node) : "",
     figure: shows && estimate ? textOf(figure(estimate, "bytes")) : "",

@@ -1,6 +1,11 @@
 // Small controls that several views use.
 import type { ComponentChildren } from "preact";
 
+/** A name that breaks between its parts, and not inside a word. */
+export function Name({ text, title }: { text: string; title?: string }) {
+  return <bdi title={title}>{text.split(/(?<=::|[/._,<(])/).flatMap((part) => [part, <wbr />])}</bdi>;
+}
+
 /** One of a few. */
 export function Choice<T extends string>(props: {
   name: string;

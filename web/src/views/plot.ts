@@ -14,6 +14,15 @@ export function axisStroke(palette: Palette): Partial<uPlot.Axis> {
   };
 }
 
+/** The unit of all times of an axis up to `last`, in seconds, and its name. */
+export function timeUnit(last: number): [number, string] {
+  if (last < 1e-6) return [1e-9, "ns"];
+  if (last < 1e-3) return [1e-6, "us"];
+  if (last < 1) return [1e-3, "ms"];
+  if (last < 120) return [1, "s"];
+  return last < 7200 ? [60, "min"] : [3600, "h"];
+}
+
 /** An element with a plot of the data, and the plot; made anew when `of` changes. */
 export function usePlot(
   optionsOf: (width: number) => uPlot.Options,
