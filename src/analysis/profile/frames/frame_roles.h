@@ -135,6 +135,7 @@ class ShownPath {
   void of(std::uint32_t stack);
 
   [[nodiscard]] const Labels& labels() const { return labels_; }
+  [[nodiscard]] const FrameRoles& roles() const { return roles_; }
   [[nodiscard]] const std::vector<std::uint32_t>& path() const { return path_; }
   [[nodiscard]] const std::vector<std::uint32_t>& frames() const { return frames_; }
 

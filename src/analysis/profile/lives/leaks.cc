@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
+#include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/lives/lifetimes.h"
+#include "analysis/profile/lives/owners.h"
 #include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/select/patterns.h"
 #include "analysis/profile/select/thinned.h"
@@ -136,8 +139,12 @@ constexpr double kTests = 2;
 constexpr double kLaterPart = 0.5;
 /// Sites with less than this share of all live bytes are not worth a "record longer".
 constexpr double kWorthDeciding = 0.01;
-/// Of all live bytes, growth that must not have gone unnoticed where a heap is called clear: by
-/// half since the warm-up.
+/// Of all live bytes: sites that hold so much are said to have stopped growing.
+constexpr double kLarge = 0.1;
+/// Of what a site holds at the end: growth beyond that is noise.
+constexpr double kNearlyAll = 0.95;
+/// Of what is live, growth that must not have gone unnoticed where a heap is called clear, or a
+/// site is said to have stopped: by half since the warm-up.
 constexpr double kMostUnnoticed = 0.5;
 
 /// n samples that all stayed have p = 2^-n (difference.h), and there are two tests.
@@ -145,12 +152,39 @@ std::uint64_t samples_needed(double q) {
   return static_cast<std::uint64_t>(std::ceil(std::log2(kTests / q)));
 }
 
-/// What came to a site after the warm-up and stayed, what left it, and when.
+/// What came to a site after the warm-up and stayed, what left it, and when. Those of several sites
+/// add up to the flow of all.
 struct Flow {
   std::array<double, kLeakWindows> changes{};
   std::array<std::uint64_t, kLeakWindows> arrivals{};  ///< Of `gained`.
-  std::vector<std::uint32_t> gained, lost;
-  bool is_whole = true;  ///< Of all objects, once they are old enough.
+  NodeSums gained, lost;
+  std::uint64_t gains = 0, losses = 0;  ///< Samples of these.
+  Nanoseconds oldest = 0;               ///< Age at the end, of `gained`.
+  bool is_whole = true;                 ///< Of all objects, once they are old enough.
+
+  void merge(const Flow& other) {
+    for (std::size_t i = 0; i < kLeakWindows; ++i) {
+      changes[i] += other.changes[i];
+      arrivals[i] += other.arrivals[i];
+    }
+    gained.merge(other.gained);
+    lost.merge(other.lost);
+    gains += other.gains;
+    losses += other.losses;
+    oldest = std::max(oldest, other.oldest);
+    is_whole &= other.is_whole;
+  }
+};
+
+/// All that is live, and what of it is old.
+struct Flows {
+  Flow all, old;
+  Nanoseconds old_from = 0;  ///< 0: that of the size class, or of each site.
+
+  void merge(const Flows& other) {
+    all.merge(other.all);
+    old.merge(other.old);
+  }
 };
 
 /// Follows the samples of a site through the windows.
@@ -165,23 +199,35 @@ class Follower {
         late_(recording, active_,
               {.from = options.warm_up, .level = options.level, .q = options.q}) {}
 
-  [[nodiscard]] LeakSite judge(LifetimeGroup group) const {
+  [[nodiscard]] Flows flows_of(const std::vector<std::uint32_t>& samples) const {
+    const std::optional<Nanoseconds> own = old_from(recording_, samples);
+    return {flow_of(samples, [](const Sample&) { return Nanoseconds{0}; }),
+            flow_of(samples,
+                    [&](const Sample& sample) {
+                      return own ? own : ages_[size_class_of(sample.requested)];
+                    }),
+            own.value_or(0)};
+  }
+
+  [[nodiscard]] LeakSite judge(LifetimeGroup group, const Flows& flows) const {
     LeakSite site;
     site.group = std::move(group);
     site.allocated = allocated_sums_of(recording_, site.group.samples);
     site.alive = alive_sums_of(recording_, site.group.samples);
-    const Flow all = flow_of(site.group.samples, [](const Sample&) { return Nanoseconds{0}; });
-    site.all = growth_of(all);
-    site.kept = all.gained.size();
-    describe(site, all);
-    const std::optional<Nanoseconds> own = old_from(recording_, site.group.samples);
-    site.old_from = own.value_or(0);
-    site.old = growth_of(flow_of(site.group.samples, [&](const Sample& sample) {
-      return own ? own : ages_[size_class_of(sample.requested)];
-    }));
-    site.is_tested = could_be_significant(site.group);
-    site.p_value = std::min(1.0, kTests * std::min(p_of(site.all), p_of(site.old)));
+    site.all = growth_of(flows.all);
+    site.old = growth_of(flows.old);
+    site.old_from = flows.old_from;
+    site.kept = flows.all.gains;
+    site.oldest = flows.all.oldest;
+    describe(site);
+    site.is_tested = could_be_significant(samples_of(site.group.samples));
+    site.p_value = p_of(site.all, site.old);
     return site;
+  }
+
+  /// As judge() finds it.
+  [[nodiscard]] double p_of(const Flows& flows) const {
+    return p_of(growth_of(flows.all), growth_of(flows.old));
   }
 
   /// Of a site with objects from before the recording, by the memory in use.
@@ -195,18 +241,50 @@ class Follower {
 
   [[nodiscard]] const std::vector<GrowingChunks>& growing_chunks() const { return late_.growing(); }
 
-  /// Whether enough samples were allocated since the warm-up, or live at its end, that if
-  /// all had stayed it would have been significant. What became of them does not matter
-  /// here: else only the luckiest would be compared with one another.
-  [[nodiscard]] bool could_be_significant(const LifetimeGroup& group) const {
-    const auto count = std::ranges::count_if(group.samples, [&](std::uint32_t index) {
+  /// Samples allocated since the warm-up, or live at its end.
+  [[nodiscard]] std::uint64_t samples_of(std::span<const std::uint32_t> samples) const {
+    const auto count = std::ranges::count_if(samples, [&](std::uint32_t index) {
       const Sample& sample = recording_.samples[index];
       const ActiveTime& active = active_[sample.process];
       return !windows_.is_warm_up(LeakWindows::place(sample.time, active)) ||
              sample.free_time == 0 ||
              !windows_.is_warm_up(LeakWindows::place(sample.free_time, active));
     });
-    return static_cast<std::uint64_t>(count) >= samples_needed(options_.q);
+    return static_cast<std::uint64_t>(count);
+  }
+
+  /// CLOCK_MONOTONIC: when nearly all was there of what is live at the end; 0: only in the last
+  /// third, or nothing is.
+  [[nodiscard]] Nanoseconds stopped_at(std::span<const std::uint32_t> samples) const {
+    std::vector<std::pair<Nanoseconds, double>> changes;
+    Nanoseconds latest = 0;
+    double live = 0;
+    for (const std::uint32_t index : samples) {
+      const Sample& sample = recording_.samples[index];
+      const ActiveTime& active = active_[sample.process];
+      const double weight = weight_of(recording_, sample);
+      latest = std::max(latest, windows_.bound_of(kLeakWindows - kLeakWindows / 3, active));
+      changes.emplace_back(sample.time, weight);
+      if (sample.free_time == 0) {
+        live += weight;
+      } else {
+        changes.emplace_back(sample.free_time, -weight);
+      }
+    }
+    std::ranges::sort(changes);
+    double sum = 0;
+    for (const auto& [time, weight] : changes) {
+      if (time > latest) return 0;
+      sum += weight;
+      if (sum >= kNearlyAll * live) return time;
+    }
+    return 0;
+  }
+
+  /// Whether if all of these samples had stayed it would have been significant. What became of them
+  /// does not matter here: else only the luckiest would be compared with one another.
+  [[nodiscard]] bool could_be_significant(std::uint64_t samples) const {
+    return samples >= samples_needed(options_.q);
   }
 
  private:
@@ -218,24 +296,36 @@ class Follower {
   }
 
   static double p_of(const LeakGrowth& growth) { return growth.is_lasting ? growth.p_value : 1; }
+  static double p_of(const LeakGrowth& all, const LeakGrowth& old) {
+    return std::min(1.0, kTests * std::min(p_of(all), p_of(old)));
+  }
 
   /// `age_of(sample)`: the age from which a sample takes part, if it ever does.
   template <typename AgeOf>
   [[nodiscard]] Flow flow_of(const std::vector<std::uint32_t>& samples, const AgeOf& age_of) const {
     Flow flow;
     std::vector<std::pair<double, double>> events;  // In order of time: sums depend on it.
+    std::vector<std::uint32_t> gained, lost;
     for (const std::uint32_t index : samples) {
       const std::optional<Nanoseconds> age = age_of(recording_.samples[index]);
       flow.is_whole &= age.has_value();
-      if (age) follow(index, *age, flow, events);
+      if (age) follow(index, *age, flow, events, gained, lost);
     }
     std::ranges::sort(events);
     for (const auto& [place, weight] : events) flow.changes[windows_.window_of(place)] += weight;
+    flow.gained = sums_of_samples(recording_, gained);
+    flow.lost = sums_of_samples(recording_, lost);
+    flow.gains = gained.size();
+    flow.losses = lost.size();
+    for (const std::uint32_t index : gained) {
+      flow.oldest = std::max(flow.oldest, watched_for(recording_, recording_.samples[index]));
+    }
     return flow;
   }
 
   void follow(std::uint32_t index, Nanoseconds age, Flow& flow,
-              std::vector<std::pair<double, double>>& events) const {
+              std::vector<std::pair<double, double>>& events, std::vector<std::uint32_t>& gained,
+              std::vector<std::uint32_t>& lost) const {
     const Sample& sample = recording_.samples[index];
     const ActiveTime& active = active_[sample.process];
     const Nanoseconds entry = sample.time + age;
@@ -252,21 +342,20 @@ class Follower {
     if (!is_early) events.emplace_back(in, weight);
     if (is_freed && !windows_.is_warm_up(out)) events.emplace_back(out, -weight);
     if (!is_early && !is_freed) {
-      flow.gained.push_back(index);
+      gained.push_back(index);
       ++flow.arrivals[windows_.window_of(in)];
     }
-    if (is_early && is_freed && !windows_.is_warm_up(out)) flow.lost.push_back(index);
+    if (is_early && is_freed && !windows_.is_warm_up(out)) lost.push_back(index);
   }
 
   /// Certain bytes are data here like all others: they are part of the growth.
-  [[nodiscard]] estimation::Side side_of(const std::vector<std::uint32_t>& samples) const {
-    const NodeSums sums = sums_of_samples(recording_, samples);
+  static estimation::Side side_of(const NodeSums& sums) {
     return {.sums = sums, .exposure = 1, .uneven_bytes = sums.certain_bytes};
   }
 
   [[nodiscard]] LeakGrowth growth_of(const Flow& flow) const {
     LeakGrowth growth{.interval = {}, .is_whole = flow.is_whole};
-    if (flow.gained.empty() && flow.lost.empty()) return growth;
+    if (flow.gains + flow.losses == 0) return growth;
     const LeakChanges changes = windows_.with_lengths(flow.changes);
     const estimation::Trend trend = trend_of(changes, options_.level);
     const estimation::Difference net = net_of(flow);
@@ -279,7 +368,7 @@ class Follower {
     return growth;
   }
 
-  void describe(LeakSite& site, const Flow& all) const {
+  void describe(LeakSite& site) const {
     std::vector<bool> is_known(active_.size(), false);
     for (const std::uint32_t index : site.group.samples) {
       const Sample& sample = recording_.samples[index];
@@ -292,9 +381,6 @@ class Follower {
       site.seconds += judged / 1e9;
       const Nanoseconds from = active.to - static_cast<Nanoseconds>(judged);
       site.judged_from = site.judged_from == 0 ? from : std::min(site.judged_from, from);
-    }
-    for (const std::uint32_t index : all.gained) {
-      site.oldest = std::max(site.oldest, watched_for(recording_, recording_.samples[index]));
     }
   }
 
@@ -316,15 +402,13 @@ class Judge {
     }
   }
 
-  [[nodiscard]] bool could_be_significant(const LifetimeGroup& group) const {
-    return all_.could_be_significant(group);
-  }
+  [[nodiscard]] const Follower& seen() const { return all_; }
   [[nodiscard]] const std::vector<GrowingChunks>& growing_chunks() const {
     return all_.growing_chunks();
   }
 
-  [[nodiscard]] LeakSite judge(LifetimeGroup group) const {
-    LeakSite site = all_.judge(std::move(group));
+  [[nodiscard]] LeakSite judge(LifetimeGroup group, const Flows& flows) const {
+    LeakSite site = all_.judge(std::move(group), flows);
     site.seen_p_value = site.p_value;
     site.late = all_.judge_late(site.group);
     if (!site.late) return site;
@@ -350,16 +434,20 @@ class Judge {
   std::optional<Follower> later_;
 };
 
-/// Adjusts over the sites that could be significant, `gone` of which hold nothing any more:
-/// their p-value is 1.
+/// Adjusted p-values, of `tested` hypotheses. Those beyond `p` are not rejected: 1.
+std::vector<double> adjusted(std::vector<double> p, std::size_t tested) {
+  p.resize(tested, 1.0);
+  return estimation::adjusted_p_values(p);
+}
+
+/// Adjusts over the sites that could be significant, `gone` of which hold nothing any more.
 void adjust(Leaks& leaks, std::size_t gone) {
   std::vector<double> p;
   for (const LeakSite& site : leaks.sites) {
     if (site.is_tested) p.push_back(site.p_value);
   }
-  p.resize(p.size() + gone, 1.0);
-  leaks.tested = p.size();
-  const std::vector<double> q = estimation::adjusted_p_values(p);
+  leaks.tested = p.size() + gone;
+  const std::vector<double> q = adjusted(std::move(p), leaks.tested);
   std::size_t next = 0;
   for (LeakSite& site : leaks.sites) {
     if (site.is_tested) site.q_value = q[next++];
@@ -408,6 +496,27 @@ void sort_sites(std::vector<LeakSite>& sites) {
   });
 }
 
+/// Those that are accused first, then by growth.
+void sort_owners(Leaks& leaks) {
+  std::vector<std::uint32_t> order(leaks.owners.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    const LeakSite &left = leaks.owners[a].whole, &right = leaks.owners[b].whole;
+    if (left.verdict != right.verdict) return left.verdict < right.verdict;
+    return left.all.bytes > right.all.bytes;
+  });
+  std::vector<LeakOwner> sorted;
+  std::vector<std::uint32_t> places(order.size());
+  for (const std::uint32_t owner : order) {
+    places[owner] = static_cast<std::uint32_t>(sorted.size());
+    sorted.push_back(std::move(leaks.owners[owner]));
+  }
+  leaks.owners = std::move(sorted);
+  for (LeakSite& site : leaks.sites) {
+    if (site.owner != kNone) site.owner = places[site.owner];
+  }
+}
+
 bool is_any_alive(const Recording& recording, std::span<const std::uint32_t> samples) {
   return std::ranges::any_of(
       samples, [&](std::uint32_t index) { return recording.samples[index].free_time == 0; });
@@ -423,8 +532,10 @@ class SmallSites {
 
   [[nodiscard]] std::optional<LeakSite> judge(const Judge& judge, double q) {
     std::ranges::sort(all_.samples);
-    if (!judge.could_be_significant(all_)) return std::nullopt;
-    LeakSite site = judge.judge(std::move(all_));
+    const Follower& seen = judge.seen();
+    if (!seen.could_be_significant(seen.samples_of(all_.samples))) return std::nullopt;
+    const Flows flows = seen.flows_of(all_.samples);
+    LeakSite site = judge.judge(std::move(all_), flows);
     site.q_value = site.p_value;
     site.verdict = site.p_value <= q ? LeakVerdict::kSuspect : LeakVerdict::kClear;
     return site;
@@ -432,6 +543,159 @@ class SmallSites {
 
  private:
   LifetimeGroup all_;
+};
+
+/// Finds the functions that own what several sites keep.
+class OwnerSearch {
+ public:
+  OwnerSearch(const Recording& recording, const Judge& judge, double q)
+      : recording_(recording), judge_(judge), q_(q), shown_(recording) {}
+
+  /// `site`: its place among Leaks::sites; kNone: none of it is left.
+  void add(std::vector<std::uint32_t> samples, Flows flows, std::uint32_t site) {
+    functions_.push_back(own_functions_of(recording_.samples[samples.front()].stack));
+    const std::uint64_t count = judge_.seen().samples_of(samples);
+    members_.push_back({std::move(samples), std::move(flows), count, site});
+  }
+
+  /// Of judged sites, in the order in which they were added.
+  void find(Leaks& leaks) {
+    const std::vector<OwnerGroup> groups = owner_groups(functions_);
+    std::vector<OwnedSite> sites;
+    std::vector<bool> is_away;  // Suspects, and where too little is seen for a test.
+    for (const Member& member : members_) {
+      const LeakSite* site = member.site == kNone ? nullptr : &leaks.sites[member.site];
+      sites.push_back(evidence_of(member, site));
+      is_away.push_back(sites.back().is_accused || (site != nullptr && site->late));
+    }
+    const std::vector<GrowingGroup> growing = growing_groups(
+        groups, is_away, [&](auto rest) { return p_of(rest); }, q_);
+    for (const GrowingGroup& group : growing) accuse(group, sites);
+    const auto tested = std::ranges::count_if(
+        groups, [&](const OwnerGroup& group) { return can_be_tested(group.sites); });
+    name_owners(groups, sites, [&](const OwnerGroup& group, const OwnedSites& accused) {
+      LeakOwner owner = owner_of(group.function, group.sites, accused);
+      const auto rank = static_cast<double>(leaks.owners.size() + 1);
+      if (owner.whole.p_value * static_cast<double>(tested) > q_ * rank) return false;
+      owner.whole.verdict = LeakVerdict::kSuspect;
+      take(leaks, std::move(owner), group.sites, accused);
+      return true;
+    });
+    std::vector<double> p;
+    for (const LeakOwner& owner : leaks.owners) p.push_back(owner.whole.p_value);
+    const std::vector<double> q = adjusted(std::move(p), static_cast<std::size_t>(tested));
+    for (std::size_t i = 0; i < leaks.owners.size(); ++i) leaks.owners[i].whole.q_value = q[i];
+    for (const GrowingGroup& group : growing) add_open(leaks, group);
+  }
+
+ private:
+  struct Member {
+    std::vector<std::uint32_t> samples;
+    Flows flows;
+    std::uint64_t count = 0;  ///< Of samples, as they decide whether it can be tested.
+    std::uint32_t site = kNone;
+    bool is_taken = false;  ///< An owner has it.
+  };
+
+  /// Without the outermost function: main, that of a thread or a script is the program itself.
+  std::vector<std::uint32_t> own_functions_of(std::uint32_t stack) {
+    std::vector<std::uint32_t> own;
+    shown_.of(stack);
+    for (const std::uint32_t label : std::span(shown_.path()).first(shown_.path().size() - 1)) {
+      if (label == shown_.path().back()) continue;
+      const Label& function = shown_.labels()[label];
+      const bool is_named = function.is_frame() && !function.is_location;
+      if (is_named && shown_.roles()[label] == FrameRole::kOwn) own.push_back(label);
+    }
+    return own;
+  }
+
+  static OwnedSite evidence_of(const Member& member, const LeakSite* site) {
+    const Flow& flow = member.flows.all;
+    return {.samples = static_cast<double>(member.count),
+            .kept = static_cast<double>(flow.gains) - static_cast<double>(flow.losses),
+            .bytes = flow.gained.all_bytes() - flow.lost.all_bytes(),
+            .is_accused = site != nullptr && site->verdict == LeakVerdict::kSuspect};
+  }
+
+  [[nodiscard]] bool can_be_tested(std::span<const std::uint32_t> sites) const {
+    std::uint64_t samples = 0;
+    for (const std::uint32_t site : sites) samples += members_[site].count;
+    return judge_.seen().could_be_significant(samples);
+  }
+
+  [[nodiscard]] std::optional<double> p_of(std::span<const std::uint32_t> sites) const {
+    if (!can_be_tested(sites)) return std::nullopt;
+    Flows flows;
+    for (const std::uint32_t site : sites) flows.merge(members_[site].flows);
+    return judge_.seen().p_of(flows);
+  }
+
+  /// What is below a function, without what other owners have, as one.
+  [[nodiscard]] LeakOwner owner_of(std::uint32_t function, const OwnedSites& sites,
+                                   const OwnedSites& accused) {
+    LeakOwner owner;
+    owner.function = function;
+    LifetimeGroup all;
+    Flows flows;
+    for (const std::uint32_t index : sites) {
+      const Member& member = members_[index];
+      if (member.is_taken) continue;
+      owner.sites += member.site != kNone;
+      flows.merge(member.flows);
+      all.samples.insert(all.samples.end(), member.samples.begin(), member.samples.end());
+    }
+    std::ranges::sort(all.samples);
+    describe(all, function, accused);
+    owner.whole = judge_.judge(std::move(all), flows);
+    return owner;
+  }
+
+  void describe(LifetimeGroup& group, std::uint32_t function, const OwnedSites& accused) {
+    group.name = shown_.labels()[function].name;
+    LinesOfGroups lines(recording_);
+    double most = 0;
+    for (const std::uint32_t index : accused) {
+      const Member& member = members_[index];
+      const double bytes = member.flows.all.gained.all_bytes();
+      const std::uint32_t stack = recording_.samples[member.samples.front()].stack;
+      shown_.of(stack);
+      const auto at = std::ranges::find(shown_.path(), function) - shown_.path().begin();
+      lines.add(function, shown_.frames()[static_cast<std::size_t>(at)], bytes);
+      if (group.stack == kNone || bytes > most) group.stack = stack;
+      most = std::max(most, bytes);
+    }
+    group.where = lines.heaviest(function);
+  }
+
+  /// Of a group that grows and has no owner: which of its sites do is not known.
+  void add_open(Leaks& leaks, const GrowingGroup& group) {
+    const bool is_explained = std::ranges::any_of(group.sites, [&](std::uint32_t index) {
+      const std::uint32_t site = members_[index].site;
+      return site != kNone && leaks.sites[site].owner != kNone;
+    });
+    if (is_explained) return;
+    LeakOwner owner = owner_of(group.function, group.sites, group.sites);
+    owner.whole.verdict = LeakVerdict::kUndecided;
+    owner.whole.open = Open::kAlone;
+    take(leaks, std::move(owner), group.sites, {});
+  }
+
+  void take(Leaks& leaks, LeakOwner owner, const OwnedSites& sites, const OwnedSites& accused) {
+    owner.accused = accused.size();
+    for (const std::uint32_t index : sites) members_[index].is_taken = true;
+    for (const std::uint32_t index : accused) {
+      leaks.sites[members_[index].site].owner = static_cast<std::uint32_t>(leaks.owners.size());
+    }
+    leaks.owners.push_back(std::move(owner));
+  }
+
+  const Recording& recording_;
+  const Judge& judge_;
+  double q_;
+  ShownPath shown_;
+  std::vector<Member> members_;
+  std::vector<std::vector<std::uint32_t>> functions_;  ///< Of own code, by member, nearest first.
 };
 
 /// At most this many bytes are at a site without samples.
@@ -471,15 +735,22 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   const Judge judge(recording, options);
   std::size_t gone = 0;
   SmallSites small;
+  OwnerSearch owners(recording, judge, options.q);
   for (LifetimeGroup& group : lifetime_groups(recording, options.by, selection)) {
-    const bool is_tested = judge.could_be_significant(group);
+    const Follower& seen = judge.seen();
+    const bool is_tested = seen.could_be_significant(seen.samples_of(group.samples));
     if (!is_tested) small.add(group);
-    if (!is_any_alive(recording, group.samples)) {
+    Flows flows = seen.flows_of(group.samples);
+    std::uint32_t site = kNone;
+    std::vector<std::uint32_t> samples = group.samples;
+    if (is_any_alive(recording, samples)) {
+      site = static_cast<std::uint32_t>(leaks.sites.size());
+      leaks.sites.push_back(judge.judge(std::move(group), flows));
+      leaks.live += leaks.sites.back().alive.all_bytes();
+    } else {
       gone += is_tested;
-      continue;
     }
-    leaks.sites.push_back(judge.judge(std::move(group)));
-    leaks.live += leaks.sites.back().alive.all_bytes();
+    owners.add(std::move(samples), std::move(flows), site);
   }
   adjust(leaks, gone);
   leaks.small = small.judge(judge, options.q);
@@ -488,7 +759,13 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
     decide(site, options.q, leaks.live);
     if (site.verdict != LeakVerdict::kClear) continue;
     leaks.may_have_leaked = std::max(leaks.may_have_leaked, site.most_leaked());
+    const double bytes = site.alive.all_bytes();
+    const bool is_large = site.is_tested && bytes >= kLarge * leaks.live;
+    if (is_large && site.most_leaked() <= kMostUnnoticed * bytes)
+      site.stopped = judge.seen().stopped_at(site.group.samples);
   }
+  if (options.by == LifetimeGrouping::kStack) owners.find(leaks);
+  sort_owners(leaks);
   sort_sites(leaks.sites);
   leaks.growing = judge.growing_chunks();
   std::erase_if(leaks.growing, [&](const GrowingChunks& chunks) {

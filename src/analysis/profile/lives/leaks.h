@@ -163,6 +163,11 @@ struct LeakSite {
   /// Of a site with objects from before the recording: what decides. Its growth is then between
   /// this bound and what was seen of it.
   std::optional<LateGrowth> late;
+  std::uint32_t owner = kNone;  ///< Index into Leaks::owners: it is one of its accused sites.
+  /// CLOCK_MONOTONIC: from when on it did not grow any more, but for 5 % of what it holds, by its
+  /// samples. Of clear sites that hold a tenth of the heap and leaked at most half of what they
+  /// hold; 0: not such a site, or not known to have stopped.
+  Nanoseconds stopped = 0;
 
   /// At most this many bytes leaked since the warm-up: they would be part of either growth.
   [[nodiscard]] double most_leaked() const {
@@ -170,7 +175,22 @@ struct LeakSite {
   }
 };
 
+/// A function of the program's own code that explains several sites (owners.h).
+struct LeakOwner {
+  /// All that is allocated below the function, as one site: a hypothesis of its own, with q_value
+  /// adjusted for all functions that could be tested. Its group has the function's name, its
+  /// heaviest line and a stack through it. kUndecided: its sites grow together, and it is not
+  /// known which.
+  LeakSite whole;
+  std::uint32_t function = kNone;  ///< Its label (Labels).
+  std::uint64_t sites = 0;         ///< With something live.
+  std::uint64_t accused = 0;       ///< Of them, those with LeakSite::owner.
+};
+
 struct Leaks {
+  /// Of LeakOptions::by kStack: in place of several suspects, or of sites that grow only together;
+  /// by growth, the undecided ones last. Other owners' sites are left out of each.
+  std::vector<LeakOwner> owners;
   std::vector<LeakSite> sites;  ///< Suspects first, then undecided, then clear; by growth.
   /// Where processes had objects from before the recording: chunks in use that grew, and not by a
   /// suspect. The fastest first.

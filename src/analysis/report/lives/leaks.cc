@@ -48,8 +48,19 @@ class Lines {
     line.rate = rate_of(site);
     const Nanoseconds start = profile::start_of(recording_);
     line.since = site.judged_from - std::min(site.judged_from, start);
+    line.stopped = site.stopped - std::min(site.stopped, start);
     describe(line, site.group);
     line.site = std::move(site);
+    return line;
+  }
+
+  [[nodiscard]] OwnerLine line_of(profile::LeakOwner owner) {
+    OwnerLine line{line_of(std::move(owner.whole)), owner.sites, owner.accused};
+    // Down to the function, wherever it recurs.
+    const std::vector<std::uint32_t>& path = shown_.path();
+    const auto at = std::ranges::find(path, owner.function) - path.begin();
+    line.line.path.resize(path.size() - static_cast<std::size_t>(at));
+    line.line.path_places.resize(line.line.path.size());
     return line;
   }
 
@@ -174,15 +185,25 @@ void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recordin
     report.suppressed.push_back({options.search.suppressions->pattern(suppressed.pattern),
                                  present::measure_row(suppressed.live, options.search.level)});
   }
+  const std::size_t room = options.top == 0 ? leaks.sites.size() : options.top;
+  for (profile::LeakOwner& owner : leaks.owners) {
+    if (report.owners.size() < room) report.owners.push_back(lines.line_of(std::move(owner)));
+  }
+  std::size_t shown = report.owners.size();
   for (LeakSite& site : leaks.sites) {
     count(report, site.verdict);
     if (site.verdict == LeakVerdict::kClear && site.seconds > 0) {
       report.may_grow = std::max(report.may_grow, site.most_leaked() / site.seconds);
     }
+    if (site.stopped != 0) report.stopped.push_back(lines.line_of(site));
+    const bool is_owned = site.owner < report.owners.size();
     const bool is_listed = site.verdict != LeakVerdict::kClear || options.shows_all;
-    const bool has_room = options.top == 0 || report.lines.size() < options.top;
-    if (is_listed && has_room) report.lines.push_back(lines.line_of(std::move(site)));
+    if (!is_owned && (!is_listed || shown == room)) continue;
+    shown += is_owned ? 0 : 1;
+    report.lines.push_back(lines.line_of(std::move(site)));
   }
+  std::ranges::stable_sort(report.stopped, std::ranges::greater{},
+                           [](const LeakLine& line) { return line.live.bytes.value; });
   const bool is_growing = leaks.small && leaks.small->verdict == LeakVerdict::kSuspect;
   if (is_growing) report.small = lines.line_of(*std::move(leaks.small));
 }
@@ -207,11 +228,31 @@ LeaksReport report_of(const Recording& recording, const LeaksOptions& options,
 }  // namespace
 
 LeakFinding LeaksReport::finding() const {
-  if (suspects > 0) return LeakFinding::kSuspects;
-  const bool is_hidden = small.has_value() || judged.freed_from.has_value() || !missing.empty() ||
-                         !growing.empty() || !can_be_clear;
+  if (!accused().empty() || suspects > 0) return LeakFinding::kSuspects;
+  const bool is_hidden = !owners.empty() || small.has_value() || judged.freed_from.has_value() ||
+                         !missing.empty() || !growing.empty() || !can_be_clear;
   if (undecided > 0 || tested == 0 || is_hidden) return LeakFinding::kUndecided;
   return LeakFinding::kClear;
+}
+
+std::vector<const LeakLine*> LeaksReport::accused() const {
+  std::vector<const LeakLine*> all;
+  const auto add = [&](const LeakLine& line) {
+    if (line.site.verdict == LeakVerdict::kSuspect) all.push_back(&line);
+  };
+  for (const OwnerLine& owner : owners) add(owner.line);
+  for (const LeakLine& line : lines) {
+    if (line.site.owner == profile::kNone) add(line);
+  }
+  std::ranges::stable_sort(all, std::ranges::greater{},
+                           [](const LeakLine* line) { return line->site.all.bytes; });
+  return all;
+}
+
+const OwnerLine* LeaksReport::owner_of(const LeakLine& line) const {
+  const auto owner =
+      std::ranges::find(owners, &line, [](const OwnerLine& each) { return &each.line; });
+  return owner == owners.end() ? nullptr : &*owner;
 }
 
 LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options) {
@@ -294,7 +335,7 @@ std::string undecided_names(const LeaksReport& report, Open open, Bytes growing 
   // Sites are stacks: those of one line are named once.
   std::vector<std::pair<std::string, std::size_t>> lines;
   for (const LeakLine& line : report.lines) {
-    if (line.site.open != open) continue;
+    if (line.site.open != open || line.site.owner != profile::kNone) continue;
     if (growing != 0 && line.site.late->growing != growing) continue;
     const auto at =
         std::ranges::find(lines, name_and_place(line), &decltype(lines)::value_type::first);
@@ -366,6 +407,19 @@ std::string undecided_chunks(const LeaksReport& report) {
   return out;
 }
 
+/// Functions whose sites grow together.
+std::string undecided_owners(const LeaksReport& report) {
+  std::string out;
+  for (const OwnerLine& owner : report.owners) {
+    if (owner.line.site.verdict == LeakVerdict::kSuspect) continue;
+    out += fmt::format(
+        "Possible leak, not proven: the {} below {} grew by {} in total, and which of them did is "
+        "not known. A longer run or a smaller --interval decides.\n",
+        present::plural(owner.sites, "site"), name_and_place(owner.line), growing_by(owner.line));
+  }
+  return out;
+}
+
 std::string undecided_sites(const LeaksReport& report) {
   const std::pair<Open, std::string> reasons[] = {
       {Open::kAlone, fmt::format("with growth that would be significant alone, but may be chance "
@@ -402,7 +456,7 @@ std::string unnoticed_growth(const LeaksReport& report) {
 std::string open_questions(const LeaksReport& report) {
   std::string out;
   if (report.undecided > 0) out += undecided_sites(report) + undecided_turnover(report);
-  out += undecided_chunks(report);
+  out += undecided_chunks(report) + undecided_owners(report);
   if (report.small) {
     out += fmt::format(
         "Undecided: sites with fewer than {} samples each grew by {} in total. --by function "
@@ -442,8 +496,8 @@ std::string late_sentence(const LeaksReport& report, const std::string& among) {
 std::string undecided_sentence(const LeaksReport& report, const std::string& among) {
   const bool is_of_late = report.undecided > 0 && is_late(report.lines.front().site.open);
   if (is_of_late || !report.growing.empty()) return late_sentence(report, among);
-  const bool is_hidden = report.small || report.tested == 0 || !report.missing.empty() ||
-                         report.judged.freed_from.has_value();
+  const bool is_hidden = !report.owners.empty() || report.small || report.tested == 0 ||
+                         !report.missing.empty() || report.judged.freed_from.has_value();
   if (report.undecided == 0 && is_hidden) {
     return fmt::format("Undecided: no leak suspects{}, but a leak may be hidden.", among);
   }
@@ -484,6 +538,19 @@ std::string growth_rate(const LeakLine& line) {
   return (limit.empty() ? present::change_figure(line.rate.value, line.rate.interval).text()
                         : limit) +
          " a second";
+}
+
+std::string live_text(const LeakLine& line) {
+  const std::string objects = present::objects_figure(line.live).text();
+  return fmt::format("{} in {} {}",
+                     present::figure(line.live.bytes, present::Quantity::kBytes).text(), objects,
+                     objects == "1" ? "object" : "objects");
+}
+
+std::string sites_text(const OwnerLine& owner) {
+  return owner.accused == owner.sites ? present::plural(owner.sites, "site")
+                                      : fmt::format("{} of {}", present::exact_count(owner.accused),
+                                                    present::plural(owner.sites, "site"));
 }
 
 std::string growing_text(const profile::GrowingChunks& chunks) {
@@ -588,9 +655,12 @@ std::string sentence(const LeaksReport& report) {
   const std::string among = only.empty() ? "" : " (" + only + ")";
   switch (report.finding()) {
     case LeakFinding::kSuspects: {
-      const LeakLine& line = report.lines.front();
-      return fmt::format("{} kept growing by {}, suspect with {}.", name_and_place(line),
-                         growing_by(line), q_equation(line.site.q_value));
+      const LeakLine& line = *report.accused().front();
+      const OwnerLine* const owner = report.owner_of(line);
+      return fmt::format("{} kept {}, growing by {}{}; false-alarm rate {}.", name_and_place(line),
+                         live_text(line), growing_by(line),
+                         owner ? ", in " + sites_text(*owner) : "",
+                         present::p_value_text(line.site.q_value));
     }
     case LeakFinding::kUndecided:
       return undecided_sentence(report, among);

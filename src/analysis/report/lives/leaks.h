@@ -49,10 +49,17 @@ struct LeakLine {
   std::string where;                     ///< "leaky.cc:11" of the named function; empty: not known.
   std::vector<std::string> path;         ///< Functions from the outermost to the named one.
   std::vector<std::string> path_places;  ///< Beside them: "main.cc:7"; empty: not known.
-  Nanoseconds since = 0;  ///< After the recording's start: what came before is warm-up.
+  Nanoseconds since = 0;    ///< After the recording's start: what came before is warm-up.
+  Nanoseconds stopped = 0;  ///< After the start, as of profile::LeakSite; 0: not such a site.
   present::Measure live;
   present::Share never_freed;  ///< Of what it allocated.
   GrowthRate rate;
+};
+
+/// A function in place of the sites that it explains (profile::LeakOwner).
+struct OwnerLine {
+  LeakLine line;  ///< Of all that is below it; its path ends at the function.
+  std::uint64_t sites = 0, accused = 0;
 };
 
 struct SuppressedLine {
@@ -85,7 +92,12 @@ struct LeaksReport {
   JudgedInstant judged;
   present::Measure live;         ///< All that is searched, at the judged instant.
   present::Measure live_at_end;  ///< All that is searched, at the end.
-  std::vector<LeakLine> lines;   ///< Suspects, undecided; with shows_all every site.
+  /// Accused ones, then those of which sites grow together and it is not known which; each by
+  /// growth. LeakSite::owner of the lines is an index into these.
+  std::vector<OwnerLine> owners;
+  /// Suspects, undecided and those of an owner; with shows_all every site.
+  std::vector<LeakLine> lines;
+  std::vector<LeakLine> stopped;  ///< Large sites that stopped growing.
   std::uint64_t suspects = 0, undecided = 0, clear = 0;
   std::uint64_t tested = 0;
   /// The largest upper limit of what a clear site leaked, in bytes a second: a leak below it may be
@@ -107,13 +119,18 @@ struct LeaksReport {
   /// together, chunks that grow and belong to no suspect, nothing tested, missing samples, a heap
   /// that had been freed, or too few samples to notice growth that matters.
   [[nodiscard]] LeakFinding finding() const;
+
+  /// What is accused: owners, and the suspects that none explains; by growth. Lines of this report.
+  [[nodiscard]] std::vector<const LeakLine*> accused() const;
+  /// The owner whose line it is; null of a site.
+  [[nodiscard]] const OwnerLine* owner_of(const LeakLine& line) const;
 };
 
 [[nodiscard]] LeaksReport leaks_report(const profile::Recording& recording,
                                        const LeaksOptions& options);
 
-/// The first sentence of the report: "Store::open (store.cc:8) kept growing by 4.8 MiB ± 1.3 a
-/// second, suspect with q = 7e-06."
+/// The first sentence of the report: "Cache::get (cache.h:26) kept 738 MiB ± 12 in 1.2 M ± 0.1
+/// objects, growing by 105 MiB ± 9 a second, in 10 sites; false-alarm rate 7e-06."
 [[nodiscard]] std::string sentence(const LeaksReport& report);
 
 [[nodiscard]] std::string to_text(const LeaksReport& report, const present::Style& style);
@@ -146,6 +163,10 @@ struct LeaksReport {
 /// Of a site with objects from before the recording: "blocks of 2,064 bytes in use went from 40,000
 /// to 41,200", or what was in memory when the recording began.
 [[nodiscard]] std::string in_use_text(const profile::LateGrowth& late);
+/// "738 MiB ± 12 in 1.2 M ± 0.1 objects".
+[[nodiscard]] std::string live_text(const LeakLine& line);
+/// "10 sites", "10 of 12 sites".
+[[nodiscard]] std::string sites_text(const OwnerLine& owner);
 /// "q = 7e-06".
 [[nodiscard]] std::string q_equation(double q);
 

@@ -24,6 +24,10 @@ using profile::Open;
 /// Frames of a stack that evidence shows; the rest is counted.
 constexpr std::size_t kFramesShown = 8;
 constexpr std::size_t kFactIndent = 13;
+/// Of the large ones.
+constexpr std::size_t kStoppedShown = 3;
+/// Sites that are listed below an owner; the rest is counted.
+constexpr std::size_t kSitesShown = 10;
 /// Before a site that is not a suspect, and its figures.
 constexpr std::size_t kLeastLead = 3;
 constexpr std::size_t kFiguresIndent = 5;
@@ -59,8 +63,7 @@ std::string place(const LeakLine& line, std::size_t room, const present::Style& 
 }
 
 std::string live(const LeakLine& line) {
-  return fmt::format("{}, {} of its allocations, {}",
-                     present::figure(line.live.bytes, present::Quantity::kBytes).text(),
+  return fmt::format("{}, {} of its allocations, {}", live_text(line),
                      present::figure(line.never_freed).text(),
                      present::plural(line.live.samples, "sample"));
 }
@@ -111,14 +114,39 @@ std::string whole_path(const LeakLine& line) {
   return text;
 }
 
-/// Whole where another suspect of the same line has the same short path.
+/// Whole where another site of the same line has the same short path.
 std::string path(const LeakLine& line, const LeaksReport& report) {
   std::string text = short_path(line);
   const bool is_ambiguous = std::ranges::any_of(report.lines, [&](const LeakLine& other) {
-    return &other != &line && other.site.verdict == LeakVerdict::kSuspect &&
-           name_and_place(other) == name_and_place(line) && short_path(other) == text;
+    const bool is_named =
+        other.site.verdict == LeakVerdict::kSuspect || other.site.owner != profile::kNone;
+    return &other != &line && is_named && name_and_place(other) == name_and_place(line) &&
+           short_path(other) == text;
   });
   return is_ambiguous ? whole_path(line) : text;
+}
+
+/// What an owner explains: the largest, with their paths where names and lines are the same.
+std::string sites_below(const OwnerLine& owner, const LeaksReport& report,
+                        const present::Style& style) {
+  std::vector<const LeakLine*> below;
+  for (const LeakLine& line : report.lines) {
+    if (line.site.owner == &owner - report.owners.data()) below.push_back(&line);
+  }
+  std::string out = fact("sites", sites_text(owner) + " grow", style);
+  for (std::size_t i = 0; i < std::min(below.size(), kSitesShown); ++i) {
+    const LeakLine& line = *below[i];
+    const std::string name = name_and_place(line);
+    const bool is_ambiguous = std::ranges::count(below, name, [](const LeakLine* other) {
+                                return name_and_place(*other);
+                              }) > 1;
+    out += fact("",
+                fmt::format("{}: {}, {}{}", name, live_text(line), growth_rate(line),
+                            is_ambiguous ? "; " + path(line, report) : ""),
+                style);
+  }
+  if (below.size() <= kSitesShown) return out;
+  return out + fact("", fmt::format("{} more", below.size() - kSitesShown), style);
 }
 
 std::string suspect(std::size_t number, const LeakLine& line, const LeaksReport& report,
@@ -137,6 +165,8 @@ std::string suspect(std::size_t number, const LeakLine& line, const LeaksReport&
   }
   out += fact("evidence", evidence(line), style);
   if (!line.path.empty()) out += fact("path", path(line, report), style);
+  if (const OwnerLine* const owner = report.owner_of(line))
+    out += sites_below(*owner, report, style);
   return out + "\n";
 }
 
@@ -169,9 +199,8 @@ std::string other_site(const LeakLine& line, const LeaksReport& report,
   }
   const std::size_t room = style.width - kLeastLead;
   if (!has_room_for_where(line, room, style)) note += "; in " + present::printable(line.where);
-  const std::string figures = fmt::format(
-      "{}, growth {}; {}", present::figure(line.live.bytes, present::Quantity::kBytes).text(),
-      growth_rate(line), note);
+  const std::string figures =
+      fmt::format("{}, growth {}; {}", live_text(line), growth_rate(line), note);
   return fmt::format("   {}\n     {}\n", place(line, room, style),
                      present::wrap(figures, kFiguresIndent, style.width));
 }
@@ -183,30 +212,45 @@ std::size_t columns_for_name(const LeakLine& line, std::size_t room) {
 }
 
 /// `lines` with the names that the text shows, made distinct and fitted.
-void name_lines(std::vector<LeakLine>& lines, profile::GroupBy by, const present::Style& style) {
+void name_lines(const std::vector<LeakLine*>& lines, profile::GroupBy by,
+                const present::Style& style) {
   const bool is_stack = by == profile::GroupBy::kStack;
   const std::size_t room = style.width - lead_of(lines.size());
   std::vector<std::string> names;
   std::vector<naming::Named> functions;
   names.reserve(lines.size());
-  for (const LeakLine& line : lines) names.push_back(present::printable(line.site.group.name));
+  for (const LeakLine* line : lines) names.push_back(present::printable(line->site.group.name));
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const profile::LifetimeGroup& group = lines[i].site.group;
+    const profile::LifetimeGroup& group = lines[i]->site.group;
     functions.push_back({.demangled = names[i],
                          .module = is_stack ? std::string_view() : group.detail,
-                         .columns = columns_for_name(lines[i], room),
+                         .columns = columns_for_name(*lines[i], room),
                          .line = group.where.line});
   }
   if (style.names == present::Names::kShort) names = naming::distinct_names(functions);
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    profile::LifetimeGroup& group = lines[i].site.group;
+    profile::LifetimeGroup& group = lines[i]->site.group;
     group.name = names[i];
     group.detail =
         is_stack ? present::callers_text(group.detail, style) : present::printable(group.detail);
-    for (std::string& caller : lines[i].path) {
+    for (std::string& caller : lines[i]->path) {
       caller = present::function_text(caller, style.width - kFactIndent, style);
     }
   }
+}
+
+/// Large sites that are no suspects.
+std::string stopped_sites(const LeaksReport& report, const present::Style& style) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(report.stopped.size(), kStoppedShown); ++i) {
+    const LeakLine& line = report.stopped[i];
+    out += present::wrap(
+               fmt::format("Not suspect: {} with {}, stopped growing at {}.", name_and_place(line),
+                           live_text(line), present::duration(line.stopped)),
+               0, style.width) +
+           "\n";
+  }
+  return out.empty() ? "" : out + "\n";
 }
 
 std::string text_of(const LeaksReport& report, const present::Style& style) {
@@ -216,13 +260,15 @@ std::string text_of(const LeaksReport& report, const present::Style& style) {
                      present::wrap(sentence(report), 0, style.width)) +
       "\n\n" + present::wrap(judged_heap(report), 0, style.width) + "\n\n";
   std::size_t number = 0;
-  for (const LeakLine& line : report.lines) {
-    if (line.site.verdict == LeakVerdict::kSuspect) out += suspect(++number, line, report, style);
-  }
-  if (report.options.shows_all && report.lines.size() > number) {
+  for (const LeakLine* line : report.accused()) out += suspect(++number, *line, report, style);
+  out += stopped_sites(report, style);
+  const auto is_other = [](const LeakLine& line) {
+    return line.site.verdict != LeakVerdict::kSuspect && line.site.owner == profile::kNone;
+  };
+  if (report.options.shows_all && std::ranges::any_of(report.lines, is_other)) {
     out += present::paint(style, present::Role::kHeading, "Other sites with live memory") + "\n";
     for (const LeakLine& line : report.lines) {
-      if (line.site.verdict != LeakVerdict::kSuspect) out += other_site(line, report, style);
+      if (is_other(line)) out += other_site(line, report, style);
     }
     out += "\n";
   }
@@ -233,7 +279,13 @@ std::string text_of(const LeaksReport& report, const present::Style& style) {
 
 std::string to_text(const LeaksReport& report, const present::Style& style) {
   LeaksReport named = report;
-  name_lines(named.lines, present::named_like(report.options.search.by), style);
+  const profile::GroupBy by = present::named_like(report.options.search.by);
+  std::vector<LeakLine*> shown;
+  for (OwnerLine& owner : named.owners) shown.push_back(&owner.line);
+  for (std::vector<LeakLine>* lines : {&named.lines, &named.stopped}) {
+    for (LeakLine& line : *lines) shown.push_back(&line);
+  }
+  name_lines(shown, by, style);
   const auto function = [](const LeakLine& line) -> const std::string& {
     return line.site.group.name;
   };
@@ -390,9 +442,39 @@ const Fields<SiteRow>& fields_of(Of<SiteRow> /*type*/) {
           .or_null()
           .field("q_value", "adjusted for all sites tested", of(&LeakSite::q_value))
           .or_null()
+          .field("owner", "index into `owners`: it is one of its sites that grow",
+                 [](const LeakLine& it) {
+                   return present::if_true(it.site.owner != profile::kNone, it.site.owner);
+                 })
+          .field("stopped_ns",
+                 "of large ones that are clear: it did not grow any more from then on, after the "
+                 "start",
+                 [](const LeakLine& it) { return present::if_true(it.stopped != 0, it.stopped); })
           .inlined([](const SiteRow& row) {
             return present::stack_of(row.recording, row.it.site.group.stack);
           });
+  return kFields;
+}
+
+/// A function that explains sites, with what its fields need of the others.
+struct OwnerRow {
+  const OwnerLine& it;
+  SiteRow whole;
+};
+
+std::vector<OwnerRow> leak_owners_of(const InRecording<LeaksReport>& of) {
+  std::vector<OwnerRow> rows;
+  for (const OwnerLine& owner : of.it.owners) {
+    rows.push_back({owner, {owner.line, of.it, of.recording}});
+  }
+  return rows;
+}
+
+const Fields<OwnerRow>& fields_of(Of<OwnerRow> /*type*/) {
+  static const auto kFields = Fields<OwnerRow>("leak_owner")
+                                  .field("site_count", "with something live", &OwnerLine::sites)
+                                  .field("growing_site_count", "of them", &OwnerLine::accused)
+                                  .inlined(&OwnerRow::whole);
   return kFields;
 }
 
@@ -504,7 +586,14 @@ const Fields<InRecording<LeaksReport>>& fields_of(Of<InRecording<LeaksReport>> /
                  })
           .field("live", "all that is searched, at the judged instant", &LeaksReport::live)
           .field("live_at_end", "the same at the end", &LeaksReport::live_at_end)
-          .field("sites", "suspects and undecided, with `--all` every site, by verdict and growth",
+          .field("owners",
+                 "functions of the program's own code in place of several sites that grow, each "
+                 "with all that is below it as one site; `undecided`: which of these grow is not "
+                 "known",
+                 &leak_owners_of)
+          .field("sites",
+                 "suspects, undecided and those of `owners`, with `--all` every site, by verdict "
+                 "and growth",
                  &leak_sites_of)
           .field("small_sites", "sites of too few samples as one, if they grow together",
                  [](const Document& it) -> std::optional<SiteRow> {

@@ -237,10 +237,12 @@ TEST(LeaksReport, ShowsTheEvidence) {
   const std::string text = to_text(report, {});
   EXPECT_THAT(text, HasSubstr("1 of 2 sites suspect"));
   EXPECT_THAT(text, HasSubstr("1  leak (main.cc:2)  main"));
-  EXPECT_THAT(text, HasSubstr("leak (main.cc:2) kept growing by 50.3 MiB"));
+  EXPECT_THAT(text, HasSubstr("leak (main.cc:2) kept 100 MiB"));
+  EXPECT_THAT(text, HasSubstr("growing by 50.3 MiB"));
   EXPECT_THAT(text, HasSubstr(" a second since "));
   EXPECT_THAT(text, HasSubstr("its live bytes grow, p"));
-  EXPECT_THAT(text, Not(HasSubstr("table (main.cc:3)")));
+  EXPECT_THAT(text, HasSubstr("Not suspect: table (main.cc:3) with 25.0 MiB"));
+  EXPECT_THAT(text, HasSubstr("growing at 48 ms."));
 }
 
 /// Two calls of leak(), on lines 11 and 12 of main, and one on line 13 with few samples.
@@ -260,11 +262,44 @@ Recording leaking_twice() {
 }
 
 TEST(LeaksReport, TellsSuspectsOfOneLineApart) {
-  const std::string text = to_text(leaks_report(leaking_twice(), {}), {});
-  EXPECT_THAT(text, HasSubstr("path      main (main.cc:11) › leak (main.cc:2)\n"));
-  EXPECT_THAT(text, HasSubstr("path      main (main.cc:12) › leak (main.cc:2)\n"));
+  present::Style wide;
+  wide.width = 400;
+  const std::string text = to_text(leaks_report(leaking_twice(), {}), wide);
+  EXPECT_THAT(text, HasSubstr("; main (main.cc:11) › leak (main.cc:2)\n"));
+  EXPECT_THAT(text, HasSubstr("; main (main.cc:12) › leak (main.cc:2)\n"));
   EXPECT_THAT(to_text(leaks_report(leaking_server(), {}), {}),
               HasSubstr("path      main › leak\n"));
+}
+
+// One leak in ten stacks is one finding, of which the sites are parts.
+TEST(LeaksReport, NamesTheOwnerOfManySites) {
+  RecordingBuilder builder;
+  const auto process = builder.process("/usr/bin/server", 1);
+  const auto thread = builder.thread(process, "server", 1);
+  const auto module = builder.module("/usr/bin/server", 0x400000);
+  const auto main = builder.location(module, 1, {"main"});
+  const auto get = builder.location(module, 26, {"Cache::get"});
+  for (int site = 0; site < 10; ++site) {
+    const auto leaf = builder.location(module, static_cast<Address>(30 + site), {"fill"});
+    const auto stack = builder.stack(site % 2 == 0 ? std::vector{leaf, get, main}
+                                                   : std::vector{leaf, get, get, main});
+    for (int i = 0; i < 40; ++i) builder.sample(thread, stack, 1000, 50 * i + site);
+  }
+  const Recording recording = builder.recording();
+  const LeaksReport report = leaks_report(recording, {});
+  ASSERT_EQ(report.owners.size(), 1U);
+  EXPECT_THAT(sentence(report), HasSubstr("fill (main.cc:30 +9) kept 200 MiB"));
+  EXPECT_THAT(sentence(report), HasSubstr(", in 10 sites; false-alarm rate "));
+  const std::string text = to_text(report, {});
+  EXPECT_THAT(text, HasSubstr("1  fill (main.cc:30 +9)\n"));
+  EXPECT_THAT(text, HasSubstr("fill (main.cc:39): 20.0 MiB"));
+  EXPECT_THAT(text, Not(HasSubstr("2  ")));
+  const auto json = nlohmann::json::parse(to_json(report, recording));
+  EXPECT_EQ(json["owners"][0]["growing_site_count"], 10);
+  EXPECT_EQ(json["sites"][9]["owner"], 0);
+  LeaksOptions options;
+  options.search.by = LifetimeGrouping::kFunction;
+  EXPECT_TRUE(leaks_report(recording, options).owners.empty());
 }
 
 TEST(LeaksReport, SaysThatAnUndecidedSiteIsOfTheLineOfASuspect) {

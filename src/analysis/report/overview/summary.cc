@@ -188,11 +188,16 @@ void add_leak(SummaryReport& report, const Recording& recording,
   options.search.level = report.options.level;
   options.teardowns = &teardowns;
   LeaksReport leaks = leaks_report(recording, options);
-  if (leaks.finding() == LeakFinding::kClear || leaks.lines.empty()) return;
-  profile::LeakSite& site = leaks.lines.front().site;
-  site.group.name = naming::display_name(site.group.name);
-  if (leaks.finding() == LeakFinding::kSuspects) report.leak = sentence(leaks);
-  if (site.open == profile::Open::kAlone) report.leak_note = sentence(leaks);
+  const LeakFinding finding = leaks.finding();
+  if (finding == LeakFinding::kClear || leaks.lines.empty()) return;
+  const auto shorten = [](LeakLine& line) {
+    line.site.group.name = naming::display_name(line.site.group.name);
+  };
+  for (OwnerLine& owner : leaks.owners) shorten(owner.line);
+  std::ranges::for_each(leaks.lines, shorten);
+  if (finding == LeakFinding::kSuspects) report.leak = sentence(leaks);
+  const bool is_alone = leaks.lines.front().site.open == profile::Open::kAlone;
+  if (finding == LeakFinding::kUndecided && is_alone) report.leak_note = sentence(leaks);
 }
 
 /// What the report opens with, and the totals, which each search measures too.
