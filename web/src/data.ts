@@ -154,13 +154,15 @@ export interface Leaks {
   /** sites that could be suspects, those that hold nothing any more included */ tested: number;
   samplesNeeded: number;
   /** share of false suspects that was accepted */ q: number;
+  /** in place of several sites, with all that is below them */ owners: LeakSite[];
+  /** sentences on large sites that stopped growing */ stopped: string[];
   /** suspects, the fastest first, then undecided ones; no more than the page has room for */ sites: LeakSite[];
 }
 
 /** A site that was judged, as `geiger leaks` judges it. */
 export interface LeakSite {
-  /** where its stack ends */ node: number;
-  verdict: "suspect" | "undecided";
+  /** where its stack ends; the function of an owner */ node: number;
+  verdict: "suspect" | "undecided" | "clear";
   live: Estimated;
   samples: number;
   /** share of what it allocated */ neverFreed: Limited;
@@ -174,6 +176,9 @@ export interface LeakSite {
   /** samples since then that are still live */ kept: number;
   /** "at least 4.1 MiB", of a recording that began late: instead of the rate */ growthLimit?: string;
   /** of a recording that began late: how many of its blocks were in use */ inUse?: string;
+  /** "738 MiB ± 12 in 1.2 M ± 0.1 objects" */ held: string;
+  /** "10 sites": of an owner, those that it explains */ sites?: string;
+  /** index into the owners: it is one of its sites that grow */ owner?: number;
 }
 
 export interface Limited {

@@ -298,6 +298,7 @@ function leaks(count: number): NonNullable<PageData["leaks"]> {
     q: 1e-4,
     open: "" as const,
     kept: 60,
+    held: "38.1 MiB [28.6, 47.7] in 9.8 k ± 1.2 objects",
   };
   const undecided = { ...site, verdict: "undecided" as const, p: 0.01, q: 0.2, open: "alone" as const };
   return {
@@ -312,6 +313,8 @@ function leaks(count: number): NonNullable<PageData["leaks"]> {
     tested: 9,
     samplesNeeded: 6,
     q: 0.05,
+    owners: [],
+    stopped: [],
     sites: [site, undecided, { ...undecided, open: "samples", kept: 4 }],
   };
 }

@@ -15,7 +15,7 @@ import {
   stackGroups,
 } from "../src/model/groups";
 import type { Stacks } from "../src/model/filter";
-import { countsText, hiddenText, openText, sitesOf } from "../src/model/leaks";
+import { accusedOf, countsText, hiddenText, openText, sitesOf } from "../src/model/leaks";
 import { linesOf } from "../src/model/lines";
 import { rowBytes, shareOf } from "../src/model/measure";
 import { estimateBytes, exactBytes, figure, probabilityOf, shareFigure, textOf } from "../src/numbers/arithmetic";
@@ -580,6 +580,22 @@ describe("leaks", () => {
     ]);
     const stacks = { answers: new Uint8Array(5000).fill(Answer.No) } as Stacks;
     expect(sitesOf(leaks, "undecided", stacks)).toEqual([]);
+  });
+  it("stand below the function that explains them", () => {
+    const site = leaks.sites[0]!;
+    const part = { ...site, owner: 0 };
+    const owned = {
+      ...leaks,
+      owners: [{ ...site, rate: { value: 3e6, lo: 2e6, hi: 4e6 }, sites: "2 sites" }],
+      sites: [site, part, { ...part, verdict: "undecided" as const }],
+    };
+    const found = accusedOf(owned, undefined);
+    expect(found.map(({ site: of, below }) => [of.sites, below.length])).toEqual([
+      [undefined, 0],
+      ["2 sites", 2],
+    ]);
+    const stacks = { answers: new Uint8Array(5000).fill(Answer.No) } as Stacks;
+    expect(accusedOf(owned, stacks)).toEqual([]);
   });
   it("of recordings that began late are decided by the blocks in use", () => {
     const inUse = "blocks of 2,064 bytes in use stayed 40,000";

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "analysis/export/streams/gzip.h"
+#include "analysis/naming/display_name.h"
 #include "analysis/page/call_tree.h"
 #include "analysis/page/cells.h"
 #include "analysis/page/compared.h"
@@ -62,7 +63,8 @@ void add_header(PageData& data, const profile::Recording& recording, const PageO
 /// Nothing where leaks cannot be judged: of a part of a recording, of one that is followed, and
 /// where the times of samples are not known.
 [[nodiscard]] std::optional<Leaks> leaks_of(const profile::Recording& recording,
-                                            const PageOptions& options, Gathering& gathering);
+                                            const PageOptions& options, Gathering& gathering,
+                                            const CallTree& tree, Names& names);
 
 /// Their nodes numbered as the page's are: `moved`, per node of the call tree.
 void renumber(Leaks& leaks, std::span<const std::uint32_t> moved);
@@ -233,13 +235,31 @@ LeakSite site_of(const report::LeakLine& line, Gathering& gathering) {
           .open = std::string(report::name_of(site.open)),
           .kept = site.kept,
           .growth_limit = report::growth_limit(line),
-          .in_use = site.late ? report::in_use_text(*site.late) : ""};
+          .in_use = site.late ? report::in_use_text(*site.late) : "",
+          .held = report::live_text(line),
+          .sites = "",
+          .owner = site.owner == profile::kNone ? std::nullopt : std::optional(site.owner)};
+}
+
+/// The node of the function itself, not where the stack goes on to.
+LeakSite owner_of(const report::OwnerLine& owner, Gathering& gathering, const CallTree& tree,
+                  Names& names) {
+  LeakSite out = site_of(owner.line, gathering);
+  const NameIndex function = names.intern(owner.line.site.group.name);
+  const auto name_of = [&](std::uint32_t node) {
+    return tree.frames()[tree.nodes()[node].frame].name;
+  };
+  std::uint32_t node = out.node;
+  while (node != CallTree::kRoot && name_of(node) != function) node = tree.nodes()[node].parent;
+  if (node != CallTree::kRoot) out.node = node;
+  out.sites = report::sites_text(owner);
+  return out;
 }
 
 }  // namespace
 
 std::optional<Leaks> leaks_of(const profile::Recording& recording, const PageOptions& options,
-                              Gathering& gathering) {
+                              Gathering& gathering, const CallTree& tree, Names& names) {
   const bool is_whole =
       !options.selection.is_part() && options.selection.heap == profile::kProcessHeap;
   if (!is_whole || options.is_followed || !recording.tallies.empty()) return std::nullopt;
@@ -264,12 +284,21 @@ std::optional<Leaks> leaks_of(const profile::Recording& recording, const PageOpt
   out.tested = report.tested;
   out.samples_needed = report.samples_needed;
   out.q = wanted.search.q;
+  for (const report::OwnerLine& owner : report.owners) {
+    out.owners.push_back(owner_of(owner, gathering, tree, names));
+  }
   for (const report::LeakLine& line : report.lines) out.sites.push_back(site_of(line, gathering));
+  for (report::LeakLine line : report.stopped) {
+    line.site.group.name = naming::display_name(line.site.group.name);
+    out.stopped.push_back(report::stopped_sentence(line));
+  }
   return out;
 }
 
 void renumber(Leaks& leaks, std::span<const std::uint32_t> moved) {
-  for (LeakSite& site : leaks.sites) site.node = moved[site.node];
+  for (std::vector<LeakSite>* sites : {&leaks.owners, &leaks.sites}) {
+    for (LeakSite& site : *sites) site.node = moved[site.node];
+  }
 }
 
 namespace {
@@ -337,7 +366,7 @@ Draft::Draft(const Recording& recording, const PageOptions& options)
   }
   fixed_.lifetimes = survival_curves(recording, options);
   fixed_.resident = resident_account(recording, options);
-  fixed_.leaks = leaks_of(recording, options, gathering_);
+  fixed_.leaks = leaks_of(recording, options, gathering_, tree_, names_);
   fixed_.open = options.scope.open;
   fixed_.refresh = options.refresh;
   fixed_.preset = options.preset;
@@ -367,9 +396,8 @@ std::string Draft::asked_note(const Selection& selection) const {
 
 PageFinding Draft::finding_of(const Profile& profile) {
   const report::Finding found = report::find(recording_, profile, options_.level);
-  PageFinding out{.verdict = std::string(report::name_of(found.verdict)),
-                  .lives = found.lives,
-                  .sites = {}};
+  PageFinding out{
+      .verdict = std::string(report::name_of(found.verdict)), .lives = found.lives, .sites = {}};
   for (const report::FoundSite& site : found.sites) {
     out.sites.push_back({.node = gathering_.node_of(site.stacks.front()),
                          .function = names_.intern(site.function),

@@ -424,9 +424,9 @@ static const Fields<AccountLine>& fields_of(Of<AccountLine> /*type*/) {
 static const Fields<LeakSite>& fields_of(Of<LeakSite> /*type*/) {
   static const auto kFields =
       Fields<LeakSite>("leak_site", "A site that was judged, as `geiger leaks` judges it.")
-          .field("node", "where its stack ends", &LeakSite::node)
+          .field("node", "where its stack ends; the function of an owner", &LeakSite::node)
           .field("verdict", "", &LeakSite::verdict)
-          .one_of({"suspect", "undecided"})
+          .one_of(names_in_reports<profile::LeakVerdict>())
           .field("live", "", &LeakSite::live)
           .field("samples", "", &LeakSite::samples)
           .field("neverFreed", "share of what it allocated",
@@ -445,7 +445,12 @@ static const Fields<LeakSite>& fields_of(Of<LeakSite> /*type*/) {
                  "\"at least 4.1 MiB\", of a recording that began late: instead of the rate",
                  said(&LeakSite::growth_limit))
           .field("inUse", "of a recording that began late: how many of its blocks were in use",
-                 said(&LeakSite::in_use));
+                 said(&LeakSite::in_use))
+          .field("held", "\"738 MiB ± 12 in 1.2 M ± 0.1 objects\"", &LeakSite::held)
+          .field("sites", "\"10 sites\": of an owner, those that it explains",
+                 said(&LeakSite::sites))
+          .field("owner", "index into the owners: it is one of its sites that grow",
+                 &LeakSite::owner);
   return kFields;
 }
 
@@ -480,6 +485,8 @@ static const Fields<Leaks>& fields_of(Of<Leaks> /*type*/) {
                  &Leaks::tested)
           .field("samplesNeeded", "", &Leaks::samples_needed)
           .field("q", "share of false suspects that was accepted", &Leaks::q)
+          .field("owners", "in place of several sites, with all that is below them", &Leaks::owners)
+          .field("stopped", "sentences on large sites that stopped growing", &Leaks::stopped)
           .field("sites",
                  "suspects, the fastest first, then undecided ones; no more than the page has room "
                  "for",

@@ -168,6 +168,9 @@ struct LeakSite {
   std::string open;  ///< Why it is undecided, as report::name_of; else empty.
   std::uint64_t kept = 0;
   std::string growth_limit, in_use;
+  std::string held;   ///< "738 MiB ± 12 in 1.2 M ± 0.1 objects".
+  std::string sites;  ///< Of an owner: "10 sites", those that it explains; empty of a site.
+  std::optional<std::uint32_t> owner;  ///< Of a site: the index of what explains it.
 };
 
 struct Leaks {
@@ -179,7 +182,8 @@ struct Leaks {
   std::string growing;  ///< "blocks of 2,064 bytes in use grew by 52 KiB ± 3 a second", or empty.
   std::optional<double> may_have_leaked;
   estimation::Estimate live, live_at_end;
-  std::vector<LeakSite> sites;
+  std::vector<LeakSite> owners, sites;
+  std::vector<std::string> stopped;  ///< Sentences on large sites that stopped growing.
   std::uint64_t suspects = 0, undecided = 0, tested = 0, samples_needed = 0;
   double q = 0;
 };

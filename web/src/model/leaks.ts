@@ -12,6 +12,23 @@ export function sitesOf({ sites }: Leaks, wanted: Verdict, stacks: Stacks | unde
   return sites.filter(({ verdict, node }) => verdict === wanted && isKept(node));
 }
 
+/** An owner, or a site that none explains. */
+export interface Found {
+  site: LeakSite;
+  /** What an owner explains; empty of a site. */
+  below: LeakSite[];
+}
+
+/** What is accused, the fastest-growing first; of owners those with a site that is kept, or may be. */
+export function accusedOf(leaks: Leaks, stacks: Stacks | undefined): Found[] {
+  const kept = [...sitesOf(leaks, "suspect", stacks), ...sitesOf(leaks, "undecided", stacks), ...sitesOf(leaks, "clear", stacks)];
+  const found = leaks.owners
+    .map((site, i) => ({ site, below: kept.filter(({ owner }) => owner === i) }))
+    .filter(({ site, below }) => site.verdict === "suspect" && below.length > 0);
+  const alone = kept.filter(({ verdict, owner }) => verdict === "suspect" && owner === undefined);
+  return [...found, ...alone.map((site) => ({ site, below: [] }))].sort((a, b) => b.site.rate.value - a.site.rate.value);
+}
+
 /** "1 of 9 sites suspect, 2 undecided." */
 export function countsText({ suspects, undecided, tested }: Leaks): string {
   return `${suspects} of ${plural(tested, "site")} suspect${undecided > 0 ? `, ${undecided} undecided` : ""}.`;

@@ -1,8 +1,9 @@
 // The page: what is selected, and the views of it.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { LeakSite } from "../data";
 import { DARK, LIGHT } from "../draw/palette";
 import { type Finding, findingOf, openingProfile } from "../model/finding";
-import { sitesOf } from "../model/leaks";
+import { accusedOf } from "../model/leaks";
 import { sizeClassName, valueName } from "../model/groups";
 import { type Matched as MatchedStacks, matchedSums, type Search, searching } from "../model/search";
 import { partBytes, shareOf } from "../model/measure";
@@ -95,14 +96,13 @@ function Filters(props: ViewProps) {
   );
 }
 
-/** The second line, where a site is suspect. */
+/** The second line, where something is suspect. */
 function Suspect({ page, change, finding, selected }: ViewProps) {
   const { leaks } = page.data;
   if (!leaks) return null;
   const { stacks } = selected;
-  const first = sitesOf(leaks, "suspect", stacks).find(
-    ({ node }) => !stacks || stacks.answers[node] === Answer.Yes,
-  );
+  const isKept = ({ node }: LeakSite) => !stacks || stacks.answers[node] === Answer.Yes;
+  const first = accusedOf(leaks, stacks).find(({ site, below }) => below.some(isKept) || isKept(site))?.site;
   if (!first) return null;
   const call = callAt(page, first.node);
   const isInIt = finding?.names.length === 1 && call.name.startsWith(`${finding.names[0]} › `);
@@ -112,7 +112,8 @@ function Suspect({ page, change, finding, selected }: ViewProps) {
       {isInIt ? "In it, " : ""}
       <code>{elided(isInIt ? call.called : call.name, 120)}</code>
       {!isInIt && call.place && <code class="interval"> {call.place}</code>} kept growing by{" "}
-      {rateText(first)} per second until {until}.{" "}
+      {rateText(first)} per second until {until}
+      {first.sites ? `, in ${first.sites}` : ""}.{" "}
       <button class="text-link" onClick={() => change({ tab: "leaks" }, true)}>
         Why it is a suspect
       </button>

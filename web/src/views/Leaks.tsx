@@ -1,7 +1,7 @@
 // Sites that kept growing, with the evidence: what `geiger leaks` says.
 import type { LeakSite, Leaks as Data } from "../data";
 import { callAt } from "../model/call";
-import { countsText, hiddenText, openText, sitesOf } from "../model/leaks";
+import { accusedOf, countsText, hiddenText, openText, sitesOf } from "../model/leaks";
 import { elided } from "../model/names";
 import { changeFigure, duration, figure, plural, probabilityOf, shareFigure, textOf } from "../numbers/arithmetic";
 import type { ViewProps } from "./context";
@@ -11,8 +11,11 @@ export function rateText({ rate, growthLimit }: LeakSite): string {
   return growthLimit ?? textOf(changeFigure(rate.value, rate)).replace(/^\+/, "");
 }
 
-function Site(props: ViewProps & { leaks: Data; site: LeakSite }) {
-  const { page, change, leaks, site } = props;
+/** Sites that are listed below an owner. */
+const MOST_BELOW = 20;
+
+function Site(props: ViewProps & { leaks: Data; site: LeakSite; below?: LeakSite[] }) {
+  const { page, change, leaks, site, below = [] } = props;
   const isUndecided = site.verdict === "undecided";
   const call = callAt(page, site.node);
   return (
@@ -28,8 +31,8 @@ function Site(props: ViewProps & { leaks: Data; site: LeakSite }) {
         </dd>
         <dt>Live then</dt>
         <dd>
-          {textOf(figure(site.live, "bytes"))}, {textOf(shareFigure(site.neverFreed))} of its
-          allocations, {plural(site.samples, "sample")}
+          {site.held}, {textOf(shareFigure(site.neverFreed))} of its allocations, {" "}
+          {plural(site.samples, "sample")}
         </dd>
         {site.oldest > 0 && (
           <>
@@ -42,6 +45,23 @@ function Site(props: ViewProps & { leaks: Data; site: LeakSite }) {
         )}
         <dt>{isUndecided ? "Undecided" : "Significance"}</dt>
         <dd>{isUndecided ? openText(site, leaks) : probabilityOf("q", site.q)}</dd>
+        {site.sites && (
+          <>
+            <dt>In {site.sites}</dt>
+            <dd>
+              <ul>
+                {below.slice(0, MOST_BELOW).map((part, i) => (
+                  <li key={i}>
+                    <bdi>{elided(callAt(page, part.node).name, 120)}</bdi>{" "}
+                    <span class="where">{elided(callAt(page, part.node).place, 120)}</span>: {part.held},{" "}
+                    {rateText(part)} per second
+                  </li>
+                ))}
+                {below.length > MOST_BELOW && <li>{below.length - MOST_BELOW} more</li>}
+              </ul>
+            </dd>
+          </>
+        )}
         {call.callers.length > 0 && (
           <>
             <dt>Called by</dt>
@@ -87,9 +107,9 @@ export function Leaks(props: ViewProps) {
     );
   }
   const { stacks } = props.selected;
-  const found = sitesOf(leaks, "suspect", stacks);
-  const ofAll = sitesOf(leaks, "suspect", undefined);
-  const open = sitesOf(leaks, "undecided", stacks);
+  const found = accusedOf(leaks, stacks);
+  const ofAll = accusedOf(leaks, undefined);
+  const open = sitesOf(leaks, "undecided", stacks).filter(({ owner }) => owner === undefined);
   const more = leaks.undecided - sitesOf(leaks, "undecided", undefined).length;
   return (
     <section aria-label="Leaks">
@@ -101,8 +121,14 @@ export function Leaks(props: ViewProps) {
           {found.length} of {plural(ofAll.length, "suspect")} shown: those that match focus and ignore, or may.
         </p>
       )}
-      {[...found, ...open].map((site, i) => (
-        <Site key={i} {...props} leaks={leaks} site={site} />
+      {found.map(({ site, below }, i) => (
+        <Site key={i} {...props} leaks={leaks} site={site} below={below} />
+      ))}
+      {open.map((site, i) => (
+        <Site key={`open ${i}`} {...props} leaks={leaks} site={site} />
+      ))}
+      {leaks.stopped.map((sentence, i) => (
+        <p key={`stopped ${i}`}>{elided(sentence, 300)}</p>
       ))}
       {more > 0 && <p>{more} more undecided: geiger leaks --all --top 0 lists them.</p>}
       <p class="faint">

@@ -668,12 +668,17 @@ class OwnerSearch {
     group.where = lines.heaviest(function);
   }
 
-  /// Of a group that grows and has no owner: which of its sites do is not known.
+  /// Of a group that grows, and below whose function nothing is accused: which of its sites grow is
+  /// not known.
   void add_open(Leaks& leaks, const GrowingGroup& group) {
-    const bool is_explained = std::ranges::any_of(group.sites, [&](std::uint32_t index) {
-      const std::uint32_t site = members_[index].site;
-      return site != kNone && leaks.sites[site].owner != kNone;
-    });
+    bool is_explained = false;
+    for (std::size_t i = 0; i < members_.size() && !is_explained; ++i) {
+      if (members_[i].site == kNone) continue;
+      const LeakSite& site = leaks.sites[members_[i].site];
+      const bool is_accused = site.verdict == LeakVerdict::kSuspect || site.owner != kNone;
+      is_explained =
+          is_accused && std::ranges::find(functions_[i], group.function) != functions_[i].end();
+    }
     if (is_explained) return;
     LeakOwner owner = owner_of(group.function, group.sites, group.sites);
     owner.whole.verdict = LeakVerdict::kUndecided;

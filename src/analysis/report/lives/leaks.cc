@@ -547,6 +547,11 @@ std::string live_text(const LeakLine& line) {
                      objects == "1" ? "object" : "objects");
 }
 
+std::string stopped_sentence(const LeakLine& line) {
+  return fmt::format("Not suspect: {} with {}, stopped growing at {}.", name_and_place(line),
+                     live_text(line), present::duration(line.stopped));
+}
+
 std::string sites_text(const OwnerLine& owner) {
   return owner.accused == owner.sites ? present::plural(owner.sites, "site")
                                       : fmt::format("{} of {}", present::exact_count(owner.accused),

@@ -167,6 +167,9 @@ struct LeaksReport {
 [[nodiscard]] std::string live_text(const LeakLine& line);
 /// "10 sites", "10 of 12 sites".
 [[nodiscard]] std::string sites_text(const OwnerLine& owner);
+/// "Not suspect: Table::load (table.cc:5) with 300 MiB ± 8 in 4.0 M objects, stopped growing at 12
+/// s."
+[[nodiscard]] std::string stopped_sentence(const LeakLine& line);
 /// "q = 7e-06".
 [[nodiscard]] std::string q_equation(double q);
 

@@ -243,12 +243,7 @@ void name_lines(const std::vector<LeakLine*>& lines, profile::GroupBy by,
 std::string stopped_sites(const LeaksReport& report, const present::Style& style) {
   std::string out;
   for (std::size_t i = 0; i < std::min(report.stopped.size(), kStoppedShown); ++i) {
-    const LeakLine& line = report.stopped[i];
-    out += present::wrap(
-               fmt::format("Not suspect: {} with {}, stopped growing at {}.", name_and_place(line),
-                           live_text(line), present::duration(line.stopped)),
-               0, style.width) +
-           "\n";
+    out += present::wrap(stopped_sentence(report.stopped[i]), 0, style.width) + "\n";
   }
   return out.empty() ? "" : out + "\n";
 }

@@ -235,11 +235,11 @@ std::string finding_lines(const SummaryReport& report, const present::Style& sty
   const std::string lacks = profile::missing_part(report.gaps);
   if (!lacks.empty()) out += warning_sentence(present::incomplete_text(lacks), style);
   if (!report.fault.empty()) out += warning_sentence(present::as_sentence(report.fault), style);
+  if (!report.leak.empty()) out += warning_sentence(report.leak, style);
   if (report.mapped_finding) add(*report.mapped_finding);
   const bool says_something = report.finding.verdict != FindingVerdict::kNothing;
   if (says_something || !report.mapped_finding) add(report.finding);
   if (report.beside) add(*report.beside);
-  if (!report.leak.empty()) out += warning_sentence(report.leak, style);
   if (!report.leak_note.empty()) {
     const std::string note = present::as_sentence(present::printable(report.leak_note));
     out += present::wrap(note, 0, style.width) + "\n";
@@ -331,12 +331,12 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
                     process.pid, present::killed_text(process)),
         present::Role::kWarning);
   }
+  if (!report.leak.empty()) say(present::printable(report.leak), present::Role::kWarning);
   if (report.mapped_finding) say(clause(*report.mapped_finding), present::Role::kHeading);
   if (report.finding.verdict != FindingVerdict::kNothing) {
     say(clause(report.finding), present::Role::kHeading);
   }
   if (report.beside) say(clause(*report.beside), present::Role::kHeading);
-  if (!report.leak.empty()) say(present::printable(report.leak), present::Role::kWarning);
   if (!report.leak_note.empty()) say(present::printable(report.leak_note), present::Role::kFaint);
   const std::string unnamed = unnamed_in(report, {}).clause();
   if (!unnamed.empty()) say(unnamed, present::Role::kFaint);
