@@ -96,7 +96,7 @@ class LifetimeVerbs(unittest.TestCase):
         text = self.geiger("leaks", "1.geiger")
         for words in ("lose", "live", "growth", "a second", "q =", "oldest", "main", "Judged"):
             self.assertIn(words, text.replace("q <", "q ="))
-        self.assertNotIn("load_table", text)
+        self.assertEqual(text.count("load_table"), text.count("Not suspect: load_table"))
         self.assertIn("lose", self.geiger("leaks", "1.geiger", "--by", "function"))
 
     def test_exit_codes(self):
@@ -104,7 +104,7 @@ class LifetimeVerbs(unittest.TestCase):
         self.geiger("leaks", "1.geiger", "--fail", code=3)
         known = self.write("known.supp", "# the one we know\nleak:^lose$\n")
         text = self.geiger("leaks", "1.geiger", "--suppressions", known)
-        self.assertNotIn("kept growing by", text)
+        self.assertNotIn("false-alarm rate", text)
         self.assertIn("leak:^lose$", text)
         report = self.json("leaks", "1.geiger", "--suppressions", known)
         self.assertEqual(report["suspects"], 0)
