@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <string>
 #include <unordered_map>
@@ -28,7 +29,7 @@ struct Path {
 class Folder {
  public:
   explicit Folder(const profile::Recording& recording)
-      : recording_(recording), by_location_(recording.locations.size()) {}
+      : recording_(recording), files_(recording), by_location_(recording.locations.size()) {}
 
   std::vector<std::uint32_t> path_of(std::uint32_t stack) {
     std::vector<std::uint32_t> path;
@@ -70,23 +71,28 @@ class Folder {
     if (!names.empty()) return names;
     const profile::Location& location = recording_.locations[index];
     if (location.frames.empty()) {
-      names.push_back(intern(profile::address_name(recording_, location)));
+      names.push_back(intern(profile::address_name(recording_, location), location.module));
     }
     for (auto at = location.frames.rbegin(); at != location.frames.rend(); ++at) {
-      names.push_back(intern(recording_.frames[*at].function));
+      names.push_back(intern(recording_.frames[*at].function, location.module));
     }
     return names;
   }
 
-  std::uint32_t intern(const std::string& function) {
-    return base::index_of(ids_, function, functions_);
+  /// Functions of one name are one, but for those of modules of one name.
+  std::uint32_t intern(const std::string& name, std::uint32_t module = profile::kNone) {
+    const std::string mark = files_.mark(module);
+    const std::uint32_t function = base::index_of(known_, name, functions_);
+    return base::index_of(ids_, {function, mark}, marked_);
   }
 
   /// Readers know functions by nothing but their names: those that differ in what the format cannot
   /// hold get a number.
   std::vector<std::string> distinct_lines(present::Names names) {
-    std::vector<std::string> lines = names_for_people(recording_, functions_, names);
-    for (std::string& line : lines) line = folded_name(line);
+    const std::vector<std::string> shown = names_for_people(recording_, functions_, names);
+    std::vector<std::string> lines;
+    for (const auto& [function, mark] : marked_)
+      lines.push_back(folded_name(shown[function] + mark));
     std::unordered_set<std::string> taken(lines.begin(), lines.end());
     if (taken.size() == lines.size()) return lines;
     std::unordered_set<std::string> met;
@@ -103,9 +109,14 @@ class Folder {
   }
 
   const profile::Recording& recording_;
+  const profile::ModuleFiles files_;
   std::vector<std::vector<std::uint32_t>> by_location_;
-  std::unordered_map<std::string, std::uint32_t> ids_;
-  std::vector<std::string> functions_, names_;
+  std::unordered_map<std::string, std::uint32_t> known_;
+  std::vector<std::string> functions_;
+  /// Functions, each with the mark of its module: what has an id.
+  std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> ids_;
+  std::vector<std::pair<std::uint32_t, std::string>> marked_;
+  std::vector<std::string> names_;
 };
 
 std::vector<Path> collect(const profile::Recording& recording, const profile::Profile& profile,

@@ -47,6 +47,17 @@ std::string folded_samples(const std::vector<std::string>& functions, present::N
   return folded(builder.recording(), Kind::kAllocated, names);
 }
 
+TEST(Folded, FunctionsOfFilesOfOneNameNeverMerge) {
+  RecordingBuilder builder(1);
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  for (const char* path : {"/py/fast/_native.so", "/py/slow/_native.so"}) {
+    const auto location = builder.location(builder.module(path, 0x1000), 1, {"decode(int)"});
+    builder.sample(thread, builder.stack({location}), 100, 1);
+  }
+  EXPECT_EQ(folded(builder.recording()),
+            "decode [fast/_native.so] 100\ndecode [slow/_native.so] 100\n");
+}
+
 TEST(Folded, FunctionsNeverMerge) {
   EXPECT_EQ(folded_samples({"f(int)", "f(char)", "a::g()", "b::g()", "std::h()", "h()",
                             "main::{lambda()#1}::operator()() const",

@@ -73,7 +73,7 @@ constexpr std::string_view kUnnamed = "?";
 }
 
 ShownStacks::ShownStacks(const profile::Recording& recording)
-    : recording_(recording), by_location_(recording.locations.size()) {}
+    : recording_(recording), files_(recording), by_location_(recording.locations.size()) {}
 
 std::vector<std::uint32_t> ShownStacks::path_of(std::uint32_t stack) {
   std::vector<std::uint32_t> path;
@@ -97,7 +97,9 @@ std::vector<std::string> ShownStacks::names_of_functions(present::Names names) c
   const std::vector<std::string> shown = names_for_people(recording_, distinct, names);
   std::vector<std::string> all;
   all.reserve(functions_.size());
-  for (const ShownFunction& function : functions_) all.push_back(shown[known.at(function.name)]);
+  for (const ShownFunction& function : functions_) {
+    all.push_back(shown[known.at(function.name)] + files_.mark(function.module));
+  }
   return all;
 }
 
@@ -122,7 +124,8 @@ const std::vector<std::uint32_t>& ShownStacks::frames_at(std::uint32_t index) {
 std::uint32_t ShownStacks::function(std::string_view name, std::string_view file,
                                     std::uint32_t module) {
   const auto next = static_cast<std::uint32_t>(functions_.size());
-  const auto [place, is_new] = known_.try_emplace({std::string(name), std::string(file)}, next);
+  const auto [place, is_new] =
+      known_.try_emplace({std::string(name), std::string(file), files_.mark(module)}, next);
   if (is_new) functions_.push_back({std::string(name), std::string(file), module});
   return place->second;
 }

@@ -7,10 +7,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "analysis/present/text.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/recording/recording.h"
 #include "analysis/profile/select/profile.h"
@@ -69,7 +70,7 @@ class ShownStacks {
   [[nodiscard]] std::vector<std::uint32_t> path_of(std::uint32_t stack);
 
   [[nodiscard]] const std::vector<ShownFunction>& functions() const { return functions_; }
-  /// Of those seen so far, in their order.
+  /// Of those seen so far, in their order; with what tells modules of one name apart.
   [[nodiscard]] std::vector<std::string> names_of_functions(present::Names names) const;
   [[nodiscard]] const std::vector<ShownFrame>& frames() const { return frames_; }
   [[nodiscard]] const ShownFunction& function_of(std::uint32_t frame) const {
@@ -83,10 +84,12 @@ class ShownStacks {
   std::uint32_t mark(std::string_view name, std::uint32_t& known);
 
   const profile::Recording& recording_;
+  const profile::ModuleFiles files_;
   std::vector<ShownFunction> functions_;
   std::vector<ShownFrame> frames_;
-  std::map<std::pair<std::string, std::string>, std::uint32_t> known_;  ///< By name and file.
-  std::vector<std::vector<std::uint32_t>> by_location_;                 ///< Outermost first.
+  /// By name, file and mark of the module.
+  std::map<std::tuple<std::string, std::string, std::string>, std::uint32_t> known_;
+  std::vector<std::vector<std::uint32_t>> by_location_;  ///< Outermost first.
   std::uint32_t no_stack_ = profile::kNone, truncated_ = profile::kNone;
 };
 

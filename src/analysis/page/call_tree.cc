@@ -207,7 +207,7 @@ Frame StackNodes::frame_of(std::uint32_t number) const {
   if (label.module != profile::kNone) {
     const std::string_view path = recording_.modules[label.module].path;
     const std::string_view name = labels_.module_name(label.module);
-    frame.module = names_.intern(profile::place_name_of(path) == name ? path : name);
+    frame.module = names_.intern(path.ends_with(name) ? path : name);
     if (is_unnamed && profile::is_standard_module(path)) frame.flags |= kRuntime;
   }
   if (label.name == profile::kUntoldStacks) frame.flags |= kCut;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -61,18 +62,94 @@ std::unordered_map<std::string_view, std::string_view> started_names(const Recor
   return names;
 }
 
-}  // namespace
+/// The end of a path with this many folders; the whole path if it has fewer.
+std::string_view with_folders(std::string_view path, std::size_t folders) {
+  std::size_t at = path.size();
+  for (std::size_t i = 0; i <= folders && at != std::string_view::npos && at > 0; ++i) {
+    at = path.rfind('/', at - 1);
+  }
+  return at == std::string_view::npos || at == 0 ? path : path.substr(at + 1);
+}
 
-std::vector<std::string> module_names(const Recording& recording) {
-  const auto started = started_names(recording);
-  std::vector<std::string> names;
-  names.reserve(recording.modules.size());
-  for (const Module& module : recording.modules) {
-    const auto known = started.find(module.path);
-    const bool is_known = known != started.end() && !known->second.empty();
-    names.emplace_back(is_known ? known->second : place_name_of(module.path));
+/// Names of files that have one name: by as many folders as tell their paths apart, and by build
+/// ids.
+std::map<std::uint32_t, std::string> distinct_names(const Recording& recording,
+                                                    const std::vector<std::uint32_t>& modules) {
+  std::map<std::string_view, std::uint32_t> of_path;
+  for (const std::uint32_t module : modules) ++of_path[recording.modules[module].path];
+  std::size_t folders = 0;
+  for (bool differ = false; !differ; ++folders) {
+    std::set<std::string_view> ends;
+    bool has_more = false;
+    for (const auto& [path, builds] : of_path) {
+      ends.insert(with_folders(path, folders));
+      has_more |= with_folders(path, folders) != path;
+    }
+    differ = ends.size() == of_path.size() || !has_more;
+  }
+  std::map<std::uint32_t, std::string> names;
+  for (const std::uint32_t module : modules) {
+    constexpr std::size_t kDigits = 8;
+    const Module& file = recording.modules[module];
+    std::string& name = names[module] = with_folders(file.path, folders - 1);
+    if (of_path[file.path] > 1 && !file.build_id.empty()) {
+      name += "@" + file.build_id.substr(0, kDigits);
+    }
   }
   return names;
+}
+
+/// The first module of each one's file.
+std::vector<std::uint32_t> first_modules(const Recording& recording) {
+  std::map<std::pair<std::string_view, ModuleKind>, std::uint32_t> known;
+  std::vector<std::uint32_t> first;
+  first.reserve(recording.modules.size());
+  for (const Module& module : recording.modules) {
+    const auto next = static_cast<std::uint32_t>(first.size());
+    first.push_back(known.try_emplace({module.path, module.kind}, next).first->second);
+  }
+  // A path, by its first module, and a process: the build that it ran.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> builds;
+  std::set<std::uint32_t> reused;
+  for (const Location& location : recording.locations) {
+    if (location.module == kNone) continue;
+    const std::uint32_t path = first[location.module];
+    const auto build = builds.try_emplace({path, location.process}, location.module).first;
+    if (build->second != location.module) reused.insert(path);
+  }
+  for (std::uint32_t i = 0; i < first.size(); ++i) {
+    if (reused.contains(first[i])) first[i] = i;
+  }
+  return first;
+}
+
+}  // namespace
+
+ModuleFiles::ModuleFiles(const Recording& recording)
+    : first_(first_modules(recording)), has_namesakes_(first_.size()) {
+  const auto started = started_names(recording);
+  std::map<std::string_view, std::vector<std::uint32_t>> namesakes;
+  names_.reserve(first_.size());
+  for (std::uint32_t i = 0; i < first_.size(); ++i) {
+    const std::string& path = recording.modules[i].path;
+    const auto known = started.find(path);
+    const bool is_known = known != started.end() && !known->second.empty();
+    names_.emplace_back(is_known ? known->second : place_name_of(path));
+    if (first_[i] == i) namesakes[names_.back()].push_back(i);
+  }
+  std::map<std::uint32_t, std::string> distinct;
+  for (const auto& [name, modules] : namesakes) {
+    if (modules.size() > 1) distinct.merge(distinct_names(recording, modules));
+  }
+  for (auto& [module, name] : distinct) {
+    names_[module] = std::move(name);
+    has_namesakes_[module] = true;
+  }
+}
+
+std::string ModuleFiles::mark(std::uint32_t module) const {
+  const bool has_mark = module != kNone && has_namesakes_[first_[module]];
+  return has_mark ? " [" + name(module) + "]" : "";
 }
 
 const Process& main_process(const Recording& recording) {
@@ -105,33 +182,24 @@ std::string address_name(const Recording& recording, const Location& location) {
   return fmt::format("{}+{:#x}", file_name_of(module.path), location.vaddr);
 }
 
-std::vector<std::uint32_t> modules_by_path(const Recording& recording) {
-  std::map<std::pair<std::string_view, ModuleKind>, std::uint32_t> known;
-  std::vector<std::uint32_t> first;
-  first.reserve(recording.modules.size());
-  for (const Module& module : recording.modules) {
-    const auto next = static_cast<std::uint32_t>(first.size());
-    first.push_back(known.try_emplace({module.path, module.kind}, next).first->second);
-  }
-  return first;
-}
-
 Labels::Labels(const Recording& recording)
     : labels_{{.name = "[no stack]"}, {.name = "[truncated]"}, {.name = "[runtime]"}},
-      module_names_(module_names(recording)) {
-  const std::vector<std::uint32_t> by_path = modules_by_path(recording);
+      files_(recording) {
   // Keys are views into the recording, which outlives this constructor.
   std::unordered_map<Key, std::uint32_t, KeyHash> known;
   starts_.reserve(recording.locations.size() + 1);
   for (std::uint32_t index = 0; index < recording.locations.size(); ++index) {
     const Location& location = recording.locations[index];
-    const std::uint32_t module = location.module == kNone ? kNone : by_path[location.module];
+    const std::uint32_t module =
+        location.module == kNone ? kNone : files_.first_of(location.module);
     starts_.push_back(static_cast<std::uint32_t>(ids_.size()));
     for (const std::uint32_t frame : location.frames) {
       const std::string& function = recording.frames[frame].function;
       if (function.empty()) continue;
       const auto next = static_cast<std::uint32_t>(labels_.size());
-      const Key key = key_of(recording.frames[frame], module);
+      // Builds of a file share functions, not addresses.
+      const std::uint32_t build = is_address_name(function) ? location.module : module;
+      const Key key = key_of(recording.frames[frame], build);
       const auto [place, is_new] = known.try_emplace(key, next);
       if (is_new) labels_.push_back({function, module, frame, false});
       ids_.push_back(place->second);

@@ -16,7 +16,7 @@ namespace geiger::profile {
 /// A function of a module, or a program point without a name.
 struct Label {
   std::string name;
-  std::uint32_t module = kNone;  ///< The first of its path: a file's builds share functions.
+  std::uint32_t module = kNone;             ///< The first of its file (ModuleFiles).
   std::uint32_t frame_or_location = kNone;  ///< The first one with this label.
   bool is_location = false;
 
@@ -42,12 +42,32 @@ using base::place_name_of;
 /// "module+0x1234" of a location, "0x7f..." outside every module.
 [[nodiscard]] std::string address_name(const Recording& recording, const Location& location);
 
-/// File names of a recording's modules; of a program that was started by a link to it the link's:
-/// redis-server, not redis-check-rdb.
-[[nodiscard]] std::vector<std::string> module_names(const Recording& recording);
+/// The files that a recording's modules are of, and what these are called. Builds at one path are
+/// one file, replaced by another version between two processes, unless a process ran several of
+/// them: then they are files that took turns at a path, and have nothing in common.
+class ModuleFiles {
+ public:
+  explicit ModuleFiles(const Recording& recording);
 
-/// For each module the first one with its path, which may be another build of the file.
-[[nodiscard]] std::vector<std::uint32_t> modules_by_path(const Recording& recording);
+  /// The first module of the same file.
+  [[nodiscard]] std::uint32_t first_of(std::uint32_t module) const { return first_[module]; }
+
+  /// The file's name; of a program that was started by a link to it the link's: redis-server, not
+  /// redis-check-rdb. Files of one name differ by their folders, "fast/_native.so", those of one
+  /// path by the first digits of their build ids, "plugin.so@1f2e3d4c".
+  [[nodiscard]] const std::string& name(std::uint32_t module) const {
+    return names_[first_[module]];
+  }
+
+  /// For names of functions alone: " [fast/_native.so]" of a file that shares its name with others,
+  /// else nothing.
+  [[nodiscard]] std::string mark(std::uint32_t module) const;
+
+ private:
+  std::vector<std::uint32_t> first_;
+  std::vector<std::string> names_;  ///< Of first modules.
+  std::vector<bool> has_namesakes_;
+};
 
 class Labels {
  public:
@@ -65,9 +85,8 @@ class Labels {
   void collect_frames(const Recording& recording, std::uint32_t stack,
                       std::vector<std::uint32_t>& out) const;
 
-  /// As module_names() has it.
   [[nodiscard]] std::string_view module_name(std::uint32_t module) const {
-    return module_names_[module];
+    return files_.name(module);
   }
 
   [[nodiscard]] const Label& operator[](std::uint32_t label) const { return labels_[label]; }
@@ -83,7 +102,7 @@ class Labels {
   std::vector<std::uint32_t> starts_;  ///< Per location, into ids_; one more at the end.
   std::vector<std::uint32_t> ids_;
   std::vector<std::uint32_t> frames_;  ///< Beside ids_: into Recording::frames, or kNone.
-  std::vector<std::string> module_names_;
+  ModuleFiles files_;
 };
 
 /// The callers next to the leaf of a collected stack: "b < c < d". Empty for a leaf alone.

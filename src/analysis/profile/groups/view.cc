@@ -189,7 +189,7 @@ std::vector<Row> table_of_stacks(const Recording& recording,
 
 std::vector<Row> table_of_modules(const Recording& recording,
                                   const std::vector<StackSums>& by_stack) {
-  const std::vector<std::uint32_t> by_path = modules_by_path(recording);
+  const ModuleFiles files(recording);
   RowSet rows(recording);
   std::vector<std::uint32_t> path;
   for (const StackSums& slot : by_stack) {
@@ -197,16 +197,15 @@ std::vector<Row> table_of_modules(const Recording& recording,
     if (slot.stack != kNone) {
       for (const std::uint32_t location : recording.stacks[slot.stack].locations) {
         const std::uint32_t module = recording.locations[location].module;
-        path.push_back(module == kNone ? 0 : by_path[module] + 1);  // Group 0: no module.
+        path.push_back(module == kNone ? 0 : files.first_of(module) + 1);  // Group 0: no module.
       }
     }
     if (path.empty()) path.push_back(0);
     rows.add(slot, path);
   }
-  const std::vector<std::string> names = module_names(recording);
   return rows.finish([&](std::uint32_t group, Row& row) {
     row.detail = module_path(recording, group - 1U);
-    row.name = group == 0 ? row.detail : names[group - 1U];
+    row.name = group == 0 ? row.detail : files.name(group - 1U);
   });
 }
 

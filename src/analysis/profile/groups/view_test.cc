@@ -115,6 +115,7 @@ TEST_F(Table, OfModules) {
 TEST_F(Table, BuildsOfAFileShareRows) {
   test.recording.modules.push_back({test.recording.modules[0].path, "another", 0, 0, 0});
   const auto rebuilt = test.location({"main"}, 1);
+  test.recording.locations[rebuilt].process = test.add_process();
   test.sample(test.stack({rebuilt}), 100);
   test.sample(test.stack({main_}), 10);
   for (const GroupBy by : {GroupBy::kFunction, GroupBy::kModule}) {
