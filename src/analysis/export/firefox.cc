@@ -233,7 +233,11 @@ class FirefoxWriter {
  public:
   FirefoxWriter(const Recording& recording, const profile::Selection& part, present::Names names,
                 const Sink& sink)
-      : recording_(recording), names_(names), sink_(sink), lives_(lives_of(recording, part)) {
+      : recording_(recording),
+        names_(names),
+        sink_(sink),
+        start_(profile::start_of(recording)),
+        lives_(lives_of(recording, part)) {
     allocations_.resize(recording.processes.size());
     number_processes();
     std::vector<double> bytes;
@@ -287,8 +291,7 @@ class FirefoxWriter {
   }
 
   [[nodiscard]] double milliseconds(Nanoseconds time) const {
-    const Nanoseconds start = profile::start_of(recording_);
-    return static_cast<double>(time - std::min(time, start)) / kNanosecondsPerMillisecond;
+    return static_cast<double>(time - std::min(time, start_)) / kNanosecondsPerMillisecond;
   }
 
   void write_meta() {
@@ -425,6 +428,7 @@ class FirefoxWriter {
   const Recording& recording_;
   present::Names names_;
   const Sink& sink_;
+  const Nanoseconds start_;
   const std::vector<Life> lives_;
   std::vector<Allocations> allocations_;  ///< By process.
   std::vector<std::string> pids_;         ///< By process.

@@ -277,6 +277,7 @@ class HeaptrackWriter {
   HeaptrackWriter(const Recording& recording, const Sink& sink)
       : recording_(recording),
         sink_(sink),
+        start_(profile::start_of(recording)),
         shown_(recording),
         has_errors_(!profile::is_any_without_errors(recording)) {}
 
@@ -290,8 +291,7 @@ class HeaptrackWriter {
   }
 
   void at(Nanoseconds time) {
-    const Nanoseconds start = profile::start_of(recording_);
-    const Nanoseconds now = (time - std::min(time, start)) / kMillisecond;
+    const Nanoseconds now = (time - std::min(time, start_)) / kMillisecond;
     if (now == time_) return;
     time_ = now;
     line("c {:x}", now);
@@ -395,6 +395,7 @@ class HeaptrackWriter {
 
   const Recording& recording_;
   const Sink& sink_;
+  const Nanoseconds start_;
   ShownStacks shown_;
   const bool has_errors_;  ///< Else there is nothing to write of them.
   std::string out_;

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
 
 #include "analysis/profile/lives/lifetimes.h"
 #include "analysis/profile/memory/measured.h"
@@ -45,41 +49,117 @@ std::optional<double> memory_at_start(const Recording& recording, std::uint32_t 
   return static_cast<double>(first.counts.resident + first.counts.swapped);
 }
 
-/// The process that forked a child; null if it was not recorded.
-const Process* parent_of(const Recording& recording, const Process& child) {
-  const auto is_parent = [&](const Process& process) {
-    return process.own_pid() == child.parent_pid && &process != &child &&
-           is_running(process, child.start);
-  };
-  const auto found = std::ranges::find_if(recording.processes, is_parent);
-  return found == recording.processes.end() ? nullptr : &*found;
-}
+/// Upper limits of the bytes that processes had when their recordings began. Each child takes time
+/// for the kinds of samples that lived when it was forked, not for the samples.
+class BytesAtStart {
+ public:
+  explicit BytesAtStart(const Recording& recording)
+      : recording_(recording),
+        largest_interval_(largest_interval_of_fates(recording)),
+        known_(recording.processes.size()) {
+    for (std::uint32_t i = 0; i < known_.size(); ++i) {
+      of_pid_[recording.processes[i].own_pid()].push_back(i);
+    }
+    for (std::uint32_t i = 0; i < known_.size(); ++i) {
+      const std::uint32_t parent = is_child(i) ? parent_of(i) : kNone;
+      if (parent != kNone) families_[parent].children.push_back(i);
+    }
+    for (const Sample& sample : recording.samples) {
+      const auto family = families_.find(sample.process);
+      if (family != families_.end() && !sample.is_thinned_out) {
+        family->second.born.push_back(&sample);
+      }
+    }
+    for (auto& [parent, family] : families_) estimate_inherited(family);
+    families_.clear();
+  }
 
-/// An upper limit of the bytes that a process had when its recording began. A child's begins with
-/// its first allocation, so that what its parent freed shortly before counts as well.
-std::optional<double> had_at_start(const Recording& recording, std::uint32_t process) {
-  const Process& child = recording.processes[process];
-  if (child.has_unseen_objects() || !child.is_fork_child)
-    return memory_at_start(recording, process);
-  const Process* parent = parent_of(recording, child);
-  if (parent == nullptr) return memory_at_start(recording, process);
-  const auto number = static_cast<std::uint32_t>(parent - recording.processes.data());
-  std::optional<double> earlier = 0;
-  if (parent->has_earlier_objects()) earlier = had_at_start(recording, number);
-  if (!earlier) return memory_at_start(recording, process);
-  estimation::Counts counts;
-  for (const Sample& sample : recording.samples) {
-    const bool may_live = sample.free_time == 0 || sample.free_time + kAtStart >= child.start;
-    if (sample.process == number && !sample.is_thinned_out && sample.time <= child.start &&
-        may_live) {
-      counts.push_back(count_of_fate(recording, sample));
+  std::optional<double> of(std::uint32_t process) {
+    const std::uint32_t parent = is_child(process) ? parent_of(process) : kNone;
+    if (parent == kNone) return memory_at_start(recording_, process);
+    std::optional<double>& known = known_[process];
+    if (known) return known;
+    std::optional<double> earlier = 0;
+    if (recording_.processes[parent].has_earlier_objects()) earlier = of(parent);
+    if (!earlier) return memory_at_start(recording_, process);
+    return known = *earlier + inherited_.at(process);
+  }
+
+ private:
+  /// Samples alike, in the order of estimation::Counts.
+  using Kind = std::tuple<Bytes, double, Bytes, double>;
+  struct Family {
+    std::vector<std::uint32_t> children;
+    std::vector<const Sample*> born;  ///< What the parent allocated.
+  };
+
+  [[nodiscard]] bool is_child(std::uint32_t process) const {
+    const Process& child = recording_.processes[process];
+    return child.is_fork_child && !child.has_unseen_objects();
+  }
+
+  /// The process that forked a child; kNone if it was not recorded.
+  [[nodiscard]] std::uint32_t parent_of(std::uint32_t process) const {
+    const Process& child = recording_.processes[process];
+    const auto alike = of_pid_.find(child.parent_pid);
+    if (alike == of_pid_.end()) return kNone;
+    const auto found = std::ranges::find_if(alike->second, [&](std::uint32_t each) {
+      return each != process && is_running(recording_.processes[each], child.start);
+    });
+    return found == alike->second.end() ? kNone : *found;
+  }
+
+  /// Goes once through what a parent allocated and freed. A child's recording begins with its first
+  /// allocation, so that what its parent freed shortly before counts as well.
+  void estimate_inherited(Family& family) {
+    const auto start_of = [&](std::uint32_t child) { return recording_.processes[child].start; };
+    std::ranges::sort(family.children, {}, start_of);
+    std::vector<const Sample*>& born = family.born;
+    std::ranges::sort(born, {}, &Sample::time);
+    std::vector<const Sample*> freed = born;
+    std::erase_if(freed, [](const Sample* sample) { return sample->free_time == 0; });
+    std::ranges::sort(freed, {}, &Sample::free_time);
+    auto next_born = born.begin();
+    auto next_freed = freed.begin();
+    std::map<Kind, std::int64_t> live;
+    const auto count = [&](const Sample& sample, std::int64_t change) {
+      const estimation::Count kind = count_of_fate(recording_, sample);
+      std::int64_t& number = live[{kind.size, kind.lambda, kind.value, kind.keep}];
+      number += change * static_cast<std::int64_t>(kind.count);
+      if (number == 0) live.erase({kind.size, kind.lambda, kind.value, kind.keep});
+    };
+    for (const std::uint32_t child : family.children) {
+      const Nanoseconds start = start_of(child);
+      for (; next_born != born.end() && (*next_born)->time <= start; ++next_born) {
+        count(**next_born, 1);
+      }
+      for (; next_freed != freed.end() && (*next_freed)->free_time + kAtStart < start;
+           ++next_freed) {
+        count(**next_freed, -1);
+      }
+      inherited_[child] = most_of(live);
     }
   }
-  make_canonical(counts);
-  estimation::NodeSums sums = sums_of(counts);
-  sums.could_have_sampled(largest_interval_of_fates(recording));
-  return *earlier + estimation::estimate_bytes(sums, 1 - 2 * kInheritedMore).interval.hi;
-}
+
+  [[nodiscard]] double most_of(const std::map<Kind, std::int64_t>& live) const {
+    estimation::Counts counts;
+    for (const auto& [kind, number] : live) {
+      const auto& [size, lambda, value, keep] = kind;
+      counts.push_back({size, lambda, static_cast<std::uint64_t>(number), value, keep});
+    }
+    make_canonical(counts);
+    estimation::NodeSums sums = sums_of(counts);
+    sums.could_have_sampled(largest_interval_);
+    return estimation::estimate_bytes(sums, 1 - 2 * kInheritedMore).interval.hi;
+  }
+
+  const Recording& recording_;
+  const double largest_interval_;
+  std::vector<std::optional<double>> known_;  ///< By process; none: not computed, or nothing known.
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> of_pid_;
+  std::unordered_map<std::uint32_t, Family> families_;   ///< By parent.
+  std::unordered_map<std::uint32_t, double> inherited_;  ///< By child.
+};
 
 double count_in(const ChunkCensus& census, Bytes chunk) {
   const auto found = std::ranges::lower_bound(census.in_use, chunk, {}, &ChunkCount::bytes);
@@ -106,10 +186,11 @@ LateGrowthTest::LateGrowthTest(const Recording& recording, std::span<const Activ
       options_(options),
       largest_interval_(largest_interval_of_fates(recording)) {
   const LeakWindows windows(options.from);
+  BytesAtStart at_start(recording);
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     times_.push_back(time_of(i, active[i], windows));
     const bool had_any = recording.processes[i].has_earlier_objects();
-    had_.push_back(had_any ? had_at_start(recording, i) : std::nullopt);
+    had_.push_back(had_any ? at_start.of(i) : std::nullopt);
   }
   count_chunks();
   find_growing();

@@ -196,7 +196,7 @@ double always_recorded_from(const Recording& recording) {
 
 Nanoseconds start_of(const Recording& recording) {
   const auto& processes = recording.processes;
-  return processes.empty() ? 0 : std::ranges::min(processes, {}, &Process::start).start;
+  return processes.empty() ? 0 : std::ranges::min_element(processes, {}, &Process::start)->start;
 }
 
 Nanoseconds duration_of(const Recording& recording) {
