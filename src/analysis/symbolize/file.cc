@@ -3,6 +3,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "foreign/elf_facts.h"
 
 namespace geiger::symbolize {
 
@@ -28,6 +33,19 @@ bool write_all(const base::UniqueFd& file, std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(put));
   }
   return true;
+}
+
+void add_files(const std::string& directory, FilesById& files) {
+  constexpr int kMost = 1'000'000;
+  constexpr auto kSkips = std::filesystem::directory_options::skip_permission_denied;
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator entry(directory, kSkips, error), end;
+  for (int i = 0; !error && entry != end && i < kMost; entry.increment(error), ++i) {
+    std::error_code unknown;
+    if (!entry->is_regular_file(unknown)) continue;
+    std::string id = foreign::read_elf_facts(entry->path().string(), {}).build_id;
+    if (!id.empty()) files.emplace(std::move(id), entry->path().string());
+  }
 }
 
 }  // namespace geiger::symbolize

@@ -113,7 +113,7 @@ Worker::Work work_that(const std::function<void()>& act) {
   return [act](const ModuleJob& job, const std::function<void(std::size_t)>& progress) {
     progress(1);
     if (job.path == "bad") act();
-    return ModuleAnswer{FileState::kSymbolsOnly, "abcd", {}};
+    return ModuleAnswer{FileState::kSymbolsOnly, "abcd", {}, {}};
   };
 }
 

@@ -3,6 +3,8 @@
 // DWARF does not cover.
 #include "analysis/symbolize/module_names.h"
 
+#include <dwarf.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -33,6 +35,10 @@ class ModuleSymbolizer {
   void use_dwarf(const std::function<void(std::size_t)>& progress);
   void use_symbols();
   [[nodiscard]] SymbolSet take();
+  /// What debug information of the addresses is in a file that is not there; "" if nothing.
+  [[nodiscard]] std::string missing_file() const {
+    return missing_unit_.empty() ? file_.missing_alternate() : missing_unit_;
+  }
 
  private:
   void look_into_unit(Dwarf* dwarf, const UnitHits& unit);
@@ -61,6 +67,7 @@ class ModuleSymbolizer {
   std::optional<FunctionNames> functions_;
   std::unique_ptr<Dwarf, EndDwarf> own_dwarf_;
   std::size_t rows_kept_ = 0;
+  std::string missing_unit_;  ///< The first .dwo file that was not found.
   FunctionName symbol_name_;
 };
 
@@ -97,12 +104,24 @@ void ModuleSymbolizer::renew(Dwarf* dwarf) {
   own_dwarf_ = std::move(fresh);
 }
 
+/// The .dwo file that a skeleton unit names; "" of other units.
+std::string split_unit_of(Dwarf_Die unit) {
+  for (const unsigned attribute : {DW_AT_dwo_name, DW_AT_GNU_dwo_name}) {
+    Dwarf_Attribute found;
+    const bool has_name = dwarf_attr(&unit, attribute, &found) != nullptr;
+    const char* const name = has_name ? dwarf_formstring(&found) : nullptr;
+    if (name != nullptr) return name;
+  }
+  return "";
+}
+
 void ModuleSymbolizer::look_into_unit(Dwarf* dwarf, const UnitHits& unit) {
   Dwarf_Die die;
   if (dwarf_offdie(dwarf, unit.die, &die) == nullptr) return;
   Dwarf_Die split{};
   dwarf_cu_info(die.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr);
   const Dwarf_Die root = split.addr != nullptr ? split : die;
+  if (split.addr == nullptr && missing_unit_.empty()) missing_unit_ = split_unit_of(die);
   const Dwarf_Addr bias = file_.bias() - file_.dwarf_bias();
   std::vector<Address> addresses;
   for (const std::uint32_t index : unit.addresses) addresses.push_back(call_address(index) + bias);
@@ -136,7 +155,9 @@ std::vector<std::uint32_t> ModuleSymbolizer::chain(UnitScopes& scopes, std::uint
     const bool is_outermost = scope.parent == kNoScope;
     const FunctionName& name =
         is_outermost ? outermost_name(&scope.die, address) : functions_->name_of(&scope.die);
-    frames.push_back(frame(name, position));
+    // An inlined call without a name is told by the function that it is in.
+    const bool is_named = !name.plain.empty() || !name.linkage.empty();
+    if (is_outermost || is_named) frames.push_back(frame(name, position));
     if (!is_outermost) position = lines.call_of(&scope.die);
     at = scope.parent;
   }
@@ -208,12 +229,13 @@ SymbolSet ModuleSymbolizer::take() {
 
 ModuleAnswer symbolize_module(const ModuleJob& job, const SearchOptions& options,
                               const std::function<void(std::size_t)>& progress) {
-  const DebugFile file(job.path, job.build_id, options);
-  ModuleAnswer answer{file.file_state(), file.found_build_id(), {}};
-  if (file.module() == nullptr) return answer;
-  ModuleSymbolizer symbolizer(job, file);
-  if (file.dwarf() != nullptr) symbolizer.use_dwarf(progress);
+  const auto file = open_debug_file(job.path, job.build_id, options);
+  ModuleAnswer answer{file->file_state(), file->found_build_id(), {}, {}};
+  if (file->module() == nullptr) return answer;
+  ModuleSymbolizer symbolizer(job, *file);
+  if (file->dwarf() != nullptr) symbolizer.use_dwarf(progress);
   symbolizer.use_symbols();
+  answer.missing = symbolizer.missing_file();
   answer.names = symbolizer.take();
   return answer;
 }

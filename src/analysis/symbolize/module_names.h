@@ -23,6 +23,7 @@ struct ModuleJob {
 struct ModuleAnswer {
   FileState file_state = FileState::kUnreadable;
   std::string found_build_id;  ///< Of the file at the path; empty = none or no file.
+  std::string missing;         ///< A file that debug information refers to and is not there.
   SymbolSet names;             ///< One module; addresses without a name are left out.
 };
 

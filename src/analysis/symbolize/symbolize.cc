@@ -206,9 +206,10 @@ class JobRunner {
     if (job.addresses.empty()) return {};
     // libdw asks servers by itself wherever this is set.
     if (!options_.use_debuginfod) ::unsetenv("DEBUGINFOD_URLS");
-    return symbolize_module(
-        job, {options_.debug_dirs, options_.use_debuginfod, read_dwarf, plan_.unchanged_since},
-        progress);
+    return symbolize_module(job,
+                            {options_.debug_dirs, options_.kept_files, options_.use_debuginfod,
+                             read_dwarf, plan_.unchanged_since},
+                            progress);
   }
 
   void report(std::size_t job, std::size_t done) const {
@@ -290,6 +291,24 @@ std::string advice_for_another(const ModuleJob& job) {
   return job.build_id.empty() ? "" : "; 'geiger symbolize --debug-dir' takes a kept copy of it";
 }
 
+/// Of debug information that is complete but for a file that it refers to.
+std::string hint_for_missing(const std::string& file, const std::string& path,
+                             const std::string& name) {
+  if (file.empty()) return "";
+  if (!file.ends_with(".dwo")) {
+    return "debug info of " + name + " is incomplete: " + file +
+           " was not found, to which dwz moved a part of it; names of inlined calls may be "
+           "missing. Install the package that has it, or put it at that path";
+  }
+  const std::string package = path + ".dwp";
+  return "debug info of " + name + " is incomplete: " + file +
+         " was not found, so there are no inlined calls. " +
+         (bytes_on_disk(package) > 0
+              ? package + " is not read by this version of elfutils: keep the .dwo files"
+              : "Keep the .dwo files where the compiler wrote them") +
+         ", or build without -gsplit-dwarf";
+}
+
 /// The line for a user whose module could not be named in full; empty = none.
 std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_servers) {
   const std::string name(base::file_name_of(job.path));
@@ -305,7 +324,7 @@ std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_s
   const std::string id = job.build_id.empty() ? "no build id" : "build id " + job.build_id;
   switch (answer->file_state) {
     case FileState::kDebugInfo:
-      return "";
+      return hint_for_missing(answer->missing, job.path, name);
     case FileState::kSymbolsOnly:
       if (!reads_lines_of(job)) return "";
       return "no debug info for " + name + " (" + id + "): install its -dbgsym package" +
@@ -362,6 +381,8 @@ Bytes bytes_to_read(const std::string& path, const std::string& build_id, const 
   for (const std::string& directory : options.debug_dirs) {
     bytes += bytes_on_disk(build_id_path(directory, build_id));
   }
+  const auto [first, end] = options.kept_files.equal_range(build_id);
+  for (auto kept = first; kept != end; ++kept) bytes += bytes_on_disk(kept->second);
   return bytes;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/profile/recording/recording.h"
+#include "analysis/symbolize/file.h"
 #include "analysis/symbolize/symbol_set.h"
 
 namespace geiger::symbolize {
@@ -44,6 +45,7 @@ struct Options {
   /// Look up again what has names already; a look-up without success keeps them.
   bool refresh = false;
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
+  FilesById kept_files = {};          ///< That stand in for modules with their build ids.
   std::string perf_map_dir = "/tmp";  ///< Where JITs leave perf-PID.map.
   /// A module that yields nothing for so long is given up.
   std::chrono::milliseconds patience = std::chrono::minutes(5);

@@ -248,6 +248,23 @@ TEST_F(SplitProgram, DebugFileStandsInForALostProgram) {
   EXPECT_EQ(outcome.unresolved, 0U);
 }
 
+TEST_F(SplitProgram, AnyFileWithItsBuildIdStandsIn) {
+  const std::string kept = directory_.path("kept/deep");
+  std::filesystem::create_directories(kept);
+  std::filesystem::rename(
+      build_id_path(directory_.path("debug"), build_id_of(recording_.modules[0].path)),
+      kept + "/libcodec-1.2.so");
+  write_file(kept + "/notes", "not an ELF file");
+  options_ = {};
+  add_files(directory_.path("kept"), options_.kept_files);
+  Recording beside_it = recording_;
+  EXPECT_THAT(symbolize(beside_it, options_).hints, IsEmpty());
+  EXPECT_THAT(differences(frames_by_address(beside_it), expected_), IsEmpty());
+  std::filesystem::remove(program_);
+  EXPECT_THAT(symbolize(recording_, options_).hints, IsEmpty());
+  EXPECT_THAT(differences(frames_by_address(recording_), expected_), IsEmpty());
+}
+
 TEST_F(SplitProgram, NothingLeftGivesModuleAndOffset) {
   std::filesystem::remove(program_);
   const Outcome outcome = symbolize(recording_, {});
@@ -346,6 +363,52 @@ TEST(Symbolize, LibraryWithDynamicSymbolsOnly) {
   const Outcome outcome = symbolize(recording, options);
   EXPECT_EQ(outcome.resolved, addresses.size());
   EXPECT_TRUE(names(recording, "sqlite3_exec"));
+}
+
+TEST(Symbolize, SectionsThatZstdCompressedAreRead) {
+  const ScratchDirectory directory;
+  const std::string program = directory.path("program");
+  ASSERT_TRUE(build_program(program, "-g -O2"));
+  const std::vector<Address> addresses = code_addresses(program, 400);
+  const auto expected = addr2line(program, addresses);
+  if (!run("objcopy --compress-debug-sections=zstd " + program)) GTEST_SKIP() << "old binutils";
+  Recording recording = recording_of(program, addresses);
+  EXPECT_THAT(symbolize(recording, {}).hints, IsEmpty());
+  EXPECT_THAT(differences(frames_by_address(recording), expected), IsEmpty());
+}
+
+/// Inlined calls have no names then, and are told by the function that they are in.
+TEST(Symbolize, MissingSharedDebugInfoIsNamed) {
+  const ScratchDirectory directory;
+  const std::string program = directory.path("program");
+  ASSERT_TRUE(build_program(program, "-g -O2"));
+  const std::string dwz =
+      "cd " + directory.path("") + " && cp program copy && dwz -m common.dbg program copy";
+  if (!run(dwz)) GTEST_SKIP() << "no dwz";
+  Recording recording = recording_of(program, code_addresses(program, 400));
+  std::filesystem::remove(directory.path("common.dbg"));
+  const Outcome outcome = symbolize(recording, {});
+  EXPECT_EQ(outcome.unresolved, 0U);
+  EXPECT_THAT(outcome.hints,
+              ElementsAre(AllOf(HasSubstr("common.dbg was not found"), HasSubstr("dwz"))));
+  EXPECT_FALSE(names(recording, "(nameless)"));
+}
+
+TEST(Symbolize, MissingSplitUnitsAreNamed) {
+  const ScratchDirectory directory;
+  const std::string program = directory.path("program");
+  write_file(program + ".c",
+             "int twice(int n) { return 2 * n; }\n"
+             "int main(int c, char** v) { return twice(c); }\n");
+  ASSERT_TRUE(run("cd " + directory.path("") +
+                  " && gcc -g -O0 -gsplit-dwarf program.c -o program && rm *.dwo"));
+  Recording recording = recording_of(program, code_addresses(program, 10));
+  EXPECT_THAT(symbolize(recording, {}).hints,
+              ElementsAre(AllOf(HasSubstr(".dwo was not found"), HasSubstr("-gsplit-dwarf"))));
+  EXPECT_TRUE(names(recording, "twice"));
+  write_file(program + ".dwp", "package");
+  recording = recording_of(program, code_addresses(program, 10));
+  EXPECT_THAT(symbolize(recording, {}).hints, ElementsAre(HasSubstr("program.dwp is not read")));
 }
 
 TEST(Symbolize, ResultIsRepeatable) {

@@ -258,6 +258,7 @@ struct MessageHeader {
   MessageKind kind{};
   FileState file_state{};
   std::uint32_t build_id_bytes = 0;
+  std::uint32_t missing_bytes = 0;
   std::uint64_t done = 0;
   std::uint64_t payload_bytes = 0;  ///< An encoded SymbolSet.
 };
@@ -267,7 +268,7 @@ constexpr std::chrono::milliseconds kLookAgain{50};
 
 /// Answers are held in memory twice for a moment. The names of a browser take less.
 constexpr std::uint64_t kMaxPayloadBytes = 128 * kMiB;
-constexpr std::uint32_t kMaxBuildIdBytes = 4096;
+constexpr std::uint32_t kMaxTextBytes = 4096;
 
 std::string to_bytes(const MessageHeader& header) {
   std::string bytes(sizeof header, '\0');
@@ -279,9 +280,11 @@ bool send(const base::UniqueFd& out, const ModuleAnswer& answer) {
   const std::string payload = encode(answer.names);
   MessageHeader header{MessageKind::kAnswer, answer.file_state};
   header.build_id_bytes = static_cast<std::uint32_t>(answer.found_build_id.size());
+  const std::string missing = answer.missing.substr(0, kMaxTextBytes);
+  header.missing_bytes = static_cast<std::uint32_t>(missing.size());
   header.payload_bytes = payload.size();
   return write_all(out, to_bytes(header)) && write_all(out, answer.found_build_id) &&
-         write_all(out, payload);
+         write_all(out, missing) && write_all(out, payload);
 }
 
 bool send_progress(const base::UniqueFd& out, std::size_t done) {
@@ -356,14 +359,17 @@ std::optional<WorkerMessage> Worker::receive() {
   if (header.kind == MessageKind::kProgress) return WorkerMessage{header.done, std::nullopt};
   const bool is_sane =
       header.kind == MessageKind::kAnswer && header.file_state <= FileState::kUnreadable &&
-      header.build_id_bytes <= kMaxBuildIdBytes && header.payload_bytes <= kMaxPayloadBytes;
+      header.build_id_bytes <= kMaxTextBytes && header.missing_bytes <= kMaxTextBytes &&
+      header.payload_bytes <= kMaxPayloadBytes;
   if (!is_sane) return std::nullopt;
   auto build_id = read_exactly(header.build_id_bytes);
+  auto missing = read_exactly(header.missing_bytes);
   const auto payload = read_exactly(header.payload_bytes);
-  if (!build_id || !payload) return std::nullopt;
+  if (!build_id || !missing || !payload) return std::nullopt;
   auto decoded = decode(*payload);
   if (!decoded.has_value()) return std::nullopt;
-  return WorkerMessage{0, ModuleAnswer{header.file_state, *std::move(build_id), decoded.release()}};
+  return WorkerMessage{0, ModuleAnswer{header.file_state, *std::move(build_id), *std::move(missing),
+                                       decoded.release()}};
 }
 
 bool Worker::await_answer() {

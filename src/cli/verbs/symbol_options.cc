@@ -17,8 +17,9 @@ void add_symbol_options(CLI::App& verb, SymbolOptions& options) {
   verb.add_flag("--debuginfod", options.use_debuginfod,
                 "Ask the servers in DEBUGINFOD_URLS for debug info");
   verb.add_option("--debug-dir", options.debug_dirs,
-                  "Look for debug files here first, named DIR/.build-id/ab/cdef.debug; a copy of "
-                  "the file that ran does as well (may be repeated)")
+                  "Look for debug files here first, named DIR/.build-id/ab/cdef.debug; and for any "
+                  "file below DIR whose build id fits, such as a copy of the one that ran (may be "
+                  "repeated)")
       ->type_name("DIR")
       ->expected(1)
       ->take_all()
@@ -44,6 +45,7 @@ base::Outcome<symbolize::Outcome> look_up_names(profile::Recording& recording,
       return usage_failure(fmt::format("--debug-dir {}: no such directory", directory));
     }
     place = where.debug_dirs.insert(place, std::filesystem::absolute(directory).string()) + 1;
+    symbolize::add_files(directory, where.kept_files);
   }
   symbolize::Outcome outcome;
   {

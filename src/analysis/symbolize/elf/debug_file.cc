@@ -2,21 +2,25 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <tuple>
 
 #include "analysis/symbolize/file.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "foreign/open.h"
 
 namespace geiger::symbolize {
@@ -85,7 +89,69 @@ std::string ask_debuginfod(const std::string& build_id) {
   return found;
 }
 
+constexpr Bytes kLargestUnpacked = 4 * kGiB;
+
+/// The file with the sections that zstd compressed unpacked behind its end; "" where there are
+/// none, or the file is damaged. libelf unpacks them by itself from 0.189 on.
+std::string with_unpacked_sections(const std::string& path) {
+  constexpr std::uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD
+  const base::UniqueFd file = foreign::open_regular(path, O_RDONLY);
+  std::optional<std::string> bytes =
+      file.is_open() ? read_all(file, kLargestUnpacked) : std::nullopt;
+  Elf64_Ehdr header;
+  if (!bytes || bytes->size() < sizeof header) return "";
+  std::memcpy(&header, bytes->data(), sizeof header);
+  const bool has_sections = header.e_ident[EI_CLASS] == ELFCLASS64 &&
+                            header.e_shentsize == sizeof(Elf64_Shdr) &&
+                            header.e_shoff <= bytes->size() &&
+                            header.e_shnum <= (bytes->size() - header.e_shoff) / sizeof(Elf64_Shdr);
+  bool is_unpacked = false;
+  for (std::size_t i = 0; has_sections && i < header.e_shnum; ++i) {
+    const std::size_t at = header.e_shoff + i * sizeof(Elf64_Shdr);
+    Elf64_Shdr section;
+    Elf64_Chdr packed;
+    std::memcpy(&section, bytes->data() + at, sizeof section);
+    const bool is_inside =
+        section.sh_offset <= bytes->size() && section.sh_size <= bytes->size() - section.sh_offset;
+    if ((section.sh_flags & SHF_COMPRESSED) == 0 || !is_inside) continue;
+    if (section.sh_size < sizeof packed) continue;
+    std::memcpy(&packed, bytes->data() + section.sh_offset, sizeof packed);
+    if (packed.ch_type != kZstd || packed.ch_size > kLargestUnpacked - bytes->size()) continue;
+    const std::string from =
+        bytes->substr(section.sh_offset + sizeof packed, section.sh_size - sizeof packed);
+    section.sh_offset = bytes->size();
+    bytes->resize(bytes->size() + packed.ch_size);
+    section.sh_size = ZSTD_decompress(bytes->data() + section.sh_offset, packed.ch_size,
+                                      from.data(), from.size());
+    if (section.sh_size != packed.ch_size) return "";
+    section.sh_flags &= ~Elf64_Xword{SHF_COMPRESSED};
+    section.sh_addralign = packed.ch_addralign;
+    std::memcpy(bytes->data() + at, &section, sizeof section);
+    is_unpacked = true;
+  }
+  return is_unpacked ? *std::move(bytes) : "";
+}
+
+bool has_units(Dwarf* dwarf) {
+  Dwarf_Off next = 0;
+  std::size_t bytes = 0;
+  return dwarf != nullptr && dwarf_nextcu(dwarf, 0, &next, &bytes, nullptr, nullptr, nullptr) == 0;
+}
+
 }  // namespace
+
+std::unique_ptr<const DebugFile> open_debug_file(const std::string& path,
+                                                 const std::string& build_id,
+                                                 const SearchOptions& options) {
+  auto best = std::make_unique<const DebugFile>(path, build_id, options);
+  const auto [first, end] = options.kept_files.equal_range(build_id);
+  for (auto kept = first; kept != end && !build_id.empty(); ++kept) {
+    if (best->file_state() == FileState::kDebugInfo) break;
+    auto other = std::make_unique<const DebugFile>(kept->second, build_id, options);
+    if (other->file_state() < best->file_state()) best = std::move(other);
+  }
+  return best;
+}
 
 std::string build_id_path(const std::string& directory, const std::string& build_id) {
   if (!is_build_id(build_id)) return "";
@@ -160,12 +226,34 @@ FileState DebugFile::report(const std::string& path) {
 
 void DebugFile::find_dwarf() {
   dwarf_ = dwfl_module_getdwarf(module_, &dwarf_bias_);
-  Dwarf_Off next = 0;
-  std::size_t header_bytes = 0;
-  const bool has_units = dwarf_ != nullptr && dwarf_nextcu(dwarf_, 0, &next, &header_bytes, nullptr,
-                                                           nullptr, nullptr) == 0;
-  if (!has_units) dwarf_ = nullptr;
-  if (has_units) file_state_ = FileState::kDebugInfo;
+  if (!has_units(dwarf_)) unpack_dwarf();
+  if (!has_units(dwarf_)) dwarf_ = nullptr;
+  if (dwarf_ != nullptr) file_state_ = FileState::kDebugInfo;
+}
+
+void DebugFile::unpack_dwarf() {
+  const char* main = nullptr;
+  const char* debug = nullptr;
+  dwfl_module_info(module_, nullptr, nullptr, nullptr, nullptr, nullptr, &main, &debug);
+  for (const char* path : {debug, main}) {
+    if (path == nullptr || has_units(unpacked_dwarf_.get())) continue;
+    unpacked_dwarf_.reset();
+    unpacked_elf_.reset();
+    unpacked_ = with_unpacked_sections(path);
+    if (unpacked_.empty()) continue;
+    unpacked_elf_.reset(elf_memory(unpacked_.data(), unpacked_.size()));
+    unpacked_dwarf_.reset(dwarf_begin_elf(unpacked_elf_.get(), DWARF_C_READ, nullptr));
+  }
+  dwarf_ = unpacked_dwarf_.get();
+  dwarf_bias_ = bias_;
+}
+
+std::string DebugFile::missing_alternate() const {
+  const char* name = nullptr;
+  const void* build_id = nullptr;
+  const bool has_alternate =
+      dwarf_ != nullptr && dwelf_dwarf_gnu_debugaltlink(dwarf_, &name, &build_id) > 0;
+  return has_alternate && dwarf_getalt(dwarf_) == nullptr ? name : "";
 }
 
 namespace {

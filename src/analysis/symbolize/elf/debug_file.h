@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/symbolize/file.h"
 #include "base/units.h"
 
 namespace geiger::symbolize {
@@ -29,6 +30,7 @@ enum class FileState : std::uint8_t {
 
 struct SearchOptions {
   std::vector<std::string> debug_dirs;  ///< Absolute; holding `.build-id` and mirrored paths.
+  FilesById kept_files;                 ///< That stand in for what is gone or has less to say.
   bool use_debuginfod = false;          ///< Ask servers for modules whose file is gone.
   bool read_dwarf = true;               ///< false: the symbol table only.
   /// CLOCK_REALTIME: files without a build id must not have changed since; 0 = whenever.
@@ -44,6 +46,8 @@ class DebugFile {
 
   [[nodiscard]] FileState file_state() const { return file_state_; }
   [[nodiscard]] const std::string& found_build_id() const { return found_build_id_; }
+  /// The file that dwz moved a part of the debug information to, where it is missing; else "".
+  [[nodiscard]] std::string missing_alternate() const;
 
   /// nullptr if the module could not be opened.
   [[nodiscard]] Dwfl_Module* module() const { return module_; }
@@ -55,19 +59,25 @@ class DebugFile {
   [[nodiscard]] Dwarf_Addr dwarf_bias() const { return dwarf_bias_; }
 
  private:
-  struct EndDwfl {
+  struct End {
     void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
+    void operator()(Elf* elf) const { elf_end(elf); }
+    void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
   };
 
   FileState open(const std::string& path, const std::string& build_id, Nanoseconds unchanged_since);
   FileState open_by_build_id(const std::string& build_id, const SearchOptions& options);
   FileState report(const std::string& path);
   void find_dwarf();
+  void unpack_dwarf();
 
   std::string search_path_;
   char* search_path_pointer_ = nullptr;
   Dwfl_Callbacks callbacks_{};
-  std::unique_ptr<Dwfl, EndDwfl> dwfl_;
+  std::unique_ptr<Dwfl, End> dwfl_;
+  std::string unpacked_;  ///< The file whose sections we unpacked.
+  std::unique_ptr<Elf, End> unpacked_elf_;
+  std::unique_ptr<Dwarf, End> unpacked_dwarf_;
   Dwfl_Module* module_ = nullptr;
   Dwarf_Addr bias_ = 0;
   Dwarf* dwarf_ = nullptr;
@@ -75,6 +85,11 @@ class DebugFile {
   std::string found_build_id_;
   FileState file_state_;
 };
+
+/// The file of a module, or the kept one that has most to say of it.
+[[nodiscard]] std::unique_ptr<const DebugFile> open_debug_file(const std::string& path,
+                                                               const std::string& build_id,
+                                                               const SearchOptions& options);
 
 /// "/DIR/.build-id/ab/cdef.debug", or "" if `build_id` cannot name a file.
 [[nodiscard]] std::string build_id_path(const std::string& directory, const std::string& build_id);

@@ -453,11 +453,11 @@ class ModuleTypes {
 ModuleAnswer find_new_types(const ModuleJob& job, const NewSites& sites,
                             const SearchOptions& options,
                             const std::function<void(std::size_t)>& progress) {
-  const DebugFile file(job.path, job.build_id, options);
-  ModuleAnswer answer{file.file_state(), file.found_build_id(), {}};
-  if (file.module() == nullptr || file.dwarf() == nullptr) return answer;
+  const auto file = open_debug_file(job.path, job.build_id, options);
+  ModuleAnswer answer{file->file_state(), file->found_build_id(), {}, {}};
+  if (file->module() == nullptr || file->dwarf() == nullptr) return answer;
   Dwarf_Addr bias = 0;
-  answer.names = ModuleTypes(file, dwfl_module_getelf(file.module(), &bias)).find(job, sites);
+  answer.names = ModuleTypes(*file, dwfl_module_getelf(file->module(), &bias)).find(job, sites);
   if (progress) progress(job.addresses.size());
   return answer;
 }
@@ -532,9 +532,10 @@ class Inference {
     };
     const auto work = [&](const ModuleJob& job, const std::function<void(std::size_t)>& progress) {
       if (!options_.use_debuginfod) ::unsetenv("DEBUGINFOD_URLS");
-      return find_new_types(
-          job, sites_.at({job.path, job.build_id}),
-          {options_.debug_dirs, options_.use_debuginfod, true, latest_start(recording_)}, progress);
+      return find_new_types(job, sites_.at({job.path, job.build_id}),
+                            {options_.debug_dirs, options_.kept_files, options_.use_debuginfod,
+                             true, latest_start(recording_)},
+                            progress);
     };
     const std::span<const ModuleJob> jobs = std::span(jobs_).subspan(first);
     Worker worker(jobs, work, limits);
