@@ -182,5 +182,31 @@ class Names(unittest.TestCase):
             self.assert_told_apart(list(zip(functions, map(str.strip, shown))), "summary")
 
 
+class Modules(unittest.TestCase):
+    def test_opened_by_a_relative_path(self):
+        """Without a build id: the path alone says where the file is, from another directory too."""
+        with tempfile.TemporaryDirectory() as directory:
+            def compiled(name, text, *flags):
+                path = os.path.join(directory, name)
+                with open(path + ".c", "w", encoding="utf-8") as source:
+                    source.write(text)
+                subprocess.run(["gcc", "-O0", "-g", path + ".c", "-o", name, "-Wl,--build-id=none",
+                                *flags], check=True, cwd=directory)
+                return path
+            compiled("plugin.so", "#include <stdlib.h>\nvoid* from_plugin() { return malloc(9000); }\n",
+                     "-shared", "-fPIC")
+            program = compiled("program", "void* from_plugin();\n"
+                               "int main() { return from_plugin() == 0; }\n", "./plugin.so")
+            trace = os.path.join(directory, "trace")
+            subprocess.run([GEIGER, "run", "-q", "--interval", "4KiB", "-o", trace, "--", program],
+                           check=True, cwd=directory)
+            document = subprocess.run([GEIGER, "table", "--by", "module", "--json", trace],
+                                      check=True, capture_output=True, text=True).stdout
+            self.assertIn(f'"detail":"{os.path.realpath(directory)}/plugin.so"', document)
+            text = subprocess.run([GEIGER, "table", trace], check=True, capture_output=True,
+                                  text=True).stdout
+            self.assertIn("from_plugin", text)
+
+
 if __name__ == "__main__":
     unittest.main()
