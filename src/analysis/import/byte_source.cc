@@ -225,6 +225,7 @@ std::optional<std::string_view> Lines::next() {
   std::string_view line = std::string_view(window_).substr(used_, stop - used_);
   used_ = end == std::string::npos ? stop : stop + 1;
   ++number_;
+  if (number_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }

@@ -64,6 +64,9 @@ class ByteSource {
 
 // Text read line by line, and the numbers in it.
 
+/// What editors of other systems put before text.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 /// Longer lines are damage: a stack of a thousand frames takes 20 KiB.
 inline constexpr std::size_t kLongestLine = std::size_t{4} << 20;
 
@@ -71,8 +74,8 @@ class Lines {
  public:
   explicit Lines(ByteSource& source) : source_(source) {}
 
-  /// The next line without its end, valid until the next call; nothing at the end, or where
-  /// error() is the reason if it stopped early.
+  /// The next line without its end and a byte order mark, valid until the next call; nothing at the
+  /// end, or where error() is the reason if it stopped early.
   [[nodiscard]] std::optional<std::string_view> next();
 
   [[nodiscard]] std::uint64_t number() const { return number_; }  ///< Of that line, from 1.

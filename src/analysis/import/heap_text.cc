@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -13,22 +14,30 @@ using ingest::Error;
 
 constexpr std::string_view kJemalloc = "heap_v2/";
 constexpr std::string_view kGperftools = "heap profile:";
+constexpr std::string_view kGo = "heap/";
 constexpr std::string_view kSymbols = "--- symbol";
 constexpr std::string_view kHeap = "--- heap";
 constexpr std::string_view kMapped = "MAPPED_LIBRARIES:";
+
+bool is_header(std::string_view line) {
+  return line.starts_with(kJemalloc) || line.starts_with(kGperftools) || line.starts_with(kSymbols);
+}
 
 /// "3: 4096 [10: 8192]": live objects and bytes, and in brackets those ever allocated.
 struct Numbers {
   std::uint64_t live = 0, allocated = 0;
   Bytes live_bytes = 0, allocated_bytes = 0;
+  bool is_negative = false;  ///< One of them is below 0, and here its absolute value.
 };
 
 std::optional<Numbers> take_numbers(std::string_view& text) {
   Numbers numbers;
   std::string_view rest = text;
   const auto pair = [&](std::uint64_t& count, Bytes& bytes) {
+    numbers.is_negative |= take(rest, "-");
     const auto first = take_decimal(rest);
     if (!first || !take(rest, ":")) return false;
+    numbers.is_negative |= take(rest, "-");
     const auto second = take_decimal(rest);
     if (!second) return false;
     count = *first;
@@ -79,6 +88,7 @@ class HeapTextReader {
 
   ingest::FileOutcome read() {
     auto line = lines_.next();
+    while (line && !is_header(*line)) line = lines_.next();
     if (line && line->starts_with(kSymbols)) line = read_symbols();
     if (!error_) read_header(line.value_or(""));
     while (!error_ && (line = lines_.next())) read_line(*line);
@@ -109,14 +119,15 @@ class HeapTextReader {
     if (line.starts_with(kJemalloc)) {
       is_jemalloc_ = true;
       line.remove_prefix(kJemalloc.size());
-      return set_interval(line, "heap profile of jemalloc");
+      return set_interval(line, "heap profile of jemalloc", 1);
     }
     if (!take(line, kGperftools)) return fail("not a heap profile");
     const auto totals = take_numbers(line);
     if (!totals || !take(line, "@")) return fail("the header of a heap profile is damaged");
     repeats_live_ =
         totals->live == totals->allocated && totals->live_bytes == totals->allocated_bytes;
-    if (take(line, kJemalloc)) return set_interval(line, "heap sample of tcmalloc");
+    if (take(line, kJemalloc)) return set_interval(line, "heap sample of tcmalloc", 1);
+    if (take(line, kGo)) return set_interval(line, "heap profile of Go", 2);
     if (take(line, "heapprofile")) {
       repeats_live_ = false;
       origin_.what = "heap profile of gperftools, every allocation counted";
@@ -125,12 +136,13 @@ class HeapTextReader {
     fail(fmt::format("unknown kind of heap profile '{}'", trimmed(line)));
   }
 
-  void set_interval(std::string_view text, std::string_view what) {
-    const auto interval = take_decimal(text);
-    if (!interval || *interval == 0) return fail("the sampling interval is missing");
-    process_.set_interval(static_cast<double>(*interval));
-    origin_.what = fmt::format("{}, one byte in {} sampled on average", what, *interval);
-    if (*interval > 1) {
+  /// The header of some has `times` the interval.
+  void set_interval(std::string_view text, std::string_view what, std::uint64_t times) {
+    const std::uint64_t interval = take_decimal(text).value_or(0) / times;
+    if (interval == 0) return fail("the sampling interval is missing");
+    process_.set_interval(static_cast<double>(interval));
+    origin_.what = fmt::format("{}, one byte in {} sampled on average", what, interval);
+    if (interval > 1) {
       origin_.notes.emplace_back(
           "rows contain sample counts and bytes only: all objects of a row are assumed to have the "
           "average size");
@@ -147,9 +159,34 @@ class HeapTextReader {
       if (auto file = mapped_file(line)) files_.push_back(std::move(*file));
     } else if (is_jemalloc_) {
       read_jemalloc(line);
-    } else if (!trimmed(line).empty() && !trimmed(line).starts_with('#')) {
+    } else if (take(line, "#")) {
+      read_go_frame(line);
+    } else if (!trimmed(line).empty()) {
       read_gperftools(line);
     }
+  }
+
+  /// "0x46d0e3 main.main+0x23 /src/x.go:8" of a comment below a row, a line for each frame, inlined
+  /// ones first: the call that an address of the row returns from.
+  void read_go_frame(std::string_view line) {
+    line = trimmed(line);
+    if (!line.starts_with("0x")) return;
+    const auto address = take_hexadecimal(line);
+    line = trimmed(line);
+    const std::size_t end = line.find('\t');
+    if (!address || end == std::string_view::npos) return;
+    profile::Frame frame;
+    frame.function = line.substr(0, line.substr(0, end).rfind("+0x"));
+    std::string_view place = trimmed(line.substr(end));
+    const std::size_t colon = place.rfind(':');
+    frame.file = place.substr(0, colon);
+    if (colon != std::string_view::npos) place.remove_prefix(colon + 1);
+    frame.line = static_cast<std::uint32_t>(take_decimal(place).value_or(0));
+    std::vector<profile::Frame>& frames = go_frames_[*address];
+    const auto is_same = [&](const profile::Frame& other) {
+      return other.function == frame.function && other.line == frame.line;
+    };
+    if (std::ranges::none_of(frames, is_same)) frames.push_back(std::move(frame));
   }
 
   /// "@ 0x1 0x2" begins a stack, "  t*: numbers" has its numbers for all threads; the first is for
@@ -168,7 +205,11 @@ class HeapTextReader {
   void read_gperftools(std::string_view line) {
     const auto numbers = take_numbers(line);
     if (!numbers || !take(line, "@")) return fail("the numbers of a row are damaged");
-    rows_.push_back({addresses_in(line), *numbers});
+    if (numbers->is_negative) {
+      ++negative_rows_;
+    } else {
+      rows_.push_back({addresses_in(line), *numbers});
+    }
   }
 
   std::vector<Address> addresses_in(std::string_view line) {
@@ -191,6 +232,11 @@ class HeapTextReader {
       origin_.notes.emplace_back("it contains only the heap that was live when it was written");
     }
     for (const Row& row : rows_) store_row(row, has_allocated);
+    if (negative_rows_ > 0) {
+      origin_.notes.push_back(fmt::format(
+          "{} with negative numbers (more unmapped than mapped) left out, as google-pprof does",
+          negative_rows_ == 1 ? "1 row" : fmt::format("{} rows", negative_rows_)));
+    }
   }
 
   void store_row(const Row& row, bool has_allocated) {
@@ -222,6 +268,9 @@ class HeapTextReader {
     auto known = symbols_.find(address);
     if (known == symbols_.end()) known = symbols_.find(address - 1);
     if (known != symbols_.end()) process_.name(location, frames_of(known->second));
+    const auto go = go_frames_.find(address - 1);
+    if (go != go_frames_.end() && !process_.has_names(location))
+      process_.name(location, go->second);
     return location;
   }
 
@@ -255,12 +304,22 @@ class HeapTextReader {
   std::vector<Row> rows_;
   std::vector<MappedFile> files_;
   std::map<Address, std::string> symbols_;
+  std::map<Address, std::vector<profile::Frame>> go_frames_;
+  std::uint64_t negative_rows_ = 0;
 };
 
 }  // namespace
 
+// What was printed before a profile, to the same file, is text.
 bool is_heap_text(std::string_view head) {
-  return head.starts_with(kJemalloc) || head.starts_with(kGperftools) || head.starts_with(kSymbols);
+  while (!head.empty()) {
+    const std::string_view line = head.substr(0, head.find('\n'));
+    if (is_header(line)) return true;
+    const auto is_binary = [](char c) { return static_cast<unsigned char>(c) < '\t'; };
+    if (std::ranges::any_of(line, is_binary)) return false;
+    head.remove_prefix(std::min(head.size(), line.size() + 1));
+  }
+  return false;
 }
 
 ingest::FileOutcome read_heap_text(Lines& lines, ForeignProcess& process, Origin& origin) {

@@ -1,6 +1,9 @@
 #include "analysis/import/import.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "analysis/import/byte_source.h"
@@ -18,7 +21,35 @@ using ingest::Error;
 /// Of a pprof message, unpacked: it is held whole. Go's own reader has no limit, none of its
 /// profiles is near.
 constexpr std::uint64_t kMostPprof = std::uint64_t{512} << 20;
-constexpr std::size_t kHead = 64;
+constexpr std::size_t kHead = 4096;
+/// Enough of a pprof message to tell it by; a field may be cut off at its end.
+constexpr std::size_t kPprofHead = 64;
+
+/// Files that people try, by their first bytes, unpacked.
+struct OtherKind {
+  std::string_view start, name;
+};
+constexpr std::array kOtherKinds{
+    OtherKind{"desc:", "a massif file of valgrind"},
+    OtherKind{"# callgrind format", "a callgrind file of valgrind"},
+    OtherKind{"version: 1\ncreator: callgrind", "a callgrind file of valgrind"},
+    OtherKind{"{\"dhatFileVersion\"", "a DHAT file of valgrind"},
+    OtherKind{"PERFILE2", "a perf.data file of perf"},
+    OtherKind{"\x7f"
+              "ELF",
+              "a program, library or core dump"},
+    OtherKind{"memray", "a recording of Memray"},
+    OtherKind{"JAVA PROFILE", "a heap dump of Java (hprof)"},
+    OtherKind{"FLR", "a recording of Java Flight Recorder"},
+    OtherKind{"{\"snapshot\":{\"meta\"", "a heap snapshot of V8"},
+    OtherKind{"SQLite format 3", "an SQLite database"},
+    OtherKind{"\xfd"
+              "7zXZ",
+              "compressed by xz, which geiger does not unpack"},
+    OtherKind{"BZh", "compressed by bzip2, which geiger does not unpack"},
+    OtherKind{"\x04\x22\x4d\x18", "compressed by lz4, which geiger does not unpack"},
+    OtherKind{"PK\x03\x04", "a zip archive"},
+};
 
 ReadStored reader_of(const ingest::InputFile& file, std::uint64_t& at) {
   return [&file, &at](std::span<std::byte> buffer) {
@@ -29,9 +60,10 @@ ReadStored reader_of(const ingest::InputFile& file, std::uint64_t& at) {
 }
 
 std::optional<Format> format_in(std::string_view head) {
+  if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
   if (is_heap_text(head)) return Format::kHeapText;
   if (is_heaptrack(head)) return Format::kHeaptrack;
-  if (is_pprof(head)) return Format::kPprof;
+  if (is_pprof(head.substr(0, kPprofHead))) return Format::kPprof;
   return std::nullopt;
 }
 
@@ -88,12 +120,30 @@ class Importer {
 
 }  // namespace
 
-std::optional<Format> format_of(const std::string& path) {
+namespace {
+
+/// Empty where it cannot be read.
+std::string head_of_file(const std::string& path) {
   ingest::InputFile file;
-  if (!file.open(path).has_value()) return std::nullopt;
+  if (!file.open(path).has_value()) return "";
   std::uint64_t at = 0;
   ByteSource source(path, reader_of(file, at));
-  return format_in(head_of(source));
+  return head_of(source);
+}
+
+}  // namespace
+
+std::optional<Format> format_of(const std::string& path) { return format_in(head_of_file(path)); }
+
+std::string refusal_of(const std::string& path) {
+  const std::string head = head_of_file(path);
+  const auto kind = std::ranges::find_if(
+      kOtherKinds, [&](const OtherKind& other) { return head.starts_with(other.start); });
+  if (kind == kOtherKinds.end()) return "";
+  return fmt::format(
+      "{} is {}; besides its own traces geiger reads pprof, heap profiles of gperftools, tcmalloc, "
+      "jemalloc and Go, and heaptrack",
+      path, kind->name);
 }
 
 Imported read_files(std::span<const std::string> paths, const ImportProgress& progress) {

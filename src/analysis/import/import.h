@@ -21,6 +21,10 @@ enum class Format : std::uint8_t { kPprof, kHeapText, kHeaptrack };
 /// read as traces are: regular files only.
 [[nodiscard]] std::optional<Format> format_of(const std::string& path);
 
+/// Says what a file is and which ones geiger reads, if it is known by its first bytes, unpacked, as
+/// one that it does not; else nothing.
+[[nodiscard]] std::string refusal_of(const std::string& path);
+
 struct Imported {
   profile::Recording recording;
   std::vector<Origin> origins;        ///< One per file that was read.

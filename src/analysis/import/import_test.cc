@@ -6,6 +6,8 @@
 #include <zstd.h>
 
 #include <cmath>
+#include <cstdio>
+#include <fstream>
 #include <protozero/pbf_writer.hpp>
 #include <string>
 
@@ -21,6 +23,8 @@ namespace {
 
 using profile::Kind;
 using profile::Recording;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr const char* kJemallocText =
@@ -199,6 +203,77 @@ TEST(Import, DamagedTextSaysTheLine) {
   EXPECT_THAT(reason("v 10400 3\ni 1 0\nt 1 1\n"), HasSubstr("line 3"));
   EXPECT_THAT(reason("v 10400 3\na 8 1\n"), HasSubstr("line 2"));
   EXPECT_THAT(reason("hello"), HasSubstr("not a profile of a known kind"));
+}
+
+TEST(Import, NegativeRowsAreLeftOut) {
+  const Imported imported = read_bytes(
+      "heap profile:   3:  300 [  5:  500] @ heapprofile\n"
+      "     0:  -3145728 [     0:        0] @ 0x1\n"
+      "    -1:      -100 [     0:        0] @ 0x2\n"
+      "     3:       300 [     5:      500] @ 0x3\n",
+      "mm.heap");
+  ASSERT_TRUE(imported.errors.empty()) << imported.errors[0].text();
+  EXPECT_EQ(bytes(imported.recording, Kind::kLiveAtEnd).value, 300);
+  EXPECT_THAT(imported.origins[0].notes, Contains(HasSubstr("2 rows with negative numbers")));
+}
+
+/// As runtime/pprof writes it with debug=1: the header has twice the interval, values are those of
+/// samples, and comments name the calls.
+TEST(Import, TextOfGoHasNamesAndIsScaled) {
+  const Imported imported = read_bytes(
+      "heap profile: 2: 2048 [3: 3072] @ heap/2048\n"
+      "2: 2048 [3: 3072] @ 0x4001 0x4002 0x4002\n"
+      "#\t0x4000\tmain.inner+0x10\t\t/src/a.go:7\n"
+      "#\t0x4000\tmain.outer+0x20\t\t/src/a.go:12\n"
+      "#\t0x4001\tmain.recurse+0x21\t/src/a.go:20\n"
+      "#\t0x4001\tmain.recurse+0x21\t/src/a.go:20\n"
+      "\n"
+      "# runtime.MemStats\n# Alloc = 1\n",
+      "go.heap");
+  ASSERT_TRUE(imported.errors.empty()) << imported.errors[0].text();
+  const Recording& recording = imported.recording;
+  const double expected = 2 * weight(1024, 1024);
+  EXPECT_NEAR(bytes(recording, Kind::kLiveAtEnd).value, expected, 1e-6 * expected);
+  const auto& locations = recording.stacks.at(recording.tallies.at(0).alike.stack).locations;
+  ASSERT_EQ(locations.size(), 3U);
+  std::vector<std::string> names;
+  for (const std::uint32_t location : locations) {
+    for (const std::uint32_t frame : recording.locations[location].frames) {
+      names.push_back(recording.frames[frame].function + ":" +
+                      std::to_string(recording.frames[frame].line));
+    }
+  }
+  EXPECT_THAT(names,
+              ElementsAre("main.inner:7", "main.outer:12", "main.recurse:20", "main.recurse:20"));
+}
+
+TEST(Import, TextBeforeAHeaderIsSkipped) {
+  for (const char* before : {"\xef\xbb\xbf", "<jemalloc>: Leak summary\n", "# comment\n\n"}) {
+    const Imported imported = read_bytes(std::string(before) + kJemallocText, "je.heap");
+    ASSERT_TRUE(imported.errors.empty()) << before << imported.errors[0].text();
+    EXPECT_EQ(bytes(imported.recording, Kind::kLiveAtEnd).samples, 13U);
+  }
+}
+
+TEST(Import, OtherFilesAreNamed) {
+  const std::string path = testing::TempDir() + "geiger_other_kind";
+  const auto refusal = [&](std::string_view text) {
+    std::ofstream(path, std::ios::binary) << text;
+    return refusal_of(path);
+  };
+  EXPECT_THAT(refusal("desc: (none)\ncmd: ./a\n"), HasSubstr("is a massif file"));
+  EXPECT_THAT(refusal("# callgrind format\n"), HasSubstr("is a callgrind file"));
+  EXPECT_THAT(refusal("PERFILE2"), HasSubstr("geiger reads pprof"));
+  EXPECT_THAT(refusal(std::string("\x7f"
+                                  "ELF\2\1\1",
+                                  7)),
+              HasSubstr("core dump"));
+  EXPECT_THAT(refusal("\xfd"
+                      "7zXZ"),
+              HasSubstr("compressed by xz"));
+  EXPECT_EQ(refusal("heap_v2/1\n"), "");
+  EXPECT_EQ(refusal("anything"), "");
+  std::remove(path.c_str());
 }
 
 constexpr const char* kHeaptrackText =

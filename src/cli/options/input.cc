@@ -181,6 +181,11 @@ base::Outcome<Input> read_traces(const ReadOptions& options) {
     return base::Failure{
         "traces and profiles of other programs cannot be read together: name one kind only"};
   }
+  for (const std::string& run : runs) {
+    if (std::string refusal = imports::refusal_of(run); !refusal.empty()) {
+      return base::Failure{std::move(refusal)};
+    }
+  }
   Input input = foreign > 0 ? read_foreign(runs) : read_runs(runs, options);
   if (runs.size() == 1) input.shown = runs.front();
   std::vector<std::string> lines = first_lines(input.said(), kWarningsSaid);
