@@ -71,6 +71,8 @@ class ChangedPrograms(unittest.TestCase):
         cls.after = cls.record("after", after, (7, 8, 9))
 
     def diff(self, before, after, *words):
+        if "--kind" not in words:
+            words += "--kind", "allocated"
         done = call([GEIGER, "diff", "--json", "--ci", "99.9%", "--top", "0", *words, *before, "--",
                      *after])
         return json.loads(done.stdout)

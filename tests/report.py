@@ -243,7 +243,8 @@ class RealPrograms(Report):
         self.assertEqual(set(tables), {"function", "function, inclusive", "stack", "module"})
         placed, shorts = set(), {"function": {}, "module": {}}
         for by in ("function", "module"):
-            expected = self.json("diff", self.python, other, "--by", by, "--all", "--top", "0")
+            expected = self.json("diff", self.python, other, "--kind", "allocated", "--by", by, "--all",
+                                 "--top", "0")
             self.assertEqual(diff["total"]["delta"]["value"], expected["total"]["change"]["value"])
             self.assertEqual(diff["total"]["verdict"], expected["total"]["verdict"])
             rows = {(row["name"], row["detail"]): row for row in expected["rows"]}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -16,6 +17,7 @@
 #include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/stack_answers.h"
+#include "analysis/profile/frames/types.h"
 #include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/recording/hash.h"
@@ -50,9 +52,11 @@ void merge_side(SiteSide& into, const SiteSide& from);
 [[nodiscard]] std::vector<std::pair<std::uint32_t, Seen>> seen_by_stack(
     const profile::Recording& recording, const profile::Profile& profile);
 
-/// The profiles of the entries of each label, in the order of the labels; profile::kNone is last.
-[[nodiscard]] std::vector<std::pair<std::uint32_t, profile::Profile>> parts_by_label(
-    const profile::Profile& profile);
+/// The profiles of the entries of each group, in the order of these; profile::kNone is last.
+/// `group_of`: of an entry.
+template <typename GroupOf>
+[[nodiscard]] std::vector<std::pair<std::uint32_t, profile::Profile>> parts_by(
+    const profile::Profile& profile, const GroupOf& group_of);
 
 namespace {
 
@@ -129,15 +133,16 @@ std::vector<std::pair<std::uint32_t, Seen>> seen_by_stack(const profile::Recordi
   return seen;
 }
 
-std::vector<std::pair<std::uint32_t, profile::Profile>> parts_by_label(
-    const profile::Profile& profile) {
-  std::map<std::uint32_t, profile::Profile> by_label;
-  const auto part = [&](std::uint32_t label) -> profile::Profile& {
-    return by_label.try_emplace(label, with_entries(profile, {})).first->second;
+template <typename GroupOf>
+std::vector<std::pair<std::uint32_t, profile::Profile>> parts_by(const profile::Profile& profile,
+                                                                 const GroupOf& group_of) {
+  std::map<std::uint32_t, profile::Profile> parts;
+  const auto part = [&](const profile::Entry& entry) -> profile::Profile& {
+    return parts.try_emplace(std::invoke(group_of, entry), with_entries(profile, {})).first->second;
   };
-  for (const profile::Entry& entry : profile.entries) part(entry.label).entries.push_back(entry);
-  for (const profile::Entry& entry : profile.open) part(entry.label).open.push_back(entry);
-  return {std::move_iterator(by_label.begin()), std::move_iterator(by_label.end())};
+  for (const profile::Entry& entry : profile.entries) part(entry).entries.push_back(entry);
+  for (const profile::Entry& entry : profile.open) part(entry).open.push_back(entry);
+  return {std::move_iterator(parts.begin()), std::move_iterator(parts.end())};
 }
 
 namespace {
@@ -150,7 +155,9 @@ using profile::Recording;
 
 constexpr std::size_t kCallersShown = 3;
 
-bool is_of_functions(GroupBy by) { return by != GroupBy::kModule && by != GroupBy::kLabel; }
+bool is_of_functions(GroupBy by) {
+  return by != GroupBy::kModule && by != GroupBy::kLabel && by != GroupBy::kType;
+}
 
 void note_intervals(SideFacts& side, const Recording& recording) {
   for (const profile::Epoch& epoch : recording.epochs) {
@@ -205,18 +212,23 @@ class Collector::Run {
     answers_.begin_label(label);
     if (collector_.out_.grouping.by != GroupBy::kLabel) return;
     Places& places = collector_.places_;
-    label_places_.clear();
-    if (label == kNone) label_places_.push_back(places.of_name(std::string(profile::kNoLabel)));
+    name_places_.clear();
+    if (label == kNone) name_places_.push_back(places.of_name(std::string(profile::kNoLabel)));
     for (; label != kNone; label = recording_.labels[label].parent) {
-      label_places_.push_back(places.of_name(profile::path_of_label(recording_, label)));
+      name_places_.push_back(places.of_name(profile::path_of_label(recording_, label)));
     }
+  }
+
+  /// From here on stacks are those of objects of this type.
+  void begin_type(const std::string& type) {
+    is_open_ = type == profile::kUnknownType;
+    name_places_ = {collector_.places_.of_name(type)};
   }
 
   /// Adds a stack to its sites and patterns.
   void add(std::uint32_t stack, Seen seen) {
-    if (collector_.includes_callers() && !profile::is_whole(recording_, stack)) {
-      seen.cut = seen.sums;
-    }
+    const bool is_cut = collector_.includes_callers() && !profile::is_whole(recording_, stack);
+    if (is_cut || is_open_) seen.cut = seen.sums;
     labels_.collect(recording_, stack, labels_of_stack_);
     labels_.collect_frames(recording_, stack, frames_);
     roles_.keep_shown(labels_of_stack_, frames_);
@@ -268,7 +280,7 @@ class Collector::Run {
 
   std::vector<std::uint32_t> groups_of(std::uint32_t stack) {
     const GroupBy by = collector_.out_.grouping.by;
-    if (by == GroupBy::kLabel) return label_places_;
+    if (by == GroupBy::kLabel || by == GroupBy::kType) return name_places_;
     return by == GroupBy::kModule ? modules_of(stack) : shown_;
   }
 
@@ -344,7 +356,8 @@ class Collector::Run {
   std::vector<Seen> budgeted_ = std::vector<Seen>(collector_.patterns_.size());
   std::vector<std::uint32_t> labels_of_stack_, frames_;
   std::vector<std::uint32_t> shown_;  ///< Places that sites are made of, the one to blame first.
-  std::vector<std::uint32_t> label_places_;  ///< Of the label and those around it.
+  std::vector<std::uint32_t> name_places_;  ///< Of the label and those around it; or of the type.
+  bool is_open_ = false;                    ///< Of a type that is not known.
   std::vector<std::uint32_t> site_of_place_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> lines_;  ///< By place, frame.
   std::vector<std::uint64_t> met_;  ///< By place: the last stack that had it.
@@ -374,7 +387,8 @@ bool Collector::needs_labels() const {
 
 bool Collector::includes_callers() const {
   const GroupBy by = out_.grouping.by;
-  return out_.grouping.is_inclusive && by != GroupBy::kStack && by != GroupBy::kLabel;
+  return out_.grouping.is_inclusive && by != GroupBy::kStack && by != GroupBy::kLabel &&
+         by != GroupBy::kType;
 }
 
 std::uint32_t Collector::site_of(std::vector<std::uint32_t> places) {
@@ -390,8 +404,19 @@ void Collector::add_stacks(Run& run, const Recording& recording, const Profile& 
   const auto add_part = [&](const Profile& part) {
     for (const auto& [stack, seen] : seen_by_stack(recording, part)) run.add(stack, seen);
   };
+  if (out_.grouping.by == GroupBy::kType) {
+    const profile::Types types(recording);
+    const auto type_of = [&](const profile::Entry& each) {
+      return types.of(each.type, each.stack);
+    };
+    for (const auto& [type, part] : parts_by(profile, type_of)) {
+      run.begin_type(types[type]);
+      add_part(part);
+    }
+    return;
+  }
   if (!needs_labels()) return add_part(profile);
-  for (const auto& [label, part] : parts_by_label(profile)) {
+  for (const auto& [label, part] : parts_by(profile, &profile::Entry::label)) {
     run.begin_label(label);
     add_part(part);
   }
@@ -471,7 +496,7 @@ void Collector::settle_sides() {
         settle(side_of(site, which), certain_from, side.total.sums);
       }
     }
-    if (!includes_callers()) continue;
+    if (!includes_callers() && out_.grouping.by != GroupBy::kType) continue;
     for (Site& site : out_.sites) leave_cut_open(side_of(site, which), side.total);
   }
   // Before gates scale a side: its next event grows with it then, the other side's does not.

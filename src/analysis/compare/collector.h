@@ -54,8 +54,8 @@ struct Seen {
   /// Certain bytes in objects that the other side may have tried (estimation::Side).
   double uneven_bytes = 0;
   CertainSizes certain_sizes;  ///< While collecting; empty in what finish() returns.
-  /// With callees included: of stacks that were cut, and may pass through any site. Those of the
-  /// whole are open in the sums of sites that they are not seen to pass through.
+  /// With callees included: of stacks that were cut, and may pass through any site. Of types: of
+  /// objects whose type is not known. Those of the whole are open in the sums of the other sites.
   estimation::NodeSums cut = {};
 
   void merge(const Seen& other);
@@ -142,6 +142,9 @@ class Collector {
   [[nodiscard]] base::Outcome<void> add(Which which, const profile::Recording& recording,
                                         const profile::Profile& profile, double exposure = 1,
                                         const profile::Profile* moved = nullptr);
+
+  [[nodiscard]] profile::Kind kind() const { return out_.kind; }
+  [[nodiscard]] profile::GroupBy by() const { return out_.grouping.by; }
 
   /// Hands over what was gathered; ends the collector.
   [[nodiscard]] Collected finish();

@@ -23,9 +23,10 @@ namespace geiger::cli {
 namespace {
 
 base::Outcome<Input> read_run(const std::string& run, const query::SelectionOptions& selection,
-                              bool& is_damaged) {
+                              bool infers_types, bool& is_damaged) {
   ReadOptions options;
   options.runs = {run};
+  options.infers_types = infers_types;
   options.frames = selection.frames;
   auto input = read_input(options, selection);
   is_damaged = is_damaged || (input.has_value() && input->ingested.damaged);
@@ -39,12 +40,12 @@ struct Part {
 };
 
 base::Outcome<Part> part_of(const std::string& run, const profile::Recording& recording,
-                            const query::SelectionOptions& selection) {
+                            const query::SelectionOptions& selection, profile::Kind kind) {
   query::SelectionOptions never_freed = selection;
   never_freed.at_own_ends = true;
+  if (kind != query::kind_of(selection)) never_freed.kind = kind;
   auto subject = GEIGER_TRY(
       query::subject_of(never_freed, recording).failing_as(base::Fault::kUsage, run + ": "));
-  for (const std::string& remark : subject.remarks) terminal::complain(remark);
   profile::Profile profile = profile::select(recording, subject.selection);
   return Part{std::move(subject), std::move(profile)};
 }
@@ -53,7 +54,14 @@ base::Outcome<Part> part_of(const std::string& run, const profile::Recording& re
 class Runs {
  public:
   Runs(const query::SelectionOptions& selection, std::vector<compare::Collector> collectors)
-      : selection_(selection), collectors_(std::move(collectors)) {}
+      : selection_(selection), collectors_(std::move(collectors)) {
+    for (const compare::Collector& collector : collectors_) {
+      infers_types_ |= collector.by() == profile::GroupBy::kType;
+      if (std::ranges::find(kinds_, collector.kind()) == kinds_.end()) {
+        kinds_.push_back(collector.kind());
+      }
+    }
+  }
 
   base::Outcome<void> add_all(const Sides& sides) {
     terminal::Progress progress("reading runs");
@@ -63,7 +71,7 @@ class Runs {
       const auto& runs = which == compare::Which::kBefore ? sides.before : sides.after;
       std::set<ingest::ImageIdentity> of_side;
       for (const std::string& run : runs) {
-        const auto input = GEIGER_TRY(read_run(run, selection_, is_damaged_));
+        const auto input = GEIGER_TRY(read_run(run, selection_, infers_types_, is_damaged_));
         std::set<ingest::ImageIdentity> of_run;
         for (const profile::Process& process : input.recording().processes) {
           if (auto identity = ingest::identity_of(process)) of_run.insert(std::move(*identity));
@@ -74,8 +82,12 @@ class Runs {
                                ": another run of its side is a recording of the same process; "
                                "runs of a side must be independent: leave one out"};
         }
-        const auto part = GEIGER_TRY(part_of(run, input.recording(), selection_));
-        GEIGER_TRY(add(run, which, input.recording(), part.profile, nullptr));
+        const auto add_kind = [&](profile::Kind kind) -> base::Outcome<void> {
+          const auto part = GEIGER_TRY(part_of(run, input.recording(), selection_, kind));
+          say(part);
+          return add(run, which, input.recording(), part.profile, nullptr);
+        };
+        GEIGER_TRY(for_each_kind(add_kind));
         progress.update(++done, count);
       }
     }
@@ -85,19 +97,23 @@ class Runs {
   /// Adds two runs, which may be recordings of one process.
   base::Outcome<void> add_pair(const std::string& before, const std::string& after) {
     terminal::Progress progress("reading runs");
-    auto a = GEIGER_TRY(read_run(before, selection_, is_damaged_));
+    auto a = GEIGER_TRY(read_run(before, selection_, infers_types_, is_damaged_));
     progress.update(1, 2);
-    auto b = GEIGER_TRY(read_run(after, selection_, is_damaged_));
+    auto b = GEIGER_TRY(read_run(after, selection_, infers_types_, is_damaged_));
     const auto images = ingest::match_images(a.ingested.recording, b.ingested.recording);
-    const auto part_a = GEIGER_TRY(part_of(before, a.recording(), selection_));
-    const auto part_b = GEIGER_TRY(part_of(after, b.recording(), selection_));
-    const auto moved =
-        compare::moved_between({a.recording(), part_a.subject.selection, part_a.profile},
-                               {b.recording(), part_b.subject.selection, part_b.profile}, images);
-    GEIGER_TRY(add(before, compare::Which::kBefore, a.recording(), part_a.profile,
-                   moved ? &moved->before : nullptr));
-    return add(after, compare::Which::kAfter, b.recording(), part_b.profile,
-               moved ? &moved->after : nullptr);
+    return for_each_kind([&](profile::Kind kind) -> base::Outcome<void> {
+      const auto part_a = GEIGER_TRY(part_of(before, a.recording(), selection_, kind));
+      const auto part_b = GEIGER_TRY(part_of(after, b.recording(), selection_, kind));
+      say(part_a);
+      say(part_b);
+      const auto moved =
+          compare::moved_between({a.recording(), part_a.subject.selection, part_a.profile},
+                                 {b.recording(), part_b.subject.selection, part_b.profile}, images);
+      GEIGER_TRY(add(before, compare::Which::kBefore, a.recording(), part_a.profile,
+                     moved ? &moved->before : nullptr));
+      return add(after, compare::Which::kAfter, b.recording(), part_b.profile,
+                 moved ? &moved->after : nullptr);
+    });
   }
 
   [[nodiscard]] Collections finish() {
@@ -108,10 +124,35 @@ class Runs {
   }
 
  private:
+  /// Gives up kinds that fail, but for the last one that is left.
+  template <typename Add>
+  base::Outcome<void> for_each_kind(const Add& add_kind) {
+    for (std::size_t i = 0; i < kinds_.size();) {
+      const profile::Kind kind = kinds_[i];
+      if (const base::Outcome<void> added = add_kind(kind); added.has_value()) {
+        ++i;
+      } else if (kinds_.size() == 1) {
+        return added.failure();
+      } else {
+        kinds_.erase(kinds_.begin() + static_cast<std::ptrdiff_t>(i));
+        std::erase_if(collectors_, [&](const auto& each) { return each.kind() == kind; });
+      }
+    }
+    return {};
+  }
+
+  /// What filters match nothing is so for every kind.
+  void say(const Part& part) {
+    for (const std::string& remark : part.subject.remarks) {
+      if (said_.insert(remark).second) terminal::complain(remark);
+    }
+  }
+
   base::Outcome<void> add(const std::string& run, compare::Which which,
                           const profile::Recording& recording, const profile::Profile& profile,
                           const profile::Profile* moved) {
     for (compare::Collector& collector : collectors_) {
+      if (collector.kind() != profile.kind) continue;
       const auto added = collector.add(which, recording, profile, 1, moved);
       if (added.has_value()) continue;
       return base::Failure{fmt::format("{}: {}{}", run, added.reason(),
@@ -124,7 +165,9 @@ class Runs {
 
   const query::SelectionOptions& selection_;
   std::vector<compare::Collector> collectors_;
-  bool is_damaged_ = false;
+  std::vector<profile::Kind> kinds_;  ///< Of the collectors.
+  std::set<std::string> said_;
+  bool infers_types_ = false, is_damaged_ = false;
 };
 
 }  // namespace
@@ -135,16 +178,19 @@ void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std
       ->type_name("");
 }
 
-CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping, bool has_lines) {
+CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping, bool has_all) {
   Choices<profile::GroupBy> groups{{"function", profile::GroupBy::kFunction},
                                    {"stack", profile::GroupBy::kStack},
                                    {"module", profile::GroupBy::kModule},
                                    {"label", profile::GroupBy::kLabel}};
-  if (has_lines) groups.insert(groups.begin() + 1, {"line", profile::GroupBy::kLine});
+  if (has_all) {
+    groups.insert(groups.begin() + 1, {"line", profile::GroupBy::kLine});
+    groups.push_back({"type", profile::GroupBy::kType});
+  }
   CLI::Option* by =
       add_choice(verb, "--by", "GROUP",
-                 has_lines ? "function (default), line, stack, module or label"
-                           : "function (default), stack, module or label",
+                 has_all ? "function (default), line, stack, module, label or type"
+                         : "function (default), stack, module or label",
                  groups, [&grouping](profile::GroupBy group) { grouping.by = group; });
   verb.add_flag(
       "--inclusive", grouping.is_inclusive,

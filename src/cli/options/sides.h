@@ -22,9 +22,9 @@ struct Sides {
 /// The words of the sides, into `words`, and `usage` for the help.
 void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std::string& usage);
 
-/// --by function|stack|module, which is handed back, and --inclusive. Lines too where `has_lines`:
-/// they move from build to build, so limits are not set on them.
-CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping, bool has_lines);
+/// --by function|stack|module, which is handed back, and --inclusive. Lines and types too where
+/// `has_all`: lines move from build to build, so limits are not set on them.
+CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping, bool has_all);
 
 /// The sides of the words left by the parser. Without a divider two words are a side
 /// each. `needs_before`: nothing before is an error; else a single word is the after
@@ -46,7 +46,8 @@ struct Collection {
 base::Outcome<Collection> collect(const Sides& sides, compare::Collector collector,
                                   const query::SelectionOptions& selection);
 
-/// Collections of the same runs, one for each of several groupings; each run is read once.
+/// Collections of the same runs, one for each of several groupings or kinds; each run is read once.
+/// Of several kinds, those that a run does not contain are left out, unless it contains none.
 struct Collections {
   std::vector<compare::Collected> collected;  ///< In the order of the collectors.
   bool is_damaged = false;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "analysis/compare/comparison.h"
 #include "cli/options/ending.h"
@@ -35,6 +36,13 @@ const Choices<DiffSort> kDiffSorts{{"change", DiffSort::kChange},
                                    {"after", DiffSort::kAfter},
                                    {"name", DiffSort::kName}};
 
+/// What answers whether a change of the program helped, unless a question was asked.
+std::vector<profile::Kind> kinds_of(const query::SelectionOptions& asked) {
+  const bool is_asked = asked.kind || !asked.at.empty() || !asked.from.empty() || !asked.to.empty();
+  if (is_asked) return {query::kind_of(asked)};
+  return {profile::Kind::kLiveAtEnd, profile::Kind::kLiveAtPeak, profile::Kind::kAllocated};
+}
+
 base::Outcome<int> print_diff(DiffArguments& options) {
   const auto sides =
       GEIGER_TRY(sides_of(options.runs, true).failing_as(base::Fault::kUsage, "diff: "));
@@ -43,14 +51,20 @@ base::Outcome<int> print_diff(DiffArguments& options) {
   options.diff.before = sides.before;
   options.diff.after = sides.after;
   options.diff.scope = query::scope_as_typed(options.selection);
-  auto collection = GEIGER_TRY(
-      collect(sides, compare::Collector(query::kind_of(options.selection), options.grouping),
-              options.selection));
-  GEIGER_TRY(compare::check_comparable(collection.collected, options.level));
-  const report::DiffReport report = report::diff_report(
-      compare::compare(std::move(collection.collected), options.level), options.diff);
+  std::vector<compare::Collector> collectors;
+  for (const profile::Kind kind : kinds_of(options.selection)) {
+    collectors.emplace_back(kind, options.grouping);
+  }
+  auto collections = GEIGER_TRY(collect_all(sides, std::move(collectors), options.selection));
+  std::vector<compare::Comparison> comparisons;
+  for (compare::Collected& collected : collections.collected) {
+    GEIGER_TRY(compare::check_comparable(collected, options.level));
+    comparisons.push_back(compare::compare(std::move(collected), options.level));
+  }
+  const report::DiffReport report =
+      report::diff_of_most_changed(std::move(comparisons), options.diff);
   const bool is_printed = print(report, options);
-  if (!is_printed || collection.is_damaged) return kExitFailed;
+  if (!is_printed || collections.is_damaged) return kExitFailed;
   if (!options.is_json) suggest("check --max-growth 5%", words_of(sides));
   return kExitOk;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <span>
@@ -113,7 +114,7 @@ std::uint64_t dropped(const compare::SideFacts& facts) {
 }  // namespace
 
 DiffReport diff_report(Comparison comparison, const DiffOptions& options) {
-  DiffReport report{options, std::move(comparison), {}, 0, 0, 0};
+  DiffReport report{options, std::move(comparison), {}, {}, 0, 0, 0};
   const std::vector<compare::Row>& rows = report.comparison.rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Verdict verdict = rows[i].verdict;
@@ -125,6 +126,32 @@ DiffReport diff_report(Comparison comparison, const DiffOptions& options) {
     return comes_first(rows[a], rows[b], options.sort);
   });
   if (options.top != 0 && report.lines.size() > options.top) report.lines.resize(options.top);
+  return report;
+}
+
+namespace {
+
+/// By what share of its larger side a total changed; 0 where that may be chance.
+double changed_share(const KindTotal& it) {
+  if (!compare::is_change(it.verdict())) return 0;
+  const double before = it.exact ? it.exact->before : it.total.before.value;
+  const double after = it.exact ? it.exact->after : it.total.after.value;
+  return std::abs(after - before) / std::max({before, after, 1.0});
+}
+
+}  // namespace
+
+DiffReport diff_of_most_changed(std::vector<Comparison> comparisons, const DiffOptions& options) {
+  std::vector<KindTotal> kinds;
+  for (const Comparison& each : comparisons) {
+    kinds.push_back({each.collected.kind, each.total, each.exact});
+  }
+  std::size_t most = kinds.size() - 1;
+  for (std::size_t i = most; i-- > 0;) {
+    if (changed_share(kinds[i]) > changed_share(kinds[most])) most = i;
+  }
+  DiffReport report = diff_report(std::move(comparisons[most]), options);
+  if (kinds.size() > 1) report.kinds = std::move(kinds);
   return report;
 }
 
@@ -230,9 +257,13 @@ std::vector<std::string> caveats(const Comparison& comparison) {
   }
   const double cut = std::max(collected.before.total.cut.all_bytes() / collected.before.exposure(),
                               collected.after.total.cut.all_bytes() / collected.after.exposure());
-  if (std::string note = present::cut_note(
-          cut, collected.before.has_stacks_at_limit() || collected.after.has_stacks_at_limit());
-      !note.empty()) {
+  const bool is_of_types = collected.grouping.by == GroupBy::kType;
+  if (is_of_types && cut > 0) {
+    lines.push_back(fmt::format("Limits of types include {} of objects of unknown type.",
+                                present::bound_bytes(cut)));
+  } else if (std::string note = present::cut_note(cut, collected.before.has_stacks_at_limit() ||
+                                                           collected.after.has_stacks_at_limit());
+             !note.empty()) {
     note.pop_back();
     lines.push_back(std::move(note));
   }
@@ -279,6 +310,14 @@ std::vector<DiffRow> rows_of(const DiffReport& report) {
   for (const std::size_t line : report.lines)
     rows.push_back({report.comparison.rows[line], report});
   return rows;
+}
+
+const Fields<KindTotal>& fields_of(Of<KindTotal> /*type*/) {
+  static const auto kFields = Fields<KindTotal>("kind_total")
+                                  .field("kind", "", &KindTotal::kind)
+                                  .inlined([](const KindTotal& it) { return SidesOf{it.total}; })
+                                  .field("exact", "as it was counted", &KindTotal::exact);
+  return kFields;
 }
 
 const Fields<SideOf>& fields_of(Of<SideOf> /*type*/) {
@@ -360,7 +399,7 @@ const Fields<DiffReport>& fields_of(Of<DiffReport> /*type*/) {
                  [](const DiffReport& it) { return it.comparison.collected.kind; })
           .field("by", "what a row is of",
                  [](const DiffReport& it) { return it.comparison.collected.grouping.by; })
-          .one_of({"function", "line", "stack", "module", "label"})
+          .one_of({"function", "line", "stack", "module", "label", "type"})
           .field("is_inclusive", "with all that it called",
                  [](const DiffReport& it) { return it.comparison.collected.grouping.is_inclusive; })
           .field("level", "confidence level of all intervals", of(&Comparison::level))
@@ -377,6 +416,10 @@ const Fields<DiffReport>& fields_of(Of<DiffReport> /*type*/) {
                  [](const DiffReport& it) { return SidesOf{it.comparison.total}; })
           .field("exact", "the whole as it was counted, of kind `allocated`",
                  of(&Comparison::exact))
+          .field("kinds", "the totals of the kinds compared, where none was asked for",
+                 [](const DiffReport& it) {
+                   return present::if_true(!it.kinds.empty(), std::span(it.kinds));
+                 })
           .field("is_sampling_only",
                  "one run per side: intervals do not include variation between runs",
                  [](const DiffReport& it) { return !it.comparison.run_deviation.has_value(); })
@@ -476,10 +519,11 @@ present::Figure counted(double bytes, double unsettled) {
           unsettled > 0 ? fmt::format("+ ≤ {}", present::bound_bytes(unsettled)) : ""};
 }
 
-std::vector<std::string> exact_cells(const ExactTotals& exact, bool has_growth) {
+std::vector<std::string> exact_cells(std::string_view name, const ExactTotals& exact,
+                                     bool has_growth) {
   const double change = exact.change();
   const estimation::Interval& interval = exact.interval;
-  std::vector<std::string> cells{"counted"};
+  std::vector<std::string> cells{std::string(name)};
   present::append_figure(cells, counted(exact.before, exact.unsettled_before));
   present::append_figure(cells, counted(exact.after, exact.unsettled_after));
   present::append_figure(cells, present::change_figure(change, interval));
@@ -494,9 +538,9 @@ std::vector<std::string> exact_cells(const ExactTotals& exact, bool has_growth) 
   return cells;
 }
 
-std::vector<std::string> estimated_cells(const Comparison& comparison, bool has_growth) {
-  const compare::Row& total = comparison.total;
-  std::vector<std::string> cells{"estimated"};
+std::vector<std::string> estimated_cells(std::string_view name, const compare::Row& total,
+                                         bool has_growth) {
+  std::vector<std::string> cells{std::string(name)};
   present::append_figure(cells, present::figure(total.before, present::Quantity::kBytes));
   present::append_figure(cells, present::figure(total.after, present::Quantity::kBytes));
   present::append_figure(cells, present::change_figure(total.change.value, total.change.interval));
@@ -504,15 +548,25 @@ std::vector<std::string> estimated_cells(const Comparison& comparison, bool has_
   return cells;
 }
 
-present::Grid totals_grid(const Comparison& comparison, bool has_growth) {
+present::Grid totals_grid(const DiffReport& report, bool has_growth) {
+  const Comparison& comparison = report.comparison;
   std::vector<present::Column> columns{{"", present::Align::kLeft, false}};
   present::append_figure_columns(columns, "before");
   present::append_figure_columns(columns, "after");
   present::append_figure_columns(columns, "change");
   if (has_growth) present::append_figure_columns(columns, "");
+  if (!report.kinds.empty()) columns.push_back({"", present::Align::kLeft, false});
   present::Grid grid(std::move(columns), 2);
-  if (comparison.exact) grid.add(exact_cells(*comparison.exact, has_growth));
-  grid.add(estimated_cells(comparison, has_growth));
+  for (const KindTotal& it : report.kinds) {
+    auto cells = it.exact ? exact_cells(name_of(it.kind), *it.exact, has_growth)
+                          : estimated_cells(name_of(it.kind), it.total, has_growth);
+    cells.emplace_back(compare::is_change(it.verdict()) ? name_of(it.verdict())
+                                                        : "no change shown");
+    grid.add(std::move(cells));
+  }
+  if (!report.kinds.empty()) return grid;
+  if (comparison.exact) grid.add(exact_cells("counted", *comparison.exact, has_growth));
+  grid.add(estimated_cells("estimated", comparison.total, has_growth));
   return grid;
 }
 
@@ -523,11 +577,11 @@ bool fits(std::string_view lines, std::size_t width) {
   return true;
 }
 
-std::string totals_text(const Comparison& comparison, const present::Style& style) {
+std::string totals_text(const DiffReport& report, const present::Style& style) {
   present::Style plain = style;
   plain.has_color = false;
-  const bool has_growth = fits(totals_grid(comparison, true).text(plain), style.width);
-  return totals_grid(comparison, has_growth).text(style) + "\n";
+  const bool has_growth = fits(totals_grid(report, true).text(plain), style.width);
+  return totals_grid(report, has_growth).text(style) + "\n";
 }
 
 std::string rows_text(const DiffReport& report, const present::Style& style) {
@@ -615,7 +669,7 @@ std::string footer(const DiffReport& report, const present::Style& style) {
 }  // namespace
 
 std::string to_text(const DiffReport& report, const present::Style& style) {
-  std::string out = heading(report, style) + totals_text(report.comparison, style);
+  std::string out = heading(report, style) + totals_text(report, style);
   if (report.lines.empty()) {
     out += present::wrap(nothing_listed(report.comparison), 0, style.width) + "\n";
   } else {

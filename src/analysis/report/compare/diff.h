@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,14 +25,29 @@ struct DiffOptions {
   std::string per = "run";  ///< What values are per, if there are several.
 };
 
+/// What one kind of bytes came to on both sides.
+struct KindTotal {
+  profile::Kind kind = profile::Kind::kAllocated;
+  compare::Row total;
+  std::optional<compare::ExactTotals> exact;
+
+  [[nodiscard]] compare::Verdict verdict() const { return exact ? exact->verdict : total.verdict; }
+};
+
 struct DiffReport {
   DiffOptions options;
   compare::Comparison comparison;
-  std::vector<std::size_t> lines;                     ///< Rows of the comparison to show.
+  std::vector<KindTotal> kinds = {};  ///< Of all kinds that were compared, if several.
+  std::vector<std::size_t> lines;     ///< Rows of the comparison to show.
   std::uint64_t changes = 0, noise = 0, too_few = 0;  ///< Rows by verdict, before `top`.
 };
 
 [[nodiscard]] DiffReport diff_report(compare::Comparison comparison, const DiffOptions& options);
+
+/// Of comparisons of several kinds of bytes, at least one, those of the kind whose total changed by
+/// the largest share of what the larger side has; where no total changed, of the last.
+[[nodiscard]] DiffReport diff_of_most_changed(std::vector<compare::Comparison> comparisons,
+                                              const DiffOptions& options);
 
 [[nodiscard]] std::string to_text(const DiffReport& report, const present::Style& style);
 [[nodiscard]] std::string to_json(const DiffReport& report);
@@ -42,6 +58,8 @@ struct DiffReport {
 
 /// What the document of `diff` has.
 [[nodiscard]] const present::Fields<DiffReport>& fields_of(present::Of<DiffReport> /*type*/);
+
+[[nodiscard]] const present::Fields<KindTotal>& fields_of(present::Of<KindTotal> /*type*/);
 
 /// A row with what its fields need of the others.
 struct DiffRow {

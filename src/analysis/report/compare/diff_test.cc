@@ -57,6 +57,58 @@ per side include both.
 )");
 }
 
+/// The totals of several kinds in one line each; what follows is of the one that changed most.
+TEST(Diff, OpensOnTheKindThatChangedMost) {
+  const Runs kept{run_with({{"parse", 900}, {"leak", 300}}, 65536)};
+  Runs freed = kept;
+  for (profile::Sample& sample : freed[0].recording.samples) {
+    if (sample.stack != freed[0].recording.samples.front().stack) sample.free_time = 3000;
+  }
+  std::vector<compare::Comparison> comparisons;
+  for (const Kind kind : {Kind::kLiveAtEnd, Kind::kAllocated}) {
+    comparisons.push_back(
+        compare::compare(collect_runs(kept, freed, kind, {}, {GroupBy::kFunction, false}), 0.95));
+  }
+  DiffOptions options;
+  options.before = options.after = {"a"};
+  const DiffReport report = diff_of_most_changed(comparisons, options);
+  EXPECT_EQ(report.comparison.collected.kind, Kind::kLiveAtEnd);
+  const std::string text = to_text(report, {});
+  EXPECT_THAT(text, testing::ContainsRegex("  live .* shrank\n  allocated .*no change shown\n"));
+  const auto json = nlohmann::json::parse(to_json(report));
+  EXPECT_EQ(json["kind"], "live");
+  EXPECT_EQ(json["kinds"].size(), 2U);
+  EXPECT_EQ(json["kinds"][0]["verdict"], "shrank");
+  comparisons.pop_back();
+  EXPECT_TRUE(diff_of_most_changed(comparisons, options).kinds.empty());
+}
+
+/// Objects of unknown types may be of any: no type is said to have shrunk by less than they may be.
+TEST(Diff, TypesAreOpenByWhatIsOfUnknownType) {
+  const auto typed = [](int known, int unknown) {
+    profile::TestRecording test(65536);
+    const std::uint32_t stack = test.stack({test.location({"make"})});
+    test.recording.types.push_back({"Request"});
+    for (int i = 0; i < known + unknown; ++i) {
+      test.sample(stack, 100).type = i < known ? 0 : profile::kNone;
+    }
+    return test;
+  };
+  const auto row_of = [&](const DiffReport& report) {
+    for (const DiffRow& row : rows_of(report)) {
+      if (row.site().name == "Request") return row.it;
+    }
+    return compare::Row{};
+  };
+  DiffOptions all;
+  all.shows_all = true;
+  const auto sure = row_of(diff_of({typed(400, 0)}, {typed(100, 0)}, all, GroupBy::kType));
+  EXPECT_EQ(sure.verdict, compare::Verdict::kShrank);
+  const auto open = row_of(diff_of({typed(400, 0)}, {typed(100, 400)}, all, GroupBy::kType));
+  EXPECT_GT(open.change.interval.hi, 0);
+  EXPECT_FALSE(compare::is_change(open.verdict));
+}
+
 TEST(Diff, SaysWhichFunctionsMayHaveMoved) {
   const auto at_line = [](profile::TestRecording run, std::uint32_t line) {
     for (profile::Frame& frame : run.recording.frames) {
