@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -101,7 +102,19 @@ present::Measure all_live(const Recording& recording, const profile::LeakOptions
   selection.kind = kind;
   selection.at_own_ends = true;  // Where each process is judged.
   selection.keeps = search.keeps;
-  const profile::Profile live = profile::select(recording, selection);
+  profile::Profile live = profile::select(recording, selection);
+  if (search.suppressions != nullptr && !search.suppressions->is_empty()) {
+    std::unordered_map<std::uint32_t, bool> known;  // By stack.
+    const auto is_suppressed = [&](const profile::Entry& entry) {
+      const auto [at, is_new] = known.try_emplace(entry.stack);
+      if (is_new) {
+        at->second = search.suppressions->match(recording, entry.stack) != profile::kNone;
+      }
+      return at->second;
+    };
+    std::erase_if(live.entries, is_suppressed);
+    std::erase_if(live.open, is_suppressed);
+  }
   return present::measure_total(recording, live, search.level);
 }
 

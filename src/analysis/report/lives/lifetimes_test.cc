@@ -422,6 +422,19 @@ TEST(LeaksReport, IsValidJson) {
   EXPECT_TRUE(json["suppressed"].empty());
 }
 
+TEST(LeaksReport, WhatIsSuppressedIsNotSaidToBeLive) {
+  const Recording recording = leaking_server();
+  const profile::Suppressions accepted = profile::Suppressions::parse("leak:leak\n").release();
+  LeaksOptions options;
+  options.search.suppressions = &accepted;
+  const LeaksReport report = leaks_report(recording, options);
+  ASSERT_EQ(report.suppressed.size(), 1U);
+  const double all = leaks_report(recording, {}).live.bytes.value;
+  const double suppressed = report.suppressed[0].live.bytes.value;
+  EXPECT_GT(suppressed, 0);
+  EXPECT_NEAR(report.live.bytes.value, all - suppressed, 1e-6 * all);
+}
+
 TEST(LeaksReport, OfNothingIsNothing) {
   const LeaksReport report = leaks_report({}, {});
   EXPECT_EQ(report.suspects + report.undecided + report.clear, 0U);
