@@ -55,8 +55,33 @@ constexpr std::string_view take_part(std::string_view& text, char divider = '\n'
   return name < path.size() ? path.substr(name) : path;
 }
 
-/// File name of a source file, with its folder where many have the same: "json/__init__.py".
+/// What a path has after the folder of Python's library or of its packages: "asyncio/locks.py" of
+/// "/usr/lib/python3.11/asyncio/locks.py". Empty if it has no such folder.
+[[nodiscard]] constexpr std::string_view python_library_path_of(std::string_view path) {
+  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
+    const std::size_t at = path.rfind(folder);
+    if (at != std::string_view::npos) return path.substr(at + folder.size());
+  }
+  for (const std::string_view folder : {"/lib/python", "/lib64/python"}) {
+    // "/lib/python3.11/", "/usr/lib/python3/", and no "/lib/python_of_mine/".
+    const std::size_t at = path.find(folder);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = path.substr(at + folder.size());
+    const std::size_t end = std::min(rest.find_first_not_of("0123456789."), rest.size());
+    for (const std::string_view after : {"/", "zip/"}) {
+      if (end > 0 && rest.substr(end).starts_with(after)) return rest.substr(end + after.size());
+    }
+  }
+  return {};
+}
+
+/// File name of a source file; of one of Python's libraries with the folders of its package, and
+/// otherwise with its folder where many have the same: "asyncio/locks.py", "app/__init__.py".
 [[nodiscard]] constexpr std::string_view place_name_of(std::string_view path) {
+  if (path.ends_with(".py")) {
+    if (const std::string_view module = python_library_path_of(path); !module.empty())
+      return module;
+  }
   const std::string_view file = file_name_of(path);
   if (file != "__init__.py" && file != "__main__.py") return file;
   std::string_view folder = path.substr(0, path.size() - file.size());

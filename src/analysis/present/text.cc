@@ -52,7 +52,7 @@ bool needs_no_quotes(char c) {
 
 constexpr std::string_view kCalledBy = " < ";
 
-/// Where ":25" of a place is.
+/// Where ":25" of a place is, or ":23-25".
 struct LineOfPlace {
   std::size_t begin = 0, end = 0;
 };
@@ -68,8 +68,12 @@ std::optional<LineOfPlace> line_of_place(std::string_view text) {
   }
   const std::size_t colon = text.rfind(':', end - 1);
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == end) return std::nullopt;
-  const std::string_view number = text.substr(colon + 1, end - colon - 1);
-  if (number.find_first_not_of(kDigits) != std::string_view::npos) return std::nullopt;
+  std::string_view last = text.substr(colon + 1, end - colon - 1);
+  const std::string_view first = base::take_part(last, '-');
+  const auto is_number = [&](std::string_view part) {
+    return part.find_first_not_of(kDigits) == std::string_view::npos;
+  };
+  if (first.empty() || !is_number(first) || !is_number(last)) return std::nullopt;
   return LineOfPlace{colon, end};
 }
 

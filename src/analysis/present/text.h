@@ -58,7 +58,8 @@ inline constexpr std::size_t kProcessesShown = 20;
 /// At most `columns` wide: the middle goes, both ends stay ("alpha…omega").
 [[nodiscard]] std::string elide(std::string_view text, std::size_t columns);
 
-/// Whether it is a place in a source file as reports show them: "leaky.cc:25", "leaky.cc:25 +2".
+/// Whether it is a place in a source file as reports show them: "leaky.cc:25", "leaky.cc:25 +2",
+/// "leaky.cc:23-25".
 [[nodiscard]] bool is_place(std::string_view text);
 
 /// A place in `columns`: "+2" goes first, then the middle of the file's name; the line never does.

@@ -63,6 +63,7 @@ TEST(Text, APlaceNeverLosesItsLine) {
   EXPECT_EQ(fit_place(kPlace, 8), "se…c:125");
   EXPECT_EQ(fit_place(kPlace, 7), "");
   EXPECT_EQ(fit_place("a.c:7", 5), "a.c:7");
+  EXPECT_EQ(fit_place("sessions.cc:123-125", 16), "sess….cc:123-125");
   EXPECT_EQ(tail_within(kPlace, 40, 20), "  " + std::string(kPlace));
   EXPECT_EQ(tail_within(kPlace, 40, 22), "  sessions.cc:125");
   for (const char* other :

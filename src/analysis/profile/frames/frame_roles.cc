@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 #include <vector>
@@ -81,6 +82,22 @@ bool has_jit_names(const Recording& recording, const Labels& labels) {
     if (is_script(frame.file) || is_java_method(frame.function)) return true;
   }
   return false;
+}
+
+/// The sources that are text and no file, and whose functions are the outermost of stacks: those of
+/// programs, as python -c runs them, and of no library.
+std::set<std::string_view> outermost_texts(const Recording& recording) {
+  std::set<std::string_view> texts;
+  for (const Stack& stack : recording.stacks) {
+    for (const std::uint32_t location : std::views::reverse(stack.locations)) {
+      const std::uint32_t module = recording.locations[location].module;
+      if (module == kNone || recording.modules[module].kind != ModuleKind::kSource) continue;
+      const std::string& path = recording.modules[module].path;
+      if (is_generated_python(path) && !path.starts_with("<frozen ")) texts.insert(path);
+      break;
+    }
+  }
+  return texts;
 }
 
 /// Of a name in the tables of plumbing; nothing for other names.
@@ -160,6 +177,7 @@ FrameRoles::FrameRoles(const Recording& recording, const Labels& labels) {
   std::set<std::string_view> executables;
   for (const Process& process : recording.processes) executables.insert(process.executable);
   const bool has_machine = has_jit_names(recording, labels);
+  const std::set<std::string_view> own_texts = outermost_texts(recording);
   for (std::uint32_t i = 0; i < labels.size(); ++i) {
     const Label& label = labels[i];
     FrameFacts facts;
@@ -178,8 +196,10 @@ FrameRoles::FrameRoles(const Recording& recording, const Labels& labels) {
     // Code without a module and a name was made at run time: nothing says whose it is.
     const bool is_unnamed = label.is_location || is_address_name(label.name);
     const bool is_anonymous = is_unnamed && label.module == kNone;
-    const FrameRole role = is_anonymous ? FrameRole::kDispatch : rules.role(facts);
+    FrameRole role = is_anonymous ? FrameRole::kDispatch : rules.role(facts);
+    if (role == FrameRole::kDispatch && own_texts.contains(facts.module)) role = FrameRole::kOwn;
     roles_.push_back(is_hidden ? FrameRole::kHidden : role);
+    is_source_.push_back(facts.kind == ModuleKind::kSource);
     modules_.push_back(label.module);
     is_runtime_.push_back(is_standard_module(facts.module) && is_plumbing(roles_.back()));
     is_unnamed_.push_back(is_unnamed);
@@ -190,6 +210,9 @@ std::size_t FrameRoles::blamed(std::span<const std::uint32_t> path) const {
   std::size_t best = path.size();  // Of plumbing.
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (!is_left_out(path[i])) {
+      const bool is_library = roles_[path[i]] == FrameRole::kLibrary && !shows_plumbing_;
+      if (const std::size_t caller = is_library ? source_caller(path, i) : i; caller != i)
+        return caller;
       const std::size_t named = shows_plumbing_ ? i : named_caller(path, i);
       // A part of plumbing that has no name of its own.
       if (!is_left_out(path[named])) return named;
@@ -198,6 +221,13 @@ std::size_t FrameRoles::blamed(std::span<const std::uint32_t> path) const {
     if (best == path.size() || roles_[path[i]] < roles_[path[best]]) best = i;
   }
   return best;
+}
+
+std::size_t FrameRoles::source_caller(std::span<const std::uint32_t> path, std::size_t at) const {
+  const auto own = std::ranges::find_if(
+      path.subspan(at), [&](std::uint32_t label) { return roles_[label] == FrameRole::kOwn; });
+  const bool is_of_source = own != path.end() && is_source_[*own];
+  return is_of_source ? static_cast<std::size_t>(own - path.begin()) : at;
 }
 
 std::size_t FrameRoles::named_caller(std::span<const std::uint32_t> path, std::size_t at) const {
@@ -270,7 +300,9 @@ SourceLine LinesOfGroups::heaviest(std::uint32_t group) const {
     if (most == nullptr || line.bytes > most->bytes) most = &line;
   }
   SourceLine where = source_line_of(recording_, most->frame);
-  where.others = static_cast<std::uint32_t>(found->second.size() - 1);
+  for (const auto& [place, line] : found->second) {
+    if (&line != most) where.add_other(place.first, place.second);
+  }
   return where;
 }
 

@@ -96,7 +96,8 @@ class FrameRoles {
   /// The frame to blame, as an index into the labels of a stack, leaf first and not empty: the
   /// first that is not left out. One without a name in its module's symbol table gives way to
   /// its next caller in the same module that has one: a static function of a stripped library to
-  /// the function that users call. Where that is plumbing, so is the static function.
+  /// the function that users call. Where that is plumbing, so is the static function. A library
+  /// gives way to the line of an interpreted program that called it.
   [[nodiscard]] std::size_t blamed(std::span<const std::uint32_t> path) const;
 
   /// The labels of a stack that views show, leaf first: those from the blamed one on that are
@@ -111,6 +112,10 @@ class FrameRoles {
   [[nodiscard]] bool is_of_runtime(std::span<const std::uint32_t> path) const;
 
  private:
+  /// The function of an interpreted program that called the library's function at `at`, however
+  /// many functions of libraries are between them; `at` if own native code did.
+  [[nodiscard]] std::size_t source_caller(std::span<const std::uint32_t> path,
+                                          std::size_t at) const;
   /// The first frame from `at` on that has a name, without leaving the module; else `at`.
   [[nodiscard]] std::size_t named_caller(std::span<const std::uint32_t> path, std::size_t at) const;
   /// Whether keep_shown() keeps each label of the path.
@@ -119,6 +124,7 @@ class FrameRoles {
   std::vector<FrameRole> roles_;        ///< By label.
   std::vector<std::uint32_t> modules_;  ///< By label; of those without a name: their module.
   std::vector<bool> is_unnamed_;        ///< By label.
+  std::vector<bool> is_source_;         ///< By label: of an interpreted program.
   std::vector<bool> is_runtime_;        ///< By label: of the C and C++ runtime.
   bool shows_plumbing_ = false;
 };

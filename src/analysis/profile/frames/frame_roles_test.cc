@@ -114,7 +114,7 @@ FrameRole role_in_python(std::string_view function, std::string_view file) {
 }
 
 TEST(FrameRoles, FilesTellWhoseCodeOfPythonItIs) {
-  for (const char* file : {"/home/a/shop/app.py", "app.py", "<string>", "<stdin>",
+  for (const char* file : {"/home/a/shop/app.py", "app.py", "<ipython-input-3-0a>", "<stdin>",
                            "/srv/lib/python_tools/x.py", "/usr/share/app/main.py"}) {
     EXPECT_EQ(role_in_python("work", file), FrameRole::kOwn) << file;
     EXPECT_EQ(role_in_python("malloc", file), FrameRole::kOwn) << file;  // Names say nothing.
@@ -132,7 +132,10 @@ TEST(FrameRoles, FilesTellWhoseCodeOfPythonItIs) {
   EXPECT_EQ(role_in_python("__init__", "__init__"), FrameRole::kDispatch);
   EXPECT_EQ(role_in_python("label.__enter__", "/home/a/app/geiger.py"), FrameRole::kDispatch);
   EXPECT_EQ(role_in_python("count", "/home/a/app/my_geiger.py"), FrameRole::kOwn);
-  EXPECT_EQ(role_in_python("__create_fn__.<locals>.__init__", "<string>"), FrameRole::kDispatch);
+  for (const char* generated : {"<string>", "<__array_function__ internals>", "namedtuple_Point",
+                                "<attrs generated init app.User>", "<decorator-gen-3>"}) {
+    EXPECT_EQ(role_in_python("__init__", generated), FrameRole::kDispatch) << generated;
+  }
   EXPECT_EQ(role_in_python("Thread._bootstrap_inner", "/usr/lib/python3.11/threading.py"),
             FrameRole::kStartUp);
   EXPECT_EQ(role_in_python("<module>", "/home/a/venv/bin/pytest"), FrameRole::kStartUp);
@@ -286,6 +289,67 @@ TEST_F(PythonStack, NativeHasNoneOfPython) {
   EXPECT_EQ(shown(FramesShown::kNative), (Shown{"list_resize", "fast_fill"}));
   EXPECT_EQ(shown(FramesShown::kNative, true),
             (Shown{"list_resize", "fast_fill", "_PyEval_EvalFrameDefault", "Py_RunMain"}));
+}
+
+/// The function to blame of a stack of functions in modules of these paths, leaf first.
+std::string blamed_in(const std::vector<std::pair<std::string, Module>>& frames) {
+  TestRecording test;
+  std::vector<std::uint32_t> locations;
+  test.recording.modules.clear();
+  for (const auto& [function, module] : frames) {
+    const auto index = static_cast<std::uint32_t>(test.recording.modules.size());
+    test.recording.modules.push_back(module);
+    locations.push_back(test.location({function}, index));
+  }
+  const std::uint32_t stack = test.stack(locations);
+  ShownPath shown(test.recording);
+  shown.of(stack);
+  return shown.labels()[shown.path().front()].name;
+}
+
+TEST(Blamed, GeneratedCodeOnlyWhereTheProgramIsThatText) {
+  const auto source = [](const char* path) {
+    return Module{path, "", 0, 0, 0, ModuleKind::kSource};
+  };
+  EXPECT_EQ(blamed_in({{"where", source("<__array_function__ internals>")},
+                       {"where_copy", source("/app/attrs1.py")}}),
+            "where_copy");
+  EXPECT_EQ(blamed_in({{"__init__", source("<string>")}, {"<module>", source("/app/app.py")}}),
+            "<module>");
+  EXPECT_EQ(blamed_in({{"dumps", source("/usr/lib/python3.11/json/__init__.py")},
+                       {"work", source("<string>")},
+                       {"<module>", source("<string>")}}),
+            "work");
+}
+
+TEST(Blamed, LibrariesGiveWayToTheLineOfPythonThatCalledThem) {
+  const Module libffi{"/usr/lib/x86_64-linux-gnu/libffi.so.8", "", 0, 0, 0, ModuleKind::kNative};
+  const Module source{"/app/cext.py", "", 0, 0, 0, ModuleKind::kSource};
+  const Module own{"/app/fast.so", "", 0, 0, 0, ModuleKind::kNative};
+  EXPECT_EQ(blamed_in({{"ffi_call", libffi}, {"scratch", source}}), "scratch");
+  EXPECT_EQ(blamed_in({{"ffi_call", libffi}, {"fast_fill", own}, {"scratch", source}}), "ffi_call")
+      << "called by own code of C";
+}
+
+TEST(Places, OfPythonsLibrariesHaveTheFoldersOfTheirPackage) {
+  EXPECT_EQ(place_name_of("/usr/lib/python3.11/asyncio/locks.py"), "asyncio/locks.py");
+  EXPECT_EQ(place_name_of("/v/lib/python3.8/site-packages/django/db/models/base.py"),
+            "django/db/models/base.py");
+  EXPECT_EQ(place_name_of("/usr/lib/python3/dist-packages/numpy/core/_m.so"), "_m.so");
+  EXPECT_EQ(place_name_of("/app/shop/__init__.py"), "shop/__init__.py");
+  EXPECT_EQ(place_name_of("/app/shop/batch.py"), "batch.py");
+}
+
+TEST(Places, OfSeveralLinesAreARangeIfTheyFillHalfOfIt) {
+  SourceLine where{"/app/batch.py", 10, 0, 10, 10};
+  where.add_other("/app/batch.py", 8);
+  where.add_other("/app/batch.py", 9);
+  EXPECT_EQ(text_of(where), "batch.py:8-10");
+  where.add_other("/app/batch.py", 40);
+  EXPECT_EQ(text_of(where), "batch.py:10 +3");
+  where = {"/app/batch.py", 10, 0, 10, 10};
+  where.add_other("/app/other.py", 9);
+  EXPECT_EQ(text_of(where), "batch.py:10 +1");
 }
 
 /// Labels of one stack, leaf first.
@@ -497,7 +561,7 @@ TEST(Lines, AreRowsOfTheirOwn) {
   EXPECT_EQ(text_of(lines[2].where), "leaky.cc:11");
   const std::vector<Row> functions = table(test.recording, profile, GroupBy::kFunction);
   ASSERT_EQ(functions.size(), 1U);
-  EXPECT_EQ(text_of(functions[0].where), "leaky.cc:12 +2");
+  EXPECT_EQ(text_of(functions[0].where), "leaky.cc:11-13");
   const std::vector<Row> stacks = table(test.recording, profile, GroupBy::kStack);
   ASSERT_EQ(stacks.size(), 3U);
   EXPECT_EQ(text_of(stacks[0].where), "leaky.cc:12");

@@ -256,12 +256,23 @@ std::string nearest_callers(const Labels& labels, std::span<const std::uint32_t>
 
 SourceLine source_line_of(const Recording& recording, std::uint32_t frame) {
   if (frame == kNone) return {};
-  return {recording.frames[frame].file, recording.frames[frame].line, 0};
+  const Frame& known = recording.frames[frame];
+  return {known.file, known.line, 0, known.line, known.line};
+}
+
+void SourceLine::add_other(std::string_view other_file, std::uint32_t other_line) {
+  ++others;
+  const bool is_placed = first != 0 && other_line != 0 && other_file == file;
+  first = is_placed ? std::min(first, other_line) : 0;
+  last = is_placed ? std::max(last, other_line) : 0;
 }
 
 std::string text_of(const SourceLine& where) {
   if (where.file.empty()) return "";
   std::string text(place_name_of(where.file));
+  const bool is_range = where.others != 0 && where.first != 0 &&
+                        where.last - where.first + 1 <= 2 * (where.others + 1);
+  if (is_range) return text + fmt::format(":{}-{}", where.first, where.last);
   if (where.line != 0) text += fmt::format(":{}", where.line);
   if (where.others != 0) text += fmt::format(" +{}", where.others);
   return text;

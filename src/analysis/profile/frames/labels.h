@@ -113,15 +113,20 @@ class Labels {
 
 /// A line of a source file, as debug information names it.
 struct SourceLine {
-  std::string file;          ///< Empty: not known.
-  std::uint32_t line = 0;    ///< 0 = not known.
-  std::uint32_t others = 0;  ///< Further lines of the same row, which have less.
+  std::string file;                   ///< Empty: not known.
+  std::uint32_t line = 0;             ///< 0 = not known.
+  std::uint32_t others = 0;           ///< Further lines of the same row, which have less.
+  std::uint32_t first = 0, last = 0;  ///< Of all of them; 0 = not known.
+
+  /// Adds a further line of the same row.
+  void add_other(std::string_view other_file, std::uint32_t other_line);
 };
 
 /// The source line of a frame; not known for kNone.
 [[nodiscard]] SourceLine source_line_of(const Recording& recording, std::uint32_t frame);
 
-/// "leaky.cc:11", "leaky.cc:11 +2" with others, "" where nothing is known.
+/// "leaky.cc:11", "" where nothing is known. With others "leaky.cc:11-13" where the row has at
+/// least half of the lines from the first to the last, else "leaky.cc:11 +2".
 [[nodiscard]] std::string text_of(const SourceLine& where);
 
 }  // namespace geiger::profile

@@ -528,8 +528,9 @@ using base::file_name_of;
 using std::string_view_literals::operator""sv;
 
 /// Folders of installed packages; Python's own library is in lib/python3.11.
-constexpr std::array kPythonPackages{"/site-packages/"sv, "/dist-packages/"sv};
-constexpr std::array kPythonLibraries{"/lib/python"sv, "/lib64/python"sv};
+/// Where people type code.
+constexpr std::array kPythonTyped{"<stdin>"sv,        "<console>"sv, "<input>"sv,
+                                  "<ipython-input"sv, "<doctest "sv, "<pyshell"sv};
 
 }  // namespace
 
@@ -543,26 +544,20 @@ bool is_python_function(std::string_view function) {
 }
 
 bool is_python_library(std::string_view path) {
-  if (std::ranges::any_of(kPythonPackages, [&](std::string_view folder) {
-        return path.find(folder) != std::string_view::npos;
-      }))
-    return true;
-  return std::ranges::any_of(kPythonLibraries, [&](std::string_view folder) {
-    // "/lib/python3.11/", "/usr/lib/python3/", and no "/lib/python_of_mine/".
-    const std::size_t at = path.find(folder);
-    if (at == std::string_view::npos) return false;
-    const std::string_view rest = path.substr(at + folder.size());
-    const std::size_t end = rest.find_first_not_of("0123456789.");
-    return end != std::string_view::npos && end > 0 &&
-           (rest[end] == '/' || rest.substr(end, 4) == "zip/");
-  });
+  return !base::python_library_path_of(path).empty();
+}
+
+bool is_generated_python(std::string_view file) {
+  const bool is_typed = std::ranges::any_of(
+      kPythonTyped, [&](std::string_view start) { return file.starts_with(start); });
+  const bool is_named_tuple = file.starts_with("namedtuple_") && !file.ends_with(".py");
+  return (file.starts_with('<') && !is_typed) || is_named_tuple;
 }
 
 bool is_python_dispatch(std::string_view function, std::string_view file) {
-  // Methods of dataclasses and named tuples, what calls __init__ from 3.12 on, and our own module,
-  // which projects copy.
-  return file.starts_with("<frozen ") || file == "__init__" || file == "<shim>" ||
-         file_name_of(file) == "geiger.py" || function.starts_with("__create_fn__.");
+  // What calls __init__ from 3.12 on, and our own module, which projects copy.
+  return is_generated_python(file) || file == "__init__" || file_name_of(file) == "geiger.py" ||
+         function.starts_with("__create_fn__.");
 }
 
 bool is_python_start_up(std::string_view function, std::string_view file) {

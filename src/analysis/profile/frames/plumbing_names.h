@@ -85,6 +85,11 @@ namespace geiger::profile {
 /// A source file or a shared object of Python's own library, or of an installed package.
 [[nodiscard]] bool is_python_library(std::string_view path);
 
+/// Code without a file, which a library made: methods of dataclasses, of attrs and of named tuples,
+/// numpy's dispatchers ("<__array_function__ internals>"), the interpreter's frozen modules. Also a
+/// program that is given as text ("<string>" of python -c).
+[[nodiscard]] bool is_generated_python(std::string_view file);
+
 /// Code that Python runs between functions of programs: imports, generated methods.
 [[nodiscard]] bool is_python_dispatch(std::string_view function, std::string_view file);
 

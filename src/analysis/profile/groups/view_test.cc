@@ -161,7 +161,7 @@ TEST_F(CallTree, NodesHaveTheLineWithMost) {
   test.sample(called_at(7), 1);
   test.sample(called_at(9), 70);
   const Tree built = tree(test.recording, allocated(), false);
-  EXPECT_EQ(text_of(built.nodes[1].where), "a.cc:9 +2");
+  EXPECT_EQ(text_of(built.nodes[1].where), "a.cc:7-9");
   EXPECT_EQ(text_of(built.nodes[2].where), "");
 }
 

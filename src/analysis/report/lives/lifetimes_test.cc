@@ -288,10 +288,10 @@ TEST(LeaksReport, NamesTheOwnerOfManySites) {
   const Recording recording = builder.recording();
   const LeaksReport report = leaks_report(recording, {});
   ASSERT_EQ(report.owners.size(), 1U);
-  EXPECT_THAT(sentence(report), HasSubstr("fill (main.cc:30 +9) kept 200 MiB"));
+  EXPECT_THAT(sentence(report), HasSubstr("fill (main.cc:30-39) kept 200 MiB"));
   EXPECT_THAT(sentence(report), HasSubstr(", in 10 sites; false-alarm rate "));
   const std::string text = to_text(report, {});
-  EXPECT_THAT(text, HasSubstr("1  fill (main.cc:30 +9)\n"));
+  EXPECT_THAT(text, HasSubstr("1  fill (main.cc:30-39)\n"));
   EXPECT_THAT(text, HasSubstr("fill (main.cc:39): 20.0 MiB"));
   EXPECT_THAT(text, Not(HasSubstr("2  ")));
   const auto json = nlohmann::json::parse(to_json(report, recording));

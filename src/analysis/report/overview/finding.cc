@@ -369,7 +369,9 @@ class Search {
     if (!lines.empty()) {
       const auto most = std::ranges::max_element(lines, {}, by_bytes);
       site.where = profile::source_line_of(recording_, frames[most->first]);
-      site.where.others = static_cast<std::uint32_t>(lines.size() - 1);
+      for (const auto& [place, line_bytes] : lines) {
+        if (place != most->first) site.where.add_other(place.first, place.second);
+      }
     }
     if (profile_has_several_processes() && !processes.empty()) {
       const auto most = std::ranges::max_element(processes, {}, by_bytes);

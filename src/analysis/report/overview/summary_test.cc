@@ -41,7 +41,7 @@ TEST(Summary, ShowsLinesWholeHoweverNarrow) {
     const std::string text = summary_text_of(builder.recording(), style);
     const std::string list = text.substr(text.find("Most allocated"));
     EXPECT_THAT(list, HasSubstr("SessionStore::open_or_create"));
-    EXPECT_THAT(list, HasSubstr("  main.cc:1236 +2\n"));
+    EXPECT_THAT(list, HasSubstr("  main.cc:1234-1236\n"));
   }
 }
 
