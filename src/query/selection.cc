@@ -226,7 +226,8 @@ using profile::KindRules;
 constexpr const char* kWholeKindsHelp =
     "allocated: everything (default);\n"
     "live: not freed at the end, or at --at;\n"
-    "peak: live at the moment of the largest heap";
+    "peak: live at the moment of the largest heap;\n"
+    "temporary: freed within 1 ms";
 constexpr const char* kMappingKindsHelp =
     ";\nmapped, mapped-peak, mapped-total, mapped-files, reserved:\n"
     "the program's own mmap calls";
@@ -453,7 +454,9 @@ void remark_on_cleanup(const SelectionOptions& options, const profile::Recording
   if (!is_at_end) return;
   const std::vector<profile::Teardown> teardowns = profile::find_teardowns(recording);
   const profile::Teardown* largest = profile::largest_of(teardowns);
-  if (largest == nullptr || !largest->is_found()) return;
+  const bool is_tidied = largest != nullptr && largest->is_found() &&
+                         largest->kind != profile::Teardown::Kind::kFinalization;
+  if (!is_tidied) return;
   subject.remarks.push_back(
       fmt::format("most of the heap was freed in the last {}; --at cleanup selects what was live "
                   "before that",

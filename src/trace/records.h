@@ -385,15 +385,16 @@ struct CodeRecord {
 static_assert(sizeof(CodeRecord) == 32);
 
 /// An interpreter of the process, written before its first CodeRecord in each segment and again
-/// when `frames` or `small_objects` changes: the latest one with a `start` holds.
+/// when `frames`, `small_objects` or `is_finalizing` changes: the latest one with a `start` holds.
 struct InterpreterRecord {
   std::uint64_t header;
-  std::uint64_t time;
+  std::uint64_t time;     ///< If `is_finalizing`: when that was first seen.
   std::uint64_t start;    ///< First address of its module.
   std::uint32_t version;  ///< As Py_Version: 0x030b02f0 is 3.11.2.
   vocabulary::InterpretedFrames frames;
   vocabulary::SmallObjects small_objects;
-  std::uint32_t reserved;
+  /// 1: it frees its modules and objects (python::finalizing_from); 0: it runs programs.
+  std::uint32_t is_finalizing;
 };
 static_assert(sizeof(InterpreterRecord) == 40);
 

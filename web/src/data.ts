@@ -140,7 +140,7 @@ export interface Frames {
 
 export interface Leaks {
   finding: "suspects" | "undecided" | "clear";
-  /** why that heap was judged */ why: "end" | "before_teardown" | "given";
+  /** why that heap was judged */ why: "end" | "before_teardown" | "given" | "before_finalization";
   /** nanoseconds: when it was judged */ afterStart: number;
   /** nanoseconds: how long the program went on */ beforeEnd: number;
   /** nanoseconds since the start, from when on most was freed, too long to be tidying up */ slowFreesFrom?: number;

@@ -16,6 +16,7 @@
 #include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/seal.h"
 #include "analysis/ingest/traces.h"
+#include "analysis/profile/lives/teardown.h"
 #include "trace/reader.h"
 
 namespace geiger::ingest {
@@ -60,7 +61,10 @@ class Ingestion {
     if (result_.recording.processes.empty() && !result_.unbegun.empty()) result_.damaged = true;
   }
 
-  [[nodiscard]] Ingested finish() { return std::move(result_); }
+  [[nodiscard]] Ingested finish() {
+    if (!options_.includes_finalization) profile::end_at_finalization(result_.recording);
+    return std::move(result_);
+  }
 
  private:
   void note(const Error& error) {

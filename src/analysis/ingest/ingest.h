@@ -24,6 +24,9 @@ using Observe = std::function<std::string(const std::string& path, std::uint32_t
 
 struct Options {
   bool read_chunks = true;  ///< Also unpack stored symbols and observations.
+  /// Objects that an interpreter frees while it finalizes are freed; else they are live at the end
+  /// (profile::end_at_finalization).
+  bool includes_finalization = false;
   /// Asked for every process that still writes its trace, before that is read; may be empty.
   Observe observe;
   /// Bytes read so far, of those that the files have; may be empty.

@@ -121,11 +121,13 @@ std::string end_text(const profile::Recording& recording, const profile::Selecti
     return selection.processes.empty() ||
            std::ranges::find(selection.processes, process) != selection.processes.end();
   };
-  std::size_t all = 0, left = 0;
+  std::size_t all = 0, left = 0, finalizing = 0;
   for (std::uint32_t i = 0; i < there.size(); ++i) {
     all += is_chosen(i) ? 1 : 0;
     left += is_chosen(i) && there[i] ? 1 : 0;
+    finalizing += is_chosen(i) && recording.processes[i].finalizing_from != 0 ? 1 : 0;
   }
+  if (all == 1 && finalizing == 1) return std::string(kBeforeFinalization);
   if (left == all) return "";
   return fmt::format("when {} of {} processes ended", selection.at_own_ends ? "each" : "the last",
                      exact_count(all));

@@ -85,6 +85,7 @@ struct Scope {
 };
 
 /// Scope::end of a selection.
+inline constexpr std::string_view kBeforeFinalization = "before the interpreter finalized";
 [[nodiscard]] std::string end_text(const profile::Recording& recording,
                                    const profile::Selection& selection);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -275,6 +276,16 @@ const Fields<ExtentOf>& fields_of(Of<ExtentOf> /*type*/) {
 
 std::string python_version(std::uint32_t version) {
   return fmt::format("{}.{}.{}", version >> 24, version >> 16 & 0xff, version >> 8 & 0xff);
+}
+
+std::vector<std::string> frameless_lines(const profile::Recording& recording) {
+  std::set<std::string> lines;
+  for (const Interpreter& interpreter : recording.interpreters) {
+    const bool is_frameless = interpreter.frames != InterpretedFrames::kRecorded &&
+                              interpreter.frames != InterpretedFrames::kOff;
+    if (is_frameless) lines.insert(line_of(interpreter));
+  }
+  return {lines.begin(), lines.end()};
 }
 
 std::vector<std::string> interpreter_lines(const profile::Recording& recording) {

@@ -55,6 +55,8 @@ namespace geiger::present {
 /// "Python 3.11.2: stacks lack its frames, as asked", a line for each interpreter whose frames or
 /// small objects are not recorded, equal ones once.
 [[nodiscard]] std::vector<std::string> interpreter_lines(const profile::Recording& recording);
+/// Of them those whose frames cannot be recorded, although they were asked for.
+[[nodiscard]] std::vector<std::string> frameless_lines(const profile::Recording& recording);
 
 /// An interpreter of a recording.
 struct InterpreterOf {

@@ -74,6 +74,7 @@ base::Outcome<void> check_written(const std::vector<std::string>& runs) {
 
 Input read_runs(const std::vector<std::string>& runs, const ReadOptions& options) {
   ingest::Options reading;
+  reading.includes_finalization = options.includes_finalization;
   if (options.observes_running || options.infers_types) {
     reading.observe = [&](const std::string& trace, std::uint32_t pid) {
       return ingest::encode_observations(
@@ -140,6 +141,9 @@ void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
                   "pprof, jemalloc, gperftools, heaptrack")
       ->type_name("");
   if (!has_report) return;
+  verb.add_flag("--finalization", options.includes_finalization,
+                "Python: go on to the exit of the process (default: end where its\ninterpreter "
+                "begins to free modules and objects)");
   add_report_options(verb, options.level, options.is_json);
   add_names_option(verb);
 }

@@ -25,7 +25,8 @@ struct ReadOptions {
   double level = 0.95;            ///< In (0, 1).
   bool is_json = false;
   query::FrameOptions frames;
-  bool observes_running = false;  ///< Also read the memory of processes that still run.
+  bool includes_finalization = false;  ///< As of ingest::Options.
+  bool observes_running = false;       ///< Also read the memory of processes that still run.
   /// Also look for the types of `new Foo`, which takes longer, and for those of Python's objects in
   /// processes that still run.
   bool infers_types = false;

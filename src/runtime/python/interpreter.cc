@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/raw_syscall.h"
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/unwind.h"
@@ -278,17 +279,19 @@ void fill(const unwind::Module& module, Address runtime) {
                         find(found.map, "_PyThreadState_UncheckedGet", found.attached_state)) &&
                        (find(found.map, "Py_IsFinalizing", found.is_finalizing) ||
                         find(found.map, "_Py_IsFinalizing", found.is_finalizing)) &&
-                       found.code_type != 0;
+                       found.code_type != 0 && runtime != 0;
   const Known known = has_all ? find_layout(found.version, found.code_type, runtime, found.layout)
                               : Known::kUnknownVersion;
   found.frames.store(reason_of(known), std::memory_order_relaxed);
 }
 
 void look_at(const unwind::Module& module) {
-  const Address runtime =
-      find_variable(static_cast<const link_map*>(module.link_map), "_PyRuntime");
+  const auto* map = static_cast<const link_map*>(module.link_map);
+  const Address runtime = find_variable(map, "_PyRuntime");
+  // Before 3.7 there is none: such a version is named, and its frames are not recorded.
+  const bool is_interpreter = runtime != 0 || base::find_symbol(map, "Py_InitializeEx") != nullptr;
   std::uint32_t stage = kNone;
-  if (runtime == 0 || !g_stage.compare_exchange_strong(stage, kFilling)) return;
+  if (!is_interpreter || !g_stage.compare_exchange_strong(stage, kFilling)) return;
   fill(module, runtime);
   g_stage.store(kFound, std::memory_order_release);
 }
@@ -319,6 +322,19 @@ Interpreter* interpreter() {
 bool is_loaded(const Interpreter& interpreter) {
   unwind::FoundModule found;
   return unwind::find_module(interpreter.start, found) && found.id == interpreter.module;
+}
+
+Nanoseconds finalizing_from(Interpreter& interpreter) {
+  if (interpreter.is_finalizing == nullptr || !is_loaded(interpreter)) return 0;
+  std::uint64_t from = interpreter.finalizing_from.load(std::memory_order_relaxed);
+  const bool is_finalizing = interpreter.is_finalizing() != 0;
+  if (is_finalizing == (from != 0)) [[likely]]
+    return from;
+  const Nanoseconds now = is_finalizing ? base::monotonic_now() : 0;
+  // The first of several threads that see it decides.
+  return interpreter.finalizing_from.compare_exchange_strong(from, now, std::memory_order_relaxed)
+             ? now
+             : from;
 }
 
 OwnState own_state(const Interpreter& interpreter) {

@@ -141,6 +141,7 @@ struct Interpreter {
   int (*is_finalizing)();
   std::atomic<InterpretedFrames> frames;
   std::atomic<vocabulary::SmallObjects> small_objects;
+  std::atomic<std::uint64_t> finalizing_from;  ///< CLOCK_MONOTONIC, as finalizing_from() says.
   /// Counts of the first walks, which are checked: through several runs, through several frames,
   /// and implausible ones.
   std::atomic<std::uint32_t> tried, tried_in_runs, failed;
@@ -155,6 +156,11 @@ void look_at_modules();
 
 /// Whether its module is still loaded where it was found.
 [[nodiscard]] bool is_loaded(const Interpreter& interpreter);
+
+/// CLOCK_MONOTONIC, when the interpreter was first seen to finalize: after its threads were joined
+/// and its exit functions had run, before it frees modules and objects. 0: it is not finalizing, or
+/// was initialized again.
+[[nodiscard]] Nanoseconds finalizing_from(Interpreter& interpreter);
 
 /// The state of the calling thread, 0 if the interpreter does not know the thread or is shutting
 /// down, and how to read its frames.

@@ -106,7 +106,8 @@ function Suspect({ page, change, finding, selected }: ViewProps) {
   if (!first) return null;
   const call = callAt(page, first.node);
   const isInIt = finding?.names.length === 1 && call.name.startsWith(`${finding.names[0]} › `);
-  const until = leaks.why === "before_teardown" ? "its cleanup at exit" : "the end";
+  const until = leaks.why === "before_teardown" ? "its cleanup at exit"
+    : leaks.why === "before_finalization" ? "its interpreter finalized" : "the end";
   return (
     <p>
       {isInIt ? "In it, " : ""}

@@ -87,7 +87,8 @@ function Site(props: ViewProps & { leaks: Data; site: LeakSite; below?: LeakSite
 function judgedText(leaks: Data): string {
   const live = textOf(figure(leaks.live, "bytes"));
   if (leaks.why !== "before_teardown") {
-    return `Judged at the end, ${duration(leaks.afterStart)}, with ${live} live. Memory alive at the end is not necessarily a leak.`;
+    const when = leaks.why === "before_finalization" ? "before the interpreter finalized" : "at the end";
+    return `Judged ${when}, ${duration(leaks.afterStart)}, with ${live} live. Memory alive ${when} is not necessarily a leak.`;
   }
   const end = textOf(figure(leaks.liveAtEnd, "bytes"));
   return (

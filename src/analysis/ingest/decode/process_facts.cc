@@ -133,7 +133,8 @@ void mark(std::vector<profile::Sample>& samples, const profile::Process& process
   const trace::Thinning thinning{process.seed, process.thinning};
   for (profile::Sample& sample :
        std::ranges::equal_range(samples, index, {}, &profile::Sample::process)) {
-    sample.is_thinned_out = !thinning.keeps(sample.time, sample.address);
+    sample.is_thinned_out =
+        !thinning.keeps(sample.time, sample.address) || process.is_finalizing(sample.time);
   }
 }
 

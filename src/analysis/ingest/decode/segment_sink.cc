@@ -133,8 +133,8 @@ void Referents::on(const Record& record, const trace::ModuleRecord& layout) {
 
 void Referents::on(const Record& record, const trace::InterpreterRecord& layout) {
   code_.add_interpreter(record.ref(), layout.version);
-  interner_.interpreter(
-      {process_, layout.start, layout.version, layout.frames, layout.small_objects});
+  interner_.interpreter({process_, layout.start, layout.version, layout.frames,
+                         layout.small_objects, layout.is_finalizing != 0 ? layout.time : 0});
   constexpr std::size_t kMostWaiting = 64;
   const bool is_recorded = layout.frames == vocabulary::InterpretedFrames::kRecorded;
   if (is_recorded && interpreters_.size() < kMostWaiting) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "analysis/profile/recording/cut.h"
 #include "analysis/profile/select/thinned.h"
 #include "estimation/counts.h"
 #include "estimation/distributions/probabilities.h"
@@ -117,6 +118,11 @@ constexpr double kBurstDensity = 5;
 constexpr double kMostGone = 0.1;
 /// Objects younger than this share of the process's time do not count as tidied up.
 constexpr double kYoung = 0.01;
+
+/// After it began to finalize, a process that has nothing else to do allocates at most this share
+/// of what it held, and ends at most this long after the last of the frees.
+constexpr double kAllocatedFinalizing = 0.05;
+constexpr Nanoseconds kEndsWithin = 1'000'000'000;
 
 constexpr std::array<std::string_view, 5> kExitFunctions = {
     "exit", "__run_exit_handlers", "__cxa_finalize", "_dl_fini", "__GI_exit"};
@@ -256,6 +262,12 @@ Teardown teardown_of(const std::vector<Event>& events, const Process& process,
                      Nanoseconds exit_free) {
   if (events.empty()) return {.from = process.end, .end = process.end};
   const FinalFrees ending(events, process);
+  if (process.finalizing_from != 0) {
+    return {.kind = Teardown::Kind::kFinalization,
+            .from = process.finalizing_from,
+            .end = process.end,
+            .live = ending.live_at_end()};
+  }
   const Teardown all = ending.denser_than(0);
   Teardown dense = ending.denser_than(kBurstDensity);
   // The last part of slow frees looks like a burst: it has to hold most of what they began with.
@@ -273,7 +285,50 @@ Teardown teardown_of(const std::vector<Event>& events, const Process& process,
   return slow;
 }
 
+/// What a process held when its interpreter began to finalize, and what it did from then on.
+struct Finalization {
+  Nanoseconds from = 0, last_free = 0;
+  double live = 0, allocated = 0;
+
+  void add(const Sample& sample, double bytes) {
+    if (sample.time >= from) {
+      allocated += bytes;
+    } else if (sample.free_time == 0 || sample.free_time >= from) {
+      live += bytes;
+      last_free = std::max(last_free, sample.free_time);
+    }
+  }
+  [[nodiscard]] bool ends(const Process& process) const {
+    return from != 0 && has_ended(process) && allocated <= kAllocatedFinalizing * live &&
+           process.end <= std::max(from, last_free) + kEndsWithin;
+  }
+};
+
 }  // namespace
+
+void end_at_finalization(Recording& recording) {
+  std::vector<Finalization> seen(recording.processes.size());
+  for (const Interpreter& interpreter : recording.interpreters) {
+    seen[interpreter.process].from = interpreter.finalizing_from;
+  }
+  if (std::ranges::none_of(seen, [](const Finalization& one) { return one.from != 0; })) return;
+  for (const Sample& sample : recording.samples) {
+    Finalization& process = seen[sample.process];
+    if (process.from != 0 && !sample.is_thinned_out)
+      process.add(sample, bytes_behind(recording, sample));
+  }
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    Process& process = recording.processes[i];
+    if (seen[i].ends(process)) process.finalizing_from = seen[i].from;
+  }
+  for (std::vector<Sample>* samples : {&recording.samples, &recording.heap_samples}) {
+    for (Sample& sample : *samples) {
+      const Process& process = recording.processes[sample.process];
+      if (process.is_finalizing(sample.time)) sample.is_thinned_out = true;
+      if (process.is_finalizing(sample.free_time)) forget_free(sample);
+    }
+  }
+}
 
 std::vector<Teardown> find_teardowns(const Recording& recording, std::uint32_t only) {
   const auto events = memory_events_of(recording, only);

@@ -74,10 +74,11 @@ class LeakWindows {
 
 struct Teardown {
   enum class Kind : std::uint8_t {
-    kNotFound,   ///< The heap at the end is the one to judge.
-    kBurst,      ///< The frees are the last twentieth of the time, or less.
-    kExitFrees,  ///< The first free with exit() in its stack came before any burst.
-    kSlow,       ///< The frees took longer: work that ran out, or tidying up.
+    kNotFound,      ///< The heap at the end is the one to judge.
+    kBurst,         ///< The frees are the last twentieth of the time, or less.
+    kExitFrees,     ///< The first free with exit() in its stack came before any burst.
+    kSlow,          ///< The frees took longer: work that ran out, or tidying up.
+    kFinalization,  ///< Its interpreter began to finalize (end_at_finalization).
   };
   Kind kind = Kind::kNotFound;
   Nanoseconds from = 0;  ///< CLOCK_MONOTONIC of the first of the frees; kNotFound: the end.
@@ -86,8 +87,16 @@ struct Teardown {
   double freed = 0;      ///< Of them, freed from then on.
 
   /// Whether the heap at `from` is more informative than the heap at the end.
-  [[nodiscard]] bool is_found() const { return kind == Kind::kBurst || kind == Kind::kExitFrees; }
+  [[nodiscard]] bool is_found() const {
+    return kind == Kind::kBurst || kind == Kind::kExitFrees || kind == Kind::kFinalization;
+  }
 };
+
+/// Ends processes, as far as live objects are concerned, at the instant at which their interpreter
+/// began to finalize: what is freed from then on counts as live at the end, and the fates of
+/// objects that are allocated from then on as unknown. Only where finalizing was the last thing
+/// that a process did: else its end, which may be much later, is what its memory must be judged by.
+void end_at_finalization(Recording& recording);
 
 /// By process. Only processes that have ended can have one. `only`: looks at this process alone,
 /// and leaves the others empty.

@@ -45,6 +45,29 @@ TEST_F(TeardownOf, FinalFreesAreFound) {
   EXPECT_DOUBLE_EQ(teardown.freed, teardown.live);
 }
 
+TEST_F(TeardownOf, AnInterpreterThatFinalizesEndsItsProcess) {
+  store([](std::size_t i) { return 10'950 + i; });
+  test_.sample(scratch_, 100, 10'940, 10'945);
+  test_.recording.processes[0].ending = Ending::kExited;
+  test_.recording.interpreters = {{.process = 0, .finalizing_from = 10'930}};
+  Recording went_on = test_.recording;
+  went_on.processes[0].end += 3'000'000'000;
+  end_at_finalization(went_on);
+  EXPECT_EQ(went_on.processes[0].finalizing_from, 0U) << "its end is what counts";
+
+  end_at_finalization(test_.recording);
+  const Teardown teardown = found();
+  EXPECT_EQ(teardown.kind, Teardown::Kind::kFinalization);
+  EXPECT_EQ(teardown.from, 10'930U);
+  const auto count = [&](Kind kind) {
+    Selection selection;
+    selection.kind = kind;
+    return choose(test_.recording, selection).samples.size();
+  };
+  EXPECT_EQ(count(Kind::kLiveAtEnd), 98U);
+  EXPECT_EQ(count(Kind::kAllocated), test_.recording.samples.size());
+}
+
 TEST_F(TeardownOf, OneProcessIsFoundAlone) {
   store([](std::size_t i) { return 10'950 + i; });
   test_.recording.processes.push_back(test_.recording.processes[0]);

@@ -13,15 +13,18 @@ void cut_at(Recording& recording, Nanoseconds instant) {
   cut_at(recording, std::vector<Nanoseconds>(recording.processes.size(), instant));
 }
 
+void forget_free(Sample& sample) {
+  sample.free_time = 0;
+  sample.free_thread = sample.free_stack = kNone;
+  sample.free_unseen = false;
+}
+
 void cut_at(Recording& recording, std::span<const Nanoseconds> instants) {
   const auto is_later = [&](const auto& event) { return event.time >= instants[event.process]; };
   for (std::vector<Sample>* samples : {&recording.samples, &recording.heap_samples}) {
     std::erase_if(*samples, is_later);
     for (Sample& sample : *samples) {
-      if (sample.free_time < instants[sample.process]) continue;
-      sample.free_time = 0;
-      sample.free_thread = sample.free_stack = kNone;
-      sample.free_unseen = false;
+      if (sample.free_time >= instants[sample.process]) forget_free(sample);
     }
   }
   std::erase_if(recording.mappings, is_later);

@@ -19,6 +19,9 @@ void cut_at(Recording& recording, Nanoseconds instant);
 /// Cuts each process at an instant of its own: `instants` by process.
 void cut_at(Recording& recording, std::span<const Nanoseconds> instants);
 
+/// From now on the object is alive at the end.
+void forget_free(Sample& sample);
+
 // Cuts frames that say nothing about the program off the leaf of every stack.
 
 /// How many of a stack's frames, leaf first and inlined ones counted, to cut.

@@ -101,7 +101,8 @@ struct Sample {
   std::uint32_t heap = kProcessHeap;  ///< Else into Recording::heaps.
   bool is_certain = false;            ///< pi = 1.
   bool free_unseen = false;           ///< Its free was inferred, not seen.
-  /// A thinning dropped it: it counts as allocated, and how long it lived is not known.
+  /// A thinning dropped it, or the interpreter was finalizing: it counts as allocated, and how long
+  /// it lived is not known.
   bool is_thinned_out = false;
   /// Allocated before, where the recording has nothing: seen from here on because it lived
   /// then (Process::segments). 0 = seen from its allocation on.
@@ -216,6 +217,7 @@ struct Interpreter {
   std::uint32_t version = 0;  ///< Of CPython, as Py_Version: 0x030b02f0 is 3.11.2.
   vocabulary::InterpretedFrames frames = vocabulary::InterpretedFrames::kRecorded;
   vocabulary::SmallObjects small_objects = vocabulary::SmallObjects::kNotKnown;
+  Nanoseconds finalizing_from = 0;  ///< CLOCK_MONOTONIC; 0: was not seen to finalize.
   bool operator==(const Interpreter&) const = default;
 };
 
@@ -271,6 +273,10 @@ struct Process {
   bool is_pure = false;
   bool is_attached = false;        ///< What it allocated before `start` is not known.
   Nanoseconds start = 0, end = 0;  ///< CLOCK_MONOTONIC; end = last thing recorded.
+  /// CLOCK_MONOTONIC, when its interpreter began to free modules and objects, as the last thing
+  /// that the process did: its end, as far as live objects are concerned. 0: there is no such
+  /// instant.
+  Nanoseconds finalizing_from = 0;
   Nanoseconds start_realtime = 0;
   std::uint64_t seed = 0;
   Bytes interval = 0;  ///< T of the first epoch.
@@ -300,6 +306,9 @@ struct Process {
 
   /// The process's own id, by which perf maps are named.
   [[nodiscard]] std::uint32_t own_pid() const { return inner_pid != 0 ? inner_pid : pid; }
+  [[nodiscard]] bool is_finalizing(Nanoseconds time) const {
+    return finalizing_from != 0 && time >= finalizing_from;
+  }
   /// Probability of a sample not to be thinned out.
   [[nodiscard]] double keep() const {
     return thinning == 0 ? 1 : std::ldexp(1.0, -static_cast<int>(thinning));

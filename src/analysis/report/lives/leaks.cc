@@ -167,7 +167,9 @@ Judged judged_before_teardown(const Recording& recording, const std::vector<Tear
   judged.instant.freed_from = freed_from(
       recording, teardowns, [](const Teardown& teardown) { return !teardown.is_found(); });
   if (!largest->is_found()) return judged;
-  judged.instant.why = JudgedInstant::Why::kBeforeTeardown;
+  judged.instant.why = largest->kind == Teardown::Kind::kFinalization
+                           ? JudgedInstant::Why::kBeforeFinalization
+                           : JudgedInstant::Why::kBeforeTeardown;
   judged.instant.after_start = largest->from - profile::start_of(recording);
   judged.instant.before_end = largest->end - largest->from;
   return judged;
@@ -624,6 +626,11 @@ std::string judged_heap(const LeaksReport& report) {
     case JudgedInstant::Why::kGiven:
       return fmt::format("Judged at {}, with {}: {}.", report.options.until->text, live,
                          counts(report));
+    case JudgedInstant::Why::kBeforeFinalization:
+      return fmt::format(
+          "Judged {}, at {}, with {}: {}. Memory alive then is not necessarily a leak.",
+          present::kBeforeFinalization, present::duration(judged.after_start), live,
+          counts(report));
     case JudgedInstant::Why::kEnd:
       break;
   }

@@ -70,9 +70,10 @@ struct SuppressedLine {
 /// Which heap was judged, and why that one.
 struct JudgedInstant {
   enum class Why : std::uint8_t {
-    kEnd,             ///< Of the process that held most: no final frees of it were found.
-    kBeforeTeardown,  ///< Before that process freed most of what was live, and ended.
-    kGiven,           ///< Requested.
+    kEnd,                 ///< Of the process that held most: no final frees of it were found.
+    kBeforeTeardown,      ///< Before that process freed most of what was live, and ended.
+    kGiven,               ///< Requested.
+    kBeforeFinalization,  ///< When the interpreter of that process began to finalize.
   };
   Why why = Why::kEnd;
   /// Since the recording's start, in the process that held most then; of kEnd the end of it.
@@ -147,7 +148,7 @@ struct LeaksReport {
 [[nodiscard]] std::string_view name_of(profile::LateGrowth::By by);
 /// "suspects", "undecided", "clear".
 [[nodiscard]] std::string_view name_of(LeakFinding finding);
-/// "end", "before_teardown", "given".
+/// "end", "before_teardown", "given", "before_finalization".
 [[nodiscard]] std::string_view name_of(JudgedInstant::Why why);
 
 // The sentences of `leaks`: what was judged, what was found, and what is left open.

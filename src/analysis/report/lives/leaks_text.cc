@@ -368,7 +368,7 @@ std::string_view name_of(LeakFinding finding) {
 }
 
 std::string_view name_of(JudgedInstant::Why why) {
-  constexpr std::string_view kNames[] = {"end", "before_teardown", "given"};
+  constexpr std::string_view kNames[] = {"end", "before_teardown", "given", "before_finalization"};
   return present::name_among(kNames, why);
 }
 

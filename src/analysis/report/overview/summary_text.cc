@@ -346,13 +346,18 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
                      allocated_remark(report), present::plural(report.samples, "sample"));
   const std::string peak =
       report.is_aggregated ? "" : fmt::format("at the peak {}, ", bytes_text(report.live_at_peak));
-  out += fmt::format("geiger: live {}at the end {}\n", peak, bytes_text(report.live_at_end));
+  out += fmt::format("geiger: live {}{} {}\n", peak,
+                     report.end == present::kBeforeFinalization ? report.end : "at the end",
+                     bytes_text(report.live_at_end));
   if (report.rss) {
     out += fmt::format("geiger: {}; see geiger rss\n", explained_line(*report.rss));
   }
   if (all_drops(report) > 0) {
     out += fmt::format("geiger: {} dropped; see geiger summary\n",
                        present::exact_count(all_drops(report)));
+  }
+  for (const std::string& line : present::frameless_lines(recording)) {
+    say(line, present::Role::kWarning);
   }
   for (const std::string& line : present::refused_lines(recording)) {
     say(line, present::Role::kWarning);

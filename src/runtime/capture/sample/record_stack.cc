@@ -54,20 +54,24 @@ static_assert(python::kNotBegun == InterpretedFrame::kNotBegun);
 constexpr std::size_t kMostCodeBytes = trace::kMaxRecordWords * 8 - sizeof(CodeRecord);
 
 /// The record of the interpreter in this segment; written again when its state changes.
-trace::Ref interpreter_record(Segment& segment, const python::Interpreter& interpreter) {
+trace::Ref interpreter_record(Segment& segment, python::Interpreter& interpreter) {
   const auto frames = interpreter.frames.load(std::memory_order_relaxed);
   const auto objects = interpreter.small_objects.load(std::memory_order_relaxed);
+  const Nanoseconds finalizing_from = python::finalizing_from(interpreter);
+  const bool is_finalizing = finalizing_from != 0;
   const std::uint32_t told =
-      1 + (static_cast<std::uint32_t>(frames) << 8 | static_cast<std::uint32_t>(objects));
+      1 + (std::uint32_t{is_finalizing} << 16 | static_cast<std::uint32_t>(frames) << 8 |
+           static_cast<std::uint32_t>(objects));
   const trace::Ref known = segment.interpreter.load(std::memory_order_acquire);
   if (known != 0 && segment.interpreter_told.load(std::memory_order_relaxed) == told) return known;
   const auto written =
       trace::append<InterpreterRecord>(segment.writer, {}, [&](InterpreterRecord& record) {
-        record.time = base::monotonic_now();
+        record.time = is_finalizing ? finalizing_from : base::monotonic_now();
         record.start = interpreter.start;
         record.version = interpreter.version;
         record.frames = frames;
         record.small_objects = objects;
+        record.is_finalizing = is_finalizing;
       });
   if (!written) return known;
   segment.interpreter_told.store(told, std::memory_order_relaxed);
@@ -78,7 +82,7 @@ trace::Ref interpreter_record(Segment& segment, const python::Interpreter& inter
 /// Finds or writes the records of the code objects of one walk.
 class CodeWriter {
  public:
-  CodeWriter(Segment& segment, const python::Interpreter& interpreter, InterpretedWalk& walk,
+  CodeWriter(Segment& segment, python::Interpreter& interpreter, InterpretedWalk& walk,
              python::Trust trust)
       : segment_(segment), interpreter_(interpreter), walk_(walk), trust_(trust), memory_(trust) {
     const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
@@ -161,7 +165,7 @@ class CodeWriter {
   }
 
   Segment& segment_;
-  const python::Interpreter& interpreter_;
+  python::Interpreter& interpreter_;
   InterpretedWalk& walk_;
   python::Trust trust_;
   python::Memory memory_;
@@ -223,6 +227,11 @@ class Merged {
 
 void find_interpreter() {
   if (image.settings.python != Settings::Python::kOff) python::look_at_modules();
+}
+
+void look_at_finalization(Segment& segment) {
+  if (python::interpreter() != nullptr) [[unlikely]]
+    interpreter_record(segment, *python::interpreter());
 }
 
 InterpretedWalk* interpreted_walk(ThreadState& state) {

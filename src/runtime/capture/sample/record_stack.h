@@ -26,6 +26,10 @@ struct InterpretedWalk;
 /// Looks for an interpreter in modules found since the last call, unless the settings forbid it.
 void find_interpreter();
 
+/// Records that the interpreter, if there is one, has begun to finalize. Call before the free of a
+/// sample is recorded; record_stack() does so for samples.
+void look_at_finalization(Segment& segment);
+
 /// Null if the process has no interpreter.
 [[nodiscard]] InterpretedWalk* interpreted_walk(ThreadState& state);
 

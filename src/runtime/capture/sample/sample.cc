@@ -325,6 +325,7 @@ void settle_taken(std::uint64_t taken, const unwind::Registers& caller) {
   if (state == nullptr) return;
   const PinnedSegment segment(*state);
   if (!is_of(*segment, taken) || !enrol(*state, *segment)) return;
+  look_at_finalization(*segment);
   const trace::Ref stack = wants_free_stacks() ? record_stack(*segment, *state, caller) : 0;
   write_free(*segment, state, taken, stack, 0);
   check_invariants(segment);
