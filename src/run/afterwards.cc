@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -19,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -136,6 +138,20 @@ void look_again(const Afterwards& run, Traces& traces) {
     std::erase_if(traces.left, [&](const LeftProcess& each) { return each.own_pid == pid; });
     const std::string path = run.directory + "/" + name;
     if (std::ranges::find(traces.all, path) == traces.all.end()) traces.all.push_back(path);
+  }
+}
+
+/// Processes that end because the program did, such as the helpers of Python's multiprocessing, get
+/// this long, so that their traces are whole.
+constexpr std::chrono::milliseconds kPatience{1000}, kLookEvery{20};
+
+Traces wait_for_orphans(const Afterwards& run) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    Traces traces = find_traces(run);
+    look_again(run, traces);
+    if (!traces.has_running() || std::chrono::steady_clock::now() >= until) return traces;
+    std::this_thread::sleep_for(kLookEvery);
   }
 }
 
@@ -345,7 +361,7 @@ AfterwardsResult finish(const Afterwards& run) {
     return {.has_running_processes = none.has_running()};
   }
   put_empty_traces(run, run.unrecorded);
-  Traces traces = find_traces(run);
+  Traces traces = wait_for_orphans(run);
   store_observations(run, traces);
   // As a directory: a file there may be empty, one that the user names should not.
   const std::string directory[] = {run.directory};
