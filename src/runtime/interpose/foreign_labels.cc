@@ -1,9 +1,10 @@
-// Labels for languages that look up functions by name, such as Python through ctypes
-// (python/geiger.py). Two functions suffice, because the caller keeps the previous label:
+// Labels, marks and pauses for languages that look up functions by name, such as Python through
+// ctypes (python/geiger.py). Two functions suffice for labels, because the caller keeps the
+// previous label:
 //
 //   before = set(define(text, in force)) ... set(before)
 //
-// Both are stable across versions: unlike the table geiger_capture_v1, which libgeiger.so reads,
+// All are stable across versions: unlike the table geiger_capture_v1, which libgeiger.so reads,
 // they are called by files that are copied into other projects.
 //
 // Threads: a label is in force in the thread that sets it. Signals: safe. Fork: ids stay valid, and
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "runtime/capture/capture.h"
+#include "runtime/capture/interface.h"
 #include "runtime/capture/program/names.h"
 #include "runtime/interpose/conclude.h"
 
@@ -35,3 +37,13 @@ GEIGER_EXPORT NameId geiger_set_label_v1(NameId label) {
   if (label == 0 || name_at(label).kind == NameKind::kLabel) in_force = label;
   return before;
 }
+
+/// Writes a mark. 0: the text is empty or too long, or nothing is recorded.
+GEIGER_EXPORT int geiger_write_mark_v1(const char* text) {
+  return text != nullptr && geiger::capture::write_mark(text, strnlen(text, kMaxNameBytes + 1)) ? 1
+                                                                                                : 0;
+}
+
+/// Until geiger_pause_v1(0) no allocation of the process is sampled or counted; frees of samples
+/// are recorded.
+GEIGER_EXPORT void geiger_pause_v1(int is_paused) { geiger_capture_v1.hold(is_paused != 0); }
