@@ -52,6 +52,8 @@ profile::GroupBy named_like(profile::LifetimeGrouping by) {
   switch (by) {
     case profile::LifetimeGrouping::kFunction:
       return profile::GroupBy::kFunction;
+    case profile::LifetimeGrouping::kLine:
+      return profile::GroupBy::kLine;
     case profile::LifetimeGrouping::kStack:
     case profile::LifetimeGrouping::kFreeStack:
       return profile::GroupBy::kStack;

@@ -73,11 +73,12 @@ void add_sort_option(CLI::App& verb, report::SortBy& sort) {
   static const Choices<SortBy> kSorts{{"self", SortBy::kSelf},
                                       {"total", SortBy::kTotal},
                                       {"samples", SortBy::kSamples},
+                                      {"objects", SortBy::kObjects},
                                       {"name", SortBy::kName},
                                       {"natural", SortBy::kNatural}};
   add_choice(verb, "--sort", "COLUMN",
-             "self (default), total, samples, name, or natural: sizes,\n"
-             "lifetimes and alignments in their order",
+             "self (default), total, samples, objects, name, or natural:\n"
+             "sizes, lifetimes and alignments in their order",
              kSorts, [&sort](SortBy by) { sort = by; });
 }
 

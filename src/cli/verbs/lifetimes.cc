@@ -26,11 +26,10 @@ struct LifetimesArguments {
   query::SelectionOptions selection;  ///< A window and filters.
 };
 
-const Choices<LifetimeGrouping> kGroupings{{"function", LifetimeGrouping::kFunction},
-                                           {"stack", LifetimeGrouping::kStack},
-                                           {"thread", LifetimeGrouping::kThread},
-                                           {"size", LifetimeGrouping::kSize},
-                                           {"none", LifetimeGrouping::kWhole}};
+const Choices<LifetimeGrouping> kGroupings{
+    {"function", LifetimeGrouping::kFunction}, {"line", LifetimeGrouping::kLine},
+    {"stack", LifetimeGrouping::kStack},       {"thread", LifetimeGrouping::kThread},
+    {"size", LifetimeGrouping::kSize},         {"none", LifetimeGrouping::kWhole}};
 
 /// Weighs every sample by itself, so half of them will not do.
 base::Outcome<void> select(LifetimesArguments& options, const profile::Recording& recording) {
@@ -83,8 +82,8 @@ void register_lifetimes(CLI::App& app, Work& work) {
   CLI::App* verb =
       app.add_subcommand("lifetimes", "How long objects live, and where they are freed");
   add_read_options(*verb, options->read);
-  add_choice(*verb, "--by", "GROUP", "function (default), stack, thread, size or none", kGroupings,
-             [options](LifetimeGrouping by) { options->lifetimes.by = by; });
+  add_choice(*verb, "--by", "GROUP", "function (default), line, stack, thread, size or none",
+             kGroupings, [options](LifetimeGrouping by) { options->lifetimes.by = by; });
   verb->add_option("--top", options->lifetimes.top, "Rows to show (default 30; 0: all)")
       ->type_name("N");
   add_times(*verb, *options);

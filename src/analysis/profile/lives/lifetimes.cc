@@ -59,6 +59,7 @@ class Grouper {
       case LifetimeGrouping::kWhole:
         return 0;
       case LifetimeGrouping::kFunction:
+      case LifetimeGrouping::kLine:
         return function_of(sample);
       case LifetimeGrouping::kStack:
         return first_like(sample.stack);
@@ -78,6 +79,7 @@ class Grouper {
         group.name = "all";
         break;
       case LifetimeGrouping::kFunction:
+      case LifetimeGrouping::kLine:
         describe_function(group, key);
         break;
       case LifetimeGrouping::kStack:
@@ -120,6 +122,7 @@ class Grouper {
                         said == nullptr ? 0 : said->line);
       const auto next = static_cast<std::uint32_t>(places_.size());
       known.value() = places_.try_emplace(place, next).first->second;
+      if (known.value() == labels_.size()) labels_.push_back(label);
     }
     return known.value();
   }
@@ -136,17 +139,20 @@ class Grouper {
     places.push_back(place);
   }
 
+  /// The function to blame, or its line.
   std::uint32_t function_of(const Sample& sample) {
     shown_.of(sample.stack);
+    const std::uint32_t label = shown_.path().front(), frame = shown_.frames().front();
+    const std::uint32_t group =
+        grouping_ == LifetimeGrouping::kLine ? place_of(label, frame) : label;
     // Of a sample below T the draws say T bytes, whatever its size.
     const Bytes interval = recording_.epochs[sample.epoch].interval;
-    lines_.add(shown_.path().front(), shown_.frames().front(),
-               static_cast<double>(std::max(sample.requested, interval)));
-    return shown_.path().front();
+    lines_.add(group, frame, static_cast<double>(std::max(sample.requested, interval)));
+    return group;
   }
 
   void describe_function(LifetimeGroup& group, std::uint32_t key) const {
-    const Label& label = shown_.labels()[key];
+    const Label& label = shown_.labels()[grouping_ == LifetimeGrouping::kLine ? labels_[key] : key];
     group.name = label.name;
     group.where = lines_.heaviest(key);
     if (label.module != kNone && !label.is_location) {
@@ -176,6 +182,7 @@ class Grouper {
   LinesOfGroups lines_;
   std::vector<std::uint32_t> like_;  ///< By stack: first_like(), as far as it is known.
   std::map<Place, std::uint32_t> places_;
+  std::vector<std::uint32_t> labels_;                                        ///< By place.
   tsl::robin_map<std::uint64_t, std::uint32_t, SpreadHash> place_of_frame_;  ///< Label, frame.
   std::vector<std::size_t> positions_;  ///< By place: where it was last in a stack.
   std::map<std::vector<std::uint32_t>, std::uint32_t> by_places_;

@@ -40,6 +40,7 @@ enum class LifetimeGrouping : std::uint8_t {
   kFreeStack,  ///< The call stack that freed; only samples for which that is known.
   kThread,     ///< The thread that allocated.
   kSize,       ///< Requested bytes, by powers of two.
+  kLine,       ///< A line of such a function.
 };
 
 /// CLOCK_MONOTONIC instants, the last one excluded.
@@ -76,7 +77,7 @@ struct LifetimeGroup {
   std::string name, detail;            ///< As rows of a table have them (view.h).
   std::uint32_t stack = kNone;         ///< kStack, kFreeStack: a stack of it, if there is one.
   std::vector<std::uint32_t> samples;  ///< Indexes into Recording::samples.
-  SourceLine where = {};               ///< kFunction, kStack, kFreeStack: as rows have it.
+  SourceLine where = {};               ///< kFunction, kLine, kStack, kFreeStack: as rows have it.
   double weighted_bytes = 0;           ///< What groups are ordered by, largest first.
 };
 

@@ -13,6 +13,7 @@ enum class Kind : std::uint8_t {
   kAllocated,   ///< Everything allocated while recording.
   kLiveAtEnd,   ///< Not freed when the recording ended.
   kLiveAtPeak,  ///< Live at the instant of the largest estimated live heap.
+  kTemporary,   ///< Allocated while recording, and freed within kTemporaryLife.
   // Of a part of each object (measured.h). At the moment of a snapshot:
   kResident,   ///< Its bytes on resident pages.
   kSwapped,    ///< On pages that were swapped out.
@@ -31,6 +32,9 @@ enum class Kind : std::uint8_t {
   kReserved,      ///< Mapped, but not accessible at the end.
   kMappedFiles,   ///< Of files, accessible at the end.
 };
+
+/// Objects that live up to this are temporary, in nanoseconds.
+inline constexpr std::uint64_t kTemporaryLife = 1'000'000;
 
 /// The events or objects that a kind adds up.
 enum class About : std::uint8_t {
@@ -64,7 +68,7 @@ struct KindRules {
 };
 
 /// In the order in which help and messages list them.
-inline constexpr std::array<KindRules, 16> kKindRules{{
+inline constexpr std::array<KindRules, 17> kKindRules{{
     {.kind = Kind::kAllocated,
      .name = "allocated",
      .text = "allocated",
@@ -88,6 +92,13 @@ inline constexpr std::array<KindRules, 16> kKindRules{{
      .takes_window = true,
      .when = "at the peak ",
      .meaning = "The heap when it was largest: what to shrink for a lower peak."},
+    {.kind = Kind::kTemporary,
+     .name = "temporary",
+     .text = "allocated and freed within 1 ms",
+     .about = About::kObjects,
+     .takes_window = true,
+     .verb = "allocated",
+     .meaning = "Objects that were freed within 1 ms: what to reuse instead."},
     {.kind = Kind::kResident,
      .name = "resident",
      .text = "resident",

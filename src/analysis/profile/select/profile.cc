@@ -111,14 +111,25 @@ bool is_in_window(const Selection& selection, Nanoseconds time) {
   return !(selection.from && time < *selection.from) && !(selection.to && time >= *selection.to);
 }
 
+/// Open where a free was noticed late, or the recording ended while the object was young.
+Answer is_temporary(const Recording& recording, const Sample& sample) {
+  const Nanoseconds end =
+      sample.free_time != 0 ? sample.free_time : recording.processes[sample.process].end;
+  const bool is_young = end <= sample.time + kTemporaryLife;
+  if (sample.free_time == 0) return is_young ? Answer::kOpen : Answer::kNo;
+  if (is_young) return Answer::kYes;
+  return sample.free_unseen ? Answer::kOpen : Answer::kNo;
+}
+
 template <typename IsSelected>
 void choose_if(Chosen& chosen, const Recording& recording, const Selection& selection,
                const IsSelected& is_selected) {
   const bool is_of_fates = depends_on_fates(selection);
   for (const Sample& sample : recording.samples_beside(selection.heap)) {
     if (is_of_fates && sample.is_thinned_out) continue;
-    if (!is_selected(sample)) continue;
-    add(is_kept(selection, sample), sample, chosen.samples, chosen.open);
+    const Answer answer = is_selected(sample);
+    if (answer == Answer::kNo) continue;
+    add(std::min(answer, is_kept(selection, sample)), sample, chosen.samples, chosen.open);
   }
 }
 
@@ -151,12 +162,13 @@ void choose_given(Chosen& chosen, const Recording& recording, const Selection& s
     return is_live_at(sample, *selection.at) &&
            is_running(recording.processes[sample.process], *selection.at);
   };
-  choose_if(chosen, recording, selection, [&](const Sample& sample) {
+  choose_if(chosen, recording, selection, [&](const Sample& sample) -> Answer {
     const bool is_selected =
-        selection.kind == Kind::kAllocated
-            ? is_allocation_seen(sample) && is_in_window(selection, sample.time)
-            : is_live_then(sample);
-    return is_selected && (!is_split || is_unaware(recording, selection, sample));
+        selection.kind == Kind::kLiveAtEnd
+            ? is_live_then(sample)
+            : is_allocation_seen(sample) && is_in_window(selection, sample.time);
+    if (!is_selected || (is_split && !is_unaware(recording, selection, sample))) return Answer::kNo;
+    return selection.kind == Kind::kTemporary ? is_temporary(recording, sample) : Answer::kYes;
   });
   choose_tallies(chosen, recording, selection);
   if (is_split) chosen.rate_factor = 1 - kLocatingShare;

@@ -38,6 +38,22 @@ TEST(Select, LiveAtEndLeavesOutWhatWasFreed) {
   EXPECT_EQ(profile.entries[0].requested, 128U);
 }
 
+TEST(Select, TemporaryIsWhatWasFreedSoon) {
+  TestRecording test;
+  test.recording.processes[0].end = 50'000'000;
+  test.sample(kNone, 1, 2000, 2000 + kTemporaryLife);
+  test.sample(kNone, 2, 2000, 2001 + kTemporaryLife);
+  test.sample(kNone, 4, 2000);
+  test.sample(kNone, 8, 49'500'000);
+  test.sample(kNone, 16, 2000, 9'000'000);
+  test.recording.samples.back().free_unseen = true;
+  const Profile profile = select(test.recording, Kind::kTemporary);
+  ASSERT_EQ(profile.entries.size(), 1U);
+  EXPECT_EQ(profile.entries[0].requested, 1U);
+  ASSERT_EQ(profile.open.size(), 2U) << "too young to tell, and freed at an unknown instant";
+  EXPECT_EQ(profile.open[0].requested + profile.open[1].requested, 24U);
+}
+
 std::vector<Bytes> sizes_of(const Recording& recording, const Selection& selection) {
   std::vector<Bytes> sizes;
   for (const Entry& entry : select(recording, selection).entries) {

@@ -21,11 +21,11 @@ namespace geiger::report {
 struct LifetimesOptions {
   profile::LifetimeGrouping by = profile::LifetimeGrouping::kFunction;
   profile::LifetimeSelection selection;
-  present::Scope scope;               ///< What the selection is, in words.
-  std::size_t top = 30;               ///< Groups listed; 0 = all.
-  double level = 0.95;                ///< In (0, 1).
-  Nanoseconds temporary = 1'000'000;  ///< Lives up to this are temporary.
-  std::vector<double> lengths;        ///< To read curves at; those beyond the longest are that.
+  present::Scope scope;                             ///< What the selection is, in words.
+  std::size_t top = 30;                             ///< Groups listed; 0 = all.
+  double level = 0.95;                              ///< In (0, 1).
+  Nanoseconds temporary = profile::kTemporaryLife;  ///< Lives up to this are temporary.
+  std::vector<double> lengths;  ///< To read curves at; those beyond the longest are that.
 };
 
 /// The parts of a group freed by the lengths that reports show.

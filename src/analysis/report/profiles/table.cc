@@ -104,6 +104,7 @@ Rank rank_of(const std::vector<Row>& rows, std::uint32_t index, SortBy sort,
   const double total = whole.bytes_for_order(row.total);
   if (sort == SortBy::kTotal) return {index, total, total};
   if (sort == SortBy::kSelf) return {index, whole.bytes_for_order(row.self), total};
+  if (sort == SortBy::kObjects) return {index, row.self.all_objects(), total};
   return {index, static_cast<double>(row.self.samples + row.self.certain_samples), total};
 }
 
@@ -131,10 +132,14 @@ std::vector<std::uint32_t> ordered(const std::vector<Row>& rows, SortBy sort,
 /// Intervals of neighbours that overlap leave their order open. One row more
 /// than is shown is estimated, so that the last row can be marked too.
 void mark_uncertain_order(std::vector<TableLine>& lines, SortBy sort) {
-  if (sort != SortBy::kSelf && sort != SortBy::kTotal) return;
+  if (sort != SortBy::kSelf && sort != SortBy::kTotal && sort != SortBy::kObjects) return;
+  const auto sorted = [&](const TableLine& line) -> const estimation::Estimate& {
+    const present::Measure& measure = sorted_measure(line, sort);
+    return sort == SortBy::kObjects ? measure.objects : present::shown_bytes(measure);
+  };
   for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
-    const estimation::Estimate& upper = present::shown_bytes(sorted_measure(lines[i], sort));
-    const estimation::Estimate& lower = present::shown_bytes(sorted_measure(lines[i + 1], sort));
+    const estimation::Estimate& upper = sorted(lines[i]);
+    const estimation::Estimate& lower = sorted(lines[i + 1]);
     const bool is_seen = sorted_measure(lines[i + 1], sort).samples > 0;
     lines[i].is_order_uncertain = is_seen && lower.interval.hi > upper.interval.lo;
   }
@@ -150,7 +155,8 @@ NodeSums sum_from(const std::vector<Row>& rows, const std::vector<std::uint32_t>
 /// Removes rows without samples of their own, which say nothing when sorted by self:
 /// "< 1.9 MiB  main". Returns how many; 0 if no row has samples.
 std::size_t leave_out_callers(std::vector<Row>& rows, const TableOptions& options) {
-  const bool is_by_own = options.sort == SortBy::kSelf || options.sort == SortBy::kSamples;
+  const bool is_by_own = options.sort == SortBy::kSelf || options.sort == SortBy::kSamples ||
+                         options.sort == SortBy::kObjects;
   const auto has_own = [](const Row& row) {
     return row.self.samples + row.self.certain_samples != 0;
   };
@@ -244,6 +250,14 @@ const present::Fields<TableRow>& fields_of(present::Of<TableRow> /*type*/) {
               [](const TableRow& row) { return has_self_and_total(row.report) ? "self" : "bytes"; },
               [](const TableRow& row) { return rank_of_measure(row, false); },
               [](const TableRow& row) { return bytes_figure(row.line.self); })
+          .only_column(
+              Cells::kFigure, "objects",
+              [](const TableRow& row) {
+                return row.report.options.sort == SortBy::kObjects ? kStays : kAbsent;
+              },
+              [](const TableRow& row) {
+                return present::figure(row.line.self.objects, present::Quantity::kObjects);
+              })
           .field("total", "what it and the functions that it called allocated",
                  [](const TableRow& row) { return row.line.total; })
           .column(

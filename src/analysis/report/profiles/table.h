@@ -27,6 +27,7 @@ enum class SortBy : std::uint8_t {
   kSelf,
   kTotal,
   kSamples,
+  kObjects,  ///< Estimated objects: self, which its own column shows.
   kName,
   kNatural,  ///< Sizes and lifetimes ascending, all else by name.
 };
