@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -109,36 +110,64 @@ class BytesAtStart {
     return found == alike->second.end() ? kNone : *found;
   }
 
-  /// Goes once through what a parent allocated and freed. A child's recording begins with its first
-  /// allocation, so that what its parent freed shortly before counts as well.
+  /// A sample comes or goes.
+  struct Event {
+    Nanoseconds time;
+    const Sample* sample;
+    std::int64_t change;
+  };
+
+  /// A child's recording begins with its first allocation, some time after the fork: what counts
+  /// is the instant within kAtStart before it at which its parent had most. Goes twice through what
+  /// the parent allocated and freed: to find these instants, and to add up what lived then.
   void estimate_inherited(Family& family) {
-    const auto start_of = [&](std::uint32_t child) { return recording_.processes[child].start; };
-    std::ranges::sort(family.children, {}, start_of);
-    std::vector<const Sample*>& born = family.born;
-    std::ranges::sort(born, {}, &Sample::time);
-    std::vector<const Sample*> freed = born;
-    std::erase_if(freed, [](const Sample* sample) { return sample->free_time == 0; });
-    std::ranges::sort(freed, {}, &Sample::free_time);
-    auto next_born = born.begin();
-    auto next_freed = freed.begin();
+    std::vector<Event> events;
+    for (const Sample* sample : family.born) {
+      events.push_back({sample->time, sample, 1});
+      if (sample->free_time != 0) events.push_back({sample->free_time, sample, -1});
+    }
+    std::ranges::stable_sort(events, {}, &Event::time);
+    std::vector<std::pair<std::size_t, std::uint32_t>> instants = largest_heaps(family, events);
     std::map<Kind, std::int64_t> live;
-    const auto count = [&](const Sample& sample, std::int64_t change) {
-      const estimation::Count kind = count_of_fate(recording_, sample);
-      std::int64_t& number = live[{kind.size, kind.lambda, kind.value, kind.keep}];
-      number += change * static_cast<std::int64_t>(kind.count);
-      if (number == 0) live.erase({kind.size, kind.lambda, kind.value, kind.keep});
-    };
-    for (const std::uint32_t child : family.children) {
-      const Nanoseconds start = start_of(child);
-      for (; next_born != born.end() && (*next_born)->time <= start; ++next_born) {
-        count(**next_born, 1);
-      }
-      for (; next_freed != freed.end() && (*next_freed)->free_time + kAtStart < start;
-           ++next_freed) {
-        count(**next_freed, -1);
+    std::size_t next = 0;
+    for (const auto& [count, child] : instants) {
+      for (; next < count; ++next) {
+        const estimation::Count kind = count_of_fate(recording_, *events[next].sample);
+        const Kind key{kind.size, kind.lambda, kind.value, kind.keep};
+        std::int64_t& number = live[key];
+        number += events[next].change * static_cast<std::int64_t>(kind.count);
+        if (number == 0) live.erase(key);
       }
       inherited_[child] = most_of(live);
     }
+  }
+
+  /// After how many events the parent had most before each child, in their order.
+  std::vector<std::pair<std::size_t, std::uint32_t>> largest_heaps(
+      Family& family, const std::vector<Event>& events) const {
+    const auto start_of = [&](std::uint32_t child) { return recording_.processes[child].start; };
+    std::ranges::sort(family.children, {}, start_of);
+    std::vector<double> bytes{0};
+    for (const Event& event : events) {
+      const double weight = weight_of(recording_, *event.sample);
+      bytes.push_back(bytes.back() + static_cast<double>(event.change) * weight);
+    }
+    /// Counts of events after which more is live than after all later ones.
+    std::deque<std::size_t> largest{0};
+    std::vector<std::pair<std::size_t, std::uint32_t>> found;
+    std::size_t next = 0;
+    for (const std::uint32_t child : family.children) {
+      for (; next < events.size() && events[next].time <= start_of(child); ++next) {
+        while (!largest.empty() && bytes[largest.back()] <= bytes[next + 1]) largest.pop_back();
+        largest.push_back(next + 1);
+      }
+      // What a count says lasts until the next event.
+      while (largest.size() > 1 && events[largest.front()].time + kAtStart < start_of(child)) {
+        largest.pop_front();
+      }
+      found.emplace_back(largest.front(), child);
+    }
+    return found;
   }
 
   [[nodiscard]] double most_of(const std::map<Kind, std::int64_t>& live) const {

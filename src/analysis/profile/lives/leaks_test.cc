@@ -319,6 +319,13 @@ TEST_F(InheritedCache, OfFewerObjectsThanItKeepsIsALeak) {
   EXPECT_LT(site.late->in_use_from, 30 * 1024);
 }
 
+TEST_F(InheritedCache, HasNotAllThatItsParentAllocatedShortlyBefore) {
+  const auto passing = site("passing");
+  for (Nanoseconds i = 0; i < 50; ++i)
+    test_.sample(passing, 104, 910 + i, 911 + i).process = parent_;
+  EXPECT_LT(judged_child(5).late->in_use_from, 30 * 1024);
+}
+
 TEST_F(InheritedCache, OfAParentThatWasNotRecordedIsUndecided) {
   const LeakSite site = judged_child(0, 1);
   EXPECT_EQ(site.verdict, LeakVerdict::kUndecided);
