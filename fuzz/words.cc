@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/present/text.h"
-#include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/frames/frame_rules.h"
 #include "analysis/profile/frames/types.h"
 #include "analysis/profile/lives/leaks.h"
 #include "analysis/profile/select/patterns.h"
@@ -49,7 +49,7 @@ void match(std::string_view text) {
 
 void read_names(std::string_view text) {
   static_cast<void>(profile::type_allocated_by(text));
-  static_cast<void>(profile::passes_allocation_on(text));
+  static_cast<void>(profile::FrameRules().passes_allocation_on(text));
   static_cast<void>(symbolize::demangle(std::string(text)));
   const std::string shown = present::printable(text);
   fuzz::require(present::printable(shown) == shown, "what is printable stays as it is");

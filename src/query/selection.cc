@@ -54,7 +54,7 @@ base::Outcome<std::shared_ptr<const FrameRules>> frame_rules_of(const FrameOptio
                                         : parse_rules(read_text_file(named), named));
   for (const std::string& expression : options.hidden) {
     auto pattern = GEIGER_TRY(profile::NamePattern::parse(expression).with_prefix("--hide "));
-    rules.add(profile::FrameRole::kHidden, std::move(pattern));
+    rules.hide(std::move(pattern));
   }
   rules.shows_plumbing = options.shows_plumbing;
   rules.frames = options.frames;

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/frames/frame_rules.h"
 #include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/groups/groupings.h"
 #include "base/index_of.h"

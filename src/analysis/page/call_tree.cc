@@ -7,7 +7,7 @@
 
 #include "analysis/naming/display_name.h"
 #include "analysis/present/format.h"
-#include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/frames/frame_rules.h"
 #include "base/index_of.h"
 
 namespace geiger::page {

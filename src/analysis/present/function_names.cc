@@ -8,7 +8,7 @@
 #include "analysis/naming/display_name.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/frames/labels.h"
-#include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/frames/frame_rules.h"
 #include "base/text.h"
 
 namespace geiger::present {

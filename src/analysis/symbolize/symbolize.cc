@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/profile/frames/labels.h"
-#include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/frames/frame_rules.h"
 #include "analysis/profile/recording/recording.h"
 #include "analysis/symbolize/outside_names.h"
 #include "analysis/symbolize/symbol_set.h"

@@ -32,8 +32,9 @@ void add_rule_options(CLI::App& verb, query::FrameOptions& options) {
       ->type_name("REGEX")
       ->allow_extra_args(false);
   verb.add_option("--rules", options.rules_file,
-                  "File of rules that classify frames: lines\n\"own|library|plumbing|hide "
-                  "REGEX\" (default: ./.geiger-rules)")
+                  "File of rules that classify frames: lines such as \"own REGEX\",\n\"wrapper "
+                  "function=NAME\" "
+                  "(default: ./.geiger-rules)")
       ->type_name("FILE");
 }
 

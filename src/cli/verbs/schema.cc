@@ -3,6 +3,7 @@
 
 #include "analysis/page/page_data.h"
 #include "analysis/present/fields.h"
+#include "analysis/profile/frames/frame_rules.h"
 #include "analysis/report/allocators/allocators.h"
 #include "analysis/report/compare/check.h"
 #include "analysis/report/compare/diff.h"
@@ -68,10 +69,16 @@ void register_schema(CLI::App& app, Work& work) {
   CLI::App* verb = app.add_subcommand("schema", "Print the JSON Schema of what --json prints");
   auto is_page = std::make_shared<bool>(false);
   verb->add_flag("--page", *is_page, "Of `report --json` instead, the document that pages read");
-  verb->callback([&work, is_page] {
-    work = [is_page]() -> base::Outcome<int> {
-      const std::string schema = *is_page ? page::schema() : schema_of_reports();
-      return terminal::print_data(schema) ? kExitOk : kExitFailed;
+  auto is_rules = std::make_shared<bool>(false);
+  verb->add_flag("--rules", *is_rules,
+                 "Instead, the rules that classify frames and are built in:\nwhat `--rules FILE` "
+                 "of other verbs reads");
+  verb->callback([&work, is_page, is_rules] {
+    work = [is_page, is_rules]() -> base::Outcome<int> {
+      const std::string text = *is_rules  ? profile::kBuiltInRules
+                               : *is_page ? page::schema()
+                                          : schema_of_reports();
+      return terminal::print_data(text) ? kExitOk : kExitFailed;
     };
   });
 }

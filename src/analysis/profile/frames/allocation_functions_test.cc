@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/frames/frame_rules.h"
 
 namespace geiger::profile::allocation_functions_test {
 namespace {
@@ -45,17 +45,18 @@ TEST(AllocationFunctions, AreKnownByTheirNames) {
 }
 
 TEST(AllocationFunctions, LayersOfRustPassOn) {
-  EXPECT_TRUE(passes_allocation_on("alloc::alloc::exchange_malloc"));
-  EXPECT_TRUE(passes_allocation_on("alloc::raw_vec::finish_grow"));
-  EXPECT_TRUE(passes_allocation_on("<alloc::alloc::Global>::alloc_impl_runtime"));
-  EXPECT_TRUE(passes_allocation_on("<alloc::raw_vec::RawVecInner>::try_allocate_in"));
-  EXPECT_TRUE(passes_allocation_on("alloc::raw_vec::RawVecInner<A>::finish_grow"));
-  EXPECT_TRUE(passes_allocation_on("alloc::boxed::box_new_uninit"));
-  EXPECT_TRUE(passes_allocation_on("<alloc::alloc::Global as core::alloc::Allocator>::allocate"));
-  EXPECT_TRUE(passes_allocation_on("hashbrown::raw::RawTableInner::resize_inner"));
-  EXPECT_TRUE(passes_allocation_on("hashbrown::raw::alloc::inner::do_alloc"));
-  EXPECT_FALSE(passes_allocation_on("shop::make_order"));
-  EXPECT_FALSE(passes_allocation_on("<alloc::raw_vec::RawVec<u8>>::grow_one"));
+  EXPECT_TRUE(FrameRules().passes_allocation_on("alloc::alloc::exchange_malloc"));
+  EXPECT_TRUE(FrameRules().passes_allocation_on("alloc::raw_vec::finish_grow"));
+  EXPECT_TRUE(FrameRules().passes_allocation_on("<alloc::alloc::Global>::alloc_impl_runtime"));
+  EXPECT_TRUE(FrameRules().passes_allocation_on("<alloc::raw_vec::RawVecInner>::try_allocate_in"));
+  EXPECT_TRUE(FrameRules().passes_allocation_on("alloc::raw_vec::RawVecInner<A>::finish_grow"));
+  EXPECT_TRUE(FrameRules().passes_allocation_on("alloc::boxed::box_new_uninit"));
+  EXPECT_TRUE(FrameRules().passes_allocation_on(
+      "<alloc::alloc::Global as core::alloc::Allocator>::allocate"));
+  EXPECT_TRUE(FrameRules().passes_allocation_on("hashbrown::raw::RawTableInner::resize_inner"));
+  EXPECT_TRUE(FrameRules().passes_allocation_on("hashbrown::raw::alloc::inner::do_alloc"));
+  EXPECT_FALSE(FrameRules().passes_allocation_on("shop::make_order"));
+  EXPECT_FALSE(FrameRules().passes_allocation_on("<alloc::raw_vec::RawVec<u8>>::grow_one"));
 }
 
 }  // namespace

@@ -1,76 +1,20 @@
 #include "analysis/profile/frames/frame_roles.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <ranges>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "analysis/profile/frames/labels.h"
-#include "analysis/profile/frames/plumbing_names.h"
 #include "analysis/profile/frames/types.h"
-#include "analysis/profile/select/patterns.h"
 
 namespace geiger::profile {
 
 namespace {
-
-constexpr std::array kRoleNames{
-    std::pair(std::string_view("own"), FrameRole::kOwn),
-    std::pair(std::string_view("library"), FrameRole::kLibrary),
-    std::pair(std::string_view("plumbing"), FrameRole::kStandard),
-    std::pair(std::string_view("hide"), FrameRole::kHidden),
-};
-
-/// Adds the rule of a line.
-base::Outcome<void> add_line(FrameRules& rules, std::string_view line) {
-  const std::size_t end = std::min(line.find_first_of(kBlank), line.size());
-  const std::string_view word = line.substr(0, end);
-  const auto* role =
-      std::ranges::find(kRoleNames, word, [](const auto& known) { return known.first; });
-  if (role == kRoleNames.end()) {
-    return base::Failure{
-        fmt::format("invalid role {} (choose from own, library, plumbing, hide)", quoted(word))};
-  }
-  const std::string expression(trimmed(line.substr(end)));
-  if (expression.empty())
-    return base::Failure{fmt::format("'{}' needs a regular expression", word)};
-  auto pattern = GEIGER_TRY(NamePattern::parse(expression));
-  rules.add(role->second, std::move(pattern));
-  return {};
-}
-
-/// Of a function of an interpreted program. Names say nothing: any may be the program's own.
-FrameRole role_of_source(const FrameFacts& facts) {
-  if (is_python_start_up(facts.function, facts.module)) return FrameRole::kStartUp;
-  if (is_python_dispatch(facts.function, facts.module)) return FrameRole::kDispatch;
-  return is_python_library(facts.module) ? FrameRole::kPackage : FrameRole::kOwn;
-}
-
-/// Of a function that a compiler made while the program ran; nothing where its name does not say
-/// that it is one of node or Java. Other names say nothing here either.
-std::optional<FrameRole> role_of_jit_code(const FrameFacts& facts) {
-  if (is_script(facts.file)) {
-    return is_script_library(facts.file) ? FrameRole::kPackage : FrameRole::kOwn;
-  }
-  if (is_java_method(facts.function)) {
-    return is_java_library(facts.function) ? FrameRole::kPackage : FrameRole::kOwn;
-  }
-  return is_jit_stub(facts.function) ? std::optional(FrameRole::kDispatch) : std::nullopt;
-}
-
-/// Of the module that an interpreter lies in. Where that is a program which embeds one, only names
-/// tell its functions from the program's.
-bool is_of_interpreter(std::string_view name, std::string_view module) {
-  return is_python_module(module) || is_python_function(name) || is_virtual_machine(module);
-}
 
 /// Whether functions that node or the JVM compiled have names: then these are what the program is
 /// made of, and the machine is what runs them.
@@ -93,21 +37,11 @@ std::set<std::string_view> outermost_texts(const Recording& recording) {
       const std::uint32_t module = recording.locations[location].module;
       if (module == kNone || recording.modules[module].kind != ModuleKind::kSource) continue;
       const std::string& path = recording.modules[module].path;
-      if (is_generated_python(path) && !path.starts_with("<frozen ")) texts.insert(path);
+      if (path.starts_with('<') && !path.starts_with("<frozen ")) texts.insert(path);
       break;
     }
   }
   return texts;
-}
-
-/// Of a name in the tables of plumbing; nothing for other names.
-std::optional<FrameRole> role_of_name(std::string_view name) {
-  if (is_start_up(name)) return FrameRole::kStartUp;
-  if (is_allocation_function(name) || passes_allocation_on(name) || is_allocation_wrapper(name)) {
-    return FrameRole::kAllocation;
-  }
-  if (is_of_standard_library(name)) return FrameRole::kStandard;
-  return is_dispatch(name) ? std::optional(FrameRole::kDispatch) : std::nullopt;
 }
 
 /// Whether views leave out all frames of such modules.
@@ -118,61 +52,8 @@ bool is_excluded(ModuleKind kind, FramesShown frames) {
 
 }  // namespace
 
-FrameRole role_of(const FrameFacts& facts) {
-  if (facts.kind == ModuleKind::kSource) return role_of_source(facts);
-  if (facts.module.empty()) {
-    if (const auto role = role_of_jit_code(facts)) return *role;
-  }
-  // "git+0x28961c" is in none of the tables; there may be many, so they are not searched for it.
-  const bool is_named = !is_address_name(facts.function);
-  const std::string_view name = is_named ? facts.function : std::string_view();
-  const std::optional<FrameRole> by_name = is_named ? role_of_name(name) : std::nullopt;
-  if (by_name && *by_name != FrameRole::kDispatch) return *by_name;
-  if (is_standard_module(facts.module)) return FrameRole::kStandard;
-  const bool is_interpreter =
-      facts.kind == ModuleKind::kInterpreter && is_of_interpreter(name, facts.module);
-  if (is_interpreter || by_name) return FrameRole::kDispatch;
-  if (is_standard_source(facts.file)) return FrameRole::kStandard;
-  if (is_python_library(facts.module)) return FrameRole::kPackage;
-  if (is_package_source(facts.file)) return FrameRole::kLibrary;
-  const bool is_library = !facts.is_executable && is_system_path(facts.module);
-  return is_library ? FrameRole::kLibrary : FrameRole::kOwn;
-}
-
-base::Outcome<FrameRules> FrameRules::parse(std::string_view text) {
-  FrameRules rules;
-  const auto take = [&](std::string_view line, std::size_t /*number*/) -> base::Outcome<void> {
-    if (rules.rules_.size() == kMostRules) {
-      return base::Failure{fmt::format("more than {} rules: join expressions by |", kMostRules)};
-    }
-    return add_line(rules, line);
-  };
-  GEIGER_TRY(read_lines(text, take));
-  return rules;
-}
-
-FrameRole FrameRules::role(const FrameFacts& facts) const {
-  if (!rules_.empty()) {
-    for (auto rule = rules_.rbegin(); rule != rules_.rend(); ++rule) {
-      const NamePattern& pattern = rule->pattern;
-      if (pattern.matches(facts.function) || pattern.matches(facts.module) ||
-          pattern.matches(facts.file)) {
-        return rule->role;
-      }
-    }
-  }
-  return role_of(facts);
-}
-
-bool FrameRules::leaves_out() const {
-  return !shows_plumbing || frames != FramesShown::kMixed ||
-         std::ranges::any_of(rules_,
-                             [](const Rule& rule) { return rule.role == FrameRole::kHidden; });
-}
-
 FrameRoles::FrameRoles(const Recording& recording, const Labels& labels) {
-  static const FrameRules built_in;
-  const FrameRules& rules = recording.frame_rules ? *recording.frame_rules : built_in;
+  const FrameRules& rules = rules_of(recording);
   shows_plumbing_ = rules.shows_plumbing;
   std::set<std::string_view> executables;
   for (const Process& process : recording.processes) executables.insert(process.executable);

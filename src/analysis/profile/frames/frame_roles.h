@@ -8,79 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/profile/frames/frame_rules.h"
 #include "analysis/profile/frames/labels.h"
 #include "analysis/profile/recording/recording.h"
-#include "analysis/profile/select/patterns.h"
-#include "base/outcome.h"
 
 namespace geiger::profile {
-
-// Whose a frame is: the program's own code, a library's, or plumbing between the two and the
-// allocator. Views leave plumbing out and blame the first frame of a stack that is not; nothing
-// is counted differently.
-
-/// Ordered by what they reveal about the cause of an allocation: where a stack has nothing
-/// but plumbing, the first frame of the best role is blamed.
-enum class FrameRole : std::uint8_t {
-  kOwn,         ///< The program's executable, or a shared object of the project.
-  kLibrary,     ///< Of a library that the system or a package manager installed.
-  kPackage,     ///< Of a library that an interpreter runs: its own, or an installed package.
-  kDispatch,    ///< Loops and calls of an interpreter.
-  kStandard,    ///< Standard libraries and containers, also instantiated elsewhere.
-  kStartUp,     ///< Before main, below threads.
-  kAllocation,  ///< Allocation functions and their wrappers.
-  kHidden,      ///< The user wants none of it (--hide).
-};
-
-[[nodiscard]] constexpr bool is_plumbing(FrameRole role) { return role > FrameRole::kLibrary; }
-
-/// What a role depends on; each may be empty.
-struct FrameFacts {
-  std::string_view function;   ///< Demangled.
-  std::string_view module;     ///< Path.
-  std::string_view file;       ///< Of the source.
-  bool is_executable = false;  ///< `module` is the program that was started.
-  ModuleKind kind = ModuleKind::kNative;
-};
-
-/// Which frames of an interpreted program views show.
-enum class FramesShown : std::uint8_t {
-  kMixed,   ///< Interpreted and native ones; those of the interpreter are plumbing.
-  kPython,  ///< Interpreted ones only.
-  kNative,  ///< Native ones only, those of the interpreter like any others.
-};
-
-/// By the rules that are built in.
-[[nodiscard]] FrameRole role_of(const FrameFacts& facts);
-
-/// Of a file: each takes memory, and time for each name.
-inline constexpr std::size_t kMostRules = 1000;
-
-/// Rules of a project, which go before those that are built in, the last one first.
-class FrameRules {
- public:
-  /// Reads lines "own REGEX", "library REGEX", "plumbing REGEX" and "hide REGEX"; blank ones and
-  /// those that begin with # say nothing. They are matched against the function, the path of the
-  /// module and the source file. The reason of a failure begins with the number of its line, "3: ".
-  static base::Outcome<FrameRules> parse(std::string_view text);
-
-  void add(FrameRole role, NamePattern pattern) { rules_.push_back({role, std::move(pattern)}); }
-
-  [[nodiscard]] FrameRole role(const FrameFacts& facts) const;
-  /// Whether there are frames that views leave out, by these rules.
-  [[nodiscard]] bool leaves_out() const;
-
-  /// Leave plumbing in: only what is hidden is left out, and leaves are blamed.
-  bool shows_plumbing = false;
-  FramesShown frames = FramesShown::kMixed;
-
- private:
-  struct Rule {
-    FrameRole role;
-    NamePattern pattern;
-  };
-  std::vector<Rule> rules_;
-};
 
 /// The roles of a recording's labels, by the rules that the recording is read by.
 class FrameRoles {

@@ -537,9 +537,69 @@ TEST_F(ShownFrames, BeginAtTheOneToBlameAndKeepTheTypeThatOthersTell) {
 
 TEST(FrameRulesFile, SaysWhichLineIsWrong) {
   const auto bad_word = FrameRules::parse("own a\nmine b\n");
-  EXPECT_EQ(bad_word.reason(), "2: invalid role 'mine' (choose from own, library, plumbing, hide)");
+  EXPECT_EQ(
+      bad_word.reason(),
+      "2: invalid role 'mine' (choose from own, library, package, dispatch, plumbing, start-up, "
+      "allocation, wrapper, passes-on, hide, type)");
   EXPECT_TRUE(FrameRules::parse("own (\n").reason().starts_with("1: '(': "));
   EXPECT_EQ(FrameRules::parse("own").reason(), "1: 'own' needs a regular expression");
+  EXPECT_EQ(FrameRules::parse("own function=").reason(), "1: a name is missing");
+  EXPECT_TRUE(FrameRules::parse("[rust]").reason().starts_with("1: invalid kind of code 'rust' ("));
+}
+
+FrameRole role_by(std::string_view rules, const FrameFacts& facts) {
+  return FrameRules::parse(rules).value().role(facts);
+}
+
+TEST(FrameRulesFile, ComparesNamesAsItsOperatorsSay) {
+  const FrameFacts facts{"int* app::make<int>(std::string const&)", "/opt/app/libmake.so.1",
+                         "/src/make.h", false};
+  for (const char* what :
+       {"function^=app::make function=x", "function=other \"int* app::make<int>\"",
+        "module=libmake.so.1", "module^=lib", "module=/opt/app/libmake.so.1", "module^=/opt/",
+        "module*=/app/", "source$=.h module$=.so.1", "source=make.{cc,h}", "source~=^/src/.*h$",
+        "^/src/", "function^={int,app}::{make,take}"}) {
+    const std::string rule = std::string("hide ") + what;
+    const bool all = std::string_view(what).find("function=x") == std::string_view::npos;
+    EXPECT_EQ(role_by(rule, facts), all ? FrameRole::kHidden : FrameRole::kOwn) << what;
+  }
+  for (const char* what :
+       {"function^=int", "module=libmake.so", "module^=opt", "source^=src/", "source={make,take}.c",
+        "function*=make module*=/other/", "source$=.cc"}) {
+    EXPECT_EQ(role_by(std::string("hide ") + what, facts), FrameRole::kOwn) << what;
+  }
+}
+
+TEST(FrameRulesFile, LastRuleDecides) {
+  const FrameFacts facts{"pool_get", kProgram, {}, true};
+  EXPECT_EQ(role_by("own function=pool_get\nwrapper function^=pool_", facts),
+            FrameRole::kAllocation);
+  EXPECT_EQ(role_by("wrapper function^=pool_\nown function=pool_get", facts), FrameRole::kOwn);
+  EXPECT_EQ(role_by("wrapper function*=_get\nown function=pool_get", facts), FrameRole::kOwn);
+  EXPECT_EQ(role_by("own function=pool_get\nwrapper _get$", facts), FrameRole::kAllocation);
+}
+
+TEST(FrameRulesFile, SectionsAreForOneKindOfCode) {
+  constexpr std::string_view kRules = "[python]\nhide function=get\n[shared]\nlibrary function=get";
+  EXPECT_EQ(role_by(kRules, {"get", "/a.py", "/a.py", false, ModuleKind::kSource}),
+            FrameRole::kHidden);
+  EXPECT_EQ(role_by(kRules, {"get", "/opt/a.so", {}, false}), FrameRole::kLibrary);
+  EXPECT_EQ(role_by(kRules, {"get", "/opt/a", {}, true}), FrameRole::kOwn);
+}
+
+TEST(FrameRulesFile, NamesTypes) {
+  const FrameRules rules =
+      FrameRules::parse("type function=app::make<T>::now\ntype holder=app::Node<T>").value();
+  EXPECT_EQ(type_allocated_by("app::make<app::Node<Order>, int>::now(int)", rules), "Order");
+  EXPECT_EQ(type_allocated_by("std::make_unique<app::Node<Order>>", rules), "Order");
+  EXPECT_EQ(type_allocated_by("app::make<Order>::nowhere(int)", rules), std::nullopt);
+  EXPECT_EQ(FrameRules::parse("type module=a<T>").reason(),
+            "1: 'type' needs function=, function^= or holder= and a name with <T>");
+}
+
+TEST(FrameRulesFile, OfWhatIsBuiltInIsReadByItsUsersToo) {
+  ASSERT_TRUE(FrameRules::parse(kBuiltInRules).has_value());
+  EXPECT_EQ(role_by(kBuiltInRules, {"xmalloc", kProgram, {}, true}), FrameRole::kAllocation);
 }
 
 TEST(Lines, AreRowsOfTheirOwn) {

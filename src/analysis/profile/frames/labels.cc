@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/frames/frame_rules.h"
 #include "base/check.h"
 
 namespace geiger::profile {

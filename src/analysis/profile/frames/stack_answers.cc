@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/frames/frame_rules.h"
 #include "vocabulary/vocabulary.h"
 
 namespace geiger::profile {

@@ -1,68 +1,15 @@
 #include "analysis/profile/frames/types.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <span>
 
-#include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/frames/frame_rules.h"
 #include "base/index_of.h"
 
 namespace geiger::profile {
 
 namespace {
-
-/// A function template, or a member of a class template, that allocates its first
-/// argument's type.
-struct Rule {
-  std::string_view name;     ///< Up to the bracket before the type.
-  std::string_view members;  ///< What follows after the bracket,
-  bool is_start = false;     ///< as the whole name or, if so, as the start of one.
-};
-
-/// All there is to know; the order does not matter. Tested one by one on real names.
-constexpr std::array kRules{
-    // libstdc++ 12 and later, 4.0 to 11, and where the base class was inlined.
-    Rule{"std::__new_allocator<", "::allocate"},
-    Rule{"__gnu_cxx::new_allocator<", "::allocate"},
-    Rule{"std::allocator<", "::allocate"},
-    Rule{"std::pmr::polymorphic_allocator<", "::allocate"},
-    // libc++
-    Rule{"std::__1::allocator<", "::allocate"},
-    // operator new stands directly below these.
-    Rule{"std::make_unique<", ""},
-    Rule{"std::make_unique_for_overwrite<", ""},
-    Rule{"std::__1::make_unique<", ""},
-    // Of a string only the characters are ever allocated; so also without debug
-    // information, where nothing shows the allocator.
-    Rule{"std::__cxx11::basic_string<", "::_M_", true},
-    Rule{"std::__cxx11::basic_string<", "::reserve"},
-    // Rust; without debug information legacy mangling has the parameter instead of the type.
-    Rule{"<alloc::raw_vec::RawVec<", ">::", true},
-    Rule{"alloc::raw_vec::RawVec<", "::", true},
-    Rule{"<alloc::boxed::Box<", ">::", true},
-    Rule{"alloc::boxed::Box<", "::", true},
-    Rule{"<alloc::vec::Vec<", ">::", true},
-    Rule{"alloc::vec::Vec<", "::", true},
-    Rule{"<hashbrown::raw::RawTable<", ">::", true},
-    Rule{"hashbrown::raw::RawTable<", "::", true},
-};
-
-/// Nodes that hold one object of the type that they name first.
-constexpr std::array<std::string_view, 15> kHolders{"std::_Rb_tree_node<",
-                                                    "std::_List_node<",
-                                                    "std::_Fwd_list_node<",
-                                                    "std::__detail::_Hash_node<",
-                                                    "std::_Sp_counted_ptr_inplace<",
-                                                    "std::__1::__tree_node<",
-                                                    "std::__1::__list_node<",
-                                                    "std::__1::__forward_list_node<",
-                                                    "std::__1::__hash_node<",
-                                                    "std::__1::__shared_ptr_emplace<",
-                                                    "std::__1::__value_type<",
-                                                    "core::mem::manually_drop::ManuallyDrop<",
-                                                    "alloc::sync::ArcInner<",
-                                                    "alloc::rc::RcInner<",
-                                                    "alloc::rc::RcBox<"};
 
 /// Where the name is in the function: at its start, or after a return type, and not
 /// within an argument.
@@ -109,9 +56,9 @@ Bracket bracket_of(std::string_view text) {
   return bracket;
 }
 
-std::string_view without_holders(std::string_view type) {
+std::string_view without_holders(std::string_view type, std::span<const std::string_view> holders) {
   for (bool is_held = true; is_held;) {
-    is_held = std::ranges::any_of(kHolders, [&](std::string_view holder) {
+    is_held = std::ranges::any_of(holders, [&](std::string_view holder) {
       if (!type.starts_with(holder)) return false;
       const Bracket bracket = bracket_of(type.substr(holder.size()));
       if (bracket.end == std::string_view::npos || bracket.first.empty()) return false;
@@ -128,22 +75,21 @@ bool is_parameter(std::string_view type) {
 }
 
 /// Parameters follow, or a tag, or nothing: inlined functions are often without.
-bool has_member(std::string_view rest, const Rule& rule) {
+bool has_member(std::string_view rest, const TypeRule& rule) {
   if (!rest.starts_with(rule.members)) return false;
   rest.remove_prefix(rule.members.size());
   return rule.is_start || rest.empty() || rest[0] == '(' || rest[0] == '[';
 }
 
-std::optional<std::string> apply(const Rule& rule, std::string_view function) {
+/// The type that stands in the place of the rule's.
+std::optional<std::string_view> apply(const TypeRule& rule, std::string_view function) {
   const std::size_t at = place_of(function, rule.name);
   if (at == std::string_view::npos) return std::nullopt;
   const std::string_view inside = function.substr(at + rule.name.size());
   const Bracket bracket = bracket_of(inside);
   if (bracket.end == std::string_view::npos) return std::nullopt;
   if (!has_member(inside.substr(bracket.end), rule)) return std::nullopt;
-  const std::string_view type = without_holders(bracket.first);
-  if (type.empty() || is_parameter(type)) return std::nullopt;
-  return std::string(type);
+  return bracket.first;
 }
 
 /// "Request::operator new(unsigned long)".
@@ -158,10 +104,17 @@ std::optional<std::string> owner_of_operator_new(std::string_view function) {
 
 }  // namespace
 
-std::optional<std::string> type_allocated_by(std::string_view function) {
+std::optional<std::string> type_allocated_by(std::string_view function, const FrameRules& rules) {
   if (auto owner = owner_of_operator_new(function)) return owner;
-  for (const Rule& rule : kRules) {
-    if (auto type = apply(rule, function)) return type;
+  const std::vector<const TypeRules*> known = rules.types();
+  for (const TypeRules* file : known) {
+    for (const TypeRule& rule : file->allocators) {
+      auto type = apply(rule, function);
+      for (const TypeRules* held : known) {
+        if (type) type = without_holders(*type, held->holders);
+      }
+      if (type && !type->empty() && !is_parameter(*type)) return std::string(*type);
+    }
   }
   return std::nullopt;
 }
@@ -177,13 +130,14 @@ constexpr std::uint32_t kNotAsked = kNone - 1;
 Types::Types(const Recording& recording) : names_{std::string(kUnknownType)} {
   known_[names_[0]] = kUnknown;
   for (const Name& name : recording.types) of_name_.push_back(number(name.text));
+  const FrameRules& rules = rules_of(recording);
   // Each frame is examined once, and only if a stack reaches it.
   std::vector<std::uint32_t> of_frame(recording.frames.size(), kNotAsked);
   const auto ask = [&](std::uint32_t frame) {
     if (of_frame[frame] != kNotAsked) return of_frame[frame];
     const std::string& function = recording.frames[frame].function;
-    if (passes_allocation_on(function)) return of_frame[frame] = kPassesOn;
-    const auto type = type_allocated_by(function);
+    if (rules.passes_allocation_on(function)) return of_frame[frame] = kPassesOn;
+    const auto type = type_allocated_by(function, rules);
     return of_frame[frame] = type ? number(*type) : kUnknown;
   };
   const auto told_by = [&](const Stack& stack) {

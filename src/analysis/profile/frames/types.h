@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/profile/frames/frame_rules.h"
 #include "analysis/profile/recording/recording.h"
 
 namespace geiger::profile {
@@ -23,7 +24,8 @@ namespace geiger::profile {
 /// "std::__new_allocator<Request>::allocate(unsigned long, void const*)". Nodes of the
 /// standard library's containers are shown as what they hold: "std::pair<int const, Request>"
 /// of a map. Nothing if the function allocates no type that it names.
-[[nodiscard]] std::optional<std::string> type_allocated_by(std::string_view function);
+[[nodiscard]] std::optional<std::string> type_allocated_by(std::string_view function,
+                                                           const FrameRules& rules = {});
 
 // The types of the objects of a recording: as the program named them through the API, else
 // from the frames next to the allocation, else unknown.

@@ -18,7 +18,7 @@
 #include "analysis/present/recording_words.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/frames/labels.h"
-#include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/frames/frame_rules.h"
 #include "analysis/profile/frames/stack_answers.h"
 #include "vocabulary/vocabulary.h"
 
