@@ -56,6 +56,7 @@ base::Outcome<std::shared_ptr<const FrameRules>> frame_rules_of(const FrameOptio
     auto pattern = GEIGER_TRY(profile::NamePattern::parse(expression).with_prefix("--hide "));
     rules.hide(std::move(pattern));
   }
+  if (options.finds_wrappers) rules.find_wrappers(*options.finds_wrappers);
   rules.shows_plumbing = options.shows_plumbing;
   rules.frames = options.frames;
   return std::make_shared<const FrameRules>(std::move(rules));

@@ -20,14 +20,15 @@
 namespace geiger::query {
 
 // Which frames a report omits and which one it blames, by the options --plumbing, --frames, --hide,
-// --rules.
+// --rules, --wrappers.
 
 /// The options as typed.
 struct FrameOptions {
   bool shows_plumbing = false;
   profile::FramesShown frames = profile::FramesShown::kMixed;
-  std::vector<std::string> hidden;  ///< Regular expressions.
-  std::string rules_file;           ///< Empty: kRulesFile, if it is there.
+  std::vector<std::string> hidden;     ///< Regular expressions.
+  std::string rules_file;              ///< Empty: kRulesFile, if it is there.
+  std::optional<bool> finds_wrappers;  ///< Else as the rules say.
 };
 
 /// Read from the working directory where no other file is named, if it is the caller's or root's:

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 
 #include "base/text.h"
 #include "query/words.h"
@@ -58,11 +59,12 @@ void shield_divider(std::vector<std::string>& words) {
 }
 
 CLI::Validator one_of(const std::vector<std::string>& words) {
-  const auto refusal = [words](const std::string& word) -> std::string {
-    if (std::ranges::find(words, word) != words.end()) return {};
-    const std::string hint = query::did_you_mean(word, words);
+  const auto known = std::make_shared<const std::vector<std::string>>(words);
+  const auto refusal = [known](const std::string& word) -> std::string {
+    if (std::ranges::find(*known, word) != known->end()) return {};
+    const std::string hint = query::did_you_mean(word, *known);
     if (!hint.empty()) return fmt::format("unknown '{}'{}", word, hint);
-    return fmt::format("invalid value '{}' (choose from {})", word, fmt::join(words, ", "));
+    return fmt::format("invalid value '{}' (choose from {})", word, fmt::join(*known, ", "));
   };
   return {refusal, fmt::format("{{{}}}", fmt::join(words, ","))};
 }

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -14,6 +15,7 @@
 #include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/traces.h"
 #include "analysis/observe/observer.h"
+#include "analysis/profile/frames/wrappers.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/recording/cut.h"
 #include "analysis/symbolize/symbolize.h"
@@ -216,6 +218,7 @@ base::Outcome<void> name_frames(profile::Recording& recording, const query::Fram
   recording.frame_rules = GEIGER_TRY(std::move(rules).failing_as(base::Fault::kUsage));
   if (!recording.is_symbolized) symbolize_here(recording);
   profile::trim(recording, symbolize::leading_runtime_frames);
+  profile::find_wrappers(std::array{&recording});
   return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,8 +48,10 @@ CLI::Option* add_choice(CLI::App& verb, const std::string& name, const char* typ
                         const Store& store) {
   std::vector<std::string> words;
   for (const auto& [word, value] : choices) words.push_back(word);
-  const auto take = [choices, store](const std::string& word) {
-    store(std::ranges::find(choices, word, &std::pair<std::string, Value>::first)->second);
+  // The parser copies what it calls.
+  const auto known = std::make_shared<const Choices<Value>>(choices);
+  const auto take = [known, store](const std::string& word) {
+    store(std::ranges::find(*known, word, &std::pair<std::string, Value>::first)->second);
   };
   return verb.add_option_function<std::string>(name, take, help)
       ->check(one_of(words))

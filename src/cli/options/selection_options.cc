@@ -36,6 +36,11 @@ void add_rule_options(CLI::App& verb, query::FrameOptions& options) {
                   "function=NAME\" "
                   "(default: ./.geiger-rules)")
       ->type_name("FILE");
+  add_choice(verb, "--wrappers", "WHICH",
+             "Functions that only allocate for their callers, which are\nblamed instead: found by "
+             "what they do (default), or named\nby rules alone",
+             Choices<bool>{{"found", true}, {"named", false}},
+             [&options](bool finds) { options.finds_wrappers = finds; });
 }
 
 }  // namespace

@@ -4,12 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <set>
 #include <utility>
 
 #include "analysis/compare/common_samples.h"
 #include "analysis/ingest/ingest.h"
+#include "analysis/profile/frames/wrappers.h"
 #include "analysis/profile/memory/measured.h"
 #include "cli/help/command_line.h"
 #include "cli/help/help_formatter.h"
@@ -67,11 +69,13 @@ class Runs {
     terminal::Progress progress("reading runs");
     const std::size_t count = sides.before.size() + sides.after.size();
     std::size_t done = 0;
+    const auto rules = GEIGER_TRY(common_rules(sides));
     for (const compare::Which which : compare::kBoth) {
       const auto& runs = which == compare::Which::kBefore ? sides.before : sides.after;
       std::set<ingest::ImageIdentity> of_side;
       for (const std::string& run : runs) {
-        const auto input = GEIGER_TRY(read_run(run, selection_, infers_types_, is_damaged_));
+        auto input = GEIGER_TRY(read_run(run, selection_, infers_types_, is_damaged_));
+        input.ingested.recording.frame_rules = rules;
         std::set<ingest::ImageIdentity> of_run;
         for (const profile::Process& process : input.recording().processes) {
           if (auto identity = ingest::identity_of(process)) of_run.insert(std::move(*identity));
@@ -100,6 +104,7 @@ class Runs {
     auto a = GEIGER_TRY(read_run(before, selection_, infers_types_, is_damaged_));
     progress.update(1, 2);
     auto b = GEIGER_TRY(read_run(after, selection_, infers_types_, is_damaged_));
+    profile::find_wrappers(std::array{&a.ingested.recording, &b.ingested.recording});
     const auto images = ingest::match_images(a.ingested.recording, b.ingested.recording);
     return for_each_kind([&](profile::Kind kind) -> base::Outcome<void> {
       const auto part_a = GEIGER_TRY(part_of(before, a.recording(), selection_, kind));
@@ -146,6 +151,20 @@ class Runs {
     for (const std::string& remark : part.subject.remarks) {
       if (said_.insert(remark).second) terminal::complain(remark);
     }
+  }
+
+  /// With the wrappers that the first run of each side shows.
+  base::Outcome<std::shared_ptr<const profile::FrameRules>> common_rules(const Sides& sides) {
+    std::vector<Input> inputs;
+    std::vector<profile::Recording*> recordings;
+    for (const auto* runs : {&sides.before, &sides.after}) {
+      if (!runs->empty())
+        inputs.push_back(
+            GEIGER_TRY(read_run(runs->front(), selection_, infers_types_, is_damaged_)));
+    }
+    for (Input& input : inputs) recordings.push_back(&input.ingested.recording);
+    profile::find_wrappers(recordings);
+    return recordings.front()->frame_rules;
   }
 
   base::Outcome<void> add(const std::string& run, compare::Which which,

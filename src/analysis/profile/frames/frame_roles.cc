@@ -52,38 +52,53 @@ bool is_excluded(ModuleKind kind, FramesShown frames) {
 
 }  // namespace
 
-FrameRoles::FrameRoles(const Recording& recording, const Labels& labels) {
-  const FrameRules& rules = rules_of(recording);
-  shows_plumbing_ = rules.shows_plumbing;
-  std::set<std::string_view> executables;
-  for (const Process& process : recording.processes) executables.insert(process.executable);
-  const bool has_machine = has_jit_names(recording, labels);
-  const std::set<std::string_view> own_texts = outermost_texts(recording);
+LabelRoles::LabelRoles(const Recording& recording, const Labels& labels)
+    : recording_(recording),
+      labels_(labels),
+      rules_(rules_of(recording)),
+      has_machine_(has_jit_names(recording, labels)),
+      own_texts_(outermost_texts(recording)) {
+  for (const Process& process : recording.processes) executables_.insert(process.executable);
+}
+
+FrameRole LabelRoles::operator[](std::uint32_t number) const {
+  const Label& label = labels_[number];
+  FrameFacts facts;
+  facts.function = label.name;
+  if (label.module != kNone) {
+    facts.module = recording_.modules[label.module].path;
+    facts.kind = recording_.modules[label.module].kind;
+    if (has_machine_ && is_virtual_machine(facts.module)) facts.kind = ModuleKind::kInterpreter;
+  }
+  const bool is_hidden = label.is_frame() && is_excluded(facts.kind, rules_.frames);
+  if (is_hidden) return FrameRole::kHidden;
+  if (rules_.frames == FramesShown::kNative) facts.kind = ModuleKind::kNative;
+  facts.is_executable = executables_.contains(facts.module);
+  if (label.is_frame() && !label.is_location)
+    facts.file = recording_.frames[label.frame_or_location].file;
+  // Code without a module and a name was made at run time: nothing says whose it is.
+  const bool is_anonymous = label.is_unnamed() && label.module == kNone;
+  if (is_anonymous) return FrameRole::kDispatch;
+  const FrameRole role = rules_.role(facts);
+  const bool is_own_text = role == FrameRole::kDispatch && own_texts_.contains(facts.module);
+  return is_own_text ? FrameRole::kOwn : role;
+}
+
+FrameRoles::FrameRoles(const Recording& recording, const Labels& labels)
+    : shows_plumbing_(rules_of(recording).shows_plumbing) {
+  const LabelRoles roles(recording, labels);
+  std::vector<bool> is_standard;  // By module.
+  for (const Module& module : recording.modules)
+    is_standard.push_back(is_standard_module(module.path));
   for (std::uint32_t i = 0; i < labels.size(); ++i) {
     const Label& label = labels[i];
-    FrameFacts facts;
-    facts.function = label.name;
-    if (label.module != kNone) {
-      facts.module = recording.modules[label.module].path;
-      facts.kind = recording.modules[label.module].kind;
-      if (has_machine && is_virtual_machine(facts.module)) facts.kind = ModuleKind::kInterpreter;
-    }
-    const bool is_hidden = label.is_frame() && is_excluded(facts.kind, rules.frames);
-    const bool is_native_view = rules.frames == FramesShown::kNative;
-    if (is_native_view && !is_hidden) facts.kind = ModuleKind::kNative;
-    facts.is_executable = executables.contains(facts.module);
-    if (label.is_frame() && !label.is_location)
-      facts.file = recording.frames[label.frame_or_location].file;
-    // Code without a module and a name was made at run time: nothing says whose it is.
-    const bool is_unnamed = label.is_location || is_address_name(label.name);
-    const bool is_anonymous = is_unnamed && label.module == kNone;
-    FrameRole role = is_anonymous ? FrameRole::kDispatch : rules.role(facts);
-    if (role == FrameRole::kDispatch && own_texts.contains(facts.module)) role = FrameRole::kOwn;
-    roles_.push_back(is_hidden ? FrameRole::kHidden : role);
-    is_source_.push_back(facts.kind == ModuleKind::kSource);
+    roles_.push_back(roles[i]);
     modules_.push_back(label.module);
-    is_runtime_.push_back(is_standard_module(facts.module) && is_plumbing(roles_.back()));
-    is_unnamed_.push_back(is_unnamed);
+    is_source_.push_back(label.module != kNone &&
+                         recording.modules[label.module].kind == ModuleKind::kSource);
+    is_runtime_.push_back(label.module != kNone && is_standard[label.module] &&
+                          is_plumbing(roles_.back()));
+    is_unnamed_.push_back(label.is_unnamed());
   }
 }
 

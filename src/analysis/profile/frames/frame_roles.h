@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -14,7 +15,23 @@
 
 namespace geiger::profile {
 
-/// The roles of a recording's labels, by the rules that the recording is read by.
+/// The roles of a recording's labels, by the rules that the recording is read by: each found when
+/// it is asked for.
+class LabelRoles {
+ public:
+  LabelRoles(const Recording& recording, const Labels& labels);
+  [[nodiscard]] FrameRole operator[](std::uint32_t label) const;
+
+ private:
+  const Recording& recording_;
+  const Labels& labels_;
+  const FrameRules& rules_;
+  const bool has_machine_;
+  const std::set<std::string_view> own_texts_;
+  std::set<std::string_view> executables_;
+};
+
+/// All of them, and what views make of them.
 class FrameRoles {
  public:
   FrameRoles(const Recording& recording, const Labels& labels);

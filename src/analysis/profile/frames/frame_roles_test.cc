@@ -540,7 +540,7 @@ TEST(FrameRulesFile, SaysWhichLineIsWrong) {
   EXPECT_EQ(
       bad_word.reason(),
       "2: invalid role 'mine' (choose from own, library, package, dispatch, plumbing, start-up, "
-      "allocation, wrapper, passes-on, hide, type)");
+      "allocation, wrapper, passes-on, hide, hint, type, wrappers)");
   EXPECT_TRUE(FrameRules::parse("own (\n").reason().starts_with("1: '(': "));
   EXPECT_EQ(FrameRules::parse("own").reason(), "1: 'own' needs a regular expression");
   EXPECT_EQ(FrameRules::parse("own function=").reason(), "1: a name is missing");

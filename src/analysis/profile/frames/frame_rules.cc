@@ -32,9 +32,10 @@ enum class Word : std::uint8_t {
   kWrapper,
   kPassesOn,
   kHide,
+  kHint,
 };
 
-constexpr std::array<std::pair<std::string_view, FrameRole>, 10> kWords{{
+constexpr std::array<std::pair<std::string_view, FrameRole>, 11> kWords{{
     {"own", FrameRole::kOwn},
     {"library", FrameRole::kLibrary},
     {"package", FrameRole::kPackage},
@@ -45,8 +46,9 @@ constexpr std::array<std::pair<std::string_view, FrameRole>, 10> kWords{{
     {"wrapper", FrameRole::kAllocation},
     {"passes-on", FrameRole::kAllocation},
     {"hide", FrameRole::kHidden},
+    {"hint", FrameRole::kOwn},  // Says nothing of roles.
 }};
-constexpr std::string_view kTypeWord = "type";
+constexpr std::string_view kTypeWord = "type", kWrappersWord = "wrappers";
 
 FrameRole frame_role_of(Word word) { return kWords[static_cast<std::size_t>(word)].second; }
 
@@ -225,6 +227,7 @@ class RuleTable {
   }
 
   TypeRules types;
+  bool finds_wrappers = true;
 
  private:
   base::Outcome<void> add_line(std::string_view line);
@@ -328,9 +331,15 @@ base::Outcome<void> RuleTable::add_line(std::string_view line) {
   }
   const std::string_view word = take_word(line);
   const auto* known = std::ranges::find(kWords, word, &decltype(kWords)::value_type::first);
+  if (word == kWrappersWord) {
+    finds_wrappers = line == "found";
+    if (finds_wrappers || line == "named") return {};
+    return base::Failure{fmt::format("invalid choice {} (choose from found, named)", quoted(line))};
+  }
   if (known == kWords.end() && word != kTypeWord) {
-    return base::Failure{fmt::format("invalid role {} (choose from {}, {})", quoted(word),
-                                     fmt::join(std::views::keys(kWords), ", "), kTypeWord)};
+    return base::Failure{fmt::format("invalid role {} (choose from {}, {}, {})", quoted(word),
+                                     fmt::join(std::views::keys(kWords), ", "), kTypeWord,
+                                     kWrappersWord)};
   }
   if (line.empty()) return base::Failure{fmt::format("'{}' needs a regular expression", word)};
   if (word == kTypeWord) return add_types(line);
@@ -426,7 +435,8 @@ void RuleTable::add_places(std::uint32_t value, std::span<const Parts::value_typ
 const Rule* RuleTable::last_of(const Names& names, Code code, std::optional<Word> only) const {
   std::size_t after = 0;  // Rules before it are of no interest.
   const auto is_asked = [&](const Rule& rule) {
-    return (rule.code == 0 || (rule.code & code) != 0) && (!only || rule.word == *only);
+    return (rule.code == 0 || (rule.code & code) != 0) &&
+           (only ? rule.word == *only : rule.word != Word::kHint);
   };
   const auto search = [&](Field field, std::string_view name) {
     const std::uint64_t start = start_of(name);
@@ -483,11 +493,29 @@ FrameRole FrameRules::role(const FrameFacts& facts) const {
   };
   if (std::ranges::any_of(hidden_, is_hidden)) return FrameRole::kHidden;
   const Code code = code_of(facts);
-  for (const RuleTable* table : {file_.get(), &built_in()}) {
-    const Rule* rule = table == nullptr ? nullptr : table->last_of(names, code);
-    if (rule != nullptr) return frame_role_of(rule->word);
-  }
-  return FrameRole::kOwn;
+  const Rule* rule = file_ == nullptr ? nullptr : file_->last_of(names, code);
+  if (rule != nullptr) return frame_role_of(rule->word);
+  rule = built_in().last_of(names, code);
+  const FrameRole role = rule == nullptr ? FrameRole::kOwn : frame_role_of(rule->word);
+  const bool is_wrapper = wrappers_ != nullptr && !is_plumbing(role) &&
+                          facts.kind != ModuleKind::kSource &&
+                          wrappers_->contains(name_in_module(facts.function, facts.module));
+  return is_wrapper ? FrameRole::kAllocation : role;
+}
+
+bool FrameRules::finds_wrappers() const {
+  return finds_wrappers_.value_or(file_ == nullptr || file_->finds_wrappers);
+}
+
+void FrameRules::set_wrappers(std::unordered_set<std::string> names) {
+  using Names = std::unordered_set<std::string>;
+  wrappers_ = names.empty() ? nullptr : std::make_shared<const Names>(std::move(names));
+}
+
+std::string name_in_module(std::string_view function, std::string_view module_path) {
+  std::string name(function);
+  name += '\0';
+  return name += file_name_of(module_path);
 }
 
 bool FrameRules::leaves_out() const {
@@ -495,11 +523,23 @@ bool FrameRules::leaves_out() const {
          (file_ != nullptr && file_->hides());
 }
 
-bool FrameRules::passes_allocation_on(std::string_view function) const {
+namespace {
+
+bool has_word(Word word, std::string_view function, const RuleTable* file) {
   const Names names(FrameFacts{function, {}, {}});
-  return std::ranges::any_of(std::array{file_.get(), &built_in()}, [&](const auto* table) {
-    return table != nullptr && table->last_of(names, kNativeCode, Word::kPassesOn) != nullptr;
+  return std::ranges::any_of(std::array{file, &built_in()}, [&](const RuleTable* table) {
+    return table != nullptr && table->last_of(names, kNativeCode, word) != nullptr;
   });
+}
+
+}  // namespace
+
+bool FrameRules::passes_allocation_on(std::string_view function) const {
+  return has_word(Word::kPassesOn, function, file_.get());
+}
+
+bool FrameRules::may_wrap(std::string_view function) const {
+  return has_word(Word::kHint, function, file_.get());
 }
 
 std::vector<const TypeRules*> FrameRules::types() const {

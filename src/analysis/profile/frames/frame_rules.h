@@ -5,7 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -96,10 +99,23 @@ class FrameRules {
   /// Of the file, if there is one, and those that are built in.
   [[nodiscard]] std::vector<const TypeRules*> types() const;
 
+  /// Whether wrappers are looked for (wrappers.h), and the functions that then are allocation
+  /// functions if neither the file nor a rule that is built in says otherwise: name_in_module().
+  [[nodiscard]] bool finds_wrappers() const;
+  void find_wrappers(bool finds) { finds_wrappers_ = finds; }
+  void set_wrappers(std::unordered_set<std::string> names);
+  /// Whether the name of a function hints at a wrapper.
+  [[nodiscard]] bool may_wrap(std::string_view function) const;
+
  private:
   std::shared_ptr<const RuleTable> file_;  ///< Null: no rules.
   std::vector<NamePattern> hidden_;
+  std::optional<bool> finds_wrappers_;  ///< Else as the file says.
+  std::shared_ptr<const std::unordered_set<std::string>> wrappers_;
 };
+
+/// A function, the same in every recording.
+[[nodiscard]] std::string name_in_module(std::string_view function, std::string_view module_path);
 
 /// Those that a recording is read by.
 [[nodiscard]] const FrameRules& rules_of(const Recording& recording);

@@ -219,6 +219,10 @@ std::span<const std::uint32_t> Labels::of(std::uint32_t location) const {
   return std::span(ids_).subspan(start, starts_[location + 1] - start);
 }
 
+std::span<const std::uint32_t> Labels::frames_of(std::uint32_t location) const {
+  return std::span(frames_).subspan(starts_[location], of(location).size());
+}
+
 void Labels::collect(const Recording& recording, std::uint32_t stack,
                      std::vector<std::uint32_t>& out) const {
   out.clear();
@@ -236,8 +240,8 @@ void Labels::collect_frames(const Recording& recording, std::uint32_t stack,
   out.clear();
   if (stack != kNone) {
     for (const std::uint32_t location : recording.stacks[stack].locations) {
-      const auto first = frames_.begin() + starts_[location];
-      out.insert(out.end(), first, frames_.begin() + starts_[location + 1]);
+      const auto frames = frames_of(location);
+      out.insert(out.end(), frames.begin(), frames.end());
     }
   }
   if (out.empty()) out.push_back(kNone);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/profile/frames/frame_rules.h"
 #include "analysis/profile/recording/recording.h"
 #include "base/text.h"
 
@@ -22,6 +23,8 @@ struct Label {
 
   /// Whether it is of a place in a program, and not a mark in place of one.
   [[nodiscard]] bool is_frame() const { return frame_or_location != kNone; }
+  /// Whether it is only an address.
+  [[nodiscard]] bool is_unnamed() const { return is_location || is_address_name(name); }
 };
 
 using base::file_name_of;
@@ -75,6 +78,8 @@ class Labels {
 
   /// Labels of a location, inlined callee first; never empty.
   [[nodiscard]] std::span<const std::uint32_t> of(std::uint32_t location) const;
+  /// Beside these: places in Recording::frames, or kNone.
+  [[nodiscard]] std::span<const std::uint32_t> frames_of(std::uint32_t location) const;
   /// Labels of a whole stack, leaf first, into `out`. [no stack] for kNone and
   /// for a stack without frames.
   void collect(const Recording& recording, std::uint32_t stack,

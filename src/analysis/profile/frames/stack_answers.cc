@@ -41,8 +41,8 @@ std::vector<bool> may_be_named(const Recording& recording, const Labels& labels,
     const std::uint32_t module = labels[i].module;
     const bool is_of_runtime =
         module != kNone && is_standard_module(recording.modules[module].path);
-    const bool is_unnamed = labels[i].is_location || is_address_name(labels[i].name);
-    may_be.push_back(is_unnamed && (modules.empty() ? !is_of_runtime : modules.contains(module)));
+    may_be.push_back(labels[i].is_unnamed() &&
+                     (modules.empty() ? !is_of_runtime : modules.contains(module)));
   }
   return may_be;
 }
