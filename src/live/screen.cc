@@ -284,8 +284,8 @@ terminal::ScreenLine growth_line(const LiveView& view, const LiveReport& report,
     return {{terminal::Ink::kFaint, " growth is not available for aggregated recordings"}};
   if (!report.growth.is_known())
     return {{terminal::Ink::kFaint, " growth is shown from the next update on"}};
-  const bool grows = report.growth.growing() > 0;
-  if (view.has_ended && !grows && view.grew.growing() > 0) {
+  const bool grows = report.growth.is_any_growing();
+  if (view.has_ended && !grows && view.grew.is_any_growing()) {
     constexpr std::string_view kWhen = " before the end: ";
     const std::size_t room = std::max(width, kWhen.size() + 1) - kWhen.size();
     return {{terminal::Ink::kWarning, std::string(kWhen) + sentence(view.grew, room)}};

@@ -161,7 +161,7 @@ bool LiveSession::look(Bytes most) {
   view_.options.now = is_running ? base::monotonic_now() : 0;
   growth_.look(run_.follower(), base::monotonic_now());
   take_picture();
-  if (is_running && report_.growth.growing() > 0) view_.grew = report_.growth;
+  if (is_running && report_.growth.is_any_growing()) view_.grew = report_.growth;
   history_.add(base::monotonic_now(), present::shown_bytes(report_.live).interval,
                report_.resident);
   return true;

@@ -146,7 +146,7 @@ export interface Leaks {
   /** nanoseconds since the start, from when on most was freed, too long to be tidying up */ slowFreesFrom?: number;
   /** why samples are missing: "3 samples were dropped" */ missing?: string;
   /** "blocks of 2,064 bytes in use grew by 52 KiB ± 3 a second", and no suspect explains it */ growing?: string;
-  /** too much for an all-clear: at most so many bytes leaked at a site unnoticed */ mayHaveLeaked?: number;
+  /** too much for an all-clear: a leak of at most so many bytes could have been missed */ mayHaveLeaked?: number;
   live: Estimated;
   liveAtEnd: Estimated;
   suspects: number;
@@ -237,6 +237,7 @@ export interface FoundSite {
   /** "leaky.cc:25 +2", or "" */ place: string;
   /** where several processes have samples: the one with most of it */ process: string;
   /** of the whole */ share: Limited;
+  /** "10 sites": of an owner, its stacks */ sites?: string;
   /** of a function with nearly everything */ parts: FoundPart[];
 }
 

@@ -553,6 +553,8 @@ describe("the finding", () => {
     const { path } = finished(findingOf(select(known, ALL), 0.95));
     expect(path.map((of) => functionName(known, of))).toEqual(["main", "close"]);
     expect(said(known, { ...ALL, only: { size: 20 } })).toMatch(/^At the end, open held 89 %/);
+    data.profiles[0]!.finding = { verdict: "found", lives: "", sites: [{ ...site, process: "", sites: "10 sites" }] };
+    expect(said(foldedPage(pageOf(data)))).toMatch(/^At the end, close a\.cc:7 \+2 held 50 % ± 10 of 130 MiB .*, in 10 sites\.$/);
   });
 });
 

@@ -405,6 +405,7 @@ PageFinding Draft::finding_of(const Profile& profile) {
                          .process = options_.only ? "" : site.process,
                          .share = site.share.value,
                          .limits = site.share.interval,
+                         .sites = report::sites_text(site),
                          .parts = {}});
     for (const report::FoundPart& part : site.parts) {
       out.sites.back().parts.push_back({.function = names_.intern(part.function),

@@ -293,6 +293,7 @@ static const Fields<PageSite>& fields_of(Of<PageSite> /*type*/) {
           .field("process", "where several processes have samples: the one with most of it",
                  &PageSite::process)
           .field("share", "of the whole", limited(&PageSite::share, &PageSite::limits))
+          .field("sites", "\"10 sites\": of an owner, its stacks", said(&PageSite::sites))
           .field("parts", "of a function with nearly everything", &PageSite::parts);
   return kFields;
 }
@@ -473,9 +474,10 @@ static const Fields<Leaks>& fields_of(Of<Leaks> /*type*/) {
                  "\"blocks of 2,064 bytes in use grew by 52 KiB ± 3 a second\", and no suspect "
                  "explains it",
                  said(&Leaks::growing))
-          .field("mayHaveLeaked",
-                 "too much for an all-clear: at most so many bytes leaked at a site unnoticed",
-                 &Leaks::may_have_leaked)
+          .field(
+              "mayHaveLeaked",
+              "too much for an all-clear: a leak of at most so many bytes could have been missed",
+              &Leaks::may_have_leaked)
           .field("live", "", &Leaks::live)
           .field("liveAtEnd", "", &Leaks::live_at_end)
           .field("suspects", "", &Leaks::suspects)

@@ -95,6 +95,7 @@ struct PageSite {
   std::string process;
   double share = 0;
   estimation::Interval limits;
+  std::string sites;
   std::vector<PagePart> parts;
 };
 

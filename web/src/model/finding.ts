@@ -54,6 +54,8 @@ interface Leader {
   share: Share;
   /** Functions from below the root to where it has most. */
   path: number[];
+  /** "10 sites": of an owner, which only the document names. */
+  sites: string;
   /** Of a function with nearly everything. */
   parts: NamedPart[];
 }
@@ -209,7 +211,7 @@ function* placeOf(selected: Selected, of: number): Steps<{ frame: number; path: 
 function* placed(selected: Selected, { of, share }: Candidate): Steps<Leader> {
   const { page } = selected;
   const { frame, path } = yield* placeOf(selected, of);
-  return { name: functionName(page, of), place: shortPlaceOf(page, frame), process: "", share, path, parts: [] };
+  return { name: functionName(page, of), place: shortPlaceOf(page, frame), process: "", share, path, sites: "", parts: [] };
 }
 
 /** What passes through a function, apart: sums by function below it, and by its own line. */
@@ -344,13 +346,13 @@ function* documented(selected: Selected): Steps<Found | undefined> {
   if (!profile.finding) return undefined;
   const { verdict, sites, lives } = profile.finding;
   const leaders: Leader[] = [];
-  for (const { node, function: name, place, process, share, parts } of sites) {
+  for (const { node, function: name, place, process, share, sites: owned, parts } of sites) {
     let at = page.target[node]!;
     // A page that was made smaller may have it among those left out.
     while (at > 0 && page.data.frames.name[page.frame[at]!] !== name) at = page.parent[at]!;
     const path = at === 0 ? [] : (yield* placeOf(selected, page.functionOf[at]!)).path;
     const named = parts.map(({ function: of, ...part }) => ({ ...part, name: page.shortNames[of]! }));
-    leaders.push({ name: page.shortNames[name]!, place, process, share, path, parts: named });
+    leaders.push({ name: page.shortNames[name]!, place, process, share, path, sites: owned ?? "", parts: named });
   }
   return { verdict, leaders, lives };
 }
@@ -470,15 +472,16 @@ function sentence(selected: Selected, { verdict, leaders, lives }: Found, level:
   const isOfOne = leaders.every(({ process }) => process === leaders[0]!.process);
   const hasProcess = (i: number) => !isOfOne || i === leaders.length - 1;
   const names = listed(leaders.map((leader, i) => nameParts(leader, hasProcess(i))));
+  const owned = leaders[0]?.sites ? [plain(`, in ${leaders[0].sites}`)] : [];
   if (verdict === "found") {
     const open = leaders.length > 1 ? "; which is the largest is not certain." : ".";
     const parts = partsText(leaders[0]!.parts);
     const freed = lives ? [plain(`; ${lives}`)] : [];
-    return [...opening, ...names, plain(` ${verb} `), ...shares, ...total, ...parts, ...freed, plain(open)];
+    return [...opening, ...names, plain(` ${verb} `), ...shares, ...total, ...owned, ...parts, ...freed, plain(open)];
   }
   const bound = [...opening, plain("no single function dominates")];
   if (leaders.length === 0) return [...bound, plain(".")];
-  return [...bound, plain("; the largest, "), ...names, plain(`, ${verb} `), ...shares, ...total, plain(".")];
+  return [...bound, plain("; the largest, "), ...names, plain(`, ${verb} `), ...shares, ...total, ...owned, plain(".")];
 }
 
 export function* findingOf(selected: Selected, level: number): Steps<Finding> {

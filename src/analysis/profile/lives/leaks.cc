@@ -553,7 +553,7 @@ class OwnerSearch {
 
   /// `site`: its place among Leaks::sites; kNone: none of it is left.
   void add(std::vector<std::uint32_t> samples, Flows flows, std::uint32_t site) {
-    functions_.push_back(own_functions_of(recording_.samples[samples.front()].stack));
+    functions_.push_back(own_functions_of(shown_, recording_.samples[samples.front()].stack));
     const std::uint64_t count = judge_.seen().samples_of(samples);
     members_.push_back({std::move(samples), std::move(flows), count, site});
   }
@@ -596,19 +596,6 @@ class OwnerSearch {
     std::uint32_t site = kNone;
     bool is_taken = false;  ///< An owner has it.
   };
-
-  /// Without the outermost function: main, that of a thread or a script is the program itself.
-  std::vector<std::uint32_t> own_functions_of(std::uint32_t stack) {
-    std::vector<std::uint32_t> own;
-    shown_.of(stack);
-    for (const std::uint32_t label : std::span(shown_.path()).first(shown_.path().size() - 1)) {
-      if (label == shown_.path().back()) continue;
-      const Label& function = shown_.labels()[label];
-      const bool is_named = function.is_frame() && !function.is_location;
-      if (is_named && shown_.roles()[label] == FrameRole::kOwn) own.push_back(label);
-    }
-    return own;
-  }
 
   static OwnedSite evidence_of(const Member& member, const LeakSite* site) {
     const Flow& flow = member.flows.all;

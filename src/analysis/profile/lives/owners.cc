@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 #include "estimation/difference.h"
@@ -31,6 +32,18 @@ OwnedSites rest_of(const OwnedSites& sites, const std::vector<bool>& is_away) {
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> own_functions_of(ShownPath& shown, std::uint32_t stack) {
+  std::vector<std::uint32_t> own;
+  shown.of(stack);
+  for (const std::uint32_t label : shown.path()) {
+    if (label == shown.path().back()) continue;
+    const Label& function = shown.labels()[label];
+    const bool is_named = function.is_frame() && !function.is_location;
+    if (is_named && shown.roles()[label] == FrameRole::kOwn) own.push_back(label);
+  }
+  return own;
+}
 
 std::vector<OwnerGroup> owner_groups(std::span<const std::vector<std::uint32_t>> functions) {
   struct Place {
@@ -263,6 +276,69 @@ std::vector<Owner> name_owners(std::span<const OwnerGroup> groups, std::span<con
     }
   }
   return owners;
+}
+
+namespace {
+
+/// Accused are so many of the bytes, in so many sites.
+constexpr double kMostHeld = 0.8;
+constexpr std::size_t kMostHolders = 20;
+
+std::vector<OwnedSite> with_holders_accused(std::span<const HeldSite> held) {
+  std::vector<OwnedSite> sites;
+  std::vector<std::uint32_t> order;
+  double left = 0;
+  for (const HeldSite& site : held) {
+    // Each could have held as much as the others: one trial a site, whose outcome is its samples.
+    sites.push_back({.samples = 1, .kept = site.samples, .bytes = site.bytes});
+    order.push_back(static_cast<std::uint32_t>(order.size()));
+    left += kMostHeld * site.bytes;
+  }
+  std::ranges::stable_sort(order, std::ranges::greater{},
+                           [&](std::uint32_t site) { return held[site].bytes; });
+  order.resize(std::min(order.size(), kMostHolders));
+  for (const std::uint32_t site : order) {
+    if (left <= 0) break;
+    left -= held[site].bytes;
+    sites[site].is_accused = true;
+  }
+  return sites;
+}
+
+/// Of each site, the functions that an accused one has too: others own nothing.
+std::vector<std::vector<std::uint32_t>> accused_functions(
+    std::span<const std::vector<std::uint32_t>> functions, std::span<const OwnedSite> sites) {
+  std::unordered_set<std::uint32_t> accused;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    if (sites[i].is_accused) accused.insert(functions[i].begin(), functions[i].end());
+  }
+  std::vector<std::vector<std::uint32_t>> kept(functions.begin(), functions.end());
+  for (auto& path : kept) std::erase_if(path, [&](auto label) { return !accused.contains(label); });
+  return kept;
+}
+
+}  // namespace
+
+HeldBy held_by(std::span<const std::vector<std::uint32_t>> functions,
+               std::span<const HeldSite> held) {
+  const std::vector<OwnedSite> sites = with_holders_accused(held);
+  std::vector<OwnerGroup> groups = owner_groups(accused_functions(functions, sites));
+  const auto other = [&](std::uint32_t site) { return !sites[site].is_accused; };
+  const auto others = std::ranges::count(sites, false, &OwnedSite::is_accused);
+  HeldBy found;
+  std::erase_if(groups, [&](const OwnerGroup& group) {
+    const auto below = std::ranges::count_if(group.sites, other);
+    const bool is_program = others >= kEnoughHealthy && 2 * below > others;
+    if (is_program) found.program.push_back(group.function);
+    return is_program;
+  });
+  std::ranges::sort(found.program);
+  const auto any = [](const OwnerGroup&, const OwnedSites&) { return true; };
+  for (Owner& owner : name_owners(groups, sites, any)) {
+    const OwnerGroup& group = groups[owner.group];
+    found.owners.push_back({group.function, std::move(owner.accused), group.distance});
+  }
+  return found;
 }
 
 }  // namespace geiger::profile

@@ -14,6 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "analysis/profile/frames/frame_roles.h"
+
 namespace geiger::profile {
 
 /// Of each search at most.
@@ -21,6 +23,10 @@ inline constexpr std::size_t kMostOwners = 50;
 
 /// Sites of a function, by number.
 using OwnedSites = std::vector<std::uint32_t>;
+
+/// Those of a stack: named functions of own code. Without the outermost function: main, that of a
+/// thread or a script is the program itself. Makes the stack's path the current one.
+[[nodiscard]] std::vector<std::uint32_t> own_functions_of(ShownPath& shown, std::uint32_t stack);
 
 struct OwnerGroup {
   std::uint32_t function = 0;
@@ -77,5 +83,25 @@ using OwnerTest = std::function<bool(const OwnerGroup& group, const OwnedSites& 
 /// they are eight or more (the program), and the caller of one site with over 80 % of the bytes.
 std::vector<Owner> name_owners(std::span<const OwnerGroup> groups, std::span<const OwnedSite> sites,
                                const OwnerTest& may_be_named);
+
+/// What one site holds at an instant.
+struct HeldSite {
+  double samples = 0;
+  double bytes = 0;
+};
+
+/// Who holds most: name_owners() with the largest sites accused, up to 80 % of the bytes and at
+/// most 20. A site is healthy if it has significantly fewer samples than the accused have on
+/// average.
+struct HeldBy {
+  std::vector<OwnerGroup> owners;  ///< With the sites that are accused.
+  /// Functions that more than half of the sites that are not accused run through, if these are
+  /// eight or more: dispatchers, which are never owners. Ascending.
+  std::vector<std::uint32_t> program;
+};
+
+/// `functions` as for owner_groups(), as many as there are sites.
+[[nodiscard]] HeldBy held_by(std::span<const std::vector<std::uint32_t>> functions,
+                             std::span<const HeldSite> sites);
 
 }  // namespace geiger::profile

@@ -4,6 +4,7 @@
 // alarm of a fresh seed once in 16,000 comparisons).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "analysis/profile/lives/leaks.h"
+#include "analysis/profile/lives/owners.h"
 #include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::profile::owners_simulation_test {
@@ -261,6 +263,105 @@ TEST(OwnerSimulation, NothingIsAccusedWhereNothingLeaks) {
   Program walks = healthy();
   for (Site& site : walks.sites) site.is_walk = true;
   EXPECT_GE(rates_of("random walks", walks).none, 0.98 - four_errors(0.98));
+}
+
+// Held at the peak: a site's samples are Poisson, with what it leaked and a hundredth of its churn
+// as mean. Named is the largest owner that holds a quarter, as the sentence of a report names it.
+
+std::string largest_owner(const std::vector<std::vector<std::uint32_t>>& functions,
+                          const std::vector<HeldSite>& held,
+                          const std::map<std::string, std::uint32_t>& numbers) {
+  double most = 0;
+  for (const HeldSite& site : held) most += 0.25 * site.bytes;
+  std::string named;
+  for (const OwnerGroup& owner : held_by(functions, held).owners) {
+    double bytes = 0;
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      const bool is_below = std::ranges::find(functions[i], owner.function) != functions[i].end();
+      if (is_below) bytes += held[i].bytes;
+    }
+    if (bytes < most) continue;
+    most = bytes;
+    named =
+        std::ranges::find(numbers, owner.function, [](const auto& it) { return it.second; })->first;
+  }
+  return named;
+}
+
+Rates held_rates_of(const char* name, const Program& program) {
+  const char* const asked = std::getenv("GEIGER_REPEATS");  // NOLINT(concurrency-mt-unsafe)
+  const int repeats = asked == nullptr ? kRepeats : std::atoi(asked);
+  std::map<std::string, std::uint32_t> numbers;
+  std::vector<std::vector<std::uint32_t>> functions;
+  for (const Site& site : program.sites) {
+    std::vector<std::uint32_t>& path = functions.emplace_back();
+    for (std::size_t i = site.path.size(); i-- > 1;) {
+      path.push_back(numbers.try_emplace(site.path[i], numbers.size()).first->second);
+    }
+  }
+  std::mt19937_64 generator(asked == nullptr ? kFirstSeed : 1000);
+  Rates rates;
+  for (int i = 0; i < repeats; ++i) {
+    std::vector<HeldSite> held;
+    std::vector<std::vector<std::uint32_t>> sampled;
+    for (std::size_t site = 0; site < functions.size(); ++site) {
+      const double mean = program.sites[site].leaked + program.sites[site].churn / 100;
+      const double samples = std::poisson_distribution<int>(mean)(generator);
+      if (samples == 0) continue;
+      held.push_back({samples, 65536 * samples});
+      sampled.push_back(functions[site]);
+    }
+    const std::string named = largest_owner(sampled, held, numbers);
+    const bool is_owner = program.owners.contains(named), is_part = program.parts.contains(named);
+    rates.named += is_owner;
+    rates.narrow += is_part;
+    rates.none += named.empty();
+    rates.wrong += !is_owner && !is_part && !named.empty();
+  }
+  for (double* rate : {&rates.named, &rates.narrow, &rates.wrong, &rates.none}) *rate /= repeats;
+  std::printf("held: %-34s named %.3f narrow %.3f wrong %.3f none %.3f\n", name, rates.named,
+              rates.narrow, rates.wrong, rates.none);
+  return rates;
+}
+
+void expect_held(const char* name, const Program& program, const Rates& limits) {
+  const Rates rates = held_rates_of(name, program);
+  EXPECT_GE(rates.named, limits.named - four_errors(limits.named)) << name;
+  EXPECT_LE(rates.wrong, limits.wrong + four_errors(limits.wrong)) << name;
+}
+
+/// Below one function: a site that holds `large`, and five that hold 5 each.
+Program one_large(double large) {
+  Program program = one_callee();
+  for (std::size_t i = healthy().sites.size(); i < program.sites.size(); ++i) {
+    program.sites[i].churn = 0;
+    program.sites[i].leaked = 5;
+  }
+  program.sites[healthy().sites.size()].leaked = large;
+  return program;
+}
+
+TEST(HeldSimulation, TheOwnerOfWhatIsHeldIsNamed) {
+  expect_held("get, 10 equal sites, 1000 samples", cache(1000, 1), {.named = 0.995});
+  expect_held("400", cache(400, 1), {.named = 0.999});
+  expect_held("110", cache(110, 1), {.named = 0.999});
+  expect_held("60", cache(60, 1), {.named = 0.98, .wrong = 0.003});
+  expect_held("rates 1 to .7^9, 200", cache(200, 0.7), {.named = 0.36});
+  // The other function is the caller of both.
+  expect_held("A 5 x 20, B 5 x 12, one handler", two_owners(), {.named = 0.81, .wrong = 0.19});
+}
+
+TEST(HeldSimulation, ADispatcherIsNeverNamed) {
+  for (const double samples : {2.0, 5.0, 20.0, 100.0}) {
+    std::map<int, double> equal;
+    for (int i = 0; i < 50; ++i) equal[i] = samples;
+    EXPECT_EQ(held_rates_of("50 equal callees", dispatcher(equal)).none, 1);
+  }
+  EXPECT_EQ(held_rates_of("two of 50", dispatcher({{7, 60}, {9, 40}})).none, 1);
+}
+
+TEST(HeldSimulation, OneLargeSiteIsNamedItself) {
+  EXPECT_GE(held_rates_of("300 beside five of 5", one_large(300)).none, 0.998 - four_errors(0.998));
 }
 
 }  // namespace

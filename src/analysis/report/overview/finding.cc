@@ -16,6 +16,7 @@
 #include "analysis/present/text.h"
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/lives/lifetimes.h"
+#include "analysis/profile/lives/owners.h"
 
 namespace geiger::report {
 
@@ -30,7 +31,8 @@ struct Path {
   NodeSums sums;
   std::vector<std::uint32_t> functions;  ///< Labels.
   std::vector<std::uint32_t> frames;     ///< Beside them: the innermost frame of each, or kNone.
-  std::uint32_t process = 0;             ///< The one with most of it.
+  std::uint32_t outermost = profile::kNone;  ///< Label.
+  std::uint32_t process = 0;                 ///< The one with most of it.
   std::uint32_t stack = profile::kNone;
 };
 
@@ -86,7 +88,8 @@ class Search {
     }
     if (named.empty()) named = largest_allocator();
     for (const Passing& one : named) finding.sites.push_back(site_of(one));
-    if (named.size() == 1 && named.front().share.value >= kNearlyAll) {
+    if (named.size() == 1) put_owner(named.front(), finding);
+    if (named.size() == 1 && finding.sites.front().share.value >= kNearlyAll) {
       finding.sites.front().parts = parts_of(named.front().label);
     }
     if (profile_.kind == profile::Kind::kAllocated && named.size() == 1) {
@@ -134,6 +137,7 @@ class Search {
     labels_.collect(recording_, stack, labels);
     labels_.collect_frames(recording_, stack, frames);
     roles_.keep_shown(labels, frames);
+    path.outermost = labels.empty() ? profile::kNone : labels.back();
     const auto is_own = [&](std::size_t i) {
       return roles_[labels[i]] == profile::FrameRole::kOwn && frames[i] != profile::kNone &&
              recording_.frames[frames[i]].line != 0;
@@ -253,6 +257,43 @@ class Search {
     if (found.size() > 1) found.resize(1);
     for (Passing& one : found) one.share = share_of(one.sums);
     return found;
+  }
+
+  /// What explains most of what is held, in place of a function that everything else runs through
+  /// too, or of the largest of many. Not where that has nearly everything: the owner is then one of
+  /// its parts.
+  void put_owner(const Passing& first, Finding& finding) const {
+    const bool is_spread = finding.verdict == FindingVerdict::kSpread;
+    FoundSite& named = finding.sites.front();
+    if (!is_spread && (named.is_blamed || named.share.value >= kNearlyAll)) return;
+    std::vector<std::vector<std::uint32_t>> functions;
+    std::vector<profile::HeldSite> sites;
+    double outermost = 0;
+    for (const Path& path : paths_) {
+      std::erase(functions.emplace_back(path.functions), path.outermost);
+      sites.push_back({static_cast<double>(samples_of(path.sums)), path.sums.all_bytes()});
+      if (path.outermost == first.label) outermost += path.sums.all_bytes();
+    }
+    const profile::HeldBy held = held_by(functions, sites);
+    const bool is_program = outermost > kMost * first.sums.all_bytes() ||
+                            std::ranges::binary_search(held.program, first.label);
+    if (!is_spread && !is_program) return;
+    std::vector<Passing> owners;
+    const double least = is_spread ? kShareOfPart : kShareToName;
+    for (Passing& one : passing(all(), SIZE_MAX)) {
+      if (std::ranges::find(held.owners, one.label, &profile::OwnerGroup::function) ==
+          held.owners.end()) {
+        continue;
+      }
+      one.share = share_of(one.sums);
+      const bool is_larger = !is_spread || one.share.value > named.share.value;
+      if (is_proved(one.sums, least) && one.share.interval.lo >= least && is_larger)
+        owners.push_back(std::move(one));
+    }
+    if (owners.empty()) return;
+    sort(owners);
+    named = site_of(owners.front());
+    named.owned = named.stacks.size();
   }
 
   /// The stacks that pass through a function, without what calls it. Where they end in it, one of
@@ -415,6 +456,10 @@ std::string whole_text(const Finding& finding) {
   return finding.total.calibrated ? total.value : total.text();
 }
 
+std::string owned_text(const FoundSite& site) {
+  return site.owned == 0 ? "" : ", in " + sites_text(site);
+}
+
 std::string found_text(const Finding& finding) {
   const std::vector<FoundSite>& sites = finding.sites;
   std::string names, shares;
@@ -423,9 +468,9 @@ std::string found_text(const Finding& finding) {
     names += joint + site_text(sites[i]);
     shares += joint + present::figure(sites[i].share).text();
   }
-  std::string out = fmt::format("{}{} {} {} of {}{}", rules_of(finding.kind).when, names,
+  std::string out = fmt::format("{}{} {} {} of {}{}{}", rules_of(finding.kind).when, names,
                                 rules_of(finding.kind).verb, shares, whole_text(finding),
-                                rules_of(finding.kind).which);
+                                rules_of(finding.kind).which, owned_text(sites.front()));
   if (sites.size() > 1) out += "; which is the largest is not certain";
   const char* joint = ": ";
   for (const FoundPart& part : sites.front().parts) {
@@ -447,9 +492,9 @@ std::string spread_text(const Finding& finding) {
   std::string out = fmt::format("{}no single function dominates", rules_of(finding.kind).when);
   if (finding.sites.empty()) return out + " the " + whole_text(finding);
   const FoundSite& largest = finding.sites.front();
-  return out + fmt::format("; the largest, {}, {} {} of {}{}", site_text(largest),
+  return out + fmt::format("; the largest, {}, {} {} of {}{}{}", site_text(largest),
                            rules_of(finding.kind).verb, present::figure(largest.share).text(),
-                           whole_text(finding), rules_of(finding.kind).which);
+                           whole_text(finding), rules_of(finding.kind).which, owned_text(largest));
 }
 
 }  // namespace
@@ -473,12 +518,18 @@ static const present::Fields<FoundSite>& fields_of(present::Of<FoundSite> /*type
                  &FoundSite::process)
           .field("held", "with all that it calls", &FoundSite::held)
           .field("share", "", &FoundSite::share)
+          .field("sites", "of an owner: stacks through it that hold something",
+                 [](const FoundSite& it) { return present::if_true(it.owned > 0, it.owned); })
           .field("parts", "of a function with nearly everything", &FoundSite::parts);
   return kFields;
 }
 
 std::string part_text(const FoundPart& part) {
   return named_place(part.function, part.is_own ? " itself" : "", part.where);
+}
+
+std::string sites_text(const FoundSite& site) {
+  return site.owned == 0 ? "" : present::plural(site.owned, "site");
 }
 
 std::string site_text(const FoundSite& site) {

@@ -164,6 +164,56 @@ TEST(Finding, SaysThatNothingIsProved) {
   EXPECT_THAT(names_of(finding), ElementsAre("f9"));
 }
 
+// A dispatcher with 85 %, 40 of them below one function.
+TEST(Finding, NamesTheOwnerInPlaceOfADispatcher) {
+  Program program;
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "site" + std::to_string(i);
+    if (i < 10) program.allocate({name.c_str(), "get", "dispatch"}, 40);
+    if (i >= 10) program.allocate({name.c_str(), "dispatch"}, 15);
+  }
+  program.allocate({"start"}, 150);
+  const Finding finding = find_kind(program.recording());
+  EXPECT_THAT(names_of(finding), ElementsAre("get"));
+  EXPECT_EQ(finding.verdict, FindingVerdict::kFound);
+  EXPECT_THAT(
+      sentence(finding),
+      ::testing::MatchesRegex("get \\(main.cc:.*\\) allocated 40 % ± 3 of .*, in 10 sites\\."));
+}
+
+TEST(Finding, NamesNoOwnerWithASmallShare) {
+  Program program;
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "site" + std::to_string(i);
+    if (i < 10) program.allocate({name.c_str(), "get", "dispatch"}, 20);
+    if (i >= 10) program.allocate({name.c_str(), "dispatch"}, 15);
+  }
+  program.allocate({"start"}, 150);
+  EXPECT_THAT(names_of(find_kind(program.recording())), ElementsAre("dispatch"));
+}
+
+// Of stacks without a common caller.
+TEST(Finding, NamesTheOwnerAsTheLargestOfMany) {
+  Program program;
+  auto& builder = program.builder();
+  const auto module = builder.module("/home/me/libother.so", 0x9000);
+  const auto get = builder.location(module, 99, {"get"});
+  for (int i = 0; i < 40; ++i) {
+    const auto at = static_cast<Address>(i);
+    const auto site = builder.location(module, 100 + at, {"site" + std::to_string(i)});
+    const auto root = builder.location(module, 200 + at, {"root" + std::to_string(i)});
+    const auto stack = i < 10 ? builder.stack({site, get, root}) : builder.stack({site, root});
+    for (int n = 0; n < (i < 10 ? 22 : 21); ++n) builder.sample(0, stack, 64 * kKiB, 1 + n);
+  }
+  const Finding finding = find_kind(program.recording());
+  EXPECT_EQ(finding.verdict, FindingVerdict::kSpread);
+  EXPECT_THAT(names_of(finding), ElementsAre("get"));
+  EXPECT_THAT(sentence(finding),
+              ::testing::StartsWith(
+                  "No single function dominates; the largest, get (main.cc:99), allocated 26 % "));
+  EXPECT_THAT(sentence(finding), ::testing::EndsWith(", in 10 sites."));
+}
+
 TEST(Finding, NamesNothingFromFewSamples) {
   Program program;
   program.allocate({"read"}, 5);

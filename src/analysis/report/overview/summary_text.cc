@@ -256,7 +256,8 @@ std::string table_options(const SummaryReport& report) {
     out += fmt::format(" --kind {}", profile::name_of(first.kind));
   }
   const bool is_passed_through =
-      first.verdict == FindingVerdict::kFound && !first.sites.front().is_blamed;
+      !first.sites.empty() && !first.sites.front().is_blamed &&
+      (first.verdict == FindingVerdict::kFound || first.sites.front().owned > 0);
   return is_passed_through ? out + " --sort total" : out;
 }
 
@@ -321,7 +322,8 @@ std::string to_text(const SummaryReport& report, const Recording& recording,
 std::string closing_lines(const SummaryReport& report, const Recording& recording,
                           const present::Style& style) {
   std::string out;
-  const auto say = [&](const std::string& what, present::Role role) {
+  const auto say = [&](std::string_view what, present::Role role) {
+    if (what.ends_with('.')) what.remove_suffix(1);
     out += fmt::format("geiger: {}\n", present::paint(style, role, what));
   };
   if (!report.fault.empty()) say(present::printable(report.fault), present::Role::kWarning);

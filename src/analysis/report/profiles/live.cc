@@ -11,8 +11,10 @@
 #include "analysis/naming/display_name.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/text.h"
+#include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/frames/types.h"
 #include "analysis/profile/groups/groupings.h"
+#include "analysis/profile/lives/owners.h"
 #include "analysis/profile/select/totals.h"
 #include "estimation/difference.h"
 #include "estimation/estimate.h"
@@ -133,6 +135,9 @@ GrowthReport::GrowthReport(const Recording& picture, const Profile& live,
   if (recent) recent_ = changes_of(picture, live, keeps, by, *recent);
   total_ = growth_of(start_, start_.all, level_);
   find_rows(start.looks);
+  if (has_unseen_objects_) return;  // Nothing is above its lower limit.
+  find_owner(picture, flows_of_stacks(picture, live, keeps, start),
+             recent ? flows_of_stacks(picture, live, keeps, *recent) : StackFlows(), start.looks);
 }
 
 LiveGrowth GrowthReport::since_start(const RowKey& key) const {
@@ -172,6 +177,70 @@ void GrowthReport::find_rows(std::uint64_t looks) {
   std::ranges::stable_sort(rows_, std::less<>(), place);
 }
 
+GrowthReport::StackFlows GrowthReport::flows_of_stacks(const Recording& picture,
+                                                       const Profile& live,
+                                                       const profile::Keeps& keeps,
+                                                       const LiveChange& change) {
+  StackFlows flows;
+  const auto add = [&](const std::vector<std::uint64_t>& counts, estimation::NodeSums Flow::*of) {
+    const Profile changed = profile_of(picture, live, keeps, counts);
+    for (const profile::StackSums& stack : profile::sums_by_stack(picture, changed)) {
+      if (stack.stack != profile::kNone) (flows[stack.stack].*of).merge(stack.sums);
+    }
+  };
+  add(change.came, &Flow::came);
+  add(change.went, &Flow::went);
+  return flows;
+}
+
+/// Without a warm-up there is no telling what lasts. Accused are the stacks that gained most, as
+/// with what is held; what is below a function, chosen by their outcome, is then tested as one.
+void GrowthReport::find_owner(const Recording& picture, const StackFlows& start,
+                              const StackFlows& recent, std::uint64_t looks) {
+  profile::ShownPath shown(picture);
+  std::vector<std::vector<std::uint32_t>> functions;
+  std::vector<profile::HeldSite> sites;
+  for (const auto& [stack, flow] : start) {
+    const auto samples_of = [](const estimation::NodeSums& sums) {
+      return static_cast<double>(sums.samples + sums.certain_samples);
+    };
+    functions.push_back(own_functions_of(shown, stack));
+    sites.push_back({std::max(0.0, samples_of(flow.came) - samples_of(flow.went)),
+                     std::max(0.0, flow.came.all_bytes() - flow.went.all_bytes())});
+  }
+  const auto k = static_cast<double>(looks);
+  const double shares = static_cast<double>(shown.labels().size()) * k * (k + 1);
+  for (const profile::OwnerGroup& group : held_by(functions, sites).owners) {
+    profile::LinesOfGroups lines(picture);
+    const auto flow_below = [&](const StackFlows& stacks, const Changes& changes) {
+      Flow all;
+      for (const auto& [stack, flow] : stacks) {
+        shown.of(stack);
+        const auto at = std::ranges::find(shown.path(), group.function) - shown.path().begin();
+        if (at == std::ssize(shown.path())) continue;
+        all.came.merge(flow.came);
+        all.went.merge(flow.went);
+        lines.add(0, shown.frames()[static_cast<std::size_t>(at)], flow.came.all_bytes());
+      }
+      all.came.could_have_sampled(changes.largest_interval);
+      all.went.could_have_sampled(changes.largest_interval);
+      return all;
+    };
+    const Flow all = flow_below(start, start_);
+    const LiveGrowth growth = growth_of(start_, all, level_);
+    const bool is_largest = !owner_ || growth.bytes > owner_->all.since_start.bytes;
+    const double sure = 1 - (1 - level_) / shares;
+    if (!is_largest || !growth_of(start_, all, sure).is_above_zero()) continue;
+    GrowthRow row{{.name = shown.labels()[group.function].name, .detail = {}},
+                  lines.heaviest(0),
+                  growth,
+                  std::nullopt,
+                  true};
+    if (has_recent()) row.recent = growth_of(recent_, flow_below(recent, recent_), level_);
+    owner_ = {std::move(row), group.sites.size()};
+  }
+}
+
 std::string sentence(const GrowthReport& growth, std::size_t columns) {
   if (!growth.is_known()) return "";
   if (growth.has_unseen_objects() && !growth.rows().empty()) {
@@ -179,17 +248,24 @@ std::string sentence(const GrowthReport& growth, std::size_t columns) {
     return fmt::format("growth not known: frees from before the recording are not seen; {} {}",
                        named(row, growth.by(), columns), rate_figure(row.since_start).text());
   }
-  if (growth.growing() == 0) {
+  const GrowingOwner* const owner = growth.owner() ? &*growth.owner() : nullptr;
+  const bool has_row = growth.growing() > 0;
+  // A row that grew by more is not explained by it.
+  const bool is_owned = owner != nullptr && (!has_row || growth.rows().front().since_start.bytes <
+                                                             owner->all.since_start.bytes);
+  if (!has_row && !is_owned) {
     return fmt::format("no growth shown over {}", present::duration(growth.length()));
   }
-  const GrowthRow& row = growth.rows().front();
-  const std::string rest = predicate(row);
+  const GrowthRow& row = is_owned ? owner->all : growth.rows().front();
+  const profile::GroupBy by = is_owned ? profile::GroupBy::kFunction : growth.by();
+  const std::string rest =
+      predicate(row) + (is_owned ? ", in " + present::plural(owner->sites, "site") : "");
   const std::string others =
-      growth.growing() > 1 ? fmt::format("; {} more grew", growth.growing() - 1) : "";
-  const std::string whole = named(row, growth.by(), 0) + rest;
+      !is_owned && growth.growing() > 1 ? fmt::format("; {} more grew", growth.growing() - 1) : "";
+  const std::string whole = named(row, by, 0) + rest;
   if (columns == 0 || present::columns_of(whole + others) <= columns) return whole + others;
   const std::size_t taken = present::columns_of(rest);
-  return named(row, growth.by(), columns > taken ? columns - taken : 1) + rest;
+  return named(row, by, columns > taken ? columns - taken : 1) + rest;
 }
 
 namespace {
@@ -364,6 +440,18 @@ static const Fields<LiveProcess>& fields_of(Of<LiveProcess> /*type*/) {
   return kFields;
 }
 
+static const Fields<GrowingOwner>& fields_of(Of<GrowingOwner> /*type*/) {
+  static const auto kFields =
+      Fields<GrowingOwner>("growing_owner")
+          .inlined([](const GrowingOwner& it) { return present::Named{it.all.key.name}; })
+          .inlined([](const GrowingOwner& it) { return it.all.where; })
+          .field("sites", "stacks below it that grew", &GrowingOwner::sites)
+          .field("since_start", "of all that is below it",
+                 [](const GrowingOwner& it) { return it.all.since_start; })
+          .field("recent", "", [](const GrowingOwner& it) { return it.all.recent; });
+  return kFields;
+}
+
 namespace {
 
 struct GrownRow {
@@ -418,6 +506,8 @@ const Fields<Grown>& fields_of(Of<Grown> /*type*/) {
           .field("growing", "rows that are reported as growing",
                  [](const Grown& it) { return it.growth().growing(); })
           .field("total", "", [](const Grown& it) { return it.growth().total(); })
+          .field("owner", "a function that explains several stacks that grew",
+                 [](const Grown& it) { return it.growth().owner(); })
           .field("rows", "that seem to have grown, the reported ones first", &grown_rows);
   return kFields;
 }

@@ -75,6 +75,13 @@ struct GrowthRow {
   bool is_growing = false;
 };
 
+/// A function of the program's own code that explains several stacks whose live bytes grow
+/// (profile/lives/owners.h).
+struct GrowingOwner {
+  GrowthRow all;            ///< What is below the function.
+  std::uint64_t sites = 0;  ///< Stacks below it that grew.
+};
+
 /// Growth of every row, on demand: `start` since watching began, `recent` since less long ago.
 class GrowthReport {
  public:
@@ -96,6 +103,10 @@ class GrowthReport {
   /// Rows that seem to have grown, those that are growing first, then by bytes.
   [[nodiscard]] const std::vector<GrowthRow>& rows() const { return rows_; }
   [[nodiscard]] std::size_t growing() const { return growing_; }
+  /// Of those, the one that grew most: after correction for all functions and updates, a family
+  /// of its own beside that of the rows, with the same chance of a false name.
+  [[nodiscard]] const std::optional<GrowingOwner>& owner() const { return owner_; }
+  [[nodiscard]] bool is_any_growing() const { return growing_ > 0 || owner_; }
   /// Whether only upper limits are known.
   [[nodiscard]] bool has_unseen_objects() const { return has_unseen_objects_; }
 
@@ -119,6 +130,11 @@ class GrowthReport {
                             const LiveChange& change);
   [[nodiscard]] LiveGrowth growth_of(const Changes& changes, const Flow& flow, double level) const;
   void find_rows(std::uint64_t looks);
+  using StackFlows = std::map<std::uint32_t, Flow>;
+  static StackFlows flows_of_stacks(const profile::Recording& picture, const profile::Profile& live,
+                                    const profile::Keeps& keeps, const LiveChange& change);
+  void find_owner(const profile::Recording& picture, const StackFlows& start,
+                  const StackFlows& recent, std::uint64_t looks);
 
   profile::GroupBy by_ = profile::GroupBy::kFunction;
   double level_ = 0.95;
@@ -127,6 +143,7 @@ class GrowthReport {
   LiveGrowth total_;
   std::vector<GrowthRow> rows_;
   std::size_t growing_ = 0;
+  std::optional<GrowingOwner> owner_;
 };
 
 /// "SessionStore::open (leaky.cc:25) grows 1.20 MiB/s ± 0.2 over 10 s", or that no growth is

@@ -21,16 +21,23 @@ using ::testing::HasSubstr;
 
 constexpr Nanoseconds kSecond = 1'000'000'000;
 
-/// A picture with a tally per function; which samples it counts is up to the test.
-Recording picture_of(std::size_t functions, Bytes size, bool is_certain = false) {
+/// A picture with a tally per function, below get() and main(); which samples it counts is up to
+/// the test.
+Recording picture_of(std::size_t functions, Bytes size, bool is_certain = false,
+                     bool has_callers = false) {
   RecordingBuilder builder;
   const auto process = builder.process("/usr/bin/server", 1);
   const auto thread = builder.thread(process, "server", 1);
   const auto module = builder.module("/usr/bin/server", 0x400000);
+  const auto get = builder.location(module, 1000, {"get"});
+  const auto main = builder.location(module, 1001, {"main"});
   std::vector<std::uint32_t> stacks;
   for (std::size_t i = 0; i < functions; ++i) {
     const auto place = static_cast<std::uint32_t>(i + 1);
-    stacks.push_back(builder.stack({builder.location(module, place, {"f" + std::to_string(i)})}));
+    std::vector<std::uint32_t> locations{
+        builder.location(module, place, {"f" + std::to_string(i)})};
+    if (has_callers) locations.insert(locations.end(), {get, main});
+    stacks.push_back(builder.stack(locations));
   }
   Recording picture = builder.recording();
   for (const std::uint32_t stack : stacks) {
@@ -88,6 +95,46 @@ TEST(LiveGrowth, NamesWhatGrows) {
   EXPECT_THAT(sentence(report.growth), HasSubstr("f0 (main.cc:1) grows 3.19 MiB/s"));
   EXPECT_THAT(sentence(report.growth), HasSubstr("over 10.0 s"));
   EXPECT_THAT(rate_figure(report.growth.rows()[0].since_start).text(), HasSubstr("+3.19 MiB/s"));
+}
+
+// Ten stacks below get() gain 6 samples each, which no row could prove in ten looks; those of
+// dispatch(), which calls it, come and go.
+TEST(LiveGrowth, NamesTheOwnerOfStacksThatGrowTogether) {
+  RecordingBuilder builder;
+  const auto process = builder.process("/usr/bin/server", 1);
+  const auto thread = builder.thread(process, "server", 1);
+  const auto module = builder.module("/usr/bin/server", 0x400000);
+  auto function = [&, next = Address{0}](const std::string& name) mutable {
+    return builder.location(module, ++next, {name});
+  };
+  const auto main = function("main"), dispatch = function("dispatch"), get = function("get");
+  std::vector<std::uint32_t> stacks;
+  for (int i = 0; i < 30; ++i) {
+    std::vector<std::uint32_t> locations{function("f" + std::to_string(i))};
+    if (i < 10) locations.push_back(get);
+    locations.push_back(dispatch);
+    locations.push_back(main);
+    stacks.push_back(builder.stack(locations));
+  }
+  Recording picture = builder.recording();
+  LiveChange start{10 * kSecond, 10, {}, {}};
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    profile::Sample sample;
+    sample.process = process;
+    sample.thread = thread;
+    sample.stack = stacks[i];
+    sample.requested = sample.usable = 64 * kKiB;
+    picture.tallies.push_back({.alike = sample});
+    start.came.push_back(i < 10 ? 6 : 20);
+    start.went.push_back(i < 10 ? 0 : 20);
+  }
+  const GrowthReport growth = report_of(picture, start).growth;
+  EXPECT_EQ(growth.growing(), 0U);
+  ASSERT_TRUE(growth.owner());
+  EXPECT_EQ(growth.owner()->all.key.name, "get");
+  EXPECT_THAT(sentence(growth),
+              testing::MatchesRegex("get \\(main.cc:3\\) grows .*/s .* over 10.0 s, in .* sites"));
+  EXPECT_THAT(sentence(growth), HasSubstr("grows 3.19 MiB/s"));
 }
 
 TEST(LiveGrowth, BesideUnseenFreesHasNoLowerLimit) {
@@ -211,6 +258,7 @@ class Heap {
 /// look to the next.
 struct Watched {
   int called_growing = 0;  ///< Watchings in which a row was, at any look.
+  int owned = 0;           ///< The same of a function that calls all rows.
   int above_zero = 0;      ///< Rows whose interval was, at the last look.
   int first_called = 0;    ///< Watchings in which the first row was, at the last look.
 };
@@ -218,7 +266,7 @@ struct Watched {
 Watched watch(int watchings, std::size_t grown_per_look) {
   constexpr std::size_t kRows = 5, kObjects = 2048, kLooks = 40;
   constexpr Bytes kSize = 4 * kKiB;
-  Recording picture = picture_of(kRows, kSize);
+  Recording picture = picture_of(kRows, kSize, false, true);
   const double inclusion = estimation::inclusion_probability(kSize, picture.epochs.front().lambda);
   const profile::Profile live = profile::select(picture, Kind::kLiveAtEnd);
   Watched watched;
@@ -226,7 +274,7 @@ Watched watch(int watchings, std::size_t grown_per_look) {
     std::mt19937_64 random(static_cast<std::uint64_t>(seed));
     std::vector<Heap> heaps(kRows, Heap(kObjects, inclusion));
     for (Heap& heap : heaps) heap.fill(random);
-    bool is_any = false;
+    bool is_any = false, is_any_owned = false;
     for (std::size_t look = 1; look <= kLooks; ++look) {
       LiveChange change{look * kSecond, look, {}, {}};
       for (Heap& heap : heaps) {
@@ -237,6 +285,7 @@ Watched watch(int watchings, std::size_t grown_per_look) {
       }
       const GrowthReport growth(picture, live, {}, GroupBy::kFunction, 0.95, change, std::nullopt);
       is_any |= growth.growing() > 0;
+      is_any_owned |= growth.owner().has_value();
       if (look < kLooks) continue;
       for (const GrowthRow& row : growth.rows()) {
         watched.above_zero += row.since_start.is_above_zero();
@@ -244,6 +293,7 @@ Watched watch(int watchings, std::size_t grown_per_look) {
       }
     }
     watched.called_growing += is_any;
+    watched.owned += is_any_owned;
   }
   return watched;
 }
@@ -252,6 +302,7 @@ TEST(LiveGrowthOfSampledHeaps, IsSeldomSaidOfWhatDoesNotGrow) {
   const Watched watched = watch(200, 0);
   // At most 2.5 % of the watchings: of 200 more than 15 with a probability of 1e-4.
   EXPECT_LE(watched.called_growing, 15);
+  EXPECT_LE(watched.owned, 15);
   // Each interval for itself: 2.5 % of 1000, more than 45 with a probability of 1e-4.
   EXPECT_LE(watched.above_zero, 45);
   EXPECT_GT(watched.above_zero, 0) << "these have chance to deceive them";
