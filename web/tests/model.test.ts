@@ -570,7 +570,7 @@ describe("leaks", () => {
       "Samples are missing (3 samples were dropped), and a leak may be among them.",
     );
     expect(hiddenText({ ...none, mayHaveLeaked: 54 * 2 ** 20 })).toMatch(
-      /^Up to 54\.0 MiB may have leaked at one site unnoticed/,
+      /^A leak of up to 54\.0 MiB at one site could have been missed/,
     );
     expect(hiddenText(none)).toMatch(/^No verdict: a site needs 6 samples/);
   });

@@ -109,6 +109,15 @@ Figure objects_figure(const Measure& measure) {
   return {"≥ " + exact_count(static_cast<std::uint64_t>(least)), ""};
 }
 
+std::string objects_text(const Measure& measure) {
+  std::string count = objects_figure(measure).text();
+  if (count == "-") return "an unknown number of objects";
+  constexpr std::string_view kBound = "≥ ";
+  if (count.starts_with(kBound)) count.replace(0, kBound.size(), "at least ");
+  const bool is_one = count == "1" || count == "at least 1";
+  return count + (is_one ? " object" : " objects");
+}
+
 Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
   NodeSums known = part;
   known.open = {};

@@ -95,5 +95,7 @@ class WholeSums {
 [[nodiscard]] bool has_objects_interval(const Measure& measure);
 /// The objects of a node as text: "≥ 3" or "-" without has_objects_interval.
 [[nodiscard]] Figure objects_figure(const Measure& measure);
+/// "12 ± 3 objects", "1 object", "at least 1 object", "an unknown number of objects".
+[[nodiscard]] std::string objects_text(const Measure& measure);
 
 }  // namespace geiger::present

@@ -64,7 +64,7 @@ export function hiddenText(leaks: Leaks): string {
   if (leaks.finding !== "undecided") return "";
   if (leaks.undecided > 0) return "A longer run or a smaller --interval decides.";
   if (leaks.tested > 0 && leaks.mayHaveLeaked !== undefined) {
-    return `Up to ${boundBytes(leaks.mayHaveLeaked)} may have leaked at one site unnoticed. A longer run or a smaller --interval decides.`;
+    return `A leak of up to ${boundBytes(leaks.mayHaveLeaked)} at one site could have been missed. A longer run or a smaller --interval decides.`;
   }
   return `No verdict: a site needs ${leaks.samplesNeeded} samples. A longer run or a smaller --interval decides.`;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/frames/frame_roles.h"
+#include "analysis/profile/lives/suspects.h"
 #include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/recording/cut.h"
 #include "analysis/profile/select/gaps.h"
@@ -22,12 +22,11 @@ namespace geiger::report {
 
 namespace {
 
+using profile::kItsEnd;
 using profile::LeakSite;
 using profile::LeakVerdict;
 using profile::Recording;
 using profile::Teardown;
-
-constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
 
 GrowthRate rate_of(const LeakSite& site) {
   if (!(site.seconds > 0)) return {};
@@ -121,7 +120,7 @@ present::Measure all_live(const Recording& recording, const profile::LeakOptions
 /// Where each process is judged, and what of that is worth saying.
 struct Judged {
   JudgedInstant instant;
-  std::vector<Nanoseconds> until;  ///< By process, CLOCK_MONOTONIC; kNever: its end.
+  std::vector<Nanoseconds> until;  ///< By process, CLOCK_MONOTONIC; kItsEnd: its end.
 };
 
 /// Since the start, when the final frees of a large process began that `is_hiding` accepts.
@@ -146,7 +145,7 @@ Judged judged_at(const Recording& recording, const GivenInstant& given,
   const Nanoseconds start = profile::start_of(recording);
   const Nanoseconds end = start + profile::duration_of(recording);
   judged.instant.why = JudgedInstant::Why::kGiven;
-  judged.until.resize(recording.processes.size(), given.is_end ? kNever : given.time + 1);
+  judged.until.resize(recording.processes.size(), given.is_end ? kItsEnd : given.time + 1);
   const Nanoseconds at = given.is_end ? end : given.time;
   judged.instant.after_start = at - std::min(at, start);
   judged.instant.before_end = end - std::min(end, at);
@@ -157,10 +156,9 @@ Judged judged_at(const Recording& recording, const GivenInstant& given,
 
 Judged judged_before_teardown(const Recording& recording, const std::vector<Teardown>& teardowns) {
   Judged judged;
-  for (const Teardown& teardown : teardowns) {
-    judged.until.push_back(teardown.is_found() ? teardown.from : kNever);
-    judged.instant.processes += teardown.is_found();
-  }
+  judged.until = profile::judged_before(teardowns);
+  judged.instant.processes =
+      static_cast<std::size_t>(std::ranges::count_if(teardowns, &Teardown::is_found));
   const Teardown* largest = profile::largest_of(teardowns);
   judged.instant.after_start = profile::duration_of(recording);
   if (largest == nullptr) return judged;
@@ -173,16 +171,6 @@ Judged judged_before_teardown(const Recording& recording, const std::vector<Tear
   judged.instant.after_start = largest->from - profile::start_of(recording);
   judged.instant.before_end = largest->end - largest->from;
   return judged;
-}
-
-/// By process: instants within its time, so that it is known to have run until then.
-std::vector<Nanoseconds> ran_until(const Recording& recording,
-                                   const std::vector<Nanoseconds>& until) {
-  std::vector<Nanoseconds> ran(until.size(), 0);
-  for (std::size_t i = 0; i < until.size(); ++i) {
-    if (until[i] < recording.processes[i].end) ran[i] = until[i];
-  }
-  return ran;
 }
 
 void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recording) {
@@ -278,7 +266,7 @@ LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options
                                       : judged_before_teardown(recording, teardowns);
   LeaksOptions judging = options;
   judging.search.ran_until = ran_until(recording, judged.until);
-  const bool is_cut = std::ranges::any_of(judged.until, [](auto at) { return at != kNever; });
+  const bool is_cut = std::ranges::any_of(judged.until, [](auto at) { return at != kItsEnd; });
   LeaksReport report;
   if (is_cut) {
     Recording earlier = recording;
@@ -459,10 +447,8 @@ std::string undecided_sites(const LeaksReport& report) {
 /// That too few samples were there to notice a leak, and what would do.
 std::string unnoticed_growth(const LeaksReport& report) {
   return fmt::format(
-      "Undecided: up to {} may have leaked at one site unnoticed, against {} live. No leak is "
-      "called "
-      "absent that may be more than half of the live heap. A longer run or a smaller "
-      "--interval decides.\n",
+      "Too few samples to rule out a leak of up to {} at one site, with {} live. A longer run or a "
+      "smaller --interval decides.\n",
       present::bound_bytes(report.may_have_leaked),
       present::figure(report.live.bytes, present::Quantity::kBytes).text());
 }
@@ -518,8 +504,9 @@ std::string undecided_sentence(const LeaksReport& report, const std::string& amo
   }
   if (report.undecided == 0) {
     return fmt::format(
-        "Undecided: no leak suspects{} among {}, but up to {} may have leaked unnoticed.", among,
-        present::plural(report.tested, "site"), present::bound_bytes(report.may_have_leaked));
+        "Undecided: no leak suspects{} among {}, but a leak of up to {} could have been missed.",
+        among, present::plural(report.tested, "site"),
+        present::bound_bytes(report.may_have_leaked));
   }
   const LeakLine& line = report.lines.front();
   const estimation::Interval& rate = line.rate.interval;
@@ -528,8 +515,8 @@ std::string undecided_sentence(const LeaksReport& report, const std::string& amo
     return fmt::format("Undecided{}: {} may have grown, by up to {} a second.", among,
                        name_and_place(line), present::bound_bytes(rate.hi));
   }
-  return fmt::format("Undecided{}: {} grew by {}, but may not be a leak.", among,
-                     name_and_place(line), growing_by(line));
+  return fmt::format("Possible leak, not proven{}: {} grew by {}.", among, name_and_place(line),
+                     growing_by(line));
 }
 
 }  // namespace
@@ -556,10 +543,8 @@ std::string growth_rate(const LeakLine& line) {
 }
 
 std::string live_text(const LeakLine& line) {
-  const std::string objects = present::objects_figure(line.live).text();
-  return fmt::format("{} in {} {}",
-                     present::figure(line.live.bytes, present::Quantity::kBytes).text(), objects,
-                     objects == "1" ? "object" : "objects");
+  return fmt::format("{} in {}", present::figure(line.live.bytes, present::Quantity::kBytes).text(),
+                     present::objects_text(line.live));
 }
 
 std::string stopped_sentence(const LeakLine& line) {

@@ -307,10 +307,9 @@ using Facts = std::vector<SummaryFact>;
 /// Probability of |z| > 3, about: more frequent outcomes are not reported.
 constexpr double kUsual = 1.0 / 370;
 
-std::string objects_text(const present::Measure& measure) {
+std::string known_objects(const present::Measure& measure) {
   if (measure.samples == 0) return "";
-  const std::string count = present::objects_figure(measure).text();
-  return count + (count == "1" ? " object" : " objects");
+  return present::objects_text(measure);
 }
 
 std::string interval_text(const SummaryReport& report, const Recording& recording) {
@@ -448,14 +447,14 @@ void add_allocators(Facts& facts, const Recording& recording) {
 
 void add_live(Facts& facts, const SummaryReport& report) {
   if (report.options.is_followed) {
-    facts.push_back({"live now", bytes_text(report.live_at_end), objects_text(report.live_at_end)});
+    facts.push_back({"live now", bytes_text(report.live_at_end), known_objects(report.live_at_end)});
     return;
   }
   facts.push_back({"live at the peak",
                    report.is_aggregated ? "not recorded" : bytes_text(report.live_at_peak),
                    peak_remark(report)});
   const bool has_end = report.options.selection.to.has_value();
-  std::string remark = objects_text(report.live_at_end);
+  std::string remark = known_objects(report.live_at_end);
   if (!report.end.empty()) remark += (remark.empty() ? "" : ", ") + report.end;
   facts.push_back(
       {has_end ? "live at its end" : "live at the end", bytes_text(report.live_at_end), remark});
@@ -482,7 +481,7 @@ Facts summary_facts(const SummaryReport& report, const Recording& recording) {
   facts.push_back({"samples", present::exact_count(report.samples), samples_remark(report)});
   const bool is_told = !profile::has_live_only(recording);
   facts.push_back({"allocated", is_told ? bytes_text(report.allocated) : "not recorded",
-                   is_told ? objects_text(report.allocated) : ""});
+                   is_told ? known_objects(report.allocated) : ""});
   const bool has_exact = !is_foreign(report) || report.exact.threads > 0;
   if (!report.is_part() && has_exact) {
     facts.push_back({"exact total", exact_total_text(report), exact_remark(report)});
