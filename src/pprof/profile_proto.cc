@@ -8,8 +8,8 @@ namespace geiger::pprof {
 namespace {
 
 /// A label with one of these keys is not a pair: its tag would be taken for geiger's own.
-constexpr std::array kOwnKeys{kLabelLabel,    kThreadLabel, kTypeLabel,     kSizeLabel,
-                              kIntervalLabel, kPairLabel,   kLifetimeLabel, kEndLabel};
+constexpr std::array kOwnKeys{kLabelLabel, kThreadLabel,   kTypeLabel, kSizeLabel, kIntervalLabel,
+                              kPairLabel,  kLifetimeLabel, kEndLabel,  kLeakLabel, kLeakOwnerLabel};
 
 bool is_own(std::string_view key) { return std::ranges::find(kOwnKeys, key) != kOwnKeys.end(); }
 

@@ -94,6 +94,10 @@ inline constexpr std::string_view kThreadLabel = "thread";
 inline constexpr std::string_view kTypeLabel = "type";
 inline constexpr std::string_view kLabelLabel = "label";
 
+/// Of stacks that are accused of a leak: "suspect", and the function that owns several.
+inline constexpr std::string_view kLeakLabel = "leak";
+inline constexpr std::string_view kLeakOwnerLabel = "leak_owner";
+
 // The tags that a sample's labels become in a pprof profile, and back.
 //
 // A label `key=value` becomes the tag `key` with the text `value`; of several with one key the

@@ -216,9 +216,15 @@ class PprofExport {
   }
 
   void write_samples(const profile::Profile& allocated, const profile::Profile& live,
-                     const PprofExtent& extent) {
-    const PprofTable table = pprof_table(recording_, types_, allocated, live, extent);
-    has_sizes_ = !extent.has_stacks_only;
+                     const PprofOptions& options) {
+    const PprofTable table = pprof_table(recording_, types_, allocated, live, options.extent);
+    has_sizes_ = !options.extent.has_stacks_only;
+    for (const auto& [stack, owner] : options.accused) {
+      std::vector<pprof::InternedTag>& tags = leak_tags_[stack];
+      tags.push_back({writer_.intern(pprof::kLeakLabel), writer_.intern("suspect")});
+      if (owner.empty()) continue;
+      tags.push_back({writer_.intern(pprof::kLeakOwnerLabel), writer_.intern(owner)});
+    }
     for (const profile::Thread& thread : recording_.threads) {
       thread_names_.push_back(
           writer_.intern(thread.name.empty() ? "tid " + std::to_string(thread.tid) : thread.name));
@@ -320,7 +326,12 @@ class PprofExport {
     out.interval = row.interval;
     if (row.thread < thread_names_.size()) out.thread = thread_names_[row.thread];
     if (row.type != profile::Types::kUnknown) out.type = writer_.intern(types_[row.type]);
-    out.tags = own_tags_of(row.label);
+    const std::span<const pprof::InternedTag> own = own_tags_of(row.label);
+    tags_.assign(own.begin(), own.end());
+    const auto leak = leak_tags_.find(row.stack);
+    if (leak != leak_tags_.end())
+      tags_.insert(tags_.end(), leak->second.begin(), leak->second.end());
+    out.tags = tags_;
     if (has_sizes_) {
       rows_.write(out, ids_, values);
     } else {
@@ -390,8 +401,10 @@ class PprofExport {
   bool has_sizes_ = true;
   std::vector<std::uint64_t> function_of_frame_;
   std::vector<std::vector<pprof::InternedTag>> own_tags_;  // By label; those that occur.
-  std::vector<std::uint64_t> ids_;                         // Of the row that is written.
-  std::vector<pprof::Line> lines_;                         // Of the location that is written.
+  std::map<std::uint32_t, std::vector<pprof::InternedTag>> leak_tags_;  // By stack.
+  std::vector<pprof::InternedTag> tags_;  // Of the row that is written.
+  std::vector<std::uint64_t> ids_;        // Of the row that is written.
+  std::vector<pprof::Line> lines_;        // Of the location that is written.
 };
 
 }  // namespace
@@ -400,7 +413,7 @@ void write_pprof(const Recording& recording, const profile::Profile& allocated,
                  const profile::Profile& live, const PprofOptions& options, const Sink& sink) {
   PprofExport writer(recording, sink);
   writer.write_sample_types(!live.entries.empty() && !options.is_of_allocated);
-  writer.write_samples(allocated, live, options.extent);
+  writer.write_samples(allocated, live, options);
   writer.write_header(options);
   writer.finish();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/export/streams/sink.h"
+#include "analysis/profile/lives/suspects.h"
 #include "analysis/profile/recording/recording.h"
 #include "analysis/profile/select/profile.h"
 
@@ -34,6 +35,8 @@ struct PprofOptions {
   /// default_sample_type is alloc_space whatever is live.
   bool is_of_allocated = false;
   PprofExtent extent = {};
+  /// Stacks whose rows have the labels "leak" and, of an owner, "leak_owner". Not of stacks only.
+  profile::AccusedStacks accused = {};
 };
 
 /// Writes one gzipped profile. `allocated` and `live` (at the end, an instant, the peak)

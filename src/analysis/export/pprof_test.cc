@@ -194,10 +194,11 @@ Decoded decode(const std::string& packed) {
   return out;
 }
 
-std::string pprof(const profile::Recording& recording) {
+std::string pprof(const profile::Recording& recording, const profile::AccusedStacks& accused = {}) {
   std::string out;
   write_pprof(recording, profile::select(recording, Kind::kAllocated),
-              profile::select(recording, Kind::kLiveAtEnd), {{"a comment"}},
+              profile::select(recording, Kind::kLiveAtEnd),
+              {.comments = {"a comment"}, .accused = accused},
               [&](std::string_view bytes) { out += bytes; });
   return out;
 }
@@ -310,6 +311,25 @@ TEST(Pprof, LabelsTellBlockSizeAndThread) {
   EXPECT_EQ(labels, (std::set<std::pair<std::string, std::int64_t>>{{"thread=server", 12 * kMiB},
                                                                     {"thread=worker", 200},
                                                                     {"thread=worker", 64 * kKiB}}));
+}
+
+TEST(Pprof, LabelsTellLeakSuspects) {
+  const profile::Recording recording = profile::example::small_server();
+  const std::uint32_t first = recording.samples.front().stack;
+  const auto leaks_of = [&](const profile::AccusedStacks& accused) {
+    const Decoded out = decode(pprof(recording, accused));
+    std::multiset<std::string> leaks;
+    for (const auto& one : out.samples) {
+      for (const auto& [key, text] : one.texts) {
+        if (out.text(key).starts_with("leak")) leaks.insert(out.text(key) + "=" + out.text(text));
+      }
+    }
+    return leaks;
+  };
+  using Texts = std::multiset<std::string>;
+  EXPECT_EQ(leaks_of({}), Texts());
+  EXPECT_EQ(leaks_of({{first, ""}}), Texts({"leak=suspect"}));
+  EXPECT_EQ(leaks_of({{first, "get"}}), Texts({"leak=suspect", "leak_owner=get"}));
 }
 
 TEST(Pprof, SaysWhenHowLongAndHowOften) {

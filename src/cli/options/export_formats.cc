@@ -87,6 +87,16 @@ base::Outcome<void> check_heap_text(const ExportRequest& request) {
                        base::Fault::kRequest};
 }
 
+/// Mappings and measured pages have no leak suspects.
+base::Outcome<void> check_pprof(const ExportRequest& request) {
+  if (!request.labels_leaks) return {};
+  const Kind kind = request.subject.selection.kind;
+  GEIGER_TRY(check_followed(request.recording, "export pprof --leaks"));
+  if (!profile::is_of_mappings(kind) && !profile::is_measured(kind)) return {};
+  return base::Failure{fmt::format("--leaks: not of --kind {}", profile::name_of(kind)),
+                       base::Fault::kUsage};
+}
+
 void write_firefox(const ExportRequest& request, const Sink& sink) {
   exports::write_firefox(request.recording, request.subject.selection, sink, request.names);
 }
@@ -150,7 +160,8 @@ constexpr ExportFormat kFormats[] = {
      .is_binary = true,
      .has_limits = true,
      .has_frames = true,
-     .write = write_pprof},
+     .write = write_pprof,
+     .check = check_pprof},
     {.name = "speedscope",
      .help = "speedscope's JSON: flame graphs of the peak, the end and all allocations",
      .has_level = true,
@@ -272,6 +283,7 @@ void write_pprof(const ExportRequest& request, const exports::Sink& sink) {
   const Columns columns = columns_of(request);
   exports::PprofOptions pprof;
   pprof.comments = columns.comments;
+  if (request.labels_leaks) pprof.accused = profile::accused_stacks(request.recording);
   exports::write_pprof(request.recording, columns.allocated, columns.live, pprof, sink);
 }
 

@@ -18,6 +18,7 @@ struct ExportRequest {
   bool has_kind = false;  ///< --kind was given: that one only, where a format can hold several.
   double level = 0.95;    ///< In (0, 1).
   present::Names names = present::Names::kShort;  ///< Of formats for people.
+  bool labels_leaks = false;                      ///< Of pprof.
   std::string open = {};  ///< How many bytes the filters cannot decide about, and why; or empty.
 };
 

@@ -25,6 +25,7 @@ struct ExportArguments {
   std::string output = "-";
   bool replaces = false;
   bool has_views_only = false;
+  bool labels_leaks = false;
   query::SelectionOptions selection;
 };
 
@@ -73,6 +74,7 @@ base::Outcome<int> write_export(const ExportFormat& format, const ExportArgument
                               options.selection.kind.has_value(),
                               options.read.level,
                               terminal::output_style(options.read.level).names,
+                              options.labels_leaks,
                               open_text(format, options, recording, subject)};
   if (!request.open.empty()) terminal::complain(request.open);
   GEIGER_TRY(format.check != nullptr ? format.check(request) : base::Outcome<void>());
@@ -100,6 +102,10 @@ void add_format(CLI::App& verb, const ExportFormat& format, Work& work) {
   const bool is_sql = std::string_view(format.name) == "sql";
   if (is_sql) {
     added->add_flag("--views", options->has_views_only, "Write only the views, which needs no run");
+  }
+  if (std::string_view(format.name) == "pprof") {
+    added->add_flag("--leaks", options->labels_leaks,
+                    "Label the stacks of leak suspects: leak, leak_owner");
   }
   added->callback([options, format, &work] {
     work = [options, format] {
