@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static_cast<void>(foreign::read_elf_facts(path, {"malloc", "__asan_init"}));
   symbolize::ModuleJob job{path, "", {}};
   for (Address address = 1; address < 0x4000; address += 0x21) job.addresses.push_back(address);
-  const auto answer = symbolize::symbolize_module(job, {{}, false, true}, {});
+  const auto answer = symbolize::symbolize_module(job, symbolize::SearchOptions{}, {});
   fuzz::require(answer.names.modules.size() <= 1, "one module at most is named");
   return 0;
 }
