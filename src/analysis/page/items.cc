@@ -158,6 +158,8 @@ Items Gathering::with_times(const Selection& selection, const Span& span, bool i
     const bool is_there = limit == kNever ? there[sample.process] : is_running(process, limit - 1);
     if (sample.free_time != 0 && sample.free_time < limit) {
       item.died = sample.free_time;
+    } else if (process.is_finalizing(sample.time)) {
+      item.died = sample.time;  // Not live at the end of the program's own work.
     } else if (!is_there) {
       item.died = process.end;
     }
