@@ -278,6 +278,16 @@ class Search {
     const bool is_program = outermost > kMost * first.sums.all_bytes() ||
                             std::ranges::binary_search(held.program, first.label);
     if (!is_spread && !is_program) return;
+    const auto is_below_first = [&](const Passing& owner) {
+      double below = 0;
+      for (const Path& path : paths_) {
+        const auto has = [&](std::uint32_t label) {
+          return std::ranges::find(path.functions, label) != path.functions.end();
+        };
+        if (has(owner.label) && has(first.label)) below += path.sums.all_bytes();
+      }
+      return below > kMost * owner.sums.all_bytes();
+    };
     std::vector<Passing> owners;
     const double least = is_spread ? kShareOfPart : kShareToName;
     for (Passing& one : passing(all(), SIZE_MAX)) {
@@ -286,8 +296,8 @@ class Search {
         continue;
       }
       one.share = share_of(one.sums);
-      const bool is_larger = !is_spread || one.share.value > named.share.value;
-      if (is_proved(one.sums, least) && one.share.interval.lo >= least && is_larger)
+      const bool explains = is_spread ? one.share.value > named.share.value : is_below_first(one);
+      if (is_proved(one.sums, least) && one.share.interval.lo >= least && explains)
         owners.push_back(std::move(one));
     }
     if (owners.empty()) return;
