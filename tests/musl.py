@@ -76,7 +76,7 @@ class Musl(harness.ProcessTest):
 
     def test_stacks_have_names_and_ends(self):
         trace = self.record([self.program], "--interval", "4096")[1]
-        rows = self.report("table", "--by", "function", trace)["rows"]
+        rows = self.report("table", "--by", "function", "--wrappers", "named", trace)["rows"]
         self.assertEqual(rows[0]["name"], "make")
         self.assertEqual(self.report("summary", trace)["truncated_samples"], 0)
 

@@ -124,7 +124,7 @@ class Names(unittest.TestCase):
             pairs = []
             for cell in cells[1:]:
                 names = [re.sub(r" \([^()]*\.(cc|h|tcc)(:\d+)?( \+\d+)?\)$", "", name)
-                         for name in re.sub(r"^[ │├└─·]*", "", cell).split(" › ")]
+                         for name in re.sub(r"^[ │├└─]*(› |\d+ )?", "", cell).split(" › ")]
                 chain = [nodes.pop(0) for _ in names] if "…" not in names else take_chain(nodes)
                 pairs += ends(chain, names)
             self.assertEqual(nodes, [], "\n".join(lines))
@@ -144,12 +144,14 @@ class Names(unittest.TestCase):
             lines = self.text("leaks", *words)
             self.assert_fits(lines, "leaks")
             rows = [match[1] for match in map(re.compile(
-                r"(?:\d+  |   (?!(?:where|live|growth|oldest|evidence|path) ))([^ ].*)").match, lines)
+                r"(?:\d+  |   (?!(?:where|live|growth|oldest|evidence|path|sites) ))([^ ].*)").match, lines)
                 if match]
             shown = [re.sub(r" \([\w.]+:\d+\)$", "", row.split("  ")[0]) for row in rows]
-            sites = sorted(self.json("leaks", *words)["sites"],
+            leaks = self.json("leaks", *words)
+            # Sites of an owner are one level down.
+            sites = sorted((site for site in leaks["sites"] if "owner" not in site),
                            key=lambda site: site["verdict"] != "suspect")
-            functions = [site["name"] for site in sites]
+            functions = [row["name"] for row in [*leaks["owners"], *sites]]
             self.assertEqual(len(shown), len(functions), "\n".join(lines))
             self.assert_told_apart(list(zip(functions, shown)), f"leaks {words}")
 

@@ -26,8 +26,8 @@ TEST(KindRules, HaveARowForEveryKind) {
 }
 
 TEST(KindOptions, NameTheKindsOfAVerb) {
-  EXPECT_THAT(names_of(Kinds::kOfWholeObjects), ElementsAre("allocated", "live", "peak"));
-  EXPECT_EQ(names_of(Kinds::kWithMappings).size(), 8U);
+  EXPECT_THAT(names_of(Kinds::kOfWholeObjects), ElementsAre("allocated", "live", "peak", "temporary"));
+  EXPECT_EQ(names_of(Kinds::kWithMappings).size(), 9U);
   EXPECT_EQ(names_of(Kinds::kAll).size(), profile::kKindRules.size());
 }
 

@@ -16,6 +16,7 @@ import unittest
 import xml.etree.ElementTree
 
 GEIGER = os.path.abspath(sys.argv.pop(1))
+ALLOCATED = ("--kind", "allocated")
 CHANGES = os.path.abspath(sys.argv.pop(1))
 STACKS = os.path.abspath(sys.argv.pop(1))
 KEEP = "import sys\nkept = [bytearray(1000) for _ in range(int(sys.argv[1]))]\n" \
@@ -182,11 +183,11 @@ class CompareVerbs(unittest.TestCase):
         self.assertEqual(row["verdict"], "new")
         self.assertLess(row["change"]["lo"], self.truth["leak"]["leaked"])
         self.assertGreater(row["change"]["hi"], self.truth["leak"]["leaked"])
-        allocated = self.json("diff", "plain.geiger", "leak.geiger")
+        allocated = self.json("diff", *ALLOCATED, "plain.geiger", "leak.geiger")
         self.assertEqual(allocated["changes"], 0, "it allocates as much as before")
 
     def test_a_reserve_is_found_and_nothing_else(self):
-        diff = self.json("diff", "plain.geiger", "reserve.geiger")
+        diff = self.json("diff", *ALLOCATED, "plain.geiger", "reserve.geiger")
         self.assertEqual([(row["name"], row["verdict"]) for row in diff["rows"]],
                          [("fill_table", "shrank")])
         change = self.change_of("reserve", "fill_table")
@@ -197,7 +198,7 @@ class CompareVerbs(unittest.TestCase):
     def test_both_in_every_view(self):
         live = ("--kind", "live")
         for by in ("function", "line", "stack"):
-            for kind, name in ((live, "remember"), ((), "fill_table")):
+            for kind, name in ((live, "remember"), (ALLOCATED, "fill_table")):
                 diff = self.json("diff", "plain.geiger", "both.geiger", "--by", by, *kind)
                 self.assertEqual({row["name"] for row in diff["rows"]}, {name})
                 places = [(row["name"], row["line"]) for row in diff["rows"]]
@@ -212,7 +213,7 @@ class CompareVerbs(unittest.TestCase):
 
     def test_sides_may_differ_in_their_intervals(self):
         self.record("coarse", 3, CHANGES, "reserve", interval="32KiB")
-        diff = self.json("diff", "plain.geiger", "coarse.geiger")
+        diff = self.json("diff", *ALLOCATED, "plain.geiger", "coarse.geiger")
         self.assertEqual([row["name"] for row in diff["rows"]], ["fill_table"])
         self.assertEqual(diff["after"]["most_interval"], 32768)
 
@@ -226,7 +227,7 @@ class CompareVerbs(unittest.TestCase):
         self.assertFalse(diff["is_sampling_only"])
         self.assertEqual([row["name"] for row in diff["rows"]], ["remember"])
         self.assertEqual(diff["after"]["run_count"], 3)
-        same = self.json("diff", *before, "--", *after, "--all")
+        same = self.json("diff", *ALLOCATED, *before, "--", *after, "--all")
         self.assertEqual(same["changes"], 0)
         self.geiger("check", *before, "--", *after, "--max-growth", "1%")
         self.geiger("check", *before, "--", *after, "--max-growth", "20%", "--kind", "live", code=3)
@@ -323,7 +324,7 @@ class CompareVerbs(unittest.TestCase):
             self.record(name, 1, sys.executable, "-c", KEEP, blocks,
                         options=("--python", "stacks"))
         kept = 5000 * 1001  # A bytearray of 1000 has a byte more.
-        diff = self.json("diff", "small.geiger", "large.geiger")
+        diff = self.json("diff", *ALLOCATED, "small.geiger", "large.geiger")
         self.assertGreater(diff["exact"]["change"], kept)
         self.assertLess(diff["exact"]["change"], 1.1 * kept)
         self.assertGreater(diff["rows"][0]["change"]["hi"], 0.9 * kept)

@@ -130,7 +130,7 @@ struct LeaksReport {
 [[nodiscard]] LeaksReport leaks_report(const profile::Recording& recording,
                                        const LeaksOptions& options);
 
-/// The first sentence of the report: "Cache::get (cache.h:26) kept 738 MiB ± 12 in 1.2 M ± 0.1
+/// The first sentence of the report: "Cache::get (cache.cc:26) kept 738 MiB ± 12 in 1.2 M ± 0.1
 /// objects, growing by 105 MiB ± 9 a second, in 10 sites; false-alarm rate 7e-06."
 [[nodiscard]] std::string sentence(const LeaksReport& report);
 

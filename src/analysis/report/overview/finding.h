@@ -18,7 +18,7 @@
 // owner of what is held (profile/lives/owners.h), if the lower limit of that one's share is at
 // least kShareToName; the largest of many that are each too small, from kShareOfPart on.
 //
-//   At the peak LruCache::get (cache.h:26) held 40 % ± 4 of 812 MiB ± 32, in 10 sites.
+//   At the peak LruCache::get (cache.cc:26) held 40 % ± 4 of 812 MiB ± 32, in 10 sites.
 //
 // A function with nearly everything, such as a script's top level, answers little. Then its parts
 // follow: its own lines and the functions that it calls, chosen by the same rules from
