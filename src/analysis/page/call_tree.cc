@@ -207,7 +207,9 @@ Frame StackNodes::frame_of(std::uint32_t number) const {
   if (label.module != profile::kNone) {
     const std::string_view path = recording_.modules[label.module].path;
     const std::string_view name = labels_.module_name(label.module);
-    frame.module = names_.intern(path.ends_with(name) ? path : name);
+    // With the folders that it has; "as" is no end of "/usr/bin/x86_64-linux-gnu-as".
+    const bool is_end = ("/" + std::string(path)).ends_with("/" + std::string(name));
+    frame.module = names_.intern(is_end ? path : name);
     if (is_unnamed && profile::is_standard_module(path)) frame.flags |= kRuntime;
   }
   if (label.name == profile::kUntoldStacks) frame.flags |= kCut;

@@ -281,9 +281,13 @@ export function shortPlaceOf(page: Page, frame: number): string {
   return frame < 0 ? "" : baseName(placeOf(page, frame));
 }
 
-/** The part of a path behind the last slash, with its folder where many files have the same name:
- * "json/__init__.py". */
+const PYTHON_LIBRARY = /^.*\/(?:site|dist)-packages\/|^.*?\/lib(?:64)?\/python[\d.]+(?:zip)?\//;
+
+/** The part of a path behind the last slash; of Python's libraries with the folders of the package,
+ * and otherwise with its folder where many files have the same name: "asyncio/locks.py",
+ * "app/__init__.py". */
 export function baseName(path: string): string {
+  if (/\.py(:\d+)?$/.test(path) && PYTHON_LIBRARY.test(path)) return path.replace(PYTHON_LIBRARY, "");
   const slash = path.lastIndexOf("/");
   const name = path.slice(slash + 1) || path;
   if (!/^__(init|main)__\.py/.test(name)) return name;
