@@ -122,7 +122,7 @@ class Launched(WithGeiger):
         self.assertEqual((done.returncode, done.stdout), (0, "900"), done.stderr)
         self.assertRegex(done.stderr, r"(?m)^geiger: malloc is geiger \(/.*/libgeiger-malloc.so\)$")
         out = self.here / "out.geiger"
-        for verb in (["table"], ["leaks"], ["stats"], ["lifetimes"], ["doctor"], ["diff", out]):
+        for verb in (["table"], ["leaks"], ["stats"], ["lifetimes"], ["doctor"], ["diff", "--kind", "allocated", out]):
             read = subprocess.run([self.geiger, *verb, out], capture_output=True, text=True,
                                   check=False)
             self.assertEqual((read.returncode, read.stderr), (0, ""), verb)

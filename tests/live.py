@@ -100,7 +100,9 @@ class Lines(Case):
             for by in ("function", "line", "stack", "thread", "size", "module"):
                 line = self.document("live", run, "--updates", "1", "--kind", kind, "--by", by,
                                      "--top", "0")
-                table = self.document("table", run, "--kind", kind, "--by", by, "--top", "0")
+                # A look is at what lives, also while an interpreter finalizes.
+                table = self.document("table", run, "--kind", kind, "--by", by, "--top", "0",
+                                      "--finalization")
                 self.assertEqual(line["table"]["total"], table["total"], (run, kind, by))
                 ours, theirs = line["table"]["rows"], table["rows"]
                 self.assertEqual(*(sorted(map(json.dumps, rows)) for rows in (ours, theirs)),

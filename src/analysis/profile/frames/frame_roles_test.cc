@@ -151,6 +151,7 @@ TEST(FrameRoles, FilesTellWhoseScriptItIs) {
   EXPECT_EQ(role_in_jit_code("malloc", "/srv/app.mjs"), FrameRole::kOwn);  // Names say nothing.
   EXPECT_EQ(role_in_jit_code("main", "/srv/node/app.ts"), FrameRole::kOwn);
   EXPECT_EQ(role_in_jit_code("emit", "node:events"), FrameRole::kPackage);
+  EXPECT_EQ(role_in_jit_code("alloc", "node:internal/buffer"), FrameRole::kPackage);
   EXPECT_EQ(role_in_jit_code("next", "/srv/node_modules/express/lib/router.js"),
             FrameRole::kPackage);
   EXPECT_EQ(role_in_jit_code("Builtin:ArrayMap"), FrameRole::kDispatch);
