@@ -4,7 +4,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "analysis/naming/columns.h"
 #include "analysis/naming/display_name.h"
 #include "target.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/profile/select/peak.h"
 
 namespace geiger::research {

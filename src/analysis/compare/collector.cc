@@ -20,7 +20,7 @@
 #include "analysis/profile/frames/types.h"
 #include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/groups/view.h"
-#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/profile/select/peak.h"
 #include "analysis/profile/select/profile.h"
 #include "analysis/profile/select/totals.h"

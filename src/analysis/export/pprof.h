@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/export/streams/sink.h"
-#include "analysis/profile/lives/suspects.h"
+#include "analysis/profile/lives/leaks.h"
 #include "analysis/profile/recording/recording.h"
 #include "analysis/profile/select/profile.h"
 

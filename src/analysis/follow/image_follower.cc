@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "analysis/ingest/decode/process_facts.h"
-#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "trace/format.h"
 
 namespace geiger::follow {

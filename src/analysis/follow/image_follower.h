@@ -17,7 +17,6 @@
 #include "analysis/ingest/decode/interner.h"
 #include "analysis/ingest/decode/segment_sink.h"
 #include "analysis/ingest/files.h"
-#include "analysis/profile/recording/hash.h"
 #include "analysis/profile/recording/recording.h"
 
 namespace geiger::follow {

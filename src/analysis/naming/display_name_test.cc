@@ -7,8 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "analysis/naming/columns.h"
-
 namespace geiger::naming {
 namespace {
 

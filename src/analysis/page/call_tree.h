@@ -14,7 +14,6 @@
 #include "analysis/page/page_data.h"
 #include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/frames/labels.h"
-#include "analysis/profile/recording/hash.h"
 #include "analysis/profile/recording/recording.h"
 
 namespace geiger::page {

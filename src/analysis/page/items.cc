@@ -13,7 +13,7 @@
 #include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"
-#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/profile/select/peak.h"
 #include "analysis/profile/select/thinned.h"
 #include "analysis/profile/select/totals.h"

@@ -9,7 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/naming/columns.h"
 #include "analysis/naming/display_name.h"
 #include "base/text.h"
 #include "base/utf8.h"

@@ -14,7 +14,6 @@
 #include <set>
 #include <string>
 
-#include "analysis/naming/columns.h"
 #include "analysis/naming/display_name.h"
 #include "analysis/symbolize/demangle.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "fleet/document/encoding.h"
 
 namespace geiger::fleet {

@@ -12,7 +12,6 @@
 #include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/decode/interner.h"
 #include "analysis/ingest/decode/segment_sink.h"
-#include "analysis/profile/recording/hash.h"
 #include "analysis/profile/recording/recording.h"
 #include "trace/reader.h"
 #include "trace/survivors.h"

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "base/index_of.h"
 
 namespace geiger::ingest {

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/profile/recording/hash.h"
 #include "analysis/profile/recording/recording.h"
 #include "trace/reader.h"
 

@@ -13,7 +13,6 @@
 
 #include "analysis/ingest/decode/interner.h"
 #include "analysis/ingest/decode/interpreted_code.h"
-#include "analysis/profile/recording/hash.h"
 #include "analysis/profile/recording/recording.h"
 #include "trace/format.h"
 #include "trace/reader.h"

@@ -24,7 +24,6 @@
 #include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/stack_answers.h"
 #include "analysis/profile/groups/groupings.h"
-#include "analysis/profile/recording/hash.h"
 #include "analysis/profile/recording/recording.h"
 #include "base/index_of.h"
 #include "estimation/sums.h"

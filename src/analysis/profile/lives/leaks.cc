@@ -14,6 +14,7 @@
 #include "analysis/profile/lives/lifetimes.h"
 #include "analysis/profile/lives/owners.h"
 #include "analysis/profile/lives/teardown.h"
+#include "analysis/profile/recording/cut.h"
 #include "analysis/profile/select/patterns.h"
 #include "analysis/profile/select/thinned.h"
 #include "analysis/profile/select/totals.h"
@@ -767,6 +768,25 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
     });
   });
   return leaks;
+}
+
+AccusedStacks accused_stacks(const Recording& recording) {
+  const std::vector<Nanoseconds> until = judged_before(find_teardowns(recording));
+  LeakOptions options;
+  options.ran_until = ran_until(recording, until);
+  Recording judged = recording;
+  cut_at(judged, until);
+  const Leaks leaks = find_leaks(judged, options);
+  AccusedStacks accused;
+  for (const LeakSite& site : leaks.sites) {
+    if (site.verdict != LeakVerdict::kSuspect && site.owner == kNone) continue;
+    const bool is_owned = site.owner != kNone;
+    for (const std::uint32_t sample : site.group.samples) {
+      accused[judged.samples[sample].stack] =
+          is_owned ? leaks.owners[site.owner].whole.group.name : "";
+    }
+  }
+  return accused;
 }
 
 }  // namespace geiger::profile

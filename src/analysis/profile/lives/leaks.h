@@ -6,13 +6,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analysis/profile/lives/late_growth.h"
 #include "analysis/profile/lives/lifetimes.h"
+#include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/recording/recording.h"
 #include "base/outcome.h"
 #include "estimation/estimate.h"
@@ -215,5 +219,13 @@ struct Leaks {
 /// Judges every site with something live; those without count among the tested. Requires `by`
 /// kStack or kFunction.
 [[nodiscard]] Leaks find_leaks(const Recording& recording, const LeakOptions& options);
+
+// Leak suspects of a whole recording: where each process is judged, and which stacks are accused.
+
+/// The owner of each accused stack; empty: the stack is accused itself.
+using AccusedStacks = std::map<std::uint32_t, std::string>;
+
+/// Those of suspects and of owners that are, judged before the final frees.
+[[nodiscard]] AccusedStacks accused_stacks(const Recording& recording);
 
 }  // namespace geiger::profile

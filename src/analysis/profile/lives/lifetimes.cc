@@ -15,7 +15,7 @@
 #include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/frames/labels.h"
 #include "analysis/profile/groups/groupings.h"
-#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/profile/select/thinned.h"
 #include "analysis/profile/select/totals.h"
 #include "base/index_of.h"

@@ -345,4 +345,21 @@ const Teardown* largest_of(const std::vector<Teardown>& teardowns) {
   return largest == teardowns.end() ? nullptr : &*largest;
 }
 
+std::vector<Nanoseconds> judged_before(std::span<const Teardown> teardowns) {
+  std::vector<Nanoseconds> until;
+  for (const Teardown& teardown : teardowns) {
+    until.push_back(teardown.is_found() ? teardown.from : kItsEnd);
+  }
+  return until;
+}
+
+std::vector<Nanoseconds> ran_until(const Recording& recording,
+                                   std::span<const Nanoseconds> judged) {
+  std::vector<Nanoseconds> ran(judged.size(), 0);
+  for (std::size_t i = 0; i < judged.size(); ++i) {
+    if (judged[i] < recording.processes[i].end) ran[i] = judged[i];
+  }
+  return ran;
+}
+
 }  // namespace geiger::profile

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -105,5 +106,16 @@ void end_at_finalization(Recording& recording);
 
 /// The one of the process that held most; null if there is none.
 [[nodiscard]] const Teardown* largest_of(const std::vector<Teardown>& teardowns);
+
+/// An instant after every end: a process is judged at its own.
+inline constexpr Nanoseconds kItsEnd = std::numeric_limits<Nanoseconds>::max();
+
+/// By process, CLOCK_MONOTONIC: when the final frees began; kItsEnd: it had none, and is judged at
+/// its end.
+[[nodiscard]] std::vector<Nanoseconds> judged_before(std::span<const Teardown> teardowns);
+
+/// LeakOptions::ran_until of processes that are judged then.
+[[nodiscard]] std::vector<Nanoseconds> ran_until(const Recording& recording,
+                                                 std::span<const Nanoseconds> judged);
 
 }  // namespace geiger::profile

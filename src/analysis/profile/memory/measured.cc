@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/profile/memory/mappings.h"
-#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/profile/select/peak.h"
 #include "analysis/profile/select/thinned.h"
 #include "analysis/profile/select/totals.h"

@@ -1,6 +1,7 @@
 #include "analysis/profile/recording/recording.h"
 
 #include <algorithm>
+#include <random>
 #include <string_view>
 #include <unordered_map>
 
@@ -15,6 +16,14 @@ std::vector<NumberedMark> numbered_marks(const Recording& recording) {
   for (NumberedMark& one : marks) one.number = ++seen[recording.marks[one.mark].name];
   for (NumberedMark& one : marks) one.of_name = seen[recording.marks[one.mark].name];
   return marks;
+}
+
+std::uint64_t table_seed() {
+  static const std::uint64_t seed = [] {
+    std::random_device source;
+    return std::uint64_t{source()} << 32 | source();
+  }();
+  return seed;
 }
 
 }  // namespace geiger::profile

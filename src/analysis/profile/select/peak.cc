@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/profile/select/thinned.h"
 #include "analysis/profile/select/totals.h"
 #include "estimation/heap_course.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/profile/select/peak.h"
 #include "analysis/profile/select/totals.h"
 #include "estimation/distributions/gamma.h"

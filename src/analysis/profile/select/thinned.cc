@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/profile/recording/hash.h"
+#include "analysis/profile/recording/recording.h"
 #include "analysis/profile/select/peak.h"
 #include "analysis/profile/select/totals.h"
 

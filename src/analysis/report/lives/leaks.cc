@@ -12,7 +12,7 @@
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/frames/frame_roles.h"
-#include "analysis/profile/lives/suspects.h"
+#include "analysis/profile/lives/leaks.h"
 #include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/recording/cut.h"
 #include "analysis/profile/select/gaps.h"
