@@ -207,7 +207,7 @@ Frame StackNodes::frame_of(std::uint32_t number) const {
   if (label.module != profile::kNone) {
     const std::string_view path = recording_.modules[label.module].path;
     const std::string_view name = labels_.module_name(label.module);
-    // With the folders that it has; "as" is no end of "/usr/bin/x86_64-linux-gnu-as".
+    // With the folders that it has; a path that ends in "-as" does not end in "as".
     const bool is_end = ("/" + std::string(path)).ends_with("/" + std::string(name));
     frame.module = names_.intern(is_end ? path : name);
     if (is_unnamed && profile::is_standard_module(path)) frame.flags |= kRuntime;

@@ -82,7 +82,7 @@ TEST_F(Wrappers, AreNoFunctionsThatMakeOneType) {
   EXPECT_EQ(blamed(0), "make_node");
 }
 
-/// read_file(): sizes are of the data, whoever calls.
+/// read_file(): sizes depend on the data, not on the caller.
 TEST_F(Wrappers, AreNoFunctionsThatDecideOnSizesThemselves) {
   for (int i = 0; i < 40; ++i) {
     const std::string caller = "use_" + std::to_string(i % 5) + ":1";
