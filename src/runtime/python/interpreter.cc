@@ -325,7 +325,7 @@ bool is_loaded(const Interpreter& interpreter) {
 }
 
 Nanoseconds finalizing_from(Interpreter& interpreter) {
-  if (interpreter.is_finalizing == nullptr || !is_loaded(interpreter)) return 0;
+  if (interpreter.is_finalizing == nullptr) return 0;
   std::uint64_t from = interpreter.finalizing_from.load(std::memory_order_relaxed);
   const bool is_finalizing = interpreter.is_finalizing() != 0;
   if (is_finalizing == (from != 0)) [[likely]]

@@ -154,12 +154,12 @@ void look_at_modules();
 /// Null until one is found. Never changes: of two in a process the first is used.
 [[nodiscard]] Interpreter* interpreter();
 
-/// Whether its module is still loaded where it was found.
+/// Whether its module is still loaded where it was found: only then may it be asked anything.
 [[nodiscard]] bool is_loaded(const Interpreter& interpreter);
 
 /// CLOCK_MONOTONIC, when the interpreter was first seen to finalize: after its threads were joined
 /// and its exit functions had run, before it frees modules and objects. 0: it is not finalizing, or
-/// was initialized again.
+/// was initialized again. The interpreter must be loaded.
 [[nodiscard]] Nanoseconds finalizing_from(Interpreter& interpreter);
 
 /// The state of the calling thread, 0 if the interpreter does not know the thread or is shutting

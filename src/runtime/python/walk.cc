@@ -297,7 +297,7 @@ bool walk_checked(Interpreter& interpreter, const unwind::Trace& native, Address
 
 Walked collect(Interpreter& interpreter, const unwind::Trace& native, Frames& out, Trust& trust) {
   if (interpreter.frames.load(std::memory_order_relaxed) != InterpretedFrames::kRecorded ||
-      native.handler_frames >= native.count || !is_loaded(interpreter)) {
+      native.handler_frames >= native.count) {
     return Walked::kFrames;
   }
   const OwnState own = own_state(interpreter);

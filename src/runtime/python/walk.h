@@ -97,7 +97,7 @@ enum class Walked : std::uint8_t {
 };
 
 /// Collects the frames of the calling thread, whose native frames are `native`, with stack
-/// pointers. The first walks of an interpreter are checked; if they are implausible, there are no
+/// pointers. The interpreter must be loaded. The first walks of an interpreter are checked; if they are implausible, there are no
 /// more.
 [[nodiscard]] Walked collect(Interpreter& interpreter, const unwind::Trace& native, Frames& out,
                              Trust& trust);

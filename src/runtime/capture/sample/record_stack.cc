@@ -54,10 +54,11 @@ static_assert(python::kNotBegun == InterpretedFrame::kNotBegun);
 constexpr std::size_t kMostCodeBytes = trace::kMaxRecordWords * 8 - sizeof(CodeRecord);
 
 /// The record of the interpreter in this segment; written again when its state changes.
-trace::Ref interpreter_record(Segment& segment, python::Interpreter& interpreter) {
+trace::Ref interpreter_record(Segment& segment, python::Interpreter& interpreter,
+                              bool is_loaded) {
   const auto frames = interpreter.frames.load(std::memory_order_relaxed);
   const auto objects = interpreter.small_objects.load(std::memory_order_relaxed);
-  const Nanoseconds finalizing_from = python::finalizing_from(interpreter);
+  const Nanoseconds finalizing_from = is_loaded ? python::finalizing_from(interpreter) : 0;
   const bool is_finalizing = finalizing_from != 0;
   const std::uint32_t told =
       1 + (std::uint32_t{is_finalizing} << 16 | static_cast<std::uint32_t>(frames) << 8 |
@@ -142,7 +143,7 @@ class CodeWriter {
     const python::Contents lines = python::contents_of(memory_, code.lines);
     const std::size_t lines_bytes = std::min(lines.bytes, kMostCodeBytes - name_bytes - file_bytes);
     is_cut = is_cut || lines_bytes < lines.bytes;
-    const trace::Ref interpreter = interpreter_record(segment_, interpreter_);
+    const trace::Ref interpreter = interpreter_record(segment_, interpreter_, true);
     if (name_bytes == 0 || interpreter == 0) return 0;
     const trace::Heading heading{.flags = is_cut ? trace::kFlagCutCode : std::uint8_t{0},
                                  .more_bytes = name_bytes + file_bytes + lines_bytes};
@@ -177,7 +178,8 @@ void carry_code(Segment& segment, const Segment& from, trace::Ref before) {
   if (segment.codes.find(key) != 0) return;
   const auto& code = from.writer.at<CodeRecord>(before);
   const auto last = trace::RecordHeader::unpack(code.header);
-  const trace::Ref interpreter = interpreter_record(segment, *python::interpreter());
+  python::Interpreter& known = *python::interpreter();
+  const trace::Ref interpreter = interpreter_record(segment, known, python::is_loaded(known));
   const trace::Heading heading{.flags = last.flags,
                                .more_bytes = last.words * 8 - sizeof(CodeRecord)};
   const auto written = trace::append<CodeRecord>(segment.writer, heading, [&](CodeRecord& record) {
@@ -230,8 +232,9 @@ void find_interpreter() {
 }
 
 void look_at_finalization(Segment& segment) {
-  if (python::interpreter() != nullptr) [[unlikely]]
-    interpreter_record(segment, *python::interpreter());
+  python::Interpreter* interpreter = python::interpreter();
+  if (interpreter != nullptr) [[unlikely]]
+    interpreter_record(segment, *interpreter, python::is_loaded(*interpreter));
 }
 
 InterpretedWalk* interpreted_walk(ThreadState& state) {
@@ -254,7 +257,8 @@ unwind::Trace native_part(InterpretedWalk& walk) {
 unwind::Trace with_interpreted(Segment& segment, ThreadState& state, const unwind::Trace& native) {
   python::Interpreter& interpreter = *python::interpreter();
   InterpretedWalk& walk = *state.interpreted;
-  interpreter_record(segment, interpreter);
+  if (!python::is_loaded(interpreter)) return native;
+  interpreter_record(segment, interpreter, true);
   python::Frames frames{.frames = walk.frames, .capacity = native.capacity};
   python::Trust trust{};
   const python::Walked walked = python::collect(interpreter, native, frames, trust);
