@@ -155,6 +155,8 @@ class Names(unittest.TestCase):
             owners = [owner for owner in leaks["owners"] if owner["verdict"] == "suspect"]
             functions = [row["name"] for row in [*owners, *sites]]
             self.assertEqual(len(shown), len(functions), "\n".join(lines))
+            self.assertEqual(len(leaks["sites"]),
+                             sum(leaks[verdict] for verdict in ("suspects", "undecided", "clear")))
             self.assert_told_apart(list(zip(functions, shown)), f"leaks {words}")
 
     def test_modules_without_symbols(self):

@@ -188,11 +188,14 @@ void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recordin
     report.suppressed.push_back({options.search.suppressions->pattern(suppressed.pattern),
                                  present::measure_row(suppressed.live, options.search.level)});
   }
-  const std::size_t room = options.top == 0 ? leaks.sites.size() : options.top;
+  const std::size_t room = options.top == 0 ? SIZE_MAX : options.top;
   for (profile::LeakOwner& owner : leaks.owners) {
     if (report.owners.size() < room) report.owners.push_back(lines.line_of(std::move(owner)));
   }
-  std::size_t shown = report.owners.size();
+  // An undecided owner is a sentence, not a row.
+  auto shown = static_cast<std::size_t>(std::ranges::count(
+      report.owners, LeakVerdict::kSuspect,
+      [](const OwnerLine& owner) { return owner.line.site.verdict; }));
   for (LeakSite& site : leaks.sites) {
     count(report, site.verdict);
     if (site.verdict == LeakVerdict::kClear && site.seconds > 0) {
