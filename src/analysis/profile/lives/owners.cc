@@ -57,14 +57,19 @@ std::vector<OwnerGroup> owner_groups(std::span<const std::vector<std::uint32_t>>
     }
   }
   std::ranges::sort(places);
-  std::vector<OwnerGroup> groups;
-  for (const auto& [function, site, distance] : places) {
-    if (groups.empty() || groups.back().function != function) groups.push_back({function, {}, 0});
-    OwnerGroup& group = groups.back();
-    if (!group.sites.empty() && group.sites.back() == site) continue;
-    group.sites.push_back(site);
-    group.distance += distance;
+  std::vector<OwnerGroup> groups, direct;
+  const auto add = [](std::vector<OwnerGroup>& to, const Place& place) {
+    if (to.empty() || to.back().function != place.function) to.push_back({place.function, {}, 0});
+    OwnerGroup& group = to.back();
+    if (!group.sites.empty() && group.sites.back() == place.site) return;
+    group.sites.push_back(place.site);
+    group.distance += place.distance;
+  };
+  for (const Place& place : places) {
+    add(groups, place);
+    if (place.distance == 0) add(direct, place);
   }
+  std::ranges::move(direct, std::back_inserter(groups));
   std::erase_if(groups, [](const OwnerGroup& group) { return group.sites.size() < 2; });
   for (OwnerGroup& group : groups) group.distance /= static_cast<double>(group.sites.size());
   keep_distinct(groups);

@@ -2,6 +2,7 @@
 //
 // One leak often appears as many stacks. The candidates are functions of the program's own code,
 // not nodes of a tree: a function's group is the set of all sites with it anywhere in their stacks.
+// A second group of it are the sites where it allocates itself: its lines, whatever it calls.
 // Source and error rates: docs/internals/estimators.md, Owners.
 //
 // With S sites of at most D such functions each, groups take S D log(S D) time and S D memory, and
@@ -34,7 +35,8 @@ struct OwnerGroup {
   double distance = 0;  ///< From the allocation, in own functions: the mean over the sites.
 };
 
-/// The groups of all functions; of functions with equal sets only the nearest to the allocation.
+/// The groups of all functions, and of what they allocate themselves; of equal sets only that of
+/// the function nearest to the allocation.
 /// The smallest groups first. `functions`: by site, nearest to the allocation first; of recursion
 /// the nearest counts.
 [[nodiscard]] std::vector<OwnerGroup> owner_groups(

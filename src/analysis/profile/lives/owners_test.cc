@@ -55,6 +55,16 @@ TEST(Owners, OneFunctionStandsForItsSites) {
               ElementsAre(1));
 }
 
+TEST(Owners, LinesOfAFunctionStandBesideHealthyCallees) {
+  // 2 leaks at two lines, and calls two healthy functions.
+  const std::vector<std::vector<std::uint32_t>> functions = {{2, 1}, {2, 1}, {3, 2, 1}, {4, 2, 1}};
+  EXPECT_THAT(named(functions, {leak(), leak(), healthy(), healthy()}), ElementsAre(2));
+  // A function that allocates for others is not named for two of its callers' lines.
+  EXPECT_THAT(
+      named({{2, 3, 1}, {2, 3, 1}, {2, 4, 1}, {2, 5, 1}}, {leak(), leak(), healthy(), healthy()}),
+      ElementsAre(3));
+}
+
 TEST(Owners, ASiteWithNearlyAllIsNotItsCallers) {
   EXPECT_THAT(named({{kLeaf, 1}, {kLeaf + 1, 1}}, {leak(1000), leak()}), IsEmpty());
   EXPECT_THAT(named({{kLeaf, 1}, {kLeaf + 1, 1}}, {leak(30), leak()}), ElementsAre(1));
