@@ -400,7 +400,7 @@ function capitalized(parts: Part[]): Part[] {
   return [{ ...first!, text: first!.text.slice(0, 1).toUpperCase() + first!.text.slice(1) }, ...rest];
 }
 
-function nameParts({ name, place, process }: Leader, hasProcess: boolean): Part[] {
+function nameParts({ name, place, process }: Pick<Leader, "name" | "place" | "process">, hasProcess: boolean): Part[] {
   const parts = [strong(name)];
   if (place !== "") parts.push(plain(" "), { text: place, tone: "place" });
   if (hasProcess && process !== "") parts.push(plain(` in ${process}`));
@@ -413,15 +413,17 @@ function listed(all: Part[][]): Part[] {
   return all.flatMap((parts, i) => [...joint(i), ...parts]);
 }
 
-/** ": 54 % [36, 71] in serve itself service.py:4, 26 % [12, 47] in remember service.py:8". */
+function partName(name: string, isOwn: boolean, place: string): Part[] {
+  if (isOwn) return place === "" ? [plain(" in its own code")] : [plain(" at "), { text: place, tone: "place" }];
+  return [plain(" in "), ...nameParts({ name, place, process: "" }, false)];
+}
+
+/** ": 54 % [36, 71] at service.py:4, 26 % [12, 47] in remember service.py:8". */
 function partsText(parts: NamedPart[]): Part[] {
   return parts.flatMap(({ name, isOwn, place, share }, i) => [
     plain(i === 0 ? ": " : ", "),
     ...figureParts(shareFigure(share)),
-    plain(" in "),
-    strong(name),
-    ...(isOwn ? [plain(" itself")] : []),
-    ...(place === "" ? [] : [plain(" "), { text: place, tone: "place" as const }]),
+    ...partName(name, isOwn, place),
   ]);
 }
 

@@ -484,18 +484,17 @@ std::string found_text(const Finding& finding) {
   if (sites.size() > 1) out += "; which is the largest is not certain";
   const char* joint = ": ";
   for (const FoundPart& part : sites.front().parts) {
-    out += fmt::format("{}{} in {}", std::exchange(joint, ", "), present::figure(part.share).text(),
+    out += fmt::format("{}{} {}", std::exchange(joint, ", "), present::figure(part.share).text(),
                        part_text(part));
   }
   if (!finding.lives.empty()) out += "; " + finding.lives;
   return out;
 }
 
-std::string named_place(const std::string& function, std::string_view remark,
-                        const profile::SourceLine& where) {
+std::string named_place(const std::string& function, const profile::SourceLine& where) {
   const std::string place = present::printable(text_of(where));
-  return fmt::format("{}{}{}", present::printable(naming::display_name(function)), remark,
-                     place.empty() ? "" : fmt::format(" ({})", place));
+  return present::printable(naming::display_name(function)) +
+         (place.empty() ? "" : fmt::format(" ({})", place));
 }
 
 std::string spread_text(const Finding& finding) {
@@ -535,7 +534,9 @@ static const present::Fields<FoundSite>& fields_of(present::Of<FoundSite> /*type
 }
 
 std::string part_text(const FoundPart& part) {
-  return named_place(part.function, part.is_own ? " itself" : "", part.where);
+  if (!part.is_own) return "in " + named_place(part.function, part.where);
+  const std::string place = present::printable(text_of(part.where));
+  return place.empty() ? "in its own code" : "at " + place;
 }
 
 std::string sites_text(const FoundSite& site) {
@@ -543,7 +544,7 @@ std::string sites_text(const FoundSite& site) {
 }
 
 std::string site_text(const FoundSite& site) {
-  std::string out = named_place(site.function, "", site.where);
+  std::string out = named_place(site.function, site.where);
   if (!site.process.empty()) out += fmt::format(" in {}", present::printable(site.process));
   return out;
 }

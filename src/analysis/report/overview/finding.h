@@ -142,7 +142,7 @@ struct Opening {
 [[nodiscard]] std::string site_text(const FoundSite& site);
 /// "10 sites": of an owner; empty of others.
 [[nodiscard]] std::string sites_text(const FoundSite& site);
-/// "<module> itself (service.py:4)".
+/// "at service.py:4": a line of the function; "in remember (service.py:8)": what it calls.
 [[nodiscard]] std::string part_text(const FoundPart& part);
 
 [[nodiscard]] const present::Fields<Finding>& fields_of(present::Of<Finding> /*type*/);

@@ -115,8 +115,8 @@ TEST(Finding, GoesOnWithThePartsOfAFunctionThatHasNearlyAll) {
   const Finding finding = find_kind(program.recording());
   EXPECT_THAT(names_of(finding), ElementsAre("main"));
   EXPECT_EQ(sentence(finding),
-            "main (main.cc:1) allocated 100 % [98, 100] of 106 MiB ± 15: 60 % ± 7 in main itself "
-            "(main.cc:1), 30 % ± 7 in remember (main.cc:11).");
+            "main (main.cc:1) allocated 100 % [98, 100] of 106 MiB ± 15: 60 % ± 7 at main.cc:1, "
+            "30 % ± 7 in remember (main.cc:11).");
 }
 
 TEST(Finding, NamesNoPartsWhereOneHasNearlyAllAgain) {
