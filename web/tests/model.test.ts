@@ -529,7 +529,7 @@ describe("the finding", () => {
       ["main serve answer std::x", 10],
     ]);
     expect(said(top)).toMatch(
-      /^At the end, main held 100 % \[98, 100\] of 116 MiB \S+ \S+: 60 % ± 5 in main itself, 30 % ± 5 in remember\.$/,
+      /^At the end, main held 100 % \[98, 100\] of 116 MiB \S+ \S+: 60 % ± 5 in its own code, 30 % ± 5 in remember\.$/,
     );
     // One part with nearly everything says no more than its function.
     const one = pageOfStacks([
@@ -577,7 +577,7 @@ describe("leaks", () => {
   it("list undecided sites, with the reason", () => {
     const open = sitesOf(leaks, "undecided", undefined);
     expect(open.map((site) => openText(site, leaks))).toEqual([
-      "p = 0.01 alone, but q = 0.20 among 9 sites",
+      "p = 0.01 alone, but false-alarm rate 0.20 among 9 sites",
       "has 4, needs 6 samples",
     ]);
     const stacks = { answers: new Uint8Array(5000).fill(Answer.No) } as Stacks;

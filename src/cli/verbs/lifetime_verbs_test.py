@@ -94,8 +94,8 @@ class LifetimeVerbs(unittest.TestCase):
 
     def test_evidence_is_printed(self):
         text = self.geiger("leaks", "1.geiger")
-        for words in ("lose", "live", "growth", "a second", "q =", "oldest", "main", "Judged"):
-            self.assertIn(words, text.replace("q <", "q ="))
+        for words in ("lose", "live", "growth", "a second", "false-alarm rate", "oldest", "main", "Judged"):
+            self.assertIn(words, text)
         self.assertEqual(text.count("load_table"), text.count("Not suspect: load_table"))
         self.assertIn("lose", self.geiger("leaks", "1.geiger", "--by", "function"))
 

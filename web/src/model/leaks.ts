@@ -1,6 +1,6 @@
 // What `geiger leaks` says of its sites, in the same figures.
 import type { LeakSite, Leaks } from "../data";
-import { boundBytes, duration, plural, probabilityOf } from "../numbers/arithmetic";
+import { boundBytes, duration, plural, probability, probabilityOf } from "../numbers/arithmetic";
 import { Answer } from "./answers";
 import type { Stacks } from "./filter";
 
@@ -42,7 +42,7 @@ export function openText({ open, kept, p, q, inUse }: LeakSite, { samplesNeeded,
     case "slowing":
       return "may or may not have slowed down";
     case "alone":
-      return `${probabilityOf("p", p)} alone, but ${probabilityOf("q", q)} among ${plural(tested, "site")}`;
+      return `${probabilityOf("p", p)} alone, but false-alarm rate ${probability(q)} among ${plural(tested, "site")}`;
     case "turnover":
     case "chunks":
     case "unmeasured":

@@ -207,9 +207,9 @@ function DiffTotal(props: DiffProps) {
         <DiffFinding diff={diff} level={level} />
       </h1>
       <p>
-        In all <strong>{shown.value}</strong> <span class="interval">{shown.error}</span>{" "}
+        Total: <strong>{shown.value}</strong> <span class="interval">{shown.error}</span>{" "}
         <Verdict row={total} level={level} />{" "}
-        <span class="interval">{probabilityOf("q", total.q)}</span>
+        <span class="interval">({probabilityOf("q", total.q)})</span>
       </p>
       <p class="interval">
         {textOf(figure(total.before, "bytes"))} before (<bdi>{side(diff.before)}</bdi>),{" "}

@@ -3,7 +3,7 @@ import type { LeakSite, Leaks as Data } from "../data";
 import { callAt } from "../model/call";
 import { accusedOf, countsText, hiddenText, openText, sitesOf } from "../model/leaks";
 import { elided } from "../model/names";
-import { changeFigure, duration, figure, plural, probabilityOf, shareFigure, textOf } from "../numbers/arithmetic";
+import { changeFigure, duration, figure, plural, probability, shareFigure, textOf } from "../numbers/arithmetic";
 import type { ViewProps } from "./context";
 
 /** "+4.3 MiB ± 1.2". */
@@ -43,8 +43,8 @@ function Site(props: ViewProps & { leaks: Data; site: LeakSite; below?: LeakSite
             </dd>
           </>
         )}
-        <dt>{isUndecided ? "Undecided" : "Significance"}</dt>
-        <dd>{isUndecided ? openText(site, leaks) : probabilityOf("q", site.q)}</dd>
+        <dt>{isUndecided ? "Undecided" : "False-alarm rate"}</dt>
+        <dd>{isUndecided ? openText(site, leaks) : probability(site.q)}</dd>
         {site.sites && (
           <>
             <dt>In {site.sites}</dt>

@@ -193,9 +193,9 @@ void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recordin
     if (report.owners.size() < room) report.owners.push_back(lines.line_of(std::move(owner)));
   }
   // An undecided owner is a sentence, not a row.
-  auto shown = static_cast<std::size_t>(std::ranges::count(
-      report.owners, LeakVerdict::kSuspect,
-      [](const OwnerLine& owner) { return owner.line.site.verdict; }));
+  auto shown = static_cast<std::size_t>(
+      std::ranges::count(report.owners, LeakVerdict::kSuspect,
+                         [](const OwnerLine& owner) { return owner.line.site.verdict; }));
   for (LeakSite& site : leaks.sites) {
     count(report, site.verdict);
     if (site.verdict == LeakVerdict::kClear && site.seconds > 0) {
@@ -402,7 +402,7 @@ std::string undecided_chunks(const LeaksReport& report) {
     const profile::GrowingChunks& chunks = report.growing[i];
     const std::string names = undecided_names(report, Open::kChunks, chunks.chunk);
     out += fmt::format("Undecided: {} ({}), {}. A longer run or a smaller --interval decides.\n",
-                       growing_text(chunks), q_equation(chunks.q_value),
+                       growing_text(chunks), false_alarm_rate(chunks.q_value),
                        names.empty() ? "and no site has samples enough to be named"
                                      : "at one or more of these sites: " + names);
   }
@@ -591,9 +591,7 @@ std::string in_use_text(const profile::LateGrowth& late) {
                      from == to ? "stayed " + from : fmt::format("went from {} to {}", from, to));
 }
 
-std::string q_equation(double q) {
-  return fmt::format("q {} {}", q >= 1e-300 ? "=" : "", present::p_value_text(q));
-}
+std::string false_alarm_rate(double q) { return "false-alarm rate " + present::p_value_text(q); }
 
 std::string judged_heap(const LeaksReport& report) {
   const JudgedInstant& judged = report.judged;
@@ -670,10 +668,9 @@ std::string sentence(const LeaksReport& report) {
     case LeakFinding::kSuspects: {
       const LeakLine& line = *report.accused().front();
       const OwnerLine* const owner = report.owner_of(line);
-      return fmt::format("{} kept {}, growing by {}{}; false-alarm rate {}.", name_and_place(line),
-                         live_text(line), growing_by(line),
-                         owner ? ", in " + sites_text(*owner) : "",
-                         present::p_value_text(line.site.q_value));
+      return fmt::format("{} kept {}, growing by {}{}; {}.", name_and_place(line), live_text(line),
+                         growing_by(line), owner ? ", in " + sites_text(*owner) : "",
+                         false_alarm_rate(line.site.q_value));
     }
     case LeakFinding::kUndecided:
       return undecided_sentence(report, among);

@@ -171,8 +171,8 @@ struct LeaksReport {
 /// "Not suspect: Table::load (table.cc:5) with 300 MiB ± 8 in 4.0 M objects, stopped growing at 12
 /// s."
 [[nodiscard]] std::string stopped_sentence(const LeakLine& line);
-/// "q = 7e-06".
-[[nodiscard]] std::string q_equation(double q);
+/// "false-alarm rate 7e-06".
+[[nodiscard]] std::string false_alarm_rate(double q);
 
 /// Which heap was judged, and the verdicts in figures.
 [[nodiscard]] std::string judged_heap(const LeaksReport& report);

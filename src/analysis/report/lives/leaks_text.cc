@@ -77,7 +77,7 @@ std::string growth(const LeakLine& line) {
 /// Which of the two tests is significant.
 std::string evidence(const LeakLine& line) {
   const profile::LeakSite& site = line.site;
-  if (site.late) return in_use_text(*site.late) + "; " + q_equation(site.q_value);
+  if (site.late) return in_use_text(*site.late) + "; " + false_alarm_rate(site.q_value);
   std::string text;
   if (site.all.is_lasting) text = "its live bytes grow, " + present::p_equation(site.all.p_value);
   if (site.old.is_lasting) {
@@ -89,30 +89,52 @@ std::string evidence(const LeakLine& line) {
                         present::p_equation(site.old.p_value));
   }
   if (text.empty()) text = "no lasting growth";
-  return site.is_tested ? text + "; " + q_equation(site.q_value) : text;
+  return site.is_tested ? text + "; " + false_alarm_rate(site.q_value) : text;
+}
+
+/// A function on a path, with all its frames in a row.
+struct Step {
+  std::string text;
+  std::size_t frames = 1;
+};
+
+/// From the outermost caller on; recursion is one step.
+std::vector<Step> steps_of(const LeakLine& line, bool with_places) {
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < line.path.size(); ++i) {
+    std::string text = line.path[i];
+    const std::string place = present::printable(line.path_places[i]);
+    if (with_places && !place.empty()) text += fmt::format(" ({})", place);
+    if (!steps.empty() && steps.back().text == text) {
+      ++steps.back().frames;
+    } else {
+      steps.push_back({std::move(text)});
+    }
+  }
+  return steps;
+}
+
+std::string joined(std::span<const Step> steps) {
+  std::string text;
+  for (const Step& step : steps) {
+    text += (text.empty() ? "" : " › ") + step.text;
+    if (step.frames > 1) text += fmt::format(" ×{}", step.frames);
+  }
+  return text;
 }
 
 /// From the outermost of the nearest callers to the function itself.
 std::string short_path(const LeakLine& line) {
-  const std::size_t shown = std::min(line.path.size(), kFramesShown);
-  const std::size_t first = line.path.size() - shown;
-  std::string text = first > 0 ? fmt::format("{} more", first) : "";
-  for (std::size_t i = first; i < line.path.size(); ++i) {
-    text += (text.empty() ? "" : " › ") + line.path[i];
-  }
-  return text;
+  const std::vector<Step> steps = steps_of(line, false);
+  const std::size_t first = steps.size() - std::min(steps.size(), kFramesShown);
+  std::size_t more = 0;
+  for (std::size_t i = 0; i < first; ++i) more += steps[i].frames;
+  return (more > 0 ? fmt::format("{} more › ", more) : "") +
+         joined(std::span(steps).subspan(first));
 }
 
 /// From the outermost caller on, with the line of each.
-std::string whole_path(const LeakLine& line) {
-  std::string text;
-  for (std::size_t i = 0; i < line.path.size(); ++i) {
-    text += (text.empty() ? "" : " › ") + line.path[i];
-    const std::string place = present::printable(line.path_places[i]);
-    if (!place.empty()) text += fmt::format(" ({})", place);
-  }
-  return text;
-}
+std::string whole_path(const LeakLine& line) { return joined(steps_of(line, true)); }
 
 /// Whole where another site of the same line has the same short path.
 std::string path(const LeakLine& line, const LeaksReport& report) {
@@ -178,9 +200,9 @@ std::string open_text(const LeakLine& line, const LeaksReport& report) {
     case Open::kSlowing:
       return "may or may not have slowed down";
     case Open::kAlone:
-      return fmt::format(
-          "p = {} alone, but q = {} among {}", present::p_value_text(line.site.p_value),
-          present::p_value_text(line.site.q_value), present::plural(report.tested, "site"));
+      return fmt::format("{} alone, but {} among {}", present::p_equation(line.site.p_value),
+                         false_alarm_rate(line.site.q_value),
+                         present::plural(report.tested, "site"));
     case Open::kTurnover:
     case Open::kChunks:
     case Open::kUnmeasured:
