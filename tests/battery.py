@@ -33,10 +33,13 @@ MAY_LOSE = {"limits/address_space", "limits/file_size", "limits/closed_all",
             "signals/jumps_out", "signals/allocating_handler", "signals/alternate_stack",
             "signals/allocating_handler_fast", "stacks/overflow",
             "loading/deep_binding", "sandboxed/kills_with_threads", "sandboxed/strict",
-            "sandboxed/without_time_stamps"}
+            "sandboxed/strict_by_syscall", "sandboxed/without_time_stamps",
+            "sandboxed/without_time_stamps_by_syscall", "sandboxed/dispatches",
+            "sandboxed/dispatches_by_syscall"}
 # A process that is killed, or jumps out of a signal handler, may leave one record or
 # one pair of totals half done.
-LEAVES_OPEN = {"stacks/overflow", "sandboxed/strict", "exits/killed", "exits/aborts", "exits/terminates", "exits/faults",
+LEAVES_OPEN = {"stacks/overflow", "sandboxed/strict", "sandboxed/strict_by_syscall", "exits/killed",
+               "exits/aborts", "exits/terminates", "exits/faults",
                "signals/jumps_out", "exits/others_still_run", "exits/thread_exits", "exits/immediate"}
 
 

@@ -303,6 +303,8 @@ extern "C" {
   X(mprotect)                            \
   X(sbrk)                                \
   X(brk)                                 \
+  X(prctl)                               \
+  X(syscall)                             \
   X(_Znwm)                               \
   X(_Znam)                               \
   X(_ZnwmRKSt9nothrow_t)                 \

@@ -139,7 +139,8 @@ GEIGER_EXPORT int thrd_create(thrd_t* thread, thrd_start_t function, void* argum
 // Other calls of prctl and syscall are passed on unchanged. Inline system call instructions are not
 // seen.
 //
-//   a seccomp filter, the end of the clock    the runtime must know before it is in force
+//   a filter of system calls (seccomp), their    the runtime must know before it is in force,
+//   dispatch to the program, no clock            whichever of the two functions asks for it
 //   a fork without fork handlers              the child must know before it allocates
 //   an action for SIGSEGV                     guard mode's own stays in force
 using namespace geiger;             // NOLINT: the C names below live outside.
@@ -147,13 +148,38 @@ using namespace geiger::interpose;  // NOLINT
 
 namespace {
 
-base::Confinement confinement_of(bool is_strict) {
-  return is_strict ? base::Confinement::kTotal : base::Confinement::kToAllocators;
+using base::Confinement;
+
+/// What prctl(option, value) asks for; kNone of nearly all.
+Confinement confinement_by_prctl(int option, long value) {
+  switch (option) {
+    case PR_SET_SECCOMP:
+      return value == SECCOMP_MODE_STRICT ? Confinement::kTotal : Confinement::kToAllocators;
+    case PR_SET_TSC:
+      return value == PR_TSC_SIGSEGV ? Confinement::kTotal : Confinement::kNone;
+    case PR_SET_SYSCALL_USER_DISPATCH:
+      return value != PR_SYS_DISPATCH_OFF ? Confinement::kTotal : Confinement::kNone;
+    default:
+      return Confinement::kNone;
+  }
 }
 
-bool restricts(long number, long mode) {
-  return number == SYS_seccomp &&
-         (mode == SECCOMP_SET_MODE_STRICT || mode == SECCOMP_SET_MODE_FILTER);
+Confinement confinement_by(long number, long a, long b) {
+  if (number == SYS_prctl) return confinement_by_prctl(static_cast<int>(a), b);
+  if (number != SYS_seccomp) return Confinement::kNone;
+  if (a == SECCOMP_SET_MODE_STRICT) return Confinement::kTotal;
+  return a == SECCOMP_SET_MODE_FILTER ? Confinement::kToAllocators : Confinement::kNone;
+}
+
+/// Has the kernel asked by `call`, whose result is negative if it refuses.
+template <typename Call>
+auto confine(Confinement wanted, const Call& call) {
+  if (wanted == Confinement::kNone) [[likely]]
+    return call();
+  const capture::Attempt attempt{wanted};
+  const auto result = call();
+  attempt.end(result >= 0);
+  return result;
 }
 
 /// clone3 has its flags in memory; the child finds out whether memory is shared.
@@ -191,14 +217,8 @@ extern "C" {
 
 int enter_prctl(int option, long a, long b, long c, long d) {
   resolve_system();
-  const bool takes_clock = option == PR_SET_TSC && a == PR_TSC_SIGSEGV;
-  if (option != PR_SET_SECCOMP && !takes_clock) {
-    return system_originals.prctl(option, a, b, c, d);
-  }
-  const capture::Attempt attempt{confinement_of(takes_clock || a == SECCOMP_MODE_STRICT)};
-  const int result = system_originals.prctl(option, a, b, c, d);
-  attempt.end(result == 0);
-  return result;
+  return confine(confinement_by_prctl(option, a),
+                 [&] { return system_originals.prctl(option, a, b, c, d); });
 }
 
 long enter_syscall(long number, long a, long b, long c, long d, long e, long f) {
@@ -209,12 +229,8 @@ long enter_syscall(long number, long a, long b, long c, long d, long e, long f) 
     if (child == 0) capture::begin_child();
     return child;
   }
-  if (!restricts(number, a)) [[likely]]
-    return system_originals.syscall(number, a, b, c, d, e, f);
-  const capture::Attempt attempt{confinement_of(a == SECCOMP_SET_MODE_STRICT)};
-  const long result = system_originals.syscall(number, a, b, c, d, e, f);
-  attempt.end(result >= 0);
-  return result;
+  return confine(confinement_by(number, a, b),
+                 [&] { return system_originals.syscall(number, a, b, c, d, e, f); });
 }
 
 /// `start` is in our frame, of which the child has a copy.

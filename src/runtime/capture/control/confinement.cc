@@ -15,7 +15,7 @@ Attempt::Attempt(base::Confinement wanted)
     : before_{base::confinement.load(std::memory_order_relaxed)},
       wanted_{std::max(before_, wanted)},
       begun_{is_recording() ? base::monotonic_now() : 0} {
-  if (wanted != base::Confinement::kNone) give_up_trap();
+  give_up_trap();
   if (before_ == base::Confinement::kNone && is_recording())
     current_segment().writer.allocate_mapped();
   base::confinement.store(wanted_, std::memory_order_relaxed);

@@ -1,7 +1,7 @@
-// A program that restricts its system calls (seccomp) does not expect ours: from then on the
-// runtime makes only those that any allocator makes (base/raw_syscall.h). The trace continues in
-// the storage allocated before. New thread names, children by fork and further storage are no
-// longer recorded or allocated.
+// A program that restricts its system calls (seccomp, syscall user dispatch) does not expect ours:
+// from then on the runtime makes only those that any allocator makes (base/raw_syscall.h). The
+// trace continues in the storage allocated before. New thread names, children by fork and further
+// storage are no longer recorded or allocated.
 //
 // Threads: several may confine at once; a filter of one thread counts for all. Signals: safe.
 // Fork: the child stays confined. Allocates: never.
@@ -17,8 +17,8 @@ namespace geiger::capture {
 }
 
 /// One attempt of the program to restrict itself; construct it before the kernel is asked. Total
-/// confinement also removes access to the processor's clock (seccomp's strict mode, or
-/// prctl(PR_SET_TSC)), so recording ends.
+/// confinement leaves no system call, or no processor's clock (seccomp's strict mode,
+/// PR_SET_SYSCALL_USER_DISPATCH, PR_SET_TSC), so recording ends.
 class Attempt {
  public:
   /// Allocates the storage that may be needed; no system calls after this.

@@ -187,11 +187,14 @@ GEIGER_SLOW_PATH void stop_for_check(const char* file, int line) {
 
 bool start_image(bool is_child) {
   if (!is_wanted(is_child) || !watch_forks()) return false;
+  // A child by fork is confined as its parent is. Without a clock nothing can be recorded.
+  const bool is_mute = base::confinement.load() == base::Confinement::kTotal;
+  image.segments.open_error = is_mute ? EPERM : 0;
+  if (is_mute) return false;
   base::on_failed_check.store(stop_for_check, std::memory_order_release);
   image.origin.seed = choose_seed(is_child);
   image.origin.is_forked = is_child;
   if (sleeps()) image.origin.is_attached = !is_child;
-  image.segments.open_error = 0;
   ++image.origin.generation;
   image.segments.first_number = image.segments.last_number + 1;
   if (is_child) {
