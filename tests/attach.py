@@ -561,6 +561,24 @@ class Refusals(AttachTest):
         self.assert_refused(self.geiger("attach", process.pid), "seccomp")
         self.assert_sound(self.attach(process.pid, 0.2, 65536, "--despite-seccomp"))
 
+    def test_programs_that_restrict_themselves_afterwards(self):
+        """By each function: whatever is taken away, the program ends as it does alone."""
+        program = harness.host("sandboxed")
+        for name in harness.scenarios("sandboxed"):
+            with self.subTest(name):
+                bare = subprocess.run([program, name, "wait"], input="", text=True, check=False,
+                                      stdout=subprocess.PIPE, timeout=PATIENCE)
+                process = self.start([program, name, "wait"])
+                self.assertEqual(process.stdout.readline(), "ready\n")
+                with subprocess.Popen([GEIGER, "attach", "-f", "-o", "r.geiger", "--interval", "4096",
+                                       str(process.pid)], cwd=self.directory,
+                                      stderr=subprocess.PIPE, text=True) as attached:
+                    self.assertIn("stopped for", attached.stderr.readline())
+                    process.stdin.close()
+                    self.assertEqual("ready\n" + process.stdout.read(), bare.stdout)
+                    self.assertEqual(process.wait(PATIENCE), bare.returncode)
+                    attached.stderr.read()
+
     def build(self, text, *flags):
         """A program that says "ready" and waits for its input to end."""
         source, program = (os.path.join(self.directory, name) for name in ("p.c", "p"))

@@ -43,11 +43,6 @@ LEAVES_OPEN = {"stacks/overflow", "sandboxed/strict", "sandboxed/strict_by_sysca
                "signals/jumps_out", "exits/others_still_run", "exits/thread_exits", "exits/immediate"}
 
 
-def scenarios(program):
-    output = subprocess.run([harness.host(program), "list"], capture_output=True, check=True)
-    return output.stdout.decode().split()
-
-
 def files_in(directory):
     """What a program left: names, modes and contents."""
     return {str(path.relative_to(directory)): (path.stat().st_mode, path.read_bytes())
@@ -86,7 +81,7 @@ class Battery(harness.ProcessTest):
             self.assertTrue(recorded.samples(), f"{name}: no sample at interval 1")
 
     def check_program(self, program):
-        for name in scenarios(program):
+        for name in harness.scenarios(program):
             with self.subTest(scenario=f"{program}/{name}"):
                 self.check(program, name)
 

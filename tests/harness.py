@@ -89,6 +89,12 @@ def host(name):
     return str(BUILD / "hosts" / name)
 
 
+def scenarios(program):
+    """What a host program can do, by name."""
+    output = subprocess.run([host(program), "list"], capture_output=True, check=True)
+    return output.stdout.decode().split()
+
+
 def require(*programs):
     """Skips the test when a program it is about is not installed."""
     missing = [name for name in programs if not shutil.which(name)]

@@ -156,6 +156,16 @@ class StaticPrograms(harness.ProcessTest):
             self.assertGreater(len(trace.samples), 100)
             self.assertLess(abs(trace.z()), 5)
 
+    def test_programs_that_restrict_themselves(self):
+        program = self.build("sandboxed", "g++", "-static", "-std=c++20", *PLAIN, "-w",
+                             harness.ROOT / "tests" / "hosts" / "sandboxed.cc")
+        for name in harness.scenarios("sandboxed"):
+            if not name.startswith("dispatches"):  # To all code but the C library, here a part of it.
+                with self.subTest(name), harness.Recorder(4096) as recorder:
+                    recorder.preloads = []
+                    bare = harness.run_bare([program, name])
+                    self.assertEqual(recorder.run([program, name]).outcome, bare)
+
     def test_guard_mode_changes_nothing(self):
         self.assert_named(self.build_c(), "ask_once", "--guard=1")
 

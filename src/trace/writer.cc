@@ -336,6 +336,13 @@ bool Writer::is_writable(Bytes end) const {
           end <= control_->watermark.load(std::memory_order_acquire));
 }
 
+/// The kernel is not asked in a program that restricted its system calls.
+void Writer::stop_refused(StopReason reason, int error) {
+  const bool is_confined = base::confinement.load() != base::Confinement::kNone;
+  const Nanoseconds now = base::monotonic_now();
+  is_confined ? stop(StopReason::kConfined, 0, now) : stop(reason, error, now);
+}
+
 GEIGER_SLOW_PATH bool Writer::make_writable_slow(Bytes end) {
   if (is_stopped()) return false;
   if (end > capacity_) {
@@ -344,13 +351,11 @@ GEIGER_SLOW_PATH bool Writer::make_writable_slow(Bytes end) {
   }
   while (end > first_mapping_ << current_.load(std::memory_order_acquire)) {
     if (double_mapping()) continue;
-    stop(StopReason::kMapFailed, ENOMEM, base::monotonic_now());
+    stop_refused(StopReason::kMapFailed, ENOMEM);
     return false;
   }
   const long result = populate(end);
-  if (is_error(result)) {
-    stop(StopReason::kNoSpace, static_cast<int>(-result), base::monotonic_now());
-  }
+  if (is_error(result)) stop_refused(StopReason::kNoSpace, static_cast<int>(-result));
   return !is_error(result);
 }
 

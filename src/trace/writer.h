@@ -122,6 +122,7 @@ class Writer {
   void start_mapping(char* base, Bytes bytes, Bytes allocated);
   [[nodiscard]] bool is_writable(Bytes end) const;
   bool make_writable_slow(Bytes end);
+  void stop_refused(StopReason reason, int error);
   bool double_mapping();
   long populate(Bytes end);
   void close_tail();

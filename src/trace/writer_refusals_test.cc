@@ -186,7 +186,7 @@ TEST_F(WriterRefusals, AProgramThatConfinedItselfIsAskedForNothing) {
   EXPECT_FALSE(other.is_open());
   EXPECT_FALSE(std::filesystem::exists(path("b")));
   EXPECT_LE(kFirstExtent - kRecordsOffset - filled, Bytes{kLong.words} * 8);
-  expect_stop(StopReason::kNoSpace, EPERM);
+  expect_stop(StopReason::kConfined, 0);
   base::confinement = Confinement::kToAllocators;
   writer.close();  // Allocators call munmap too.
   base::confinement = Confinement::kNone;

@@ -126,6 +126,7 @@ enum class StopReason : std::uint32_t {
   kNoSpace = 2,      ///< The file system refused to allocate the next extent.
   kMapFailed = 3,    ///< A mapping was refused (address space, memory).
   kFailedCheck = 4,  ///< A mistake of geiger's own; a mark says where.
+  kConfined = 5,     ///< The program restricted its system calls or its clock.
 };
 
 /// An identifier for machines and a clause for people; both empty where the value is unknown.
@@ -176,6 +177,8 @@ struct Words {
       return {"map_failed", "memory for the trace could not be mapped"};
     case StopReason::kFailedCheck:
       return {"failed_check", "an internal check of geiger failed; a mark says where"};
+    case StopReason::kConfined:
+      return {"confined", "the program restricted its system calls or its clock"};
   }
   return {};
 }

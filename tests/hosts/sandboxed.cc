@@ -198,7 +198,14 @@ constexpr Scenario kScenarios[] = {
 
 }  // namespace
 
+/// With a further argument it waits for the end of its input first.
 int main(int argc, char** argv) {
   free(opaque(malloc(100)));
+  if (argc > 2) {
+    std::puts("ready");
+    std::fflush(stdout);
+    while (std::getchar() != EOF) {
+    }
+  }
   return run_scenario(argc, argv, kScenarios);
 }

@@ -28,7 +28,7 @@ void Attempt::end(bool is_in_force) const {
     return base::confinement.store(before_, std::memory_order_relaxed);
   }
   if (wanted_ == base::Confinement::kTotal && is_recording()) {
-    current_segment().writer.stop(trace::StopReason::kNoSpace, EPERM, begun_);
+    current_segment().writer.stop(trace::StopReason::kConfined, 0, begun_);
   }
 }
 
