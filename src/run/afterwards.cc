@@ -3,13 +3,18 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -382,16 +387,70 @@ AfterwardsResult finish(const Afterwards& run) {
   return {.has_running_processes = traces.has_running()};
 }
 
-}  // namespace
+// Reads no sample, so its memory does not grow with the recording.
+AfterwardsResult finish_without_names(const Afterwards& run) {
+  const Traces traces = find_traces(run);
+  for (const std::string& path : traces.ended) report_failure(ingest::seal_trace(path));
+  const std::string shown = pack(run, traces, {});
+  terminal::complain(
+      fmt::format("the recording is in {0}, without names so far: 'geiger symbolize "
+                  "{0}' adds them",
+                  shown));
+  return {.has_running_processes = traces.has_running()};
+}
 
-AfterwardsResult finish_run(const Afterwards& run) noexcept {
+/// Files that a process of geiger was writing when it was killed (ingest::OutputFile).
+void remove_unfinished(const Afterwards& run, pid_t writer) {
+  const std::string end = fmt::format(".{}.part", writer);
+  std::error_code error;
+  if (!run.file.empty()) std::filesystem::remove(run.file + end, error);
+  for (const auto& entry : std::filesystem::directory_iterator(run.directory, error)) {
+    if (entry.path().native().ends_with(end)) std::filesystem::remove(entry.path(), error);
+  }
+}
+
+using Work = AfterwardsResult(const Afterwards& run);
+
+AfterwardsResult attempt(Work* work, const Afterwards& run) noexcept {
   try {
-    return finish(run);
+    return work(run);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "geiger: %s (the traces remain in %s)\n", error.what(),
                  run.directory.c_str());
     return {.has_running_processes = true};
   }
+}
+
+/// The kernel ends this process before others if memory is short, and ends it with its parent.
+[[noreturn]] void work_as_child(Work* work, const Afterwards& run) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::ofstream("/proc/self/oom_score_adj") << 1000;
+  std::exit(attempt(work, run).has_running_processes ? 1 : 0);
+}
+
+/// Nothing if the child was killed, which is said.
+std::optional<AfterwardsResult> attempt_in_child(Work* work, const Afterwards& run) {
+  const pid_t child = fork();
+  if (child < 0) return attempt(work, run);
+  if (child == 0) work_as_child(work, run);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status)) return AfterwardsResult{WEXITSTATUS(status) != 0};
+  remove_unfinished(run, child);
+  terminal::complain(fmt::format("the work after the program's end was killed by SIG{}{}",
+                                 sigabbrev_np(WTERMSIG(status)),
+                                 WTERMSIG(status) == SIGKILL ? " (out of memory?)" : ""));
+  return std::nullopt;
+}
+
+}  // namespace
+
+AfterwardsResult finish_run(const Afterwards& run) noexcept {
+  if (const auto result = attempt_in_child(finish, run)) return *result;
+  if (const auto result = attempt_in_child(finish_without_names, run)) return *result;
+  terminal::complain(fmt::format("the traces remain in {}", run.directory));
+  return {.has_running_processes = true};
 }
 
 }  // namespace geiger::run

@@ -38,8 +38,9 @@ struct AfterwardsResult {
 };
 
 /// Seals, symbolizes and packs the traces, then says on stderr what was recorded
-/// (unless quiet) and what was lost (always). Never throws: the program's exit
-/// code is passed on whatever happens here.
+/// (unless quiet) and what was lost (always). Never throws, and works in a child: the program's
+/// exit code is passed on whatever happens here. If that child is killed, by a lack of memory for
+/// instance, another one seals and packs only, and says so.
 AfterwardsResult finish_run(const Afterwards& run) noexcept;
 
 }  // namespace geiger::run
