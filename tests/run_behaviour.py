@@ -445,6 +445,58 @@ class Container(Behaviour):
         self.assertEqual((result.returncode, result.stdout), (5, b"term\n"))
 
 
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(word) for word in file.read().split()]
+
+
+class Pressure(Behaviour):
+    """What geiger does after the program's end may be killed: the code is the program's."""
+
+    def assert_recorded(self, stderr, path):
+        self.assertIn(b"geiger: the work after the program's end was killed by SIGKILL", stderr)
+        self.assertIn(f"'geiger symbolize {path}' adds them".encode(), stderr)
+        self.assertEqual([n for n in os.listdir(self.directory) if n.endswith(".part")], [])
+        summary = json.loads(self.run_in_directory([GEIGER, "summary", "--json", path]).stdout)
+        self.assertTrue(summary["processes"])
+        return summary
+
+    def test_the_work_after_the_end_is_killed(self):
+        process = self.start(under_geiger(["sh", "-c", "sleep 60 >&- 2>&- & echo $!; exit 7"]))
+        self.addCleanup(os.kill, int(process.stdout.readline()), signal.SIGKILL)
+
+        def worker():  # It lives for a second at least, as the program left a process.
+            return [child for child in children_of(process.pid)
+                    if os.path.samefile(f"/proc/{child}/exe", GEIGER)]
+        self.wait_for(lambda: process.poll() is not None or worker(), "the work after the end")
+        os.kill(worker()[0], signal.SIGKILL)
+        self.assertEqual(process.wait(PATIENCE), 7)
+        [run] = os.listdir(self.directory)
+        self.assert_recorded(process.stderr.read(), run)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, for a group of its own")
+    def test_too_little_memory_for_what_was_recorded(self):
+        """300,000 samples, and the memory to read half of them."""
+        limits = {"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max"}
+        root = next((root for root in limits if os.path.exists(f"{root}/cgroup.procs")), None)
+        group = f"{root}/geiger-behaviour-{os.getpid()}"
+        try:
+            os.mkdir(group)
+            self.addCleanup(os.rmdir, group)
+            with open(f"{group}/{limits[root]}", "w", encoding="ascii") as file:
+                file.write(str(40 << 20))
+        except OSError as error:
+            self.skipTest(f"no group with a limit of memory: {error}")
+        program = "for i in range(300000): bytes(600)"
+        done = self.run_in_directory(
+            ["sh", "-c", f"echo $$ > {group}/cgroup.procs && exec \"$@\"", "sh",
+             *under_geiger(["python3", "-c", program + "\nraise SystemExit(9)"], "-o", "r.geiger",
+                           "--interval", "1")])
+        self.assertEqual(done.returncode, 9, done.stderr)
+        summary = self.assert_recorded(done.stderr, "r.geiger")
+        self.assertGreaterEqual(summary["samples"], 300000)
+
+
 class Output(Behaviour):
     def test_an_unwritable_directory_does_not_stop_the_program(self):
         script = f"cd /proc && '{GEIGER}' run -- sh -c 'echo ran; exit 4'"
