@@ -31,7 +31,8 @@ struct Thinning {
 };
 
 /// Samples that were live when a segment ended, each with the reader's own data (Place). Those that
-/// the next segment's checkpoint does not carry ended in between.
+/// the next segment's checkpoint does not carry ended in between, unless a later segment carries
+/// them: its writer took longer than the segments in between.
 template <class Place>
 class Survivors {
  public:

@@ -265,6 +265,33 @@ TEST_F(Followed, ASampleMayBeCarriedBehindTheCheckpoint) {
   expect_same_as_whole();
 }
 
+TEST_F(Followed, ASampleMayBeCarriedPastASegment) {
+  TestTrace first, second, third;
+  TestTrace::Drawn drawn = begin_two_segments(first, second);
+  first.sample(drawn);
+  drawn.address = 0x20;
+  first.sample(drawn);
+  second.be_segment(1, 2010, 3000, State::kContinued);
+  second.checkpoint(0, 0, 2010);
+  third.be_segment(2, 3010, 4000, State::kExited);
+  third.checkpoint(0, 0, 3010);
+  drawn.epoch = third.epoch(1024, 3010);
+  drawn.stack = third.stack({0x1010});
+  const Ref late = third.carried(drawn, 0);
+  write(first, "run/target.100.0.geiger");
+  write(second, "run/target.100.1.geiger");
+  look();
+  expect_same_as_whole();
+  write(third, "run/target.100.2.geiger");
+  look();
+  expect_same_as_whole();
+  EXPECT_EQ(read_whole().samples.size(), 2U);
+  third.free(late, 3600);
+  write(third, "run/target.100.2.geiger");
+  look();
+  expect_same_as_whole();
+}
+
 /// A follower that begins at a later segment knows what lived before, but does not count it as
 /// allocated.
 TEST_F(Followed, BeginsInALaterSegment) {

@@ -67,7 +67,6 @@ bool ImageFollower::open_next() {
     before_ = shared_.recording.processes[process_];
     for (auto& [number, thread] : threads_) {
       thread.before = shared_.recording.threads[thread.index];
-      thread.pending_before = thread.pending;
       thread.offset = 0;
     }
   }
@@ -79,12 +78,13 @@ bool ImageFollower::open_next() {
   return true;
 }
 
-/// What lived when the segment ended; so does what a checkpoint did not name that was cut off.
+/// What lived when the segment ended, and what the checkpoint did not name.
 trace::Survivors<LiveCount> ImageFollower::pass_on_live() {
   trace::Survivors<LiveCount> next;
   for (const auto& [ref, live] : live_) next.add(ref, live.time, live.address, live);
-  survivors_.for_each_left([&](const LiveCount& live, Nanoseconds time, Address address) {
-    if (!is_checkpointed_) next.add(0, time, address, live);
+  survivors_.for_each_left([&](LiveCount live, Nanoseconds time, Address address) {
+    live.has_ended |= is_checkpointed_;
+    next.add(0, time, address, live);
   });
   live_ = {};
   return next;
@@ -151,14 +151,16 @@ void ImageFollower::on(const Record& /*record*/, const trace::FreeRecord& layout
 }
 
 void ImageFollower::carry_on(const LiveCount& live, trace::Ref ref) {
+  // A slow path that took longer than a segment carries its sample on after the checkpoint, or
+  // after those of further segments.
+  if (is_checkpointed_ || live.has_ended) --shared_.recording.tallies[live.tally].freed;
   live_[ref] = live;
-  // A slow path that took longer than a segment carries its sample on after the checkpoint.
-  if (is_checkpointed_) --shared_.recording.tallies[live.tally].freed;
+  live_[ref].has_ended = false;
 }
 
 void ImageFollower::survivors_ended() {
   survivors_.for_each_left([&](const LiveCount& live, Nanoseconds /*time*/, Address /*address*/) {
-    ++shared_.recording.tallies[live.tally].freed;
+    if (!live.has_ended) ++shared_.recording.tallies[live.tally].freed;
   });
 }
 
@@ -233,11 +235,10 @@ void ImageFollower::refresh_threads() {
     profile::Thread& thread = shared_.recording.threads[followed.index];
     thread = followed.before;
     if (const auto name = names_.find(number); name != names_.end()) thread.name = name->second;
-    followed.pending = followed.pending_before;
     if (followed.offset == 0) continue;
     const auto record = image_->reread(followed.offset);
     const bool is_whole = record && record->words.size_bytes() >= sizeof(trace::ThreadRecord);
-    if (is_whole) ingest::add_totals(thread, record->as<trace::ThreadRecord>(), followed.pending);
+    if (is_whole) ingest::add_totals(thread, record->as<trace::ThreadRecord>());
   }
 }
 

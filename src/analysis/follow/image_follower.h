@@ -72,6 +72,7 @@ struct LiveCount {
   Nanoseconds time = 0;
   Address address = 0;
   std::uint32_t tally = 0;
+  bool has_ended = false;  ///< At a checkpoint that did not name it, as far as is known.
 };
 
 /// Counts what the records of an image say.
@@ -117,9 +118,8 @@ class ImageFollower : public ingest::SegmentSink<ImageFollower, LiveCount> {
   using LiveSamples = tsl::robin_map<trace::Ref, LiveCount, profile::SpreadHash>;
 
   struct FollowedThread {
-    std::uint32_t index = 0;  ///< Into Recording::threads.
-    profile::Thread before;   ///< Its totals in earlier segments.
-    Bytes pending_before = 0, pending = 0;
+    std::uint32_t index = 0;   ///< Into Recording::threads.
+    profile::Thread before;    ///< Its totals in earlier segments.
     std::uint64_t offset = 0;  ///< Of its record in this segment; 0 = none yet.
   };
 

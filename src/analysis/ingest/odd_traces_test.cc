@@ -285,12 +285,12 @@ TEST_F(OddSegments, WhatIsCarriedMustMakeSense) {
   TestTrace second = segment(1);
   const Ref in_force = second.epoch(1024);
   second.carried({.time = 1100, .epoch = 77}, 0);        // No interval.
-  second.carried({.time = 2050, .epoch = in_force}, 0);  // Born in this segment.
+  second.carried({.time = 2050, .epoch = in_force}, 0);  // Recorded late, counted in the first.
   second.checkpoint(2);
   write(second);
   const profile::Recording recording = read_all();
   ASSERT_EQ(recording.samples.size(), 1U);
-  EXPECT_EQ(recording.samples[0].seen_from, 0U);
+  EXPECT_EQ(recording.samples[0].seen_from, 2000U);
 }
 
 TEST_F(OddSegments, AllThatAreMissingInBetweenAreNamed) {

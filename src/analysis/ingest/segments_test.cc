@@ -138,6 +138,29 @@ TEST_F(Segments, ASampleThatIsCarriedOnIsOneSample) {
   }
 }
 
+// Its writer took longer than the second segment, so that one's checkpoint does not name it.
+TEST_F(Segments, ASampleThatSkippedASegmentIsOneSample) {
+  Opened first{0, 1000, 2000}, second{1, 2010, 3000}, third{2, 3010, 4000}, last{3, 4010, 5000};
+  first.sample(first.drawn(1100, 0x10));
+  first.sample(first.drawn(1200, 0x20));
+  second.checkpoint(0, 0, 2010);
+  third.checkpoint(0, 0, 3010);
+  third.carried(third.drawn(1100, 0x10), 0);
+  const Ref again = last.carried(last.drawn(1200, 0x20), 0);
+  last.checkpoint(1, 0, 4010);
+  last.free(again, 4500, 0, 1);
+  write(first, 0);
+  write(second, 1);
+  write(third, 2);
+  write(last, 3);
+  const Ingested result = read_run();
+  const auto& samples = result.recording.samples;
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[0].free_time, 4000U) << "between the last two segments";
+  EXPECT_EQ(samples[1].free_time, 4500U);
+  EXPECT_TRUE(is_allocation_seen(samples[1]));
+}
+
 TEST_F(Segments, AddUpWhatThreadsCounted) {
   write_all();
   const Ingested result = read_run();

@@ -17,7 +17,10 @@ trace::Survivors<SamplePlace> Inheritance::survivors(profile::Recording& recordi
   };
   samples.for_each([&](trace::Ref ref, std::uint32_t index) { add(ref, {index, true}); });
   heap_samples.for_each([&](trace::Ref ref, std::uint32_t index) { add(ref, {index, false}); });
-  for (const SamplePlace& place : older) add(0, place);
+  for (const SamplePlace& place : older) {
+    const profile::Sample& sample = place.in(recording);
+    survivors.add(0, sample.time, sample.address, place);
+  }
   return survivors;
 }
 
@@ -58,13 +61,15 @@ ImageDecoder::ImageDecoder(profile::Recording& recording, Interner& interner, co
 void ImageDecoder::add_sample(const profile::Sample& sample, trace::Ref ref) {
   const bool is_own = sample.heap == profile::kProcessHeap;
   auto& samples = is_own ? recording_.samples : recording_.heap_samples;
-  carry_on({static_cast<std::uint32_t>(samples.size()), is_own}, ref);
   samples.push_back(sample);
+  carry_on({static_cast<std::uint32_t>(samples.size() - 1), is_own}, ref);
 }
 
-/// From here on frees refer to the sample by `ref`.
+/// From here on frees refer to the sample by `ref`. If a checkpoint before did not name it, it has
+/// not ended there.
 void ImageDecoder::carry_on(const SamplePlace& place, trace::Ref ref) {
   (place.is_own ? samples_ : heap_samples_).add(ref, place.index);
+  place.in(recording_).free_time = 0;
 }
 
 void ImageDecoder::fates_thinned() { recording_.processes[process_].thinning = thinning_.level; }
@@ -189,8 +194,11 @@ void ImageDecoder::on(const Record& record, const trace::ThreadRecord& layout) {
   thread.tid = layout.tid;
   thread.start = thread.start == 0 ? layout.start : std::min(thread.start, layout.start);
   saw(layout.start);
-  if ((record.header.flags & trace::kFlagCarriedThread) != 0) return;
-  add_totals(thread, layout, inherited_.pending[record.header.thread]);
+  if ((record.header.flags & trace::kFlagCarriedThread) != 0) {
+    thread.armed = std::max(thread.armed, Bytes{layout.armed.load(std::memory_order_relaxed)});
+    return;
+  }
+  add_totals(thread, layout);
   saw(layout.end.load(std::memory_order_relaxed));
 }
 
@@ -262,10 +270,11 @@ void ImageDecoder::finish_segment() {
   profile::Process& process = recording_.processes[process_];
   inherited_.older.clear();
   survivors_.for_each_left([&](const SamplePlace& place, Nanoseconds time, Address /*address*/) {
+    inherited_.older.push_back(place);
+    profile::Sample& sample = place.in(recording_);
     // A truncated checkpoint does not show what became of the samples that it does not name.
-    if (!is_checkpointed_) return inherited_.older.push_back(place);
-    const Nanoseconds end = process.segments.back().end;
-    place.in(recording_).free_time = std::max({end, time, Nanoseconds{1}});
+    if (!is_checkpointed_ || sample.free_time != 0) return;
+    sample.free_time = std::max({process.segments.back().end, time, Nanoseconds{1}});
   });
   process.segments.push_back(segment_to(process.end, header_));
 }

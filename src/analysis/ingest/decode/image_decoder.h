@@ -44,8 +44,9 @@ struct Inheritance {
   RefIndex samples, heap_samples;          ///< Of its records.
   ByThread<std::uint32_t> threads;         ///< Into Recording::threads.
   ByThread<ThreadNames> thread_names;
-  ByThread<Bytes> pending;         ///< Of the latest record of the thread.
-  std::vector<SamplePlace> older;  ///< That live, as far as is known, and have no record in it.
+  /// Samples without a record in it: of unknown fate, or ended at its checkpoint or one before. A
+  /// slow path that took longer than whole segments may carry one on yet.
+  std::vector<SamplePlace> older;
 
   /// The samples that lived at its end.
   [[nodiscard]] trace::Survivors<SamplePlace> survivors(profile::Recording& recording) const;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
-#include <utility>
 
 #include "trace/survivors.h"
 
@@ -108,14 +107,13 @@ void go_on(profile::Process& process, const trace::FileHeader& header) {
   add_refused(process.refused, header);
 }
 
-void add_totals(profile::Thread& thread, const trace::ThreadRecord& layout, Bytes& pending) {
+void add_totals(profile::Thread& thread, const trace::ThreadRecord& layout) {
   const auto read = [](const std::atomic<std::uint64_t>& total) {
     return total.load(std::memory_order_relaxed);
   };
   thread.end = std::max(thread.end, Nanoseconds{read(layout.end)});
-  const Bytes outdated = std::exchange(pending, read(layout.pending));
-  thread.bytes += read(layout.bytes) + pending - outdated;
-  thread.trials += read(layout.trials) + pending - outdated;
+  thread.bytes += read(layout.bytes) + read(layout.pending);
+  thread.trials += read(layout.trials) + read(layout.pending);
   thread.hits += read(layout.hits);
   thread.certain_bytes += read(layout.certain_bytes);
   thread.certain_count += read(layout.certain_count);

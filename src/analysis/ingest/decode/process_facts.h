@@ -20,9 +20,8 @@ namespace geiger::ingest {
 /// is read.
 void go_on(profile::Process& process, const trace::FileHeader& header);
 
-/// Adds the totals of one segment, whose latest state they are. `pending`: of the thread's
-/// record in the segment before, 0 without one; becomes that of this one.
-void add_totals(profile::Thread& thread, const trace::ThreadRecord& layout, Bytes& pending);
+/// Adds the totals of one segment, whose latest state they are.
+void add_totals(profile::Thread& thread, const trace::ThreadRecord& layout);
 
 // Facts about a process that are known only when all of its segments have been read: thinned
 // samples, missing segments.

@@ -170,8 +170,7 @@ class SegmentSink : public trace::RecordSink {
     }
     auto sample = referents_->sample_from(layout.sample, record.header);
     if (!sample) return;
-    // Allocated in what is missing; a sample that raced with the rotation was not.
-    if (sample->time < segment_.start) sample->seen_from = segment_.start;
+    sample->seen_from = segment_.start;  // Allocated, and counted, in what is missing.
     self().add_sample(*sample, record.ref());
   }
 
