@@ -242,8 +242,8 @@ struct ThreadRecord {
   std::atomic<std::uint64_t> certain_count;
   std::atomic<std::uint64_t> tail_bytes;  ///< Untested bytes of hit allocations.
   std::atomic<std::uint64_t> armed;       ///< Bytes that may have been allocated since.
-  /// Bytes allocated since, all of them failed trials, read when the program exited before this
-  /// thread; then `armed` is 0. Add it to bytes and trials.
+  /// Bytes allocated since, all of them failed trials, read when the segment ended before this
+  /// thread; if the recording ended with it, `armed` is 0. Add it to bytes and trials.
   std::atomic<std::uint64_t> pending;
   std::atomic<std::uint64_t> calls;  ///< Allocations that took the slow path.
 };

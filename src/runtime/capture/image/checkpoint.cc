@@ -55,7 +55,9 @@ void carry_threads(Segment& next) {
   for (const ThreadState* state = first_state(); state != nullptr; state = state->next) {
     const bool is_named = state->lifecycle.load(std::memory_order_acquire) == kLive &&
                           state->generation == image.origin.generation;
-    if (is_named) write_thread(next, *state, trace::kFlagCarriedThread);
+    if (!is_named) continue;
+    trace::ThreadRecord* record = write_thread(next, *state, trace::kFlagCarriedThread);
+    if (record != nullptr) record->armed.store(state->last_armed.load(std::memory_order_relaxed));
   }
 }
 
@@ -129,6 +131,62 @@ void publish(Segment& next, Segment& before) {
   }
 }
 
+/// A thread's record in this segment: the existing one, or a new one if it has not run since the
+/// segment began.
+trace::ThreadRecord* last_record(Segment& segment, const ThreadState& state) {
+  const bool is_here = state.segment == segment.number.load(std::memory_order_relaxed);
+  return is_here ? state.record : write_thread(segment, state, 0);
+}
+
+enum class After : std::uint8_t { kEnd, kNextSegment };
+
+/// Writes into the segment, which ends, what a thread has allocated since it was armed and no
+/// earlier segment has; `rest()` reads its counter, a larger value if it cannot be read. The thread
+/// goes on: when it settles in this segment, it clears what is written here; in a later one, it
+/// leaves it out (settling.cc). What it settles meanwhile is not pending.
+template <typename Rest>
+void settle_one(Segment& segment, ThreadState& state, After after, const Rest& rest) {
+  const std::uint32_t settling = state.settling.load(std::memory_order_seq_cst);
+  const std::uint64_t armed = state.armed.load(std::memory_order_seq_cst);
+  if (settling % 2 != 0 || armed == kTaken) return;
+  const std::uint64_t left = rest();
+  trace::ThreadRecord* record = left <= armed ? last_record(segment, state) : nullptr;
+  if (record == nullptr) return;
+  const std::uint64_t before = state.pending.load(std::memory_order_relaxed) -
+                               record->pending.load(std::memory_order_relaxed);
+  record->pending.store(armed - left - before, std::memory_order_relaxed);
+  record->armed.store(after == After::kEnd ? 0 : left, std::memory_order_relaxed);
+  state.pending.store(armed - left, std::memory_order_seq_cst);
+  if (state.settling.load(std::memory_order_seq_cst) == settling) return;
+  record->armed.store(state.last_armed.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  const bool is_taken = state.pending.exchange(0, std::memory_order_seq_cst) != armed - left;
+  if (!is_taken) record->pending.store(0, std::memory_order_relaxed);
+}
+
+/// Of threads that run on as a segment ends, or the recording with it.
+void settle_others(Segment& segment, const ThreadState* self, After after) {
+  for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
+    if (state == self || state->is_foreign || state->generation != image.origin.generation)
+      continue;
+    state->reading.fetch_add(1, std::memory_order_seq_cst);
+    if (state->lifecycle.load(std::memory_order_seq_cst) == kLive) {
+      settle_one(segment, *state, after, [state] {
+        return std::atomic_ref(*state->countdown).load(std::memory_order_relaxed);
+      });
+    }
+    state->reading.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+/// Of threads that were running before the recording began, whose end we do not see.
+void settle_foreign(Segment& segment, After after) {
+  const std::uint32_t pid = segment.writer.header()->pid;
+  for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
+    if (!state->is_foreign || state->generation != image.origin.generation) continue;
+    settle_one(segment, *state, after, [&] { return counter_of_foreign(*state, pid); });
+  }
+}
+
 GEIGER_SLOW_PATH void open_next(Segment& before) {
   const std::uint32_t wanted =
       before.writer.control()->wanted_segment.load(std::memory_order_relaxed);
@@ -142,6 +200,10 @@ GEIGER_SLOW_PATH void open_next(Segment& before) {
   next->full_at = 0;  // Not before its checkpoint is complete.
   image.segments.continuation.carried = image.segments.continuation.lost = 0;
   image.segments.continuation.before = &before;
+  if (!is_paused()) {
+    settle_others(before, nullptr, After::kNextSegment);
+    settle_foreign(before, After::kNextSegment);
+  }
   publish(*next, before);
   forget_oldest(next->writer.header()->segment);
   finish_checkpoint(*next, before);
@@ -223,50 +285,6 @@ void carry(Segment& next, const Segment& before, std::uint64_t key, std::uint64_
 
 namespace {
 
-/// A thread's record in this segment: the existing one, or a new one if it has not run since the
-/// segment began.
-trace::ThreadRecord* last_record(Segment& segment, const ThreadState& state) {
-  const bool is_here = state.segment == segment.number.load(std::memory_order_relaxed);
-  return is_here ? state.record : write_thread(segment, state, 0);
-}
-
-/// Reads the counters of threads that are still alive as the program exits. They keep running, so
-/// their later allocations are bounded only by `armed`.
-void settle_others(Segment& segment, const ThreadState* self) {
-  for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
-    if (state == self || state->is_foreign || state->generation != image.origin.generation)
-      continue;
-    state->reading.fetch_add(1, std::memory_order_seq_cst);
-    const std::uint64_t armed = state->armed.load(std::memory_order_seq_cst);
-    if (state->lifecycle.load(std::memory_order_seq_cst) == kLive && armed != kTaken) {
-      const std::uint64_t rest = std::atomic_ref(*state->countdown).load(std::memory_order_relaxed);
-      trace::ThreadRecord* record = rest <= armed ? last_record(segment, *state) : nullptr;
-      if (record != nullptr) {
-        record->pending.store(armed - rest, std::memory_order_relaxed);
-        record->armed.store(0, std::memory_order_relaxed);
-      }
-    }
-    state->reading.fetch_sub(1, std::memory_order_release);
-  }
-}
-
-/// When recording ends and the program continues, nothing else settles threads that were running
-/// before it began.
-void settle_foreign(Segment& segment) {
-  const std::uint32_t pid = segment.writer.header()->pid;
-  for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
-    if (!state->is_foreign || state->generation != image.origin.generation) continue;
-    const std::uint64_t armed = state->armed.load(std::memory_order_seq_cst);
-    if (armed == kTaken) continue;
-    const std::uint64_t rest = counter_of_foreign(*state, pid);
-    if (rest > armed) continue;
-    trace::ThreadRecord* record = last_record(segment, *state);
-    if (record == nullptr) continue;
-    record->pending.store(armed - rest, std::memory_order_relaxed);
-    record->armed.store(0, std::memory_order_relaxed);
-  }
-}
-
 /// Runs at exit(), after those destructors of the program that precede ours.
 [[gnu::destructor]] void finish() {
   const bool is_ours = is_recording();
@@ -283,8 +301,8 @@ void end_recording(trace::State end) {
     record_name(segment, *self);
     settle_for_good(*self);
   }
-  settle_others(segment, self);
-  if (end == trace::State::kStopped) settle_foreign(segment);
+  settle_others(segment, self, After::kEnd);
+  if (end == trace::State::kStopped) settle_foreign(segment, After::kEnd);
   segment.writer.finish(end, base::monotonic_now());
   // Another thread may have published the next segment meanwhile (publish() in checkpoint.cc).
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -297,8 +315,8 @@ void end_recording(trace::State end) {
 void detach() {
   if (is_recording()) {
     Segment& segment = current_segment();
-    settle_others(segment, nullptr);
-    settle_foreign(segment);
+    settle_others(segment, nullptr, After::kEnd);
+    settle_foreign(segment, After::kEnd);
     segment.writer.finish(trace::State::kStopped, base::monotonic_now());
     shrink_traces();
   }

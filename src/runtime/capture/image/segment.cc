@@ -231,6 +231,7 @@ bool open_memory(Segment& segment, const trace::Identity& who) {
 bool is_pinned(std::uint32_t number) {
   for (const ThreadState* state = first_state(); state != nullptr; state = state->next) {
     if (state->pin.load(std::memory_order_relaxed) == number) return true;
+    if (state->decided_in.load(std::memory_order_relaxed) == number) return true;
   }
   return false;
 }
@@ -319,17 +320,29 @@ trace::Ref record_epoch(Segment& segment, std::uint64_t interval) {
 
 }  // namespace
 
-// If our frame is at or above the one that pinned, a handler jumped out of that one.
-PinnedSegment::PinnedSegment(ThreadState& state) : state_(state) {
+namespace {
+
+Segment& segment_numbered(std::uint32_t number) {
+  for (Segment& segment : image.segments.places) {
+    if (number != 0 && segment.number.load(std::memory_order_relaxed) == number) return segment;
+  }
+  return current_segment();
+}
+
+}  // namespace
+
+// If our frame is at or above the one that pinned, a handler jumped out of that one. A segment with
+// a decided sample is not reused; that of a sample whose handler decided another may be.
+PinnedSegment::PinnedSegment(ThreadState& state, std::uint32_t number) : state_(state) {
   const void* frame = __builtin_frame_address(0);
   const bool is_nested = state.pin_frame != nullptr && frame < state.pin_frame;
   outer_ = is_nested ? state.pin.load(std::memory_order_relaxed) : 0;
   outer_frame_ = is_nested ? state.pin_frame : nullptr;
   state.pin_frame = frame;
   do {
-    segment_ = &current_segment();
+    segment_ = &segment_numbered(number);
     state.pin.store(segment_->number.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  } while (segment_ != &current_segment());
+  } while (segment_ != &segment_numbered(number));
 }
 
 PinnedSegment::~PinnedSegment() {

@@ -5,7 +5,8 @@
 // they found. That is always correct: a segment is complete with or without their records. No
 // thread waits; a segment's memory is released only when no thread can still use it:
 //
-//   pin      a slow path notes the number of the segment that it uses
+//   pin      a slow path notes the number of the segment that it uses; so does a decided sample,
+//            until it is recorded where it was counted
 //   reuse    of kSegments places, one is taken for a new segment that is not the current
 //            one and that no thread has pinned. Between the note and the use of a segment
 //            there are a few instructions, between its end and its reuse at least
@@ -97,10 +98,11 @@ void release_trace(std::uint32_t number);
 /// In a fork's child: abandons places that the parent was reading, without unmapping them.
 void forget_readers();
 
-/// Pins the current segment for as long as the calling thread is inside a slow path.
+/// Pins a segment for as long as the calling thread is inside a slow path: the one of this number,
+/// if it is still there, else the current one.
 class PinnedSegment {
  public:
-  explicit PinnedSegment(ThreadState& state);
+  explicit PinnedSegment(ThreadState& state, std::uint32_t number = 0);
   PinnedSegment(const PinnedSegment&) = delete;
   PinnedSegment& operator=(const PinnedSegment&) = delete;
   ~PinnedSegment();

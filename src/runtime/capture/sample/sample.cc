@@ -170,6 +170,7 @@ GEIGER_SLOW_PATH Decision decide(Bytes size, Memory memory) {
   const PinnedSegment segment(*state);
   if (!enrol(*state, *segment)) return pass_without_record(*state, *segment, size);
   const Decision decision = decide_in(*state, *segment, size, memory, is_fresh);
+  if (decision.is_sample) state->decided_in.store(decision.segment, std::memory_order_relaxed);
   // Not earlier: until here the countdown is not armed, and a handler may allocate meanwhile.
   if (is_next_due(*segment)) [[unlikely]]
     go_on_in_next();
@@ -177,6 +178,7 @@ GEIGER_SLOW_PATH Decision decide(Bytes size, Memory memory) {
 }
 
 void retract(const Decision& decision, Bytes size) {
+  if (decision.is_sample) decision.state->decided_in.store(0, std::memory_order_relaxed);
   if (!decision.is_certain) return;
   decision.state->allocated.fetch_sub(size, std::memory_order_relaxed);
   if (!decision.is_counted) return;
@@ -294,7 +296,10 @@ GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocat
   if (!decision.is_sample || decision.segment < image.segments.first_number || !is_recording())
     return;
   ThreadState& state = *decision.state;
-  const PinnedSegment segment(state);
+  // Where it was counted, even if that has ended: so totals and samples of the later segments agree
+  // without the earlier ones.
+  const PinnedSegment segment(state, decision.segment);
+  state.decided_in.store(0, std::memory_order_relaxed);
   const Nanoseconds begun = image.intervals.governor.is_on() ? base::monotonic_now() : 0;
   if (!state.has_name) record_name(*segment, state);
   const void* key = key_of(allocation.address, allocation.heap);

@@ -30,6 +30,7 @@ bool enrol_first(ThreadState& state, Segment& segment) {
   // Earlier allocations are not part of this image: nothing to settle.
   if (state.armed.load(std::memory_order_relaxed) != kTaken)
     state.armed.store(0, std::memory_order_relaxed);
+  state.pending.store(0, std::memory_order_relaxed);
   state.index = index;
   state.start = base::monotonic_now();
   state.has_name = false;

@@ -1,5 +1,7 @@
 #include "runtime/capture/thread/settling.h"
 
+#include <algorithm>
+
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/thread/countdown.h"
 #include "runtime/capture/thread/enrolment.h"
@@ -23,6 +25,13 @@ void settle_unseen(ThreadState& state, std::uint64_t bytes) {
   current_segment().writer.count_drop(trace::DropCause::kReentered);
 }
 
+/// The part of what is settled now that earlier segments have as pending. What this one has, arm()
+/// clears. With settle_one() in checkpoint.cc: it sees the change begun, or this sees its addition.
+std::uint64_t take_pending(ThreadState& state) {
+  const std::uint64_t pending = state.pending.exchange(0, std::memory_order_seq_cst);
+  return pending == 0 ? 0 : pending - state.record->pending.load(std::memory_order_relaxed);
+}
+
 }  // namespace
 
 bool begin_settling(ThreadState& state) {
@@ -37,7 +46,9 @@ bool begin_settling(ThreadState& state) {
 void settle_state(ThreadState& state, std::uint64_t armed, std::uint64_t rest) {
   const std::uint64_t unseen = settle(state.sampler, armed, rest, [&state](std::uint64_t failed) {
     add_allocated(state, failed);
+    const std::uint64_t counted = take_pending(state);
     if (is_paused()) return;
+    failed -= std::min(failed, counted);
     add(state.record->bytes, failed);
     add(state.record->trials, failed);
   });
@@ -60,6 +71,7 @@ void arm(ThreadState& state) {
       tls.countdown, kGrace, [&state] { return state.is_ending ? 0 : state.sampler.countdown(); },
       [&state](std::uint64_t bytes) { settle_unseen(state, bytes); });
   state.record->pending.store(0, std::memory_order_relaxed);
+  state.pending.store(0, std::memory_order_relaxed);
   state.record->armed.store(armed, std::memory_order_relaxed);
   // With the load in settle_others(), which reads the countdown next: it never sees this value
   // together with an older countdown.

@@ -86,6 +86,7 @@ ThreadState* adopt_state(std::uint32_t pid) {
   state->allocated_before = state->allocated.load(std::memory_order_relaxed);
   state->last_armed.store(0, std::memory_order_relaxed);
   state->settling.store(0, std::memory_order_relaxed);
+  state->pending.store(0, std::memory_order_relaxed);
   state->deciding_frame = nullptr;
   state->walking_frame = nullptr;
   state->record = nullptr;
@@ -94,6 +95,7 @@ ThreadState* adopt_state(std::uint32_t pid) {
   state->generation = 0;
   state->pin.store(0, std::memory_order_relaxed);
   state->pin_frame = nullptr;
+  state->decided_in.store(0, std::memory_order_relaxed);
   state->epoch.store(0, std::memory_order_relaxed);
   state->is_ending = false;
   state->nested_decisions = 0;
@@ -136,6 +138,7 @@ void retire_all_but(const ThreadState* survivor) {
     state->allocated.store(0, std::memory_order_relaxed);
     state->allocated_before = 0;
     state->reading.store(0, std::memory_order_relaxed);
+    state->decided_in.store(0, std::memory_order_relaxed);
     if (state != survivor) state->lifecycle.store(kFree, std::memory_order_relaxed);
   }
 }

@@ -49,6 +49,8 @@ struct alignas(64) ThreadState {
   std::atomic<std::uint64_t> last_armed;  ///< Like `armed`, but never kTaken.
   /// Odd while a slow path changes the counter and the four above.
   std::atomic<std::uint32_t> settling;
+  /// Bytes since `armed` was set that segments which ended since have as pending (checkpoint.cc).
+  std::atomic<std::uint64_t> pending;
   /// Frame address of that slow path: a shallower frame means it was abandoned.
   const void* deciding_frame;
   /// Frame address of the slow path that uses `frames`, null if none.
@@ -61,6 +63,8 @@ struct alignas(64) ThreadState {
   Nanoseconds start;                     ///< Of its first slow path in this image.
   std::atomic<std::uint32_t> pin;        ///< Number of the segment in use, 0 = none (segment.h).
   const void* pin_frame;                 ///< Frame address of the slow path that uses it.
+  /// Number of the segment in which a sample was decided that is not recorded yet; 0 = none.
+  std::atomic<std::uint32_t> decided_in;
   std::atomic<trace::Ref> epoch;         ///< The epoch its skip count was drawn in, of `segment`.
   std::atomic<std::uint32_t> lifecycle;  ///< Lifecycle.
   std::atomic<std::uint32_t> reading;    ///< Threads reading the counter now: do not end yet.
