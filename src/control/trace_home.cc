@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -48,6 +49,31 @@ void limit_wait(int connection) {
   setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 }
 
+/// Whether both see the same abstract sockets.
+bool shares_network(pid_t pid) {
+  struct stat ours {};
+  struct stat its {};
+  return stat("/proc/self/ns/net", &ours) == 0 &&
+         stat(fmt::format("/proc/{}/ns/net", pid).c_str(), &its) == 0 &&
+         ours.st_ino == its.st_ino && ours.st_dev == its.st_dev;
+}
+
+/// A socket in the network namespace of a process, where alone the process sees its abstract name.
+base::UniqueFd socket_seen_by(pid_t pid) {
+  const auto make = [] {
+    return base::UniqueFd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  };
+  if (shares_network(pid)) return make();
+  base::UniqueFd made;
+  const base::UniqueFd network(
+      ::open(fmt::format("/proc/{}/ns/net", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  // Only this thread enters the namespace.
+  std::thread([&] {
+    if (setns(network.get(), CLONE_NEWNET) == 0) made = make();
+  }).join();
+  return made;
+}
+
 void send_answer(int connection, const BrokerAnswer& answer, const base::UniqueFd& made) {
   iovec part{const_cast<BrokerAnswer*>(&answer), sizeof answer};
   msghdr message{};
@@ -75,11 +101,11 @@ bool is_trace_name(std::string_view name) {
          name.find('/') == std::string_view::npos;
 }
 
-std::unique_ptr<TraceBroker> TraceBroker::open(const std::string& directory) {
+std::unique_ptr<TraceBroker> TraceBroker::open(const std::string& directory, pid_t pid) {
   if (geteuid() != 0) return nullptr;
   std::unique_ptr<TraceBroker> broker(new TraceBroker);
-  if (!broker->listen(directory)) return nullptr;
   try {
+    if (!broker->listen(directory, pid)) return nullptr;
     broker->thread_ = std::thread([own = broker.get()] { own->serve(); });
   } catch (const std::system_error&) {
     return nullptr;  // The program runs all the same.
@@ -94,10 +120,10 @@ TraceBroker::~TraceBroker() {
   thread_.join();
 }
 
-bool TraceBroker::listen(const std::string& directory) {
+bool TraceBroker::listen(const std::string& directory, pid_t pid) {
   digits_ = random_digits(trace::kBrokerName + trace::kBrokerSecret);
   directory_ = base::UniqueFd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  socket_ = base::UniqueFd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  socket_ = socket_seen_by(pid);
   if (digits_.empty() || !directory_.is_open() || !socket_.is_open()) return false;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -158,19 +184,10 @@ base::Failure no_place_for(pid_t pid) {
       fmt::format("process {} has no directory that it can write a trace to", pid)};
 }
 
-/// Whether both see the same abstract sockets.
-bool shares_network(pid_t pid) {
-  struct stat ours {};
-  struct stat its {};
-  return stat("/proc/self/ns/net", &ours) == 0 &&
-         stat(fmt::format("/proc/{}/ns/net", pid).c_str(), &its) == 0 &&
-         ours.st_ino == its.st_ino && ours.st_dev == its.st_dev;
-}
-
 /// The runtime asks no broker if system calls are filtered.
 bool can_ask_broker(pid_t pid) {
   const auto facts = inject::facts_of(pid);
-  return geteuid() == 0 && facts && facts->confinement.mode == 0 && shares_network(pid);
+  return geteuid() == 0 && facts && facts->confinement.mode == 0;
 }
 
 /// Whether the directory is the process's, or now becomes it.
@@ -200,7 +217,7 @@ base::Outcome<TraceHome> TraceHome::prepare(pid_t pid, const std::string& home, 
   result.home_ = result.seen_path_ = result.watched_ = home;
   const bool is_ours = result.root_->rights().user == geteuid();
   if (is_ours && result.root_->can_write_to(home)) return result;
-  if (can_ask_broker(pid)) result.broker_ = TraceBroker::open(home);
+  if (can_ask_broker(pid)) result.broker_ = TraceBroker::open(home, pid);
   if (result.broker_ || result.find_place_there()) return result;
   result.abandon();
   return no_place_for(pid);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -30,9 +31,11 @@ namespace geiger::control {
 
 class TraceBroker {
  public:
-  /// For the traces in `directory`. Null where none is needed, because processes of a user who is
-  /// not root stay that user's, or if no socket or thread is available.
-  [[nodiscard]] static std::unique_ptr<TraceBroker> open(const std::string& directory);
+  /// For the traces in `directory`, and processes in the network namespace of `pid` (default:
+  /// ours). Null where none is needed, because processes of a user who is not root stay that
+  /// user's, or if no socket or thread is available.
+  [[nodiscard]] static std::unique_ptr<TraceBroker> open(const std::string& directory,
+                                                         pid_t pid = getpid());
   TraceBroker(const TraceBroker&) = delete;
   TraceBroker& operator=(const TraceBroker&) = delete;
   ~TraceBroker();
@@ -42,7 +45,7 @@ class TraceBroker {
 
  private:
   TraceBroker() = default;
-  [[nodiscard]] bool listen(const std::string& directory);
+  [[nodiscard]] bool listen(const std::string& directory, pid_t pid);
   void serve() const;
   void answer(int connection) const;
   [[nodiscard]] trace::BrokerAnswer perform(const trace::BrokerRequest& request,

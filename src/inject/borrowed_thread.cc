@@ -208,7 +208,7 @@ bool BorrowedThread::took_signal(int signal) {
 
 // The call may wait for a lock that another thread holds for long, perhaps while that waits for
 // this thread. As long as this thread holds no lock, the call can be abandoned.
-bool BorrowedThread::can_abandon() {
+bool BorrowedThread::can_abandon(int request) {
   int status = 0;
   if (ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) != 0 ||
       wait_for_stop(Clock::now() + kLongestStop, status) != 0) {
@@ -223,7 +223,7 @@ bool BorrowedThread::can_abandon() {
   const auto owner = static_cast<std::uint32_t>(tid_);
   const bool holds = std::find(words.begin(), words.end(), owner) != words.end();
   if (waits && is_read && !holds) return true;
-  static_cast<void>(resume(PTRACE_CONT));
+  static_cast<void>(resume(request));
   return false;
 }
 
@@ -235,7 +235,7 @@ BorrowedThread::Stop BorrowedThread::run_until(Stop wanted) {
     int status = 0;
     const int error = wait_for_stop(deadline, status);
     if (error == ETIMEDOUT) {
-      if (can_abandon()) return Stop::kTooLong;
+      if (can_abandon(request)) return Stop::kTooLong;
       deadline = Clock::now() + kLongestCall;
       continue;
     }
@@ -249,6 +249,26 @@ BorrowedThread::Stop BorrowedThread::run_until(Stop wanted) {
     }
     if (!resume(request)) return Stop::kLost;
   }
+}
+
+// A file in memory has a path only in /proc, which a process in a jail does not see. What is
+// stopped is this thread alone, at the end of its own system call.
+BorrowedThread::Stop BorrowedThread::run_with(std::optional<int>& file) {
+  const std::string path = memory_.text(text_at_);
+  while (file) {
+    Stop stop = run_until(Stop::kSystemCall);  // Its entry, and then its exit.
+    if (stop == Stop::kSystemCall) stop = run_until(Stop::kSystemCall);
+    if (stop != Stop::kSystemCall) return stop;
+    user_regs_struct now{};
+    if (!machine::get(tid_, now)) return Stop::kLost;
+    const Address name = machine::opened_path(now);
+    if (name == 0 || memory_.text(name) != path) continue;
+    if (static_cast<long>(machine::result(now)) >= 0) break;
+    machine::set_result(now, static_cast<std::uint64_t>(*file));
+    if (!set_registers(now)) return Stop::kLost;
+    file.reset();
+  }
+  return run_until(Stop::kReturned);
 }
 
 user_regs_struct BorrowedThread::for_system_call(Address at, long number,
@@ -294,7 +314,8 @@ std::optional<long> BorrowedThread::system_call(long number,
 }
 
 base::Outcome<std::uint64_t> BorrowedThread::call(Address function,
-                                                  std::initializer_list<Address> arguments) {
+                                                  std::initializer_list<Address> arguments,
+                                                  std::optional<int>* file) {
   user_regs_struct call = saved_;
   std::array<Address, 3> values{};
   std::copy(arguments.begin(), arguments.end(), values.begin());
@@ -302,7 +323,7 @@ base::Outcome<std::uint64_t> BorrowedThread::call(Address function,
   if (is_lost_ || !write_return_address() || !set_registers(call)) {
     return base::Failure{"the thread ended in the meantime"};
   }
-  const Stop stop = run_until(Stop::kReturned);
+  const Stop stop = file == nullptr ? run_until(Stop::kReturned) : run_with(*file);
   if (stop == Stop::kReturned && machine::get(tid_, call)) return machine::result(call);
   is_lost_ = stop == Stop::kLost;
   is_abandoned_ = stop != Stop::kLost;

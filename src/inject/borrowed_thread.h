@@ -57,9 +57,11 @@ class BorrowedThread {
   [[nodiscard]] Address keep_stack();
   /// A system call's result, -errno on failure; nothing: the thread was lost.
   [[nodiscard]] std::optional<long> system_call(long number, std::initializer_list<Address> = {});
-  /// A function's result.
+  /// A function's result. `file`: a descriptor of the process that its first open() of the placed
+  /// text gets if the text leads nowhere; it is the function's then, and `file` is reset.
   [[nodiscard]] base::Outcome<std::uint64_t> call(Address function,
-                                                  std::initializer_list<Address> arguments);
+                                                  std::initializer_list<Address> arguments,
+                                                  std::optional<int>* file = nullptr);
   /// Copies a text into the process, to use it as an argument; nothing if it does not fit.
   [[nodiscard]] std::optional<Address> place_text(const std::string& text);
   /// Has the thread write bytes to its descriptor; false if it cannot. We do not: whatever the
@@ -77,9 +79,10 @@ class BorrowedThread {
   [[nodiscard]] int wait_for_stop(Clock::time_point deadline, int& status);
   [[nodiscard]] bool resume(int request, int signal = 0) const;
   [[nodiscard]] Stop run_until(Stop wanted);
+  [[nodiscard]] Stop run_with(std::optional<int>& file);
   [[nodiscard]] bool took_signal(int signal);
   [[nodiscard]] bool set_registers(const user_regs_struct& registers) const;
-  [[nodiscard]] bool can_abandon();
+  [[nodiscard]] bool can_abandon(int request);
   [[nodiscard]] base::Outcome<void> make_stack();
   [[nodiscard]] std::optional<long> system_call_by_stops(long number,
                                                          std::initializer_list<Address> arguments);

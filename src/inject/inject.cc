@@ -134,12 +134,12 @@ bool may_write(pid_t pid, std::uint64_t size) {
 struct Library {
   Library(pid_t pid, const std::string& file) : path(file), bytes(loadable_part(file)) {
     const auto root = foreign::ProcessRoot::open(pid);
-    can_be_copied = root && root->has_proc() && may_write(pid, bytes.size());
+    can_be_copied = may_write(pid, bytes.size());
     can_be_seen = root && root->sees_same(path);
   }
   std::string path;
   std::string bytes;
-  bool can_be_copied = false;  ///< Into a file in memory, which the process opens in /proc.
+  bool can_be_copied = false;  ///< Into a file in memory.
   bool can_be_seen = false;    ///< By its path.
 };
 
@@ -192,7 +192,8 @@ class Injection {
   base::Outcome<std::optional<nanoseconds>> try_thread(const SafePoints& safe, pid_t tid,
                                                        const Work& work);
   [[nodiscard]] bool are_all_safe(const SafePoints& safe) const;
-  base::Outcome<void> open_library(BorrowedThread& thread, const std::string& path);
+  base::Outcome<void> open_library(BorrowedThread& thread, const std::string& path,
+                                   std::optional<int>* file = nullptr);
   base::Outcome<void> load_copy(BorrowedThread& thread, const Library& library);
 
   pid_t pid_;
@@ -340,13 +341,15 @@ base::Outcome<nanoseconds> Injection::perform(const Work& work) {
                   pid_, tries_)};
 }
 
-base::Outcome<void> Injection::open_library(BorrowedThread& thread, const std::string& path) {
+base::Outcome<void> Injection::open_library(BorrowedThread& thread, const std::string& path,
+                                            std::optional<int>* file) {
   constexpr Address kFromLibc = 0x80000000;  // Required by __libc_dlopen_mode.
   const auto text = thread.place_text(path);
   if (dlopen_ == 0 && older_dlopen_ == 0) return base::Failure{"it has no dlopen"};
   if (!text) return base::Failure{kUnwritable};
-  const auto map = GEIGER_TRY(thread.call(dlopen_ != 0 ? dlopen_ : older_dlopen_,
-                                          {*text, RTLD_NOW | (dlopen_ != 0 ? 0 : kFromLibc)}));
+  const auto map =
+      GEIGER_TRY(thread.call(dlopen_ != 0 ? dlopen_ : older_dlopen_,
+                             {*text, RTLD_NOW | (dlopen_ != 0 ? 0 : kFromLibc)}, file));
   if (map != 0) return {};
   const Address dlerror = address_of("dlerror");
   Address error = 0;
@@ -368,18 +371,22 @@ base::Outcome<void> Injection::load_copy(BorrowedThread& thread, const Library& 
   if (*fd < 0) {
     return base::Failure{fmt::format("memfd_create: {}", std::strerror(static_cast<int>(-*fd)))};
   }
+  std::optional file(static_cast<int>(*fd));
   base::Outcome<void> opened = base::Failure{"the library cannot be copied into it"};
-  if (thread.write_to(static_cast<int>(*fd), library.bytes)) {
+  if (thread.write_to(*file, library.bytes) &&
+      thread.system_call(SYS_lseek, {static_cast<Address>(*file), 0, SEEK_SET}) == 0) {
     // The odd spelling distinguishes it from files that the program opens itself.
-    opened = open_library(thread, fmt::format("/proc/./self/fd/{}", *fd));
+    opened = open_library(thread, fmt::format("/proc/./self/fd/{}", *fd), &file);
   }
-  static_cast<void>(thread.system_call(SYS_close, {static_cast<Address>(*fd)}));
+  if (file) static_cast<void>(thread.system_call(SYS_close, {static_cast<Address>(*file)}));
   return opened;
 }
 
 base::Outcome<void> Injection::load(BorrowedThread& thread, const Library& library) {
   base::Outcome<void> loaded = base::Failure{fmt::format(
-      "it has access to neither {} nor /proc (or may not write so large a file)", library.path)};
+      "its file size limit is below {} bytes, and it does not see {}: raise the limit by prlimit "
+      "--fsize={} --pid {}",
+      library.bytes.size(), library.path, library.bytes.size(), pid_)};
   if (library.can_be_copied) loaded = load_copy(thread, library);
   if (!loaded.has_value() && library.can_be_seen) loaded = open_library(thread, library.path);
   return loaded;

@@ -4,9 +4,10 @@
 //   get() set()            all general registers; false: the thread has ended
 //   kExtended              register sets with the rest, by their note types: the first that the
 //                          kernel has is saved and restored
-//   pc() sp() result()
+//   pc() sp() result() set_result()
 //   is_64_bit()            whether the thread runs 64-bit code
 //   interrupted_call() first_argument()   of the system call that the thread is in
+//   opened_path()          of the open() that the thread is in or has just ended; 0: another call
 //   prepare_system_call()  by the instruction at `at`
 //   prepare_call()         of a function, that returns to address 0; `top` is a multiple of 16, and
 //                          the word before it is 0

@@ -47,6 +47,7 @@ inline bool set(pid_t tid, const Registers& registers) {
 inline std::uint64_t pc(const Registers& registers) { return registers.pc; }
 inline std::uint64_t sp(const Registers& registers) { return registers.sp; }
 inline std::uint64_t result(const Registers& registers) { return registers.regs[0]; }
+inline void set_result(Registers& registers, std::uint64_t value) { registers.regs[0] = value; }
 inline bool is_64_bit(const Registers& registers) {
   constexpr std::uint64_t k32Bit = 0x10;
   return (registers.pstate & k32Bit) == 0;
@@ -58,6 +59,9 @@ inline long interrupted_call(const Registers& registers) {
   return static_cast<long>(registers.regs[kNumber]);
 }
 inline std::uint64_t first_argument(const Registers& registers) { return registers.regs[0]; }
+inline std::uint64_t opened_path(const Registers& registers) {
+  return interrupted_call(registers) == SYS_openat ? registers.regs[1] : 0;
+}
 
 inline void prepare_system_call(Registers& registers, std::uint64_t at, long number,
                                 const std::array<std::uint64_t, 6>& values) {

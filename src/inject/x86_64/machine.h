@@ -32,6 +32,7 @@ inline bool set(pid_t tid, const Registers& registers) {
 inline std::uint64_t pc(const Registers& registers) { return registers.rip; }
 inline std::uint64_t sp(const Registers& registers) { return registers.rsp; }
 inline std::uint64_t result(const Registers& registers) { return registers.rax; }
+inline void set_result(Registers& registers, std::uint64_t value) { registers.rax = value; }
 inline bool is_64_bit(const Registers& registers) {
   constexpr unsigned kCode64 = 0x33;
   return registers.cs == kCode64;
@@ -40,6 +41,10 @@ inline long interrupted_call(const Registers& registers) {
   return static_cast<long>(registers.orig_rax);
 }
 inline std::uint64_t first_argument(const Registers& registers) { return registers.rdi; }
+inline std::uint64_t opened_path(const Registers& registers) {
+  const long call = interrupted_call(registers);
+  return call == SYS_openat ? registers.rsi : call == SYS_open ? registers.rdi : 0;
+}
 
 /// Marks the thread as in no system call, so that none is restarted.
 inline void forget_call(Registers& registers) {
