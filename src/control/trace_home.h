@@ -82,6 +82,9 @@ class TraceHome {
   /// The rights with which traces are to be opened in watched(); nothing: ours.
   [[nodiscard]] std::optional<foreign::Rights> rights() const;
 
+  /// The process's file system, as it was when the directory was prepared.
+  [[nodiscard]] const foreign::ProcessRoot& root() const { return *root_; }
+
   /// Moves traces that no process writes any more to home(). A process that still runs keeps its
   /// mappings of the old files, without their storage. Returns sentences for the user, usually
   /// none.

@@ -223,10 +223,11 @@ void store_end_signal(const Afterwards& run, ingest::Ingested& ingested) {
   report_failure(ingest::store_end_signal(last->path, run.end_signal));
 }
 
-void look_up_names(profile::Recording& recording, bool is_quiet) {
+void look_up_names(profile::Recording& recording, const Afterwards& run) {
   symbolize::Options options;
+  options.root = run.root;
   std::optional<terminal::Progress> progress;
-  if (!is_quiet) progress.emplace("looking up names");
+  if (!run.is_quiet) progress.emplace("looking up names");
   options.progress = [&progress](std::size_t done, std::size_t total) {
     if (progress) progress->update(done, total);
   };
@@ -378,7 +379,7 @@ AfterwardsResult finish(const Afterwards& run) {
   }
   store_end_signal(run, ingested);
   seal_all(ingested, traces);
-  if (run.symbolizes) look_up_names(ingested.recording, run.is_quiet);
+  if (run.symbolizes) look_up_names(ingested.recording, run);
   if (run.symbolizes) store_names(ingested, traces);
   if (run.symbolizes && run.removes_maps) remove_maps(ingested, traces);
   look_again(run, traces);

@@ -10,6 +10,7 @@
 #include "analysis/observe/observer.h"
 #include "base/units.h"
 #include "control/trace_feeder.h"
+#include "foreign/process_root.h"
 
 namespace geiger::run {
 
@@ -21,6 +22,7 @@ struct Afterwards {
   bool replaces = false;  ///< -f.
   bool is_quiet = false;
   bool symbolizes = true;
+  const foreign::ProcessRoot* root = nullptr;  ///< symbolize::Options::root.
   bool follows_children = true;  ///< Processes that go on after the program are to be recorded.
   bool removes_maps = false;     ///< Perf maps, which were written at geiger's request.
   pid_t program = 0;             ///< Its process; reaped already.

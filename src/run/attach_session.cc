@@ -231,6 +231,7 @@ void Session::finish() {
                               .replaces = options_.recording.replaces,
                               .is_quiet = options_.recording.is_quiet,
                               .symbolizes = options_.recording.symbolizes,
+                              .root = &home_->root(),
                               .follows_children = false,  // Their environment names no run.
                               .program = order_.pid,
                               .obstacle = "the process allocated nothing",

@@ -229,7 +229,7 @@ SymbolSet ModuleSymbolizer::take() {
 
 ModuleAnswer symbolize_module(const ModuleJob& job, const SearchOptions& options,
                               const std::function<void(std::size_t)>& progress) {
-  const auto file = open_debug_file(job.path, job.build_id, options);
+  const auto file = open_debug_file(job.opened(), job.build_id, options);
   ModuleAnswer answer{file->file_state(), file->found_build_id(), {}, {}};
   if (file->module() == nullptr) return answer;
   ModuleSymbolizer symbolizer(job, *file);

@@ -18,6 +18,9 @@ struct ModuleJob {
   std::string build_id;  ///< Lower-case hex; empty = any file at `path` that is old enough.
   /// ELF vaddrs of return addresses, ascending, distinct, not 0.
   std::vector<Address> addresses;
+  std::string file = {};  ///< By which we open it; empty: `path`.
+
+  [[nodiscard]] const std::string& opened() const { return file.empty() ? path : file; }
 };
 
 struct ModuleAnswer {

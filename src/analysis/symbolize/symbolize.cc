@@ -1,5 +1,8 @@
 #include "analysis/symbolize/symbolize.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -10,14 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/frame_rules.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/recording/recording.h"
 #include "analysis/symbolize/outside_names.h"
 #include "analysis/symbolize/symbol_set.h"
 #include "analysis/symbolize/worker.h"
 #include "base/index_of.h"
 #include "base/text.h"
+#include "foreign/open.h"
 
 namespace geiger::symbolize {
 
@@ -82,6 +86,36 @@ using profile::kNone;
 using profile::Location;
 using profile::Recording;
 
+/// The files of modules as their processes see them, which may be in containers: kept open, so that
+/// they have paths here.
+class FilesInside {
+ public:
+  explicit FilesInside(const Options& options) : given_(options.root) {}
+
+  /// A path of ours; empty: the process sees the same file there as we do, or none.
+  std::string find(const profile::Process& process, const std::string& path) {
+    const foreign::ProcessRoot* root = given_ != nullptr ? given_ : root_of(process.pid);
+    if (root == nullptr || root->sees_same(path)) return "";
+    base::UniqueFd file = foreign::reopen_regular(root->open_path(path, O_PATH), O_RDONLY);
+    if (!file.is_open()) return "";
+    files_.push_back(std::move(file));
+    return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(files_.back().get());
+  }
+  /// Whether it is the file that ran even if it has no build id.
+  [[nodiscard]] bool is_certain() const { return given_ != nullptr; }
+
+ private:
+  const foreign::ProcessRoot* root_of(std::uint32_t pid) {
+    const auto [known, is_new] = roots_.try_emplace(pid);
+    if (is_new && pid != 0) known->second = foreign::ProcessRoot::open(static_cast<pid_t>(pid));
+    return known->second ? &*known->second : nullptr;
+  }
+
+  const foreign::ProcessRoot* given_;
+  std::map<std::uint32_t, std::optional<foreign::ProcessRoot>> roots_;
+  std::vector<base::UniqueFd> files_;
+};
+
 struct Plan {
   std::vector<ModuleJob> jobs;
   std::vector<std::uint32_t> job_of_module;  ///< By module of the recording; kNone = no file.
@@ -115,7 +149,24 @@ std::string file_of(const profile::Module& module) {
   return is_relative ? std::filesystem::absolute(module.path, error).string() : "";
 }
 
-Plan make_plan(const Recording& recording, const Options& options) {
+/// Looks for the job's file, and for its debug files, where the process sees them.
+void look_inside(const profile::Process& process, FilesInside& inside, ModuleJob& job,
+                 Options& options) {
+  std::string file = inside.find(process, job.path);
+  if (file.empty()) return;
+  if (job.build_id.empty()) {
+    if (inside.is_certain()) job.file = std::move(file);
+    return;
+  }
+  options.kept_files.emplace(job.build_id, std::move(file));
+  for (const std::string& directory : options.debug_dirs) {
+    file = inside.find(process, build_id_path(directory, job.build_id));
+    if (!file.empty()) options.kept_files.emplace(job.build_id, std::move(file));
+  }
+}
+
+/// Adds the files of `inside` to the kept ones.
+Plan make_plan(const Recording& recording, FilesInside& inside, Options& options) {
   Plan plan;
   plan.unchanged_since = latest_start(recording);
   std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> known;
@@ -134,7 +185,12 @@ Plan make_plan(const Recording& recording, const Options& options) {
     // No call ends at 0; one byte before it addresses would no longer ascend.
     if (location.module >= recording.modules.size() || location.vaddr == 0) continue;
     const std::uint32_t job = plan.job_of_module[location.module];
-    if (job != kNone) plan.jobs[job].addresses.push_back(location.vaddr);
+    if (job == kNone) continue;
+    const bool is_first = plan.jobs[job].addresses.empty();
+    plan.jobs[job].addresses.push_back(location.vaddr);
+    if (is_first && location.process < recording.processes.size()) {
+      look_inside(recording.processes[location.process], inside, plan.jobs[job], options);
+    }
   }
   for (ModuleJob& job : plan.jobs) {
     std::sort(job.addresses.begin(), job.addresses.end());
@@ -196,7 +252,7 @@ class JobRunner {
   /// By what there is to read. Servers may send anything, and take their time.
   [[nodiscard]] JobLimits limits_of(const ModuleJob& job, bool reads_dwarf) const {
     if (options_.use_debuginfod) return job_limits(kGiB, job.addresses.size(), reads_dwarf);
-    const Bytes bytes = bytes_to_read(job.path, job.build_id, options_);
+    const Bytes bytes = bytes_to_read(job.opened(), job.build_id, options_);
     return job_limits(bytes, job.addresses.size(), reads_dwarf);
   }
 
@@ -386,8 +442,10 @@ Bytes bytes_to_read(const std::string& path, const std::string& build_id, const 
   return bytes;
 }
 
-Outcome symbolize(Recording& recording, const Options& options) {
-  const Plan plan = make_plan(recording, options);
+Outcome symbolize(Recording& recording, const Options& given) {
+  FilesInside inside(given);
+  Options options = given;
+  const Plan plan = make_plan(recording, inside, options);
   const Results results = JobRunner(plan, options).run();
   const OutsideNames outside =
       name_outside(recording, options.perf_map_dir, pending_outside(recording, options));

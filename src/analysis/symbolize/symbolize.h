@@ -15,6 +15,7 @@
 #include "analysis/profile/recording/recording.h"
 #include "analysis/symbolize/file.h"
 #include "analysis/symbolize/symbol_set.h"
+#include "foreign/process_root.h"
 
 namespace geiger::symbolize {
 
@@ -47,6 +48,9 @@ struct Options {
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
   FilesById kept_files = {};          ///< That stand in for modules with their build ids.
   std::string perf_map_dir = "/tmp";  ///< Where JITs leave perf-PID.map.
+  /// Of the recorded processes, which may have ended: modules are looked up there first. Null: in
+  /// the roots of those that still run, modules with build ids only.
+  const foreign::ProcessRoot* root = nullptr;
   /// A module that yields nothing for so long is given up.
   std::chrono::milliseconds patience = std::chrono::minutes(5);
   std::function<void(std::size_t done, std::size_t total)> progress;  ///< In locations.
@@ -67,7 +71,7 @@ struct Outcome {
 /// Fills `frames` and the frames of every location, as far as files on this
 /// machine allow; sets `is_symbolized`. The result does not depend on anything
 /// but the recording and the files. Forks (see worker.h).
-Outcome symbolize(profile::Recording& recording, const Options& options);
+Outcome symbolize(profile::Recording& recording, const Options& given);
 
 /// When the last process of a recording started, by CLOCK_REALTIME: files without a build id that
 /// changed later may not be those that ran. 0 = not known.
