@@ -200,7 +200,8 @@ if(TARGET geiger_preload AND TARGET geiger)
   geiger_process_test(doctor_machine e2e doctor_machine.py $<TARGET_FILE:geiger>)
   geiger_process_test(control e2e control.py)
   geiger_process_test(services e2e services.py)
-  geiger_small_case(services e2e services.py Services.test_a_worker_of_another_user_goes_on_in_segments)
+  geiger_small_case(services e2e services.py Services.test_a_worker_of_another_user_goes_on_in_segments
+    Jails CleanedUp)
   geiger_process_test(production e2e production.py)
   geiger_process_test(systemd e2e systemd.py)
   geiger_process_test(live e2e live.py)
@@ -219,7 +220,11 @@ if(TARGET geiger_preload AND TARGET geiger)
   geiger_process_test(recipes_in_images e2e recipes_in_images.py)
   geiger_process_test(containers e2e containers.py)
   geiger_small_case(containers e2e containers.py AttachBelowAnotherRoot)
-  set_tests_properties(recipes_in_images containers containers_small PROPERTIES SKIP_RETURN_CODE 77)
+  geiger_process_test(contained e2e contained.py)
+  geiger_small_case(contained e2e contained.py Contained.test_docker Contained.test_podman_without_root
+    Contained.test_an_empty_jail_of_another_user Contained.test_recorded_twice)
+  set_tests_properties(recipes_in_images containers containers_small contained contained_small
+                       PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
 # Public headers only: no library of ours takes part.

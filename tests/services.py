@@ -36,6 +36,8 @@ def drop(words):
     if "chroot" in words:
         os.chroot(words[words.index("chroot") + 1])
         os.chdir("/")
+    if "closed" in words:
+        os.closerange(0, 3)
     if "user" in words:
         os.setgroups([])
         os.setresgid(65534, 65534, 65534)
@@ -82,7 +84,7 @@ os.waitpid(pid, 0)
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
-class Services(harness.ProcessTest):
+class ServiceTest(harness.ProcessTest):
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix="services-")
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
@@ -133,6 +135,33 @@ class Services(harness.ProcessTest):
             self.assertLess(path.stat().st_size, 64 * MIB, path)
         return sorted(traces, key=lambda trace: trace.header.segment)
 
+    def while_allocating(self, *words):
+        """What geiger says to the words, while the worker allocates."""
+        with subprocess.Popen([GEIGER, *map(str, words), "--wait", f"{PATIENCE}s"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.directory,
+                              env=harness.environment([], {"XDG_RUNTIME_DIR": self.runtime})) as ctl:
+            while ctl.poll() is None:
+                self.allocate(100)
+            said = ctl.stdout.read()
+        self.assertEqual(ctl.returncode, 0, said)
+        return said
+
+    def sleeper(self, *words, prefix=(), **variables):
+        """A program that sleeps without a supervisor; the pid of its worker."""
+        environment = {"GEIGER_MODE": "dormant", "GEIGER_INTERVAL": "4096",
+                       "XDG_RUNTIME_DIR": self.runtime, **variables}
+        return self.start([], command=[
+            *prefix, "env", *(f"{name}={value}" for name, value in environment.items()),
+            f"LD_PRELOAD={harness.preload_entry()}", "/usr/bin/python3", "-c", PROGRAM, *words])
+
+    def owner_of_trace(self, said):
+        """Of the one that geiger says the worker records to, which is deleted in the end."""
+        trace = said.split(" records to ")[1].strip()
+        self.addCleanup(shutil.rmtree, os.path.dirname(trace), ignore_errors=True)
+        return os.stat(trace).st_uid
+
+
+class Services(ServiceTest):
     def check_worker(self, *words):
         worker = self.start(words, "--interval", "64", "--segments", "1MiB,4")
         for _ in range(40):
@@ -220,25 +249,6 @@ class Services(harness.ProcessTest):
             self.assertIn("no further segment could be created (Permission denied)",
                           " ".join(self.geiger(verb, run).split()))
 
-    def while_allocating(self, *words):
-        """What geiger says to the words, while the worker allocates."""
-        with subprocess.Popen([GEIGER, *map(str, words), "--wait", f"{PATIENCE}s"], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.directory,
-                              env=harness.environment([], {"XDG_RUNTIME_DIR": self.runtime})) as ctl:
-            while ctl.poll() is None:
-                self.allocate(100)
-            said = ctl.stdout.read()
-        self.assertEqual(ctl.returncode, 0, said)
-        return said
-
-    def sleeper(self, *words, prefix=(), **variables):
-        """A program that sleeps without a supervisor; the pid of its worker."""
-        environment = {"GEIGER_MODE": "dormant", "GEIGER_INTERVAL": "4096",
-                       "XDG_RUNTIME_DIR": self.runtime, **variables}
-        return self.start([], command=[
-            *prefix, "env", *(f"{name}={value}" for name, value in environment.items()),
-            f"LD_PRELOAD={harness.preload_entry()}", "/usr/bin/python3", "-c", PROGRAM, *words])
-
     def test_a_dormant_run_leaves_its_file(self):
         """Also of a program whose worker is another user, and that was asked without a directory. One
         that is made for it here, and not used, goes again."""
@@ -325,12 +335,6 @@ class Services(harness.ProcessTest):
         self.assertEqual(self.owner_of_trace(said), NOBODY)
         self.end()
 
-    def owner_of_trace(self, said):
-        """Of the one that geiger says the worker records to, which is deleted in the end."""
-        trace = said.split(" records to ")[1].strip()
-        self.addCleanup(shutil.rmtree, os.path.dirname(trace), ignore_errors=True)
-        return os.stat(trace).st_uid
-
     def test_a_directory_that_is_read_only_for_a_sleeper_is_passed_over(self):
         """It is writable here: systemd's ProtectSystem=strict and DynamicUser= make such mounts."""
         place = os.path.join(self.directory, "place")
@@ -380,6 +384,120 @@ class Services(harness.ProcessTest):
             status = path.stat()
             self.assertLessEqual(status.st_size, 512 * status.st_blocks)  # Without holes.
             trace_reader.read(str(path)).check()
+
+
+class Jails(ServiceTest):
+    """As Debian's haproxy: a root without anything in it, not even /proc, that may not be written to, and
+    no descriptor but what the work needs."""
+
+    def jailed(self):
+        jail = os.path.join(self.directory, "jail")
+        os.mkdir(jail, 0o755)
+        worker = self.sleeper("later", "chroot", jail, "closed", "user")
+        self.allocate(0)
+        self.assertEqual(os.listdir(f"/proc/{worker}/root"), [])
+        self.assertRegex(self.geiger("ctl", "list"), rf"(?m)^ *{worker}  dormant")
+        self.descriptors = os.listdir(f"/proc/{worker}/fd")
+        return worker
+
+    def check_recorded(self, worker, trace):
+        self.assertEqual(os.listdir(f"/proc/{worker}/root"), [])
+        self.assertEqual(os.listdir(f"/proc/{worker}/fd"), self.descriptors)
+        summary = json.loads(self.geiger("summary", "--json", trace).splitlines()[0])
+        self.assertEqual([process["pid"] for process in summary["processes"]], [worker])
+        self.assertGreater(summary["samples"], 10)
+        self.assertIn("python3", self.geiger("table", "--by", "module", trace))
+
+    def test_attach(self):
+        worker = self.jailed()
+        for _ in range(2):
+            with subprocess.Popen([GEIGER, "attach", "--interval", "4KiB", "-f", "-o", "r.geiger", str(worker)],
+                                  stderr=subprocess.PIPE, text=True, cwd=self.directory) as attach:
+                self.assertIn("attached to", attach.stderr.readline())
+                self.allocate()
+                attach.send_signal(signal.SIGINT)
+                said = attach.stderr.read()
+            self.assertEqual(attach.returncode, 0, said)
+            self.check_recorded(worker, "r.geiger")
+        self.end()
+
+    def test_start_and_stop(self):
+        worker = self.jailed()
+        for _ in range(2):
+            said = self.while_allocating("ctl", worker, "start")
+            self.assertEqual(self.owner_of_trace(said), 0)
+            trace = said.split(" records to ")[1].strip()
+            self.assertTrue(trace.startswith(self.directory), said)
+            self.allocate()
+            self.geiger("ctl", worker, "mark", "here")
+            live = self.geiger("live", "--json", "--updates", "1", worker).splitlines()[0]
+            self.assertEqual([process["state"] for process in json.loads(live)["processes"]], ["recording"])
+            self.assertIn("dormant again", self.geiger("ctl", worker, "stop"))
+            self.check_recorded(worker, trace)
+            self.assertIn("here", self.geiger("marks", trace))
+            shutil.rmtree(os.path.dirname(trace))
+        self.end()
+
+    def test_start_in_a_directory(self):
+        worker = self.jailed()
+        place = os.path.join(self.directory, "place")
+        os.mkdir(place)
+        said = self.while_allocating("ctl", worker, "start", "-d", place)
+        self.assertIn(f"records to {place}/", said)
+        self.geiger("ctl", worker, "stop")
+        self.end()
+
+
+class CleanedUp(ServiceTest):
+    """What a cleaner of old files deletes while programs sleep."""
+
+    def as_nobody(self, *words, status=0):
+        return subprocess.run(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", GEIGER, *map(str, words)],
+            capture_output=True, text=True, cwd="/", timeout=PATIENCE).stderr
+
+    def sleeper_without(self, clean):
+        """Of nobody's, with its place in a /tmp of its own."""
+        os.chmod(self.directory, 0o755)
+        self.runtime = os.path.join(self.directory, "own")
+        os.mkdir(self.runtime, 0o700)
+        os.chown(self.runtime, NOBODY, NOBODY)
+        worker = self.sleeper(prefix=["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
+        self.allocate()
+        clean(pathlib.Path(self.runtime, "geiger"))
+        return worker
+
+    def test_a_sleeper_is_started_by_root_and_makes_its_page_again(self):
+        for clean in (lambda place: (place / "bell").unlink(), shutil.rmtree):
+            worker = self.sleeper_without(clean)
+            self.assertRegex(self.geiger("ctl", "list"), rf"(?m)^ *{worker}  dormant +")
+            said = self.as_nobody("ctl", worker, "start")
+            self.assertIn("bell was deleted", said)
+            self.assertIn(f"sudo geiger ctl {worker} start", said)
+            started = self.while_allocating("ctl", worker, "start")
+            self.assertEqual(self.owner_of_trace(started), NOBODY)
+            self.geiger_stops(worker)
+            bells = [line.split()[-1] for line in
+                     pathlib.Path(f"/proc/{worker}/maps").read_text().splitlines() if "/bell" in line]
+            self.assertEqual([pathlib.Path(bell).name for bell in bells], ["bell"], bells)
+            self.end()
+            for left in bells:
+                if not left.startswith(self.directory):
+                    shutil.rmtree(os.path.dirname(left))
+            shutil.rmtree(self.runtime)
+
+    def geiger_stops(self, worker):
+        self.assertIn("dormant again", self.while_allocating("ctl", worker, "stop"))
+
+    def test_a_recording_without_its_page_is_stopped_by_root(self):
+        worker = self.sleeper_without(lambda place: None)
+        said = self.while_allocating("ctl", worker, "start")
+        self.owner_of_trace(said)
+        shutil.rmtree(pathlib.Path(self.runtime, "geiger"))
+        self.assertIn("only root can control", self.as_nobody("ctl", worker, "stop"))
+        self.geiger_stops(worker)
+        self.end()
+
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@
 #include "control/run_directory.h"
 #include "control/target_process.h"
 #include "control/trace_home.h"
+#include "inject/inject.h"
 
 namespace geiger::control {
 namespace {
@@ -199,6 +200,7 @@ Reply Controlled::start(Order order, milliseconds patience) {
       }
       return fmt::format("{} records to {}", shown(), trace_->path());
     case Standing::kDormant:
+      if (is_out_of_reach()) return start_on_thread(order);
       return wake(std::move(order), patience);
     default:
       return no_trace("record");
@@ -211,9 +213,9 @@ std::string Controlled::obstacle() const {
     return "filters its system calls (seccomp): opening a trace could kill it "
            "(use geiger inside its container, or --despite-seccomp)";
   }
-  if (!target_->open_mapped(*files_.bell).is_open())
-    return "was started by root, so only root can wake it";
-  return "";
+  if (target_->open_mapped(*files_.bell).is_open()) return "";
+  if (files_.bell->is_deleted) return "cannot be called: " + target_->loss_of(*files_.bell);
+  return "was started by root, so only root can wake it";
 }
 
 base::Outcome<void> Controlled::call(Order order) {
@@ -278,6 +280,37 @@ Reply Controlled::wake(Order order, milliseconds patience) {
                      trace == nullptr ? order.directory : trace->path());
 }
 
+/// Whether no file of ours reaches it, as below a root without a directory that it can write to, so
+/// that only root can, on one of its threads.
+bool Controlled::is_out_of_reach() const {
+  return geteuid() == 0 && !Waking::can_meet(*target_, files_);
+}
+
+/// As `geiger attach`, without staying: traces are ours from their start, and it needs no file.
+Reply Controlled::start_on_thread(const Order& order) {
+  const std::string reason = order.despite_seccomp ? "" : obstacle();
+  if (!reason.empty()) return base::Failure{fmt::format("{} {}", shown(), reason)};
+  const pid_t pid = target_->pid();
+  const std::string directory = order.directory.empty()
+                                    ? OutputPlan(target_->facts().name, "").directory_for(pid)
+                                    : order.directory;
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    return base::Failure{fmt::format("{}: {}", directory, std::strerror(errno))};
+  }
+  const auto broker = TraceBroker::open(directory, pid);
+  std::string words =
+      fmt::format("GEIGER_DIR={}\nGEIGER_BROKER={}\n", directory, broker ? broker->digits() : "");
+  if (order.interval != 0) words += fmt::format("GEIGER_INTERVAL={}\n", order.interval);
+  const std::string own = target_->own_words();
+  const auto attached = inject::attach({pid, order.despite_seccomp}, "", words + own);
+  if (!attached.has_value()) {
+    if (order.directory.empty()) rmdir(directory.c_str());
+    return attached.failure();
+  }
+  GEIGER_TRY(look());
+  return fmt::format("{} records to {}", shown(), trace_ ? trace_->path() : directory);
+}
+
 Reply Controlled::stop(milliseconds patience) {
   if (standing() != Standing::kRecording) {
     if (can_be_called()) {
@@ -298,10 +331,13 @@ Reply Controlled::stop(milliseconds patience) {
     }
     return fmt::format("{}: recording paused ({})", shown(), trace_->path());
   }
-  const std::string path = trace_->path();
+  std::string done = fmt::format("{} is dormant again; its trace is {}", shown(), trace_->path());
+  if (is_out_of_reach()) {
+    GEIGER_TRY(inject::detach({target_->pid(), true}));
+    return done;
+  }
   auto waking = GEIGER_TRY(Waking::open(*target_, files_));
-  return reply_to(waking.request({}, patience), "stop",
-                  fmt::format("{} is dormant again; its trace is {}", shown(), path));
+  return reply_to(waking.request({}, patience), "stop", std::move(done));
 }
 
 /// The reply to a request to `wish`: `done` if the process answered in time.

@@ -85,6 +85,8 @@ class Controlled {
   bool reach(const Act& act);
   [[nodiscard]] bool can_be_called() const { return files_.bell.has_value(); }
   [[nodiscard]] std::string obstacle() const;
+  [[nodiscard]] bool is_out_of_reach() const;
+  [[nodiscard]] base::Outcome<std::string> start_on_thread(const Order& order);
   [[nodiscard]] base::Outcome<Answer> ask_once(Order& order, std::chrono::milliseconds patience);
   [[nodiscard]] base::Outcome<Answer> ask_to_record(Order& order,
                                                     std::chrono::milliseconds patience);

@@ -30,6 +30,7 @@ namespace {
 
 constexpr std::string_view kRuntime = "libgeiger-preload.so";
 constexpr std::string_view kTraceSuffix = ".geiger";
+constexpr std::string_view kDeleted = " (deleted)";  ///< The kernel's mark.
 
 }  // namespace
 
@@ -62,7 +63,9 @@ std::vector<MappedFile> mapped_files_in(std::string_view maps) {
 
 GeigerFiles geiger_files_in(const std::vector<MappedFile>& files) {
   GeigerFiles found;
-  for (const MappedFile& file : files) {
+  for (MappedFile file : files) {
+    file.is_deleted = file.path.ends_with(kDeleted);
+    if (file.is_deleted) file.path.resize(file.path.size() - kDeleted.size());
     const std::string_view name = base::file_name_of(file.path);
     if (name == kRuntime) found.has_runtime = true;
     if (!file.is_shared) continue;
@@ -136,6 +139,16 @@ bool TargetProcess::is_confined_further() const {
   return is_confined_beyond(ours ? ours->confinement : Confinement{}, facts_.confinement);
 }
 
+std::string TargetProcess::own_words() const {
+  const std::string environment = files_.read("environ").value_or("");
+  std::string words;
+  for (std::string_view rest = environment; !rest.empty();) {
+    const std::string_view word = base::take_part(rest, '\0');
+    if (word.starts_with("GEIGER_") && word.find('\n') == word.npos) words.append(word) += '\n';
+  }
+  return words;
+}
+
 std::string TargetProcess::its_name_of(const std::string& directory) const {
   struct stat ours {};
   if (stat(directory.c_str(), &ours) != 0) return "";
@@ -153,6 +166,14 @@ std::string TargetProcess::its_name_of(const std::string& directory) const {
 std::string TargetProcess::path_of(const MappedFile& file) const {
   std::string path = root_->shown_path(file);
   return path.empty() ? file.path : path;
+}
+
+std::string TargetProcess::loss_of(const MappedFile& file) const {
+  return fmt::format(
+      "{} was deleted, perhaps by a cleaner of old files, so only root can control the process "
+      "(sudo "
+      "geiger ctl {} start, or stop)",
+      file.path, pid());
 }
 
 base::UniqueFd TargetProcess::open_mapped(const MappedFile& file) const {

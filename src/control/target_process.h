@@ -34,6 +34,7 @@ namespace geiger::control {
 struct MappedFile : foreign::MappedAs {
   bool is_shared = false;
   bool is_writable = false;
+  bool is_deleted = false;  ///< Of geiger's files; `path` is then where it was.
 };
 
 /// The files of /proc/PID/maps, each once.
@@ -73,11 +74,15 @@ class TargetProcess {
 
   /// Its file system, as it was when the process was opened.
   [[nodiscard]] const foreign::ProcessRoot& root() const { return *root_; }
+  /// Its own settings of geiger, as it was started with them: lines NAME=VALUE.
+  [[nodiscard]] std::string own_words() const;
   /// The path by which the process sees a directory of ours; empty if it does not see it.
   [[nodiscard]] std::string its_name_of(const std::string& directory) const;
   /// A path by which we can open a file that it has mapped; the process's own path if there is
   /// none.
   [[nodiscard]] std::string path_of(const MappedFile& file) const;
+  /// Why a deleted file of geiger's cannot be opened, and who can open it.
+  [[nodiscard]] std::string loss_of(const MappedFile& file) const;
   /// Opens a file that it has mapped, for reading and writing. Closed if the file is gone, is
   /// another one, or does not belong to us, to the process's user or to root.
   [[nodiscard]] base::UniqueFd open_mapped(const MappedFile& file) const;

@@ -77,7 +77,8 @@ base::UniqueFd open_place_of(const TargetProcess& target, const MappedFile& bell
                                  ? open_entry(directory.get(), trace::kBellName, O_PATH)
                                  : base::UniqueFd();
   struct stat status {};
-  if (!its.is_open() || fstat(its.get(), &status) != 0 || status.st_ino != bell.inode) return {};
+  const bool is_it = its.is_open() && fstat(its.get(), &status) == 0 && status.st_ino == bell.inode;
+  if (!is_it && !bell.is_deleted) return {};
   return trusted_directory(std::move(directory), target);
 }
 
@@ -212,6 +213,11 @@ bool lock(int fd) {
 
 }  // namespace
 
+bool Waking::can_meet(const TargetProcess& target, const GeigerFiles& files) {
+  const inject::ProcessFacts facts = facts_as_seen_by(target);
+  return polled_of(files, facts) != nullptr || find_or_create(target, *files.bell, facts).is_open();
+}
+
 std::optional<Waking> Waking::look(const TargetProcess& target, const GeigerFiles& files) {
   Waking waking(target);
   const inject::ProcessFacts facts = facts_as_seen_by(target);
@@ -230,6 +236,9 @@ base::Outcome<Waking> Waking::open(const TargetProcess& target, const GeigerFile
   const MappedFile& bell = *files.bell;
   Waking waking(target);
   auto bell_page = MappedPage<Bell>::map(target.open_mapped(bell));
+  if (!bell_page && bell.is_deleted) {
+    return base::Failure{target.shown() + ": " + target.loss_of(bell)};
+  }
   if (!bell_page || !trace::is_bell(**bell_page)) {
     return base::Failure{fmt::format(
         "{}: {} cannot be opened, so the process cannot be woken{}", target.shown(), bell.path,
@@ -238,13 +247,19 @@ base::Outcome<Waking> Waking::open(const TargetProcess& target, const GeigerFile
   waking.bell_ = std::move(*bell_page);
   const inject::ProcessFacts facts = facts_as_seen_by(target);
   base::UniqueFd file = open_polled(target, files, facts);
-  if (!file.is_open()) file = find_or_create(target, bell, facts);
+  if (!file.is_open()) {
+    if (const MappedFile* polled = polled_of(files, facts); polled && polled->is_deleted) {
+      return base::Failure{target.shown() + ": " + target.loss_of(*polled)};
+    }
+    file = find_or_create(target, bell, facts);
+  }
   auto page = meet(std::move(file), facts);
   if (!page) {
     return base::Failure{fmt::format("{}: the file that wakes it cannot be created with its rights",
                                      target.shown())};
   }
   waking.page_ = std::move(*page);
+  waking.page_->wants_bell = bell.is_deleted ? 1 : 0;
   if (!lock(waking.page_.fd())) {
     return base::Failure{target.shown() + ": another geiger is controlling it; try again"};
   }

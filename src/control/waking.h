@@ -63,6 +63,8 @@ class Waking {
   /// Opens the rendezvous, or creates it. `files` must have the program's bell.
   [[nodiscard]] static base::Outcome<Waking> open(const TargetProcess& target,
                                                   const GeigerFiles& files);
+  /// Whether it has a rendezvous, or one can be created where it looks for it.
+  [[nodiscard]] static bool can_meet(const TargetProcess& target, const GeigerFiles& files);
   /// The existing rendezvous; nothing if no controller has called the process yet.
   [[nodiscard]] static std::optional<Waking> look(const TargetProcess& target,
                                                   const GeigerFiles& files);

@@ -154,7 +154,8 @@ base::Outcome<void> check_not_recorded(pid_t pid, const std::optional<PresentRun
     return {};
   }
   return base::Failure{
-      fmt::format("process {} is already being recorded, in {}", pid, present->said.directory)};
+      fmt::format("process {} is already being recorded, in {} (geiger detach {} ends that)", pid,
+                  present->said.directory, pid)};
 }
 
 }  // namespace geiger::inject

@@ -13,7 +13,8 @@ namespace geiger::trace {
 // How a controller wakes a dormant program: two kinds of files in a directory of its user,
 // $XDG_RUNTIME_DIR/geiger, else /run/user/UID/geiger, else /tmp/geiger-UID.
 //
-//   bell         one per directory, never removed; every dormant program maps it at its start
+//   bell         one per directory, not removed by geiger; every dormant program maps it at its
+//   start
 //                and polls one word of it
 //   PID.START    the rendezvous of one process, made by the first controller that calls it
 //
@@ -96,6 +97,7 @@ struct Rendezvous {
   std::uint32_t prefers_own;
   std::atomic<std::uint64_t> wanted_interval;  ///< For the next recording; 0 = the default.
   char directory[kRendezvousPath];  ///< For its trace, absolute; empty: the program's own.
+  std::uint32_t wants_bell;  ///< 1: its bell was deleted; the program makes or finds another one.
 };
 static_assert(sizeof(Rendezvous) <= kRendezvousBytes);
 

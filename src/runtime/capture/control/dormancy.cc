@@ -109,9 +109,10 @@ bool may_write_page() {
          limit.rlim_cur >= trace::kRendezvousBytes;
 }
 
-void* map_page(long fd, int protection) {
-  const long page =
-      raw_syscall(SYS_mmap, 0, trace::kRendezvousBytes, protection, MAP_SHARED, fd, 0);
+/// `over`: a page to replace, which other threads may be reading; null: none.
+void* map_page(long fd, int protection, const void* over = nullptr) {
+  const long page = raw_syscall(SYS_mmap, reinterpret_cast<long>(over), trace::kRendezvousBytes,
+                                protection, MAP_SHARED | (over == nullptr ? 0 : MAP_FIXED), fd, 0);
   return is_error(page) ? nullptr : reinterpret_cast<void*>(page);
 }
 
@@ -129,14 +130,14 @@ void make_bell(long directory) {
   raw_syscall(SYS_unlinkat, directory, reinterpret_cast<long>(trace::kBellName), 0);
 }
 
-/// Maps the bell read-only.
+/// Maps the bell read-only, over the one before.
 const Bell* map_bell(const RendezvousPlace& at, std::uint32_t user, bool creates) {
   const Fd directory(open_place(at, user, creates));
   if (!directory.is_open()) return nullptr;
   if (creates) make_bell(directory.get());
   const Fd fd(open_at(directory.get(), trace::kBellName, O_RDONLY | O_NOFOLLOW));
   if (!fd.is_open() || !is_trusted(fd.get(), {S_IFREG, user, true, true})) return nullptr;
-  const auto* page = static_cast<const Bell*>(map_page(fd.get(), PROT_READ));
+  const auto* page = static_cast<const Bell*>(map_page(fd.get(), PROT_READ, bell.load()));
   return page != nullptr && trace::is_bell(*page) ? page : nullptr;
 }
 
@@ -179,6 +180,19 @@ Rendezvous* open_rendezvous(std::uint32_t pid) {
   });
 }
 
+bool find_bell() {
+  const std::uint32_t user = effective_user();
+  const Bell* hung = first_place<const Bell*>(user, [&](const RendezvousPlace& at) {
+    // Nearly always an earlier process has created it.
+    const Bell* known = map_bell(at, user, false);
+    return known != nullptr ? known : map_bell(at, user, true);
+  });
+  if (hung == nullptr) return false;
+  heard.store(hung->rings.load(std::memory_order_acquire), std::memory_order_relaxed);
+  bell.store(hung, std::memory_order_release);
+  return true;
+}
+
 /// An earlier image of this process may have used this rendezvous (exec keeps pid and start time):
 /// requests that it served are done. A request that no image has seen is ours.
 void introduce(Rendezvous& page, Presence presence) {
@@ -199,6 +213,7 @@ GEIGER_SLOW_PATH Rendezvous* listen(const Bell& rung, std::uint32_t now) {
   if (!rung.has_called(pid, before, now)) return nullptr;
   Rendezvous* page = open_rendezvous(pid);
   if (page == nullptr) return nullptr;
+  if (page->wants_bell != 0) find_bell();
   introduce(*page, is_recording_for_trace() ? Presence::kRecording : Presence::kDormant);
   rendezvous.store(page, std::memory_order_release);
   return page;
@@ -219,16 +234,7 @@ bool sleeps() { return image.settings.is_dormant; }
 
 bool hang_bell() {
   own_directory = image.settings.directory;
-  const std::uint32_t user = effective_user();
-  const Bell* hung = first_place<const Bell*>(user, [&](const RendezvousPlace& at) {
-    // Nearly always an earlier process has created it.
-    const Bell* known = map_bell(at, user, false);
-    return known != nullptr ? known : map_bell(at, user, true);
-  });
-  if (hung == nullptr) return false;
-  heard.store(hung->rings.load(std::memory_order_acquire), std::memory_order_relaxed);
-  bell.store(hung, std::memory_order_release);
-  return true;
+  return find_bell();
 }
 
 Request pending_request() {
