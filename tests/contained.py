@@ -77,6 +77,12 @@ def enter(root, shapes, *command):
     root = root.encode()
     if "mount" in shapes:
         call("mount", b"none", b"/", None, MS_REC | MS_PRIVATE, None)
+    if "overlay" in shapes:
+        beside = os.path.dirname(root)
+        for name in (b"upper", b"work"):
+            os.mkdir(beside + b"/" + name)
+        call("mount", b"overlay", root, b"overlay", 0,
+             b"lowerdir=%b,upperdir=%b/upper,workdir=%b/work" % (root, beside, beside))
     if "proc" in shapes:
         call("mount", b"proc", root + b"/proc", b"proc", 0, None)
     os.chdir(root)
@@ -91,6 +97,9 @@ def enter(root, shapes, *command):
         os.setgroups([])
         os.setgid(65534)
         os.setuid(65534)
+    if "dormant" in shapes:
+        os.environ.update(LD_PRELOAD="/opt/geiger/libgeiger-preload.so", GEIGER_MODE="dormant",
+                          GEIGER_INTERVAL="65536", XDG_RUNTIME_DIR="/run")
     os.execv(command[0], command)
 
 
@@ -100,6 +109,8 @@ class Contained(attach.AttachTest):
         program = root / "opt/app/server"
         program.parent.mkdir(parents=True)
         shutil.copy(harness.host("attached"), program)
+        (root / "opt/geiger").mkdir()
+        shutil.copy(harness.preload_library(), root / "opt/geiger")
         said = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
         for path in re.findall(r"(/\S+) \(0x", said):
             target = pathlib.Path(f"{root}{path}")
@@ -115,11 +126,11 @@ class Contained(attach.AttachTest):
                 os.chown(path, FIRST_ID, FIRST_ID)
         return root
 
-    def inside(self, *shapes):
+    def inside(self, *shapes, prefix=()):
         """The program's process, and its id here."""
         root = self.make_root(shapes)
-        process = self.start([sys.executable, __file__, "enter", root, ",".join(shapes), "/opt/app/server",
-                              "loops", "1"])
+        process = self.start([sys.executable, __file__, "enter", root, ",".join(shapes), *prefix,
+                              "/opt/app/server", "loops", "1"])
         self.assertEqual(process.stdout.readline(), "ready\n")
         pid = process.pid
         while children := pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
@@ -149,7 +160,7 @@ class Contained(attach.AttachTest):
         self.end(process)
 
     def test_docker(self):
-        self.check("pid", "mount", "net", "uts", "ipc", "pivot", "proc", "tmp")
+        self.check("pid", "mount", "net", "uts", "ipc", "overlay", "pivot", "proc", "tmp")
 
     def test_containerd_with_a_read_only_root_and_another_user(self):
         self.check("pid", "mount", "net", "uts", "ipc", "pivot", "proc", "user65534")
@@ -206,6 +217,34 @@ class Contained(attach.AttachTest):
         said = self.geiger("symbolize", "r.geiger").stderr
         self.assertIn("/opt/app/server was not found", said)
         self.assertIn("--debug-dir", said)
+
+    def check_dormant(self, *shapes):
+        """Started without a supervisor, controlled from here."""
+        process, pid = self.inside(*shapes, "dormant")
+        self.assertRegex(self.geiger("ctl", "list").stdout, rf"(?m)^ *{pid}  (dormant|inert)")
+        for _ in range(2):
+            started = self.geiger("ctl", pid, "start")
+            self.assertEqual(started.returncode, 0, started.stderr)
+            trace = started.stderr.split(" records to ")[1].strip()
+            self.assertEqual(self.geiger("ctl", pid, "mark", "here").returncode, 0)
+            live = self.geiger("live", "--json", "--updates", "1", pid)
+            shown = json.loads(live.stdout.splitlines()[0])["processes"]
+            self.assertIn("recording", [process["state"] for process in shown], live)
+            stopped = self.geiger("ctl", pid, "stop")
+            self.assertIn("dormant again", stopped.stderr)
+            self.assertEqual(self.geiger("symbolize", trace).returncode, 0)
+            self.check_names(trace)
+        self.assertEqual(attach.descriptors(pid), self.descriptors)
+        self.end(process)
+        return trace
+
+    def test_a_dormant_one_in_docker(self):
+        trace = self.check_dormant("pid", "mount", "net", "uts", "ipc", "overlay", "pivot", "proc", "tmp")
+        self.assertRegex(trace, "^/proc/[0-9]+/root/tmp/geiger-")
+
+    def test_a_dormant_one_in_podman_without_a_place(self):
+        trace = self.check_dormant("user", "pid", "mount", "net", "pivot")
+        self.assertEqual(os.stat(trace).st_uid, 0)
 
     def test_recorded_twice(self):
         process, pid = self.inside("pid", "mount", "net", "pivot", "proc")

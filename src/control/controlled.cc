@@ -200,9 +200,13 @@ Reply Controlled::start(Order order, milliseconds patience) {
       }
       return fmt::format("{} records to {}", shown(), trace_->path());
     case Standing::kDormant:
-      if (is_out_of_reach()) return start_on_thread(order);
-      return wake(std::move(order), patience);
+      return is_out_of_reach() ? start_on_thread(order) : wake(std::move(order), patience);
     default:
+      // It may sleep without a place for its files.
+      if (files_.has_runtime && is_out_of_reach()) {
+        auto started = start_on_thread(order);
+        if (started.has_value()) return started;
+      }
       return no_trace("record");
   }
 }
@@ -213,7 +217,7 @@ std::string Controlled::obstacle() const {
     return "filters its system calls (seccomp): opening a trace could kill it "
            "(use geiger inside its container, or --despite-seccomp)";
   }
-  if (target_->open_mapped(*files_.bell).is_open()) return "";
+  if (!can_be_called() || target_->open_mapped(*files_.bell).is_open()) return "";
   if (files_.bell->is_deleted) return "cannot be called: " + target_->loss_of(*files_.bell);
   return "was started by root, so only root can wake it";
 }
@@ -283,7 +287,7 @@ Reply Controlled::wake(Order order, milliseconds patience) {
 /// Whether no file of ours reaches it, as below a root without a directory that it can write to, so
 /// that only root can, on one of its threads.
 bool Controlled::is_out_of_reach() const {
-  return geteuid() == 0 && !Waking::can_meet(*target_, files_);
+  return geteuid() == 0 && !(can_be_called() && Waking::can_meet(*target_, files_));
 }
 
 /// As `geiger attach`, without staying: traces are ours from their start, and it needs no file.
@@ -322,6 +326,12 @@ Reply Controlled::stop(milliseconds patience) {
     }
     return base::Failure{shown() + " is not recording"};
   }
+  std::string done = fmt::format("{} is dormant again; its trace is {}", shown(), trace_->path());
+  if (files_.has_runtime && is_out_of_reach()) {
+    const auto detached = inject::detach({target_->pid(), true});
+    if (detached.has_value()) return done;
+    if (can_be_called()) return detached.failure();
+  }
   if (!can_be_called()) {
     if (!reach([](LiveTrace& trace) {
           trace.control().paused.store(1, std::memory_order_release);
@@ -330,11 +340,6 @@ Reply Controlled::stop(milliseconds patience) {
       return no_trace("pause");
     }
     return fmt::format("{}: recording paused ({})", shown(), trace_->path());
-  }
-  std::string done = fmt::format("{} is dormant again; its trace is {}", shown(), trace_->path());
-  if (is_out_of_reach()) {
-    GEIGER_TRY(inject::detach({target_->pid(), true}));
-    return done;
   }
   auto waking = GEIGER_TRY(Waking::open(*target_, files_));
   return reply_to(waking.request({}, patience), "stop", std::move(done));
@@ -354,8 +359,8 @@ Reply Controlled::no_trace(std::string_view wish) const {
           : std::string(
                 standing() == Standing::kDormant
                     ? "it is not recording (use geiger ctl PID start)"
-                    : "the library in it is disabled (by its settings, or because it has no "
-                      "place for its files)");
+                    : "the library in it is disabled by its settings, or has no place for its "
+                      "files (then root can start it)");
   return base::Failure{fmt::format("{} cannot {}: {}", shown(), wish, why)};
 }
 

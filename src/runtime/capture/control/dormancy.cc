@@ -180,17 +180,16 @@ Rendezvous* open_rendezvous(std::uint32_t pid) {
   });
 }
 
-bool find_bell() {
+void find_bell() {
   const std::uint32_t user = effective_user();
   const Bell* hung = first_place<const Bell*>(user, [&](const RendezvousPlace& at) {
     // Nearly always an earlier process has created it.
     const Bell* known = map_bell(at, user, false);
     return known != nullptr ? known : map_bell(at, user, true);
   });
-  if (hung == nullptr) return false;
+  if (hung == nullptr) return;
   heard.store(hung->rings.load(std::memory_order_acquire), std::memory_order_relaxed);
   bell.store(hung, std::memory_order_release);
-  return true;
 }
 
 /// An earlier image of this process may have used this rendezvous (exec keeps pid and start time):
@@ -232,9 +231,9 @@ Rendezvous* own_rendezvous() {
 
 bool sleeps() { return image.settings.is_dormant; }
 
-bool hang_bell() {
+void hang_bell() {
   own_directory = image.settings.directory;
-  return find_bell();
+  find_bell();
 }
 
 Request pending_request() {

@@ -23,9 +23,9 @@ namespace geiger::capture {
 /// Whether this process sleeps while no recording is wanted.
 [[nodiscard]] bool sleeps();
 
-/// Finds or creates the bell, once in a process. False: no directory that only this user can write
-/// to.
-[[nodiscard]] bool hang_bell();
+/// Finds or creates the bell, once in a process; there is none without a directory that only this
+/// user can write to.
+void hang_bell();
 
 /// A request that has not been carried out yet.
 enum class Request { kNone, kStart, kStop };

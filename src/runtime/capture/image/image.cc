@@ -220,10 +220,12 @@ bool start_image(bool is_child) {
 
 namespace {
 
-/// Goes to sleep, after the initialisation that is safe only while no other thread runs.
+/// Goes to sleep, after the initialisation that is safe only while no other thread runs. Without a
+/// bell only root can wake it, on a borrowed thread.
 bool lie_down() {
-  const bool is_ready = is_wanted(false) && watch_forks() && hang_bell();
+  const bool is_ready = is_wanted(false) && watch_forks();
   if (is_ready) {
+    hang_bell();
     find_executable();
     unwind::init();
     find_interpreter();
