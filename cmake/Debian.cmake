@@ -22,6 +22,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR
 install(FILES ${PROJECT_SOURCE_DIR}/docs/schema/geiger-report.schema.json
         DESTINATION ${CMAKE_INSTALL_DATADIR}/geiger)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/recipes DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/recipes/geiger.tmpfiles.conf DESTINATION lib/tmpfiles.d
+        COMPONENT libgeiger0 RENAME geiger.conf)
 
 # What is compiled into our binaries, from the packages that it comes from.
 foreach(package IN LISTS GEIGER_COMPILED_IN)
