@@ -214,9 +214,14 @@ class Contained(attach.AttachTest):
         process, pid = self.inside("pid", "mount", "pivot", "proc", "tmp")
         self.geiger("attach", "--duration", "100ms", "--no-symbolize", "-o", "r.geiger", pid)
         self.end(process)
-        said = self.geiger("symbolize", "r.geiger").stderr
-        self.assertIn("/opt/app/server was not found", said)
-        self.assertIn("--debug-dir", said)
+        for command in ("symbolize", "table", "tree", "lifetimes", "summary"):
+            said = self.geiger(command, "r.geiger")
+            self.assertIn("/opt/app/server was not found", said.stderr, command)
+            self.assertIn("--debug-dir", said.stderr)
+            if command != "symbolize":
+                text = " ".join(said.stdout.split())
+                self.assertIn("server was not found here: run geiger symbolize in its container", text)
+                self.assertNotIn("install", text)
 
     def check_dormant(self, *shapes):
         """Started without a supervisor, controlled from here."""

@@ -236,6 +236,18 @@ base::UniqueFd ProcessRoot::open_path(const std::string& path, int flags) const 
                               : base::UniqueFd();
 }
 
+// Opening a device could have consequences, so what is there is known before; what replaces it
+// meanwhile is opened with the process's rights, too.
+base::UniqueFd ProcessRoot::open_readable(const std::string& path) const {
+  const auto is_regular = [](const base::UniqueFd& file) {
+    const auto status = status_of(file.get());
+    return status && S_ISREG(status->st_mode);
+  };
+  if (!is_regular(open_path(path, O_PATH))) return {};
+  base::UniqueFd file = open_path(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  return is_regular(file) ? std::move(file) : base::UniqueFd();
+}
+
 bool ProcessRoot::sees_same(const std::string& path) const {
   const base::UniqueFd its = open_path(path, O_PATH);
   return is_same(status_of(find_here(path).get()), status_of(its.get()));

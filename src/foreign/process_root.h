@@ -102,6 +102,8 @@ class ProcessRoot {
 
   /// Opens an existing path as the process would; closed, with errno, if that fails.
   [[nodiscard]] base::UniqueFd open_path(const std::string& path, int flags) const;
+  /// Opens a regular file for reading, if the process may read it; else closed.
+  [[nodiscard]] base::UniqueFd open_readable(const std::string& path) const;
   /// Whether the process sees at this path the same file, or directory, as we do.
   [[nodiscard]] bool sees_same(const std::string& path) const;
   /// Whether the process has /proc at /proc.

@@ -20,9 +20,10 @@ namespace {
 /// it.
 class Child {
  public:
-  explicit Child(const std::string& root) : pid_(fork()) {
+  explicit Child(const std::string& root, uid_t user = geteuid()) : pid_(fork()) {
     if (pid_ != 0) return;
     if (!root.empty() && (chroot(root.c_str()) != 0 || chdir("/") != 0)) _exit(1);
+    if (user != geteuid() && setuid(user) != 0) _exit(1);
     while (true) pause();
   }
   ~Child() {
@@ -79,6 +80,28 @@ TEST(ProcessRoot, IsOursWhereBothSeeTheSameFiles) {
   EXPECT_TRUE(root->sees_same(libc.path));
   EXPECT_TRUE(root->has_proc());
   EXPECT_EQ(inode_of(root->open_mapped(libc, O_RDONLY).get()), libc.inode);
+}
+
+TEST(ProcessRoot, OpensWhatTheProcessMayRead) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  constexpr uid_t kNobody = 65534;
+  char directory[] = "/tmp/process-root-XXXXXX";
+  ASSERT_NE(mkdtemp(directory), nullptr);
+  const std::string top(directory);
+  ASSERT_EQ(chmod(directory, 0755), 0);
+  for (const char* name : {"/open", "/secret"}) std::ofstream(top + name) << "text";
+  ASSERT_EQ(chmod((top + "/secret").c_str(), 0600), 0);
+  ASSERT_EQ(symlink("/secret", (top + "/link").c_str()), 0);
+  ASSERT_EQ(mkfifo((top + "/fifo").c_str(), 0666), 0);
+  const Child child(directory, kNobody);
+  auto root = child.await_root(directory);
+  while (root.rights().user != kNobody) root = child.await_root(directory);
+  EXPECT_TRUE(root.open_readable("/open").is_open());
+  for (const char* name : {"/secret", "/link", "/fifo", "/", "", "/../open/x"}) {
+    EXPECT_FALSE(root.open_readable(name).is_open()) << name;
+  }
+  for (const char* name : {"/open", "/secret", "/link", "/fifo"}) unlink((top + name).c_str());
+  rmdir(directory);
 }
 
 TEST(ProcessRoot, RefusesAFileThatIsAnother) {

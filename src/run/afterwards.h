@@ -10,7 +10,10 @@
 #include "analysis/observe/observer.h"
 #include "base/units.h"
 #include "control/trace_feeder.h"
-#include "foreign/process_root.h"
+
+namespace geiger::foreign {
+class ProcessRoot;
+}
 
 namespace geiger::run {
 

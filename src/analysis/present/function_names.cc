@@ -7,8 +7,8 @@
 
 #include "analysis/naming/display_name.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/frame_rules.h"
+#include "analysis/profile/frames/labels.h"
 #include "base/text.h"
 
 namespace geiger::present {
@@ -200,20 +200,38 @@ void UnnamedModules::see(std::string_view function) {
   if (!profile::is_address_name(function)) return;
   const std::size_t plus = function.rfind('+');
   if (plus == std::string_view::npos) return;
-  const std::string_view module = function.substr(0, plus);
-  if (!module.starts_with("libgeiger")) modules_.emplace(module);
+  const std::string module(function.substr(0, plus));
+  if (module.starts_with("libgeiger")) return;
+  (absent_.contains(module) ? missing_ : unnamed_).insert(module);
 }
 
 std::string UnnamedModules::clause() const {
-  if (modules_.empty()) return {};
-  const std::string text = first_of(modules_, kMostModulesNamed, printable);
-  const bool is_one = modules_.size() == 1;
-  return fmt::format("{} {} no symbols: install {}", text, is_one ? "has" : "have",
+  std::string text;
+  if (!missing_.empty()) {
+    text = fmt::format(
+        "{} {} not found here: run geiger symbolize in {} container, or with --debug-dir",
+        first_of(missing_, kMostModulesNamed, printable), missing_.size() == 1 ? "was" : "were",
+        missing_.size() == 1 ? "its" : "their");
+  }
+  if (unnamed_.empty()) return text;
+  const bool is_one = unnamed_.size() == 1;
+  return fmt::format("{}{}{} {} no symbols: install {}", text, text.empty() ? "" : "; ",
+                     first_of(unnamed_, kMostModulesNamed, printable), is_one ? "has" : "have",
                      is_one ? "its -dbgsym package" : "their -dbgsym packages");
 }
 
 std::string UnnamedModules::sentence(const std::string& run) const {
-  return modules_.empty() ? "" : fmt::format("{}, or {}.", clause(), ask_debuginfod(run));
+  const std::string text = clause();
+  if (unnamed_.empty()) return text.empty() ? "" : text + ".";
+  return fmt::format("{}, or {}.", text, ask_debuginfod(run));
+}
+
+std::set<std::string> absent_modules(const profile::Recording& recording) {
+  std::set<std::string> absent;
+  for (const profile::Module& module : recording.modules) {
+    if (module.is_absent) absent.emplace(base::file_name_of(module.path));
+  }
+  return absent;
 }
 
 std::string compiled_code_hint(const profile::Recording& recording) {
@@ -236,7 +254,8 @@ std::string compiled_code_hint(const profile::Recording& recording) {
 }
 
 std::string UnnamedModules::note(std::size_t width) const {
-  return modules_.empty() ? "" : wrap_lines(sentence(), width);
+  const std::string text = sentence();
+  return text.empty() ? "" : wrap_lines(text, width);
 }
 
 }  // namespace geiger::present

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/present/fields.h"
@@ -82,10 +83,13 @@ struct StackOf {
 /// module, for which no symbols exist, are left out.
 class UnnamedModules {
  public:
+  /// `absent`: as of absent_modules().
+  explicit UnnamedModules(std::set<std::string> absent = {}) : absent_(std::move(absent)) {}
   /// Of a function as it was demangled; one with a name changes nothing.
   void see(std::string_view function);
 
-  /// "git has no symbols: install its -dbgsym package"; empty where all functions have names.
+  /// "git has no symbols: install its -dbgsym package", or where its file can be found; empty where
+  /// all functions have names.
   [[nodiscard]] std::string clause() const;
   /// clause() as a sentence that also suggests debuginfod. `run`: what to append to the command, or
   /// empty.
@@ -94,17 +98,22 @@ class UnnamedModules {
   [[nodiscard]] std::string note(std::size_t width) const;
 
  private:
-  std::set<std::string, std::less<>> modules_;
+  std::set<std::string> absent_;
+  std::set<std::string> unnamed_, missing_;  ///< Those seen; the second have no file here.
 };
+
+/// The names of modules whose files were not found here, as of a container that has ended.
+[[nodiscard]] std::set<std::string> absent_modules(const profile::Recording& recording);
 
 /// "functions of node's scripts have no names: record with geiger run --node"; empty where no stack
 /// passes through code that a virtual machine compiled, or some of it has names.
 [[nodiscard]] std::string compiled_code_hint(const profile::Recording& recording);
 
-/// note() of the functions that `lines` are of, `name` of each.
+/// note() of the functions that `lines` are of, `name` of each; `absent` as of absent_modules().
 template <typename Lines, typename Name>
-[[nodiscard]] std::string unnamed_note(const Lines& lines, const Name& name, std::size_t width) {
-  UnnamedModules unnamed;
+[[nodiscard]] std::string unnamed_note(const Lines& lines, const Name& name, std::size_t width,
+                                       const std::set<std::string>& absent = {}) {
+  UnnamedModules unnamed(absent);
   for (const auto& line : lines) unnamed.see(std::invoke(name, line));
   return unnamed.note(width);
 }

@@ -32,6 +32,21 @@ TEST(UnnamedModules, AreNamedOnce) {
             "DEBUGINFOD_URLS and run geiger symbolize --debuginfod a.geiger.");
 }
 
+TEST(UnnamedModules, AreSaidToBeAbsentWhereTheirFilesAre) {
+  profile::Recording recording;
+  recording.modules = {{.path = "/opt/app/server", .is_absent = true}, {.path = "/usr/bin/git"}};
+  UnnamedModules modules(absent_modules(recording));
+  modules.see("server+0x1");
+  EXPECT_EQ(
+      modules.sentence(),
+      "server was not found here: run geiger symbolize in its container, or with --debug-dir.");
+  modules.see("git+0x1");
+  EXPECT_EQ(
+      modules.clause(),
+      "server was not found here: run geiger symbolize in its container, or with --debug-dir; "
+      "git has no symbols: install its -dbgsym package");
+}
+
 TEST(UnnamedModules, AreCountedBeyondThree) {
   UnnamedModules modules;
   for (const char* name : {"a.so+0x1", "b.so+0x1", "c.so+0x1", "d.so+0x1", "e\n.so+0x1"}) {

@@ -1,6 +1,5 @@
 #include "analysis/symbolize/symbolize.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,7 +20,8 @@
 #include "analysis/symbolize/worker.h"
 #include "base/index_of.h"
 #include "base/text.h"
-#include "foreign/open.h"
+#include "base/unique_fd.h"
+#include "foreign/process_root.h"
 
 namespace geiger::symbolize {
 
@@ -96,7 +96,7 @@ class FilesInside {
   std::string find(const profile::Process& process, const std::string& path) {
     const foreign::ProcessRoot* root = given_ != nullptr ? given_ : root_of(process.pid);
     if (root == nullptr || root->sees_same(path)) return "";
-    base::UniqueFd file = foreign::reopen_regular(root->open_path(path, O_PATH), O_RDONLY);
+    base::UniqueFd file = root->open_readable(path);
     if (!file.is_open()) return "";
     files_.push_back(std::move(file));
     return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(files_.back().get());
@@ -455,6 +455,12 @@ Outcome symbolize(Recording& recording, const Options& given) {
     if (!is_pending(recording, recording.locations[i], options)) continue;
     ++(store.name(i) ? outcome.resolved : outcome.unresolved);
   }
+  for (std::size_t i = 0; i < recording.modules.size(); ++i) {
+    const std::uint32_t job = plan.job_of_module[i];
+    const bool is_known = job != kNone && results[job].answer && !plan.jobs[job].addresses.empty();
+    if (!is_known) continue;
+    recording.modules[i].is_absent = results[job].answer->file_state == FileState::kMissing;
+  }
   add_hints(plan, results, options, outcome);
   recording.warnings.insert(recording.warnings.end(), outcome.faults.begin(), outcome.faults.end());
   recording.is_symbolized = true;
@@ -498,6 +504,12 @@ std::vector<bool> locations_of(const Recording& recording, std::uint32_t process
   return used;
 }
 
+/// What was not found may be later, where the file is.
+bool has_no_file(const Recording& recording, const Location& location) {
+  return !is_outside(recording, location) && recording.modules[location.module].is_absent &&
+         profile::is_address_name(recording.frames[location.frames.front()].function);
+}
+
 NamedAddress named(const Recording& recording, const Location& location,
                    SymbolSetBuilder& builder) {
   NamedAddress named{location.vaddr, {}};
@@ -533,6 +545,7 @@ std::string encode_symbols(const Recording& recording, std::uint32_t process) {
     const Location& location = recording.locations[i];
     // The trace itself has the names of interpreted code.
     if (!used[i] || location.frames.empty() || recording.is_source(location)) continue;
+    if (has_no_file(recording, location)) continue;
     std::vector<NamedAddress>& list =
         is_outside(recording, location) ? outside
                                         : modules[identity_of(recording.modules[location.module])];

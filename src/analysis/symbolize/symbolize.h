@@ -15,7 +15,10 @@
 #include "analysis/profile/recording/recording.h"
 #include "analysis/symbolize/file.h"
 #include "analysis/symbolize/symbol_set.h"
-#include "foreign/process_root.h"
+
+namespace geiger::foreign {
+class ProcessRoot;
+}
 
 namespace geiger::symbolize {
 

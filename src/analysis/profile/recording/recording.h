@@ -46,6 +46,7 @@ struct Module {
   Address start = 0, end = 0;
   Address bias = 0;  ///< Run-time address minus ELF vaddr.
   ModuleKind kind = ModuleKind::kNative;
+  bool is_absent = false;  ///< Names were looked for, and there was no file at `path`.
 };
 
 /// A symbolized frame; a location has one or more, inlined callee first.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/present/function_names.h"
 #include "analysis/present/heading.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
@@ -225,6 +226,7 @@ LeaksReport report_of(const Recording& recording, const LeaksOptions& options,
                       const JudgedInstant& judged) {
   LeaksReport report;
   report.options = options;
+  report.absent = present::absent_modules(recording);
   report.judged = judged;
   report.live = all_live(recording, options.search);
   list(report, profile::find_leaks(recording, options.search), recording);

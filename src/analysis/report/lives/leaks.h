@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -115,6 +116,7 @@ struct LeaksReport {
   std::optional<LeakLine> small;
   /// Why samples are missing, a clause: "3 samples were dropped"; empty: none are known to be.
   std::string missing;
+  std::set<std::string> absent;  ///< present::absent_modules().
 
   /// Never kClear where a leak may be hidden: with undecided sites, sites that only grow
   /// together, chunks that grow and belong to no suspect, nothing tested, missing samples, a heap

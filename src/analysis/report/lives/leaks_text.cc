@@ -306,7 +306,8 @@ std::string to_text(const LeaksReport& report, const present::Style& style) {
   const auto function = [](const LeakLine& line) -> const std::string& {
     return line.site.group.name;
   };
-  const std::string note = present::unnamed_note(report.lines, function, style.width);
+  const std::string note =
+      present::unnamed_note(report.lines, function, style.width, report.absent);
   return text_of(named, style) +
          (note.empty() ? "" : present::paint(style, present::Role::kFaint, note));
 }

@@ -207,6 +207,7 @@ present::Figure quantile_figure(const LifetimeRow& row, std::size_t quantile) {
 LifetimesReport lifetimes_report(const Recording& recording, const LifetimesOptions& options) {
   LifetimesReport report;
   report.options = options;
+  report.absent = present::absent_modules(recording);
   auto whole = lifetime_groups(recording, LifetimeGrouping::kWhole, options.selection);
   const bool is_empty = whole.empty();
   if (is_empty) whole.emplace_back();

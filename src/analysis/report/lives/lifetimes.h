@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,6 +77,7 @@ struct LifetimesReport {
   std::uint64_t dropped_frees = 0;   ///< Frees that could not be recorded.
   /// Samples of segments that are missing: left out (profile/lives/lifetimes.h).
   std::uint64_t allocated_before = 0;
+  std::set<std::string> absent;  ///< present::absent_modules().
 };
 
 [[nodiscard]] LifetimesReport lifetimes_report(const profile::Recording& recording,

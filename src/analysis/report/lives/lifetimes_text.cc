@@ -197,7 +197,7 @@ std::string free_places(const LifetimesReport& report, const present::Style& sty
 
 /// Of the rows and of where objects are freed.
 std::string unnamed_functions(const LifetimesReport& report, const present::Style& style) {
-  present::UnnamedModules unnamed;
+  present::UnnamedModules unnamed(report.absent);
   if (present::is_named_by_functions(present::named_like(report.options.by))) {
     for (const LifetimeLine& line : report.lines) unnamed.see(line.name);
   }

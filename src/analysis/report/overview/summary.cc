@@ -9,6 +9,7 @@
 
 #include "analysis/naming/display_name.h"
 #include "analysis/present/format.h"
+#include "analysis/present/function_names.h"
 #include "analysis/present/recording_words.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/frames/labels.h"
@@ -222,6 +223,7 @@ void add_findings(SummaryReport& report, const Recording& recording, const Profi
 SummaryReport summary_report(const Recording& recording, const SummaryOptions& options) {
   SummaryReport report;
   report.options = options;
+  report.absent = present::absent_modules(recording);
   count_samples(report, recording);
   report.is_z_known = profile::has_every_hit(recording);
   if (options.has_checks) {
@@ -447,7 +449,8 @@ void add_allocators(Facts& facts, const Recording& recording) {
 
 void add_live(Facts& facts, const SummaryReport& report) {
   if (report.options.is_followed) {
-    facts.push_back({"live now", bytes_text(report.live_at_end), known_objects(report.live_at_end)});
+    facts.push_back(
+        {"live now", bytes_text(report.live_at_end), known_objects(report.live_at_end)});
     return;
   }
   facts.push_back({"live at the peak",

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -80,7 +81,8 @@ struct KindLine {
 
 struct SummaryReport {
   SummaryOptions options;
-  Finding finding;  ///< What the report opens with.
+  std::set<std::string> absent;  ///< present::absent_modules().
+  Finding finding;               ///< What the report opens with.
   /// The finding about the program's own mappings, where they are more than its live heap ever was.
   std::optional<Finding> mapped_finding;
   std::optional<Finding> beside;  ///< What is said beside the first finding (find_opening).

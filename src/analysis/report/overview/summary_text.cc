@@ -272,7 +272,7 @@ std::string allocated_remark(const SummaryReport& report) {
 
 /// The modules without symbols that the findings and `lines` name.
 present::UnnamedModules unnamed_in(const SummaryReport& report, std::span<const TableLine> lines) {
-  present::UnnamedModules unnamed;
+  present::UnnamedModules unnamed(report.absent);
   const auto see = [&](const Finding& finding) {
     for (const FoundSite& site : finding.sites) unnamed.see(site.function);
   };

@@ -328,7 +328,7 @@ std::string footer(const TableReport& report, const present::Style& style) {
                        report.callers == 1 ? "it" : "them");
   }
   if (present::is_named_by_functions(report.options.by)) {
-    out += present::unnamed_note(report.lines, &TableLine::name, style.width);
+    out += present::unnamed_note(report.lines, &TableLine::name, style.width, report.absent);
   }
   const bool any_uncertain = std::ranges::any_of(report.lines, &TableLine::is_order_uncertain);
   if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
@@ -406,6 +406,7 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
   report.lines.resize(shown);
   if (options.by == GroupBy::kStack) distinguish_stacks(report.lines, recording);
   report.others = whole.measure_others(others, options.level);
+  report.absent = present::absent_modules(recording);
   return report;
 }
 

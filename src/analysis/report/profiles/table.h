@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -81,6 +82,7 @@ struct TableReport {
   double cut = 0;           ///< Bytes of stacks that were cut, open in totals of functions.
   double unknown_type = 0;  ///< Bytes of objects of unknown type, open in all other types.
   bool has_stacks_at_limit = false;
+  std::set<std::string> absent = {};  ///< present::absent_modules().
 };
 
 /// Groups, sorts, cuts to the top rows and estimates those.

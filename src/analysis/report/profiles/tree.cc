@@ -107,6 +107,7 @@ TreeReport tree_report(const profile::Recording& recording, const profile::Profi
   }
   report.lines.front().total = total;
   report.lines.front().share = {1, {1, 1}};
+  report.absent = present::absent_modules(recording);
   return report;
 }
 
@@ -401,7 +402,7 @@ std::string footer(const TreeReport& report, const std::vector<TreeRow>& rows,
                        report.options.min_percent,
                        report.nodes - report.lines.size() == 1 ? "is" : "are");
   }
-  out += present::unnamed_note(report.lines, &TreeLine::name, style.width);
+  out += present::unnamed_note(report.lines, &TreeLine::name, style.width, report.absent);
   return present::profile_footer(std::move(out), report.calibrated_to, report.is_split, style);
 }
 

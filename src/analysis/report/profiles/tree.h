@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct TreeReport {
   std::vector<TreeLine> lines;  ///< Depth first; line 0 is the root.
   /// The exact total, where branches are calibrated to it.
   std::optional<Bytes> calibrated_to;
+  std::set<std::string> absent = {};  ///< present::absent_modules().
 };
 
 /// Builds the tree, cuts small branches and estimates the rest. Needs no
