@@ -220,7 +220,7 @@ class Contained(attach.AttachTest):
             self.assertIn("--debug-dir", said.stderr)
             if command != "symbolize":
                 text = " ".join(said.stdout.split())
-                self.assertIn("server was not found here: run geiger symbolize in its container", text)
+                self.assertIn("server was not found here: run geiger symbolize where its file is, or with --debug-dir", text)
                 self.assertNotIn("install", text)
 
     def check_dormant(self, *shapes):

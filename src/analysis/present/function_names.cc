@@ -208,10 +208,11 @@ void UnnamedModules::see(std::string_view function) {
 std::string UnnamedModules::clause() const {
   std::string text;
   if (!missing_.empty()) {
+    const bool is_one = missing_.size() == 1;
     text = fmt::format(
-        "{} {} not found here: run geiger symbolize in {} container, or with --debug-dir",
-        first_of(missing_, kMostModulesNamed, printable), missing_.size() == 1 ? "was" : "were",
-        missing_.size() == 1 ? "its" : "their");
+        "{} {} not found here: run geiger symbolize where {}, or with --debug-dir or --debuginfod",
+        first_of(missing_, kMostModulesNamed, printable), is_one ? "was" : "were",
+        is_one ? "its file is" : "their files are");
   }
   if (unnamed_.empty()) return text;
   const bool is_one = unnamed_.size() == 1;

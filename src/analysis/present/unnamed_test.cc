@@ -34,16 +34,21 @@ TEST(UnnamedModules, AreNamedOnce) {
 
 TEST(UnnamedModules, AreSaidToBeAbsentWhereTheirFilesAre) {
   profile::Recording recording;
-  recording.modules = {{.path = "/opt/app/server", .is_absent = true}, {.path = "/usr/bin/git"}};
+  recording.modules.resize(2);
+  recording.modules[0].path = "/opt/app/server";
+  recording.modules[0].is_absent = true;
+  recording.modules[1].path = "/usr/bin/git";
   UnnamedModules modules(absent_modules(recording));
   modules.see("server+0x1");
   EXPECT_EQ(
       modules.sentence(),
-      "server was not found here: run geiger symbolize in its container, or with --debug-dir.");
+      "server was not found here: run geiger symbolize where its file is, or with --debug-dir or "
+      "--debuginfod.");
   modules.see("git+0x1");
   EXPECT_EQ(
       modules.clause(),
-      "server was not found here: run geiger symbolize in its container, or with --debug-dir; "
+      "server was not found here: run geiger symbolize where its file is, or with --debug-dir or "
+      "--debuginfod; "
       "git has no symbols: install its -dbgsym package");
 }
 
