@@ -39,6 +39,8 @@ class HostileTest(unittest.TestCase):
 
     def start(self, attack, victim, **variables):
         """Its pid."""
+        if not variables:
+            variables["HOSTILE_FILTERED"] = "1"
         self.roots += 1
         root = self.top / f"root{self.roots}"
         root.mkdir(0o755)
@@ -76,8 +78,8 @@ class HostileTest(unittest.TestCase):
         return done
 
     def attach(self, pid, *runner):
-        return self.geiger("attach", "--duration", "20ms", "--no-symbolize", "-f", "-o",
-                           "r.geiger", pid, runner=runner)
+        return self.geiger("attach", "--duration", "20ms", "--no-symbolize", "--despite-seccomp", "-f",
+                           "-o", "r.geiger", pid, runner=runner)
 
     def assert_untouched(self):
         for path, mode in ((self.own, 0o40700), (self.file, 0o100644)):
@@ -165,6 +167,13 @@ class Hostile(HostileTest):
 
     def test_a_call_of_a_process_that_holds_the_lock(self):
         self.call("hold", self.own, 1)
+
+    def test_traces_that_root_makes(self):
+        """In the network namespace of the process, whose /tmp nothing is made in."""
+        for attack in ("link", "swap", "descriptor"):
+            pid = self.start(attack, self.file if attack == "descriptor" else self.own, LANG="C")
+            self.repeat(3, lambda: self.attach(pid))
+        self.assertTrue((self.work / "r.geiger").exists())
 
     def test_attach_makes_no_call_by_a_path_there(self):
         log = self.top / "calls"

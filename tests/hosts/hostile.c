@@ -10,12 +10,16 @@
 //   hostile cut VICTIM ROOT         truncates the traces that it writes
 //   hostile hold VICTIM ROOT        holds the locks of the files by which it is called
 //
-// ROOT is an empty directory. Prints "ready" first.
+// ROOT is an empty directory. With HOSTILE_FILTERED in its environment it has a filter of system
+// calls, which allows all: it then gets no traces from root, and those in its own /tmp are what is
+// attacked. Prints "ready" first.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -54,6 +58,14 @@ static void enter_namespaces(void) {
   snprintf(map, sizeof map, "0 %u 1", group);
   write_file("/proc/self/gid_map", map);
   require(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "mount --make-rprivate");
+}
+
+static void filter_calls(void) {
+  struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  struct sock_fprog program = {1, &allow};
+  require(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+              prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
+          "seccomp");
 }
 
 // `to` is created below the new root, the current directory.
@@ -200,6 +212,7 @@ int main(int argc, char** argv) {
   require(attack != NULL, argv[1]);
   enter_namespaces();
   enter_root(argv[3], attack == do_nothing);
+  if (getenv("HOSTILE_FILTERED") != NULL) filter_calls();
   pthread_t thread;
   require(pthread_create(&thread, NULL, attack_forever, (void*)attack) == 0 &&
               pthread_create(&thread, NULL, allocate_forever, NULL) == 0,
