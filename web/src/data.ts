@@ -149,6 +149,7 @@ export interface Leaks {
   /** too much for an all-clear: a leak of at most so many bytes could have been missed */ mayHaveLeaked?: number;
   live: Estimated;
   liveAtEnd: Estimated;
+  /** "1 of 9 sites suspect, 2 undecided" */ counts: string;
   suspects: number;
   undecided: number;
   /** sites that could be suspects, those that hold nothing any more included */ tested: number;

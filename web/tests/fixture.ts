@@ -308,6 +308,7 @@ function leaks(count: number): NonNullable<PageData["leaks"]> {
     beforeEnd: SECOND,
     live,
     liveAtEnd: { ...live, value: 0, lo: 0, hi: 1e6, samples: 0 },
+    counts: "1 of 9 sites suspect, 2 undecided",
     suspects: 1,
     undecided: 2,
     tested: 9,

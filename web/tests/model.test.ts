@@ -15,7 +15,7 @@ import {
   stackGroups,
 } from "../src/model/groups";
 import type { Stacks } from "../src/model/filter";
-import { accusedOf, countsText, hiddenText, openText, sitesOf } from "../src/model/leaks";
+import { accusedOf, hiddenText, openOf, openText } from "../src/model/leaks";
 import { linesOf } from "../src/model/lines";
 import { rowBytes, shareOf } from "../src/model/measure";
 import { estimateBytes, exactBytes, figure, probabilityOf, shareFigure, textOf } from "../src/numbers/arithmetic";
@@ -560,10 +560,6 @@ describe("the finding", () => {
 
 describe("leaks", () => {
   const leaks = fixture().leaks!;
-  it("are counted as geiger leaks counts them", () => {
-    expect(countsText(leaks)).toBe("1 of 9 sites suspect, 2 undecided.");
-    expect(countsText({ ...leaks, undecided: 0 })).toBe("1 of 9 sites suspect.");
-  });
   it("are not cleared where samples are missing", () => {
     const none = { ...leaks, finding: "undecided" as const, suspects: 0, undecided: 0, sites: [] };
     expect(hiddenText({ ...none, missing: "3 samples were dropped" })).toBe(
@@ -575,13 +571,13 @@ describe("leaks", () => {
     expect(hiddenText(none)).toMatch(/^No verdict: a site needs 6 samples/);
   });
   it("list undecided sites, with the reason", () => {
-    const open = sitesOf(leaks, "undecided", undefined);
+    const open = openOf(leaks, undefined);
     expect(open.map((site) => openText(site, leaks))).toEqual([
       "p = 0.01 alone, but false-alarm rate 0.20 among 9 sites",
       "has 4, needs 6 samples",
     ]);
     const stacks = { answers: new Uint8Array(5000).fill(Answer.No) } as Stacks;
-    expect(sitesOf(leaks, "undecided", stacks)).toEqual([]);
+    expect(openOf(leaks, stacks)).toEqual([]);
   });
   it("stand below the function that explains them", () => {
     const site = leaks.sites[0]!;

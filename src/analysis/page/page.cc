@@ -267,7 +267,8 @@ std::optional<Leaks> leaks_of(const profile::Recording& recording, const PageOpt
   wanted.search.level = options.level;
   wanted.top = kMostSites;
   const report::LeaksReport report = report::leaks_report(recording, wanted);
-  if (report.suspects + report.undecided + report.clear == 0) return std::nullopt;
+  if (report.suspects + report.undecided + report.clear + report.not_judged == 0)
+    return std::nullopt;
   Leaks out;
   out.finding = report::name_of(report.finding());
   out.why = report::name_of(report.judged.why);
@@ -279,6 +280,7 @@ std::optional<Leaks> leaks_of(const profile::Recording& recording, const PageOpt
   if (!report.can_be_clear) out.may_have_leaked = report.may_have_leaked;
   out.live = report.live.bytes;
   out.live_at_end = report.live_at_end.bytes;
+  out.counts = report::counts_text(report);
   out.suspects = report.suspects;
   out.undecided = report.undecided;
   out.tested = report.tested;

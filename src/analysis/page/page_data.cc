@@ -480,6 +480,7 @@ static const Fields<Leaks>& fields_of(Of<Leaks> /*type*/) {
               &Leaks::may_have_leaked)
           .field("live", "", &Leaks::live)
           .field("liveAtEnd", "", &Leaks::live_at_end)
+          .field("counts", "\"1 of 9 sites suspect, 2 undecided\"", &Leaks::counts)
           .field("suspects", "", &Leaks::suspects)
           .field("undecided", "", &Leaks::undecided)
           .field("tested",

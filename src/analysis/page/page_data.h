@@ -184,6 +184,7 @@ struct Leaks {
   std::optional<double> may_have_leaked;
   estimation::Estimate live, live_at_end;
   std::vector<LeakSite> owners, sites;
+  std::string counts;                ///< "1 of 9 sites suspect, 2 undecided".
   std::vector<std::string> stopped;  ///< Sentences on large sites that stopped growing.
   std::uint64_t suspects = 0, undecided = 0, tested = 0, samples_needed = 0;
   double q = 0;

@@ -29,9 +29,9 @@ export function accusedOf(leaks: Leaks, stacks: Stacks | undefined): Found[] {
   return [...found, ...alone.map((site) => ({ site, below: [] }))].sort((a, b) => b.site.rate.value - a.site.rate.value);
 }
 
-/** "1 of 9 sites suspect, 2 undecided." */
-export function countsText({ suspects, undecided, tested }: Leaks): string {
-  return `${suspects} of ${plural(tested, "site")} suspect${undecided > 0 ? `, ${undecided} undecided` : ""}.`;
+/** Those that are undecided, and that no owner explains. */
+export function openOf(leaks: Leaks, stacks: Stacks | undefined): LeakSite[] {
+  return sitesOf(leaks, "undecided", stacks).filter(({ owner }) => owner === undefined);
 }
 
 /** Why a site is undecided. */

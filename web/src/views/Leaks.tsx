@@ -1,7 +1,7 @@
 // Sites that kept growing, with the evidence: what `geiger leaks` says.
 import type { LeakSite, Leaks as Data } from "../data";
 import { callAt } from "../model/call";
-import { accusedOf, countsText, hiddenText, openText, sitesOf } from "../model/leaks";
+import { accusedOf, hiddenText, openOf, openText } from "../model/leaks";
 import { elided } from "../model/names";
 import { changeFigure, duration, figure, plural, probability, shareFigure, textOf } from "../numbers/arithmetic";
 import type { ViewProps } from "./context";
@@ -110,12 +110,12 @@ export function Leaks(props: ViewProps) {
   const { stacks } = props.selected;
   const found = accusedOf(leaks, stacks);
   const ofAll = accusedOf(leaks, undefined);
-  const open = sitesOf(leaks, "undecided", stacks).filter(({ owner }) => owner === undefined);
-  const more = leaks.undecided - sitesOf(leaks, "undecided", undefined).length;
+  const open = openOf(leaks, stacks);
+  const more = leaks.undecided - openOf(leaks, undefined).length;
   return (
     <section aria-label="Leaks">
       <p class="say">
-        {judgedText(leaks)} <b>{countsText(leaks)}</b> {hiddenText(leaks)}
+        {judgedText(leaks)} <b>{leaks.counts}.</b> {hiddenText(leaks)}
       </p>
       {found.length < ofAll.length && (
         <p>

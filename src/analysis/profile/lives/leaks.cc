@@ -489,9 +489,12 @@ void decide(LeakSite& site, double q, double all_live) {
 }
 
 void sort_sites(std::vector<LeakSite>& sites) {
-  std::ranges::sort(sites, [](const LeakSite& a, const LeakSite& b) {
+  const auto size_of = [](const LeakSite& site) {
+    return site.verdict == LeakVerdict::kClear ? site.alive.all_bytes() : site.all.bytes;
+  };
+  std::ranges::sort(sites, [&](const LeakSite& a, const LeakSite& b) {
     if (a.verdict != b.verdict) return a.verdict < b.verdict;
-    if (a.all.bytes != b.all.bytes) return a.all.bytes > b.all.bytes;
+    if (size_of(a) != size_of(b)) return size_of(a) > size_of(b);
     return std::tie(a.group.name, a.group.detail, a.group.stack) <
            std::tie(b.group.name, b.group.detail, b.group.stack);
   });
@@ -747,7 +750,8 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   }
   adjust(leaks, gone);
   leaks.small = small.judge(judge, options.q);
-  leaks.may_have_leaked = unseen_limit(recording, options.level) + open_limit(recording, options);
+  leaks.unseen = unseen_limit(recording, options.level);
+  leaks.may_have_leaked = leaks.unseen + open_limit(recording, options);
   for (LeakSite& site : leaks.sites) {
     decide(site, options.q, leaks.live);
     if (site.verdict != LeakVerdict::kClear) continue;

@@ -195,7 +195,8 @@ struct Leaks {
   /// Of LeakOptions::by kStack: in place of several suspects, or of sites that grow only together;
   /// by growth, the undecided ones last. Other owners' sites are left out of each.
   std::vector<LeakOwner> owners;
-  std::vector<LeakSite> sites;  ///< Suspects first, then undecided, then clear; by growth.
+  /// Suspects first, then undecided ones, each by growth; then clear ones, by what is live.
+  std::vector<LeakSite> sites;
   /// Where processes had objects from before the recording: chunks in use that grew, and not by a
   /// suspect. The fastest first.
   std::vector<GrowingChunks> growing;
@@ -206,7 +207,8 @@ struct Leaks {
   std::optional<LeakSite> small;
   /// Samples that a site needs before any outcome could be significant.
   std::uint64_t samples_needed = 0;
-  double live = 0;  ///< Estimated bytes of all sites at the end.
+  double live = 0;    ///< Estimated bytes of all sites at the end.
+  double unseen = 0;  ///< Upper limit of the bytes of a site without samples.
   /// At most this many bytes leaked since the warm-up at a site that is clear, or are at one that
   /// has no samples: the larger of the upper limits.
   double may_have_leaked = 0;

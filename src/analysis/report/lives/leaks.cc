@@ -29,6 +29,10 @@ using profile::LeakVerdict;
 using profile::Recording;
 using profile::Teardown;
 
+/// Growth in less than this time, and less than that share of the recording, says nothing of a
+/// rate.
+constexpr double kLeastSeconds = 0.1, kLeastShare = 0.1;
+
 GrowthRate rate_of(const LeakSite& site) {
   if (!(site.seconds > 0)) return {};
   const profile::LeakGrowth& growth = site.all;
@@ -39,14 +43,31 @@ GrowthRate rate_of(const LeakSite& site) {
 /// Makes lines of sites.
 class Lines {
  public:
-  Lines(const Recording& recording, double level)
-      : recording_(recording), shown_(recording), level_(level) {}
+  /// `unseen`: upper limit of the bytes of a site without samples.
+  Lines(const Recording& recording, const LeaksOptions& options, double unseen)
+      : recording_(recording),
+        shown_(recording),
+        level_(options.search.level),
+        judged_share_(1 - options.search.warm_up),
+        unseen_(unseen),
+        ran_(static_cast<double>(profile::duration_of(recording)) / 1e9) {}
+
+  /// How long the processes of a site that is no suspect were seen, if that is too short for a
+  /// rate; else 0.
+  [[nodiscard]] Nanoseconds too_short(const LeakSite& site) const {
+    const double lived = site.seconds / judged_share_;
+    const bool is_short = site.seconds < kLeastSeconds && lived < kLeastShare * ran_;
+    return is_short && site.verdict != LeakVerdict::kSuspect ? static_cast<Nanoseconds>(lived * 1e9)
+                                                             : 0;
+  }
 
   [[nodiscard]] LeakLine line_of(LeakSite site) {
     LeakLine line;
     line.live = present::measure_row(site.alive, level_);
     line.never_freed = present::share_of(site.alive, site.allocated, level_);
     line.rate = rate_of(site);
+    line.too_short = too_short(site);
+    if (site.seconds > 0) line.most_growth = std::max(site.most_leaked(), unseen_) / site.seconds;
     const Nanoseconds start = profile::start_of(recording_);
     line.since = site.judged_from - std::min(site.judged_from, start);
     line.stopped = site.stopped - std::min(site.stopped, start);
@@ -79,7 +100,7 @@ class Lines {
 
   const Recording& recording_;
   profile::ShownPath shown_;
-  double level_;
+  double level_, judged_share_, unseen_, ran_;
 };
 
 void count(LeaksReport& report, LeakVerdict verdict) {
@@ -176,8 +197,8 @@ Judged judged_before_teardown(const Recording& recording, const std::vector<Tear
 
 void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recording) {
   const LeaksOptions& options = report.options;
-  Lines lines(recording, options.search.level);
-  report.tested = leaks.tested;
+  Lines lines(recording, options, leaks.unseen);
+  report.tested = report.judged_sites = leaks.tested;
   report.samples_needed = leaks.samples_needed;
   report.may_have_leaked = leaks.may_have_leaked;
   report.can_be_clear = leaks.can_be_clear();
@@ -198,8 +219,17 @@ void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recordin
       std::ranges::count(report.owners, LeakVerdict::kSuspect,
                          [](const OwnerLine& owner) { return owner.line.site.verdict; }));
   for (LeakSite& site : leaks.sites) {
-    count(report, site.verdict);
-    if (site.verdict == LeakVerdict::kClear && site.seconds > 0) {
+    const bool is_short = site.verdict == LeakVerdict::kClear && lines.too_short(site) > 0;
+    // What an accused owner explains is a suspect, whatever it is alone.
+    if (site.owner != profile::kNone) {
+      ++report.suspects;
+      report.judged_sites += !site.is_tested;
+    } else if (is_short) {
+      ++report.not_judged;
+    } else {
+      count(report, site.verdict);
+    }
+    if (site.verdict == LeakVerdict::kClear && site.seconds > 0 && !is_short) {
       report.may_grow = std::max(report.may_grow, site.most_leaked() / site.seconds);
     }
     if (site.stopped != 0) report.stopped.push_back(lines.line_of(site));
@@ -236,7 +266,7 @@ LeaksReport report_of(const Recording& recording, const LeaksOptions& options,
 }  // namespace
 
 LeakFinding LeaksReport::finding() const {
-  if (!accused().empty() || suspects > 0) return LeakFinding::kSuspects;
+  if (suspects > 0) return LeakFinding::kSuspects;
   const bool is_hidden = !owners.empty() || small.has_value() || judged.freed_from.has_value() ||
                          !missing.empty() || !growing.empty() || !can_be_clear;
   if (undecided > 0 || tested == 0 || is_hidden) return LeakFinding::kUndecided;
@@ -304,14 +334,6 @@ std::string growing_by(const LeakLine& line) {
          " a second";
 }
 
-std::string counts(const LeaksReport& report) {
-  std::string text = fmt::format("{} of {} suspect", present::exact_count(report.suspects),
-                                 present::plural(report.tested, "site"));
-  if (report.undecided > 0)
-    text += fmt::format(", {} undecided", present::exact_count(report.undecided));
-  return text;
-}
-
 /// That a name stands for several stacks, or for others than those of a suspect.
 std::string other_stacks(const LeaksReport& report, const std::string& name, std::size_t sites) {
   const bool is_suspect_too = std::ranges::any_of(report.lines, [&](const LeakLine& line) {
@@ -366,7 +388,8 @@ std::string late_remedy(const LeakLine& line, const LeaksReport& report) {
   if (after <= 0) return "";
   if (after > elapsed) {
     return fmt::format(
-        " If a tenth of it leaks, a recording of {} shows it; a smaller --interval takes less.",
+        " Record for {} to decide: that finds a leak of a tenth of it in four of five cases; a "
+        "smaller --interval takes less.",
         present::duration(static_cast<Nanoseconds>(after * 1e9)));
   }
   return " If a tenth of it leaked, it would probably have been found; a longer run shows less.";
@@ -514,6 +537,10 @@ std::string undecided_sentence(const LeaksReport& report, const std::string& amo
         present::bound_bytes(report.may_have_leaked));
   }
   const LeakLine& line = report.lines.front();
+  if (line.too_short > 0) {
+    return fmt::format("Undecided{}: {} may have grown; it was seen for only {}.", among,
+                       name_and_place(line), present::duration(line.too_short));
+  }
   const estimation::Interval& rate = line.rate.interval;
   // "6 MiB ± 73" says less than its upper limit.
   if (rate.lo <= 0) {
@@ -563,6 +590,14 @@ std::string sites_text(const OwnerLine& owner) {
                                                     present::plural(owner.sites, "site"));
 }
 
+std::string counts_text(const LeaksReport& report) {
+  std::string text = fmt::format("{} of {} suspect", present::exact_count(report.suspects),
+                                 present::plural(report.judged_sites, "site"));
+  if (report.undecided > 0)
+    text += fmt::format(", {} undecided", present::exact_count(report.undecided));
+  return text;
+}
+
 std::string growing_text(const profile::GrowingChunks& chunks) {
   const present::Figure rate = present::change_figure(
       chunks.bytes / chunks.seconds,
@@ -610,22 +645,22 @@ std::string judged_heap(const LeaksReport& report) {
           2 * report.live_at_end.bytes.value <= report.live.bytes.value ? "most of its heap"
                                                                         : "memory below exit()",
           present::duration(judged.before_end), present::duration(judged.after_start), live, end,
-          counts(report));
+          counts_text(report));
     case JudgedInstant::Why::kGiven:
       return fmt::format("Judged at {}, with {}: {}.", report.options.until->text, live,
-                         counts(report));
+                         counts_text(report));
     case JudgedInstant::Why::kBeforeFinalization:
       return fmt::format(
           "Judged {}, at {}, with {}: {}. Memory alive then is not necessarily a leak.",
           present::kBeforeFinalization, present::duration(judged.after_start), live,
-          counts(report));
+          counts_text(report));
     case JudgedInstant::Why::kEnd:
       break;
   }
   return fmt::format(
       "Judged at the end, {}, with {}: {}.{} Memory alive at the end is not "
       "necessarily a leak.",
-      present::duration(judged.after_start), live, counts(report),
+      present::duration(judged.after_start), live, counts_text(report),
       judged.processes > 0
           ? fmt::format(" Processes ({}) that freed most of their heap before they ended are "
                         "judged before that; when each had ended, {} was live.",
@@ -636,8 +671,8 @@ std::string judged_heap(const LeaksReport& report) {
 std::string leaks_footer(const LeaksReport& report, const present::Style& style) {
   std::string out = open_questions(report);
   out += present::not_looked_at(report.live.bytes.open, report.options.scope);
-  const auto listed = static_cast<std::uint64_t>(std::ranges::count(
-      report.lines, LeakVerdict::kSuspect, [](const LeakLine& l) { return l.site.verdict; }));
+  const auto listed = static_cast<std::uint64_t>(
+      std::ranges::count_if(report.lines, [](const LeakLine& line) { return line.is_suspect(); }));
   if (report.suspects > listed) {
     out += fmt::format("{} more suspects. --top 0 shows all.\n",
                        present::exact_count(report.suspects - listed));

@@ -55,6 +55,15 @@ struct LeakLine {
   present::Measure live;
   present::Share never_freed;  ///< Of what it allocated.
   GrowthRate rate;
+  /// Of a site that is no suspect: how long its processes were seen in all, if that is too short
+  /// for a rate; else 0. Such a site is not judged unless it is undecided.
+  Nanoseconds too_short = 0;
+  double most_growth = 0;  ///< Upper limit of what it leaked, in bytes a second.
+
+  /// Alone, or because an accused owner explains it.
+  [[nodiscard]] bool is_suspect() const {
+    return site.verdict == profile::LeakVerdict::kSuspect || site.owner != profile::kNone;
+  }
 };
 
 /// A function in place of the sites that it explains (profile::LeakOwner).
@@ -100,8 +109,10 @@ struct LeaksReport {
   /// Suspects, undecided and those of an owner; with shows_all every site.
   std::vector<LeakLine> lines;
   std::vector<LeakLine> stopped;  ///< Large sites that stopped growing.
-  std::uint64_t suspects = 0, undecided = 0, clear = 0;
+  /// Those of owners are suspects; `not_judged` is as of LeakLine::too_short.
+  std::uint64_t suspects = 0, undecided = 0, clear = 0, not_judged = 0;
   std::uint64_t tested = 0;
+  std::uint64_t judged_sites = 0;  ///< Tested, or explained by an owner.
   /// The largest upper limit of what a clear site leaked, in bytes a second: a leak below it may be
   /// there and was not found.
   double may_grow = 0;
@@ -142,7 +153,7 @@ struct LeaksReport {
 [[nodiscard]] const present::Fields<present::InRecording<LeaksReport>>& fields_of(
     present::Of<present::InRecording<LeaksReport>> /*type*/);
 
-/// "suspect", "undecided", "clear".
+/// "suspect", "undecided", "clear"; as far as its site alone goes.
 [[nodiscard]] std::string_view name_of(profile::LeakVerdict verdict);
 /// "samples", "slowing", "alone", "turnover", "chunks", "unmeasured"; empty of nothing.
 [[nodiscard]] std::string_view name_of(profile::Open open);
@@ -170,6 +181,8 @@ struct LeaksReport {
 [[nodiscard]] std::string live_text(const LeakLine& line);
 /// "10 sites", "10 of 12 sites".
 [[nodiscard]] std::string sites_text(const OwnerLine& owner);
+/// "1 of 9 sites suspect, 2 undecided".
+[[nodiscard]] std::string counts_text(const LeaksReport& report);
 /// "Not suspect: Table::load (table.cc:5) with 300 MiB ± 8 in 4.0 M objects, stopped growing at 12
 /// s."
 [[nodiscard]] std::string stopped_sentence(const LeakLine& line);

@@ -24,6 +24,7 @@ using profile::Open;
 /// Frames of a stack that evidence shows; the rest is counted.
 constexpr std::size_t kFramesShown = 8;
 constexpr std::size_t kFactIndent = 13;
+constexpr std::size_t kItemIndent = kFactIndent + 2;
 /// Of the large ones.
 constexpr std::size_t kStoppedShown = 3;
 /// Sites that are listed below an owner; the rest is counted.
@@ -35,6 +36,11 @@ constexpr std::size_t kFiguresIndent = 5;
 std::string fact(std::string_view name, const std::string& value, const present::Style& style) {
   return fmt::format("   {}  {}\n", present::pad_right(name, kFactIndent - 5),
                      present::wrap(value, kFactIndent, style.width));
+}
+
+/// One of a list under a fact.
+std::string item(const std::string& value, const present::Style& style) {
+  return std::string(kFactIndent, ' ') + present::wrap(value, kItemIndent, style.width) + "\n";
 }
 
 std::string where_text(const LeakLine& line) {
@@ -84,8 +90,8 @@ std::string evidence(const LeakLine& line) {
     const std::string age =
         site.old_from > 0 ? fmt::format("objects older than {} (95 % of those freed were younger)",
                                         present::duration(site.old_from))
-                          : "objects older than 95 % of those freed of their size";
-    text += fmt::format("{}{} grow, {}", text.empty() ? "" : "; ", age,
+                          : "objects that outlive 95 % of those freed of their size";
+    text += fmt::format("{}{} keep accumulating, {}", text.empty() ? "" : "; ", age,
                         present::p_equation(site.old.p_value));
   }
   if (text.empty()) text = "no lasting growth";
@@ -140,12 +146,27 @@ std::string whole_path(const LeakLine& line) { return joined(steps_of(line, true
 std::string path(const LeakLine& line, const LeaksReport& report) {
   std::string text = short_path(line);
   const bool is_ambiguous = std::ranges::any_of(report.lines, [&](const LeakLine& other) {
-    const bool is_named =
-        other.site.verdict == LeakVerdict::kSuspect || other.site.owner != profile::kNone;
-    return &other != &line && is_named && name_and_place(other) == name_and_place(line) &&
+    return &other != &line && other.is_suspect() && name_and_place(other) == name_and_place(line) &&
            short_path(other) == text;
   });
   return is_ambiguous ? whole_path(line) : text;
+}
+
+/// What sets a site apart from those of the same line: the functions of its path that others do not
+/// have, " via serve_file", or the lines of these; else its path.
+std::string difference(const LeakLine& line, std::span<const LeakLine* const> alike,
+                       const LeaksReport& report) {
+  for (const bool with_places : {false, true}) {
+    std::string own;
+    for (const Step& step : steps_of(line, with_places)) {
+      const bool is_common = std::ranges::all_of(alike, [&](const LeakLine* other) {
+        return std::ranges::count(steps_of(*other, with_places), step.text, &Step::text) > 0;
+      });
+      if (!is_common) own += (own.empty() ? " via " : " › ") + step.text;
+    }
+    if (!own.empty()) return own;
+  }
+  return "; " + path(line, report);
 }
 
 /// What an owner explains: the largest, with their paths where names and lines are the same.
@@ -158,17 +179,17 @@ std::string sites_below(const OwnerLine& owner, const LeaksReport& report,
   std::string out = fact("sites", sites_text(owner) + " grow", style);
   for (std::size_t i = 0; i < std::min(below.size(), kSitesShown); ++i) {
     const LeakLine& line = *below[i];
-    const std::string name = name_and_place(line);
-    const bool is_ambiguous = std::ranges::count(below, name, [](const LeakLine* other) {
-                                return name_and_place(*other);
-                              }) > 1;
-    out += fact("",
-                fmt::format("{}: {}, {}{}", name, live_text(line), growth_rate(line),
-                            is_ambiguous ? "; " + path(line, report) : ""),
+    std::vector<const LeakLine*> alike;
+    std::ranges::copy_if(below, std::back_inserter(alike), [&](const LeakLine* other) {
+      return name_and_place(*other) == name_and_place(line);
+    });
+    out += item(fmt::format("{}{}: {}, {}", name_and_place(line),
+                            alike.size() > 1 ? difference(line, alike, report) : "",
+                            live_text(line), growth_rate(line)),
                 style);
   }
   if (below.size() <= kSitesShown) return out;
-  return out + fact("", fmt::format("{} more", below.size() - kSitesShown), style);
+  return out + item(fmt::format("{} more", below.size() - kSitesShown), style);
 }
 
 std::string suspect(std::size_t number, const LeakLine& line, const LeaksReport& report,
@@ -213,16 +234,31 @@ std::string open_text(const LeakLine& line, const LeaksReport& report) {
   return "";
 }
 
+/// Why a site is not suspect.
+std::string clear_text(const LeakLine& line) {
+  if (line.too_short > 0) {
+    return fmt::format("; not judged: seen for only {}", present::duration(line.too_short));
+  }
+  const std::string most =
+      fmt::format(", at most {} a second", present::bound_bytes(line.most_growth));
+  if (line.stopped != 0) {
+    return fmt::format("; clear: stopped growing at {}{}", present::duration(line.stopped), most);
+  }
+  return fmt::format("; clear: no {}{}",
+                     line.site.all.bytes > 0 ? "significant growth" : "growth seen", most);
+}
+
 std::string other_site(const LeakLine& line, const LeaksReport& report,
                        const present::Style& style) {
-  std::string note = std::string(name_of(line.site.verdict));
+  std::string figures = live_text(line);
   if (line.site.verdict == LeakVerdict::kUndecided) {
-    note += ": " + open_text(line, report);
+    if (line.too_short == 0) figures += ", growth " + growth_rate(line);
+    figures += "; undecided: " + open_text(line, report);
+  } else {
+    figures += clear_text(line);
   }
   const std::size_t room = style.width - kLeastLead;
-  if (!has_room_for_where(line, room, style)) note += "; in " + present::printable(line.where);
-  const std::string figures =
-      fmt::format("{}, growth {}; {}", live_text(line), growth_rate(line), note);
+  if (!has_room_for_where(line, room, style)) figures += "; in " + present::printable(line.where);
   return fmt::format("   {}\n     {}\n", place(line, room, style),
                      present::wrap(figures, kFiguresIndent, style.width));
 }
@@ -278,15 +314,16 @@ std::string text_of(const LeaksReport& report, const present::Style& style) {
       "\n\n" + present::wrap(judged_heap(report), 0, style.width) + "\n\n";
   std::size_t number = 0;
   for (const LeakLine* line : report.accused()) out += suspect(++number, *line, report, style);
-  out += stopped_sites(report, style);
-  const auto is_other = [](const LeakLine& line) {
-    return line.site.verdict != LeakVerdict::kSuspect && line.site.owner == profile::kNone;
-  };
-  if (report.options.shows_all && std::ranges::any_of(report.lines, is_other)) {
+  if (!report.options.shows_all) out += stopped_sites(report, style);
+  const auto is_other = [](const LeakLine& line) { return !line.is_suspect(); };
+  const auto others = static_cast<std::uint64_t>(std::ranges::count_if(report.lines, is_other));
+  if (report.options.shows_all && others > 0) {
     out += present::paint(style, present::Role::kHeading, "Other sites with live memory") + "\n";
     for (const LeakLine& line : report.lines) {
       if (is_other(line)) out += other_site(line, report, style);
     }
+    const std::uint64_t more = report.undecided + report.clear + report.not_judged - others;
+    if (more > 0) out += fmt::format("   {} more; --top 0 shows all\n", present::exact_count(more));
     out += "\n";
   }
   return out + leaks_footer(report, style);
@@ -428,8 +465,13 @@ const Fields<SiteRow>& fields_of(Of<SiteRow> /*type*/) {
           .field("detail", "as rows of `table` have it",
                  [](const LeakLine& it) { return it.site.group.detail; })
           .inlined([](const LeakLine& it) { return it.site.group.where; })
-          .field("verdict", "", [](const LeakLine& it) { return name_of(it.site.verdict); })
-          .one_of(names<profile::LeakVerdict>())
+          .field("verdict", "of the site alone; `not_judged`: clear, but seen for too short a time",
+                 [](const LeakLine& it) {
+                   const bool is_judged =
+                       it.too_short == 0 || it.site.verdict != LeakVerdict::kClear;
+                   return is_judged ? name_of(it.site.verdict) : "not_judged";
+                 })
+          .one_of({"suspect", "undecided", "clear", "not_judged"})
           .field("live", "at the judged instant", &LeakLine::live)
           .field("never_freed", "of what it allocated", &LeakLine::never_freed)
           .field("growth", "of all that is live", of(&LeakSite::all))
@@ -572,9 +614,13 @@ const Fields<InRecording<LeaksReport>>& fields_of(Of<InRecording<LeaksReport>> /
                  [](const LeaksReport& it) { return name_of(it.options.search.by); })
           .one_of({"function", "stack"})
           .inlined([](const LeaksReport& it) { return it.options.scope; })
-          .field("suspects", "sites with something live", &LeaksReport::suspects)
+          .field("suspects",
+                 "sites with something live, those of `owners` that are suspects included",
+                 &LeaksReport::suspects)
           .field("undecided", "sites with something live", &LeaksReport::undecided)
           .field("clear", "sites with something live", &LeaksReport::clear)
+          .field("not_judged", "clear sites that were seen for too short a time",
+                 &LeaksReport::not_judged)
           .field("tested",
                  "sites with samples enough for any verdict, those that freed everything included: "
                  "`q_value` is adjusted over them",
@@ -611,7 +657,7 @@ const Fields<InRecording<LeaksReport>>& fields_of(Of<InRecording<LeaksReport>> /
                  &leak_owners_of)
           .field("sites",
                  "suspects, undecided and those of `owners`, with `--all` every site, by verdict "
-                 "and growth",
+                 "and growth; clear ones by what is live",
                  &leak_sites_of)
           .field("small_sites", "sites of too few samples as one, if they grow together",
                  [](const Document& it) -> std::optional<SiteRow> {

@@ -265,8 +265,8 @@ TEST(LeaksReport, TellsSuspectsOfOneLineApart) {
   present::Style wide;
   wide.width = 400;
   const std::string text = to_text(leaks_report(leaking_twice(), {}), wide);
-  EXPECT_THAT(text, HasSubstr("; main (main.cc:11) › leak (main.cc:2)\n"));
-  EXPECT_THAT(text, HasSubstr("; main (main.cc:12) › leak (main.cc:2)\n"));
+  EXPECT_THAT(text, HasSubstr("leak (main.cc:2) via main (main.cc:11): 100 MiB"));
+  EXPECT_THAT(text, HasSubstr("leak (main.cc:2) via main (main.cc:12): 100 MiB"));
   EXPECT_THAT(to_text(leaks_report(leaking_server(), {}), {}),
               HasSubstr("path      main › leak\n"));
 }
@@ -302,6 +302,61 @@ TEST(LeaksReport, NamesTheOwnerOfManySites) {
   EXPECT_TRUE(leaks_report(recording, options).owners.empty());
 }
 
+/// Four samples are too few to accuse a site, those of ten sites are not.
+TEST(LeaksReport, SitesOfAnOwnerAreSuspects) {
+  RecordingBuilder builder;
+  const auto process = builder.process("/usr/bin/server", 1);
+  const auto thread = builder.thread(process, "server", 1);
+  const auto module = builder.module("/usr/bin/server", 0x400000);
+  const auto main = builder.location(module, 1, {"main"});
+  const auto get = builder.location(module, 26, {"Cache::get"});
+  for (Address site = 0; site < 10; ++site) {
+    const auto caller = builder.location(module, 50 + site, {site % 2 == 0 ? "even" : "odd"});
+    const auto stack = builder.stack({get, caller, main});
+    for (Nanoseconds i = 0; i < 4; ++i) builder.sample(thread, stack, 1000, 500 * i + 50 * site);
+  }
+  const Recording recording = builder.recording();
+  const LeaksReport report = leaks_report(recording, {});
+  ASSERT_EQ(report.owners.size(), 1U);
+  EXPECT_EQ(report.suspects, report.owners[0].accused);
+  EXPECT_EQ(report.undecided, 0U);
+  EXPECT_EQ(report.finding(), LeakFinding::kSuspects);
+  EXPECT_THAT(judged_heap(report), HasSubstr(counts_text(report)));
+  EXPECT_EQ(counts_text(report), "10 of 10 sites suspect");
+  EXPECT_EQ(nlohmann::json::parse(to_json(report, recording))["suspects"], 10);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("Cache::get (main.cc:26) via even: "));
+}
+
+/// A rate is not extrapolated from the milliseconds of one of many processes.
+TEST(LeaksReport, JudgesNoSiteOfAProcessThatLivedTooShort) {
+  for (const Nanoseconds samples : {2, 5}) {
+    RecordingBuilder builder;
+    const auto module = builder.module("/usr/bin/server", 0x400000);
+    const auto stack = builder.stack({builder.location(module, 2, {"leak"})});
+    const auto brief = builder.stack({builder.location(module, 3, {"brief"})});
+    const auto server = builder.thread(builder.process("/usr/bin/server", 1), "server", 1);
+    const auto child = builder.thread(builder.process("/usr/bin/server", 2), "child", 2);
+    for (Nanoseconds i = 0; i < 200; ++i) builder.sample(server, stack, 1000, 10 * i);
+    for (Nanoseconds i = 0; i < samples; ++i) builder.sample(child, brief, 1000, 1 + i);
+    LeaksOptions options;
+    options.shows_all = true;
+    const LeaksReport report = leaks_report(builder.recording(), options);
+    const std::string text = to_text(report, {});
+    const auto json = nlohmann::json::parse(to_json(report, builder.recording()));
+    EXPECT_EQ(report.clear, 0U);
+    EXPECT_THAT(text, Not(HasSubstr("GiB")));
+    if (samples == 2) {
+      EXPECT_EQ(report.not_judged, 1U);
+      EXPECT_THAT(text, HasSubstr("; not judged: seen for only 1 ms"));
+      EXPECT_EQ(json["sites"][1]["verdict"], "not_judged");
+    } else {
+      EXPECT_EQ(report.undecided, 1U) << "as much may matter";
+      EXPECT_THAT(text, HasSubstr("; undecided: has 4, needs 6 samples"));
+      EXPECT_EQ(json["sites"][1]["verdict"], "undecided");
+    }
+  }
+}
+
 TEST(LeaksReport, SaysThatAnUndecidedSiteIsOfTheLineOfASuspect) {
   const LeaksReport report = leaks_report(leaking_twice(), {});
   EXPECT_EQ(report.undecided, 1U);
@@ -318,7 +373,10 @@ TEST(LeaksReport, ListsAllOnlyWhenAsked) {
   const LeaksReport report = leaks_report(recording, options);
   EXPECT_EQ(report.lines.size(), 2U);
   EXPECT_THAT(to_text(report, {}), HasSubstr("table (main.cc:3)  main"));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("clear: stopped growing at 48 ms, at most"));
+  EXPECT_THAT(to_text(report, {}), Not(HasSubstr("Not suspect: ")));
   options.top = 1;
+  EXPECT_THAT(to_text(leaks_report(healthy_server(), options), {}), HasSubstr("Other sites"));
   EXPECT_EQ(leaks_report(recording, options).lines.size(), 1U);
 }
 
