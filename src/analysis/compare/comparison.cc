@@ -49,6 +49,17 @@ void put_in_order(std::vector<Row>& rows) {
   });
 }
 
+/// Where the test shows a change, 0 and the other sign are excluded.
+void end_at_zero(Row& row) {
+  if (!is_change(row.verdict)) return;
+  estimation::Interval& interval = row.change.interval;
+  if (row.change.value > 0) {
+    interval.lo = std::max(interval.lo, 0.0);
+  } else {
+    interval.hi = std::min(interval.hi, 0.0);
+  }
+}
+
 void judge(Comparison& comparison, const std::vector<std::size_t>& tested) {
   std::vector<double> p;
   p.reserve(tested.size());
@@ -58,6 +69,7 @@ void judge(Comparison& comparison, const std::vector<std::size_t>& tested) {
     Row& row = comparison.rows[tested[i]];
     row.change.q_value = q[i];
     row.verdict = verdict_of(row, &comparison.collected.sites[row.site], 1 - comparison.level);
+    end_at_zero(row);
   }
   comparison.tested = tested.size();
 }
@@ -312,6 +324,7 @@ Comparison compare(Collected collected, double level) {
   if (has_several_runs(all)) allow_for_runs(out, tested);
   out.total.change.q_value = out.total.change.p_value;
   out.total.verdict = verdict_of(out.total, nullptr, 1 - level);
+  end_at_zero(out.total);
   out.lacks_errors = lacks_errors(all);
   if (out.lacks_errors) {
     forget_test(out.total);
@@ -592,6 +605,7 @@ Comparison compare_within(Collected all, std::vector<Collected> strata, double l
   out.run_deviation = deviation_within(compared, whole);
   out.total.change.q_value = out.total.change.p_value;
   out.total.verdict = verdict_of(out.total, nullptr, 1 - level);
+  end_at_zero(out.total);
   std::vector<std::size_t> tested;
   for (std::size_t i = 0; i < out.rows.size(); ++i) {
     Row& row = out.rows[i];

@@ -159,7 +159,9 @@ Figure signed_figure(double value, const Interval& interval, const Scale& scale,
     return {text(scale.factor == 1 ? 0 : std::clamp(natural + 1, 1, std::min(2, most_decimals))),
             ""};
   }
-  if (std::isfinite(half) && std::abs(above - below) <= kSymmetric * half) {
+  // The longer arm, on both sides, must not take in a 0 that the interval excludes.
+  const bool hides_sign = half >= std::abs(scaled) && (interval.lo >= 0 || interval.hi <= 0);
+  if (std::isfinite(half) && std::abs(above - below) <= kSymmetric * half && !hides_sign) {
     const int decimals = error_decimals(half, scale);
     return {text(decimals), fmt::format("± {}", number(half, decimals, Rounding::kUp))};
   }

@@ -79,10 +79,11 @@ void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
   const bool is_stack = by == profile::GroupBy::kStack;
   std::string tail = is_stack ? std::string() : printable(detail);
   const std::string place = printable(text_of(where));
-  if (!is_stack && !place.empty() && cells.back() != place) tail = place;
+  const bool has_place = is_place(cells.back());  // As a column of its own has it, maybe cut.
+  if (!is_stack && !place.empty() && !has_place) tail = place;
   // A function of Python has its file for a module, which the place says too.
   const bool is_told = !where.file.empty() && base::place_name_of(where.file) == detail;
-  if (cells.back() == tail || (is_told && cells.back() == place)) tail.clear();
+  if (cells.back() == tail || (is_told && has_place)) tail.clear();
   grid.add(std::move(cells), std::move(tail), is_faint);
   if (is_named_by_functions(by)) grid.name(name, is_stack ? "" : detail, where.line);
   if (is_stack) grid.append_callers(callers_text(detail, style));

@@ -86,6 +86,10 @@ void register_diff(CLI::App& app, Work& work) {
   verb->add_flag("--all", options->diff.shows_all,
                  "Also show rows whose difference is within noise");
   add_selection_options(*verb, options->selection, query::Kinds::kWithMappings);
+  CLI::Option* const kind = verb->get_option("--kind");
+  kind->description(
+      "default: live, peak or allocated, whose total changed by\nthe largest share;\n" +
+      CLI::detail::find_and_replace(kind->get_description(), " (default)", ""));
   add_frame_options(*verb, options->selection.frames);
   verb->callback([options, &work] { work = [options] { return print_diff(*options); }; });
 }

@@ -493,14 +493,25 @@ std::string side_line(const char* name, const std::vector<std::string>& runs,
                      present::paint(style, present::Role::kFaint, tail));
 }
 
+bool has_several_processes(const SideFacts& facts) {
+  return std::ranges::any_of(facts.runs, [](const auto& run) { return run.processes > 1; });
+}
+
 std::string heading(const DiffReport& report, const present::Style& style) {
   const Comparison& comparison = report.comparison;
   const bool has_several =
       comparison.collected.before.runs.size() + comparison.collected.after.runs.size() > 2;
-  const std::string title = fmt::format(
-      "Change of {}{}, by {}{}", present::bytes_of(report.options.scope, comparison.collected.kind),
-      has_several ? " per " + report.options.per : "", site_kind(comparison),
-      comparison.collected.grouping.is_inclusive ? ", callees included" : "");
+  // As sides are collected: what a process held, though others went on.
+  const bool is_of_each = comparison.collected.kind == profile::Kind::kLiveAtEnd &&
+                          report.options.scope.when.empty() &&
+                          (has_several_processes(comparison.collected.before) ||
+                           has_several_processes(comparison.collected.after));
+  const std::string title =
+      fmt::format("Change of {}{}{}, by {}{}",
+                  present::bytes_of(report.options.scope, comparison.collected.kind),
+                  is_of_each ? " of each process" : "",
+                  has_several ? " per " + report.options.per : "", site_kind(comparison),
+                  comparison.collected.grouping.is_inclusive ? ", callees included" : "");
   // Wrapped before it is painted: escapes take no columns. A break replaces a blank.
   const std::string text =
       present::wrap(fmt::format("{}: {} intervals", title, present::level_text(comparison.level)),
@@ -548,8 +559,23 @@ std::vector<std::string> estimated_cells(std::string_view name, const compare::R
   return cells;
 }
 
-present::Grid totals_grid(const DiffReport& report, bool has_growth) {
+/// A line of cells for each total.
+std::vector<std::vector<std::string>> totals_of(const DiffReport& report, bool has_growth) {
   const Comparison& comparison = report.comparison;
+  std::vector<std::vector<std::string>> lines;
+  for (const KindTotal& it : report.kinds) {
+    lines.push_back(it.exact ? exact_cells(name_of(it.kind), *it.exact, has_growth)
+                             : estimated_cells(name_of(it.kind), it.total, has_growth));
+    lines.back().emplace_back(compare::is_change(it.verdict()) ? name_of(it.verdict())
+                                                               : "no change shown");
+  }
+  if (!lines.empty()) return lines;
+  if (comparison.exact) lines.push_back(exact_cells("counted", *comparison.exact, has_growth));
+  lines.push_back(estimated_cells("estimated", comparison.total, has_growth));
+  return lines;
+}
+
+present::Grid totals_grid(const DiffReport& report, bool has_growth) {
   std::vector<present::Column> columns{{"", present::Align::kLeft, false}};
   present::append_figure_columns(columns, "before");
   present::append_figure_columns(columns, "after");
@@ -557,17 +583,24 @@ present::Grid totals_grid(const DiffReport& report, bool has_growth) {
   if (has_growth) present::append_figure_columns(columns, "");
   if (!report.kinds.empty()) columns.push_back({"", present::Align::kLeft, false});
   present::Grid grid(std::move(columns), 2);
-  for (const KindTotal& it : report.kinds) {
-    auto cells = it.exact ? exact_cells(name_of(it.kind), *it.exact, has_growth)
-                          : estimated_cells(name_of(it.kind), it.total, has_growth);
-    cells.emplace_back(compare::is_change(it.verdict()) ? name_of(it.verdict())
-                                                        : "no change shown");
-    grid.add(std::move(cells));
-  }
-  if (!report.kinds.empty()) return grid;
-  if (comparison.exact) grid.add(exact_cells("counted", *comparison.exact, has_growth));
-  grid.add(estimated_cells("estimated", comparison.total, has_growth));
+  for (auto& cells : totals_of(report, has_growth)) grid.add(std::move(cells));
   return grid;
+}
+
+/// Where the columns do not fit: "live  24.5 MiB ± 3.6, then 21.7 MiB ± 2.7: -2.8 MiB ± 4.3".
+std::string totals_in_words(const DiffReport& report, const present::Style& style) {
+  constexpr std::size_t kNameColumns = 9, kTextFrom = 2 + kNameColumns + 2;
+  const auto figure = [](const std::vector<std::string>& cells, std::size_t at) {
+    return present::Figure{cells[at], cells[at + 1]}.text();
+  };
+  std::string out;
+  for (const std::vector<std::string>& cells : totals_of(report, false)) {
+    const std::string text = fmt::format("{}, then {}: {}{}", figure(cells, 1), figure(cells, 3),
+                                         figure(cells, 5), cells.size() > 7 ? ", " + cells[7] : "");
+    out += fmt::format("  {}  {}\n", present::pad_right(cells[0], kNameColumns),
+                       present::wrap(text, kTextFrom, style.width));
+  }
+  return out;
 }
 
 bool fits(std::string_view lines, std::size_t width) {
@@ -577,22 +610,48 @@ bool fits(std::string_view lines, std::size_t width) {
   return true;
 }
 
+/// Of several kinds, why the rows are of this one.
+std::string why_this_kind(const DiffReport& report, const present::Style& style) {
+  if (report.kinds.empty()) return "";
+  const bool has_changed = std::ranges::any_of(
+      report.kinds, [](const KindTotal& it) { return compare::is_change(it.verdict()); });
+  const std::string text = fmt::format(
+      "Rows: {}, {}. --kind selects another.", name_of(report.comparison.collected.kind),
+      has_changed ? "whose total changed by the largest share" : "as no total changed");
+  return present::paint(style, present::Role::kFaint, present::wrap(text, 0, style.width)) + "\n\n";
+}
+
 std::string totals_text(const DiffReport& report, const present::Style& style) {
   present::Style plain = style;
   plain.has_color = false;
-  const bool has_growth = fits(totals_grid(report, true).text(plain), style.width);
-  return totals_grid(report, has_growth).text(style) + "\n";
+  const auto has_room = [&](bool has_growth) {
+    return fits(totals_grid(report, has_growth).text(plain), style.width);
+  };
+  const bool has_growth = has_room(true);
+  return (has_growth || has_room(false) ? totals_grid(report, has_growth).text(style)
+                                        : totals_in_words(report, style)) +
+         "\n" + why_this_kind(report, style);
+}
+
+/// Beside the figures, half of what is left for names.
+std::size_t room_for_places(const present::Style& style) {
+  constexpr std::size_t kFigures = 8;
+  return (style.width - kFigures) / 4;
 }
 
 std::string rows_text(const DiffReport& report, const present::Style& style) {
+  const bool has_places = has_lines(report);
   const auto add = [&](present::Grid& grid, std::vector<std::string> cells, const DiffRow& row) {
+    if (has_places) cells.back() = present::fit_place(cells.back(), room_for_places(style));
     present::add_row(grid, std::move(cells), row.site().name, row.site().detail,
                      report.comparison.collected.grouping.by, style,
-                     !compare::is_change(row.it.verdict));
+                     !compare::is_change(row.it.verdict), row.site().where);
   };
   return present::fitting_grid(rows_of(report), style, add, present::kLittleRoomBesideAll)
       .text(style);
 }
+
+std::string_view it_or_them(std::uint64_t count) { return count == 1 ? "it" : "them"; }
 
 std::string counted_sites(std::uint64_t count, const std::string& kind) {
   return present::plural(count, kind.c_str());
@@ -605,8 +664,9 @@ std::string left_out_text(const DiffReport& report) {
       report.changes + (report.options.shows_all ? report.noise + report.too_few : 0);
   std::string out;
   if (eligible > report.lines.size()) {
-    out += fmt::format("{}; --top 0 shows them.\n",
-                       counted_sites(eligible - report.lines.size(), "more " + kind));
+    const std::uint64_t more = eligible - report.lines.size();
+    out += fmt::format("{}; --top 0 shows {}.\n", counted_sites(more, "more " + kind),
+                       it_or_them(more));
   }
   if (report.options.shows_all || report.noise + report.too_few == 0) return out;
   std::string clause;
@@ -621,7 +681,8 @@ std::string left_out_text(const DiffReport& report) {
                                             : counted_sites(report.too_few, kind)) +
                               (report.too_few == 1 ? " has" : " have"));
   }
-  return out + clause + "; --all shows them.\n";
+  return out + clause +
+         fmt::format("; --all shows {}.\n", it_or_them(report.noise + report.too_few));
 }
 
 /// That no row changed, which is less than that nothing did.

@@ -75,12 +75,31 @@ TEST(Diff, OpensOnTheKindThatChangedMost) {
   EXPECT_EQ(report.comparison.collected.kind, Kind::kLiveAtEnd);
   const std::string text = to_text(report, {});
   EXPECT_THAT(text, testing::ContainsRegex("  live .* shrank\n  allocated .*no change shown\n"));
+  EXPECT_THAT(text, HasSubstr("Rows: live, whose total changed by the largest share."));
   const auto json = nlohmann::json::parse(to_json(report));
   EXPECT_EQ(json["kind"], "live");
   EXPECT_EQ(json["kinds"].size(), 2U);
   EXPECT_EQ(json["kinds"][0]["verdict"], "shrank");
   comparisons.pop_back();
   EXPECT_TRUE(diff_of_most_changed(comparisons, options).kinds.empty());
+}
+
+/// A row is a change by its test; its interval is of the calibrated bytes.
+TEST(Diff, IntervalsOfChangesEndAtZero) {
+  const Runs left{run_with({{"parse", 100}}, 65536)};
+  for (int samples = 3; samples < 20; ++samples) {
+    const Runs right{run_with({{"parse", 100}, {"new", samples}}, 65536)};
+    for (const auto& [before, after] : {std::pair(left, right), std::pair(right, left)}) {
+      for (const DiffRow& row : rows_of(diff_of(before, after))) {
+        const estimation::Interval& interval = row.it.change.interval;
+        EXPECT_TRUE(interval.lo >= 0 || interval.hi <= 0) << samples;
+        const std::string shown = present::change_figure(row.it.change.value, interval).text();
+        const double half =
+            std::max(interval.hi - row.it.change.value, row.it.change.value - interval.lo);
+        EXPECT_TRUE(half < std::abs(row.it.change.value) || shown.ends_with(']')) << shown;
+      }
+    }
+  }
 }
 
 /// Objects of unknown types may be of any: no type is said to have shrunk by less than they may be.
