@@ -459,8 +459,7 @@ void remark_on_cleanup(const SelectionOptions& options, const profile::Recording
                          largest->kind != profile::Teardown::Kind::kFinalization;
   if (!is_tidied) return;
   subject.remarks.push_back(
-      fmt::format("most of the heap was freed in the last {}; --at cleanup selects what was live "
-                  "before that",
+      fmt::format("most of the heap was freed in the last {}; --at cleanup shows it before that",
                   present::duration(largest->end - largest->from)));
 }
 

@@ -1,9 +1,12 @@
 #include "analysis/present/measure.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/present/format.h"
 #include "analysis/profile/select/peak.h"
-#include "analysis/profile/select/totals.h"
 
 namespace geiger::present {
 
@@ -27,6 +30,23 @@ std::optional<Bytes> exact_total(const profile::Recording& recording,
 Measure measure_total(const profile::Recording& recording, const profile::Profile& profile,
                       double level) {
   return Whole(recording, profile).measured(level);
+}
+
+std::string one_run_of(const profile::HitCheck& hits) {
+  return fmt::format("as in one run of {}", exact_count(whole_number(1 / hits.p_value)));
+}
+
+std::string miss_text(const Estimate& estimate, const profile::ProcessTotals& counted,
+                      const profile::HitCheck& hits) {
+  const auto least = static_cast<double>(counted.exact_bytes);
+  const double most = least + static_cast<double>(counted.unsettled_bound);
+  // Else the hits do not explain it: the sizes of the samples do.
+  constexpr double kUnlikely = 0.1;
+  const bool is_high = estimate.interval.lo > most;
+  if (!is_high && estimate.interval.hi >= least) return "";
+  const double missed = is_high ? estimate.value / most - 1 : 1 - estimate.value / least;
+  return fmt::format("{:.2g} % {}, outside its interval{}", 100 * missed, is_high ? "high" : "low",
+                     hits.p_value < kUnlikely ? ", " + one_run_of(hits) : "");
 }
 
 Whole::Whole(const profile::Recording& recording, const profile::Profile& profile)

@@ -10,6 +10,7 @@
 #include "analysis/present/whole_sums.h"
 #include "analysis/profile/select/profile.h"
 #include "analysis/profile/select/selfcheck.h"
+#include "analysis/profile/select/totals.h"
 #include "estimation/distributions/uniformity.h"
 
 namespace geiger::present {
@@ -37,6 +38,14 @@ class Whole : public WholeSums {
 [[nodiscard]] const Fields<estimation::Estimate>& fields_of(Of<estimation::Estimate> /*type*/);
 [[nodiscard]] const Fields<Measure>& fields_of(Of<Measure> /*type*/);
 [[nodiscard]] const Fields<Share>& fields_of(Of<Share> /*type*/);
+
+/// "4.8 % high, outside its interval, as in one run of 26": how an estimate misses what was
+/// counted; empty where its interval contains that.
+[[nodiscard]] std::string miss_text(const estimation::Estimate& estimate,
+                                    const profile::ProcessTotals& counted,
+                                    const profile::HitCheck& hits);
+/// "as in one run of 26".
+[[nodiscard]] std::string one_run_of(const profile::HitCheck& hits);
 
 // The tests of hits and offsets as JSON, for every report that carries them.
 

@@ -32,7 +32,7 @@ export function Memory(props: ViewProps) {
   return (
     <section aria-label="Memory">
       <p class="faint intro">
-        Where the resident memory went. Indented lines are parts of the line above them.
+        Where the resident memory went, at its largest detailed reading. Indented lines are parts of the line above them.
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Account of resident memory">
         <table class="data account">

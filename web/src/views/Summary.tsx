@@ -247,8 +247,7 @@ function lineOf({ page, selected, level }: ViewProps): string[] {
   const { data } = page;
   const { edges } = data.timeline ?? { edges: [] };
   const last = edges.at(-1);
-  // "79, the last bytes of 38 of them not counted": all facts have the rest.
-  const threads = quoted(data, "threads").replace(/, .*/, "");
+  const threads = quoted(data, "threads");
   // "4 hosts, 2 h of their time; nothing is missing."
   const hosts = quoted(data, "hosts").replace(/[;.].*/, "");
   const samples = quoted(data, "samples");

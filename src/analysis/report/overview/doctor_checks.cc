@@ -17,8 +17,8 @@
 #include "analysis/present/measure.h"
 #include "analysis/present/recording_words.h"
 #include "analysis/present/text.h"
-#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/frame_rules.h"
+#include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/stack_answers.h"
 #include "vocabulary/vocabulary.h"
 
@@ -203,26 +203,33 @@ Diagnosis check_interpreters(const CheckInput& input) {
 
 Diagnosis check_names(const CheckInput& input) {
   const Recording& recording = input.recording;
-  std::uint64_t unnamed = 0, leaves = 0;
+  std::uint64_t unnamed = 0, beside_source = 0, leaves = 0;
   for (const profile::Sample& sample : recording.samples) {
     if (sample.stack >= recording.stacks.size()) continue;
     const auto& locations = recording.stacks[sample.stack].locations;
     if (locations.empty()) continue;
     ++leaves;
-    unnamed += std::ranges::all_of(
-                   locations, [&](std::uint32_t location) { return has_name(recording, location); })
-                   ? 0
-                   : 1;
+    if (std::ranges::all_of(locations,
+                            [&](auto location) { return has_name(recording, location); }))
+      continue;
+    ++unnamed;
+    beside_source += std::ranges::any_of(locations, [&](std::uint32_t location) {
+      return recording.is_source(recording.locations[location]);
+    });
   }
   if (unnamed == 0) return {Severity::kGood, "names", "All frames have names.", "", ""};
-  return {Severity::kNote, "names",
-          present::exact_share(unnamed, leaves) + " of the samples have frames without names.",
-          "They are shown as module+0x1234. Figures are not affected.",
-          fmt::format(
-              "Install the -dbgsym package of {}, or {}. geiger symbolize also says which files "
-              "are missing, or were replaced since they ran.",
-              modules_without_names(recording, kNamed),
-              present::ask_debuginfod(input.report.options.run))};
+  const bool is_native = 2 * beside_source > unnamed;
+  return {
+      Severity::kNote, "names",
+      (is_native
+           ? "Some native frames have no names; Python's functions and lines are not affected."
+           : present::exact_share(unnamed, leaves) + " of the samples have frames without names."),
+      "They are shown as module+0x1234. Figures are not affected.",
+      fmt::format(
+          "Install the -dbgsym package of {}, or {}. geiger symbolize also says which files "
+          "are missing, or were replaced since they ran.",
+          modules_without_names(recording, kNamed),
+          present::ask_debuginfod(input.report.options.run))};
 }
 
 Diagnosis check_damage(const CheckInput& input) {
@@ -434,8 +441,10 @@ Diagnosis check_total(const CheckInput& input) {
   if (input.totals.unsettled_bound > 0) {
     exactly += fmt::format(" + at most {}", present::exact_bytes(input.totals.unsettled_bound));
   }
+  const std::string miss = present::miss_text(input.allocated, input.totals, input.report.hits);
   return {Severity::kGood, "total",
-          fmt::format("The estimate agrees with the exact total: {} estimated, exactly {}.",
+          fmt::format("The estimate {}: {} estimated, exactly {}.",
+                      miss.empty() ? "agrees with the exact total" : "is " + miss,
                       present::figure(input.allocated, present::Quantity::kBytes).text(), exactly),
           "", ""};
 }

@@ -134,6 +134,31 @@ TEST(Doctor, FindsAWrongTotal) {
   EXPECT_THAT(found.what, HasSubstr("misses the exact total"));
 }
 
+TEST(Doctor, SaysWhenTheIntervalMissesTheTotalByChance) {
+  Recording recording = profile::example::small_server();
+  recording.threads[1].bytes -= 19 * kMiB;
+  recording.threads[1].trials -= 19 * kMiB;
+  const Diagnosis found = diagnosis(recording, "total");
+  EXPECT_EQ(found.severity, Severity::kGood);
+  EXPECT_THAT(found.what, testing::MatchesRegex("The estimate is 1. % high, outside its interval, "
+                                                "as in one run of [0-9]+: 14.*, exactly 125 MiB."));
+}
+
+/// What the interpreter is built of has no names, the program has.
+TEST(Doctor, DoesNotAlarmWherePythonHasItsNames) {
+  Recording recording = profile::example::small_server();
+  profile::Module script;
+  script.path = "service.py";
+  script.kind = profile::ModuleKind::kSource;
+  recording.modules.push_back(script);
+  const auto module = static_cast<std::uint32_t>(recording.modules.size() - 1);
+  for (profile::Stack& stack : recording.stacks) {
+    recording.locations[stack.locations.back()].module = module;
+    recording.locations[stack.locations.front()].frames.clear();
+  }
+  EXPECT_THAT(diagnosis(recording, "names").what, HasSubstr("Some native frames have no names"));
+}
+
 TEST(Doctor, SaysWhereTheDamageIs) {
   Recording recording = drawn();
   recording.warnings.emplace_back("a.geiger: offset 8192: \x1b[31mbad");

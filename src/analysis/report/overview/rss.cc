@@ -201,7 +201,7 @@ std::string explained_line(const RssReport& report) {
   const bool is_last = report.options.moment == profile::Moment::kLast;
   return fmt::format("the heap is {} of resident memory at its {}, {}",
                      present::figure(report.rows.front().share).text(),
-                     is_last ? "last reading" : "maximum", resident);
+                     is_last ? "last reading" : "largest detailed reading", resident);
 }
 
 std::string_view key_of(RssPart part) {

@@ -83,7 +83,7 @@ base::Outcome<RssReport> rss_report(const profile::Recording& recording, const R
 [[nodiscard]] const present::Fields<present::InRecording<RssReport>>& fields_of(
     present::Of<present::InRecording<RssReport>> /*type*/);
 
-/// "the heap is 71 % ± 2 of resident memory at its maximum, 812 MiB", of the process with
+/// "the heap is 71 % ± 2 of resident memory at its largest detailed reading, 812 MiB", of the process with
 /// the largest. If it has no share, what RSS was and why; if nothing is known, empty.
 [[nodiscard]] std::string explained_line(const RssReport& report);
 

@@ -25,7 +25,7 @@ RssReport half_explained(Bytes resident, Bytes high_water) {
 
 TEST(ExplainedLine, SaysWhatTheLargestReadingMissed) {
   EXPECT_EQ(explained_line(half_explained(90 * kMiB, 100 * kMiB)),
-            "the heap is 50 % of resident memory at its maximum, 90 MiB");
+            "the heap is 50 % of resident memory at its largest detailed reading, 90 MiB");
   EXPECT_EQ(
       explained_line(half_explained(90 * kMiB - 1, 100 * kMiB)),
       "memory was not read near its resident peak of 100 MiB: the largest reading, 40 ms after "

@@ -306,8 +306,8 @@ using profile::ProcessTotals;
 using profile::Recording;
 using Facts = std::vector<SummaryFact>;
 
-/// Probability of |z| > 3, about: more frequent outcomes are not reported.
-constexpr double kUsual = 1.0 / 370;
+/// More frequent outcomes are not reported.
+constexpr double kUsual = 0.05;
 
 std::string known_objects(const present::Measure& measure) {
   if (measure.samples == 0) return "";
@@ -332,7 +332,7 @@ std::string interval_text(const SummaryReport& report, const Recording& recordin
 std::string z_text(const profile::HitCheck& hits) {
   const std::string z = fmt::format("by z = {}", present::z_score(hits.z));
   if (hits.has_failed()) return z + ", beyond chance";
-  if (hits.p_value < kUsual) return z + ", as in one run of 400";
+  if (hits.p_value < kUsual) return z + ", " + present::one_run_of(hits);
   return z + ", within chance";
 }
 
@@ -369,11 +369,13 @@ std::string samples_remark(const SummaryReport& report) {
   return present::plural(report.certain_samples, "large block") + " recorded exactly";
 }
 
-std::string threads_text(const SummaryReport& report) {
-  std::string out = present::exact_count(report.exact.threads);
-  if (report.exact.unsettled_threads == 0) return out;
-  return out + fmt::format(", the last bytes of {} of them not counted",
-                           present::exact_count(report.exact.unsettled_threads));
+std::string threads_remark(const ProcessTotals& totals) {
+  if (totals.unsettled_threads == 0) return "";
+  const bool is_all = totals.threads == 1;
+  return fmt::format(
+      "{} last bytes{}, at most {}, are not counted", is_all ? "its" : "the",
+      is_all ? "" : fmt::format(" of {} of them", present::exact_count(totals.unsettled_threads)),
+      present::exact_bytes(totals.unsettled_bound));
 }
 
 std::string peak_remark(const SummaryReport& report) {
@@ -501,7 +503,8 @@ Facts summary_facts(const SummaryReport& report, const Recording& recording) {
                      "any site without samples allocated less than this"});
   }
   if (!report.is_part() && !is_foreign(report)) {
-    facts.push_back({"threads", threads_text(report)});
+    facts.push_back(
+        {"threads", present::exact_count(report.exact.threads), threads_remark(report.exact)});
     add_children(facts, report.forked);
   }
   facts.push_back({"stacks", present::exact_count(report.stacks),

@@ -208,7 +208,8 @@ TEST(Summary, SaysWhatWasLost) {
   EXPECT_THAT(text, HasSubstr("the file system had no space left (No space left on device)"));
   EXPECT_THAT(text, HasSubstr("3                         a signal handler allocated"));
   EXPECT_THAT(text, HasSubstr("144 MiB + at most 1 MiB"));
-  EXPECT_THAT(text, HasSubstr("2, the last bytes of 1 of them not counted"));
+  EXPECT_THAT(text,
+              HasSubstr("2                         the last bytes of 1 of them, at most 1 MiB"));
   EXPECT_THAT(text, HasSubstr("warning: a.geiger: offset 8192: \\x1b[31mbad"));
 }
 

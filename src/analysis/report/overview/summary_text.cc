@@ -183,7 +183,7 @@ present::Grid site_grid(const std::vector<TableLine>& lines, bool has_share) {
     std::vector<std::string> cells;
     present::append_figure(
         cells, present::figure(present::shown_bytes(line.self), present::Quantity::kBytes));
-    if (has_share) present::append_figure(cells, present::figure(line.share));
+    if (has_share) present::append_figure(cells, share_figure(line));
     cells.push_back(present::printable(line.name));
     const std::string where = text_of(line.where);
     grid.add(std::move(cells), present::printable(where.empty() ? line.detail : where));
@@ -265,8 +265,12 @@ std::string table_options(const SummaryReport& report) {
 std::string allocated_remark(const SummaryReport& report) {
   const std::string counted = report.exact.unsettled_bound > 0 ? "counted" : "exact";
   if (report.allocated.bytes.variance <= 0) return counted;
-  const bool agrees = report.is_z_known && std::abs(report.exact.z) < kMostByChance;
-  return fmt::format("{}; samples {}: {}", counted, agrees ? "agree" : "say",
+  const bool is_chance = report.is_z_known && std::abs(report.exact.z) < kMostByChance;
+  const std::string miss = present::miss_text(report.allocated.bytes, report.exact, report.hits);
+  return fmt::format("{}; samples {}: {}", counted,
+                     !is_chance     ? "say"
+                     : miss.empty() ? "agree"
+                                    : "are " + miss,
                      bytes_text(report.allocated));
 }
 

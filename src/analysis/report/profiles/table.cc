@@ -75,6 +75,12 @@ const Fields<PythonTyping>& fields_of(Of<PythonTyping> /*type*/) {
 
 namespace geiger::report {
 
+present::Figure share_figure(const TableLine& line) {
+  const estimation::Interval& interval = line.share.interval;
+  const bool is_open = interval.lo < 0.005 && interval.hi > 0.995;
+  return is_open ? present::Figure{} : present::figure(line.share);
+}
+
 namespace {
 
 using estimation::NodeSums;
@@ -271,7 +277,7 @@ const present::Fields<TableRow>& fields_of(present::Of<TableRow> /*type*/) {
           .column(
               Cells::kFigure, "share",
               [](const TableRow& row) { return row.report.has_whole ? kFirst : kAbsent; },
-              [](const TableRow& row) { return present::figure(row.line.share); })
+              [](const TableRow& row) { return share_figure(row.line); })
           .only_column(
               Cells::kNumber,
               [](const TableRow& row) { return present::count_heading(row.report.kind); },

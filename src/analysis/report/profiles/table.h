@@ -64,6 +64,9 @@ struct TableLine {
   std::vector<ContextPart> context = {};  ///< Of a stack that looks like another one.
 };
 
+/// The share as it is shown: nothing where the samples leave any open.
+[[nodiscard]] present::Figure share_figure(const TableLine& line);
+
 struct TableReport {
   profile::Kind kind = profile::Kind::kAllocated;
   TableOptions options;
