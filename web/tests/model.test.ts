@@ -417,11 +417,12 @@ describe("what a call allocated in total", () => {
     // Another line of open, whose only bytes are gone at the end.
     for (const column of [frames.name, frames.module, frames.file, frames.flags]) column.push(column[open]!);
     frames.line.push(7);
+    frames.file[frames.line.length - 1] = data.names.push("open.cc") - 1;
     const node = nodes.up.push(nodes.up.length - (below - nodes.up[below]!)) - 1;
     nodes.frame.push(frames.name.length - 1);
     const at = cells[0]!;
     at.node.push(node);
-    at.count.push(50);
+    at.count.push(150);
     for (const column of [at.thread, at.process, at.type, at.label]) column.push(-1);
     for (const column of [at.stratum, at.born, at.died]) column.push(0);
     const known = foldedPage(pageOf(data));
@@ -430,8 +431,9 @@ describe("what a call allocated in total", () => {
     const { part } = finished(selectingBelow(known, ALLOCATED, finished(tree.everywhere(box))));
     const groups = finished(functionGroups(known, select(known, ALLOCATED)));
     const row = Array.from({ length: groups.count }, (_, i) => i).find((i) => groups.name(i) === "open")!;
-    expect(samplesOf(part, 0)).toBe(150);
-    expect(samplesOf(groups.total!, row)).toBe(150);
+    expect(samplesOf(part, 0)).toBe(250);
+    expect(samplesOf(groups.total!, row)).toBe(250);
+    expect(groups.detail(row)).toBe("open.cc:7");
   });
 });
 

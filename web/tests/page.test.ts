@@ -483,6 +483,10 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
       });
       const width = await opened.page.evaluate(() => document.documentElement.scrollWidth);
       expect(width, tab).toBeLessThanOrEqual(390);
+      const cut = await opened.page
+        .locator(".scroll:has(.account)")
+        .evaluateAll((regions) => regions.filter((region) => region.scrollWidth > region.clientWidth).length);
+      expect(cut, tab).toBe(0);
       await opened.close();
     }
   });

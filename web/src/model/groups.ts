@@ -1,6 +1,6 @@
 // Rows of the tables: the sums of a selection by function, stack, module, type, size, ...
 import { exactBytes, restOf } from "../numbers/arithmetic";
-import { emptySums, isEmpty, leaveOpen, merge, rowOf, type Sums } from "../numbers/sums";
+import { bytesForOrder, emptySums, isEmpty, leaveOpen, merge, rowOf, type Sums } from "../numbers/sums";
 import { cutAt } from "./answers";
 import { baseName, functionName, moduleName, nameAt, type Page, placeOf, shownNode } from "./page";
 import type { Matched } from "./search";
@@ -194,10 +194,27 @@ export function outermostByFunction(page: Page): Steps<Uint8Array> {
   return OUTERMOST_BY_FUNCTION.get(page, () => outermost(page, valueOf, page.functions));
 }
 
+/** Of each function the frame that is its line with most. */
+function* heaviestLines(page: Page, { total }: Selected, isOutermost: Uint8Array): Steps<Int32Array> {
+  const bytes = new Float64Array(page.functionOfFrame.length);
+  for (let node = 1; node < page.nodes; ++node) {
+    if (node % STRETCH === 0) yield;
+    if (isOutermost[node]) bytes[page.frame[node]!]! += bytesForOrder(total, node);
+  }
+  const heaviest = page.frameOf.slice();
+  for (let frame = 0; frame < bytes.length; ++frame) {
+    if (frame % STRETCH === STRETCH - 1) yield;
+    const of = page.functionOfFrame[frame]!;
+    if (bytes[frame]! > bytes[heaviest[of]!]!) heaviest[of] = frame;
+  }
+  return heaviest;
+}
+
 export function* functionGroups(page: Page, selected: Selected): GroupSteps {
   const valueOf = (node: number) => page.functionOf[node]!;
   const isOutermost = yield* outermostByFunction(page);
   const found = yield* tally(page, selected, page.functions, valueOf, isOutermost);
+  const lines = yield* heaviestLines(page, selected, isOutermost);
   const rows = yield* rowsWith(
     page.functions,
     (row) =>
@@ -210,7 +227,7 @@ export function* functionGroups(page: Page, selected: Selected): GroupSteps {
     key: (row) => rows[row]!,
     name: (row) => functionName(page, rows[row]!),
     detail: (row) =>
-      placeOf(page, page.frameOf[rows[row]!]!) || baseName(moduleName(page, rows[row]!)),
+      placeOf(page, lines[rows[row]!]!) || baseName(moduleName(page, rows[row]!)),
     self: yield* picked(rows, found.self),
     total: yield* picked(rows, found.total),
     cut: found.cut,
