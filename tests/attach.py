@@ -327,6 +327,43 @@ class Hosts(AttachTest):
         self.assertLessEqual(len(traces), 2, traces)
         self.end(process)
 
+    def test_segments_snapshots_and_a_budget(self):
+        """As in a run: rotated, a segment for each snapshot, and an interval that rises."""
+        process = self.host("loops", "2")
+        done = self.geiger("attach", "--duration", "2s", "--interval", "64", "--segments",
+                           "1MiB,4", "--snapshot-on", "every=300ms", "--mark-on", "every=200ms",
+                           "--budget", "2000/s", process.pid)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        traces = [trace_reader.read(path) for path in
+                  pathlib.Path(self.directory).glob("geiger-*/*.geiger")]
+        self.assertLessEqual(len(traces), 4)
+        self.assertGreater(max(trace.header.segment for trace in traces), 2)
+        self.assertGreater(max(epoch.interval for trace in traces
+                               for epoch in trace.epochs.values()), 64)
+        self.end(process)
+
+    def test_an_end_is_said(self):
+        process = self.host("loops", "2")
+        with subprocess.Popen([GEIGER, "attach", "-o", "r.geiger", str(process.pid)],
+                              cwd=self.directory, stderr=subprocess.PIPE, text=True) as attached:
+            self.assertIn("stopped for", attached.stderr.readline())
+            process.kill()
+            rest = attached.stderr.read()
+        self.assertEqual(attached.returncode, 3)
+        self.assertRegex(rest, rf"process {process.pid} ended after \d+\.\d s of recording")
+        trace_reader.read(os.path.join(self.directory, "r.geiger")).check()
+
+    def test_says_what_growth_it_settles(self):
+        process = self.host("loops", "2")
+        done = self.geiger("attach", "--duration", "1s", "--interval", "16KiB", "-o", "r.geiger",
+                           process.pid)
+        settled = re.search(r"at 16 KiB growth of one site is settled above ([\d.]+) ([KM])iB/s "
+                            r"in 1 s", done.stderr)
+        # 20 samples at least.
+        least = float(settled[1]) * {"K": 1, "M": 1024}[settled[2]]
+        self.assertGreaterEqual(least, 20 * 16)
+        self.end(process)
+
     def test_children_by_fork(self):
         script = ("import os, sys\nprint('ready', flush=True)\nsys.stdin.readline()\n"
                   "pid = os.fork()\nkept = [bytes(100000) for i in range(100)]\n"
@@ -660,7 +697,7 @@ class Refusals(AttachTest):
             maps = pathlib.Path(f"/proc/{other.pid}/maps").read_text()
             attached.send_signal(signal.SIGCONT)
             attached.stderr.read()
-            self.assertEqual(attached.wait(PATIENCE), 0)
+            self.assertEqual(attached.wait(PATIENCE), 3)
         self.assertEqual(pathlib.Path(f"/proc/{other.pid}/maps").read_text(), maps)
         os.unlink(os.path.join(self.directory, "r.geiger"))
         self.assert_refused(self.geiger("detach", other.pid), "not attached")

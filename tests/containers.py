@@ -199,7 +199,7 @@ class PidNamespaces(attach.AttachTest):
         _, pid = self.inside(harness.host("attached"), "loops", "2")
         attached = self.attach_in_background(pid)
         os.kill(pid, signal.SIGKILL)
-        self.assertEqual(attached.wait(attach.PATIENCE), 0)
+        self.assertEqual(attached.wait(attach.PATIENCE), 3)
         self.check_recording(pid)
 
     def test_interrupt(self):

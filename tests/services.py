@@ -365,7 +365,7 @@ class Services(ServiceTest):
                 said = attach.stderr.read()
             self.assertEqual(attach.returncode, 0, said)
             (run,) = pathlib.Path(self.directory).glob("geiger-*")
-            self.assertIn("Every process and segment", self.geiger("doctor", run))
+            self.assertIn("Every process that was attached to", self.geiger("doctor", run))
             shutil.rmtree(run)
         self.while_allocating("ctl", worker, "start")
         self.while_allocating("ctl", worker, "stop")

@@ -119,8 +119,8 @@ void describe(CLI::App& app, bool& wants_python_path) {
       "its 95 % interval unless marked exact.\n"
       "\nExit codes: 0 success, 1 failure or damaged input, 2 usage error; for 'check',\n"
       "'leaks --fail' and 'faults --fail' also 3 limit exceeded, suspects or faults, and\n"
-      "4 undecided. 'run' returns the program's own exit code; 125, 126 and 127 mean that\n"
-      "the program was not started.");
+      "4 undecided; for 'attach' 3 that the process ended. 'run' returns the program's own\n"
+      "exit code; 125, 126 and 127 mean that the program was not started.");
 }
 
 /// How to ask for the help of the verb that the words begin with, or of the one in it.

@@ -409,7 +409,7 @@ void WatchedImage::drop_the_least() {
 void RunWatch::follow(const std::vector<observe::Writing>& traces) {
   for (const auto& writing : traces) {
     if (known_.contains(writing.path)) continue;
-    follow(writing, LiveTrace::open(open_to_control(writing.path), writing.path));
+    follow(writing, LiveTrace::open(options_.open(writing.path), writing.path));
   }
 }
 

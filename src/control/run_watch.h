@@ -153,6 +153,10 @@ struct WatchOptions {
   std::optional<Budget> budget;
   Bytes interval = 512 * kKiB;  ///< If the budget allows it.
 
+  /// Opens a trace that a process writes, by its path.
+  std::function<base::UniqueFd(const std::string&)> open = [](const std::string& path) {
+    return open_to_control(path);
+  };
   /// Deletes a trace that is not kept, by its path.
   std::function<void(const std::string&)> remove = [](const std::string& path) {
     std::error_code error;

@@ -251,6 +251,18 @@ std::optional<foreign::Rights> TraceHome::rights() const {
   return is_away() ? std::optional(root_->rights()) : std::nullopt;
 }
 
+base::UniqueFd TraceHome::open(const std::string& name) const {
+  if (!is_away()) return open_to_control(watched_ + "/" + name);
+  const ActingWith acting(root_->rights());
+  return acting.is_in_force() ? open_to_control(away_->directory.get(), name) : base::UniqueFd();
+}
+
+void TraceHome::remove(const std::string& name) const {
+  if (!is_away()) return void(unlink((watched_ + "/" + name).c_str()));
+  const ActingWith acting(root_->rights());
+  if (acting.is_in_force()) unlinkat(away_->directory.get(), name.c_str(), 0);
+}
+
 std::string TraceHome::bring_home() const {
   std::string sentences;
   for (const auto& name : traces_in(watched_)) sentences += bring_home(name);
@@ -260,13 +272,7 @@ std::string TraceHome::bring_home() const {
 
 /// What is read is what is given back and removed: another process may change names meanwhile.
 std::string TraceHome::bring_home(const std::string& name) const {
-  base::UniqueFd old;
-  if (is_away()) {
-    const ActingWith acting(root_->rights());
-    if (acting.is_in_force()) old = open_to_control(away_->directory.get(), name);
-  } else {
-    old = open_to_control(watched_ + "/" + name);
-  }
+  const base::UniqueFd old = open(name);
   if (!old.is_open()) return fmt::format("{}/{}: {}\n", seen_path_, name, std::strerror(errno));
   const std::string from = fmt::format("/proc/self/fd/{}", old.get());
   const auto packed = ingest::pack_images({&from, 1}, home_ + "/" + name, true);
@@ -276,9 +282,7 @@ std::string TraceHome::bring_home(const std::string& name) const {
     return error.text() + "\n";
   }
   give_back_storage(old.get());
-  if (!is_away()) return {};
-  const ActingWith acting(root_->rights());
-  if (acting.is_in_force()) unlinkat(away_->directory.get(), name.c_str(), 0);
+  if (is_away()) remove(name);
   return {};
 }
 
@@ -290,11 +294,7 @@ void TraceHome::remove_away() const {
 void TraceHome::abandon() const {
   remove_run_directory(home_);
   if (!is_away()) return;
-  const std::vector<std::string> names = traces_in(watched_);
-  const ActingWith acting(root_->rights());
-  for (const auto& name : names) {
-    if (acting.is_in_force()) unlinkat(away_->directory.get(), name.c_str(), 0);
-  }
+  for (const auto& name : traces_in(watched_)) remove(name);
   remove_away();
 }
 

@@ -81,6 +81,10 @@ class TraceHome {
   [[nodiscard]] std::string broker() const { return broker_ ? broker_->digits() : ""; }
   /// The rights with which traces are to be opened in watched(); nothing: ours.
   [[nodiscard]] std::optional<foreign::Rights> rights() const;
+  /// Opens a trace in watched(), with these rights, to change its control page.
+  [[nodiscard]] base::UniqueFd open(const std::string& name) const;
+  /// Removes a trace from watched(), with these rights.
+  void remove(const std::string& name) const;
 
   /// The process's file system, as it was when the directory was prepared.
   [[nodiscard]] const foreign::ProcessRoot& root() const { return *root_; }

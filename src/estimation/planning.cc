@@ -97,6 +97,25 @@ Expected expected(std::span<const Objects> node, double interval, bool is_pure) 
   return result;
 }
 
+namespace {
+
+/// Normal quantiles of the tests' levels and of a power of .8, added; of a site alone with its
+/// chunks the samples that it needs.
+constexpr double kLatePower = 2.2 + 0.86, kAlone = 20;
+
+}  // namespace
+
+double seconds_to_find_leak(double leak, double others, double interval) {
+  if (!(others > 0)) return kAlone * interval / leak;
+  const double noise = kLatePower / leak;
+  return 2 * others * interval * noise * noise;
+}
+
+double leak_found_in(double seconds, double others, double interval) {
+  return std::max(kAlone * interval / seconds,
+                  kLatePower * std::sqrt(2 * others * interval / seconds));
+}
+
 std::optional<double> effort_to_decide(const Growth& growth, double limit, double level,
                                        double power) {
   if (growth.lowest > limit || (growth.highest && *growth.highest < limit)) return 1;

@@ -60,6 +60,18 @@ struct Expected {
 /// Objects without size or count are skipped.
 [[nodiscard]] Expected expected(std::span<const Objects> node, double interval, bool is_pure);
 
+// A leak in a recording that begins late, judged by the chunks of its process's heap in use
+// (docs/internals/estimators.md, Recordings that begin late).
+
+/// Seconds of recording after which a leak of `leak` > 0 bytes a second at one site is found with
+/// probability .8, once the objects that other sites had before are replaced. `others`: bytes a
+/// second that other sites keep in objects of its sizes, 0 if there are none.
+[[nodiscard]] double seconds_to_find_leak(double leak, double others, double interval);
+
+/// The smallest such leak, in bytes a second, that `seconds` > 0 find for whatever part of `others`
+/// is in objects of its sizes.
+[[nodiscard]] double leak_found_in(double seconds, double others, double interval);
+
 /// The factor by which samples must increase (a smaller interval, or more runs) to place the growth
 /// on one side of `limit` with probability `power`, if its estimate is true. `level` is that of
 /// `growth`. At least 1; 1 if it is already on one side. No result if no factor decides: the

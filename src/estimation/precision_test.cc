@@ -46,6 +46,18 @@ TEST(Precision, RefusesWhatCannotBe) {
   EXPECT_TRUE(std::isinf(precision_of(std::nan(""), 0.95)));
 }
 
+TEST(LateLeak, TheSmallestOneTakesTheTime) {
+  for (const double others : {0.0, 1e3, 1e6}) {
+    for (const double interval : {4096.0, 524288.0}) {
+      const double leak = leak_found_in(30, others, interval);
+      EXPECT_LE(seconds_to_find_leak(leak, others, interval), 30 * (1 + 1e-12));
+      EXPECT_GE(leak, 20 * interval / 30);  // Never from fewer samples.
+      EXPECT_LE(leak_found_in(120, others, interval), leak / 2 * (1 + 1e-12));
+    }
+  }
+  EXPECT_NEAR(leak_found_in(30, 1e6, 16384), 3.06 * std::sqrt(2 * 1e6 * 16384 / 30), 1);
+}
+
 TEST(RoundInterval, IsEasilySaidAndNeverLarger) {
   EXPECT_EQ(round_interval(0.5), 1);
   EXPECT_EQ(round_interval(std::nan("")), 1);

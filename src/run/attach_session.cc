@@ -17,10 +17,14 @@
 #include <vector>
 
 #include "analysis/observe/observer.h"
+#include "analysis/present/format.h"
+#include "base/text.h"
 #include "control/run_directory.h"
+#include "control/run_watch.h"
 #include "control/target_process.h"
 #include "control/trace_feeder.h"
 #include "control/trace_home.h"
+#include "estimation/planning.h"
 #include "inject/inject.h"
 #include "inject/target.h"
 #include "run/afterwards.h"
@@ -36,6 +40,9 @@ using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kLook{1000};
+/// After this long, or this part of the duration, what the process keeps is judged.
+constexpr std::chrono::seconds kRates{5};
+constexpr int kRatesPart = 4;
 
 base::UniqueFd take_over_end_signals() {
   sigset_t set;
@@ -67,7 +74,7 @@ class Session {
   explicit Session(const AttachOptions& options)
       : options_(options), order_{options.pid, options.despite_seccomp} {}
 
-  base::Outcome<void> perform();
+  base::Outcome<bool> perform();
 
  private:
   enum class End { kAsked, kGone, kDetached, kReplaced };
@@ -78,6 +85,8 @@ class Session {
   [[nodiscard]] std::optional<End> look();
   [[nodiscard]] nanoseconds round();
   void show_progress();
+  void say_what_is_settled();
+  [[nodiscard]] control::WatchOptions watch_options() const;
   base::Outcome<void> end(End end);
   void detach_children() const;
   void finish();
@@ -93,10 +102,34 @@ class Session {
   std::optional<control::TraceHome> home_;
   std::optional<control::TraceFeeder> feeder_;
   std::optional<observe::Observer> observer_;
+  std::optional<control::RunWatch> watch_;
   std::vector<inject::Address> modules_;
   Clock::time_point start_, next_look_;
-  bool is_drawn_ = false;
+  bool is_drawn_ = false, has_said_what_is_settled_ = false;
 };
+
+double seconds_of(nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+/// The growth that a recording of this process settles.
+std::string settled_text(const observe::KeptSoFar& kept, nanoseconds elapsed,
+                         const std::optional<nanoseconds>& duration) {
+  if (!kept.is_counted) {
+    return fmt::format(
+        "growth is settled once more is allocated and kept than the {} that the "
+        "process had: its allocator's blocks cannot be counted",
+        present::bound_bytes(static_cast<double>(kept.before)));
+  }
+  const double others = kept.bytes / seconds_of(elapsed);
+  const auto growth = [&](double seconds) {
+    const double least =
+        estimation::leak_found_in(seconds, others, static_cast<double>(kept.interval));
+    return fmt::format("above {}/s in {:.3g} s", present::bound_bytes(least), seconds);
+  };
+  constexpr double kShort = 30, kLong = 600;
+  return fmt::format(
+      "at {} growth of one site is settled {}", present::exact_bytes(kept.interval),
+      duration ? growth(seconds_of(*duration)) : growth(kShort) + ", " + growth(kLong));
+}
 
 /// In order, without the runtime's own, which has no slots to turn.
 std::vector<inject::Address> bases_of(const std::vector<inject::RemoteModule>& modules) {
@@ -150,8 +183,29 @@ nanoseconds Session::round() {
     observer_->follow(feeder_->writing());
     wait = std::min(wait, nanoseconds(observer_->round()));
     feeder_->ask_residency(observer_->take_questions());
+    say_what_is_settled();
+  }
+  if (watch_) {
+    watch_->follow(feeder_->writing());
+    wait = std::min(wait, watch_->round());
   }
   return wait;
+}
+
+// Objects that live for a while make what is kept a second look larger than it is, never smaller:
+// of a steady program it falls with time.
+void Session::say_what_is_settled() {
+  const auto& duration = options_.recording.window.duration;
+  const nanoseconds elapsed = Clock::now() - start_;
+  const nanoseconds due = std::min<nanoseconds>(kRates, duration.value_or(kRates) / kRatesPart);
+  if (has_said_what_is_settled_ || elapsed < due) return;
+  for (const observe::Writing& writing : feeder_->writing()) {
+    const auto kept = writing.pid == order_.pid ? observer_->kept_so_far(writing.path)
+                                                : std::optional<observe::KeptSoFar>();
+    if (!kept) continue;
+    has_said_what_is_settled_ = true;
+    say(settled_text(*kept, elapsed, duration));
+  }
 }
 
 void Session::show_progress() {
@@ -209,7 +263,12 @@ void Session::detach_children() const {
 base::Outcome<void> Session::end(End end) {
   if (is_drawn_) fmt::print(stderr, "\r\033[K");
   static_cast<void>(round());
-  if (end == End::kReplaced) say("the process executed another program; recording has ended");
+  if (end == End::kReplaced) {
+    terminal::complain("the process executed another program: its recording has ended");
+  } else if (end == End::kGone) {
+    terminal::complain(fmt::format("process {} ended after {:.1f} s of recording", order_.pid,
+                                   seconds_of(Clock::now() - start_)));
+  }
   detach_children();
   if (end != End::kAsked) return {};
   const auto detached = inject::detach(order_);
@@ -221,6 +280,7 @@ base::Outcome<void> Session::end(End end) {
 }
 
 void Session::finish() {
+  watch_.reset();  // It has traces open for writing, as their processes had.
   feeder_->finish();
   const control::WatchLosses losses = feeder_->losses();  // Before the traces change their place.
   const std::string sentences = home_->bring_home();
@@ -241,7 +301,7 @@ void Session::finish() {
   static_cast<void>(finish_run(afterwards));
 }
 
-base::Outcome<void> Session::perform() {
+base::Outcome<bool> Session::perform() {
   GEIGER_TRY(check());
   signals_ = take_over_end_signals();
   GEIGER_TRY(begin());
@@ -249,14 +309,28 @@ base::Outcome<void> Session::perform() {
   feeder_.emplace(home_->watched(), control::is_in_other_pid_namespace(options_.pid),
                   home_->rights());
   if (options_.recording.observation.observes) observer_.emplace(false);
-  GEIGER_TRY(end(watch()));
+  if (!options_.recording.watch.is_empty()) watch_.emplace(watch_options());
+  const End ended = watch();
+  GEIGER_TRY(end(ended));
   finish();
-  return {};
+  return ended == End::kAsked || ended == End::kDetached;
+}
+
+/// The process's user may own the directory of its traces.
+control::WatchOptions Session::watch_options() const {
+  control::WatchOptions options = options_.recording.watch;
+  options.open = [this](const std::string& path) {
+    return home_->open(std::string(base::file_name_of(path)));
+  };
+  options.remove = [this](const std::string& path) {
+    home_->remove(std::string(base::file_name_of(path)));
+  };
+  return options;
 }
 
 }  // namespace
 
-base::Outcome<void> attach_and_watch(const AttachOptions& options) {
+base::Outcome<bool> attach_and_watch(const AttachOptions& options) {
   return Session(options).perform();
 }
 

@@ -15,7 +15,8 @@ struct AttachOptions {
 };
 
 /// Attaches, watches until a signal, the duration's or the process's end, detaches, and prints what
-/// was recorded.
-base::Outcome<void> attach_and_watch(const AttachOptions& options);
+/// was recorded. False: the process ended, or executed another program, before it was detached
+/// from.
+base::Outcome<bool> attach_and_watch(const AttachOptions& options);
 
 }  // namespace geiger::run

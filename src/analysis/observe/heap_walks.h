@@ -50,6 +50,8 @@ class ChunkWalks {
   /// samples live when the heap has been walked.
   void walk(const ProcessFiles& files, TraceFollower& follower, Nanoseconds now);
   void take(profile::Observations& into);
+  /// Whether the latest walk succeeded.
+  [[nodiscard]] bool has_counted() const { return !walks_.empty() && fault_.empty(); }
 
  private:
   static constexpr Nanoseconds kFirstStep = 100'000'000;

@@ -187,6 +187,10 @@ void LiveSet::on(const trace::Record& /*record*/, const trace::InterpreterRecord
   interpreters_[interpreter.start] = is_free ? 0 : interpreter.version;
 }
 
+void LiveSet::on(const trace::Record& /*record*/, const trace::EpochRecord& epoch) {
+  interval_ = epoch.interval;
+}
+
 std::vector<LiveSample> LiveSet::by_address() const {
   std::vector<LiveSample> samples;
   samples.reserve(live_.size());

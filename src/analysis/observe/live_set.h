@@ -86,7 +86,10 @@ class LiveSet : public trace::RecordSink {
   void on(const trace::Record& record, const trace::FreeRecord& free);
   void on(const trace::Record& record, const trace::MappingRecord& mapping);
   void on(const trace::Record& record, const trace::InterpreterRecord& interpreter);
+  void on(const trace::Record& record, const trace::EpochRecord& epoch);
 
+  /// The interval in force; 0: none yet.
+  [[nodiscard]] Bytes interval() const { return interval_; }
   [[nodiscard]] std::size_t size() const { return live_.size(); }
   [[nodiscard]] bool contains(trace::Ref ref) const { return live_.contains(ref); }
   /// In order of addresses.
@@ -104,6 +107,7 @@ class LiveSet : public trace::RecordSink {
   void add(trace::Ref ref, const trace::SampleRecord& sample);
 
   tsl::robin_map<trace::Ref, LiveSample> live_;
+  Bytes interval_ = 0;
   OwnMappings mappings_;
   std::map<Address, std::uint32_t> interpreters_;
   std::map<Address, Address> places_;  ///< Per 64 KiB one address that an object had.

@@ -15,6 +15,8 @@
 #include "analysis/observe/process_memory.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "estimation/estimate.h"
+#include "estimation/sums.h"
 
 namespace geiger::observe {
 
@@ -183,6 +185,25 @@ Nanoseconds ProcessObserver::walk_if_due(Nanoseconds now) {
   });
   found_.cost += cost;
   return cost;
+}
+
+std::optional<KeptSoFar> ProcessObserver::kept_so_far() {
+  constexpr double kLevel = 0.90;
+  if (!found_.fault.empty() || series_.points().empty()) return std::nullopt;
+  static_cast<void>(follower_.follow(kMostTrace, base::monotonic_now()));
+  const Bytes interval = follower_.live().interval();
+  if (interval == 0) return std::nullopt;
+  const bool is_pure = (follower_.header().mode & trace::kModePure) != 0;
+  const double rate = estimation::rate_of_interval(static_cast<double>(interval));
+  estimation::NodeSums sums;
+  for (const LiveSample& sample : follower_.live().by_address()) {
+    const bool is_certain = !is_pure && sample.requested >= interval;
+    sums.add(sample.requested, is_certain ? estimation::kCertainRate : rate);
+  }
+  sums.could_have_sampled(static_cast<double>(interval));
+  const profile::MemoryCounts& first = series_.points().front().counts;
+  return KeptSoFar{estimation::estimate_bytes(sums, kLevel).interval.hi, interval,
+                   first.resident + first.swapped, walks_.has_counted()};
 }
 
 // Each answer takes the program's time and a record per live sample, so the rests grow with the
@@ -376,6 +397,11 @@ Nanoseconds Observer::round() {
     wait = std::min(wait, std::max(kLeastWait, std::max(process->next(), after) - after));
   }
   return wait;
+}
+
+std::optional<KeptSoFar> Observer::kept_so_far(const std::string& path) {
+  const auto found = observed_.find(path);
+  return found == observed_.end() ? std::nullopt : found->second->kept_so_far();
 }
 
 void Observer::take_maximum(Bytes maximum) {

@@ -66,6 +66,14 @@ struct SnapshotPace {
 /// The snapshots that may be taken.
 enum class Allowance : std::uint8_t { kNone, kFirstAndLeaps, kAll };
 
+/// What a process has kept so far of what it allocated since its recording began.
+struct KeptSoFar {
+  double bytes = 0;         ///< The upper limit of their 90 % interval.
+  Bytes interval = 0;       ///< In force.
+  Bytes before = 0;         ///< Resident and swapped when the recording began.
+  bool is_counted = false;  ///< Its chunks in use can be counted from outside.
+};
+
 class ProcessObserver {
  public:
   /// `trace` is the file that process `pid` writes.
@@ -77,6 +85,8 @@ class ProcessObserver {
   /// A walk through its chunks in use, if it has objects from before the recording and one is due.
   /// Returns the processor time it took.
   Nanoseconds walk_if_due(Nanoseconds now);
+  /// Nothing: no interval is known yet, or it cannot be observed.
+  [[nodiscard]] std::optional<KeptSoFar> kept_so_far();
   /// A snapshot whether or not one is due.
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }
@@ -138,6 +148,9 @@ class Observer {
   void follow(const std::vector<Writing>& traces);
   /// Makes the readings that are due. Returns how long the next round may wait.
   [[nodiscard]] Nanoseconds round();
+
+  /// Of the process that writes this trace.
+  [[nodiscard]] std::optional<KeptSoFar> kept_so_far(const std::string& path);
 
   /// A child of ours has been reaped, and `maximum` is the largest RSS of it and of the processes
   /// that it waited for (ru_maxrss). It counts for the largest process that has ended: a maximum

@@ -193,6 +193,8 @@ void read_segments(const std::string& text, run::RuntimeSettings& runtime) {
   runtime.keep = value_or_throw(kOption, parse_kept(text.substr(comma + 1)));
 }
 
+}  // namespace
+
 void add_bounds(CLI::App& run, run::RunOptions& options) {
   run::RuntimeSettings& runtime = options.runtime;
   CLI::Option* segments =
@@ -211,6 +213,8 @@ void add_bounds(CLI::App& run, run::RunOptions& options) {
       ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 32))
       ->type_name("N");
 }
+
+namespace {
 
 void add_window_options(CLI::App& run, run::RunOptions& options) {
   run.add_option_function<std::string>(

@@ -28,6 +28,7 @@ void add_watch_options(CLI::App& verb, control::WatchOptions& watch);
 /// What `run` and `attach` share. `options` outlives the parse.
 void add_output_options(CLI::App& run, run::RunOptions& options);
 void add_sampling_options(CLI::App& run, run::RunOptions& options);
+void add_bounds(CLI::App& run, run::RunOptions& options);
 void add_duration_option(CLI::App& verb, run::RunOptions& options, const char* help);
 
 /// What takes the words made by `as_program_word`. `program` outlives the parse.

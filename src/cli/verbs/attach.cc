@@ -10,10 +10,12 @@
 namespace geiger::cli {
 namespace {
 
+/// The process ended while it was recorded.
+constexpr int kExitEnded = 3;
+
 base::Outcome<int> attach_to(run::AttachOptions& options) {
   GEIGER_TRY(settle_interval(options.recording, run::IntervalWish::kSize));
-  GEIGER_TRY(run::attach_and_watch(options));
-  return kExitOk;
+  return GEIGER_TRY(run::attach_and_watch(options)) ? kExitOk : kExitEnded;
 }
 
 }  // namespace
@@ -24,7 +26,9 @@ void register_attach(CLI::App& app, Work& work) {
   attach->add_option("PID", options->pid, "Process id")->required()->check(process_id());
   add_output_options(*attach, options->recording);
   add_sampling_options(*attach, options->recording);
+  add_bounds(*attach, options->recording);
   add_duration_option(*attach, options->recording, "Detach after this long (default: at ^C)");
+  add_watch_options(*attach, options->recording.watch);
   attach->add_flag("--despite-seccomp", options->despite_seccomp,
                    "Attach even if the process filters its system calls, as in a\n"
                    "container, provided that the filter allows those of the\n"
@@ -34,7 +38,8 @@ void register_attach(CLI::App& app, Work& work) {
       "Recording ends at ^C, after the duration or when the process ends; after ^C or\n"
       "the duration the process runs on as before. Needs permission to trace it: the\n"
       "same user and kernel.yama.ptrace_scope 0, or root.\n"
-      "\nExit code: 0 recorded, 1 refused (the process is unchanged), 2 usage error.\n"
+      "\nExit code: 0 recorded, 1 refused (the process is unchanged), 2 usage error,\n"
+      "3 the process ended before geiger detached (what was recorded is kept).\n"
       "\nExample:\n"
       "  geiger attach --duration 30s -o leak.geiger $(pidof redis-server)\n");
   attach->callback([options, &work] { work = [options] { return attach_to(*options); }; });

@@ -17,6 +17,7 @@
 #include "estimation/counts.h"
 #include "estimation/difference.h"
 #include "estimation/distributions/gamma.h"
+#include "estimation/planning.h"
 #include "estimation/scatter.h"
 #include "vocabulary/vocabulary.h"
 
@@ -37,9 +38,8 @@ constexpr double kTwice = 2;
 constexpr double kInheritedMore = 0.001;
 /// A leak that is worth recording longer: as a share of what a site kept.
 constexpr double kNoticed = 0.1;
-/// Normal quantiles of the tests' levels and of a power of .8, added; of a site alone with its
-/// chunks the samples that it needs (docs/internals/estimators.md).
-constexpr double kPower = 2.2 + 0.86, kStockPower = 1.645 + 0.842, kAlone = 20;
+/// Normal quantiles of the test's level and of a power of .8, added.
+constexpr double kStockPower = 1.645 + 0.842;
 
 /// Resident and swapped bytes of a process when its recording began.
 std::optional<double> memory_at_start(const Recording& recording, std::uint32_t process) {
@@ -391,15 +391,10 @@ void LateGrowthTest::judge_by_chunks(const std::map<Key, Part>& parts, double ke
   growth.p_value = std::max(steady_p(changes), sum > 0 ? by_chance : 1);
   if (kept_per_second > 0) {
     const double others = std::max(0.0, others_kept / growth.seconds);
-    growth.decided_after =
-        seconds_for_chunks(growth.in_use_from, others, kNoticed * kept_per_second);
+    const double turnover = others > 0 ? growth.in_use_from / others : 0;
+    growth.decided_after = turnover + estimation::seconds_to_find_leak(kNoticed * kept_per_second,
+                                                                       others, largest_interval_);
   }
-}
-
-double LateGrowthTest::seconds_for_chunks(double in_use, double others, double leak) const {
-  if (!(others > 0)) return kAlone * largest_interval_ / leak;
-  const double noise = kPower / leak;
-  return in_use / others + 2 * others * largest_interval_ * noise * noise;
 }
 
 /// All that was in memory may have been freed.

@@ -124,8 +124,6 @@ class LateGrowthTest {
                        LateGrowth& growth) const;
   void judge_by_memory(std::span<const std::uint32_t> samples, double kept_per_second,
                        LateGrowth& growth) const;
-  /// To find a leak of this many bytes a second beside `others` a second that others keep.
-  [[nodiscard]] double seconds_for_chunks(double in_use, double others, double leak) const;
   [[nodiscard]] LeakChanges changes_of(const std::array<double, kLeakWindows>& values,
                                        std::span<const std::uint32_t> processes) const;
 
