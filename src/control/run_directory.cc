@@ -1,5 +1,6 @@
 #include "control/run_directory.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "base/unique_fd.h"
 #include "trace/format.h"
 
 namespace geiger::control {
@@ -125,10 +127,33 @@ std::vector<std::string> traces_in(const std::string& directory) {
   return names;
 }
 
+namespace {
+
+/// Forks a child that has all open files of this process until this process has ended.
+void keep_files_open() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return;
+  if (fork() != 0) return void(close(ends[0]));  // The other end is ours to the end.
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, ends[1]}) close(fd);
+  char none = 0;
+  while (read(ends[0], &none, 1) < 0 && errno == EINTR) {
+  }
+  _exit(0);
+}
+
+}  // namespace
+
 void remove_run_directory(const std::string& directory) {
-  for (const auto& name : traces_in(directory))
-    unlink(fmt::format("{}/{}", directory, name).c_str());
+  std::vector<base::UniqueFd> files;
+  for (const auto& name : traces_in(directory)) {
+    const std::string path = fmt::format("{}/{}", directory, name);
+    files.emplace_back(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    unlink(path.c_str());
+  }
   rmdir(directory.c_str());
+  // The last one to close a removed file waits for the disk to have written its pages, on a busy
+  // one for seconds.
+  if (!files.empty()) keep_files_open();
 }
 
 }  // namespace geiger::control

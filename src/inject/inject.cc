@@ -19,7 +19,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -92,22 +91,24 @@ constexpr std::chrono::seconds kPatience{10};
 constexpr int kTriesPerLook = 50;
 constexpr const char* kUnwritable = "its memory cannot be written";
 
-/// The library's bytes up to the end of its loaded segments: debug information is not copied.
+/// The library's bytes up to the end of its loaded segments: debug information is neither read,
+/// which takes seconds on a busy disk, nor copied.
 std::string loadable_part(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(in), {}};
   Elf64_Ehdr header{};
-  if (bytes.size() < sizeof header) return {};
-  std::memcpy(&header, bytes.data(), sizeof header);
+  const auto read = [&in](std::uint64_t at, void* into, std::uint64_t size) {
+    in.seekg(static_cast<std::streamoff>(at));
+    return bool(in.read(static_cast<char*>(into), static_cast<std::streamsize>(size)));
+  };
+  if (!read(0, &header, sizeof header)) return {};
   std::uint64_t end = 0;
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment{};
-    const std::uint64_t at = header.e_phoff + i * sizeof segment;
-    if (at + sizeof segment > bytes.size()) return {};
-    std::memcpy(&segment, bytes.data() + at, sizeof segment);
+    if (!read(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return {};
     if (segment.p_type == PT_LOAD) end = std::max(end, segment.p_offset + segment.p_filesz);
   }
-  if (end < sizeof header || end > bytes.size()) return {};
+  std::string bytes(end, '\0');
+  if (end < sizeof header || !read(0, bytes.data(), end)) return {};
   header.e_shoff = 0;
   header.e_shnum = header.e_shstrndx = 0;
   std::memcpy(bytes.data(), &header, sizeof header);

@@ -226,6 +226,14 @@ bool was_guarded(const std::string& path) {
          ::fchmod(file.get(), trace::kFileMode) == 0;
 }
 
+/// Whether the file ends here, without storage that was allocated ahead.
+bool is_cut(const struct stat& status, std::uint64_t end) {
+  constexpr std::uint64_t kStatUnit = 512;
+  const auto block = static_cast<std::uint64_t>(status.st_blksize);
+  const auto stored = static_cast<std::uint64_t>(status.st_blocks) * kStatUnit;
+  return static_cast<std::uint64_t>(status.st_size) == end && stored <= end + block;
+}
+
 /// A file with one image, changed in place.
 class LoneImage {
  public:
@@ -248,6 +256,9 @@ class LoneImage {
     const std::uint64_t end = image.extent().records_end;
     GEIGER_TRY(put(offsetof(FileHeader, image_bytes), std::uint64_t{0}));
     GEIGER_TRY(put(offsetof(FileHeader, sealed_end), end));
+    // Even without a change of size this waits for the disk to have written the pages.
+    struct stat status {};
+    if (::fstat(file_.get(), &status) == 0 && is_cut(status, end)) return {};
     if (::ftruncate(file_.get(), static_cast<off_t>(end)) == 0) return {};
     return system_error(path_, "cannot be cut to size");
   }
