@@ -297,7 +297,7 @@ class Asleep(harness.ProcessTest):
         self.raise_to(program, "geiger:sample", 1)
         self.allocate(program, 4)
         self.assertTrue(self.is_told(program))
-        self.assertIn("dormant", self.ctl(program, "status"))
+        self.assertIn("reporting", self.ctl(program, "status"))
         self.ctl(program, "start", "-d", f"{self.directory}/traces")
         self.allocate(program, 100)
         self.ctl(program, "stop")
@@ -311,6 +311,24 @@ class Asleep(harness.ProcessTest):
         self.raise_to(program, "geiger:sample", 0)
         self.allocate(program, 4)
         self.assertEqual(self.traces(), [path])
+
+    def test_a_controller_sets_its_interval(self):
+        program = self.start()
+        self.raise_to(program, "geiger:sample", 1)
+        self.allocate(program, 4)
+        self.assertIn(f"interval   {INTERVAL // 1024} KiB", self.ctl(program, "status"))
+        self.ctl(program, "interval", "1KiB")
+        status = self.ctl(program, "status")
+        self.assertIn("reporting", status)
+        self.assertIn("interval   1 KiB", status)
+        # And that of the next recording for tools.
+        self.raise_to(program, "geiger:sample", 0)
+        self.allocate(program, 4)
+        self.assertIn("dormant", self.ctl(program, "status"))
+        self.raise_to(program, "geiger:sample", 1)
+        self.allocate(program, 4)
+        self.assertIn("interval   1 KiB", self.ctl(program, "status"))
+        self.assertEqual(self.traces(), [])
 
     def test_memory_is_bounded(self):
         program = self.start(GEIGER_INTERVAL="64")

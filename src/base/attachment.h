@@ -1,5 +1,5 @@
-// What a runtime that was brought into a running process reports about itself, for `geiger attach`
-// to read from outside: the exported object geiger_attachment_v1.
+// What a runtime reports about itself without a trace, for `geiger attach` and `geiger ctl` to read
+// from outside: the exported object geiger_attachment_v1.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@ enum class AttachState : std::uint32_t {
   kNever = 0,     ///< Preloaded, or loaded and not asked yet.
   kAttached = 1,  ///< Entry points are in the program's slots.
   kDetached = 2,  ///< The slots are the program's own again; may be attached anew.
+  kForTools = 3,  ///< Was dormant, and samples for a tracing tool that listens.
 };
 
 struct Attachment {
@@ -19,6 +20,7 @@ struct Attachment {
   std::uint64_t stack;
   char version[32];      ///< Of the runtime.
   char directory[1024];  ///< Where the traces are, as the process names it.
+  std::uint64_t interval;  ///< In kForTools: that it samples with.
 };
 
 /// What geiger_attach_v1 and geiger_detach_v1 return: 0, the positive errno that refused

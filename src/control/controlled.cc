@@ -18,6 +18,7 @@
 #include "control/target_process.h"
 #include "control/trace_home.h"
 #include "inject/inject.h"
+#include "inject/target.h"
 
 namespace geiger::control {
 namespace {
@@ -74,6 +75,8 @@ std::string_view name_of(Standing standing) {
       return "paused";
     case Standing::kDormant:
       return "dormant";
+    case Standing::kReporting:
+      return "reporting";
     case Standing::kEnded:
       return "ended";
     case Standing::kInert:
@@ -122,7 +125,17 @@ base::Outcome<void> Controlled::look() {
     if (!has_gone_on()) break;
     std::this_thread::sleep_for(kAnswerPoll);
   }
+  if (can_be_called() && !(trace_ && trace_->is_open())) find_tool();
   return {};
+}
+
+/// A process that samples for a tracing tool has no trace. What it says about that can be read by
+/// who may trace it, as who let the tool listen may.
+void Controlled::find_tool() {
+  const auto runtime = inject::runtime_in(target_->pid(), inject::named_modules_of(target_->pid()));
+  const bool reports = runtime && static_cast<base::AttachState>(runtime->said.state) ==
+                                      base::AttachState::kForTools;
+  tool_interval_ = reports ? runtime->said.interval : 0;
 }
 
 /// Applies `act` to the trace that the process writes, and again if the process continues in its
@@ -157,7 +170,7 @@ Standing Controlled::standing() const {
   if (trace_ && (trace_->is_open() || has_gone_on())) {
     return trace_->control().paused.load() != 0 ? Standing::kPaused : Standing::kRecording;
   }
-  if (can_be_called()) return Standing::kDormant;
+  if (can_be_called()) return tool_interval_ != 0 ? Standing::kReporting : Standing::kDormant;
   return trace_ ? Standing::kEnded : Standing::kInert;
 }
 
@@ -172,8 +185,9 @@ ProcessStatus Controlled::status(bool counts_records) const {
       status.interval = waking->interval();
     }
   }
-  if (status.standing == Standing::kDormant) status.obstacle = obstacle();
-  if (!trace_ || status.standing == Standing::kDormant) return status;
+  if (tool_interval_ != 0) status.interval = tool_interval_;
+  if (waits_for_request(status.standing)) status.obstacle = obstacle();
+  if (!trace_ || waits_for_request(status.standing)) return status;
   status.trace = trace_->path();
   status.trace_bytes = trace_->size();
   status.segment = trace_->header().segment;
@@ -200,6 +214,7 @@ Reply Controlled::start(Order order, milliseconds patience) {
       }
       return fmt::format("{} records to {}", shown(), trace_->path());
     case Standing::kDormant:
+    case Standing::kReporting:
       return is_out_of_reach() ? start_on_thread(order) : wake(std::move(order), patience);
     default:
       // It may sleep without a place for its files.
@@ -324,7 +339,9 @@ Reply Controlled::stop(milliseconds patience) {
         return reply_to(called.request({}, patience), "stop", shown() + " stays dormant");
       }
     }
-    return base::Failure{shown() + " is not recording"};
+    return base::Failure{shown() + (tool_interval_ == 0 ? " is not recording"
+                                                        : " is not recording: a tracing tool takes "
+                                                          "its samples, and ends that itself")};
   }
   std::string done = fmt::format("{} is dormant again; its trace is {}", shown(), trace_->path());
   if (files_.has_runtime && is_out_of_reach()) {
@@ -357,7 +374,7 @@ Reply Controlled::no_trace(std::string_view wish) const {
       standing() == Standing::kEnded
           ? fmt::format("its recording has ended ({})", trace_->path())
           : std::string(
-                standing() == Standing::kDormant
+                waits_for_request(standing())
                     ? "it is not recording (use geiger ctl PID start)"
                     : "the library in it is disabled by its settings, or has no place for its "
                       "files (then root can start it)");
@@ -369,6 +386,18 @@ Reply Controlled::set_interval(Bytes interval, milliseconds patience) {
     auto waking = GEIGER_TRY(Waking::open(*target_, files_));
     waking.set_interval(interval);
     return fmt::format("{} will record with an interval of {}", shown(),
+                       present::exact_bytes(interval));
+  }
+  if (standing() == Standing::kReporting) {
+    auto waking = GEIGER_TRY(Waking::open(*target_, files_));
+    waking.set_interval(interval);
+    waking.call();
+    const auto in_force = [&] {
+      find_tool();
+      return tool_interval_ == interval;
+    };
+    if (!comes_true(patience, in_force)) return late(shown(), "change its interval");
+    return fmt::format("{} samples for a tracing tool with an interval of {}", shown(),
                        present::exact_bytes(interval));
   }
   const auto ask = [&] {

@@ -19,12 +19,16 @@ namespace geiger::control {
 
 enum class Standing : std::uint8_t {
   kRecording,
-  kPaused,   ///< Samples, but records nothing.
-  kDormant,  ///< Waits for a request to record.
-  kEnded,    ///< Its recording has ended; the trace has the reason.
-  kInert,    ///< The library is loaded and does nothing.
+  kPaused,     ///< Samples, but records nothing.
+  kDormant,    ///< Waits for a request to record.
+  kReporting,  ///< As kDormant, and samples for a tracing tool, without a trace.
+  kEnded,      ///< Its recording has ended; the trace has the reason.
+  kInert,      ///< The library is loaded and does nothing.
 };
 [[nodiscard]] std::string_view name_of(Standing standing);
+[[nodiscard]] constexpr bool waits_for_request(Standing standing) {
+  return standing == Standing::kDormant || standing == Standing::kReporting;
+}
 
 /// What `status` reports of a process.
 struct ProcessStatus {
@@ -80,6 +84,7 @@ class Controlled {
   Controlled() = default;
   base::Outcome<void> look();
   void find_trace();
+  void find_tool();
   [[nodiscard]] bool has_gone_on() const;
   template <typename Act>
   bool reach(const Act& act);
@@ -98,6 +103,7 @@ class Controlled {
   std::unique_ptr<TargetProcess> target_;
   GeigerFiles files_;
   std::optional<LiveTrace> trace_;
+  Bytes tool_interval_ = 0;  ///< Of samples for a tracing tool; 0: it takes none.
 };
 
 /// The processes of this user that have loaded geiger, in order of their ids.

@@ -297,7 +297,7 @@ Answer Waking::wait_for(std::uint32_t request, milliseconds patience) {
         page_->wanted.store(page_->served.load(), std::memory_order_release);
         return Answer::kMoved;
       }
-      bell_->ring(target_->facts().inner_pid);
+      call();
       last_ring = now;
     }
     if (now - begun >= patience) return served() ? Answer::kServed : Answer::kLate;

@@ -78,6 +78,8 @@ class Waking {
   /// The first interval of its next recordings; 0: its own.
   void set_interval(Bytes interval) { page_->wanted_interval.store(interval); }
   [[nodiscard]] Bytes interval() const;
+  /// Has the program look at the page, without a request.
+  void call() { bell_->ring(target_->facts().inner_pid); }
 
   /// Makes a request and waits for the answer for as long as `patience`. Fails if the program
   /// refused it or has ended.

@@ -95,7 +95,7 @@ OpenedRun FollowedRun::of_process(pid_t pid) {
   const control::Standing standing = controlled.standing();
   const std::string who = controlled.shown();
   const control::LiveTrace* trace = controlled.trace();
-  if (standing == control::Standing::kDormant) {
+  if (control::waits_for_request(standing)) {
     return base::Failure{
         fmt::format("{} is dormant, nothing is recorded: use geiger ctl {} start", who, pid)};
   }

@@ -46,7 +46,9 @@ static const Fields<ProcessStatus>& fields_of(Of<ProcessStatus> /*type*/) {
       Fields<ProcessStatus>()
           .field("pid", "", &ProcessStatus::pid)
           .field("program", "", &ProcessStatus::program)
-          .field("state", "`ended`: its trace was switched off",
+          .field("state",
+                 "`ended`: its trace was switched off; `reporting`: as dormant, and samples for a "
+                 "tracing tool",
                  [](const ProcessStatus& it) { return name_of(it.standing); })
           .one_of(texts_of<control::Standing>([](auto standing) { return name_of(standing); }))
           .field("interval", "bytes, in force or at the start of a recording, if known",
@@ -98,6 +100,7 @@ struct Command {
   Bytes interval = 0;
   std::string directory;
   bool despite_seccomp = false;
+  control::WatchOptions watch;
   milliseconds patience = control::kPatience;
 };
 
@@ -168,7 +171,15 @@ base::Outcome<Command> command_of(const CtlArguments& options) {
   GEIGER_TRY(read_given(is_list ? "" : options.pid, parse_pid, command.pid));
   GEIGER_TRY(check_argument(command));
   GEIGER_TRY(read_given(sets_interval ? command.argument : "", parse_interval, command.interval));
-  GEIGER_TRY(read_given(options.interval, parse_interval, command.interval));
+  command.watch = options.watch;
+  if (options.interval == "auto") {
+    command.interval = trace::kFirstInterval;
+    constexpr double kShare =
+        static_cast<double>(trace::kUsualShare) / static_cast<double>(trace::kPerMillion);
+    if (!command.watch.budget) command.watch.budget = control::Budget{.share = kShare};
+  } else {
+    GEIGER_TRY(read_given(options.interval, parse_interval, command.interval));
+  }
   GEIGER_TRY(read_given(options.wait, parse_patience, command.patience));
   GEIGER_TRY(read_given(options.directory, absolute, command.directory));
   command.despite_seccomp = options.despite_seccomp;
@@ -298,10 +309,11 @@ base::Outcome<int> control(const CtlArguments& options) {
   if (!command.pid) return list(options.is_json);
   auto controlled = GEIGER_TRY(control::Controlled::open_started(*command.pid));
   if (command.action == "status") return print_status(controlled, options.is_json);
-  if (command.action == "watch") return watch(std::move(controlled), options.watch);
+  if (command.action == "watch") return watch(std::move(controlled), command.watch);
   const auto told = GEIGER_TRY(act(controlled, command));
   terminal::complain(told);
-  return kExitOk;
+  if (command.action != "start" || command.watch.is_empty()) return kExitOk;
+  return watch(GEIGER_TRY(control::Controlled::open(*command.pid)), command.watch);
 }
 
 }  // namespace
@@ -322,7 +334,10 @@ void register_ctl(CLI::App& app, Work& work) {
                    "start: directory of the trace (default: GEIGER_DIR of the program,\n"
                    "else geiger-PROGRAM.PID/ here)")
       ->type_name("DIR");
-  verb->add_option("--interval", options->interval, "start: sampling interval")->type_name("SIZE");
+  verb->add_option("--interval", options->interval,
+                   "start: sampling interval, or auto, the smallest from 16KiB up that\n"
+                   "costs at most 1 % of CPU time (as --budget)")
+      ->type_name("SIZE");
   verb->add_option("--wait", options->wait,
                    "How long to wait for the program to respond (default 2s)")
       ->type_name("TIME");
@@ -334,6 +349,8 @@ void register_ctl(CLI::App& app, Work& work) {
   verb->add_flag("--json", options->is_json, "status: print JSON (docs/guide/json.md)");
   add_terminal_options(*verb);
   verb->footer(
+      "\nAfter start, the options from --mark-on to --budget have it go on as watch: until\n"
+      "the recording or the program ends, or ^C ends the watch.\n"
       "\nControls programs under 'geiger run', and dormant ones that have the library\n"
       "loaded (geiger run --dormant, LD_PRELOAD, /etc/ld.so.preload:\n"
       "docs/guide/production.md). Without PID, lists all of them. Uses neither signals nor\n"

@@ -145,7 +145,7 @@ bool TurnKeeper::is_in_turn(const ProcessStatus& status) const {
 void TurnKeeper::begin_turn() {
   called_.clear();
   for (const ProcessStatus& status : control::controlled_processes()) {
-    if (status.standing != Standing::kDormant || status.pending == true) continue;
+    if (!control::waits_for_request(status.standing) || status.pending == true) continue;
     auto program = Controlled::open(status.pid);
     if (!program.has_value()) continue;
     const auto called = program->call({.directory = directory_});
@@ -172,7 +172,7 @@ void TurnKeeper::record_unrecorded_runs(const Now& now) {
   std::map<Identity, Known> still_there;
   const std::int64_t step = now.realtime / kPerSecond / now.grid - 1;
   for (const ProcessStatus& status : control::controlled_processes()) {
-    const bool sleeps = status.standing == Standing::kDormant || is_in_turn(status);
+    const bool sleeps = control::waits_for_request(status.standing) || is_in_turn(status);
     if (sleeps) record_unrecorded_run(status.pid, step, now, still_there);
   }
   known_ = std::move(still_there);

@@ -274,12 +274,6 @@ std::uint32_t turn_slots(const dl_phdr_info& module, const Shadows& shadows, Lea
 using geiger::base::Attachment;
 using geiger::base::AttachState;
 
-extern "C" {
-/// Exported like the entry points; an object, so that it can be read without stopping a thread.
-// NOLINTNEXTLINE(readability-identifier-naming): a C name.
-[[gnu::visibility("default")]] constinit Attachment geiger_attachment_v1{};
-}
-
 // Addresses of our own entry points, independent of their declarations elsewhere.
 #define GEIGER_SHADOWED(X)               \
   X(malloc)                              \
@@ -414,11 +408,6 @@ int visit_for_originals(dl_phdr_info*, std::size_t, void* context) {
   return 1;
 }
 
-void set_state(AttachState state) {
-  std::atomic_ref(geiger_attachment_v1.state)
-      .store(static_cast<std::uint32_t>(state), std::memory_order_release);
-}
-
 bool is_attached() {
   return geiger_attachment_v1.state == static_cast<std::uint32_t>(AttachState::kAttached);
 }
@@ -458,7 +447,7 @@ int attach(const char* lines) {
   Attachment& said = geiger_attachment_v1;
   strncpy(said.version, GEIGER_VERSION, sizeof said.version - 1);
   strncpy(said.directory, capture::trace_directory(), sizeof said.directory - 1);
-  set_state(AttachState::kAttached);
+  capture::report_state(AttachState::kAttached);
   return turn_everything(Lead::kToEntries);
 }
 
@@ -486,6 +475,6 @@ GEIGER_EXPORT int geiger_detach_v1() {
   const int error = turn_everything(Lead::kToOriginals);
   leave_domains();
   geiger::capture::detach();
-  set_state(AttachState::kDetached);
+  geiger::capture::report_state(AttachState::kDetached);
   return error;
 }

@@ -1,9 +1,21 @@
 #include "runtime/capture/control/attach.h"
 
-#include "base/attachment.h"
+#include <atomic>
+#include <cstdint>
+
 #include "runtime/capture/image/image.h"
 
+extern "C" {
+// NOLINTNEXTLINE(readability-identifier-naming): a C name.
+[[gnu::visibility("default")]] constinit geiger::base::Attachment geiger_attachment_v1{};
+}
+
 namespace geiger::capture {
+
+void report_state(base::AttachState state) {
+  std::atomic_ref(geiger_attachment_v1.state)
+      .store(static_cast<std::uint32_t>(state), std::memory_order_release);
+}
 
 bool may_attach() { return can_attach_in(image.phase.load(std::memory_order_acquire)); }
 

@@ -5,7 +5,17 @@
 // Threads: one caller at a time, see interpose/attach.cc. Allocates: never.
 #pragma once
 
+#include "base/attachment.h"
+
+extern "C" {
+/// Exported like the entry points; an object, so that it can be read without stopping a thread.
+// NOLINTNEXTLINE(readability-identifier-naming): a C name.
+extern geiger::base::Attachment geiger_attachment_v1;
+}
+
 namespace geiger::capture {
+
+void report_state(base::AttachState state);
 
 /// False: an image is already recording, or GEIGER_MODE forbids it, or its trace could not be
 /// created.

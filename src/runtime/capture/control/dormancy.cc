@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/raw_syscall.h"
+#include "runtime/capture/control/attach.h"
 #include "runtime/capture/control/confinement.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/sample/events.h"
@@ -328,6 +329,22 @@ GEIGER_SLOW_PATH bool wake_for_trace() {
   return end_waking(started);
 }
 
+/// The interval that a controller wishes for samples; 0: none.
+std::uint64_t wished_interval() {
+  const Rendezvous* page = rendezvous.load(std::memory_order_acquire);
+  const std::uint64_t wished =
+      page == nullptr ? 0 : page->wanted_interval.load(std::memory_order_relaxed);
+  return wished <= kMostInterval ? wished : 0;
+}
+
+/// Of a recording for tools, which has no trace for controllers to reach it by.
+void follow_wished_interval() {
+  const std::uint64_t wished = wished_interval();
+  std::atomic_ref<std::uint64_t> in_force(geiger_attachment_v1.interval);
+  if (wished == 0 || wished == in_force.load(std::memory_order_relaxed)) return;
+  if (set_interval(wished)) in_force.store(wished, std::memory_order_relaxed);
+}
+
 /// A tool listens. Programs that restricted their system calls are not woken.
 GEIGER_SLOW_PATH bool wake_for_tools() {
   if (is_confined() || !begin_waking()) return false;
@@ -338,9 +355,13 @@ GEIGER_SLOW_PATH bool wake_for_tools() {
   image.settings.segment = kToolSegment;
   image.settings.keep = 0;
   image.settings.live = kToolLive;
-  set_own_interval(image.settings.interval);
+  const std::uint64_t wished = wished_interval();
+  geiger_attachment_v1.interval = wished != 0 ? wished : image.settings.interval;
+  set_own_interval(geiger_attachment_v1.interval);
   image.sleeper.is_for_tools.store(true, std::memory_order_relaxed);
-  return end_waking(start_image(false));
+  const bool started = end_waking(start_image(false));
+  if (started) report_state(base::AttachState::kForTools);
+  return started;
 }
 
 bool is_for_tools(Phase phase) {
@@ -360,6 +381,7 @@ void answer_as_is(bool sleeps_on) {
 /// The rendezvous belongs to the parent; the bell is shared.
 void begin_sleeping_child() {
   forget_rendezvous();
+  report_state(base::AttachState::kNever);
   is_own_process->store(1, std::memory_order_relaxed);
 }
 
@@ -385,6 +407,7 @@ Due answer_calls() {
   if (request == Request::kStop && !records) answer_as_is(true);
   if (request == Request::kStart && records) answer_as_is(false);
   if (records) return request == Request::kStop ? Due::kEndRecording : Due::kNothing;
+  if (tells) follow_wished_interval();
   if (tells) return is_done_for_tools(request) ? Due::kEndRecording : Due::kNothing;
   if (request == Request::kStart) return Due::kTrace;
   return is_listened_to() ? Due::kToolEvents : Due::kNothing;
@@ -415,6 +438,7 @@ bool claim_end() {
 void go_to_sleep() {
   const bool was_asked = !image.sleeper.is_for_tools.load(std::memory_order_relaxed);
   if (was_asked) accept_request();
+  if (!was_asked) report_state(base::AttachState::kNever);
   image.phase.store(Phase::kDormant, std::memory_order_release);
   image.sleeper.is_ending.store(0, std::memory_order_release);
   if (was_asked) answer_request(trace::Presence::kDormant, 0);
