@@ -173,7 +173,7 @@ class Services(ServiceTest):
         self.assertGreater(segments[0], 0)  # Older ones were deleted, as was asked for.
         self.assertEqual(segments, list(range(segments[0], segments[0] + 4)))
         (run,) = pathlib.Path(self.directory).glob("geiger-*")
-        self.assertIn("Every process and segment has its trace", self.geiger("doctor", run))
+        self.assertIn("Every process that was seen, and every segment, has its trace", self.geiger("doctor", run))
 
     def test_a_worker_of_another_user_goes_on_in_segments(self):
         self.check_worker("user")

@@ -58,6 +58,7 @@ bool is_name_at(const std::string& table, std::size_t offset, const std::string&
 void read_notes(std::string_view notes, ElfFacts& facts) {
   constexpr std::string_view kOwn("geiger", sizeof "geiger"), kGnu("GNU", sizeof "GNU");
   constexpr std::size_t kLongestId = 64;
+  constexpr std::string_view kGo{"Go\0\0", 4};
   Elf64_Nhdr note{};
   const auto take = [&notes](Bytes size) {
     const std::string_view taken = notes.substr(0, size);
@@ -69,6 +70,7 @@ void read_notes(std::string_view notes, ElfFacts& facts) {
     take(sizeof note);
     const std::string_view name = take(note.n_namesz), description = take(note.n_descsz);
     if (name == kOwn) facts.has_runtime = true;
+    if (name == kGo) facts.is_go = true;
     const bool is_id = name == kGnu && note.n_type == NT_GNU_BUILD_ID;
     if (is_id && description.size() <= kLongestId) facts.build_id = base::hex_of(description);
   }

@@ -29,6 +29,7 @@ struct ElfFacts {
   std::string interpreter;           ///< Empty: static, or not an ELF program.
   std::vector<std::string> needed;   ///< DT_NEEDED names.
   std::vector<std::string> defined;  ///< The symbols of `wanted` that the file defines.
+  bool is_go = false;                ///< Go's linker made it.
   bool has_runtime = false;          ///< It was linked with libgeiger-static.a.
   std::string build_id;              ///< Hexadecimal; empty: none.
 };

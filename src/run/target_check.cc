@@ -179,6 +179,11 @@ std::string TargetCheck::sentence() const {
 
 std::vector<std::string> TargetCheck::advice() const {
   if (obstacle != Obstacle::kStatic) return {};
+  if (is_go) {
+    return {
+        "Go's runtime allocates by itself, without malloc: its own profiler (runtime/pprof) "
+        "covers that; geiger records the C code of programs that are built with cgo"};
+  }
   return {
       "to record it, add two lines to its CMakeLists.txt, or link it with what "
       "`pkg-config --libs geiger-static` prints:",
@@ -207,6 +212,7 @@ TargetCheck check_target(const std::string& program) {
   const auto facts = foreign::read_elf_facts(
       check.examined, {"malloc", "__asan_init", "__tsan_init", "__msan_init", "__lsan_init"});
   check.obstacle = obstacle_of_image(facts, check.examined, check.detail);
+  check.is_go = facts.is_go;
   return check;
 }
 

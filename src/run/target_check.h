@@ -24,6 +24,7 @@ struct TargetCheck {
   Obstacle obstacle = Obstacle::kNone;
   std::string path;      ///< What will be executed, found as a shell would.
   std::string examined;  ///< The file that decided: `path`, or a script's interpreter.
+  bool is_go = false;    ///< Built by Go.
   std::string detail;    ///< Which sanitizer, which bit; may be empty.
 
   /// Whether it cannot be run: the shell's 127 or 126.

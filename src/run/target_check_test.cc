@@ -77,6 +77,19 @@ TEST_F(CheckTarget, SeesStaticPrograms) {
   EXPECT_THAT(advice[2], HasSubstr("target_link_libraries(static PRIVATE geiger::static)"));
 }
 
+TEST_F(CheckTarget, SaysThatGoAllocatesByItself) {
+  // The note that Go's linker writes.
+  ASSERT_TRUE(
+      compile("cc -static", "go",
+              "__attribute__((section(\".note.go.buildid\"), aligned(4), used)) static const "
+              "struct { int name, text, kind; char of[4], id[4]; } note = "
+              "{4, 4, 4, \"Go\", \"ab\"};\nint main(void) { return 0; }\n"));
+  const TargetCheck check = check_target(root_ / "go");
+  EXPECT_EQ(check.obstacle, Obstacle::kStatic);
+  ASSERT_EQ(check.advice().size(), 1U);
+  EXPECT_THAT(check.advice()[0], HasSubstr("runtime/pprof"));
+}
+
 TEST_F(CheckTarget, SeesTheRuntimeInStaticPrograms) {
   const auto compile_with_note_of = [&](const std::string& name) {
     return compile("cc -static", name,

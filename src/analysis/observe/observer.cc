@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "analysis/observe/allocator_heaps.h"
 #include "analysis/observe/heap_walks.h"
@@ -64,6 +65,8 @@ constexpr Bytes kMostTrace = 64 * kMiB;
 constexpr std::size_t kMostSamples = 1U << 20;
 /// A reading costs some 30 us: this many times as long passes until the next.
 constexpr Nanoseconds kReadingRest = 200;
+/// Of a program that does little, a reading comes this often all the same.
+constexpr Nanoseconds kLongestRest = 1'000'000'000;
 
 constexpr SnapshotPace kPace{};
 
@@ -94,8 +97,10 @@ void timed(Nanoseconds& cost, Function function) {
 
 }  // namespace
 
-ProcessObserver::ProcessObserver(pid_t pid, const std::string& trace, bool wants_waste)
-    : files_(pid),
+ProcessObserver::ProcessObserver(pid_t pid, const std::string& trace, bool wants_waste,
+                                 bool is_known)
+    : pid_(pid),
+      files_(pid),
       trace_name_(base::file_name_of(trace)),
       wants_waste_(wants_waste),
       started_(base::monotonic_now()) {
@@ -105,7 +110,7 @@ ProcessObserver::ProcessObserver(pid_t pid, const std::string& trace, bool wants
     found_.fault = opened.reason();
   } else if (const auto maps = files_.read("maps"); !maps && is_refusal(errno)) {
     found_.fault = std::string("maps: ") + std::strerror(errno);
-  } else if (!maps || !writes_trace(*maps)) {
+  } else if (!maps || (!is_known && !writes_trace(*maps))) {
     // The process is in another pid namespace, or gone already.
     found_.fault = "no process has this id and writes this trace";
   }
@@ -152,7 +157,17 @@ bool ProcessObserver::is_snapshot_due(Nanoseconds now) const {
   return now >= last_end_ + idle || has_grown(kPace.growth);
 }
 
-bool ProcessObserver::observe(Nanoseconds now, Allowance allowance) {
+void ProcessObserver::read_processor_time() {
+  clockid_t clock{};
+  timespec time{};
+  if (clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &time) != 0) return;
+  const Nanoseconds read = static_cast<Nanoseconds>(time.tv_sec) * 1'000'000'000 +
+                           static_cast<Nanoseconds>(time.tv_nsec);
+  if (!first_processor_time_) first_processor_time_ = read;
+  processor_time_ = read - std::min(read, *first_processor_time_);
+}
+
+bool ProcessObserver::observe(Nanoseconds now, Allowance allowance, double share) {
   if (!found_.fault.empty()) {
     ask_if_due(now);
     next_ = next_question_;
@@ -160,18 +175,26 @@ bool ProcessObserver::observe(Nanoseconds now, Allowance allowance) {
   }
   Nanoseconds reading = 0;
   bool is_read = false;
-  timed(reading, [&] { is_read = read_counts(now); });
+  timed(reading, [&] {
+    is_read = read_counts(now);
+    read_processor_time();
+  });
   found_.cost += reading;
   const auto is_due = [&] {
     if (allowance == Allowance::kAll) return is_snapshot_due(now);
-    return allowance == Allowance::kFirstAndLeaps && has_leapt(now);
+    if (allowance == Allowance::kRare && found_.last) {
+      const Nanoseconds rest = std::max(kPace.idle_rest, (now - started_) / 5);
+      if (now >= last_end_ + rest) return true;
+    }
+    return allowance != Allowance::kNone && has_leapt(now);
   };
   const bool takes_snapshot = is_read && is_due();
   if (takes_snapshot) take_snapshot(now);
   // A young process is looked at more often: it may be over before the first step is.
   const Nanoseconds age = now - started_;
   const Nanoseconds step = std::min(series_.step(), std::max(age / 16, kPace.least_rest));
-  next_ = now + std::max(step, kReadingRest * reading);
+  const auto rest = static_cast<Nanoseconds>(static_cast<double>(reading) / share);
+  next_ = now + std::max({step, kReadingRest * reading, std::min(rest, kLongestRest)});
   return takes_snapshot;
 }
 
@@ -324,6 +347,10 @@ struct Budget {
   }
 };
 constexpr Budget kBudget{0.005, 1'000'000};
+/// Of a program that does little, readings take this share of its own processor time, but may take
+/// this share of the time, and of the first kYoung what others may.
+constexpr double kShareOfProgram = 0.01, kLeastShare = 0.0001;
+constexpr Nanoseconds kYoung = 2'000'000'000;
 /// Asking for the allocator's waste costs a walk through its heaps at each snapshot. The walks of
 /// recordings that began late may take as much again.
 constexpr Budget kBudgetOfWaste{0.01, 50'000'000};
@@ -359,18 +386,28 @@ void Observer::follow(const std::vector<Writing>& traces) {
 }
 
 void Observer::begin(const Writing& trace) {
-  observed_[trace.path] = std::make_unique<ProcessObserver>(trace.pid, trace.path, wants_waste_);
   std::string& newest = newest_[{trace.pid, trace.image_start}];
+  observed_[trace.path] =
+      std::make_unique<ProcessObserver>(trace.pid, trace.path, wants_waste_, !newest.empty());
   if (!newest.empty()) before_[trace.path] = newest;
   newest = trace.path;
 }
 
+double Observer::share(Nanoseconds now) const {
+  const Nanoseconds elapsed = now - started_;
+  const double most = (wants_waste_ ? kBudgetOfWaste : kBudget).share;
+  if (elapsed <= kYoung) return most;
+  const double load = static_cast<double>(processor_time_) / static_cast<double>(elapsed);
+  return std::clamp(kShareOfProgram * load, kLeastShare, most);
+}
+
 Allowance Observer::allowance(Nanoseconds now) const {
-  const auto can_afford = [&](const Budget& budget) {
-    return cost_ + latest_ <= budget.allowed(now - started_);
-  };
-  if (can_afford(wants_waste_ ? kBudgetOfWaste : kBudget)) return Allowance::kAll;
-  return can_afford(kBudgetOfLeaps) ? Allowance::kFirstAndLeaps : Allowance::kNone;
+  const Budget& budget = wants_waste_ ? kBudgetOfWaste : kBudget;
+  const Nanoseconds cost = cost_ + latest_;
+  if (cost <= budget.credit + static_cast<Nanoseconds>(allowed_)) return Allowance::kAll;
+  if (cost <= budget.allowed(now - started_)) return Allowance::kRare;
+  const bool is_in_leaps = cost <= kBudgetOfLeaps.allowed(now - started_);
+  return is_in_leaps ? Allowance::kFirstAndLeaps : Allowance::kNone;
 }
 
 bool Observer::can_afford_walk(Nanoseconds now) const {
@@ -379,12 +416,16 @@ bool Observer::can_afford_walk(Nanoseconds now) const {
 
 Nanoseconds Observer::round() {
   Nanoseconds wait = kLongestWait;
+  const Nanoseconds begun = base::monotonic_now();
+  const Nanoseconds since = std::max(std::exchange(allowed_until_, begun), started_);
+  allowed_ += share(begun) * static_cast<double>(begun - std::min(begun, since));
   for (auto& [path, process] : observed_) {
     const Nanoseconds now = base::monotonic_now();
     if (now >= process->next()) {
-      const Nanoseconds before = process->cost();
-      const bool has_snapshot = process->observe(now, allowance(now));
+      const Nanoseconds before = process->cost(), worked = process->processor_time();
+      const bool has_snapshot = process->observe(now, allowance(now), share(now));
       const Nanoseconds spent = process->cost() - before;
+      processor_time_ += process->processor_time() - worked;
       cost_ += spent;
       if (has_snapshot) latest_ = spent;
     }
@@ -424,13 +465,37 @@ std::vector<std::string> Observer::take_questions() {
 std::optional<profile::Observations> Observer::take(const std::string& path) {
   follow({});
   auto found = found_.extract(path);
-  if (found.empty()) return std::nullopt;
+  if (found.empty()) add_unseen(path);
   profile::Observations all = counters_before(path);
-  profile::append(all, std::move(found.mapped()));
+  const bool is_known = !all.series.empty();
+  if (found.empty()) return is_known ? std::optional(std::move(all)) : std::nullopt;
+  profile::Observations& own = found.mapped();
+  if (is_known) own.fault.clear();  // It was over before it was looked at.
+  if (own.last) all.last.reset();
+  if (own.at_maximum) all.at_maximum.reset();
+  profile::append(all, std::move(own));
   return all;
 }
 
-/// Snapshots name samples, which went with their file.
+/// A segment that came and went between two looks: it follows the last one that was seen.
+void Observer::add_unseen(const std::string& path) {
+  TraceFollower trace;
+  if (!trace.open(path).has_value()) return;
+  const trace::FileHeader& header = trace.header();
+  const auto pid = static_cast<pid_t>(header.outer_pid != 0 ? header.outer_pid : header.pid);
+  const auto image = newest_.find({pid, header.image_start});
+  if (image == newest_.end() || image->second == path) return;
+  before_[path] = std::exchange(image->second, path);
+}
+
+void forget_samples(std::optional<Snapshot>& snapshot) {
+  if (!snapshot) return;
+  snapshot->residency.clear();
+  snapshot->waste.clear();
+  snapshot->residency_fault = snapshot->waste_fault = "the segment of its samples was deleted";
+}
+
+/// What does not name samples, which went with their file.
 profile::Observations Observer::counters_before(const std::string& path) {
   profile::Observations counters;
   const auto before = before_.find(path);
@@ -439,8 +504,8 @@ profile::Observations Observer::counters_before(const std::string& path) {
   auto found = found_.extract(before->second);
   if (found.empty()) return counters;
   profile::Observations& deleted = found.mapped();
-  deleted.last.reset();
-  deleted.at_maximum.reset();
+  forget_samples(deleted.last);
+  forget_samples(deleted.at_maximum);
   deleted.fault.clear();
   deleted.types = {};
   profile::append(counters, std::move(deleted));

@@ -64,7 +64,12 @@ struct SnapshotPace {
 };
 
 /// The snapshots that may be taken.
-enum class Allowance : std::uint8_t { kNone, kFirstAndLeaps, kAll };
+enum class Allowance : std::uint8_t {
+  kNone,
+  kFirstAndLeaps,
+  kRare,  ///< And so many that the last one is at most a fifth of the observation old.
+  kAll,
+};
 
 /// What a process has kept so far of what it allocated since its recording began.
 struct KeptSoFar {
@@ -76,12 +81,13 @@ struct KeptSoFar {
 
 class ProcessObserver {
  public:
-  /// `trace` is the file that process `pid` writes.
-  ProcessObserver(pid_t pid, const std::string& trace, bool wants_waste);
+  /// `trace` is the file that process `pid` writes. `is_known`: the process wrote an earlier
+  /// segment of it, and may write a later one by now.
+  ProcessObserver(pid_t pid, const std::string& trace, bool wants_waste, bool is_known = false);
 
   /// One reading of the counters, and a snapshot if one is due and may be taken. Nothing
-  /// is due before next() again. Whether it took one.
-  bool observe(Nanoseconds now, Allowance allowance);
+  /// is due before next() again: readings take this share of the time at most. Whether it took one.
+  bool observe(Nanoseconds now, Allowance allowance, double share);
   /// A walk through its chunks in use, if it has objects from before the recording and one is due.
   /// Returns the processor time it took.
   Nanoseconds walk_if_due(Nanoseconds now);
@@ -97,6 +103,8 @@ class ProcessObserver {
   [[nodiscard]] bool has_ended() const { return !files_.status(); }
   /// Processor time spent so far.
   [[nodiscard]] Nanoseconds cost() const { return found_.cost; }
+  /// Processor time that the process took while it was observed, when last read.
+  [[nodiscard]] Nanoseconds processor_time() const { return processor_time_; }
 
   /// The observations. Samples are named by the references of their records.
   [[nodiscard]] profile::Observations take();
@@ -113,6 +121,9 @@ class ProcessObserver {
   [[nodiscard]] std::optional<profile::Snapshot> snapshot(Nanoseconds now);
   void keep(profile::Snapshot snapshot);
 
+  void read_processor_time();
+
+  pid_t pid_;
   ProcessFiles files_;
   std::string trace_name_;
   bool wants_waste_;
@@ -124,6 +135,8 @@ class ProcessObserver {
   profile::MemoryCounts counts_;  ///< As last read.
   Nanoseconds started_ = 0;
   Nanoseconds next_ = 0;
+  std::optional<Nanoseconds> first_processor_time_;
+  Nanoseconds processor_time_ = 0;
   Nanoseconds last_end_ = 0;  ///< When the last snapshot was done.
   bool is_refused_ = false;   ///< The last snapshot's pages could not be read.
   bool asks_ = false;
@@ -167,18 +180,23 @@ class Observer {
   [[nodiscard]] std::optional<profile::Observations> take(const std::string& path);
 
  private:
+  [[nodiscard]] double share(Nanoseconds now) const;
   [[nodiscard]] Allowance allowance(Nanoseconds now) const;
   [[nodiscard]] bool can_afford_walk(Nanoseconds now) const;
   void begin(const Writing& trace);
   template <class Is>
   void finish_if(const Is& is_over);
+  void add_unseen(const std::string& path);
   [[nodiscard]] profile::Observations counters_before(const std::string& path);
 
   bool wants_waste_;
   Bytes own_high_water_;  ///< Of geiger itself, when it began.
   Nanoseconds started_ = 0;
   Nanoseconds cost_ = 0;
-  Nanoseconds latest_ = 0;  ///< Of it, the latest snapshot's.
+  Nanoseconds latest_ = 0;          ///< Of it, the latest snapshot's.
+  Nanoseconds processor_time_ = 0;  ///< Of all processes, while they were observed.
+  double allowed_ = 0;              ///< Of readings, in ns, until:
+  Nanoseconds allowed_until_ = 0;
   Nanoseconds cost_of_walks_ = 0, latest_walk_ = 0;
   std::map<std::string, std::unique_ptr<ProcessObserver>> observed_;
   std::map<std::string, profile::Observations> found_;

@@ -69,19 +69,58 @@ TEST_F(OwnProcess, AnObjectWhoseMappingMadviseSplitsIsHeap) {
 }
 
 TEST_F(OwnProcess, ALeapIsCaughtWithoutRest) {
+  constexpr double kShare = 0.005;
   ProcessObserver process(::getpid(), write(), false);
   // Times are given, so nothing here depends on how long it takes.
   const Nanoseconds start = base::monotonic_now() + SnapshotPace{}.least_rest;
-  EXPECT_FALSE(process.observe(start, Allowance::kNone));
-  EXPECT_TRUE(process.observe(start + 1, Allowance::kFirstAndLeaps)) << "the first";
-  EXPECT_FALSE(process.observe(start + 2, Allowance::kFirstAndLeaps)) << "no larger";
+  EXPECT_FALSE(process.observe(start, Allowance::kNone, kShare));
+  EXPECT_TRUE(process.observe(start + 1, Allowance::kFirstAndLeaps, kShare)) << "the first";
+  EXPECT_FALSE(process.observe(start + 2, Allowance::kFirstAndLeaps, kShare)) << "no larger";
   const Bytes before = ProcessFiles(::getpid()).status()->counts.resident;
   const Touched block(before / 2 + 4 * kMiB);
-  EXPECT_FALSE(process.observe(start + 3, Allowance::kNone));
-  EXPECT_TRUE(process.observe(start + 4, Allowance::kFirstAndLeaps));
-  EXPECT_FALSE(process.observe(start + 5, Allowance::kFirstAndLeaps)) << "no larger";
-  EXPECT_FALSE(process.observe(start + 6, Allowance::kAll)) << "the rest is not over";
+  EXPECT_FALSE(process.observe(start + 3, Allowance::kNone, kShare));
+  EXPECT_TRUE(process.observe(start + 4, Allowance::kFirstAndLeaps, kShare));
+  EXPECT_FALSE(process.observe(start + 5, Allowance::kFirstAndLeaps, kShare)) << "no larger";
+  EXPECT_FALSE(process.observe(start + 6, Allowance::kAll, kShare)) << "the rest is not over";
   EXPECT_GE(process.take().at_maximum->resident(), before + before / 4);
+}
+
+TEST_F(OwnProcess, OfAProgramThatDoesLittleReadingsAreRare) {
+  ProcessObserver process(::getpid(), write(), false);
+  const Nanoseconds start = base::monotonic_now();
+  static_cast<void>(process.observe(start, Allowance::kNone, 0.005));
+  const Nanoseconds often = process.next() - start, cost = process.cost();
+  static_cast<void>(process.observe(start, Allowance::kNone, 1e-9));
+  EXPECT_EQ(process.next() - start, 1'000'000'000);
+  EXPECT_GE(often, 200 * cost);
+}
+
+TEST_F(OwnProcess, TheLastOfRareSnapshotsIsAFifthOldAtMost) {
+  ProcessObserver process(::getpid(), write(), false);
+  const Nanoseconds start = base::monotonic_now() + SnapshotPace{}.least_rest;
+  constexpr Nanoseconds kSecond = 1'000'000'000;
+  EXPECT_TRUE(process.observe(start, Allowance::kRare, 0.005)) << "the first";
+  EXPECT_FALSE(process.observe(start + kSecond / 2, Allowance::kRare, 0.005));
+  EXPECT_FALSE(process.observe(start + 100 * kSecond, Allowance::kFirstAndLeaps, 0.005));
+  EXPECT_TRUE(process.observe(start + 100 * kSecond, Allowance::kRare, 0.005));
+}
+
+// A deleted segment leaves its readings to one that came and went between two looks.
+TEST_F(OwnProcess, ASegmentThatWasNotSeenHasTheReadingsOfTheLast) {
+  trace.header().pid = static_cast<std::uint32_t>(::getpid());
+  trace.header().image_start = 1000;
+  const std::string seen = write();
+  const std::string last = seen + ".last.geiger";
+  std::filesystem::copy_file(seen, last);
+  Observer observer(false);
+  observer.follow({{seen, ::getpid(), trace.header().image_start}});
+  static_cast<void>(observer.round());
+  std::filesystem::remove(seen);
+  const auto found = observer.take(last);
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(found->series.empty());
+  EXPECT_EQ(found->fault, "");
+  EXPECT_TRUE(!found->last || !found->last->residency_fault.empty());
 }
 
 TEST_F(OwnProcess, TheKernelsMaximumIsKeptIfACopyOfGeigerWasSmaller) {

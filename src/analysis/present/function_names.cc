@@ -250,9 +250,10 @@ std::string compiled_code_hint(const profile::Recording& recording) {
     }
   }
   if (!is_unnamed) return {};
-  return base::file_name_of(machine->path).starts_with("libjvm")
-             ? "methods that the JVM compiled have no names: record with geiger run --java"
-             : "functions of node's scripts have no names: record with geiger run --node";
+  const std::string_view name = base::file_name_of(machine->path);
+  return name.starts_with("node") || name.starts_with("libnode")
+             ? "functions of node's scripts have no names: record with geiger run --node"
+             : "methods that the JVM compiled have no names: record with geiger run --java";
 }
 
 std::string UnnamedModules::note(std::size_t width) const {

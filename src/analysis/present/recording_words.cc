@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
 #include <set>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -126,8 +126,10 @@ std::string segments_line(const Process& process) {
   std::string line = fmt::format("{}, from {} to {}", plural(process.segments.size(), "segment"),
                                  from, since_start(process, process.segments.back().end));
   if (first.number > 0) {
-    line += fmt::format("; {} earlier {} deleted", exact_count(first.number),
-                        first.number == 1 ? "segment was" : "segments were");
+    line += fmt::format(
+        "; {} earlier {} deleted, and all other times count from the first that "
+        "is left",
+        exact_count(first.number), first.number == 1 ? "segment was" : "segments were");
   }
   return line;
 }

@@ -306,6 +306,8 @@ struct Process {
   bool is_imported = false;    ///< Of another program's profile: nothing of it was counted.
   bool lacks_frees = false;    ///< Imported: what of it was live is not known.
 
+  /// The start of the process image's recording, of which earlier segments may be missing.
+  [[nodiscard]] Nanoseconds began() const { return image_start != 0 ? image_start : start; }
   /// The process's own id, by which perf maps are named.
   [[nodiscard]] std::uint32_t own_pid() const { return inner_pid != 0 ? inner_pid : pid; }
   [[nodiscard]] bool is_finalizing(Nanoseconds time) const {

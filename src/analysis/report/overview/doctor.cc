@@ -58,6 +58,8 @@ DoctorReport doctor_report(const Recording& recording, const DoctorOptions& opti
   diagnoses.reserve(kChecks.size());
   for (const auto check : kChecks) diagnoses.push_back(check(input));
   if (!recording.interpreters.empty()) diagnoses.push_back(check_interpreters(input));
+  const bool is_watched = std::ranges::any_of(recording.observations, &profile::Observations::cost);
+  if (is_watched) diagnoses.push_back(check_watching(input));
   report.diagnoses = std::move(diagnoses);
   return report;
 }

@@ -124,7 +124,14 @@ Diagnosis check_traces(const CheckInput& input) {
         unrecorded == 1 ? "1 process was" : fmt::format("{} processes were", unrecorded)));
   }
   if (lines.empty()) {
-    return {Severity::kGood, "traces", "Every process and segment has its trace.", "", ""};
+    const bool is_late =
+        std::ranges::any_of(input.recording.processes, &profile::Process::is_attached);
+    return {Severity::kGood, "traces",
+            is_late
+                ? "Every process that was attached to, and every segment, has its trace; others "
+                  "were not looked for."
+                : "Every process that was seen, and every segment, has its trace.",
+            "", ""};
   }
   const auto lost_children = [](const profile::Process& process) {
     return process.refused.children != 0;
@@ -199,6 +206,17 @@ Diagnosis check_interpreters(const CheckInput& input) {
           "Stacks without its frames show the interpreter's own functions; small objects that are "
           "not sampled appear as arenas of 256 KiB to 1 MiB.",
           ""};
+}
+
+Diagnosis check_watching(const CheckInput& input) {
+  Nanoseconds cost = 0;
+  for (const auto& observations : input.recording.observations) cost += observations.cost;
+  return {Severity::kGood, "watching",
+          fmt::format("geiger took {} of processor time to read memory from outside, {} of one "
+                      "processor.",
+                      present::duration(cost),
+                      present::exact_share(cost, profile::duration_of(input.recording))),
+          "", ""};
 }
 
 Diagnosis check_names(const CheckInput& input) {

@@ -45,7 +45,7 @@ TEST(Doctor, ReadsLikeThis) {
 
   good    The traces are undamaged.
   good    Recorded to the end of every process.
-  good    Every process and segment has its trace.
+  good    Every process that was seen, and every segment, has its trace.
   good    Hits are as expected: 252 hits, 249 expected (z = 0.2, p = 0.87).
   good    Offsets of sampled bytes are as expected: 252 offsets, p = 1.
   good    No two threads drew the same numbers.

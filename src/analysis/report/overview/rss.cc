@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "analysis/present/recording_words.h"
+#include "analysis/present/text.h"
 #include "analysis/profile/frames/labels.h"
 #include "analysis/profile/select/peak.h"
 
@@ -160,6 +162,12 @@ base::Outcome<RssReport> rss_report(const Recording& recording, const RssOptions
   RssReport report;
   report.options = options;
   report.process = observations->process;
+  if (recording.processes.size() > 1) {
+    const profile::Process& process = recording.processes[report.process];
+    report.whose =
+        fmt::format(" of {} (pid {})", present::printable(profile::program_name(process)),
+                    present::pid_text(process));
+  }
   const Nanoseconds start = recording.processes[report.process].start;
   report.after = snapshot.time - std::min(snapshot.time, start);
   report.resident = snapshot.resident();
@@ -193,14 +201,16 @@ std::string explained_line(const RssReport& report) {
   }
   if (!report.has_shares()) {
     return fmt::format(
-        "memory was not read near its resident peak of {}: the largest reading, {} after the "
+        "memory{} was not read near its resident peak of {}: the largest reading, {} after the "
         "start, "
         "was {}",
-        present::exact_bytes(report.high_water), present::duration(report.after), resident);
+        report.whose, present::exact_bytes(report.high_water), present::duration(report.after),
+        resident);
   }
   const bool is_last = report.options.moment == profile::Moment::kLast;
-  return fmt::format("the heap is {} of resident memory at its {}, {}",
+  return fmt::format("the heap{} is {} of {}resident memory at its {}, {}", report.whose,
                      present::figure(report.rows.front().share).text(),
+                     report.whose.empty() ? "" : "its ",
                      is_last ? "last reading" : "largest detailed reading", resident);
 }
 

@@ -51,6 +51,7 @@ struct RssRow {
 struct RssReport {
   RssOptions options;
   std::uint32_t process = 0;  ///< Index into Recording::processes.
+  std::string whose;  ///< " of NAME (pid N)" where the recording has several processes, else empty.
   Nanoseconds after = 0;      ///< From the start of the process to the instant.
   Bytes resident = 0;         ///< RSS at the instant.
   Bytes swapped = 0;

@@ -547,7 +547,7 @@ std::string what_ran(const Recording& recording) {
   const Process& main = profile::main_process(recording);
   std::string out =
       fmt::format("pid {}: {} after {}", present::pid_text(main), present::ending_text(main),
-                  present::duration(main.end - std::min(main.start, main.end)));
+                  present::duration(main.end - std::min(main.began(), main.end)));
   if (recording.processes.size() < 2) return out;
   return out + fmt::format("; {} processes, {}", present::exact_count(recording.processes.size()),
                            present::duration(profile::duration_of(recording)));

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/present/function_names.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/testing/example_recording.h"
 
@@ -135,6 +136,26 @@ TEST(Summary, SaysHowScriptsGetNames) {
     EXPECT_EQ(closing_lines(report, recording, {}).find(hint) != std::string::npos, is_hinted);
     EXPECT_EQ(to_text(report, recording, {}).find(hint) != std::string::npos, is_hinted);
   }
+}
+
+TEST(Summary, AJvmsMethodsGetTheirNamesByItsOwnOption) {
+  RecordingBuilder builder;
+  const auto process = builder.process("/usr/bin/java", 1);
+  const auto thread = builder.thread(process, "java", 1);
+  const auto launcher = builder.module("/usr/lib/jvm/lib/libjli.so", 0x400000);
+  builder.module("/usr/lib/jvm/lib/server/libjvm.so", 0x800000);
+  const auto stack = builder.stack({builder.location(launcher, 7, {"JavaMain"}),
+                                    builder.location(profile::kNone, 0x1234, {"0x7f0000001234"})});
+  builder.sample(thread, stack, 64 * kKiB, 1);
+  EXPECT_THAT(present::compiled_code_hint(builder.recording()), HasSubstr("geiger run --java"));
+}
+
+TEST(Summary, TimesTheProcessAndNotItsLastSegments) {
+  Recording recording = small_server();
+  const Nanoseconds lasted = recording.processes[0].end - recording.processes[0].start;
+  recording.processes[0].image_start = recording.processes[0].start;
+  recording.processes[0].start = recording.processes[0].end - lasted / 50;
+  EXPECT_THAT(summary_text_of(recording), HasSubstr(": exited after 2.50 s\n"));
 }
 
 TEST(Summary, SaysWhoseFiguresThoseOfSeveralProcessesAre) {

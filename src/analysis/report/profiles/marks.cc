@@ -50,6 +50,16 @@ std::string place_of(const MarkLine& line, const Recording& recording) {
                      text);
 }
 
+/// Marks of deleted segments went with these: what is left is numbered anew.
+std::string deleted_text(const Recording& recording) {
+  const bool lacks_marks = std::ranges::any_of(recording.processes, [](const auto& process) {
+    return !process.segments.empty() && process.segments.front().number > 0;
+  });
+  return lacks_marks ? "Marks of deleted segments are missing: numbers and times count from the "
+                       "first segment that is left.\n"
+                     : "";
+}
+
 }  // namespace
 
 static const present::Fields<InRecording<MarkLine>>& fields_of(
@@ -104,7 +114,8 @@ MarksReport marks_report(const Recording& recording, const MarksOptions& options
 std::string to_text(const MarksReport& report, const Recording& recording,
                     const present::Style& style) {
   if (report.lines.empty()) {
-    return "No marks. geiger::mark(\"NAME\") in the program sets one (docs/guide/profiles.md).\n";
+    return deleted_text(recording) +
+           "No marks. geiger::mark(\"NAME\") in the program sets one (docs/guide/profiles.md).\n";
   }
   std::vector<present::Column> columns{{"after", present::Align::kRight, false}};
   present::append_figure_columns(columns, "allocated since");
@@ -118,10 +129,11 @@ std::string to_text(const MarksReport& report, const Recording& recording,
     cells.push_back(present::printable(shown_name(line)));
     grid.add(std::move(cells), present::printable(place_of(line, recording)));
   }
-  std::string out = fmt::format(
-      "{}, {} intervals\n\n{}",
-      present::paint(style, present::Role::kHeading, present::plural(report.marks, "mark")),
-      present::level_text(style.level), grid.text(style));
+  std::string out =
+      deleted_text(recording) + fmt::format("{}, {} intervals\n\n{}",
+                                            present::paint(style, present::Role::kHeading,
+                                                           present::plural(report.marks, "mark")),
+                                            present::level_text(style.level), grid.text(style));
   if (report.marks > report.lines.size()) {
     out += fmt::format("\n{} more. --top 0 shows all.\n", report.marks - report.lines.size());
   }
