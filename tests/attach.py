@@ -353,6 +353,13 @@ class Hosts(AttachTest):
         self.assertRegex(rest, rf"process {process.pid} ended after \d+\.\d s of recording")
         trace_reader.read(os.path.join(self.directory, "r.geiger")).check()
 
+    def test_names_children_that_were_there(self):
+        process = self.start(["sh", "-c", "sleep 60 & sleep 60 & read line"])
+        wait_until(lambda: len(pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+                               .read_text().split()) == 2, "two children")
+        done = self.geiger("attach", "--duration", "100ms", "-o", "r.geiger", process.pid)
+        self.assertIn("its 2 child processes are not recorded: attach to each", done.stderr)
+
     def test_says_what_growth_it_settles(self):
         process = self.host("loops", "2")
         done = self.geiger("attach", "--duration", "1s", "--interval", "16KiB", "-o", "r.geiger",

@@ -165,6 +165,7 @@ base::Outcome<void> Session::begin() {
   settings.broker = home_->broker();
   const auto words = runtime_words(settings, home_->seen_path(), order_.pid);
   modules_ = bases_of(inject::named_modules_of(order_.pid));  // What comes later is new.
+  const std::size_t children = family_of(order_.pid).size() - 1;
   const auto attached = inject::attach(order_, library, lines_of(words));
   if (!attached.has_value()) {
     home_->abandon();
@@ -174,6 +175,10 @@ base::Outcome<void> Session::begin() {
   say(fmt::format("attached to {} (pid {}), which stopped for {:.1f} ms; ^C detaches",
                   control::name_for_files(program_), order_.pid,
                   std::chrono::duration<double, std::milli>(attached.value()).count()));
+  if (children > 0) {
+    say(fmt::format("its {} {} not recorded: attach to each",
+                    present::plural(children, "child process"), children == 1 ? "is" : "are"));
+  }
   return {};
 }
 

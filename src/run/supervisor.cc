@@ -170,12 +170,15 @@ void add_children(pid_t pid, std::vector<pid_t>& all) {
   }
 }
 
-/// The program and its descendants.
+}  // namespace
+
 std::vector<pid_t> family_of(pid_t program) {
   std::vector<pid_t> all{program};
   for (std::size_t i = 0; i < all.size(); ++i) add_children(all[i], all);
   return all;
 }
+
+namespace {
 
 /// The file that a process runs; nothing if it has ended.
 std::optional<std::string> image_of(pid_t pid) {

@@ -63,6 +63,9 @@ int die_of(int signal);
 // Processes of a run that geiger's library is not in: started with another environment, static or
 // privileged.
 
+/// A process and its descendants, with bounds for large ones.
+[[nodiscard]] std::vector<pid_t> family_of(pid_t program);
+
 /// Scans a program and its descendants at intervals, in /proc only. What starts and ends
 /// between two scans is not seen. A process counts if two scans see it: the first may have come
 /// before its libraries. Ends after kMost processes.
