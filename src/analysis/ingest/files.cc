@@ -106,6 +106,13 @@ FileOutcome OutputFile::write(std::span<const std::byte> bytes) {
   return {};
 }
 
+FileOutcome OutputFile::make_durable(unsigned owner, unsigned group) {
+  if (::fchown(descriptor_, owner, group) != 0)
+    return system_error(path_, "its owner cannot be kept");
+  if (::fsync(descriptor_) != 0) return system_error(path_, "cannot be written");
+  return {};
+}
+
 FileOutcome OutputFile::commit(bool replace) {
   const int descriptor = descriptor_;
   descriptor_ = -1;

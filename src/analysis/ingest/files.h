@@ -89,6 +89,8 @@ class OutputFile {
   [[nodiscard]] FileOutcome create(const std::string& path,
                                    std::optional<unsigned> mode = std::nullopt);
   [[nodiscard]] FileOutcome write(std::span<const std::byte> bytes);
+  /// Gives it this owner and group, and has it on the disk before commit() replaces another file.
+  [[nodiscard]] FileOutcome make_durable(unsigned owner, unsigned group);
   /// Gives it its name. An existing file is an error unless `replace`.
   [[nodiscard]] FileOutcome commit(bool replace);
 

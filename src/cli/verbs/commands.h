@@ -12,6 +12,7 @@ void register_run(CLI::App& app, Work& work);
 void register_ctl(CLI::App& app, Work& work);
 void register_attach(CLI::App& app, Work& work);
 void register_detach(CLI::App& app, Work& work);
+void register_preload(CLI::App& app, Work& work);
 void register_live(CLI::App& app, Work& work);
 void register_serve(CLI::App& app, Work& work);
 void register_summary(CLI::App& app, Work& work);
@@ -49,6 +50,7 @@ inline constexpr Command kCommands[] = {
     {"ctl", register_ctl},
     {"attach", register_attach},
     {"detach", register_detach},
+    {"preload", register_preload},
     {"live", register_live, Words::kProgramAfterDivider},
     {"serve", register_serve},
     {"report", register_report},
