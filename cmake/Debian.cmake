@@ -93,6 +93,8 @@ set(CPACK_DEBIAN_GEIGER_PACKAGE_DEPENDS "libgeiger0 ${same_version}")
 set(CPACK_DEBIAN_GEIGER_PACKAGE_SUGGESTS "geiger-lttng, geiger-malloc, libgeiger-dev")
 set(CPACK_DEBIAN_LIBGEIGER-DEV_PACKAGE_DEPENDS "libgeiger0 ${same_version}")
 set(CPACK_DEBIAN_GEIGER-LTTNG_PACKAGE_DEPENDS "libgeiger0 ${same_version}")
-# The loader finds libgeiger.so.0 from now on.
-set(CPACK_DEBIAN_LIBGEIGER0_PACKAGE_CONTROL_EXTRA ${debian}/triggers)
+# The loader finds libgeiger.so.0 from now on; /etc/ld.so.preload names none that was removed.
+set(CPACK_DEBIAN_LIBGEIGER0_PACKAGE_CONTROL_EXTRA ${debian}/triggers ${debian}/prerm)
+# Packages are made of what was built.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 include(CPack)

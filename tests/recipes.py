@@ -103,7 +103,7 @@ class Recipes(harness.ProcessTest):
         """Alone, and with the drop-in for turns, as systemd reads them."""
         text = (RECIPES / "geiger-agent.service").read_text()
         turns = (RECIPES / "geiger-agent-turns.conf").read_text()
-        for line in re.findall(r"(?m)^ExecStart=/opt/geiger/bin/geiger (.+)$", text + turns):
+        for line in re.findall(r"(?m)^ExecStart=/usr/bin/geiger (.+)$", text + turns):
             self.assert_agent_takes(line.replace("%%", "%").split()[1:])
         if not shutil.which("systemd-analyze"):
             self.skipTest("systemd-analyze is not installed")
@@ -112,10 +112,10 @@ class Recipes(harness.ProcessTest):
         unit = units / "geiger-agent.service"
         # The program is the only thing that is not there.
         for drop_in in (False, True):
-            unit.write_text(text.replace("/opt/geiger/bin/geiger", GEIGER))
+            unit.write_text(text.replace("/usr/bin/geiger", GEIGER))
             if drop_in:
                 (units / "geiger-agent.service.d/turns.conf").write_text(
-                    turns.replace("/opt/geiger/bin/geiger", GEIGER))
+                    turns.replace("/usr/bin/geiger", GEIGER))
             verified = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True,
                                       text=True)
             self.assertNotIn("geiger-agent", verified.stderr)

@@ -17,7 +17,6 @@ import trace_reader
 
 GEIGER = str(harness.BUILD / "bin" / "geiger")
 RECIPE = harness.ROOT / "recipes" / "geiger.service"
-PREFIX = "/opt/geiger"
 PATIENCE = 60
 CLUSTER = "postgresql@15-main"
 
@@ -76,7 +75,7 @@ class Systemd(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
         subprocess.run(["cp", "-a", "--reflink=auto", f"{kept}/.", self.root], check=True)
         self.root.chmod(0o755)
-        shutil.copytree(harness.BUILD / "lib" / "geiger", f"{self.root}{PREFIX}/lib/geiger")
+        shutil.copytree(harness.BUILD / "lib" / "geiger", self.root / "usr/lib/geiger")
         (self.root / "usr/sbin/policy-rc.d").unlink()
         self.follow_the_recipe()
         self.boot()
@@ -86,11 +85,10 @@ class Systemd(unittest.TestCase):
         text = RECIPE.read_text()
         shutil.copy(RECIPE, units / "example.service")
         lines = re.findall(r"(?m)^Environment=.*$", text)
-        (exec_paths,) = re.findall(r"add (ExecPaths=\S+)", text)
-        for name, more in (("nginx", []), ("redis-server", [exec_paths])):
+        for name in ("nginx", "redis-server"):
             dropin = units / f"{name}.service.d"
             dropin.mkdir()
-            (dropin / "geiger.conf").write_text("\n".join(["[Service]", *lines, *more, ""]))
+            (dropin / "geiger.conf").write_text("\n".join(["[Service]", *lines, ""]))
         self.assertIn("/etc/postgresql/VERSION/CLUSTER/environment", text)
         with open(self.root / "etc/postgresql/15/main/environment", "a", encoding="utf-8") as file:
             for line in lines:

@@ -52,6 +52,7 @@ inside 'cd /root && geiger run -o perl.geiger -- perl -e "my %h; \$h{\$_ % 50000
 inside 'cd /root && geiger summary perl.geiger'
 inside 'cd /root && geiger table perl.geiger --kind peak --top 3 --json' >"$work/table.json"
 grep -q '"report":"table"' "$work/table.json"
+inside 'cd /root && geiger report perl.geiger -o page.html && test -s page.html'
 inside 'cd /root && geiger doctor perl.geiger >/dev/null && geiger export pprof perl.geiger -o p.pb.gz && test -s p.pb.gz'
 
 step "its own allocator"
