@@ -124,6 +124,86 @@ class Guard(harness.ProcessTest):
         self.assertEqual(found["fault_count"], 0)
         self.assertGreater(found["guarding"]["guarded"], 50_000 - 10)
 
+    def test_reads_right_behind_an_object(self):
+        """Of 20 bytes: beyond them lie 12 that only placement at the byte protects."""
+        self.assertEqual(self.record("reads_padding", "--guard=1", "--interval", "1"), 0)
+        self.assertEqual(self.faults()["guarding"]["exact"], False)
+        said = harness.run_bare([GEIGER, "faults", self.run_file]).stdout.decode()
+        self.assertIn("Reads of up to 15 bytes behind an object", " ".join(said.split()))
+        self.assertEqual(self.record("reads_padding", "--guard=1,exact", "--interval", "1"), SEGV)
+        found = self.faults()
+        self.assertEqual(found["guarding"]["exact"], True)
+        fault, = found["faults"]
+        self.assertEqual((fault["kind"], fault["access"], offset_of(fault)), ("overflow", "read", 20))
+        self.assertEqual(self.record("behaves", "--guard=1,exact", "--interval", "1"), 0)
+        self.assertEqual(self.faults()["fault_count"], 0)
+
+    def test_quiet_runs_tell_faults(self):
+        command = [GEIGER, "run", "-q", "-f", "-o", self.run_file, "--guard=1", "--interval", "1", "--"]
+        said = harness.run_bare([*command, FAULTY, "reads_freed"]).stderr.decode()
+        self.assertRegex(said, r"^geiger: use after free: read_from .*\n$")
+        self.assertEqual(harness.run_bare([*command, FAULTY, "behaves"]).stderr, b"")
+
+    def test_coverage_is_told(self):
+        """By summary and doctor, of objects too large for a slot."""
+        self.record("behaves", "--guard=1", "--interval", "1")
+        guarding = self.faults()["guarding"]
+        summary = harness.run_bare([GEIGER, "summary", self.run_file]).stdout.decode()
+        self.assertRegex(summary, rf"guarded +{guarding['guarded']:,} of {guarding['chosen']:,} chosen")
+        said = subprocess.run([GEIGER, "summary", "--json", self.run_file], check=True, capture_output=True)
+        self.assertEqual(json.loads(said.stdout)["guarding"], guarding)
+        said = subprocess.run([GEIGER, "doctor", "--json", self.run_file], check=True, capture_output=True)
+        check, = (each for each in json.loads(said.stdout)["findings"] if each["check"] == "guarding")
+        self.assertIn(f"{guarding['guarded']:,} of {guarding['chosen']:,} chosen", check["what"])
+        self.record("behaves", "--interval", "1")
+        self.assertNotIn("guard", harness.run_bare([GEIGER, "summary", self.run_file]).stdout.decode())
+
+    def test_the_rate_is_changed_while_the_program_runs(self):
+        directory = self.run_file.with_name("run")
+        program = subprocess.Popen(
+            [GEIGER, "run", "-q", "-o", directory, "--guard=1/1000000", "--interval", "64", "--",
+             "/usr/bin/perl", "-e", "$| = 1; while (<>) { my @kept = map { 'text' x $_ } 1..200; print $_ }"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(program.stdout.close)
+
+        def allocate():
+            program.stdin.write("\n")
+            program.stdin.flush()
+            program.stdout.readline()
+
+        def ctl(*words):
+            asking = subprocess.Popen([GEIGER, "ctl", *words, "--wait", "60s"], text=True,
+                                      stderr=subprocess.PIPE)
+            while asking.poll() is None:
+                allocate()
+            return asking.returncode, asking.communicate()[1]
+
+        allocate()
+        pid = pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()[0]
+        self.assertIn("guards 1 in 2 samples", ctl(pid, "guard", "1/2,exact")[1])
+        for _ in range(20):
+            allocate()
+        self.assertIn("guards no further samples", ctl(pid, "guard", "off")[1])
+        self.assertEqual(ctl(pid, "guard", "2")[0], 2)
+        program.stdin.close()
+        self.assertEqual(program.wait(60), 0)
+        said = subprocess.run([GEIGER, "faults", "--json", directory], check=True, capture_output=True)
+        guarding = json.loads(said.stdout)["guarding"]
+        self.assertEqual((guarding["rate"], guarding["rate_changed"]), (0, True))
+        self.assertGreater(guarding["guarded"], 100)
+
+    def test_the_rate_of_a_program_outside_guard_mode(self):
+        program = subprocess.Popen([GEIGER, "run", "-q", "-o", self.run_file, "--", "cat"],
+                                   stdin=subprocess.PIPE)
+        children = pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children")
+        while not children.read_text() or pathlib.Path(
+                f"/proc/{children.read_text().split()[0]}/comm").read_text() != "cat\n":
+            pass
+        said = harness.run_bare([GEIGER, "ctl", children.read_text().split()[0], "guard", "1"])
+        program.communicate()
+        self.assertEqual(said.status, 1)
+        self.assertIn(b"was not started in guard mode (geiger run --guard)", said.stderr)
+
     def check_binomial(self, count, trials, rate):
         z = (count - trials / rate) / math.sqrt(trials / rate * (1 - 1 / rate))
         self.assertLess(abs(z), 4, f"{count} of {trials} at 1/{rate}")

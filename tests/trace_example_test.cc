@@ -282,7 +282,7 @@ std::string dump_control(std::string_view bytes) {
        pair("paused", control.paused.load(), "supervised", control.supervised.load()),
        pair("wanted utilization", control.wanted_utilization.load(), "wanted segment",
             control.wanted_segment.load()),
-       pair("reserved", control.reserved, "wanted residency", control.wanted_residency.load()),
+       pair("requested guard", control.requested_guard.load(), "wanted residency", control.wanted_residency.load()),
        number("doubles at", control.doubles_at.load()),
        number("doubling step", control.doubling_step.load())});
   return dump.take();

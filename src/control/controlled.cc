@@ -417,6 +417,32 @@ Reply Controlled::set_interval(Bytes interval, milliseconds patience) {
   return fmt::format("{} records with an interval of {}", shown(), present::exact_bytes(interval));
 }
 
+Reply Controlled::set_guard(std::uint32_t setting, milliseconds patience) {
+  const auto ask = [&] {
+    return reach([&](LiveTrace& trace) {
+      if (trace.header().guard_setting.load() == 0) return false;
+      trace.control().requested_guard.store(setting, std::memory_order_release);
+      return true;
+    });
+  };
+  if (!ask()) {
+    if (!trace_ || !trace_->is_open()) return no_trace("change its guard mode");
+    return base::Failure{shown() + " was not started in guard mode (geiger run --guard)"};
+  }
+  const auto in_force = [&] {
+    if (has_gone_on()) static_cast<void>(ask());
+    return trace_ && trace_->header().guard_setting.load() == setting;
+  };
+  if (!comes_true(patience, in_force)) return late(shown(), "change its guard mode");
+  const std::uint32_t rate = trace::guard_rate_of(setting);
+  const std::string_view obstacle = words_of(trace_->header().guard_obstacle.load()).text;
+  if (rate != 0 && !obstacle.empty()) {
+    return base::Failure{fmt::format("{} guards nothing: {}", shown(), obstacle)};
+  }
+  if (rate == 0) return shown() + " guards no further samples";
+  return fmt::format("{} guards 1 in {} samples", shown(), rate);
+}
+
 Reply Controlled::mark(std::string_view name) {
   const Nanoseconds now = base::monotonic_now();
   bool is_written = false;

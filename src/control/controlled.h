@@ -77,6 +77,9 @@ class Controlled {
   [[nodiscard]] base::Outcome<std::string> stop(std::chrono::milliseconds patience);
   [[nodiscard]] base::Outcome<std::string> set_interval(Bytes interval,
                                                         std::chrono::milliseconds patience);
+  /// `setting`: trace::ControlPage::requested_guard. Only of processes that began in guard mode.
+  [[nodiscard]] base::Outcome<std::string> set_guard(std::uint32_t setting,
+                                                     std::chrono::milliseconds patience);
   [[nodiscard]] base::Outcome<std::string> mark(std::string_view name);
   [[nodiscard]] base::Outcome<std::string> begin_segment(std::chrono::milliseconds patience);
 

@@ -57,6 +57,10 @@ openmetrics::Process metrics_of(const profile::Recording& picture,
   metrics.live_samples = found.live_samples;
   metrics.dropped = found.dropped;
   metrics.interval = found.interval;
+  if (const auto& guarding = picture.processes[process.index].guarding; guarding.is_on) {
+    metrics.guard_chosen = guarding.chosen;
+    metrics.guarded = guarding.guarded();
+  }
   if (found.resident != 0) metrics.resident = found.resident;
   return metrics;
 }

@@ -138,6 +138,12 @@ void write_counts(std::string& out, const std::vector<Process>& all) {
   write(out, all, {"samples", "counter", "", "Samples taken."}, known(&Process::samples));
   write(out, all, {"live_samples", "gauge", "", "Samples of live objects."},
         always(&Process::live_samples));
+  write(out, all, {"guard_chosen_samples", "counter", "samples", "Samples that guard mode chose."},
+        known(&Process::guard_chosen));
+  write(out, all,
+        {"guarded_samples", "counter", "samples",
+         "Of these, guarded: wrong uses of the others are not seen."},
+        known(&Process::guarded));
   write(out, all,
         {"dropped_records", "counter", "records",
          "Records lost, of all causes: estimates miss them."},

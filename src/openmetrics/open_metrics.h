@@ -30,6 +30,7 @@ struct Process {
   std::uint64_t live_samples = 0;
   std::uint64_t dropped = 0;
   Bytes interval = 0;
+  std::optional<std::uint64_t> guard_chosen, guarded;  ///< Samples, in guard mode.
   std::optional<Bytes> resident;
 };
 

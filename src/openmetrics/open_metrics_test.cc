@@ -15,6 +15,8 @@ TEST(OpenMetrics, HaveUnitsAndIntervals) {
   process.live_bytes = {1e9, 9.5e8, 1.0625e9};
   process.allocated = 12345678901234;
   process.missing = 5;
+  process.guard_chosen = 9;
+  process.guarded = 7;
   const std::string text = text_of({process}, 0.95, "1.2");
   EXPECT_TRUE(holds(text, "# TYPE geiger_live_heap_bytes gauge"));
   EXPECT_TRUE(holds(text, "# UNIT geiger_live_heap_bytes bytes"));
@@ -25,6 +27,8 @@ TEST(OpenMetrics, HaveUnitsAndIntervals) {
   EXPECT_TRUE(holds(text, "# TYPE geiger_allocated_bytes counter"));
   EXPECT_TRUE(holds(text, "geiger_allocated_bytes_total{pid=\"17\"} 12345678901234"));
   EXPECT_TRUE(holds(text, "geiger_allocated_missing_bytes{pid=\"17\"} 5"));
+  EXPECT_TRUE(holds(text, "geiger_guard_chosen_samples_total{pid=\"17\"} 9"));
+  EXPECT_TRUE(holds(text, "geiger_guarded_samples_total{pid=\"17\"} 7"));
   EXPECT_TRUE(holds(text, "geiger_confidence_level_ratio 0.95"));
   EXPECT_TRUE(text.ends_with("geiger_build_info{version=\"1.2\"} 1\n# EOF\n"));
 }
@@ -34,6 +38,7 @@ TEST(OpenMetrics, LeaveOutWhatIsNotKnown) {
   EXPECT_EQ(text.find("live_heap"), std::string::npos);
   EXPECT_EQ(text.find("allocated"), std::string::npos);
   EXPECT_EQ(text.find("resident"), std::string::npos);
+  EXPECT_EQ(text.find("guard"), std::string::npos);
   EXPECT_TRUE(holds(text, "geiger_recording 0"));
   EXPECT_TRUE(text_of({}, 0.95, "1.2").ends_with("# EOF\n"));
 }

@@ -33,6 +33,7 @@
 #include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/seal.h"
 #include "analysis/present/text.h"
+#include "analysis/report/faults/faults.h"
 #include "analysis/report/overview/summary.h"
 #include "analysis/symbolize/outside_names.h"
 #include "analysis/symbolize/symbolize.h"
@@ -306,7 +307,11 @@ void say_what_was_recorded(const Afterwards& run, const Traces& traces,
   }
   say_what_was_not_watched(run);
   say_who_is_left(traces);
-  if (run.is_quiet) return;
+  if (run.is_quiet) {
+    const std::string fault = clause(report::faults_report(recording, {.top = 1}));
+    if (!fault.empty()) terminal::complain(present::printable(fault));
+    return;
+  }
   if (traces.running() > 0) {
     terminal::complain(fmt::format("{} still running and still being recorded",
                                    traces.running() == 1

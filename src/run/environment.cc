@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "modules/module.h"
+#include "trace/format.h"
 #include "trace/share.h"
 
 namespace geiger::run {
@@ -169,8 +170,10 @@ Environment runtime_words(const RuntimeSettings& settings, const std::string& di
   if (settings.keep != 0) words.push_back(fmt::format("GEIGER_KEEP={}", settings.keep));
   if (settings.live != 0) words.push_back(fmt::format("GEIGER_LIVE={}", settings.live));
   if (settings.frames != 0) words.push_back(fmt::format("GEIGER_FRAMES={}", settings.frames));
-  if (settings.guard_rate != 0)
-    words.push_back(fmt::format("GEIGER_GUARD={}", settings.guard_rate));
+  if (settings.guard != 0) {
+    words.push_back(fmt::format("GEIGER_GUARD={}{}", trace::guard_rate_of(settings.guard),
+                                (settings.guard & trace::kGuardExact) != 0 ? ",exact" : ""));
+  }
   if (!settings.broker.empty()) words.push_back("GEIGER_BROKER=" + settings.broker);
   if (settings.seed) words.push_back(fmt::format("GEIGER_SEED={}", *settings.seed));
   words.push_back("GEIGER_MODE=" + mode_words(settings, program));

@@ -55,14 +55,14 @@ struct RuntimeSettings {
   Bytes interval = 512 * kKiB;  ///< Sampling interval, >= 1.
   /// Share of processor time that the self-regulating interval may cost; 0: the interval is fixed.
   double share = 0;
-  Bytes capacity = 4 * kGiB;     ///< Bytes a trace may grow to.
-  Bytes segment = 0;             ///< Bytes after which a trace goes on in another; 0: never.
-  std::uint64_t keep = 0;        ///< Traces to keep of a process; 0: all.
-  std::uint64_t live = 0;        ///< Live samples to keep track of; 0: the runtime's default.
-  std::uint64_t frames = 0;      ///< Of a stack to follow; 0: the runtime's default.
-  std::uint64_t guard_rate = 0;  ///< One in this many samples is guarded; 0: none.
-  bool aggregates = false;       ///< Counts samples that are alike.
-  std::string broker;            ///< Digits of a TraceBroker; empty: no broker.
+  Bytes capacity = 4 * kGiB;  ///< Bytes a trace may grow to.
+  Bytes segment = 0;          ///< Bytes after which a trace goes on in another; 0: never.
+  std::uint64_t keep = 0;     ///< Traces to keep of a process; 0: all.
+  std::uint64_t live = 0;     ///< Live samples to keep track of; 0: the runtime's default.
+  std::uint64_t frames = 0;   ///< Of a stack to follow; 0: the runtime's default.
+  std::uint32_t guard = 0;    ///< As trace::FileHeader::guard_setting.
+  bool aggregates = false;    ///< Counts samples that are alike.
+  std::string broker;         ///< Digits of a TraceBroker; empty: no broker.
   std::optional<std::uint64_t> seed;
   bool is_pure = false;
   bool uses_frame_pointers = false;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/format.h"
+
 namespace geiger::run {
 namespace {
 
@@ -38,7 +40,7 @@ TEST(WithRuntime, ListsTheModes) {
   settings.seed = 0;
   settings.is_pure = settings.uses_frame_pointers = settings.starts_paused = true;
   settings.records_free_stacks = true;
-  settings.guard_rate = 16;
+  settings.guard = 16 | trace::kGuardExact;
   settings.frames = 4000;
   settings.records_mappings = false;
   settings.follows_children = false;
@@ -46,7 +48,7 @@ TEST(WithRuntime, ListsTheModes) {
   EXPECT_THAT(words,
               Contains("GEIGER_MODE=root=7,pure,fp,nochildren,paused,freestacks,nomappings"));
   EXPECT_THAT(words, Contains("GEIGER_SEED=0"));
-  EXPECT_THAT(words, Contains("GEIGER_GUARD=16"));
+  EXPECT_THAT(words, Contains("GEIGER_GUARD=16,exact"));
   EXPECT_THAT(words, Contains("GEIGER_FRAMES=4000"));
 }
 

@@ -73,6 +73,18 @@ struct RuntimeRange {
 };
 inline constexpr std::size_t kMaxRuntimeRanges = 64;
 
+// The setting of guard mode is one word: one in N samples is chosen to be guarded, + kGuardExact.
+
+inline constexpr std::uint32_t kMostGuardRate = 1'000'000;
+inline constexpr std::uint32_t kGuardOff = 1U << 30;  ///< Instead of N: none from now on.
+inline constexpr std::uint32_t kGuardExact = 1U
+                                             << 31;  ///< Their last byte is the last of its page.
+
+/// N; 0: none is chosen.
+[[nodiscard]] constexpr std::uint32_t guard_rate_of(std::uint32_t setting) {
+  return setting & (kGuardOff - 1);
+}
+
 struct FileHeader {
   char magic[8];
   std::uint32_t version;
@@ -122,12 +134,13 @@ struct FileHeader {
   std::atomic<std::int32_t> segment_errno;
   /// Stacks without an interpreter's frames, because these could not be read safely.
   std::atomic<std::uint32_t> unread_stacks;
-  /// Guard mode: one in N samples is chosen to be guarded; 0 = none.
-  std::uint32_t guard_rate;
+  /// Guard mode's setting, the last; 0 = off from the start.
+  std::atomic<std::uint32_t> guard_setting;
   std::atomic<vocabulary::GuardObstacle> guard_obstacle;
   std::atomic<std::uint64_t> guard_chosen;
-  std::atomic<std::uint64_t> guard_large;  ///< Chosen but not guarded: too large.
-  std::atomic<std::uint64_t> guard_full;   ///< Likewise: no slot was free.
+  std::atomic<std::uint64_t> guard_large;    ///< Chosen but not guarded: too large.
+  std::atomic<std::uint64_t> guard_full;     ///< Likewise: no slot was free.
+  std::atomic<std::uint32_t> guard_changes;  ///< Times that the setting was another before.
 };
 static_assert(sizeof(FileHeader) <= kControlOffset);
 
@@ -143,7 +156,7 @@ struct ControlPage {
   std::atomic<std::uint32_t> wanted_utilization;
   /// A new number asks to continue in a new segment (0 = never asked).
   std::atomic<std::uint32_t> wanted_segment;
-  std::uint32_t reserved;
+  std::atomic<std::uint32_t> requested_guard;  ///< The setting of guard mode; 0 = as started.
   /// A new number asks for one residency record per live sample (0 = never asked).
   std::atomic<std::uint32_t> wanted_residency;
   /// While `doubling_step` is not 0, the runtime itself doubles the interval when its tail reaches

@@ -195,7 +195,7 @@ void Writer::write_header(Bytes capacity, const Identity& identity) {
   header->tail.store(kRecordsOffset, std::memory_order_relaxed);
   header->state.store(State::kStarting, std::memory_order_relaxed);
   header->mode = identity.mode;
-  header->guard_rate = identity.guard_rate;
+  header->guard_setting.store(identity.guard_setting, std::memory_order_relaxed);
   header->pid = static_cast<std::uint32_t>(raw_syscall(SYS_getpid));
   header->parent_pid = static_cast<std::uint32_t>(raw_syscall(SYS_getppid));
   header->page_size = static_cast<std::uint32_t>(getauxval(AT_PAGESZ));
@@ -225,6 +225,7 @@ void Writer::inherit(const ControlPage& asked) {
     to.store(from.load(std::memory_order_relaxed), std::memory_order_relaxed);
   };
   copy(control_->requested_interval, asked.requested_interval);
+  copy(control_->requested_guard, asked.requested_guard);
   copy(control_->paused, asked.paused);
   copy(control_->wanted_utilization, asked.wanted_utilization);
   copy(control_->wanted_residency, asked.wanted_residency);

@@ -37,7 +37,7 @@ struct Identity {
   const char* allocator;
   const char* runtime_version;
   bool is_paused;  ///< Initial value of ControlPage::paused.
-  std::uint32_t guard_rate = 0;
+  std::uint32_t guard_setting = 0;
   /// In later segments: start_monotonic of the first; 0 in the first itself.
   Nanoseconds image_start = 0;
   std::uint32_t segment = 0;

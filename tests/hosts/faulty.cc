@@ -60,6 +60,15 @@ void reads_behind() {
   }
 }
 
+/// Of what any allocator rounds up.
+void reads_padding() {
+  for (int i = 0; i < kTimes; ++i) {
+    char* object = make(kOddBytes);
+    read_from(object, kOddBytes);
+    drop(object);
+  }
+}
+
 void reads_freed() {
   for (int i = 0; i < kTimes; ++i) {
     char* object = make(kBytes);
@@ -200,6 +209,7 @@ int main(int argc, char** argv) {
                        {"writes_1_before", writes_1_before},
                        {"writes_16_before", writes_16_before},
                        {"reads_behind", reads_behind},
+                       {"reads_padding", reads_padding},
                        {"reads_freed", reads_freed},
                        {"writes_freed", writes_freed},
                        {"frees_twice", frees_twice},

@@ -53,6 +53,21 @@ void read_interval(const std::string& text, run::RunOptions& options) {
 
 }  // namespace
 
+base::Outcome<std::uint32_t> parse_guard(const std::string& text) {
+  constexpr std::string_view kExact = ",exact";
+  std::string_view share = text;
+  const bool is_exact = share.ends_with(kExact);
+  if (is_exact) share.remove_suffix(kExact.size());
+  if (share.starts_with("1/")) share.remove_prefix(2);
+  const auto rate = base::number_in<std::uint32_t>(share);
+  if (rate && *rate >= 1 && *rate <= trace::kMostGuardRate && (*rate == 1 || text[1] == '/')) {
+    return *rate | (is_exact ? trace::kGuardExact : 0);
+  }
+  return base::Failure{
+      fmt::format("'{}' is not a share of the samples (1, or 1/2 to 1/{}; then perhaps ',exact')",
+                  text, trace::kMostGuardRate)};
+}
+
 base::Outcome<void> settle_interval(run::RunOptions& options, run::IntervalWish usual) {
   run::RuntimeSettings& runtime = options.runtime;
   if (options.interval == run::IntervalWish::kNone) {
@@ -89,27 +104,16 @@ void add_output_options(CLI::App& run, run::RunOptions& options) {
       ->type_name("SIZE");
 }
 
-/// "1" or "1/N".
-base::Outcome<std::uint64_t> parse_guard_rate(const std::string& text) {
-  constexpr std::uint64_t kMostRate = 1'000'000;
-  if (text == "1") return std::uint64_t{1};
-  if (text.starts_with("1/")) {
-    const auto rate = base::number_in<std::uint64_t>(std::string_view(text).substr(2));
-    if (rate && *rate >= 1 && *rate <= kMostRate) return *rate;
-  }
-  return base::Failure{
-      fmt::format("'{}' is not a share of the samples (1, or 1/2 to 1/{})", text, kMostRate)};
-}
-
 void add_guard_option(CLI::App& run, run::RuntimeSettings& runtime) {
   const std::string help =
       "Detect use after free, overflows and wrong frees in a share of\n"
       "the samples: --guard=1/16 (default) one in 16, --guard=1 all;\n"
+      "--guard=1/16,exact: also reads of the bytes right behind an object;\n"
       "the program ends at the first wrong access (docs/guide/guard.md)";
   run.add_flag("--guard{1/16}", help)->check([&runtime](const std::string& text) -> std::string {
-    const auto rate = parse_guard_rate(text);
-    if (!rate.has_value()) return rate.reason();
-    runtime.guard_rate = rate.value();
+    const auto setting = parse_guard(text);
+    if (!setting.has_value()) return setting.reason();
+    runtime.guard = setting.value();
     return {};
   });
 }

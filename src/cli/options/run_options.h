@@ -25,6 +25,9 @@ base::Outcome<void> settle_interval(run::RunOptions& options, run::IntervalWish 
 /// --mark-on, --snapshot-on, --keep, --budget. `watch` outlives the parse.
 void add_watch_options(CLI::App& verb, control::WatchOptions& watch);
 
+/// The setting of guard mode (trace::FileHeader::guard_setting) for "1/N[,exact]", and "1" for 1/1.
+[[nodiscard]] base::Outcome<std::uint32_t> parse_guard(const std::string& text);
+
 /// What `run` and `attach` share. `options` outlives the parse.
 void add_output_options(CLI::App& run, run::RunOptions& options);
 void add_sampling_options(CLI::App& run, run::RunOptions& options);

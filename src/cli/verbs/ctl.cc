@@ -27,6 +27,7 @@
 #include "foreign/process_root.h"
 #include "query/words.h"
 #include "terminal/terminal.h"
+#include "trace/format.h"
 #include "trace/share.h"
 
 namespace geiger::present {
@@ -98,6 +99,7 @@ struct Command {
   std::string action = "status";
   std::string argument;
   Bytes interval = 0;
+  std::uint32_t guard = 0;
   std::string directory;
   bool despite_seccomp = false;
   control::WatchOptions watch;
@@ -125,7 +127,14 @@ base::Outcome<milliseconds> parse_patience(const std::string& text) {
   return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(wait));
 }
 
-bool takes_argument(const std::string& action) { return action == "interval" || action == "mark"; }
+base::Outcome<std::uint32_t> parse_guard_or_off(const std::string& text) {
+  if (text == "off") return trace::kGuardOff;
+  return parse_guard(text);
+}
+
+bool takes_argument(const std::string& action) {
+  return action == "interval" || action == "mark" || action == "guard";
+}
 
 base::Outcome<void> check_argument(const Command& command) {
   const bool has_argument = !command.argument.empty();
@@ -171,6 +180,8 @@ base::Outcome<Command> command_of(const CtlArguments& options) {
   GEIGER_TRY(read_given(is_list ? "" : options.pid, parse_pid, command.pid));
   GEIGER_TRY(check_argument(command));
   GEIGER_TRY(read_given(sets_interval ? command.argument : "", parse_interval, command.interval));
+  GEIGER_TRY(read_given(command.action == "guard" ? command.argument : "", parse_guard_or_off,
+                        command.guard));
   command.watch = options.watch;
   if (options.interval == "auto") {
     command.interval = trace::kFirstInterval;
@@ -271,6 +282,7 @@ base::Outcome<std::string> act(control::Controlled& controlled, const Command& c
   if (command.action == "interval") {
     return controlled.set_interval(command.interval, command.patience);
   }
+  if (command.action == "guard") return controlled.set_guard(command.guard, command.patience);
   if (command.action == "mark") return controlled.mark(command.argument);
   return controlled.begin_segment(command.patience);
 }
@@ -326,10 +338,12 @@ void register_ctl(CLI::App& app, Work& work) {
   verb->add_option("PID", options->pid, "Process id; 'list' or nothing: list all processes")
       ->type_name("");
   verb->add_option("ACTION", options->action,
-                   "start, stop, interval SIZE, mark NAME, segment, watch or status (default)")
-      ->check(one_of({"start", "stop", "interval", "mark", "segment", "watch", "status"}))
+                   "start, stop, interval SIZE, guard SHARE, mark NAME, segment, watch\n"
+                   "or status (default); of guard mode, 'guard off' ends it for new objects")
+      ->check(one_of({"start", "stop", "interval", "guard", "mark", "segment", "watch", "status"}))
       ->type_name("");
-  verb->add_option("ARGUMENT", options->argument, "Argument of interval and mark")->type_name("");
+  verb->add_option("ARGUMENT", options->argument, "Argument of interval, guard and mark")
+      ->type_name("");
   verb->add_option("-d,--directory", options->directory,
                    "start: directory of the trace (default: GEIGER_DIR of the program,\n"
                    "else geiger-PROGRAM.PID/ here)")
@@ -352,7 +366,7 @@ void register_ctl(CLI::App& app, Work& work) {
       "\nAfter start, the options from --mark-on to --budget have it go on as watch: until\n"
       "the recording or the program ends, or ^C ends the watch.\n"
       "\nControls programs under 'geiger run', and dormant ones that have the library\n"
-      "loaded (geiger run --dormant, LD_PRELOAD, /etc/ld.so.preload:\n"
+      "loaded (geiger run --dormant, LD_PRELOAD, geiger preload enable:\n"
       "docs/guide/production.md). Without PID, lists all of them. Uses neither signals nor\n"
       "ptrace: a program responds once it has allocated one sampling interval.\n"
       "\nExamples:\n"

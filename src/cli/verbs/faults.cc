@@ -21,7 +21,7 @@ struct FaultsArguments {
 base::Outcome<int> print_faults(FaultsArguments& options) {
   const auto input = GEIGER_TRY(only_own(read_input(options.read), "faults"));
   const report::FaultsReport report = report::faults_report(input.recording(), options.faults);
-  if (report.guarding.rate == 0) {
+  if (!report.guarding.is_on) {
     return base::Failure{"the run was not recorded in guard mode: geiger run --guard -- PROGRAM",
                          base::Fault::kRequest};
   }

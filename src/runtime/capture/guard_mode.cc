@@ -319,12 +319,15 @@ struct Toss {
   guard::Side side;
 };
 
-Toss toss(std::uint64_t rate) {
+Toss toss(std::uint32_t setting) {
+  const std::uint64_t rate = trace::guard_rate_of(setting);
   std::uint64_t state =
       image.origin.seed + tosses.fetch_add(1, std::memory_order_relaxed) * 0xd1342543de82ef95U;
   const std::uint64_t drawn = sampling::splitmix64(state);
-  return {(drawn >> 32) * rate >> 32 == 0,
-          (drawn & 1) != 0 ? guard::Side::kRight : guard::Side::kLeft};
+  const guard::Side right =
+      (setting & trace::kGuardExact) != 0 ? guard::Side::kEnd : guard::Side::kRight;
+  return {rate != 0 && (drawn >> 32) * rate >> 32 == 0,
+          (drawn & 1) != 0 ? right : guard::Side::kLeft};
 }
 
 constinit bool is_forbidden = false;
@@ -394,6 +397,19 @@ void note(guard::Event& event, const unwind::Registers& caller) {
   keep_stack(event.stack, *segment, *state, record_stack(*segment, *state, caller));
 }
 
+/// The setting that is in force, which the trace then has.
+std::uint32_t current_setting(trace::Writer& writer) {
+  const std::uint32_t asked = writer.control()->requested_guard.load(std::memory_order_relaxed);
+  std::atomic<std::uint32_t>& setting = writer.header()->guard_setting;
+  const std::uint32_t before = setting.load(std::memory_order_relaxed);
+  if (asked == 0 || asked == before) [[likely]]
+    return before;
+  if (setting.exchange(asked, std::memory_order_relaxed) != asked) {
+    writer.header()->guard_changes.fetch_add(1, std::memory_order_relaxed);
+  }
+  return asked;
+}
+
 }  // namespace
 
 bool may_guard() { return initial_value("GEIGER_GUARD") != nullptr; }
@@ -401,12 +417,12 @@ bool may_guard() { return initial_value("GEIGER_GUARD") != nullptr; }
 void forbid_guarding() { is_forbidden = true; }
 
 void* place(const Decision& decision, void* block, std::size_t bytes, std::size_t alignment) {
-  const std::uint64_t rate = image.settings.guard_rate;
-  if (rate == 0 || !decision.is_sample || !is_recording()) [[likely]]
+  if (image.settings.guard == 0 || !decision.is_sample || !is_recording()) [[likely]]
     return block;
-  const Toss tossed = toss(rate);
+  trace::Writer& writer = current_segment().writer;
+  const Toss tossed = toss(current_setting(writer));
   if (!tossed.is_chosen) return block;
-  return place_chosen(*current_segment().writer.header(), block, bytes, alignment, tossed.side);
+  return place_chosen(*writer.header(), block, bytes, alignment, tossed.side);
 }
 
 void note_allocation(const void* address, Segment& segment, const ThreadState& state,

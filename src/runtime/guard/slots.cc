@@ -114,7 +114,8 @@ bool prepare(Slot& slot, std::size_t bytes, std::size_t alignment, Side side) {
     return false;
   }
   const Address page = page_of(slot);
-  const std::size_t multiple = std::max(alignment, kLeastAlignment);
+  const std::size_t multiple =
+      std::max(alignment, side == Side::kEnd ? std::size_t{1} : kLeastAlignment);
   const std::size_t behind = side == Side::kLeft ? 0 : page_bytes - bytes;
   slot.object = page + behind / multiple * multiple;
   slot.bytes = bytes;

@@ -5,6 +5,7 @@
 //
 //   object at the left    [object......|filling...........]     an access before it traps
 //   object at the right   [...........filling|object......]     an access after it traps
+//   object at the end     the same, without regard to kLeastAlignment
 //
 // A write between the object and the far end of its page does not trap, but changes the filling,
 // which is checked when the object is freed. Objects at the right end on a multiple of their
@@ -118,7 +119,7 @@ struct Event {
 
 enum class SlotState : std::uint32_t { kUnused = 0, kTaken, kLive, kEnding, kFreed };
 
-enum class Side : std::uint8_t { kLeft, kRight };
+enum class Side : std::uint8_t { kLeft, kRight, kEnd };
 
 struct Slot {
   std::atomic<SlotState> state;

@@ -61,6 +61,18 @@ TEST(Slots, AccessesNextToTheObjectTrapOnItsSide) {
   }
 }
 
+TEST(Slots, ObjectsAtTheEndTrapAtTheFirstByteBehind) {
+  for (const std::size_t bytes : {1UL, 20UL, 4095UL, 4096UL}) {
+    Slot& slot = placed(bytes, Side::kEnd);
+    EXPECT_TRUE(traps([&] { static_cast<void>(*byte_at(slot.object + bytes)); })) << bytes;
+    EXPECT_FALSE(traps([&] { *byte_at(slot.object + bytes - 1) = 1; }));
+    end(slot);
+  }
+  Slot& aligned = placed(40, Side::kEnd, 32);
+  EXPECT_EQ(aligned.object % 32, 0U);
+  end(aligned);
+}
+
 TEST(Slots, FreedObjectsTrap) {
   Slot& slot = placed(64, Side::kLeft);
   EXPECT_FALSE(traps([&] { *byte_at(slot.object) = 1; }));

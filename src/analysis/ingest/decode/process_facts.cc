@@ -55,7 +55,11 @@ void take_end_signal(profile::Process& process, const trace::FileHeader& header)
 }
 
 void add_guarding(profile::Guarding& guarding, const trace::FileHeader& header) {
-  guarding.rate = header.guard_rate;
+  const std::uint32_t setting = header.guard_setting.load();
+  guarding.rate = trace::guard_rate_of(setting);
+  guarding.is_on = setting != 0;
+  guarding.has_changed = guarding.has_changed || header.guard_changes.load() != 0;
+  guarding.is_exact = (setting & trace::kGuardExact) != 0;
   guarding.chosen += header.guard_chosen.load();
   guarding.large += header.guard_large.load();
   guarding.full += header.guard_full.load();

@@ -204,7 +204,10 @@ struct Fault {
 
 /// Guard mode of a process: how many of the samples were guarded.
 struct Guarding {
-  std::uint64_t rate = 0;  ///< One in this many is chosen; 0: guard mode is off.
+  std::uint64_t rate = 0;    ///< One in this many is chosen, at the end; 0: none.
+  bool is_on = false;        ///< Since the start; the rate may have become 0.
+  bool has_changed = false;  ///< The rate was another before.
+  bool is_exact = false;     ///< Objects on the right of their page end where it ends, to the byte.
   std::uint64_t chosen = 0;
   std::uint64_t large = 0;  ///< Of them, too large to be guarded.
   std::uint64_t full = 0;   ///< Of them, those that found no room.

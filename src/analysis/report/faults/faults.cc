@@ -158,11 +158,17 @@ Likeness likeness_of(const Fault& fault) {
   return {fault.kind, fault.access, fault.stack, fault.allocated.stack};
 }
 
+}  // namespace
+
 GuardedObjects guarding_of(const Recording& recording) {
   GuardedObjects all;
   for (const profile::Process& process : recording.processes) {
     const profile::Guarding& guarding = process.guarding;
+    if (!guarding.is_on) continue;
+    all.is_on = true;
     all.rate = std::max(all.rate, guarding.rate);
+    all.has_changed = all.has_changed || guarding.has_changed;
+    all.is_exact = all.is_exact && guarding.is_exact;
     all.chosen += guarding.chosen;
     all.large += guarding.large;
     all.full += guarding.full;
@@ -173,12 +179,26 @@ GuardedObjects guarding_of(const Recording& recording) {
   }
   all.samples = static_cast<std::uint64_t>(
       std::ranges::count_if(recording.samples, [&](const profile::Sample& sample) {
-        return recording.processes[sample.process].guarding.rate != 0;
+        return recording.processes[sample.process].guarding.is_on;
       }));
+  all.is_exact = all.is_exact && all.is_on;
   return all;
 }
 
-}  // namespace
+std::string unguarded_text(const GuardedObjects& guarding) {
+  std::string text;
+  if (guarding.large > 0) {
+    text += fmt::format(" {} chosen {} too large.", present::exact_count(guarding.large),
+                        guarding.large == 1 ? "one was" : "ones were");
+  }
+  if (guarding.full > 0) {
+    text += fmt::format(" {} found all slots in use.", present::exact_count(guarding.full));
+  }
+  for (const std::string& obstacle : guarding.obstacles) {
+    text += fmt::format(" Off at times: {}.", obstacle);
+  }
+  return text;
+}
 
 FaultsReport faults_report(const Recording& recording, const FaultsOptions& options) {
   FaultsReport report;
@@ -242,21 +262,17 @@ std::string fault_text(const FaultLine& line, const profile::Recording& recordin
 /// The guarded objects, to which the report is limited.
 std::string extent(const FaultsReport& report) {
   const GuardedObjects& guarding = report.guarding;
-  const std::string rate = guarding.rate == 1
+  const std::string rate = guarding.has_changed ? "the share was changed meanwhile"
+                           : guarding.rate == 1
                                ? "every sample is chosen"
                                : fmt::format("1 in {} samples is chosen", guarding.rate);
-  std::string text =
-      fmt::format("Guarded: {} of {} sampled ({}).", present::plural(guarding.guarded(), "object"),
-                  present::exact_count(guarding.samples), rate);
-  if (guarding.large > 0) {
-    text += fmt::format(" {} chosen {} too large.", present::exact_count(guarding.large),
-                        guarding.large == 1 ? "one was" : "ones were");
-  }
-  if (guarding.full > 0) {
-    text += fmt::format(" {} found all slots in use.", present::exact_count(guarding.full));
-  }
-  for (const std::string& obstacle : guarding.obstacles) {
-    text += fmt::format(" Off at times: {}.", obstacle);
+  std::string text = fmt::format(
+      "Guarded: {} of {} sampled ({}).{}", present::plural(guarding.guarded(), "object"),
+      present::exact_count(guarding.samples), rate, unguarded_text(guarding));
+  if (!guarding.is_exact && guarding.guarded() > 0) {
+    text +=
+        " Reads of up to 15 bytes behind an object, to the next multiple of 16, are not seen "
+        "(--guard=1/N,exact sees them).";
   }
   return text + " Wrong uses of other objects are not seen.";
 }

@@ -40,12 +40,23 @@ struct FaultLine {
 
 /// Guard mode in all processes together.
 struct GuardedObjects {
-  std::uint64_t rate = 0;     ///< Largest of the processes' rates; 0: guard mode was off.
+  bool is_on = false;         ///< Of any process.
+  std::uint64_t rate = 0;     ///< Largest of the processes' rates at their ends.
+  bool has_changed = false;   ///< A rate was another before.
+  bool is_exact = true;       ///< Of all: reads right behind an object are seen.
   std::uint64_t samples = 0;  ///< Of processes in guard mode.
   std::uint64_t chosen = 0, large = 0, full = 0;
   std::vector<std::string> obstacles;  ///< Why objects of a process were not guarded, each once.
   [[nodiscard]] std::uint64_t guarded() const { return chosen - large - full; }
 };
+
+[[nodiscard]] GuardedObjects guarding_of(const profile::Recording& recording);
+
+/// What it did not guard and why, in sentences; "" if all that was chosen.
+[[nodiscard]] std::string unguarded_text(const GuardedObjects& guarding);
+
+[[nodiscard]] const present::Fields<GuardedObjects>& fields_of(
+    present::Of<GuardedObjects> /*type*/);
 
 struct FaultsReport {
   FaultsOptions options;
@@ -58,7 +69,7 @@ struct FaultsReport {
 [[nodiscard]] FaultsReport faults_report(const profile::Recording& recording,
                                          const FaultsOptions& options);
 
-/// The first line of a run's report, "" if guard mode was off.
+/// The first line of a run's report, "" if no fault was seen.
 [[nodiscard]] std::string clause(const FaultsReport& report);
 
 [[nodiscard]] std::string to_text(const FaultsReport& report, const profile::Recording& recording,

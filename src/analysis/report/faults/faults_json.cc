@@ -94,11 +94,14 @@ static const Fields<InRecording<FaultLine>>& fields_of(Of<InRecording<FaultLine>
   return kFields;
 }
 
-static const Fields<GuardedObjects>& fields_of(Of<GuardedObjects> /*type*/) {
+const Fields<GuardedObjects>& fields_of(Of<GuardedObjects> /*type*/) {
   static const auto kFields =
       Fields<GuardedObjects>("guarding", "Guard mode in all processes together.")
-          .field("rate", "one sample in so many was chosen; 0: guard mode was off",
+          .field("rate", "one sample in so many was chosen, at the end; 0: none",
                  &GuardedObjects::rate)
+          .field("rate_changed", "while a process ran", &GuardedObjects::has_changed)
+          .field("exact", "reads of the bytes right behind an object are seen, whatever its size",
+                 &GuardedObjects::is_exact)
           .field("samples", "of processes in guard mode", &GuardedObjects::samples)
           .field("chosen", "", &GuardedObjects::chosen)
           .field("guarded", "", [](const GuardedObjects& it) { return it.guarded(); })

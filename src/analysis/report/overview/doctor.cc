@@ -12,6 +12,7 @@
 #include "analysis/present/text.h"
 #include "analysis/profile/frames/labels.h"
 #include "analysis/profile/select/profile.h"
+#include "analysis/report/faults/faults.h"
 #include "analysis/report/overview/doctor_checks.h"
 
 namespace geiger::report {
@@ -60,6 +61,7 @@ DoctorReport doctor_report(const Recording& recording, const DoctorOptions& opti
   if (!recording.interpreters.empty()) diagnoses.push_back(check_interpreters(input));
   const bool is_watched = std::ranges::any_of(recording.observations, &profile::Observations::cost);
   if (is_watched) diagnoses.push_back(check_watching(input));
+  if (guarding_of(recording).is_on) diagnoses.push_back(check_guarding(input));
   report.diagnoses = std::move(diagnoses);
   return report;
 }

@@ -20,6 +20,7 @@
 #include "analysis/profile/frames/frame_rules.h"
 #include "analysis/profile/frames/labels.h"
 #include "analysis/profile/frames/stack_answers.h"
+#include "analysis/report/faults/faults.h"
 #include "vocabulary/vocabulary.h"
 
 namespace geiger::report {
@@ -217,6 +218,16 @@ Diagnosis check_watching(const CheckInput& input) {
                       present::duration(cost),
                       present::exact_share(cost, profile::duration_of(input.recording))),
           "", ""};
+}
+
+Diagnosis check_guarding(const CheckInput& input) {
+  const GuardedObjects guarding = guarding_of(input.recording);
+  const std::string lacks = unguarded_text(guarding);
+  return {lacks.empty() ? Severity::kGood : Severity::kNote, "guarding",
+          fmt::format("{} of {} were guarded.{}", present::exact_count(guarding.guarded()),
+                      present::plural(guarding.chosen, "chosen sample"), lacks),
+          lacks.empty() ? "" : "Wrong uses of the others are not seen; profiles are not concerned.",
+          guarding.full == 0 ? "" : "A smaller share, --guard=1/N, leaves slots to later objects."};
 }
 
 Diagnosis check_names(const CheckInput& input) {

@@ -70,6 +70,7 @@ std::string say_of_each(const CheckInput& input, const Fails& fails, const Says&
 [[nodiscard]] Diagnosis check_interpreters(const CheckInput& input);
 /// Of a recording whose processes were observed from outside.
 [[nodiscard]] Diagnosis check_watching(const CheckInput& input);
+[[nodiscard]] Diagnosis check_guarding(const CheckInput& input);
 [[nodiscard]] Diagnosis check_names(const CheckInput& input);
 [[nodiscard]] Diagnosis check_detection(const CheckInput& input);
 

@@ -250,7 +250,11 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.peak_time = time_of_peak(recording, peak);
   add_own_peaks(report, recording);
   add_findings(report, recording, allocated, live, peak);
-  if (!report.is_part()) report.fault = clause(faults_report(recording, {.top = 1}));
+  if (!report.is_part()) {
+    const FaultsReport faults = faults_report(recording, {.top = 1});
+    report.fault = clause(faults);
+    report.guarding = faults.guarding;
+  }
   if (options.sites > 0) {
     report.top_allocated = sites(recording, allocated, options);
     report.top_live_at_peak = sites(recording, peak, options);
@@ -514,6 +518,12 @@ Facts summary_facts(const SummaryReport& report, const Recording& recording) {
   std::string label = "interpreters";
   for (const std::string& line : present::interpreter_lines(recording)) {
     facts.push_back({std::exchange(label, ""), line});
+  }
+  if (report.guarding.is_on) {
+    facts.push_back({"guarded",
+                     fmt::format("{} of {}", present::exact_count(report.guarding.guarded()),
+                                 present::plural(report.guarding.chosen, "chosen sample")),
+                     "see geiger faults"});
   }
   add_drops(facts, report);
   return facts;

@@ -16,6 +16,7 @@
 #include "analysis/profile/select/profile.h"
 #include "analysis/profile/select/selfcheck.h"
 #include "analysis/profile/select/totals.h"
+#include "analysis/report/faults/faults.h"
 #include "analysis/report/lives/lifetimes.h"
 #include "analysis/report/overview/finding.h"
 #include "analysis/report/overview/rss.h"
@@ -87,7 +88,8 @@ struct SummaryReport {
   std::optional<Finding> mapped_finding;
   std::optional<Finding> beside;  ///< What is said beside the first finding (find_opening).
   std::string fault;  ///< The sentence on the first fault of a guarded run; empty: none was seen.
-  std::string leak;   ///< The sentence on the first leak suspect; empty without suspects.
+  GuardedObjects guarding;  ///< Of whole recordings.
+  std::string leak;         ///< The sentence on the first leak suspect; empty without suspects.
   /// That a site may be one, or that none was looked for; else empty.
   std::string leak_note;
   std::uint64_t samples = 0;  ///< Certain ones included.

@@ -298,6 +298,10 @@ const Fields<Document>& fields_of(Of<Document> /*type*/) {
                  &SummaryReport::mapped_finding)
           .field("fault", "the first fault of a run in guard mode",
                  [](const SummaryReport& it) { return if_said(it.fault); })
+          .field("guarding", "of a run in guard mode",
+                 [](const SummaryReport& it) {
+                   return present::if_true(it.guarding.is_on, it.guarding);
+                 })
           .field("leak", "a sentence on the first leak suspect",
                  [](const SummaryReport& it) { return if_said(it.leak); })
           .field("samples", "records in all", &SummaryReport::samples)

@@ -168,7 +168,8 @@ trace::Identity identity(const Segment* before) {
           .allocator = allocator_path,
           .runtime_version = GEIGER_VERSION,
           .is_paused = image.settings.starts_paused,
-          .guard_rate = static_cast<std::uint32_t>(image.settings.guard_rate),
+          .guard_setting = last == nullptr ? image.settings.guard
+                                           : last->guard_setting.load(std::memory_order_relaxed),
           .image_start = last == nullptr ? 0 : last->image_start,
           .segment = last == nullptr ? 0 : last->segment + 1,
           .asked = before == nullptr ? nullptr : before->writer.control()};

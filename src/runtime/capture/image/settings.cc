@@ -157,6 +157,18 @@ bool apply_interval(const char* text, Settings& settings) {
          settings.share < trace::kPerMillion;
 }
 
+/// "N" or "N,exact".
+bool apply_guard(const char* text, Settings& settings) {
+  if (text == nullptr) return true;
+  const char* comma = strchrnul(text, ',');
+  std::uint64_t rate = 0;
+  if (!parse_number(text, comma, rate) || rate > trace::kMostGuardRate) return false;
+  settings.guard = static_cast<std::uint32_t>(rate);
+  if (*comma == '\0') return true;
+  if (rate != 0) settings.guard |= trace::kGuardExact;
+  return strcmp(comma, ",exact") == 0;
+}
+
 /// False: invalid value, or recording is off.
 bool read_words(char** environment, Settings& settings) {
   const char* mode = value_of(environment, "GEIGER_MODE");
@@ -171,10 +183,10 @@ bool read_words(char** environment, Settings& settings) {
       apply_number(environment, "GEIGER_KEEP", settings.keep, is_given) &&
       apply_number(environment, "GEIGER_LIVE", settings.live, is_given) &&
       apply_number(environment, "GEIGER_FRAMES", settings.frames, is_given) &&
-      apply_number(environment, "GEIGER_GUARD", settings.guard_rate, is_given) &&
+      apply_guard(value_of(environment, "GEIGER_GUARD"), settings) &&
       (mode == nullptr || apply_mode(mode, settings, start)) && settings.keep <= kMostKept &&
       settings.live >= kLeastLive && settings.frames >= vocabulary::kUsualFrames &&
-      settings.frames <= vocabulary::kMostFrames && settings.guard_rate <= kMostGuardRate;
+      settings.frames <= vocabulary::kMostFrames;
   if (!is_valid || start.is_off) return false;
   const char* path = value_of(environment, "GEIGER_DIR");
   settings.directory = keep(path, directory);

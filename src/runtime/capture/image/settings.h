@@ -14,7 +14,7 @@
 //                            up (default 4194304)
 //   GEIGER_FRAMES=NUMBER     most frames of a stack to follow (default 255, and 1023 with an
 //                            interpreter's; at most 262144)
-//   GEIGER_GUARD=NUMBER      guard one in so many samples (default 0: none)
+//   GEIGER_GUARD=N[,exact]   guard one in N samples (default 0: none), to the byte
 //   GEIGER_BROKER=DIGITS     the supervisor that creates traces which the process cannot
 //                            (trace/rendezvous.h)
 //   GEIGER_MODE=WORD,...     pure, fp, nochildren, paused, freestacks, nomappings,
@@ -30,8 +30,6 @@ namespace geiger::capture {
 
 /// Largest GEIGER_KEEP.
 inline constexpr std::uint64_t kMostKept = 64;
-
-inline constexpr std::uint64_t kMostGuardRate = 1'000'000;
 
 /// With a smaller cap, results would be noise.
 inline constexpr std::uint64_t kLeastLive = 1024;
@@ -49,7 +47,7 @@ struct Settings {
   std::uint64_t keep = 0;                           ///< 0: all.
   std::uint64_t live = 4194304;                     ///< Cap of live samples, at least kLeastLive.
   std::uint64_t frames = vocabulary::kUsualFrames;  ///< To follow of a stack, at least so many.
-  std::uint64_t guard_rate = 0;                     ///< One in so many samples is guarded; 0: none.
+  std::uint32_t guard = 0;                          ///< As FileHeader::guard_setting.
   bool aggregates = false;
   std::uint64_t seed = 0;
   std::uint64_t root_pid = 0;  ///< The first process of the run, 0 = not given.

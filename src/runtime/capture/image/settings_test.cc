@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "trace/format.h"
+
 namespace geiger::capture {
 namespace {
 
@@ -96,6 +98,15 @@ TEST(Settings, ThatAreNoNumbersAreRefused) {
   }
 }
 
+TEST(Settings, OfGuardModeAreARateAndAPlace) {
+  EXPECT_EQ(settings_of("GEIGER_GUARD=16").guard, 16U);
+  EXPECT_EQ(settings_of("GEIGER_GUARD=16,exact").guard, 16U | trace::kGuardExact);
+  EXPECT_EQ(settings_of("GEIGER_GUARD=0,exact").guard, 0U);
+  for (const std::string value : {"", ",exact", "16,", "16,Exact", "16,exact,", "1/16", "-1"}) {
+    expect_refused("GEIGER_GUARD=" + value);
+  }
+}
+
 TEST(Settings, OutOfTheirBoundsAreRefused) {
   expect_refused("GEIGER_INTERVAL=0");
   expect_refused("GEIGER_INTERVAL=1099511627777");  // Above 2^40.
@@ -103,6 +114,7 @@ TEST(Settings, OutOfTheirBoundsAreRefused) {
   expect_refused("GEIGER_LIVE=1023");
   expect_refused("GEIGER_FRAMES=254");
   expect_refused("GEIGER_FRAMES=262145");
+  expect_refused("GEIGER_GUARD=1000001");
 }
 
 TEST(Settings, OfUnknownModesAreRefused) {

@@ -239,7 +239,7 @@ void set_drawing_allocator(const DrawingAllocator& found) { allocator = found; }
 
 void begin_allocator_draws() {
   image.origin.is_drawn_by_allocator = allocator.draw != nullptr && !image.settings.is_pure &&
-                                       image.settings.guard_rate == 0 && !image.origin.is_attached;
+                                       image.settings.guard == 0 && !image.origin.is_attached;
   if (allocator.draw == nullptr) return;
   if (!image.origin.is_drawn_by_allocator) return allocator.draw(0, 0);
   std::uint64_t seed = image.origin.seed ^ kStream;
