@@ -2,7 +2,8 @@
 add_executable(geiger_launcher ${CMAKE_CURRENT_LIST_DIR}/tarball/launcher.c)
 set_target_properties(geiger_launcher PROPERTIES OUTPUT_NAME geiger-launcher POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(geiger_launcher PRIVATE
-  -O2 -ffreestanding -fno-pie -fno-stack-protector -fno-tree-loop-distribute-patterns)
+  -O2 -ffreestanding -fno-pie -fno-stack-protector
+  $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns>)
 target_link_options(geiger_launcher PRIVATE -static -nostdlib -nostartfiles -no-pie -s -Wl,--build-id=none)
 
 find_package(Python3 COMPONENTS Interpreter)

@@ -14,7 +14,9 @@ function(geiger_host name source)
   target_link_libraries(host_${name} PRIVATE Threads::Threads)
   # Calls to the allocation functions are the point: none may be folded away.
   target_compile_options(host_${name} PRIVATE -Wall -Wextra -fno-builtin -O2 -g
-    $<$<BOOL:${GEIGER_WERROR}>:-Werror>)
+    $<$<BOOL:${GEIGER_WERROR}>:-Werror>
+    $<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-warning-option -Wno-unknown-attributes>
+    $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fsized-deallocation>)
   set_target_properties(host_${name} PROPERTIES
     OUTPUT_NAME ${name}
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts

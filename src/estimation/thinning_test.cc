@@ -49,7 +49,7 @@ TEST(Parts, AreIndependentProcessesOfTheirRates) {
   for (const double share : {0.5, kShare}) {
     for (const auto& [size, interval] : {std::pair{1, 8}, {3, 4}, {16, 64}, {60, 64}, {300, 64}}) {
       const double lambda = rate_of_interval(interval);
-      const auto pi = [&](double part) {
+      const auto pi = [&, size = size](double part) {
         return inclusion_probability(static_cast<Bytes>(size), lambda * part);
       };
       constexpr int kObjects = 400000;

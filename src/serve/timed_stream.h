@@ -34,12 +34,12 @@ class TimedStream final : public httplib::Stream {
   virtual bool wait_readable() const { return is_readable(); }
   virtual bool wait_writable() const { return is_writable(); }
   virtual time_t duration() const { return 0; }
+  virtual ssize_t read(char* into, std::size_t size);
+  virtual ssize_t write(const char* bytes, std::size_t size);
+  virtual void get_remote_ip_and_port(std::string& /*ip*/, int& /*port*/) const {}
+  virtual void get_local_ip_and_port(std::string& /*ip*/, int& /*port*/) const {}
+  virtual socket_t socket() const { return arrival_.socket.get(); }
   // NOLINTEND(modernize-use-override)
-  ssize_t read(char* into, std::size_t size) override;
-  ssize_t write(const char* bytes, std::size_t size) override;
-  void get_remote_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
-  void get_local_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
-  socket_t socket() const override { return arrival_.socket.get(); }
 
  private:
   enum class Direction : bool { kRead, kWrite };

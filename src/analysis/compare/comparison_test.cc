@@ -179,9 +179,9 @@ TEST(Comparison, CountedTotalsHaveAVerdictOfTheirOwn) {
   EXPECT_EQ(compared({after}, {before}).exact->verdict, Verdict::kShrank);
   EXPECT_EQ(compared({before}, {before}).exact->verdict, Verdict::kNoise);
   // What is not settled may be all of it.
-  after.recording.threads[0].armed = 2 * kInterval;
+  after.recording.threads[0].armed = static_cast<Bytes>(2 * kInterval);
   TestRecording open = before;
-  open.recording.threads[0].armed = 2 * kInterval;
+  open.recording.threads[0].armed = static_cast<Bytes>(2 * kInterval);
   comparison = compared({open}, {after});
   EXPECT_EQ(comparison.exact->verdict, Verdict::kNoise);
   // What is missing was not counted.

@@ -5,10 +5,12 @@
 #include <boost/archive/iterators/base64_from_binary.hpp>
 #include <boost/archive/iterators/transform_width.hpp>
 #include <functional>
-#include <ranges>
+#include <iterator>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "analysis/export/streams/gzip.h"
 #include "analysis/present/fields.h"
@@ -34,17 +36,26 @@ using present::Of;
 
 namespace {
 
+/// What `get` returns of each item.
+template <typename Items, typename Get>
+auto transformed(const Items& items, const Get& get) {
+  std::vector<std::decay_t<std::invoke_result_t<const Get&, decltype(*std::begin(items))>>> out;
+  out.reserve(std::size(items));
+  for (const auto& item : items) out.push_back(std::invoke(get, item));
+  return out;
+}
+
 /// A column: what `get` returns of each of the items that `of` has.
 template <typename Items, typename Get>
 auto each(Items items, Get get) {
-  return [=](const auto& of) { return std::invoke(items, of) | std::views::transform(get); };
+  return [=](const auto& of) { return transformed(std::invoke(items, of), get); };
 }
 /// A column that is empty without `has`, or left out.
 template <typename Items, typename Get>
 auto each_if(bool Cells::*has, Items items, Get get) {
   return [=](const Cells& of) {
     std::span all(std::invoke(items, of));
-    return (of.*has ? all : all.first(0)) | std::views::transform(get);
+    return transformed(of.*has ? all : all.first(0), get);
   };
 }
 
@@ -109,7 +120,7 @@ struct StrataOf {
 template <typename Has, typename Get>
 auto strata_if(Has has, Get get) {
   return [=](const StrataOf& of) {
-    return if_true(std::invoke(has, of), of.strata() | std::views::transform(get));
+    return if_true(std::invoke(has, of), transformed(of.strata(), get));
   };
 }
 const Fields<StrataOf>& fields_of(Of<StrataOf> /*type*/) {

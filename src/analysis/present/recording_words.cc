@@ -302,8 +302,7 @@ std::vector<std::string> interpreter_lines(const profile::Recording& recording) 
                                 unread == 1 ? "1 stack is" : exact_count(unread) + " stacks are"));
   }
   std::ranges::sort(lines);
-  const auto [first, last] = std::ranges::unique(lines);
-  lines.erase(first, last);
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
   return lines;
 }
 

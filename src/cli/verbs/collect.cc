@@ -82,7 +82,7 @@ serve::Receiver receiver_of(fleet::Collector& collector, fleet::Tokens& tokens, 
   receiver.most_bytes = fleet::kMostPackedBytes;
   receiver.is_open = !has_tokens;
   receiver.answer_early =
-      [=, &collector, &tokens](const serve::Posting& posting) -> std::optional<serve::Response> {
+      [=, &tokens](const serve::Posting& posting) -> std::optional<serve::Response> {
     if (has_tokens && !tokens.admit(posting.bearer)) {
       constexpr const char* kWhy = "the token is missing, unknown or revoked";
       return posting.is_post ? refuse(401, "no valid token", kWhy) : line(401, kWhy);

@@ -37,7 +37,7 @@ base::Outcome<std::vector<Bytes>> parse_intervals(const std::vector<std::string>
   std::vector<Bytes> sizes;
   for (const std::string& text : texts) sizes.push_back(GEIGER_TRY(parse_positive_size(text)));
   std::ranges::sort(sizes);
-  sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   if (sizes.size() > kMostIntervals) {
     return base::Failure{"too many intervals (at most 6)"};
   }

@@ -133,10 +133,10 @@ static_assert(trace::Thinning::kMost == profile::kMostThinning);
 void mark(std::vector<profile::Sample>& samples, const profile::Process& process,
           std::uint32_t index) {
   const trace::Thinning thinning{process.seed, process.thinning};
-  for (profile::Sample& sample :
-       std::ranges::equal_range(samples, index, {}, &profile::Sample::process)) {
-    sample.is_thinned_out =
-        !thinning.keeps(sample.time, sample.address) || process.is_finalizing(sample.time);
+  for (auto sample = std::ranges::lower_bound(samples, index, {}, &profile::Sample::process);
+       sample != samples.end() && sample->process == index; ++sample) {
+    sample->is_thinned_out =
+        !thinning.keeps(sample->time, sample->address) || process.is_finalizing(sample->time);
   }
 }
 

@@ -118,7 +118,7 @@ TEST(PythonLines, SurviveAnyBytes) {
   for (int round = 0; round < 3000; ++round) {
     std::vector<std::uint8_t> table(random() % 200);
     for (std::uint8_t& byte : table) byte = static_cast<std::uint8_t>(random());
-    const std::uint32_t version = 0x03080000U + (random() % 8 << 16);
+    const std::uint32_t version = 0x03080000U + (static_cast<std::uint32_t>(random() % 8) << 16);
     const PythonLines lines(version, static_cast<std::int32_t>(random()), table, round % 2 == 0);
     for (std::uint32_t unit = 0; unit < 2000; unit += 7) {
       EXPECT_LE(lines.at(unit), 0x7fffffffU);

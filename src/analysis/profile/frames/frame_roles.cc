@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
-#include <ranges>
 #include <set>
 #include <utility>
 #include <vector>
@@ -33,8 +32,8 @@ bool has_jit_names(const Recording& recording, const Labels& labels) {
 std::set<std::string_view> outermost_texts(const Recording& recording) {
   std::set<std::string_view> texts;
   for (const Stack& stack : recording.stacks) {
-    for (const std::uint32_t location : std::views::reverse(stack.locations)) {
-      const std::uint32_t module = recording.locations[location].module;
+    for (auto location = stack.locations.rbegin(); location != stack.locations.rend(); ++location) {
+      const std::uint32_t module = recording.locations[*location].module;
       if (module == kNone || recording.modules[module].kind != ModuleKind::kSource) continue;
       const std::string& path = recording.modules[module].path;
       if (path.starts_with('<') && !path.starts_with("<frozen ")) texts.insert(path);

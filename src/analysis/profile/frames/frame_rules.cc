@@ -6,7 +6,6 @@
 #include <array>
 #include <cstring>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <utility>
 
@@ -337,9 +336,10 @@ base::Outcome<void> RuleTable::add_line(std::string_view line) {
     return base::Failure{fmt::format("invalid choice {} (choose from found, named)", quoted(line))};
   }
   if (known == kWords.end() && word != kTypeWord) {
-    return base::Failure{fmt::format("invalid role {} (choose from {}, {}, {})", quoted(word),
-                                     fmt::join(std::views::keys(kWords), ", "), kTypeWord,
-                                     kWrappersWord)};
+    std::string roles;
+    for (const auto& [role, _] : kWords) roles += std::string(role) + ", ";
+    return base::Failure{fmt::format("invalid role {} (choose from {}{}, {})", quoted(word), roles,
+                                     kTypeWord, kWrappersWord)};
   }
   if (line.empty()) return base::Failure{fmt::format("'{}' needs a regular expression", word)};
   if (word == kTypeWord) return add_types(line);

@@ -130,7 +130,7 @@ Site leak(Random& random, double per_second, double seconds) {
 /// A process that was attached to, of some sites.
 class Attached {
  public:
-  Attached(double seconds, Bytes interval) : seconds_(seconds), interval_(interval) {
+  Attached(double seconds, Bytes interval) : seconds_(seconds) {
     recording_.epochs.push_back({interval, estimation::rate_of_interval(double(interval))});
     Process process;
     process.start = kStart;
@@ -209,7 +209,6 @@ class Attached {
   }
 
   double seconds_;
-  Bytes interval_;
   Recording recording_;
   Observations observed_;
   Bytes in_use_ = 0;

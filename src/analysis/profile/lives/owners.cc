@@ -20,8 +20,8 @@ void keep_distinct(std::vector<OwnerGroup>& groups) {
     if (a.sites.size() != b.sites.size()) return a.sites.size() < b.sites.size();
     return std::tie(a.sites, a.distance, a.function) < std::tie(b.sites, b.distance, b.function);
   });
-  const auto [first, last] = std::ranges::unique(groups, {}, &OwnerGroup::sites);
-  groups.erase(first, last);
+  const auto is_equal = [](const OwnerGroup& a, const OwnerGroup& b) { return a.sites == b.sites; };
+  groups.erase(std::unique(groups.begin(), groups.end(), is_equal), groups.end());
 }
 
 /// The sites of a group that `is_away` does not take.

@@ -132,25 +132,23 @@ TEST(Faults, TextHasEachStackWithItsThread) {
   Fault& fault = guarded.fault(FaultKind::kUseAfterFree, Access::kWrite, 8);
   fault.freed = {8000, 8, guarded.frees};
   const std::string text = to_text(faults_report(guarded.recording, {}), guarded.recording, {});
-  EXPECT_EQ(
-      text,
-      "Use after free: use (app.cc:3) writes offset 8 of an object of 48 bytes that drop "
-      "(app.cc:4) freed.\n"
-      "  written\n"
-      "    use  app.cc:3\n"
-      "    main  app.cc:9\n"
-      "  freed 1 us before, by thread 8\n"
-      "    drop  app.cc:4\n"
-      "    main  app.cc:9\n"
-      "  allocated 7 us before\n"
-      "    make  app.cc:5\n"
-      "    main  app.cc:9\n"
-      "\n"
-      "Guarded: 7 objects of 20 sampled (1 in 16 samples is chosen). 2 chosen ones were "
-      "too large. 1 found\nall slots in use. Reads of up to 15 bytes behind an object, to the next "
-      "multiple of 16, are not seen\n(--guard=1/N,exact sees them). Wrong uses of other objects "
-      "are "
-      "not seen.\n");
+  EXPECT_EQ(text,
+            "Use after free: use (app.cc:3) writes offset 8 of an object of 48 bytes that drop "
+            "(app.cc:4) freed.\n"
+            "  written\n"
+            "    use  app.cc:3\n"
+            "    main  app.cc:9\n"
+            "  freed 1 us before, by thread 8\n"
+            "    drop  app.cc:4\n"
+            "    main  app.cc:9\n"
+            "  allocated 7 us before\n"
+            "    make  app.cc:5\n"
+            "    main  app.cc:9\n"
+            "\n"
+            "Guarded: 7 objects of 20 sampled (1 in 16 samples is chosen). 2 chosen ones were "
+            "too large. 1 found\nall slots in use. Reads of up to 15 bytes behind an object, to "
+            "the next multiple of 16, are not seen\n(--guard=1/N,exact sees them). Wrong uses of "
+            "other objects are not seen.\n");
 }
 
 TEST(Faults, TheExtentTellsPlaceAndChanges) {

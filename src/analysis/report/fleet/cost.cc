@@ -203,8 +203,8 @@ std::string to_text(const CostReport& report, const present::Style& style) {
 }
 
 const Fields<CostReport>& fields_of(Of<CostReport> /*type*/) {
-  const auto amount_of = [](const auto CostReport::*field) {
-    return [field](const CostReport& it) { return Amount{it.*field, it.options.price}; };
+  const auto amount_of = []<typename T>(const T CostReport::*field) {
+    return [field](const CostReport& it) { return Amount<T>{it.*field, it.options.price}; };
   };
   static const auto kFields =
       Fields<CostReport>("fleet-cost")

@@ -184,7 +184,9 @@ const Fields<SiteOf>& fields_of(Of<SiteOf> /*type*/) {
 }
 
 std::vector<SiteOf> sites_of(const std::vector<TableLine>& lines) {
-  return {lines.begin(), lines.end()};
+  std::vector<SiteOf> sites;
+  for (const TableLine& line : lines) sites.push_back({line});
+  return sites;
 }
 
 struct Lives {
