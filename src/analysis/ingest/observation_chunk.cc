@@ -22,7 +22,12 @@ using profile::Snapshot;
 namespace in_observations {
 constexpr int kSeries = 1, kHighWater = 2, kCost = 3, kRefused = 4, kFault = 5, kAtMaximum = 6,
               kLast = 7, kTypeNames = 8, kTypedSamples = 9, kTypes = 10, kTypesFault = 11,
-              kWalks = 12, kWalkFault = 13;
+              kWalks = 12, kWalkFault = 13, kHolders = 14, kHoldersFault = 15;
+}
+namespace in_holders {
+constexpr int kTime = 1, kCost = 2, kScans = 3, kIsInferred = 4, kNotUnderstood = 5, kUnread = 6,
+              kBlocks = 7, kRoots = 8, kTypes = 9, kPaths = 10, kSamples = 11, kHolds = 12,
+              kHeldBy = 13, kHeldAlong = 14, kIsAlone = 15;
 }
 namespace in_walk {
 constexpr int kTime = 1, kBytes = 2, kCounts = 3;
@@ -148,6 +153,58 @@ void encode(const profile::ObjectTypes& types, protozero::pbf_writer& writer) {
   add_numbers(writer, in_observations::kTypes,
               column(types.samples, [](const auto& each) { return each.type; }));
   add_text(writer, in_observations::kTypesFault, types.fault);
+}
+
+/// Of each step four numbers: bytes, the type's place from 1 on, whether it is a sample with its
+/// reference, and how often it is there.
+Numbers numbers_of(const profile::HolderPath& path, std::vector<std::string>& types) {
+  Numbers numbers;
+  for (const profile::HolderStep& step : path.steps) {
+    std::uint64_t type = 0;
+    if (!step.type.empty()) {
+      const auto known = std::ranges::find(types, step.type);
+      type = 1 + static_cast<std::uint64_t>(known - types.begin());
+      if (known == types.end()) types.push_back(step.type);
+    }
+    numbers.insert(numbers.end(),
+                   {step.bytes, type, step.is_sampled ? 1 + std::uint64_t{step.sample} : 0,
+                    step.times});
+  }
+  return numbers;
+}
+
+std::string encode(const profile::Holders& holders) {
+  std::string bytes;
+  protozero::pbf_writer writer(bytes);
+  add_number(writer, in_holders::kTime, holders.time);
+  add_number(writer, in_holders::kCost, holders.cost);
+  add_number(writer, in_holders::kScans, holders.scans);
+  add_number(writer, in_holders::kIsInferred, holders.is_inferred ? 1 : 0);
+  add_number(writer, in_holders::kNotUnderstood, holders.not_understood);
+  add_number(writer, in_holders::kUnread, holders.unread);
+  add_number(writer, in_holders::kBlocks, holders.blocks);
+  for (const std::string& root : holders.roots) add_text(writer, in_holders::kRoots, root);
+  std::vector<std::string> types;
+  for (const profile::HolderPath& path : holders.paths) {
+    // A field without numbers would be left out.
+    Numbers numbers = numbers_of(path, types);
+    numbers.insert(numbers.begin(), numbers.size());
+    add_numbers(writer, in_holders::kPaths, numbers);
+  }
+  for (const std::string& type : types) add_text(writer, in_holders::kTypes, type);
+  const auto& samples = holders.samples;
+  add_numbers(writer, in_holders::kSamples,
+              differences(column(samples, [](const auto& each) { return each.sample; })));
+  add_numbers(writer, in_holders::kHolds, column(samples, [](const auto& each) {
+                return static_cast<std::uint64_t>(each.hold);
+              }));
+  add_numbers(writer, in_holders::kHeldBy,
+              column(samples, [](const auto& each) { return each.root; }));
+  add_numbers(writer, in_holders::kHeldAlong,
+              column(samples, [](const auto& each) { return each.path; }));
+  add_numbers(writer, in_holders::kIsAlone,
+              column(samples, [](const auto& each) { return each.is_alone ? 1 : 0; }));
+  return bytes;
 }
 
 // ---------------------------------------------------------------- decoding ---
@@ -316,6 +373,87 @@ ChunkCensus decode_walk(protozero::pbf_reader reader) {
   return walk;
 }
 
+/// What holders say, as in the payload.
+struct HolderColumns {
+  std::vector<std::string> types;
+  std::vector<Numbers> paths;
+  Numbers samples, holds, roots, along, is_alone;
+};
+
+profile::HolderPath path_of(const Numbers& numbers, const std::vector<std::string>& types,
+                            const SampleOf& sample_of) {
+  checked(0, !numbers.empty() && numbers.size() % 4 == 1);
+  profile::HolderPath path;
+  for (std::size_t i = 1; i < numbers.size(); i += 4) {
+    profile::HolderStep& step = path.steps.emplace_back();
+    step.bytes = read_bytes(numbers[i]);
+    checked(0, numbers[i + 1] <= types.size() && numbers[i + 2] <= std::uint64_t{1} << 32);
+    if (numbers[i + 1] > 0) step.type = types[numbers[i + 1] - 1];
+    if (numbers[i + 2] > 0) step.sample = sample_of(static_cast<trace::Ref>(numbers[i + 2] - 1));
+    step.is_sampled = numbers[i + 2] > 0 && step.sample != profile::kNone;
+    step.times = static_cast<std::uint32_t>(std::min<std::uint64_t>(numbers[i + 3], UINT32_MAX));
+  }
+  return path;
+}
+
+void take_holds(const HolderColumns& columns, const SampleOf& sample_of,
+                profile::Holders& holders) {
+  const std::size_t count = columns.samples.size();
+  for (const Numbers* column :
+       {&columns.holds, &columns.roots, &columns.along, &columns.is_alone}) {
+    checked(0, column->size() == count);
+  }
+  for (const Numbers& path : columns.paths) {
+    holders.paths.push_back(path_of(path, columns.types, sample_of));
+  }
+  std::uint64_t ref = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t sample = sample_of(next_ref(ref, columns.samples[i]));
+    checked(0, columns.holds[i] < profile::kHolds);
+    const auto hold = static_cast<profile::Hold>(columns.holds[i]);
+    const bool is_named =
+        columns.roots[i] < holders.roots.size() && columns.along[i] < holders.paths.size();
+    checked(0, is_named || hold != profile::Hold::kReached);
+    if (sample == profile::kNone) continue;
+    holders.samples.push_back({sample, hold, columns.is_alone[i] != 0,
+                               static_cast<std::uint32_t>(columns.roots[i]),
+                               static_cast<std::uint32_t>(columns.along[i])});
+  }
+}
+
+profile::Holders decode_holders(protozero::pbf_reader reader, const SampleOf& sample_of) {
+  profile::Holders holders;
+  HolderColumns columns;
+  const auto add = [&](std::vector<std::string>& names) {
+    checked(0, names.size() < kMostTypeNames);
+    names.push_back(read_text(reader));
+  };
+  read_fields(
+      reader, OnField(in_holders::kTime, [&] { holders.time = read_number(reader); }),
+      OnField(in_holders::kCost, [&] { holders.cost = read_number(reader); }),
+      OnField(in_holders::kScans,
+              [&] { holders.scans = static_cast<std::uint32_t>(read_number(reader)); }),
+      OnField(in_holders::kIsInferred, [&] { holders.is_inferred = read_number(reader) != 0; }),
+      OnField(in_holders::kNotUnderstood,
+              [&] { holders.not_understood = read_bytes(read_number(reader)); }),
+      OnField(in_holders::kUnread, [&] { holders.unread = read_bytes(read_number(reader)); }),
+      OnField(in_holders::kBlocks, [&] { holders.blocks = read_number(reader); }),
+      OnField(in_holders::kRoots, [&] { add(holders.roots); }),
+      OnField(in_holders::kTypes, [&] { add(columns.types); }),
+      OnField(in_holders::kPaths,
+              [&] {
+                checked(0, columns.paths.size() < kMostTypeNames);
+                columns.paths.push_back(read_numbers(reader));
+              }),
+      OnField(in_holders::kSamples, [&] { columns.samples = read_numbers(reader); }),
+      OnField(in_holders::kHolds, [&] { columns.holds = read_numbers(reader); }),
+      OnField(in_holders::kHeldBy, [&] { columns.roots = read_numbers(reader); }),
+      OnField(in_holders::kHeldAlong, [&] { columns.along = read_numbers(reader); }),
+      OnField(in_holders::kIsAlone, [&] { columns.is_alone = read_numbers(reader); }));
+  take_holds(columns, sample_of, holders);
+  return holders;
+}
+
 Observations decode(protozero::pbf_reader reader, const SampleOf& sample_of) {
   Observations observations;
   TypeColumns types;
@@ -348,7 +486,11 @@ Observations decode(protozero::pbf_reader reader, const SampleOf& sample_of) {
                 checked(0, observations.walks.size() < profile::kMostWalks);
                 observations.walks.push_back(decode_walk(read_message(reader)));
               }),
-      OnField(in_observations::kWalkFault, [&] { observations.walk_fault = read_text(reader); }));
+      OnField(in_observations::kWalkFault, [&] { observations.walk_fault = read_text(reader); }),
+      OnField(in_observations::kHolders,
+              [&] { observations.holders = decode_holders(read_message(reader), sample_of); }),
+      OnField(in_observations::kHoldersFault,
+              [&] { observations.holders_fault = read_text(reader); }));
   take_types(types, sample_of, observations.types);
   checked(0, std::ranges::is_sorted(observations.series, {}, &SeriesPoint::time));
   checked(0, std::ranges::is_sorted(observations.walks, {}, &ChunkCensus::time));
@@ -376,6 +518,10 @@ std::string encode_observations(const Observations& observations) {
     writer.add_message(in_observations::kWalks, encode(walk));
   }
   add_text(writer, in_observations::kWalkFault, observations.walk_fault);
+  if (observations.holders) {
+    writer.add_message(in_observations::kHolders, encode(*observations.holders));
+  }
+  add_text(writer, in_observations::kHoldersFault, observations.holders_fault);
   return bytes;
 }
 

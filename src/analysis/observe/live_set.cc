@@ -144,6 +144,7 @@ void LiveSet::add(trace::Ref ref, const trace::SampleRecord& sample) {
                 sample.address,
                 sample.requested(),
                 sample.usable(),
+                sample.stack,
                 sample.entry_point(),
                 sample.type != 0};
   if (sample.requested() < kOwnMapping && places_.size() < kMostPlaces) {

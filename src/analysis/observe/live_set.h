@@ -67,6 +67,7 @@ struct LiveSample {
   Address address = 0;
   Bytes requested = 0;
   Bytes usable = 0;
+  trace::Ref stack = 0;
   trace::EntryPoint entry_point = trace::EntryPoint::kMalloc;
   bool is_typed = false;  ///< The trace has its type.
 };

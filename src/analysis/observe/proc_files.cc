@@ -58,7 +58,7 @@ std::optional<Mapping> parse_head(std::string_view line) {
   if (dash == std::string_view::npos || permissions.size() != 4) return std::nullopt;
   const auto start = base::number_in<std::uint64_t>(range.substr(0, dash), 16);
   const auto end = base::number_in<std::uint64_t>(range.substr(dash + 1), 16);
-  next_word(line);  // offset
+  const auto offset = base::number_in<std::uint64_t>(next_word(line), 16);
   const std::string_view device = next_word(line);
   const auto inode = base::number_in<std::uint64_t>(next_word(line), 10);
   if (!start || !end || !inode || *start >= *end) return std::nullopt;
@@ -69,6 +69,7 @@ std::optional<Mapping> parse_head(std::string_view line) {
   mapping.is_readable = permissions[0] == 'r';
   mapping.is_writable = permissions[1] == 'w';
   mapping.is_shared = permissions[3] == 's';
+  mapping.offset = offset.value_or(0);
   mapping.device = device;
   mapping.inode = *inode;
   mapping.path = line;

@@ -40,6 +40,7 @@ struct Status {
 struct Mapping {
   Address start = 0, end = 0;
   bool is_readable = false, is_writable = false, is_shared = false;
+  Bytes offset = 0;    ///< In its file.
   std::string device;  ///< "08:01".
   std::uint64_t inode = 0;
   std::string path;  ///< As the kernel writes it; empty for anonymous ones.

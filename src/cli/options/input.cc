@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/holders/holders.h"
 #include "analysis/import/import.h"
 #include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/traces.h"
@@ -77,7 +78,18 @@ base::Outcome<void> check_written(const std::vector<std::string>& runs) {
 Input read_runs(const std::vector<std::string>& runs, const ReadOptions& options) {
   ingest::Options reading;
   reading.includes_finalization = options.includes_finalization;
-  if (options.observes_running || options.infers_types) {
+  if (options.finds_holders) {
+    reading.observe = [](const std::string& trace, std::uint32_t pid) {
+      profile::Observations found;
+      auto holders = holders::find_holders(static_cast<pid_t>(pid), trace, {});
+      if (holders.has_value()) {
+        found.holders = holders.release();
+      } else {
+        found.holders_fault = holders.reason();
+      }
+      return ingest::encode_observations(found);
+    };
+  } else if (options.observes_running || options.infers_types) {
     reading.observe = [&](const std::string& trace, std::uint32_t pid) {
       return ingest::encode_observations(
           observe::observe_now(static_cast<pid_t>(pid), trace, options.observes_running));

@@ -24,6 +24,7 @@ void register_marks(CLI::App& app, Work& work);
 void register_lifetimes(CLI::App& app, Work& work);
 void register_leaks(CLI::App& app, Work& work);
 void register_faults(CLI::App& app, Work& work);
+void register_holders(CLI::App& app, Work& work);
 void register_diff(CLI::App& app, Work& work);
 void register_check(CLI::App& app, Work& work);
 void register_doctor(CLI::App& app, Work& work);
@@ -63,6 +64,7 @@ inline constexpr Command kCommands[] = {
     {"lifetimes", register_lifetimes},
     {"leaks", register_leaks},
     {"faults", register_faults},
+    {"holders", register_holders},
     {"diff", register_diff, Words::kSides},
     {"check", register_check, Words::kSides},
     {"doctor", register_doctor},

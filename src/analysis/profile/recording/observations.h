@@ -141,6 +141,54 @@ struct Snapshot {
   }
 };
 
+/// What keeps a live object alive, at one instant.
+enum class Hold : std::uint8_t {
+  kReached,       ///< A chain of pointers from a root reaches it.
+  kUnreferenced,  ///< No pointer to it was found.
+  kUnreachable,   ///< Only other unreachable blocks point to it.
+  kMoving,        ///< Reached before, and not by the last scan.
+  kUnread,        ///< Not reached, but not all of the memory could be read.
+  kTimeOver,      ///< Not reached before the time for it was over.
+  kNoBlock,       ///< It lies in no block that the scan knows.
+};
+inline constexpr std::size_t kHolds = 7;
+
+/// A block on the way from a root to an object.
+struct HolderStep {
+  Bytes bytes = 0;
+  std::string type;            ///< By its vtable; empty: not known.
+  std::uint32_t sample = 0;    ///< Index into Recording::samples, if `is_sampled`.
+  bool is_sampled = false;
+  std::uint32_t times = 1;     ///< So many alike, one after another.
+};
+
+/// A chain: of one of the samples of a stack that a root holds.
+struct HolderPath {
+  std::vector<HolderStep> steps;  ///< From the root on, without the object itself.
+};
+
+struct SampleHold {
+  std::uint32_t sample = 0;  ///< Index into Recording::samples.
+  Hold hold = Hold::kReached;
+  bool is_alone = false;     ///< No other root reaches it: without the root it could be freed.
+  std::uint32_t root = 0;    ///< If reached: into Holders::roots.
+  std::uint32_t path = 0;    ///< If reached: into Holders::paths.
+};
+
+/// What holds the live samples of a process.
+struct Holders {
+  Nanoseconds time = 0;  ///< CLOCK_MONOTONIC, when the last scan began.
+  Nanoseconds cost = 0;  ///< Processor time of all scans.
+  std::uint32_t scans = 0;
+  bool is_inferred = false;   ///< Where blocks begin was inferred from pointers.
+  Bytes not_understood = 0;   ///< Of heaps whose blocks are known: their bytes count as roots.
+  Bytes unread = 0;           ///< Could not be read: in swap.
+  std::uint64_t blocks = 0;
+  std::vector<std::string> roots;
+  std::vector<HolderPath> paths;
+  std::vector<SampleHold> samples;  ///< In order of `sample`.
+};
+
 /// Of one process.
 struct Observations {
   std::uint32_t process = 0;           ///< Index into Recording::processes.
@@ -156,6 +204,8 @@ struct Observations {
   std::string walk_fault;  ///< Why a walk, or all later ones, failed; empty if none did.
   /// In a Recording only its fault: the samples have their types (Sample::type).
   ObjectTypes types;
+  std::optional<Holders> holders;
+  std::string holders_fault;  ///< Why `holders` is not known, if it was asked for.
 };
 
 /// Leaves every second of the walks out until they are at most kMostWalks.

@@ -1,0 +1,299 @@
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "analysis/holders/layout.h"
+#include "analysis/observe/allocator_heaps.h"
+
+namespace geiger::holders {
+
+namespace {
+
+constexpr Bytes kHeader = 16;  ///< From a chunk to its block.
+constexpr Bytes kLeastChunk = 32;
+constexpr std::uint64_t kPreviousInUse = 1, kHasOwnMapping = 2, kFlags = 7;
+constexpr Bytes kArenaHeap = 64 * kMiB;
+constexpr Bytes kArenaState = 2200;  ///< sizeof(struct malloc_state).
+/// So many chunks in a row are no accident.
+constexpr int kEnoughChunks = 6;
+
+struct Heap {
+  Address first = 0, end = 0;
+};
+
+class GlibcBlocks {
+ public:
+  GlibcBlocks(Layout& layout, Memory& memory) : layout_(layout), words_(memory), memory_(memory) {}
+
+  void add_all() {
+    for (const observe::Mapping& mapping : layout_.mappings) {
+      if (!mapping.is_writable || !mapping.is_readable || mapping.is_shared) continue;
+      if (mapping.path == "[heap]") {
+        Area& area = layout_.blocks.add({mapping.start, mapping.end});
+        walk(area, {mapping.start, mapping.end});
+        is_main_ = true;
+        top_ = last_;
+      } else if (mapping.path.empty()) {
+        add_mapping(mapping);
+      }
+    }
+    layout_.blocks.index();
+    free_cached();
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t word(Address address, Address end) { return words_.at(address, end); }
+
+  /// Arenas of threads, and chunks with mappings of their own, which may be neighbours.
+  void add_mapping(const observe::Mapping& mapping) {
+    Area* area = nullptr;
+    const auto get_area = [&]() -> Area& {
+      if (area == nullptr) area = &layout_.blocks.add({mapping.start, mapping.end});
+      return *area;
+    };
+    const Bytes page = memory_.page_bytes();
+    for (Address at = mapping.start; at + page <= mapping.end;) {
+      if (memory_.is_absent(at)) {
+        at += page;
+      } else if (const auto heap = arena_heap_at(at, mapping.end)) {
+        layout_.leave_out({at, heap->first});
+        walk(get_area(), *heap);
+        at = std::max(at + page, heap->end / page * page);
+      } else if (const Bytes bytes = own_chunk_at(at, mapping.end); bytes > 0) {
+        get_area().add(at + kHeader);
+        close(get_area(), at + bytes, mapping.end);
+        layout_.leave_out({at, at + bytes});
+        at += bytes;
+      } else {
+        at += page;
+      }
+    }
+  }
+
+  std::optional<Heap> arena_heap_at(Address at, Address end) {
+    if (at % kArenaHeap != 0) return std::nullopt;
+    const std::uint64_t arena = word(at, end), before = word(at + 8, end);
+    const Bytes bytes = word(at + 16, end);
+    const bool is_sane = bytes >= 4096 && bytes <= kArenaHeap && bytes % 4096 == 0;
+    const Bytes description = arena % kArenaHeap;
+    if (!is_sane || description < 32 || description > 128) return std::nullopt;
+    // It may have grown since the mappings were read.
+    const Address until = std::min(end, at + bytes);
+    if (before != 0) {
+      if (before % kArenaHeap != 0) return std::nullopt;
+      return Heap{at + description, until};
+    }
+    if (arena - description != at) return std::nullopt;
+    arenas_.push_back(arena);
+    return Heap{(arena + kArenaState + 15) / 16 * 16, until};
+  }
+
+  Bytes own_chunk_at(Address at, Address end) {
+    const std::uint64_t size = word(at + 8, end);
+    const Bytes bytes = size & ~kFlags;
+    const bool is_one = word(at, end) == 0 && (size & kFlags) == kHasOwnMapping &&
+                        bytes >= 4096 && bytes % 4096 == 0 && at + bytes <= end;
+    return is_one ? bytes : 0;
+  }
+
+  /// From `at` to the next block there is none.
+  static void close(Area& area, Address at, Address end) {
+    if (at >= end) return;
+    area.add(at);
+    area.set_free(at);
+  }
+
+  /// The size of the chunk at `at`; 0: it is none.
+  Bytes chunk_at(Address at, Address end) {
+    const std::uint64_t size = word(at + 8, end);
+    const Bytes bytes = size & ~kFlags;
+    const bool is_one = bytes >= kLeastChunk && bytes % 16 == 0 && (size & kHasOwnMapping) == 0 &&
+                        bytes <= end - at;
+    return is_one ? bytes : 0;
+  }
+
+  bool is_chain(Address at, Address end) {
+    for (int i = 0; i < kEnoughChunks; ++i) {
+      if (at + kLeastChunk > end) return false;
+      const Bytes bytes = chunk_at(at, end);
+      if (bytes == 0) return false;
+      at += bytes;
+      if (at == end) return true;
+    }
+    return true;
+  }
+
+  /// Where the chain of chunks breaks, it is looked for again: what is skipped is a root.
+  void walk(Area& area, Heap heap) {
+    Address at = heap.first, from = heap.first;
+    while (at + kLeastChunk <= heap.end) {
+      const Bytes bytes = chunk_at(at, heap.end);
+      if (bytes == 0) {
+        layout_.leave_out({from, at});
+        close(area, at, heap.end);
+        const Address broken = at;
+        for (at += 16; at + kLeastChunk <= heap.end && !is_chain(at, heap.end);) at += 16;
+        at = std::min(at, heap.end);
+        layout_.not_understood += at - broken;
+        from = at;
+        continue;
+      }
+      const Address next = at + bytes;
+      const bool is_used =
+          next + kHeader <= heap.end && (word(next + 8, heap.end) & kPreviousInUse) != 0;
+      area.add(at + kHeader);
+      if (!is_used) area.set_free(at + kHeader);
+      last_ = at;
+      at = next;
+    }
+    layout_.leave_out({from, at});
+    close(area, heap.end, area.span().end);
+  }
+
+  // Chunks that caches keep look used. Their lists are walked, and only as far as they make sense:
+  // the program goes on meanwhile.
+
+  void free_cached() {
+    for (Area& area : layout_.blocks.areas()) free_tcaches(area);
+    if (const Address arena = main_arena(); arena != 0) {
+      layout_.leave_out({arena, arena + kArenaState});
+      free_fastbins(arena);
+    }
+    for (const Address arena : arenas_) free_fastbins(arena);
+  }
+
+  struct Tcache {
+    std::array<std::uint16_t, 64> counts;
+    std::array<Address, 64> first;
+  };
+  static constexpr Bytes kTcacheChunk = sizeof(Tcache) + kHeader;
+
+  void free_tcaches(Area& area) {
+    for (Address at = area.span().start; (at = next_block(area, at)) != 0; at += kGrain) {
+      if (area.end_of(at) - at != kTcacheChunk || area.is_free(at)) continue;
+      Tcache cache{};
+      const Piece piece{at, sizeof cache};
+      memory_.read({&piece, 1}, reinterpret_cast<std::byte*>(&cache));
+      if (!is_tcache(cache)) continue;
+      area.set_free(at);
+      for (std::size_t i = 0; i < cache.counts.size(); ++i) {
+        if (cache.counts[i] != 0) free_list(cache.first[i], kLeastChunk + 16 * i);
+      }
+    }
+  }
+
+  Address next_block(const Area& area, Address from) const {
+    if (from >= area.span().end) return 0;
+    const Address at = area.is_start(from) ? from : area.end_of(from);
+    return at < area.span().end ? at : 0;
+  }
+
+  bool is_tcache(const Tcache& cache) const {
+    constexpr std::uint16_t kMost = 127;  // 7, if not tuned.
+    bool has_any = false;
+    for (std::size_t i = 0; i < cache.counts.size(); ++i) {
+      if (cache.counts[i] > kMost) return false;
+      if (cache.counts[i] == 0) continue;
+      const bool is_block = cache.first[i] % 16 == 0 &&
+                            std::as_const(layout_.blocks).area_of(cache.first[i]) != nullptr;
+      if (!is_block) return false;
+      has_any = true;
+    }
+    return has_any;
+  }
+
+  /// `chunk`: the size of all of them; 0: any.
+  void free_list(Address block, Bytes chunk) {
+    constexpr int kMostListed = 1'000'000;
+    for (int i = 0; block != 0 && i < kMostListed; ++i) {
+      Area* area = block % 16 == 0 ? layout_.blocks.area_of(block) : nullptr;
+      if (area == nullptr || !area->is_start(block) || area->is_free(block)) return;
+      if (chunk != 0 && area->end_of(block) - block != chunk) return;
+      std::uint64_t link = 0;
+      const Piece piece{block, sizeof link};
+      memory_.read({&piece, 1}, reinterpret_cast<std::byte*>(&link));
+      area->set_free(block);
+      block = next_of(block, link);
+    }
+  }
+
+  /// glibc 2.32 and later mangle the links.
+  Address next_of(Address block, std::uint64_t link) {
+    const Address mangled = link ^ block >> 12;
+    return mangled % 16 == 0 && layout_.blocks.area_of(mangled) != nullptr ? mangled
+           : layout_.blocks.area_of(link) != nullptr                       ? link
+                                                                           : 0;
+  }
+
+  void free_fastbins(Address arena) {
+    constexpr std::size_t kBins = 10;
+    std::array<Address, kBins> bins{};
+    const Piece piece{arena + 16, sizeof bins};
+    memory_.read({&piece, 1}, reinterpret_cast<std::byte*>(bins.data()));
+    for (Address chunk : bins) {
+      // They link chunks, not blocks.
+      for (int i = 0; chunk != 0 && i < 1'000'000; ++i) {
+        const Address block = chunk + kHeader;
+        Area* area = chunk % 16 == 0 ? layout_.blocks.area_of(block) : nullptr;
+        if (area == nullptr || !area->is_start(block) || area->is_free(block)) break;
+        std::uint64_t link = 0;
+        const Piece first{block, sizeof link};
+        memory_.read({&first, 1}, reinterpret_cast<std::byte*>(&link));
+        area->set_free(block);
+        chunk = next_of(block, link);
+      }
+    }
+  }
+
+  /// In the C library's data: it names the top chunk of [heap], and empty bins point to themselves.
+  Address main_arena() {
+    constexpr Bytes kTop = 96;
+    if (!is_main_) return 0;
+    for (const observe::Mapping& mapping : layout_.mappings) {
+      if (!mapping.is_writable || !observe::is_glibc(mapping.path)) continue;
+      for (Address at = mapping.start; at + kArenaState <= mapping.end; at += 8) {
+        if (word(at + kTop, mapping.end) == top_ && has_empty_bin(at, mapping.end)) return at;
+      }
+    }
+    return 0;
+  }
+
+  bool has_empty_bin(Address arena, Address end) {
+    constexpr Bytes kTop = 96, kBins = 112;
+    for (Bytes bin = 0; bin < 254 * 8; bin += 16) {
+      const Address self = arena + kTop + bin;
+      if (word(arena + kBins + bin, end) == self && word(arena + kBins + bin + 8, end) == self) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  Layout& layout_;
+  Words words_;
+  Memory& memory_;
+  std::vector<Address> arenas_;
+  bool is_main_ = false;
+  Address top_ = 0, last_ = 0;
+};
+
+}  // namespace
+
+void settle(std::vector<Span>& spans) {
+  std::erase_if(spans, [](const Span& span) { return span.start >= span.end; });
+  std::ranges::sort(spans, {}, &Span::start);
+  std::vector<Span> joined;
+  for (const Span& span : spans) {
+    if (!joined.empty() && span.start <= joined.back().end) {
+      joined.back().end = std::max(joined.back().end, span.end);
+    } else {
+      joined.push_back(span);
+    }
+  }
+  spans = std::move(joined);
+}
+
+void add_glibc_blocks(Layout& layout, Memory& memory) { GlibcBlocks(layout, memory).add_all(); }
+
+}  // namespace geiger::holders

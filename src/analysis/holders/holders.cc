@@ -1,0 +1,322 @@
+#include "analysis/holders/holders.h"
+
+#include <fmt/format.h>
+#include <tsl/robin_map.h>
+#include <tsl/robin_set.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "analysis/holders/layout.h"
+#include "analysis/holders/marker.h"
+#include "analysis/holders/memory.h"
+#include "analysis/holders/roots.h"
+#include "analysis/observe/allocator_heaps.h"
+#include "analysis/observe/heap_walks.h"
+#include "analysis/observe/live_set.h"
+#include "analysis/observe/proc_files.h"
+#include "base/clock.h"
+#include "base/text.h"
+
+namespace geiger::holders {
+
+namespace {
+
+using observe::LiveSample;
+using observe::Mapping;
+using profile::Hold;
+using profile::HolderPath;
+using profile::Holders;
+using profile::HolderStep;
+using profile::SampleHold;
+
+constexpr Bytes kTraceAtOnce = 64 * kMiB;
+
+Nanoseconds processor_time() { return base::clock_now(CLOCK_PROCESS_CPUTIME_ID); }
+
+bool follow_to_end(observe::TraceFollower& follower) {
+  constexpr int kMost = 1024;
+  for (int i = 0; i < kMost; ++i) {
+    if (follower.follow(kTraceAtOnce, base::monotonic_now())) return true;
+  }
+  return false;
+}
+
+/// A process id may belong to another process by now; its mappings would not show the trace.
+bool shows_trace(std::span<const Mapping> mappings, const observe::TraceFollower& follower) {
+  return std::ranges::any_of(
+      mappings, [&](const Mapping& mapping) { return mapping.inode == follower.inode(); });
+}
+
+/// One scan.
+class Scan {
+ public:
+  Scan(pid_t pid, const observe::ProcessFiles& files, observe::TraceFollower& follower,
+       RootNames& names)
+      : pid_(pid), files_(files), follower_(follower), names_(names) {}
+
+  base::Outcome<void> take(Nanoseconds until) {
+    const auto maps = files_.read("maps");
+    if (!maps) return base::Failure{fmt::format("maps: {}", std::strerror(errno))};
+    if (maps->empty()) return base::Failure{"the process has ended"};
+    layout_.mappings = observe::parse_smaps(*maps);
+    if (!follow_to_end(follower_)) return base::Failure{"its trace grows faster than it is read"};
+    samples_ = observe::without_pools(follower_.live().by_address());
+    if (!shows_trace(layout_.mappings, follower_)) {
+      return base::Failure{"it does not write this trace any more"};
+    }
+    memory_.emplace(pid_, files_, layout_.mappings, follower_.header().page_size);
+    leave_out_runtime();
+    if (observe::is_glibc(follower_.header().allocator)) {
+      add_glibc_blocks(layout_, *memory_);
+    } else {
+      add_inferred_blocks(layout_, *memory_, samples_, follower_.header().allocator);
+    }
+    settle(layout_.not_roots);
+    threads_ = threads_of(files_);
+    roots_ = roots_of(layout_, threads_);
+    names_.use(layout_, roots_, threads_, *memory_);
+    marker_.emplace(layout_.blocks, *memory_, 8, [until] { return processor_time() < until; });
+    mark_roots();
+    is_complete_ = marker_->run();
+    if (!follow_to_end(follower_)) return base::Failure{"its trace grows faster than it is read"};
+    return {};
+  }
+
+  [[nodiscard]] const std::vector<LiveSample>& samples() const { return samples_; }
+  [[nodiscard]] bool is_complete() const { return is_complete_; }
+  [[nodiscard]] const Layout& layout() const { return layout_; }
+  [[nodiscard]] Bytes unread() const { return memory_->unread(); }
+
+  /// The block of a sample, if it has one.
+  [[nodiscard]] std::optional<BlockMap::Block> block_of(const LiveSample& sample) const {
+    const auto block = layout_.blocks.block_at(sample.address);
+    return block && !block->is_free ? block : std::nullopt;
+  }
+  [[nodiscard]] const Marker& marker() const { return *marker_; }
+
+  /// Of unreached blocks, those that another unreached block points to.
+  [[nodiscard]] tsl::robin_set<std::uint32_t> referred(
+      const tsl::robin_set<std::uint32_t>& unreached) {
+    tsl::robin_set<std::uint32_t> found;
+    if (unreached.empty()) return found;
+    Words words(*memory_);
+    for (const Area& area : layout_.blocks.areas()) {
+      const Address end = area.span().end;
+      Address start = area.is_start(area.span().start) ? area.span().start
+                                                       : area.end_of(area.span().start);
+      for (; start < end; start = area.end_of(start)) {
+        const std::uint32_t number = area.number_of(start);
+        if (area.is_free(start) || marker_->is_reached(number)) continue;
+        for (Address at = start, stop = area.end_of(start); at + 8 <= stop; at += 8) {
+          const auto block = layout_.blocks.block_at(words.at(at, end));
+          if (block && block->number != number && unreached.contains(block->number)) {
+            found.insert(block->number);
+          }
+        }
+      }
+    }
+    return found;
+  }
+
+  /// From the root to a reached block, without it.
+  [[nodiscard]] HolderPath path_to(std::uint32_t block) {
+    constexpr std::size_t kMost = 4096;
+    std::vector<std::uint32_t> chain;
+    for (Parent parent = marker_->parent_of(block); !parent.is_root && chain.size() < kMost;
+         parent = marker_->parent_of(parent.block)) {
+      chain.push_back(parent.block);
+    }
+    HolderPath path;
+    for (std::size_t i = chain.size(); i-- > 0;) {
+      HolderStep step = step_at(chain[i]);
+      if (!path.steps.empty() && is_alike(path.steps.back(), step)) {
+        ++path.steps.back().times;
+      } else {
+        path.steps.push_back(std::move(step));
+      }
+    }
+    return path;
+  }
+
+ private:
+  /// The runtime's own memory, the trace, and what its libraries keep.
+  void leave_out_runtime() {
+    for (const observe::Range& range : observe::runtime_ranges(follower_.header())) {
+      layout_.leave_out({range.start, range.end()});
+    }
+    const Mapping* before = nullptr;
+    for (const Mapping& mapping : layout_.mappings) {
+      const std::string_view name = base::file_name_of(mapping.path);
+      const bool is_bss = before != nullptr && mapping.path.empty() &&
+                          before->end == mapping.start && mapping.is_writable;
+      const bool is_its =
+          is_bss || mapping.inode == follower_.inode() || name.starts_with("libgeiger-preload");
+      if (is_its) layout_.leave_out({mapping.start, mapping.end});
+      before = is_its && !mapping.is_shared ? &mapping : nullptr;
+    }
+  }
+
+  void mark_roots() {
+    Words words(*memory_);
+    const Bytes page = memory_->page_bytes();
+    const auto group_of = [&](Address at) { return names_.group_of(at); };
+    for (const Roots& roots : roots_) {
+      for (Address at = (roots.span.start + 7) / 8 * 8; at + 8 <= roots.span.end;) {
+        if (at % page == 0 && memory_->is_absent(at)) {
+          at += page;
+          continue;
+        }
+        marker_->root(words.at(at, roots.span.end), at, group_of);
+        at += 8;
+      }
+    }
+  }
+
+  [[nodiscard]] HolderStep step_at(std::uint32_t block) {
+    HolderStep step;
+    const Address start = layout_.blocks.start_of(block);
+    step.bytes = layout_.blocks.area_of(start)->end_of(start) - start;
+    std::uint64_t first = 0;
+    const Piece piece{start, sizeof first};
+    memory_->read({&piece, 1}, reinterpret_cast<std::byte*>(&first));
+    step.type = names_.class_of(first);
+    const auto sample = std::ranges::lower_bound(samples_, start, {}, &LiveSample::address);
+    if (sample != samples_.end() && sample->address == start) {
+      step.sample = sample->ref;
+      step.is_sampled = true;
+    }
+    return step;
+  }
+
+  [[nodiscard]] bool is_alike(const HolderStep& a, const HolderStep& b) const {
+    return a.bytes == b.bytes && a.type == b.type;
+  }
+
+  pid_t pid_;
+  const observe::ProcessFiles& files_;
+  observe::TraceFollower& follower_;
+  RootNames& names_;
+  Layout layout_;
+  std::vector<LiveSample> samples_;
+  std::optional<ProcessMemory> memory_;
+  std::vector<Thread> threads_;
+  std::vector<Roots> roots_;
+  std::optional<Marker> marker_;
+  bool is_complete_ = false;
+};
+
+/// What the scans say of each sample.
+class Verdicts {
+ public:
+  /// Scans in order. Samples that died meanwhile are left out.
+  void add(Scan& scan, const observe::TraceFollower& follower, bool is_last) {
+    std::vector<const LiveSample*> unreached;
+    for (const LiveSample& sample : scan.samples()) {
+      if (!follower.live().contains(sample.ref)) continue;
+      const auto block = scan.block_of(sample);
+      const bool is_reached = block && scan.marker().is_reached(block->number);
+      if (is_reached) was_reached_.insert(sample.ref);
+      if (!is_last) {
+        judged_[sample.ref] += 1;
+        continue;
+      }
+      // Allocated after the first scan: not judged by all of them.
+      if (judged_[sample.ref] < scans_) continue;
+      if (is_reached) {
+        add_reached(scan, sample, block->number);
+      } else if (!block) {
+        samples_.push_back({sample.ref, Hold::kNoBlock});
+      } else {
+        unreached.push_back(&sample);
+      }
+    }
+    if (is_last) add_unreached(scan, unreached);
+    ++scans_;
+  }
+
+  [[nodiscard]] Holders take(const RootNames& names) {
+    Holders found;
+    std::ranges::sort(samples_, {}, &SampleHold::sample);
+    found.samples = std::move(samples_);
+    found.paths = std::move(paths_);
+    for (const RootGroup group : groups_) found.roots.push_back(names.name_of(group));
+    return found;
+  }
+
+ private:
+  void add_reached(Scan& scan, const LiveSample& sample, std::uint32_t block) {
+    const RootGroup group = scan.marker().group_of(block);
+    const auto [root, is_new_root] =
+        roots_.try_emplace(group, static_cast<std::uint32_t>(groups_.size()));
+    if (is_new_root) groups_.push_back(group);
+    const auto [path, is_new_path] = path_of_.try_emplace(
+        std::pair{group, sample.stack}, static_cast<std::uint32_t>(paths_.size()));
+    if (is_new_path) paths_.push_back(scan.path_to(block));
+    samples_.push_back(
+        {sample.ref, Hold::kReached, scan.marker().is_alone(block), root->second, path->second});
+  }
+
+  void add_unreached(Scan& scan, const std::vector<const LiveSample*>& unreached) {
+    tsl::robin_set<std::uint32_t> blocks;
+    for (const LiveSample* sample : unreached) blocks.insert(scan.block_of(*sample)->number);
+    const tsl::robin_set<std::uint32_t> referred = scan.referred(blocks);
+    for (const LiveSample* sample : unreached) {
+      Hold hold = referred.contains(scan.block_of(*sample)->number) ? Hold::kUnreachable
+                                                                    : Hold::kUnreferenced;
+      if (scan.unread() > 0) hold = Hold::kUnread;
+      if (!scan.is_complete()) hold = Hold::kTimeOver;
+      if (was_reached_.contains(sample->ref)) hold = Hold::kMoving;
+      samples_.push_back({sample->ref, hold});
+    }
+  }
+
+  std::uint32_t scans_ = 0;
+  tsl::robin_map<trace::Ref, std::uint32_t> judged_;  ///< Scans before the last that saw it live.
+  tsl::robin_set<trace::Ref> was_reached_;
+  std::vector<SampleHold> samples_;
+  std::map<RootGroup, std::uint32_t> roots_;
+  std::vector<RootGroup> groups_;
+  std::map<std::pair<RootGroup, trace::Ref>, std::uint32_t> path_of_;
+  std::vector<HolderPath> paths_;
+};
+
+}  // namespace
+
+base::Outcome<Holders> find_holders(pid_t pid, const std::string& trace, const Options& options) {
+  const observe::ProcessFiles files(pid);
+  if (!files.is_open()) return base::Failure{"the process has ended"};
+  observe::TraceFollower follower;
+  GEIGER_TRY(follower.open(trace));
+  const Nanoseconds began = processor_time();
+  RootNames names(fmt::format("/proc/{}/root", pid));
+  Verdicts verdicts;
+  Nanoseconds time = 0;
+  for (unsigned i = 0; i < options.scans; ++i) {
+    if (i > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(options.pause));
+    time = base::monotonic_now();
+    const bool is_last = i + 1 == options.scans;
+    Scan scan(pid, files, follower, names);
+    GEIGER_TRY(scan.take(began + options.processor));
+    verdicts.add(scan, follower, is_last);
+    if (!is_last) continue;
+    Holders found = verdicts.take(names);
+    found.time = time;
+    found.scans = options.scans;
+    found.cost = processor_time() - began;
+    found.is_inferred = scan.layout().is_inferred;
+    found.not_understood = scan.layout().not_understood;
+    found.unread = scan.unread();
+    found.blocks = scan.layout().blocks.blocks();
+    return found;
+  }
+  return base::Failure{"no scan was asked for"};
+}
+
+}  // namespace geiger::holders

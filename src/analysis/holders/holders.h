@@ -1,0 +1,30 @@
+// What keeps the live samples of a running process alive: read from outside, without stopping it.
+//
+// One pass over the writable memory follows pointers from the roots to the blocks of the heap. The
+// program moves pointers meanwhile, so one pass alone may miss some: a sample is unreachable only
+// if no pass of several reached it. The live samples are read again after each pass, so that none
+// is judged that was freed meanwhile.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "analysis/profile/recording/observations.h"
+#include "base/outcome.h"
+#include "base/units.h"
+
+namespace geiger::holders {
+
+struct Options {
+  unsigned scans = 3;
+  Nanoseconds pause = 1'000'000'000;       ///< Between two scans.
+  Nanoseconds processor = 60'000'000'000;  ///< For all scans; what is not reached then is undecided.
+};
+
+/// Of process `pid`, which writes `trace`. Samples are named by the references of their records.
+/// Fails where the process cannot be read, or ends before the first scan is done.
+[[nodiscard]] base::Outcome<profile::Holders> find_holders(pid_t pid, const std::string& trace,
+                                                           const Options& options);
+
+}  // namespace geiger::holders

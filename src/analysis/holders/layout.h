@@ -1,0 +1,47 @@
+// The memory of a process at one scan: where blocks are, and which words are roots.
+//
+// What is not understood is a root: a part of a heap whose chain of chunks broke, an area of
+// an allocator that is not known. So an error keeps blocks alive, and never makes one unreachable.
+// The allocator's own data is no root: its free lists and slabs point to everything.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "analysis/holders/block_map.h"
+#include "analysis/holders/memory.h"
+#include "analysis/observe/live_set.h"
+#include "analysis/observe/proc_files.h"
+
+namespace geiger::holders {
+
+struct Layout {
+  std::vector<observe::Mapping> mappings;  ///< In order of addresses.
+  BlockMap blocks;
+  /// In order of addresses, apart from each other: blocks, the allocator's own data, the runtime's.
+  std::vector<Span> not_roots;
+  bool is_inferred = false;  ///< Where blocks begin was inferred from pointers.
+  Bytes not_understood = 0;  ///< Of heaps whose blocks are known, what is a root.
+
+  void leave_out(Span span) { not_roots.push_back(span); }
+};
+
+/// Sorts and joins.
+void settle(std::vector<Span>& spans);
+
+/// The chunks of all arenas of glibc's malloc, and those with mappings of their own. Chunks that a
+/// thread's cache (tcache) or a fastbin keeps, which look used, are free.
+///
+/// Source of the layout: malloc/malloc.c and malloc/arena.c of glibc 2.26 and later, 64 bits.
+void add_glibc_blocks(Layout& layout, Memory& memory);
+
+/// Of any other allocator: in the mappings where it put samples, a block begins where a pointer
+/// points, and where a sample is. Size classes lie side by side, so a page with a small sample is
+/// divided by its usable size, unless other samples or the pointers into the page disagree.
+/// `samples` in order of addresses. `library` is the allocator's; its data is left out.
+void add_inferred_blocks(Layout& layout, Memory& memory,
+                         std::span<const observe::LiveSample> samples, std::string_view library);
+
+}  // namespace geiger::holders

@@ -1,0 +1,148 @@
+#include "analysis/holders/marker.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace geiger::holders {
+
+namespace {
+
+/// Of blocks that are read together.
+constexpr std::size_t kMostInBatch = 1024;
+constexpr Bytes kBatch = kMiB;
+/// Blocks beyond it are read in parts.
+constexpr Bytes kLarge = 256 * kKiB;
+
+}  // namespace
+
+Marker::Marker(const BlockMap& blocks, Memory& memory, Bytes step, std::function<bool()> may_go_on)
+    : blocks_(blocks),
+      memory_(memory),
+      step_(step),
+      may_go_on_(std::move(may_go_on)),
+      labels_(blocks.blocks(), kNone),
+      parents_(blocks.blocks(), 0),
+      waiting_((std::size_t{blocks.blocks()} + 63) / 64, 0) {}
+
+void Marker::root_slow(Address address, Address at, RootGroup group) {
+  const auto block = blocks_.block_at(address);
+  if (!block) return;
+  const auto parent = kIsRoot | static_cast<std::uint32_t>(roots_.size());
+  if (visit(*block, parent, static_cast<Label>(group + 1))) roots_.push_back(at);
+}
+
+bool Marker::visit(const BlockMap::Block& block, std::uint32_t parent, Label label) {
+  if (block.is_free) return false;
+  Label& known = labels_[block.number];
+  if (known == label || (known & kSeveral) != 0) return false;
+  const bool is_new = known == kNone;
+  if (is_new) {
+    known = label;
+    parents_[block.number] = parent;
+  } else {
+    known = static_cast<Label>(known | kSeveral);
+  }
+  queue(block.number);
+  return is_new;
+}
+
+void Marker::queue(std::uint32_t block) {
+  if (queue_.size() < kMostQueued) {
+    queue_.push_back(block);
+    return;
+  }
+  waiting_[block / 64] |= std::uint64_t{1} << block % 64;
+  has_waiting_ = true;
+}
+
+bool Marker::refill() {
+  if (!has_waiting_) return false;
+  has_waiting_ = false;
+  for (std::size_t word = 0; word < waiting_.size(); ++word) {
+    while (waiting_[word] != 0) {
+      if (queue_.size() >= kMostQueued) {
+        has_waiting_ = true;
+        return true;
+      }
+      const auto bit = static_cast<unsigned>(std::countr_zero(waiting_[word]));
+      waiting_[word] &= waiting_[word] - 1;
+      queue_.push_back(static_cast<std::uint32_t>(word * 64 + bit));
+    }
+  }
+  return !queue_.empty();
+}
+
+bool Marker::run() {
+  while (!queue_.empty() || refill()) {
+    if (!may_go_on_()) return false;
+    scan_batch();
+  }
+  return true;
+}
+
+void Marker::scan_batch() {
+  std::vector<std::uint32_t> batch(
+      queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(
+                                           std::min(queue_.size(), kMostInBatch)));
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(batch.size()));
+  std::ranges::sort(batch);
+  std::vector<Piece> pieces;
+  std::vector<std::uint32_t> owners;
+  Bytes total = 0;
+  const auto flush = [&] {
+    buffer_.resize(std::max<std::size_t>(buffer_.size(), total));
+    memory_.read(pieces, buffer_.data());
+    const std::byte* at = buffer_.data();
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      scan(owners[i], at, pieces[i].bytes);
+      at += pieces[i].bytes;
+    }
+    pieces.clear();
+    owners.clear();
+    total = 0;
+  };
+  for (const std::uint32_t number : batch) {
+    const Address start = blocks_.start_of(number);
+    const Bytes bytes = blocks_.area_of(start)->end_of(start) - start;
+    if (bytes > kLarge) {
+      scan_large(number, start, start + bytes);
+      continue;
+    }
+    if (total + bytes > kBatch) flush();
+    pieces.push_back({start, bytes});
+    owners.push_back(number);
+    total += bytes;
+  }
+  flush();
+}
+
+void Marker::scan(std::uint32_t from, const std::byte* bytes, Bytes size) {
+  const Label label = labels_[from];
+  for (Bytes at = 0; at + 8 <= size; at += step_) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes + at, 8);
+    const Address address = word & kAddressBits;
+    if (blocks_.area_of(address) == nullptr) continue;
+    const auto block = blocks_.block_at(address);
+    if (block && block->number != from) visit(*block, from, label);
+  }
+}
+
+void Marker::scan_large(std::uint32_t from, Address start, Address end) {
+  buffer_.resize(std::max<std::size_t>(buffer_.size(), kLarge));
+  for (Address at = start; at < end; at += kLarge) {
+    const Piece piece{at, std::min(kLarge, end - at)};
+    memory_.read({&piece, 1}, buffer_.data());
+    scan(from, buffer_.data(), piece.bytes);
+  }
+}
+
+Parent Marker::parent_of(std::uint32_t block) const {
+  const std::uint32_t parent = parents_[block];
+  if ((parent & kIsRoot) != 0) return {true, 0, roots_[parent & ~kIsRoot]};
+  return {false, parent, 0};
+}
+
+}  // namespace geiger::holders

@@ -1,0 +1,91 @@
+// Which blocks a chain of pointers from a root reaches, through which, and whether from one group of
+// roots alone.
+//
+// A word that points into a block, at any byte of it, holds the block. Pointers keep their meaning
+// with tags in the 16 highest bits. Nothing of the heap is kept but a label and a parent for each
+// block: edges are read when they are followed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "analysis/holders/block_map.h"
+#include "analysis/holders/memory.h"
+
+namespace geiger::holders {
+
+/// A set of root words that has one name: a global, a thread's stack, a mapping. From 0.
+using RootGroup = std::uint16_t;
+inline constexpr RootGroup kMostGroups = 32'000;
+
+/// Where a block was first reached from.
+struct Parent {
+  bool is_root = false;
+  std::uint32_t block = 0;  ///< If not a root.
+  Address root = 0;         ///< Of the root's word.
+};
+
+class Marker {
+ public:
+  /// `step`: distance of the words that are looked at, 8, or 4 for packed structures.
+  /// `may_go_on` is asked now and then; if it says no, run() ends early.
+  Marker(const BlockMap& blocks, Memory& memory, Bytes step, std::function<bool()> may_go_on);
+
+  /// The word at `at` is a root. `group_of` is asked if it points into a block.
+  template <class GroupOf>
+  void root(std::uint64_t word, Address at, const GroupOf& group_of) {
+    const std::uint64_t address = word & kAddressBits;
+    if (blocks_.area_of(address) != nullptr) root_slow(address, at, group_of(at));
+  }
+
+  /// Follows everything that the roots hold. False if it was ended early: what is not reached then
+  /// may be reachable.
+  [[nodiscard]] bool run();
+
+  [[nodiscard]] bool is_reached(std::uint32_t block) const { return labels_[block] != kNone; }
+  /// Whether only one group of roots reaches the block: without it, the block could be freed.
+  [[nodiscard]] bool is_alone(std::uint32_t block) const {
+    return (labels_[block] & kSeveral) == 0;
+  }
+  /// Of a reached block: the group of the root that the shortest chain begins at.
+  [[nodiscard]] RootGroup group_of(std::uint32_t block) const {
+    return static_cast<RootGroup>((labels_[block] & ~kSeveral) - 1);
+  }
+  /// Of a reached block: the last step of a shortest chain.
+  [[nodiscard]] Parent parent_of(std::uint32_t block) const;
+
+ private:
+  /// A group + 1, and whether others reach the block too. A block's label changes twice at most, so
+  /// it is followed twice at most.
+  using Label = std::uint16_t;
+  static constexpr Label kNone = 0, kSeveral = 1U << 15;
+  static constexpr std::uint32_t kIsRoot = std::uint32_t{1} << 31;
+  static constexpr std::uint64_t kAddressBits = (std::uint64_t{1} << 48) - 1;
+  static constexpr std::size_t kMostQueued = 65'536;
+
+  void root_slow(Address address, Address at, RootGroup group);
+  /// True if the block was not reached before.
+  bool visit(const BlockMap::Block& block, std::uint32_t parent, Label label);
+  void queue(std::uint32_t block);
+  bool refill();
+  void scan_batch();
+  void scan(std::uint32_t from, const std::byte* bytes, Bytes size);
+  void scan_large(std::uint32_t from, Address start, Address end);
+
+  const BlockMap& blocks_;
+  Memory& memory_;
+  Bytes step_;
+  std::function<bool()> may_go_on_;
+  std::vector<Label> labels_;            ///< By block.
+  std::vector<std::uint32_t> parents_;   ///< By block: another, or an index into roots_.
+  std::vector<Address> roots_;           ///< Words that were the first to reach a block.
+  std::deque<std::uint32_t> queue_;
+  std::vector<std::uint64_t> waiting_;   ///< By block: it found no room in the queue.
+  bool has_waiting_ = false;
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace geiger::holders

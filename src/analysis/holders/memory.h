@@ -1,0 +1,99 @@
+// The memory of a process or of a core file, read in many small pieces.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "analysis/holders/block_map.h"
+#include "analysis/observe/proc_files.h"
+#include "base/unique_fd.h"
+#include "base/units.h"
+
+namespace geiger::holders {
+
+/// Bytes [start, start + bytes) of the process.
+struct Piece {
+  Address start = 0;
+  Bytes bytes = 0;
+};
+
+class Memory {
+ public:
+  Memory() = default;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  virtual ~Memory() = default;
+
+  /// Reads the pieces one after the other into `into`, which has room for all of them. What was
+  /// never touched is 0; so is what cannot be read, and that counts as unread().
+  virtual void read(std::span<const Piece> pieces, std::byte* into) = 0;
+  /// Whether there is nothing but zeros on the page of `address`.
+  [[nodiscard]] virtual bool is_absent(Address address) const = 0;
+  [[nodiscard]] virtual Bytes page_bytes() const = 0;
+
+  /// Bytes that were to be read and could not: in swap, or unmapped meanwhile.
+  [[nodiscard]] Bytes unread() const { return unread_; }
+
+ protected:
+  Bytes unread_ = 0;
+};
+
+/// The memory of a running process. Brings nothing into it: only pages are read that were in memory
+/// when it was opened.
+class ProcessMemory : public Memory {
+ public:
+  /// `mappings` in order of addresses.
+  ProcessMemory(pid_t pid, const observe::ProcessFiles& files,
+                std::span<const observe::Mapping> mappings, Bytes page_bytes);
+
+  void read(std::span<const Piece> pieces, std::byte* into) override;
+  [[nodiscard]] bool is_absent(Address address) const override;
+  [[nodiscard]] Bytes page_bytes() const override { return page_bytes_; }
+
+ private:
+  enum class Page : std::uint8_t { kAbsent, kPresent, kSwapped };
+  /// The pages of a mapping, two bits each.
+  struct Known {
+    Span span;
+    std::vector<std::uint8_t> pages;
+  };
+
+  [[nodiscard]] Page page_at(Address address) const;
+  void read_present(std::span<const Piece> pieces, std::span<std::byte* const> into);
+
+  pid_t pid_;
+  Bytes page_bytes_;
+  std::vector<Known> known_;
+  mutable std::size_t last_ = 0;
+};
+
+/// Words of a stretch of memory in order, through a window.
+class Words {
+ public:
+  explicit Words(Memory& memory) : memory_(memory) {}
+
+  /// The word at `address`; 0 where there is none. `end` bounds what is read ahead.
+  [[nodiscard]] std::uint64_t at(Address address, Address end) {
+    if (address < start_ || address + 8 > start_ + bytes_.size()) load(address, end);
+    std::uint64_t word = 0;
+    if (address + 8 <= start_ + bytes_.size())
+      std::memcpy(&word, bytes_.data() + (address - start_), 8);
+    return word;
+  }
+
+ private:
+  static constexpr Bytes kWindow = 256 * kKiB;
+
+  void load(Address address, Address end);
+
+  Memory& memory_;
+  Address start_ = 0;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace geiger::holders

@@ -1,0 +1,91 @@
+// The words of a process from which its memory is reached, and what they are called: variables of
+// modules, stacks and thread-local variables of threads, other mappings.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/holders/layout.h"
+#include "analysis/holders/marker.h"
+#include "analysis/holders/memory.h"
+#include "analysis/observe/proc_files.h"
+#include "analysis/symbolize/elf/data_symbols.h"
+#include "base/units.h"
+
+namespace geiger::holders {
+
+/// A thread at the instant of a scan.
+struct Thread {
+  pid_t tid = 0;
+  std::string name;
+  Address stack_pointer = 0;  ///< 0: it was running.
+};
+
+/// The threads that can be read, of the first thousand.
+[[nodiscard]] std::vector<Thread> threads_of(const observe::ProcessFiles& files);
+
+/// A stretch of roots.
+struct Roots {
+  enum class Kind : std::uint8_t { kModule, kStack, kMapping };
+  Span span;
+  Kind kind = Kind::kMapping;
+  std::uint32_t mapping = 0;  ///< Index into Layout::mappings.
+};
+
+/// All roots: readable and writable memory without Layout::not_roots, and without what lies below
+/// the stack pointers of threads. Variables come first, then stacks: of chains of equal length the
+/// first one gives its name.
+[[nodiscard]] std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> threads);
+
+/// Names of roots. Symbols are read once for each module.
+class RootNames {
+ public:
+  /// `root`: where the process's own files are found, such as /proc/PID/root; empty: here.
+  explicit RootNames(std::string root) : root_(std::move(root)) {}
+
+  /// For a scan. What they name must live as long as names are asked for.
+  void use(const Layout& layout, std::span<const Roots> roots, std::span<const Thread> threads,
+           Memory& memory);
+
+  /// The group of the root word at `address`; the last one if there are too many.
+  [[nodiscard]] RootGroup group_of(Address address);
+  [[nodiscard]] const std::string& name_of(RootGroup group) const { return names_[group]; }
+
+  /// The vtable that an object at whose beginning `word` was found belongs to: its class. Else "".
+  [[nodiscard]] std::string class_of(std::uint64_t word);
+
+ private:
+  struct Module {
+    std::string path;
+    Address start = 0;  ///< Of its first mapping.
+    Address bias = 0;
+    symbolize::DataSymbols symbols;
+  };
+
+  [[nodiscard]] RootGroup group(const std::string& name);
+  [[nodiscard]] std::string name_at(Address address, const Roots& roots);
+  [[nodiscard]] std::string variable_at(Address address, std::uint32_t mapping);
+  [[nodiscard]] const Module* module_of(std::uint32_t mapping);
+
+  std::string root_;
+  const Layout* layout_ = nullptr;
+  std::span<const Roots> roots_;
+  std::vector<std::size_t> by_address_;  ///< Into roots_.
+  std::span<const Thread> threads_;
+  Memory* memory_ = nullptr;
+  std::vector<std::uint32_t> module_mapping_;  ///< By mapping: the module's first; kNoMapping: none.
+  std::map<std::string, symbolize::DataSymbols> symbols_;  ///< By path.
+  std::map<std::uint32_t, Module> modules_;                ///< By first mapping, of this scan.
+  std::unordered_map<std::string, RootGroup> groups_;
+  std::vector<std::string> names_;
+  Span last_variable_;  ///< Words in it have the group last_group_.
+  RootGroup last_group_ = 0;
+};
+
+}  // namespace geiger::holders

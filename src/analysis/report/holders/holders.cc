@@ -1,0 +1,410 @@
+#include "analysis/report/holders/holders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "analysis/naming/display_name.h"
+#include "analysis/present/format.h"
+#include "analysis/present/grid.h"
+#include "analysis/present/text.h"
+#include "analysis/profile/lives/lifetimes.h"
+#include "analysis/report/overview/summary.h"
+
+namespace geiger::report {
+
+namespace {
+
+using estimation::NodeSums;
+using profile::Hold;
+using profile::kNone;
+using profile::Recording;
+using profile::SampleHold;
+using Samples = std::vector<std::uint32_t>;
+
+/// What one scan says of a sample.
+struct Held {
+  const profile::Holders* holders = nullptr;
+  const SampleHold* hold = nullptr;
+};
+
+class Builder {
+ public:
+  Builder(const Recording& recording, const HoldersOptions& options)
+      : recording_(recording), options_(options), held_(recording.samples.size()) {
+    report_.options = options;
+  }
+
+  base::Outcome<HoldersReport> build() {
+    for (const profile::Observations& observations : recording_.observations) take(observations);
+    if (report_.processes == 0) {
+      return base::Failure{report_.faults.empty() ? "no process was scanned for what holds its memory"
+                                                  : report_.faults.front()};
+    }
+    add_totals();
+    add_sites();
+    add_roots();
+    return std::move(report_);
+  }
+
+ private:
+  void take(const profile::Observations& observations) {
+    const profile::Process& process = recording_.processes[observations.process];
+    if (!observations.holders_fault.empty()) {
+      report_.faults.push_back(fmt::format("{}, pid {}: {}", process.executable, process.pid,
+                                           observations.holders_fault));
+    }
+    if (!observations.holders) return;
+    const profile::Holders& holders = *observations.holders;
+    ++report_.processes;
+    const Nanoseconds start = profile::start_of(recording_);
+    report_.time = std::max(report_.time, holders.time - std::min(holders.time, start));
+    report_.scans = std::max(report_.scans, holders.scans);
+    report_.is_inferred |= holders.is_inferred;
+    report_.unread += holders.unread;
+    report_.not_understood += holders.not_understood;
+    for (const SampleHold& hold : holders.samples) held_[hold.sample] = {&holders, &hold};
+  }
+
+  [[nodiscard]] NodeSums sums_of(const Samples& samples) const {
+    return profile::sums_of_samples(recording_, samples);
+  }
+  [[nodiscard]] present::Measure measure_of(const Samples& samples) const {
+    return present::measure_row(sums_of(samples), options_.level);
+  }
+  [[nodiscard]] present::Share share_of(const Samples& part, const Samples& whole) const {
+    return present::share_of(sums_of(part), sums_of(whole), options_.level);
+  }
+
+  void add_totals() {
+    Samples all;
+    std::array<Samples, profile::kHolds> by_hold;
+    for (std::uint32_t i = 0; i < held_.size(); ++i) {
+      if (held_[i].hold == nullptr) continue;
+      all.push_back(i);
+      by_hold[static_cast<std::size_t>(held_[i].hold->hold)].push_back(i);
+    }
+    report_.judged = present::measure_total(sums_of(all), options_.level);
+    for (std::size_t i = 0; i < by_hold.size(); ++i) {
+      report_.holds[i] = present::measure_total(sums_of(by_hold[i]), options_.level);
+      report_.shares[i] = share_of(by_hold[i], all);
+    }
+  }
+
+  void add_sites() {
+    profile::LifetimeSelection selection;
+    selection.with_unseen_allocations = true;
+    selection.keeps = [this](const profile::Sample& sample) {
+      return held_[static_cast<std::size_t>(&sample - recording_.samples.data())].hold != nullptr;
+    };
+    auto groups = profile::lifetime_groups(recording_, options_.by, selection);
+    report_.all_sites = groups.size();
+    if (options_.top > 0) groups.resize(std::min(groups.size(), options_.top));
+    for (const profile::LifetimeGroup& group : groups) add_site(group);
+  }
+
+  void add_site(const profile::LifetimeGroup& group) {
+    HeldSite site{group.name, group.detail, text_of(group.where), measure_of(group.samples), {}};
+    std::map<std::tuple<Hold, std::string_view>, Samples> parts;
+    for (const std::uint32_t index : group.samples) {
+      const Held& held = held_[index];
+      parts[{held.hold->hold, root_of(held)}].push_back(index);
+    }
+    for (const auto& [key, samples] : parts) {
+      const auto& [hold, root] = key;
+      HeldPart part{hold, std::string(root), "", measure_of(samples),
+                    share_of(samples, group.samples), {}};
+      if (hold == Hold::kReached) {
+        part.path = path_text(held_[samples.front()]);
+        part.alone = share_of(alone_among(samples), samples);
+      }
+      site.parts.push_back(std::move(part));
+    }
+    std::ranges::stable_sort(site.parts, std::ranges::greater{},
+                             [](const HeldPart& part) { return part.live.bytes.value; });
+    report_.sites.push_back(std::move(site));
+  }
+
+  void add_roots() {
+    std::map<std::string_view, Samples> roots;
+    for (std::uint32_t i = 0; i < held_.size(); ++i) {
+      if (held_[i].hold != nullptr && held_[i].hold->hold == Hold::kReached) {
+        roots[root_of(held_[i])].push_back(i);
+      }
+    }
+    for (const auto& [name, samples] : roots) {
+      report_.roots.push_back({std::string(name), measure_of(samples),
+                               present::measure_total(sums_of(alone_among(samples)),
+                                                      options_.level)});
+    }
+    std::ranges::stable_sort(report_.roots, std::ranges::greater{},
+                             [](const HolderRoot& root) { return root.live.bytes.value; });
+    report_.all_roots = report_.roots.size();
+    if (options_.top > 0) report_.roots.resize(std::min(report_.roots.size(), options_.top));
+  }
+
+  [[nodiscard]] static std::string_view root_of(const Held& held) {
+    return held.hold->hold == Hold::kReached ? held.holders->roots[held.hold->root]
+                                             : std::string_view();
+  }
+
+  [[nodiscard]] Samples alone_among(const Samples& samples) const {
+    Samples alone;
+    std::ranges::copy_if(samples, std::back_inserter(alone),
+                         [&](std::uint32_t i) { return held_[i].hold->is_alone; });
+    return alone;
+  }
+
+  [[nodiscard]] std::string path_text(const Held& held) const {
+    std::string text;
+    for (const profile::HolderStep& step : held.holders->paths[held.hold->path].steps) {
+      if (!text.empty()) text += " → ";
+      text += step_text(step);
+      if (step.times > 1) text += fmt::format(" ×{}", present::exact_count(step.times));
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::string step_text(const profile::HolderStep& step) const {
+    if (!step.type.empty()) return naming::display_name(step.type);
+    if (step.is_sampled) {
+      const std::uint32_t type = recording_.samples[step.sample].type;
+      if (type < recording_.types.size()) return recording_.types[type].text;
+    }
+    return fmt::format("block ({})", present::exact_bytes(step.bytes));
+  }
+
+  const Recording& recording_;
+  const HoldersOptions& options_;
+  std::vector<Held> held_;  ///< By sample.
+  HoldersReport report_;
+};
+
+}  // namespace
+
+base::Outcome<HoldersReport> holders_report(const Recording& recording,
+                                            const HoldersOptions& options) {
+  return Builder(recording, options).build();
+}
+
+namespace {
+
+std::string site_text(const HeldSite& site) {
+  const std::string name = present::printable(naming::display_name(site.name));
+  return site.where.empty() ? name : fmt::format("{} ({})", name, present::printable(site.where));
+}
+
+bool is_unreachable(Hold hold) { return hold == Hold::kUnreferenced || hold == Hold::kUnreachable; }
+
+std::string_view words_of(Hold hold) {
+  switch (hold) {
+    case Hold::kReached:
+      return "held";
+    case Hold::kUnreferenced:
+      return "unreachable: nothing points to it";
+    case Hold::kUnreachable:
+      return "unreachable: only other unreachable blocks point to it";
+    case Hold::kMoving:
+      return "undecided: reached by an earlier scan, not by the last";
+    case Hold::kUnread:
+      return "undecided: not reached, but a part of the memory could not be read";
+    case Hold::kTimeOver:
+      return "undecided: not reached before the time for the scan was over";
+    case Hold::kNoBlock:
+      return "undecided: it lies in no block that the scan knows";
+  }
+  return "";
+}
+
+std::string held_text(const HeldPart& part) {
+  std::string text = fmt::format("held by {}", present::printable(part.root));
+  if (!part.path.empty()) text += fmt::format(" through {}", present::printable(part.path));
+  return text;
+}
+
+/// The site with most that is surely unreachable; null: none.
+const HeldPart* most_unreachable(const HoldersReport& report, const HeldSite*& of) {
+  const HeldPart* most = nullptr;
+  for (const HeldSite& site : report.sites) {
+    for (const HeldPart& part : site.parts) {
+      const bool is_more = is_unreachable(part.hold) && part.live.bytes.interval.lo > 0 &&
+                           (most == nullptr || part.live.bytes.value > most->live.bytes.value);
+      if (!is_more) continue;
+      most = &part;
+      of = &site;
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+std::string sentence(const HoldersReport& report) {
+  constexpr double kWorthSaying = 0.01;
+  if (report.sites.empty()) return "Nothing that was sampled lived through all scans.";
+  const HeldSite* site = nullptr;
+  const HeldPart* lost = most_unreachable(report, site);
+  if (lost != nullptr && lost->live.bytes.value >= kWorthSaying * report.judged.bytes.value) {
+    return fmt::format("{} of {} is {}.", report::bytes_text(lost->live), site_text(*site),
+                       words_of(lost->hold));
+  }
+  site = &report.sites.front();
+  const HeldPart& part = site->parts.front();
+  return fmt::format("{}: {} of {} is {}.", site_text(*site), present::figure(part.share).text(),
+                     report::bytes_text(site->live),
+                     part.hold == Hold::kReached ? held_text(part) : words_of(part.hold));
+}
+
+namespace {
+
+std::string scanned_text(const HoldersReport& report) {
+  std::string text = fmt::format(
+      "{} by {}, the last of them at {}; {} lived through all of them.",
+      report.processes == 1 ? "Scanned" : fmt::format("{} processes scanned", report.processes),
+      present::plural(report.scans, "scan"), present::duration(report.time),
+      report::bytes_text(report.judged));
+  if (report.is_inferred) {
+    text += " Where blocks begin was inferred from pointers: this allocator's are not known.";
+  }
+  if (report.unread > 0) {
+    text += fmt::format(" {} could not be read (in swap, or unmapped meanwhile).",
+                        present::exact_bytes(report.unread));
+  }
+  return text;
+}
+
+std::string root_lines(const HoldersReport& report, const present::Style& style) {
+  if (report.roots.empty()) return "";
+  present::Grid grid({{"held"}, {"freed without it"}, {"root", present::Align::kLeft}});
+  for (const HolderRoot& root : report.roots) {
+    grid.add({report::bytes_text(root.live), report::bytes_text(root.alone), present::printable(root.name)});
+    grid.keep_whole();
+  }
+  std::string out = grid.text(style);
+  if (report.all_roots > report.roots.size()) {
+    out += fmt::format("{} more roots; --top 0 shows all.\n",
+                       report.all_roots - report.roots.size());
+  }
+  return out;
+}
+
+std::string site_lines(const HoldersReport& report, const present::Style& style) {
+  std::string out;
+  for (const HeldSite& site : report.sites) {
+    out += fmt::format("{}  {}\n", site_text(site), report::bytes_text(site.live));
+    for (const HeldPart& part : site.parts) {
+      std::string line = fmt::format(
+          "{} {}", present::figure(part.share).text(),
+          part.hold == Hold::kReached ? held_text(part) : std::string(words_of(part.hold)));
+      if (part.hold == Hold::kReached && part.alone.value < 1) {
+        line += fmt::format("; {} of it by it alone", present::figure(part.alone).text());
+      }
+      out += "   " + present::wrap(line, 3, style.width) + "\n";
+    }
+  }
+  if (report.all_sites > report.sites.size()) {
+    out += fmt::format("{} more sites; --top 0 shows all.\n",
+                       report.all_sites - report.sites.size());
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_text(const HoldersReport& report, const Recording& /*recording*/,
+                    const present::Style& style) {
+  std::string out = present::wrap_lines(sentence(report) + "\n\n" + scanned_text(report) + "\n",
+                                        style.width);
+  for (const std::string& fault : report.faults) {
+    out += present::wrap_lines("Not scanned: " + fault + "\n", style.width);
+  }
+  out += "\n" + root_lines(report, style) + "\n" + site_lines(report, style);
+  out += present::paint(
+      style, present::Role::kFaint,
+      present::wrap_lines(
+          "\nUnreachable is strong evidence for a leak, not proof: pointers that are hidden (xored, "
+          "compressed, only in registers) are not seen. Stale pointers may hold what is lost.\n",
+          style.width));
+  return out;
+}
+
+namespace {
+
+using present::Fields;
+using present::InRecording;
+using present::Of;
+
+std::string_view key_of_hold(Hold hold) {
+  constexpr std::string_view kKeys[] = {"reached",  "unreferenced", "unreachable", "moving",
+                                        "unread",   "time_over",    "no_block"};
+  return present::name_among(kKeys, hold);
+}
+
+}  // namespace
+
+static const Fields<HeldPart>& fields_of(Of<HeldPart> /*type*/) {
+  static const auto kFields =
+      Fields<HeldPart>("held_part", "What the scans found of a part of a site's live bytes.")
+          .field("hold", "", [](const HeldPart& it) { return key_of_hold(it.hold); })
+          .one_of(present::texts_of<Hold>(key_of_hold))
+          .field("root", "that a shortest chain begins at",
+                 [](const HeldPart& it) { return present::if_true(!it.root.empty(), it.root); })
+          .field("path", "blocks between the root and one of the objects",
+                 [](const HeldPart& it) { return present::if_true(!it.path.empty(), it.path); })
+          .field("live", "", &HeldPart::live)
+          .field("share", "of the site", &HeldPart::share)
+          .field("alone", "of this part, what no other root holds", [](const HeldPart& it) {
+            return present::if_true(it.hold == Hold::kReached, it.alone);
+          });
+  return kFields;
+}
+
+static const Fields<HeldSite>& fields_of(Of<HeldSite> /*type*/) {
+  static const auto kFields =
+      Fields<HeldSite>("held_site", "An allocation site with what holds its live objects.")
+          .field("name", "", &HeldSite::name)
+          .field("detail", "its module or callers", &HeldSite::detail)
+          .field("where", "", &HeldSite::where)
+          .field("live", "", &HeldSite::live)
+          .field("parts", "the largest first", &HeldSite::parts);
+  return kFields;
+}
+
+static const Fields<HolderRoot>& fields_of(Of<HolderRoot> /*type*/) {
+  static const auto kFields =
+      Fields<HolderRoot>("holder_root", "A variable, stack or mapping that holds live objects.")
+          .field("name", "", &HolderRoot::name)
+          .field("held", "objects of which a shortest chain begins at it", &HolderRoot::live)
+          .field("alone", "of them, those that no other root holds", &HolderRoot::alone);
+  return kFields;
+}
+
+const Fields<InRecording<HoldersReport>>& fields_of(Of<InRecording<HoldersReport>> /*type*/) {
+  using Document = InRecording<HoldersReport>;
+  static const auto kFields =
+      Fields<Document>("holders")
+          .field("after_ns", "the start of the recording, when the last scan began",
+                 &HoldersReport::time)
+          .field("scans", "", &HoldersReport::scans)
+          .field("processes", "that were scanned", &HoldersReport::processes)
+          .field("is_inferred", "where blocks begin was inferred from pointers",
+                 &HoldersReport::is_inferred)
+          .field("unread_bytes", "in swap, or unmapped meanwhile", &HoldersReport::unread)
+          .field("not_understood_bytes", "of heaps; they count as roots",
+                 &HoldersReport::not_understood)
+          .field("judged", "what lived through all scans", &HoldersReport::judged)
+          .field("roots", "the largest first", &HoldersReport::roots)
+          .field("sites", "the largest first", &HoldersReport::sites)
+          .field("faults", "processes that could not be scanned, and why", &HoldersReport::faults);
+  return kFields;
+}
+
+std::string to_json(const HoldersReport& report, const Recording& recording) {
+  return present::document("holders", report, recording);
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,45 @@
+// `geiger holders`: what keeps the live memory of a running process.
+#include "analysis/report/holders/holders.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/options/ending.h"
+#include "cli/options/input.h"
+#include "cli/options/selection_options.h"
+#include "cli/verbs/commands.h"
+
+namespace geiger::cli {
+namespace {
+
+struct HoldersArguments {
+  ReadOptions read;
+  report::HoldersOptions holders;
+};
+
+base::Outcome<int> print_holders(HoldersArguments& options) {
+  options.read.finds_holders = true;
+  const auto input = GEIGER_TRY(only_own(read_input(options.read), "holders"));
+  options.holders.level = options.read.level;
+  const auto report = GEIGER_TRY(report::holders_report(input.recording(), options.holders));
+  return print(report, options.read, input.recording()) ? input.exit_code() : kExitFailed;
+}
+
+}  // namespace
+
+void register_holders(CLI::App& app, Work& work) {
+  auto options = std::make_shared<HoldersArguments>();
+  CLI::App* verb = app.add_subcommand("holders", "What keeps the live memory of a running program");
+  add_read_options(*verb, options->read);
+  add_frame_options(*verb, options->read.frames);
+  verb->add_option("--top", options->holders.top, "Sites and roots to list (default 10; 0: all)")
+      ->type_name("N");
+  verb->footer(
+      "\nReads the memory of the processes that still run, from outside and without stopping\n"
+      "them, three times a second apart, and follows pointers from variables, stacks and\n"
+      "mappings to the sampled objects (docs/guide/holders.md).\n"
+      "\nExit code: 0 success, 1 failure or damaged input, 2 usage error.");
+  verb->callback([options, &work] { work = [options] { return print_holders(*options); }; });
+}
+
+}  // namespace geiger::cli
