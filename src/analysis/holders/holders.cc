@@ -168,12 +168,14 @@ class Scan {
     const Bytes page = memory_->page_bytes();
     const auto group_of = [&](Address at) { return names_.group_of(at); };
     for (const Roots& roots : roots_) {
+      const Holds holds =
+          roots.kind == Roots::Kind::kStack ? Holds::kForAWhile : Holds::kFirmly;
       for (Address at = (roots.span.start + 7) / 8 * 8; at + 8 <= roots.span.end;) {
         if (at % page == 0 && memory_->is_absent(at)) {
           at += page;
           continue;
         }
-        marker_->root(words.at(at, roots.span.end), at, group_of);
+        marker_->root(words.at(at, roots.span.end), at, holds, group_of);
         at += 8;
       }
     }

@@ -26,26 +26,28 @@ Marker::Marker(const BlockMap& blocks, Memory& memory, Bytes step, std::function
       parents_(blocks.blocks(), 0),
       waiting_((std::size_t{blocks.blocks()} + 63) / 64, 0) {}
 
-void Marker::root_slow(Address address, Address at, RootGroup group) {
+void Marker::root_slow(Address address, Address at, Holds holds, RootGroup group) {
   const auto block = blocks_.block_at(address);
   if (!block) return;
   const auto parent = kIsRoot | static_cast<std::uint32_t>(roots_.size());
-  if (visit(*block, parent, static_cast<Label>(group + 1))) roots_.push_back(at);
+  const Label on_stack = holds == Holds::kForAWhile ? kOnStack : Label{0};
+  if (visit(*block, parent, static_cast<Label>((group + 1) | on_stack))) roots_.push_back(at);
 }
 
 bool Marker::visit(const BlockMap::Block& block, std::uint32_t parent, Label label) {
   if (block.is_free) return false;
   Label& known = labels_[block.number];
-  if (known == label || (known & kSeveral) != 0) return false;
-  const bool is_new = known == kNone;
-  if (is_new) {
+  const bool is_better = known == kNone || (known & kOnStack) > (label & kOnStack);
+  if (is_better) {
     known = label;
     parents_[block.number] = parent;
   } else {
+    const bool is_settled = known == label || (known & kSeveral) != 0;
+    if (is_settled || (known & kOnStack) < (label & kOnStack)) return false;
     known = static_cast<Label>(known | kSeveral);
   }
   queue(block.number);
-  return is_new;
+  return is_better;
 }
 
 void Marker::queue(std::uint32_t block) {

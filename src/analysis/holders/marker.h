@@ -19,7 +19,11 @@ namespace geiger::holders {
 
 /// A set of root words that has one name: a global, a thread's stack, a mapping. From 0.
 using RootGroup = std::uint16_t;
-inline constexpr RootGroup kMostGroups = 32'000;
+inline constexpr RootGroup kMostGroups = 16'000;
+
+/// What a stack holds, it holds for a while, or only seems to: stacks keep words that are not in
+/// use. So a block is a stack's only where nothing else reaches it.
+enum class Holds : std::uint8_t { kFirmly, kForAWhile };
 
 /// Where a block was first reached from.
 struct Parent {
@@ -36,9 +40,9 @@ class Marker {
 
   /// The word at `at` is a root. `group_of` is asked if it points into a block.
   template <class GroupOf>
-  void root(std::uint64_t word, Address at, const GroupOf& group_of) {
+  void root(std::uint64_t word, Address at, Holds holds, const GroupOf& group_of) {
     const std::uint64_t address = word & kAddressBits;
-    if (blocks_.area_of(address) != nullptr) root_slow(address, at, group_of(at));
+    if (blocks_.area_of(address) != nullptr) root_slow(address, at, holds, group_of(at));
   }
 
   /// Follows everything that the roots hold. False if it was ended early: what is not reached then
@@ -47,27 +51,29 @@ class Marker {
 
   [[nodiscard]] bool is_reached(std::uint32_t block) const { return labels_[block] != kNone; }
   /// Whether only one group of roots reaches the block: without it, the block could be freed.
+  /// Stacks do not count beside others.
   [[nodiscard]] bool is_alone(std::uint32_t block) const {
     return (labels_[block] & kSeveral) == 0;
   }
-  /// Of a reached block: the group of the root that the shortest chain begins at.
+  /// Of a reached block: the group of the root that a shortest chain begins at, not on a stack if
+  /// there is another.
   [[nodiscard]] RootGroup group_of(std::uint32_t block) const {
-    return static_cast<RootGroup>((labels_[block] & ~kSeveral) - 1);
+    return static_cast<RootGroup>((labels_[block] & kGroup) - 1);
   }
-  /// Of a reached block: the last step of a shortest chain.
+  /// Of a reached block: the last step of that chain.
   [[nodiscard]] Parent parent_of(std::uint32_t block) const;
 
  private:
-  /// A group + 1, and whether others reach the block too. A block's label changes twice at most, so
-  /// it is followed twice at most.
+  /// A group + 1, whether others reach the block too, and whether they are all stacks. A block's
+  /// label changes four times at most, so it is followed as often at most.
   using Label = std::uint16_t;
-  static constexpr Label kNone = 0, kSeveral = 1U << 15;
+  static constexpr Label kNone = 0, kSeveral = 1U << 15, kOnStack = 1U << 14, kGroup = kOnStack - 1;
   static constexpr std::uint32_t kIsRoot = std::uint32_t{1} << 31;
   static constexpr std::uint64_t kAddressBits = (std::uint64_t{1} << 48) - 1;
   static constexpr std::size_t kMostQueued = 65'536;
 
-  void root_slow(Address address, Address at, RootGroup group);
-  /// True if the block was not reached before.
+  void root_slow(Address address, Address at, Holds holds, RootGroup group);
+  /// True if `parent` is the block's parent now.
   bool visit(const BlockMap::Block& block, std::uint32_t parent, Label label);
   void queue(std::uint32_t block);
   bool refill();

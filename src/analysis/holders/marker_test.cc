@@ -1,0 +1,138 @@
+#include "analysis/holders/marker.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+
+namespace geiger::holders {
+namespace {
+
+/// Words at addresses; the rest is 0.
+class TestMemory : public Memory {
+ public:
+  std::map<Address, std::uint64_t> words;
+
+  void read(std::span<const Piece> pieces, std::byte* into) override {
+    for (const Piece& piece : pieces) {
+      std::memset(into, 0, piece.bytes);
+      for (auto at = words.lower_bound(piece.start);
+           at != words.end() && at->first + 8 <= piece.start + piece.bytes; ++at) {
+        std::memcpy(into + (at->first - piece.start), &at->second, 8);
+      }
+      into += piece.bytes;
+    }
+  }
+  [[nodiscard]] bool is_absent(Address /*address*/) const override { return false; }
+  [[nodiscard]] Bytes page_bytes() const override { return 4096; }
+};
+
+/// Blocks of 64 bytes: block i begins at kHeap + 64 i.
+constexpr Address kHeap = 0x100000;
+Address block(unsigned i) { return kHeap + 64 * i; }
+
+class Marking : public testing::Test {
+ protected:
+  explicit Marking(unsigned blocks = 16) {
+    Area& area = map_.add({kHeap, kHeap + 64 * blocks});
+    for (unsigned i = 0; i < blocks; ++i) area.add(block(i));
+  }
+  void point(unsigned from, unsigned to, Bytes offset = 0) {
+    memory_.words[block(from) + offset] = block(to);
+  }
+  Marker& mark(const std::vector<std::tuple<std::uint64_t, RootGroup, Holds>>& roots) {
+    map_.index();
+    marker_.emplace(map_, memory_, 8, [] { return true; });
+    Address at = 0x1000;
+    for (const auto& [word, group, holds] : roots) {
+      marker_->root(word, at += 8, holds, [group = group](Address) { return group; });
+    }
+    EXPECT_TRUE(marker_->run());
+    return *marker_;
+  }
+
+  BlockMap map_;
+  TestMemory memory_;
+  std::optional<Marker> marker_;
+};
+
+TEST_F(Marking, FollowsAnyByteAndTaggedPointers) {
+  memory_.words[block(0) + 8] = block(1) + 63;
+  memory_.words[block(1) + 56] = block(2) | std::uint64_t{0xab} << 56;
+  const Marker& marker = mark({{block(0) + 5, 3, Holds::kFirmly}});
+  for (unsigned i = 0; i < 3; ++i) {
+    EXPECT_TRUE(marker.is_reached(i)) << i;
+    EXPECT_EQ(marker.group_of(i), 3U);
+    EXPECT_TRUE(marker.is_alone(i));
+  }
+  EXPECT_FALSE(marker.is_reached(3));
+  EXPECT_EQ(marker.parent_of(2).block, 1U);
+  EXPECT_TRUE(marker.parent_of(0).is_root);
+  EXPECT_EQ(marker.parent_of(0).root, 0x1008U);
+}
+
+TEST_F(Marking, SaysWhatOneGroupHoldsAlone) {
+  // 1 holds 0 -> 2, 2 holds 1 -> 2 -> 3; 4 is a cycle with 5.
+  point(0, 2);
+  point(1, 2);
+  point(2, 3);
+  point(4, 5);
+  point(5, 4);
+  const Marker& marker = mark({{block(0), 1, Holds::kFirmly}, {block(1), 2, Holds::kFirmly}});
+  EXPECT_TRUE(marker.is_alone(0));
+  EXPECT_TRUE(marker.is_alone(1));
+  EXPECT_FALSE(marker.is_alone(2));
+  EXPECT_FALSE(marker.is_alone(3)) << "what is behind it too";
+  EXPECT_FALSE(marker.is_reached(4));
+  EXPECT_FALSE(marker.is_reached(5));
+}
+
+TEST_F(Marking, StacksHoldOnlyWhatNothingElseDoes) {
+  point(0, 1);
+  point(2, 3);
+  const Marker& marker = mark({{block(1), 7, Holds::kForAWhile},
+                               {block(3), 7, Holds::kForAWhile},
+                               {block(4), 7, Holds::kForAWhile},
+                               {block(0), 1, Holds::kFirmly},
+                               {block(2), 1, Holds::kFirmly}});
+  for (unsigned i = 0; i < 4; ++i) {
+    EXPECT_EQ(marker.group_of(i), 1U) << i;
+    EXPECT_TRUE(marker.is_alone(i)) << i;
+  }
+  EXPECT_EQ(marker.parent_of(1).block, 0U);
+  EXPECT_EQ(marker.group_of(4), 7U);
+}
+
+TEST_F(Marking, FreeBlocksHoldNothing) {
+  point(0, 1);
+  map_.areas()[0].set_free(block(0));
+  const Marker& marker = mark({{block(0), 0, Holds::kFirmly}});
+  EXPECT_FALSE(marker.is_reached(0));
+  EXPECT_FALSE(marker.is_reached(1));
+}
+
+class LongList : public Marking {
+ protected:
+  static constexpr unsigned kNodes = 200'000;
+  LongList() : Marking(kNodes) {}
+};
+
+TEST_F(LongList, OfAnyLengthAndMoreRootsThanTheQueueHas) {
+  for (unsigned i = kNodes / 2; i + 1 < kNodes; ++i) point(i, i + 1);
+  std::vector<std::tuple<std::uint64_t, RootGroup, Holds>> roots;
+  for (unsigned i = 0; i <= kNodes / 2; ++i) roots.emplace_back(block(i), 0, Holds::kFirmly);
+  const Marker& marker = mark(roots);
+  for (unsigned i = 0; i < kNodes; ++i) ASSERT_TRUE(marker.is_reached(i)) << i;
+}
+
+TEST_F(LongList, EndedEarlyItSaysSo) {
+  for (unsigned i = 0; i + 1 < kNodes; ++i) point(i, i + 1);
+  map_.index();
+  Marker marker(map_, memory_, 8, [left = 10]() mutable { return left-- > 0; });
+  marker.root(block(0), 0x1000, Holds::kFirmly, [](Address) { return RootGroup{0}; });
+  EXPECT_FALSE(marker.run());
+  EXPECT_FALSE(marker.is_reached(kNodes - 1));
+}
+
+}  // namespace
+}  // namespace geiger::holders
