@@ -1,4 +1,5 @@
-// Where the blocks of a heap begin, whose they are, and what was found about each, in little memory.
+// Where the blocks of a heap begin, whose they are, and what was found about each, in little
+// memory.
 //
 // Per 16 bytes of heap a bit says that a block begins there, and another that it is free. Per KiB
 // two numbers make both neighbours and ranks quick to find; per block there are a label and a

@@ -92,8 +92,8 @@ class GlibcBlocks {
   Bytes own_chunk_at(Address at, Address end) {
     const std::uint64_t size = word(at + 8, end);
     const Bytes bytes = size & ~kFlags;
-    const bool is_one = word(at, end) == 0 && (size & kFlags) == kHasOwnMapping &&
-                        bytes >= 4096 && bytes % 4096 == 0 && at + bytes <= end;
+    const bool is_one = word(at, end) == 0 && (size & kFlags) == kHasOwnMapping && bytes >= 4096 &&
+                        bytes % 4096 == 0 && at + bytes <= end;
     return is_one ? bytes : 0;
   }
 

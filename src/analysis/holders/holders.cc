@@ -80,8 +80,12 @@ class Scan {
     }
     settle(layout_.not_roots);
     threads_ = threads_of(files_);
-    roots_ = roots_of(layout_, threads_);
-    names_.use(layout_, roots_, threads_, *memory_);
+    find_control_blocks(layout_, *memory_, threads_);
+    const Mapping* executable = executable_in(layout_, files_.link("exe"));
+    const Bytes thread_locals =
+        executable == nullptr ? 0 : headers_at(*memory_, executable->start).thread_locals;
+    roots_ = roots_of(layout_, threads_, thread_locals);
+    names_.use(layout_, roots_, threads_, executable, *memory_);
     marker_.emplace(layout_.blocks, *memory_, 8, [until] { return processor_time() < until; });
     mark_roots();
     is_complete_ = marker_->run();
@@ -109,8 +113,8 @@ class Scan {
     Words words(*memory_);
     for (const Area& area : layout_.blocks.areas()) {
       const Address end = area.span().end;
-      Address start = area.is_start(area.span().start) ? area.span().start
-                                                       : area.end_of(area.span().start);
+      Address start =
+          area.is_start(area.span().start) ? area.span().start : area.end_of(area.span().start);
       for (; start < end; start = area.end_of(start)) {
         const std::uint32_t number = area.number_of(start);
         if (area.is_free(start) || marker_->is_reached(number)) continue;
@@ -168,8 +172,7 @@ class Scan {
     const Bytes page = memory_->page_bytes();
     const auto group_of = [&](Address at) { return names_.group_of(at); };
     for (const Roots& roots : roots_) {
-      const Holds holds =
-          roots.kind == Roots::Kind::kStack ? Holds::kForAWhile : Holds::kFirmly;
+      const Holds holds = roots.kind == Roots::Kind::kStack ? Holds::kForAWhile : Holds::kFirmly;
       for (Address at = (roots.span.start + 7) / 8 * 8; at + 8 <= roots.span.end;) {
         if (at % page == 0 && memory_->is_absent(at)) {
           at += page;

@@ -18,8 +18,9 @@ namespace geiger::holders {
 
 struct Options {
   unsigned scans = 3;
-  Nanoseconds pause = 1'000'000'000;       ///< Between two scans.
-  Nanoseconds processor = 60'000'000'000;  ///< For all scans; what is not reached then is undecided.
+  Nanoseconds pause = 1'000'000'000;  ///< Between two scans.
+  Nanoseconds processor =
+      60'000'000'000;  ///< For all scans; what is not reached then is undecided.
 };
 
 /// Of process `pid`, which writes `trace`. Samples are named by the references of their records.

@@ -86,8 +86,8 @@ bool Marker::run() {
 
 void Marker::scan_batch() {
   std::vector<std::uint32_t> batch(
-      queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(
-                                           std::min(queue_.size(), kMostInBatch)));
+      queue_.begin(),
+      queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), kMostInBatch)));
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(batch.size()));
   std::ranges::sort(batch);
   std::vector<Piece> pieces;

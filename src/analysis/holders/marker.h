@@ -1,5 +1,5 @@
-// Which blocks a chain of pointers from a root reaches, through which, and whether from one group of
-// roots alone.
+// Which blocks a chain of pointers from a root reaches, through which, and whether from one group
+// of roots alone.
 //
 // A word that points into a block, at any byte of it, holds the block. Pointers keep their meaning
 // with tags in the 16 highest bits. Nothing of the heap is kept but a label and a parent for each
@@ -85,11 +85,11 @@ class Marker {
   Memory& memory_;
   Bytes step_;
   std::function<bool()> may_go_on_;
-  std::vector<Label> labels_;            ///< By block.
-  std::vector<std::uint32_t> parents_;   ///< By block: another, or an index into roots_.
-  std::vector<Address> roots_;           ///< Words that were the first to reach a block.
+  std::vector<Label> labels_;           ///< By block.
+  std::vector<std::uint32_t> parents_;  ///< By block: another, or an index into roots_.
+  std::vector<Address> roots_;          ///< Words that were the first to reach a block.
   std::deque<std::uint32_t> queue_;
-  std::vector<std::uint64_t> waiting_;   ///< By block: it found no room in the queue.
+  std::vector<std::uint64_t> waiting_;  ///< By block: it found no room in the queue.
   bool has_waiting_ = false;
   std::vector<std::byte> buffer_;
 };

@@ -27,18 +27,18 @@ ProcessMemory::ProcessMemory(pid_t pid, const observe::ProcessFiles& files,
     for (std::size_t i = 0; i < pages; ++i) {
       const PageState state =
           i < count ? observe::page_state(entries[i]) : PageState::kSwapped;  // Not known.
-      known.pages.push_back(static_cast<std::uint8_t>(
-          state == PageState::kResident  ? Page::kPresent
-          : state == PageState::kSwapped ? Page::kSwapped
-                                         : Page::kAbsent));
+      known.pages.push_back(static_cast<std::uint8_t>(state == PageState::kResident ? Page::kPresent
+                                                      : state == PageState::kSwapped
+                                                          ? Page::kSwapped
+                                                          : Page::kAbsent));
     }
   }
 }
 
 ProcessMemory::Page ProcessMemory::page_at(Address address) const {
   if (last_ >= known_.size() || !known_[last_].span.holds(address)) {
-    const auto after = std::ranges::upper_bound(known_, address, {},
-                                                [](const Known& known) { return known.span.start; });
+    const auto after = std::ranges::upper_bound(
+        known_, address, {}, [](const Known& known) { return known.span.start; });
     if (after == known_.begin() || !std::prev(after)->span.holds(address)) return Page::kAbsent;
     last_ = static_cast<std::size_t>(std::prev(after) - known_.begin());
   }
@@ -72,8 +72,7 @@ void ProcessMemory::read(std::span<const Piece> pieces, std::byte* into) {
   read_present(present, places);
 }
 
-void ProcessMemory::read_present(std::span<const Piece> pieces,
-                                 std::span<std::byte* const> into) {
+void ProcessMemory::read_present(std::span<const Piece> pieces, std::span<std::byte* const> into) {
   constexpr std::size_t kMostAtOnce = 512;
   std::array<iovec, kMostAtOnce> here{}, there{};
   for (std::size_t done = 0; done < pieces.size();) {

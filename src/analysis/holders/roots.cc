@@ -43,24 +43,69 @@ std::vector<std::uint32_t> modules_of(std::span<const Mapping> mappings) {
   return modules;
 }
 
-/// ELF vaddr of the byte at `start`, where the file's header is mapped.
-Address first_vaddr(Memory& memory, Address start) {
+const Thread* thread_in(std::span<const Thread> threads, const Mapping& mapping,
+                        Address Thread::*place) {
+  const auto at = std::ranges::find_if(
+      threads, [&](const Thread& thread) { return mapping.holds(thread.*place); });
+  return at == threads.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+ModuleHeaders headers_at(Memory& memory, Address start) {
   Elf64_Ehdr header{};
   const Piece piece{start, sizeof header};
   memory.read({&piece, 1}, reinterpret_cast<std::byte*>(&header));
   constexpr std::size_t kMost = 64;
   std::array<Elf64_Phdr, kMost> segments{};
-  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > kMost) return 0;
+  ModuleHeaders found;
+  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > kMost) return found;
   const Piece table{start + header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)};
   memory.read({&table, 1}, reinterpret_cast<std::byte*>(segments.data()));
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
     const Elf64_Phdr& segment = segments[i];
-    if (segment.p_type == PT_LOAD && segment.p_offset == 0) return segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && segment.p_offset == 0) found.first_vaddr = segment.p_vaddr;
+    if (segment.p_type != PT_TLS) continue;
+    const Bytes alignment = std::max<Bytes>(segment.p_align, 1);
+    found.thread_locals = (segment.p_memsz + alignment - 1) / alignment * alignment;
   }
-  return 0;
+  return found;
 }
 
-}  // namespace
+const Mapping* executable_in(const Layout& layout, std::string_view path) {
+  const auto at = std::ranges::find_if(layout.mappings, [&](const Mapping& mapping) {
+    return mapping.path == path && mapping.offset == 0;
+  });
+  return at == layout.mappings.end() ? nullptr : &*at;
+}
+
+void find_control_blocks(const Layout& layout, Memory& memory, std::span<Thread> threads) {
+  constexpr Bytes kTid = 720;
+  constexpr Bytes kMost = 64 * kMiB;  // Of stacks with usual limits.
+  Words words(memory);
+  const Bytes page = memory.page_bytes();
+  for (const Mapping& mapping : layout.mappings) {
+    const bool may_have = mapping.path.empty() && mapping.is_writable && !mapping.is_shared &&
+                          mapping.end - mapping.start <= kMost;
+    if (!may_have || std::ranges::any_of(layout.not_roots, [&](const Span& span) {
+          return span.holds(mapping.start);
+        })) {
+      continue;
+    }
+    for (Address at = mapping.start; at + kTid + 8 <= mapping.end;) {
+      if (at % page == 0 && memory.is_absent(at)) {
+        at += page;
+        continue;
+      }
+      if (words.at(at, mapping.end) == at && words.at(at + 16, mapping.end) == at) {
+        const auto tid = static_cast<pid_t>(words.at(at + kTid, mapping.end));
+        const auto thread = std::ranges::find(threads, tid, &Thread::tid);
+        if (thread != threads.end()) thread->control_block = at;
+      }
+      at += 16;
+    }
+  }
+}
 
 std::vector<Thread> threads_of(const observe::ProcessFiles& files) {
   constexpr std::size_t kMost = 1000;
@@ -82,7 +127,8 @@ std::vector<Thread> threads_of(const observe::ProcessFiles& files) {
   return threads;
 }
 
-std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> threads) {
+std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> threads,
+                            Bytes thread_locals) {
   const std::vector<std::uint32_t> modules = modules_of(layout.mappings);
   std::vector<Roots> roots;
   for (std::uint32_t i = 0; i < layout.mappings.size(); ++i) {
@@ -90,7 +136,16 @@ std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> thread
     if (!mapping.is_readable || !mapping.is_writable || mapping.path == "[vvar]") continue;
     Span span{mapping.start, mapping.end};
     Roots::Kind kind = modules[i] != kNoMapping ? Roots::Kind::kModule : Roots::Kind::kMapping;
-    Address lowest = 0;
+    Address lowest = 0, firm = mapping.end;  // From there on: thread-local variables.
+    if (const Thread* thread = thread_in(threads, mapping, &Thread::control_block)) {
+      kind = Roots::Kind::kThreadLocal;
+      firm = span.start;
+      // A thread's stack ends where they begin; the main thread's is elsewhere.
+      if (thread->stack_pointer == 0 || mapping.holds(thread->stack_pointer)) {
+        firm = std::max(span.start, thread->control_block - thread_locals);
+        kind = Roots::Kind::kStack;
+      }
+    }
     for (const Thread& thread : threads) {
       if (!mapping.holds(thread.stack_pointer)) continue;
       kind = Roots::Kind::kStack;
@@ -102,7 +157,11 @@ std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> thread
     auto out = std::ranges::lower_bound(layout.not_roots, span.start, {}, &Span::end);
     while (span.start < span.end) {
       const Address end = out == layout.not_roots.end() ? span.end : std::min(span.end, out->start);
-      if (span.start < end) roots.push_back({{span.start, end}, kind, i});
+      if (span.start < std::min(end, firm)) {
+        roots.push_back({{span.start, std::min(end, firm)}, kind, i});
+      }
+      const Address from = std::max(span.start, firm);
+      if (from < end) roots.push_back({{from, end}, Roots::Kind::kThreadLocal, i});
       if (out == layout.not_roots.end()) break;
       span.start = std::max(span.start, out->end);
       ++out;
@@ -113,8 +172,11 @@ std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> thread
 }
 
 void RootNames::use(const Layout& layout, std::span<const Roots> roots,
-                    std::span<const Thread> threads, Memory& memory) {
+                    std::span<const Thread> threads, const Mapping* executable, Memory& memory) {
   layout_ = &layout;
+  executable_ = executable == nullptr
+                    ? kNoMapping
+                    : static_cast<std::uint32_t>(executable - layout.mappings.data());
   roots_ = roots;
   threads_ = threads;
   memory_ = &memory;
@@ -136,8 +198,8 @@ RootGroup RootNames::group(const std::string& name) {
 
 RootGroup RootNames::group_of(Address address) {
   if (last_variable_.holds(address)) return last_group_;
-  const auto after = std::ranges::upper_bound(
-      by_address_, address, {}, [&](std::size_t i) { return roots_[i].span.start; });
+  const auto after = std::ranges::upper_bound(by_address_, address, {},
+                                              [&](std::size_t i) { return roots_[i].span.start; });
   last_variable_ = {};
   last_group_ = group(after == by_address_.begin() ? "memory without a name"
                                                    : name_at(address, roots_[*std::prev(after)]));
@@ -147,16 +209,28 @@ RootGroup RootNames::group_of(Address address) {
 std::string RootNames::name_at(Address address, const Roots& roots) {
   const Mapping& mapping = layout_->mappings[roots.mapping];
   if (roots.kind == Roots::Kind::kModule) return variable_at(address, roots.mapping);
+  if (roots.kind == Roots::Kind::kThreadLocal) {
+    const Thread* thread = thread_in(threads_, mapping, &Thread::control_block);
+    if (thread != nullptr) return thread_local_at(address, *thread);
+  }
   last_variable_ = roots.span;
   if (roots.kind == Roots::Kind::kStack) {
-    for (const Thread& thread : threads_) {
-      if (!mapping.holds(thread.stack_pointer)) continue;
-      return fmt::format("stack of thread {}", thread.name);
-    }
-    return "stack of the main thread";
+    const Thread* thread = thread_in(threads_, mapping, &Thread::stack_pointer);
+    return thread == nullptr ? "stack of the main thread"
+                             : fmt::format("stack of thread {}", thread->name);
   }
   if (!mapping.path.empty()) return mapping.path;
   return "anonymous memory";
+}
+
+std::string RootNames::thread_local_at(Address address, const Thread& thread) {
+  const Module* module = executable_ == kNoMapping ? nullptr : module_of(executable_);
+  const Address begin = module == nullptr ? 0 : thread.control_block - module->thread_locals;
+  const auto* symbol = module != nullptr && address >= begin && address < thread.control_block
+                           ? symbolize::find_symbol(module->symbols.thread_locals, address - begin)
+                           : nullptr;
+  if (symbol == nullptr) return fmt::format("thread-local data of thread {}", thread.name);
+  return fmt::format("thread_local {} of thread {}", symbol->name, thread.name);
 }
 
 std::string RootNames::variable_at(Address address, std::uint32_t mapping) {
@@ -179,7 +253,9 @@ const RootNames::Module* RootNames::module_of(std::uint32_t mapping) {
   const Mapping& begin = layout_->mappings[first];
   module.path = begin.path;
   module.start = begin.start;
-  module.bias = begin.start - first_vaddr(*memory_, begin.start);
+  const ModuleHeaders headers = headers_at(*memory_, begin.start);
+  module.bias = begin.start - headers.first_vaddr;
+  module.thread_locals = headers.thread_locals;
   const auto [symbols, is_unread] = symbols_.try_emplace(module.path);
   if (is_unread) symbols->second = symbolize::data_symbols(root_ + module.path);
   module.symbols = symbols->second;
@@ -188,16 +264,15 @@ const RootNames::Module* RootNames::module_of(std::uint32_t mapping) {
 
 std::string RootNames::class_of(std::uint64_t word) {
   constexpr std::string_view kVtable = "vtable for ";
-  const auto after =
-      std::ranges::upper_bound(layout_->mappings, word, {}, &Mapping::start);
+  const auto after = std::ranges::upper_bound(layout_->mappings, word, {}, &Mapping::start);
   if (word % 8 != 0 || after == layout_->mappings.begin() || !std::prev(after)->holds(word)) {
     return "";
   }
   const auto index = static_cast<std::uint32_t>(std::prev(after) - layout_->mappings.begin());
   const Module* module = module_of(index);
-  const auto* symbol = module == nullptr ? nullptr
-                                         : symbolize::find_symbol(module->symbols.globals,
-                                                                  word - module->bias);
+  const auto* symbol = module == nullptr
+                           ? nullptr
+                           : symbolize::find_symbol(module->symbols.globals, word - module->bias);
   if (symbol == nullptr || !symbol->name.starts_with(kVtable)) return "";
   return symbol->name.substr(kVtable.size());
 }

@@ -25,14 +25,21 @@ struct Thread {
   pid_t tid = 0;
   std::string name;
   Address stack_pointer = 0;  ///< 0: it was running.
+  /// The C library's structure for it, behind whose beginning lie its thread-local variables; 0:
+  /// not found.
+  Address control_block = 0;
 };
 
 /// The threads that can be read, of the first thousand.
 [[nodiscard]] std::vector<Thread> threads_of(const observe::ProcessFiles& files);
 
+/// Finds their control blocks, of glibc on x86-64: words that hold their own address, 16 bytes
+/// apart, with the thread's id behind them.
+void find_control_blocks(const Layout& layout, Memory& memory, std::span<Thread> threads);
+
 /// A stretch of roots.
 struct Roots {
-  enum class Kind : std::uint8_t { kModule, kStack, kMapping };
+  enum class Kind : std::uint8_t { kModule, kThreadLocal, kStack, kMapping };
   Span span;
   Kind kind = Kind::kMapping;
   std::uint32_t mapping = 0;  ///< Index into Layout::mappings.
@@ -40,8 +47,20 @@ struct Roots {
 
 /// All roots: readable and writable memory without Layout::not_roots, and without what lies below
 /// the stack pointers of threads. Variables come first, then stacks: of chains of equal length the
-/// first one gives its name.
-[[nodiscard]] std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> threads);
+/// first one gives its name. `thread_locals`: bytes that the executable's variables of a thread
+/// take in front of its control block.
+[[nodiscard]] std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> threads,
+                                          Bytes thread_locals);
+
+/// Of the program headers of a module that is mapped from `start` on; 0 where they are not there.
+struct ModuleHeaders {
+  Address first_vaddr = 0;  ///< Of the byte at `start`.
+  Bytes thread_locals = 0;  ///< What its variables take in front of a control block.
+};
+[[nodiscard]] ModuleHeaders headers_at(Memory& memory, Address start);
+
+/// The mapping that the executable begins with, or null. `path` is where /proc/PID/exe points to.
+[[nodiscard]] const observe::Mapping* executable_in(const Layout& layout, std::string_view path);
 
 /// Names of roots. Symbols are read once for each module.
 class RootNames {
@@ -49,9 +68,9 @@ class RootNames {
   /// `root`: where the process's own files are found, such as /proc/PID/root; empty: here.
   explicit RootNames(std::string root) : root_(std::move(root)) {}
 
-  /// For a scan. What they name must live as long as names are asked for.
+  /// For a scan. What they name must live as long as names are asked for. `executable` may be null.
   void use(const Layout& layout, std::span<const Roots> roots, std::span<const Thread> threads,
-           Memory& memory);
+           const observe::Mapping* executable, Memory& memory);
 
   /// The group of the root word at `address`; the last one if there are too many.
   [[nodiscard]] RootGroup group_of(Address address);
@@ -65,12 +84,14 @@ class RootNames {
     std::string path;
     Address start = 0;  ///< Of its first mapping.
     Address bias = 0;
+    Bytes thread_locals = 0;
     symbolize::DataSymbols symbols;
   };
 
   [[nodiscard]] RootGroup group(const std::string& name);
   [[nodiscard]] std::string name_at(Address address, const Roots& roots);
   [[nodiscard]] std::string variable_at(Address address, std::uint32_t mapping);
+  [[nodiscard]] std::string thread_local_at(Address address, const Thread& thread);
   [[nodiscard]] const Module* module_of(std::uint32_t mapping);
 
   std::string root_;
@@ -78,8 +99,10 @@ class RootNames {
   std::span<const Roots> roots_;
   std::vector<std::size_t> by_address_;  ///< Into roots_.
   std::span<const Thread> threads_;
+  std::uint32_t executable_ = 0;  ///< Its first mapping, or kNoMapping.
   Memory* memory_ = nullptr;
-  std::vector<std::uint32_t> module_mapping_;  ///< By mapping: the module's first; kNoMapping: none.
+  std::vector<std::uint32_t>
+      module_mapping_;  ///< By mapping: the module's first; kNoMapping: none.
   std::map<std::string, symbolize::DataSymbols> symbols_;  ///< By path.
   std::map<std::uint32_t, Module> modules_;                ///< By first mapping, of this scan.
   std::unordered_map<std::string, RootGroup> groups_;

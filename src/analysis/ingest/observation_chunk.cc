@@ -166,9 +166,9 @@ Numbers numbers_of(const profile::HolderPath& path, std::vector<std::string>& ty
       type = 1 + static_cast<std::uint64_t>(known - types.begin());
       if (known == types.end()) types.push_back(step.type);
     }
-    numbers.insert(numbers.end(),
-                   {step.bytes, type, step.is_sampled ? 1 + std::uint64_t{step.sample} : 0,
-                    step.times});
+    numbers.insert(
+        numbers.end(),
+        {step.bytes, type, step.is_sampled ? 1 + std::uint64_t{step.sample} : 0, step.times});
   }
   return numbers;
 }

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -175,6 +176,13 @@ std::optional<std::string> ProcessFiles::read(const char* name) const {
   const base::UniqueFd file = open(name);
   if (!file.is_open()) return std::nullopt;
   return read_all(file.get());
+}
+
+std::string ProcessFiles::link(const char* name) const {
+  std::string target(PATH_MAX, '\0');
+  const ssize_t bytes = ::readlinkat(directory_.get(), name, target.data(), target.size());
+  target.resize(bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
+  return target;
 }
 
 std::optional<Status> ProcessFiles::status() const {

@@ -70,6 +70,8 @@ class ProcessFiles {
   [[nodiscard]] base::UniqueFd open(const char* name) const;
   /// All of a file, at most 64 MiB; nothing if it cannot be read.
   [[nodiscard]] std::optional<std::string> read(const char* name) const;
+  /// Where a link of /proc/PID points to; empty if it cannot be read.
+  [[nodiscard]] std::string link(const char* name) const;
   /// Nothing if it has no memory any more.
   [[nodiscard]] std::optional<Status> status() const;
   /// The stack pointers of its threads, of the first thousand that could be read.

@@ -156,10 +156,10 @@ inline constexpr std::size_t kHolds = 7;
 /// A block on the way from a root to an object.
 struct HolderStep {
   Bytes bytes = 0;
-  std::string type;            ///< By its vtable; empty: not known.
-  std::uint32_t sample = 0;    ///< Index into Recording::samples, if `is_sampled`.
+  std::string type;          ///< By its vtable; empty: not known.
+  std::uint32_t sample = 0;  ///< Index into Recording::samples, if `is_sampled`.
   bool is_sampled = false;
-  std::uint32_t times = 1;     ///< So many alike, one after another.
+  std::uint32_t times = 1;  ///< So many alike, one after another.
 };
 
 /// A chain: of one of the samples of a stack that a root holds.
@@ -170,9 +170,9 @@ struct HolderPath {
 struct SampleHold {
   std::uint32_t sample = 0;  ///< Index into Recording::samples.
   Hold hold = Hold::kReached;
-  bool is_alone = false;     ///< No other root reaches it: without the root it could be freed.
-  std::uint32_t root = 0;    ///< If reached: into Holders::roots.
-  std::uint32_t path = 0;    ///< If reached: into Holders::paths.
+  bool is_alone = false;   ///< No other root reaches it: without the root it could be freed.
+  std::uint32_t root = 0;  ///< If reached: into Holders::roots.
+  std::uint32_t path = 0;  ///< If reached: into Holders::paths.
 };
 
 /// What holds the live samples of a process.
@@ -180,9 +180,9 @@ struct Holders {
   Nanoseconds time = 0;  ///< CLOCK_MONOTONIC, when the last scan began.
   Nanoseconds cost = 0;  ///< Processor time of all scans.
   std::uint32_t scans = 0;
-  bool is_inferred = false;   ///< Where blocks begin was inferred from pointers.
-  Bytes not_understood = 0;   ///< Of heaps whose blocks are known: their bytes count as roots.
-  Bytes unread = 0;           ///< Could not be read: in swap.
+  bool is_inferred = false;  ///< Where blocks begin was inferred from pointers.
+  Bytes not_understood = 0;  ///< Of heaps whose blocks are known: their bytes count as roots.
+  Bytes unread = 0;          ///< Could not be read: in swap.
   std::uint64_t blocks = 0;
   std::vector<std::string> roots;
   std::vector<HolderPath> paths;

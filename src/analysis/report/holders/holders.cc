@@ -42,8 +42,9 @@ class Builder {
   base::Outcome<HoldersReport> build() {
     for (const profile::Observations& observations : recording_.observations) take(observations);
     if (report_.processes == 0) {
-      return base::Failure{report_.faults.empty() ? "no process was scanned for what holds its memory"
-                                                  : report_.faults.front()};
+      return base::Failure{report_.faults.empty()
+                               ? "no process was scanned for what holds its memory"
+                               : report_.faults.front()};
     }
     add_totals();
     add_sites();
@@ -116,8 +117,8 @@ class Builder {
     }
     for (const auto& [key, samples] : parts) {
       const auto& [hold, root] = key;
-      HeldPart part{hold, std::string(root), "", measure_of(samples),
-                    share_of(samples, group.samples), {}};
+      HeldPart part{
+          hold, std::string(root), "", measure_of(samples), share_of(samples, group.samples), {}};
       if (hold == Hold::kReached) {
         part.path = path_text(held_[samples.front()]);
         part.alone = share_of(alone_among(samples), samples);
@@ -137,9 +138,9 @@ class Builder {
       }
     }
     for (const auto& [name, samples] : roots) {
-      report_.roots.push_back({std::string(name), measure_of(samples),
-                               present::measure_total(sums_of(alone_among(samples)),
-                                                      options_.level)});
+      report_.roots.push_back(
+          {std::string(name), measure_of(samples),
+           present::measure_total(sums_of(alone_among(samples)), options_.level)});
     }
     std::ranges::stable_sort(report_.roots, std::ranges::greater{},
                              [](const HolderRoot& root) { return root.live.bytes.value; });
@@ -281,13 +282,14 @@ std::string root_lines(const HoldersReport& report, const present::Style& style)
   if (report.roots.empty()) return "";
   present::Grid grid({{"held"}, {"freed without it"}, {"root", present::Align::kLeft}});
   for (const HolderRoot& root : report.roots) {
-    grid.add({report::bytes_text(root.live), report::bytes_text(root.alone), present::printable(root.name)});
+    grid.add({report::bytes_text(root.live), report::bytes_text(root.alone),
+              present::printable(root.name)});
     grid.keep_whole();
   }
   std::string out = grid.text(style);
   if (report.all_roots > report.roots.size()) {
-    out += fmt::format("{} more roots; --top 0 shows all.\n",
-                       report.all_roots - report.roots.size());
+    out +=
+        fmt::format("{} more roots; --top 0 shows all.\n", report.all_roots - report.roots.size());
   }
   return out;
 }
@@ -307,8 +309,8 @@ std::string site_lines(const HoldersReport& report, const present::Style& style)
     }
   }
   if (report.all_sites > report.sites.size()) {
-    out += fmt::format("{} more sites; --top 0 shows all.\n",
-                       report.all_sites - report.sites.size());
+    out +=
+        fmt::format("{} more sites; --top 0 shows all.\n", report.all_sites - report.sites.size());
   }
   return out;
 }
@@ -317,8 +319,8 @@ std::string site_lines(const HoldersReport& report, const present::Style& style)
 
 std::string to_text(const HoldersReport& report, const Recording& /*recording*/,
                     const present::Style& style) {
-  std::string out = present::wrap_lines(sentence(report) + "\n\n" + scanned_text(report) + "\n",
-                                        style.width);
+  std::string out =
+      present::wrap_lines(sentence(report) + "\n\n" + scanned_text(report) + "\n", style.width);
   for (const std::string& fault : report.faults) {
     out += present::wrap_lines("Not scanned: " + fault + "\n", style.width);
   }
@@ -326,7 +328,8 @@ std::string to_text(const HoldersReport& report, const Recording& /*recording*/,
   out += present::paint(
       style, present::Role::kFaint,
       present::wrap_lines(
-          "\nUnreachable is strong evidence for a leak, not proof: pointers that are hidden (xored, "
+          "\nUnreachable is strong evidence for a leak, not proof: pointers that are hidden "
+          "(xored, "
           "compressed, only in registers) are not seen. Stale pointers may hold what is lost.\n",
           style.width));
   return out;
@@ -339,8 +342,8 @@ using present::InRecording;
 using present::Of;
 
 std::string_view key_of_hold(Hold hold) {
-  constexpr std::string_view kKeys[] = {"reached",  "unreferenced", "unreachable", "moving",
-                                        "unread",   "time_over",    "no_block"};
+  constexpr std::string_view kKeys[] = {"reached", "unreferenced", "unreachable", "moving",
+                                        "unread",  "time_over",    "no_block"};
   return present::name_among(kKeys, hold);
 }
 

@@ -24,7 +24,8 @@ struct HoldersOptions {
 /// A part of what was judged.
 struct HeldPart {
   profile::Hold hold = profile::Hold::kReached;
-  std::string root;  ///< If reached: the variable, stack or mapping that the shortest chain begins at.
+  std::string
+      root;  ///< If reached: the variable, stack or mapping that the shortest chain begins at.
   std::string path;  ///< If reached: "block (48 B) ×3 -> Session"; empty: the root points to it.
   present::Measure live;
   present::Share share;  ///< Of the site.
@@ -46,9 +47,9 @@ struct HolderRoot {
 
 struct HoldersReport {
   HoldersOptions options;
-  Nanoseconds time = 0;         ///< After the recording's start, of the last scan.
+  Nanoseconds time = 0;  ///< After the recording's start, of the last scan.
   std::uint32_t scans = 0;
-  bool is_inferred = false;     ///< Where blocks begin was inferred, in one of the processes.
+  bool is_inferred = false;  ///< Where blocks begin was inferred, in one of the processes.
   Bytes unread = 0, not_understood = 0;
   std::uint64_t processes = 0;  ///< Scanned.
   present::Measure judged;      ///< Live in all scans.

@@ -35,8 +35,8 @@ DataSymbols read_symbols(const DebugFile& file) {
   for (int i = 1; i < count && found.globals.size() < kMostSymbols; ++i) {
     GElf_Sym symbol;
     GElf_Addr address = 0;
-    const char* name = ::dwfl_module_getsym_info(file.module(), i, &symbol, &address, nullptr,
-                                                 nullptr, nullptr);
+    const char* name =
+        ::dwfl_module_getsym_info(file.module(), i, &symbol, &address, nullptr, nullptr, nullptr);
     if (name == nullptr || *name == '\0' || symbol.st_size == 0) continue;
     if (symbol.st_shndx == SHN_UNDEF) continue;
     const int type = GELF_ST_TYPE(symbol.st_info);
@@ -81,8 +81,8 @@ DataSymbols data_symbols(const std::string& path) {
   const std::vector<ModuleJob> jobs(1, ModuleJob{path, "", {}});
   const Options options;
   const auto work = [&](const ModuleJob& job, const std::function<void(std::size_t)>&) {
-    const auto file = open_debug_file(
-        job.path, job.build_id, {options.debug_dirs, options.kept_files, false, false, 0});
+    const auto file = open_debug_file(job.path, job.build_id,
+                                      {options.debug_dirs, options.kept_files, false, false, 0});
     const DataSymbols found = read_symbols(*file);
     ModuleAnswer answer{file->file_state(), "", {}, {}};
     answer.names.strings.emplace_back();  // For what frames do not have.
