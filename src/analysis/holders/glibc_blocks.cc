@@ -280,20 +280,6 @@ class GlibcBlocks {
 
 }  // namespace
 
-void settle(std::vector<Span>& spans) {
-  std::erase_if(spans, [](const Span& span) { return span.start >= span.end; });
-  std::ranges::sort(spans, {}, &Span::start);
-  std::vector<Span> joined;
-  for (const Span& span : spans) {
-    if (!joined.empty() && span.start <= joined.back().end) {
-      joined.back().end = std::max(joined.back().end, span.end);
-    } else {
-      joined.push_back(span);
-    }
-  }
-  spans = std::move(joined);
-}
-
 void add_glibc_blocks(Layout& layout, Memory& memory) { GlibcBlocks(layout, memory).add_all(); }
 
 }  // namespace geiger::holders

@@ -61,7 +61,7 @@ class Scan {
        RootNames& names)
       : pid_(pid), files_(files), follower_(follower), names_(names) {}
 
-  base::Outcome<void> take(Nanoseconds until) {
+  base::Outcome<void> take(Nanoseconds until, Bytes step) {
     const auto maps = files_.read("maps");
     if (!maps) return base::Failure{fmt::format("maps: {}", std::strerror(errno))};
     if (maps->empty()) return base::Failure{"the process has ended"};
@@ -86,8 +86,8 @@ class Scan {
         executable == nullptr ? 0 : headers_at(*memory_, executable->start).thread_locals;
     roots_ = roots_of(layout_, threads_, thread_locals);
     names_.use(layout_, roots_, threads_, executable, *memory_);
-    marker_.emplace(layout_.blocks, *memory_, 8, [until] { return processor_time() < until; });
-    mark_roots();
+    marker_.emplace(layout_.blocks, *memory_, step, [until] { return processor_time() < until; });
+    mark_roots(step);
     is_complete_ = marker_->run();
     if (!follow_to_end(follower_)) return base::Failure{"its trace grows faster than it is read"};
     return {};
@@ -155,19 +155,13 @@ class Scan {
     for (const observe::Range& range : observe::runtime_ranges(follower_.header())) {
       layout_.leave_out({range.start, range.end()});
     }
-    const Mapping* before = nullptr;
     for (const Mapping& mapping : layout_.mappings) {
-      const std::string_view name = base::file_name_of(mapping.path);
-      const bool is_bss = before != nullptr && mapping.path.empty() &&
-                          before->end == mapping.start && mapping.is_writable;
-      const bool is_its =
-          is_bss || mapping.inode == follower_.inode() || name.starts_with("libgeiger-preload");
-      if (is_its) layout_.leave_out({mapping.start, mapping.end});
-      before = is_its && !mapping.is_shared ? &mapping : nullptr;
+      if (mapping.inode == follower_.inode()) layout_.leave_out({mapping.start, mapping.end});
     }
+    leave_out_modules(layout_, *memory_, "libgeiger-preload");
   }
 
-  void mark_roots() {
+  void mark_roots(Bytes step) {
     Words words(*memory_);
     const Bytes page = memory_->page_bytes();
     const auto group_of = [&](Address at) { return names_.group_of(at); };
@@ -179,7 +173,7 @@ class Scan {
           continue;
         }
         marker_->root(words.at(at, roots.span.end), at, holds, group_of);
-        at += 8;
+        at += step;
       }
     }
   }
@@ -308,7 +302,8 @@ base::Outcome<Holders> find_holders(pid_t pid, const std::string& trace, const O
     time = base::monotonic_now();
     const bool is_last = i + 1 == options.scans;
     Scan scan(pid, files, follower, names);
-    GEIGER_TRY(scan.take(began + options.processor));
+    // Pointers of packed structures are found once: they take as much time again.
+    GEIGER_TRY(scan.take(began + options.processor, is_last ? 4 : 8));
     verdicts.add(scan, follower, is_last);
     if (!is_last) continue;
     Holders found = verdicts.take(names);

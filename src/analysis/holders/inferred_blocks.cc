@@ -41,7 +41,7 @@ class Inference {
   void infer(std::string_view library) {
     add_areas();
     layout_.blocks.index();  // To find areas; there is no block yet.
-    leave_out_data(library);
+    leave_out_modules(layout_, memory_, base::file_name_of(library));
     settle(layout_.not_roots);
     add_targets();
     add_samples();
@@ -58,21 +58,6 @@ class Inference {
       if (samples_in(samples_, span).empty()) continue;
       layout_.blocks.add(span);
       layout_.leave_out(span);
-    }
-  }
-
-  /// The allocator's file, and the anonymous memory that follows it (.bss).
-  void leave_out_data(std::string_view library) {
-    const std::string_view name = base::file_name_of(library);
-    const Mapping* before = nullptr;
-    for (const Mapping& mapping : layout_.mappings) {
-      const bool is_bss = before != nullptr && mapping.path.empty() &&
-                          before->end == mapping.start && mapping.is_writable;
-      const bool is_its = !name.empty() && (base::file_name_of(mapping.path) == name || is_bss);
-      if (is_its && layout_.blocks.area_of(mapping.start) == nullptr) {
-        layout_.leave_out({mapping.start, mapping.end});
-      }
-      before = is_its ? &mapping : nullptr;
     }
   }
 

@@ -28,6 +28,18 @@ struct Layout {
   void leave_out(Span span) { not_roots.push_back(span); }
 };
 
+/// Of the program headers of a module that is mapped from `start` on; 0 where they are not there.
+struct ModuleHeaders {
+  Address first_vaddr = 0;  ///< Of the byte at `start`.
+  Bytes bytes = 0;          ///< Up to the end of its variables. Anonymous memory that others mapped
+                            ///< may follow in the same mapping.
+  Bytes thread_locals = 0;  ///< What its variables take in front of a control block.
+};
+[[nodiscard]] ModuleHeaders headers_at(Memory& memory, Address start);
+
+/// Leaves out the modules whose file's name begins with `name`, with their variables.
+void leave_out_modules(Layout& layout, Memory& memory, std::string_view name);
+
 /// Sorts and joins.
 void settle(std::vector<Span>& spans);
 

@@ -1,11 +1,9 @@
 #include "analysis/holders/roots.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <utility>
 
@@ -21,7 +19,8 @@ constexpr std::uint32_t kNoMapping = 0xffffffff;
 /// A function may use it below the stack pointer without moving that.
 constexpr Bytes kRedZone = 128;
 
-bool is_file(const Mapping& mapping) { return mapping.path.starts_with('/'); }
+/// Of a program or library, or of a file that was mapped to be changed alone.
+bool is_file(const Mapping& mapping) { return mapping.path.starts_with('/') && !mapping.is_shared; }
 
 /// By mapping, the first mapping of its module. Anonymous memory that continues a module's data is
 /// its .bss.
@@ -51,26 +50,6 @@ const Thread* thread_in(std::span<const Thread> threads, const Mapping& mapping,
 }
 
 }  // namespace
-
-ModuleHeaders headers_at(Memory& memory, Address start) {
-  Elf64_Ehdr header{};
-  const Piece piece{start, sizeof header};
-  memory.read({&piece, 1}, reinterpret_cast<std::byte*>(&header));
-  constexpr std::size_t kMost = 64;
-  std::array<Elf64_Phdr, kMost> segments{};
-  ModuleHeaders found;
-  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > kMost) return found;
-  const Piece table{start + header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)};
-  memory.read({&table, 1}, reinterpret_cast<std::byte*>(segments.data()));
-  for (std::size_t i = 0; i < header.e_phnum; ++i) {
-    const Elf64_Phdr& segment = segments[i];
-    if (segment.p_type == PT_LOAD && segment.p_offset == 0) found.first_vaddr = segment.p_vaddr;
-    if (segment.p_type != PT_TLS) continue;
-    const Bytes alignment = std::max<Bytes>(segment.p_align, 1);
-    found.thread_locals = (segment.p_memsz + alignment - 1) / alignment * alignment;
-  }
-  return found;
-}
 
 const Mapping* executable_in(const Layout& layout, std::string_view path) {
   const auto at = std::ranges::find_if(layout.mappings, [&](const Mapping& mapping) {
@@ -216,6 +195,7 @@ std::string RootNames::name_at(Address address, const Roots& roots) {
   last_variable_ = roots.span;
   if (roots.kind == Roots::Kind::kStack) {
     const Thread* thread = thread_in(threads_, mapping, &Thread::stack_pointer);
+    if (thread == nullptr) thread = thread_in(threads_, mapping, &Thread::control_block);
     return thread == nullptr ? "stack of the main thread"
                              : fmt::format("stack of thread {}", thread->name);
   }

@@ -52,13 +52,6 @@ struct Roots {
 [[nodiscard]] std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> threads,
                                           Bytes thread_locals);
 
-/// Of the program headers of a module that is mapped from `start` on; 0 where they are not there.
-struct ModuleHeaders {
-  Address first_vaddr = 0;  ///< Of the byte at `start`.
-  Bytes thread_locals = 0;  ///< What its variables take in front of a control block.
-};
-[[nodiscard]] ModuleHeaders headers_at(Memory& memory, Address start);
-
 /// The mapping that the executable begins with, or null. `path` is where /proc/PID/exe points to.
 [[nodiscard]] const observe::Mapping* executable_in(const Layout& layout, std::string_view path);
 

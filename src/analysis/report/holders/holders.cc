@@ -221,8 +221,13 @@ std::string_view words_of(Hold hold) {
   return "";
 }
 
+/// A variable as people call it.
+std::string shown_root(const std::string& root) {
+  return present::printable(naming::display_name(root));
+}
+
 std::string held_text(const HeldPart& part) {
-  std::string text = fmt::format("held by {}", present::printable(part.root));
+  std::string text = fmt::format("held by {}", shown_root(part.root));
   if (!part.path.empty()) text += fmt::format(" through {}", present::printable(part.path));
   return text;
 }
@@ -282,8 +287,8 @@ std::string root_lines(const HoldersReport& report, const present::Style& style)
   if (report.roots.empty()) return "";
   present::Grid grid({{"held"}, {"freed without it"}, {"root", present::Align::kLeft}});
   for (const HolderRoot& root : report.roots) {
-    grid.add({report::bytes_text(root.live), report::bytes_text(root.alone),
-              present::printable(root.name)});
+    grid.add(
+        {report::bytes_text(root.live), report::bytes_text(root.alone), shown_root(root.name)});
     grid.keep_whole();
   }
   std::string out = grid.text(style);

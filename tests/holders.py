@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""What holds live memory, against programs that know it: each block of tests/hosts/holders.cc is
+allocated in a function that says how it is held, or that it is lost, or hidden.
+
+usage: holders.py GEIGER
+
+Every allocation is sampled, so each block is judged and the numbers are exact.
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+
+GEIGER = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 and os.sep in sys.argv[1] else str(
+    harness.BUILD / "bin" / "geiger")
+LOST = ("lost", "lost_list", "lost_cycle", "lost_payload")
+HIDDEN = ("hidden_by_xor", "hidden_by_complement", "hidden_in_32_bits")
+UNREACHABLE = ("unreferenced", "unreachable")
+
+
+def own_name(function):
+    return function.split("::")[-1].split("(")[0]
+
+
+def allocator(name):
+    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"):
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            return path
+    return None
+
+
+class Program:
+    """The host under geiger, asked while it runs."""
+
+    def __init__(self, *words, preload=None):
+        self.here = tempfile.TemporaryDirectory(prefix="geiger-holders-")
+        self.file = os.path.join(self.here.name, "run.geiger")
+        environment = dict(os.environ)
+        if preload:
+            environment["LD_PRELOAD"] = preload
+        self.process = subprocess.Popen(
+            [GEIGER, "run", "-q", "--interval", "1", "-o", self.file, "--", harness.host("holders"), *words],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+        assert self.process.stdout.readline() == "ready\n"
+
+    def ask(self, *words):
+        asked = subprocess.run([GEIGER, "holders", self.file + ".parts", "--top", "0", "--wrappers", "named",
+                                *words], capture_output=True, text=True, check=False)
+        assert asked.returncode == 0, asked.stderr
+        return asked.stdout
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+        self.process.stdout.close()
+        self.here.cleanup()
+
+
+def sums(report):
+    """By function: bytes by how they are held, and all roots."""
+    found = {}
+    for site in report["sites"]:
+        holds, roots = found.setdefault(own_name(site["name"]), ({}, set()))
+        for part in site["parts"]:
+            holds[part["hold"]] = holds.get(part["hold"], 0) + part["live"]["bytes"]["value"]
+            roots.add(part.get("root"))
+    return found
+
+
+class KnownBlocks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.program = Program()
+        cls.report = json.loads(cls.program.ask("--json"))
+        cls.found = sums(cls.report)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.program.end()
+
+    def test_every_kind_is_told(self):
+        self.assertFalse(self.report["is_inferred"])
+        kinds = [name for name in self.found if name.startswith(("by_", "lost", "hidden"))]
+        self.assertGreaterEqual(len(kinds), 48)
+        for name in kinds:
+            holds, _ = self.found[name]
+            wanted = UNREACHABLE if name in LOST + HIDDEN else ("reached",)
+            self.assertEqual(set(holds) - set(wanted), set(), name)
+
+    def test_nothing_points_to_what_is_alone(self):
+        self.assertEqual(set(self.found["lost"][0]), {"unreferenced"})
+        self.assertEqual(set(self.found["lost_cycle"][0]), {"unreachable"})
+        self.assertEqual(set(self.found["lost_payload"][0]), {"unreachable"})
+
+    def test_roots_have_names(self):
+        for name, root in (("by_global", "g_pointer"), ("by_map", "g_map"), ("by_member", "g_member"),
+                           ("by_static_local", "static_local()::pointers"),
+                           ("by_thread_local", "thread_local t_pointer of thread holders"),
+                           ("by_thread_local_of_thread", "thread_local t_pointer of thread holders"),
+                           ("by_stack_of_blocked", "stack of thread holders"),
+                           ("by_block_of_block", "g_block_of_block")):
+            self.assertTrue(any(found and found.endswith(root) for found in self.found[name][1]),
+                            (name, self.found[name][1]))
+
+    def test_the_first_sentence_names_what_is_lost(self):
+        self.assertRegex(self.program.ask().splitlines()[0], r"of lost\w* \(holders\.cc:\d+\) is unreachable")
+
+
+class MovingBlocks(unittest.TestCase):
+    def test_none_is_called_unreachable(self):
+        program = Program("churn")
+        try:
+            holds, _ = sums(json.loads(program.ask("--json")))["moved"]
+        finally:
+            program.end()
+        self.assertGreater(holds["reached"], 0)
+        self.assertEqual(set(holds) & set(UNREACHABLE), set())
+
+
+class InferredBlocks(unittest.TestCase):
+    def check(self, library, most_held):
+        """Of lost blocks at most the share `most_held` may seem held, by words that are left over."""
+        path = allocator(library)
+        if path is None:
+            self.skipTest(f"{library} is not installed")
+        program = Program(preload=path)
+        try:
+            report = json.loads(program.ask("--json"))
+        finally:
+            program.end()
+        self.assertTrue(report["is_inferred"])
+        found = sums(report)
+        # A pointer to the end of a block is one to the next block.
+        held = [name for name in found if name.startswith("by_") and name != "by_end"]
+        for name in held:
+            self.assertEqual(set(found[name][0]), {"reached"}, name)
+        lost = {hold: sum(found[name][0].get(hold, 0) for name in LOST)
+                for hold in ("reached", *UNREACHABLE)}
+        self.assertLessEqual(lost["reached"], most_held * sum(lost.values()))
+
+    def test_jemalloc(self):
+        self.check("libjemalloc.so.2", 0.5)
+
+    def test_mimalloc(self):
+        self.check("libmimalloc.so.2", 0.05)
+
+    def test_tcmalloc(self):
+        self.check("libtcmalloc_minimal.so.4", 0.12)
+
+
+class Refusals(unittest.TestCase):
+    def test_what_has_ended(self):
+        with tempfile.TemporaryDirectory() as here:
+            run = os.path.join(here, "run.geiger")
+            subprocess.run([GEIGER, "run", "-q", "-o", run, "--", "true"], check=True)
+            asked = subprocess.run([GEIGER, "holders", run], capture_output=True, text=True, check=False)
+            self.assertEqual(asked.returncode, 2, asked.stderr)
+            self.assertEqual(len(asked.stderr.splitlines()), 1, asked.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
