@@ -13,11 +13,13 @@ import json
 import math
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.request
 
 import harness
 
@@ -158,6 +160,16 @@ class Guard(harness.ProcessTest):
         self.record("behaves", "--interval", "1")
         self.assertNotIn("guard", harness.run_bare([GEIGER, "summary", self.run_file]).stdout.decode())
 
+    def metrics_of(self, directory):
+        """The samples of one process that `geiger serve` has of guard mode."""
+        server = subprocess.Popen([GEIGER, "serve", "--token", "anything", directory],
+                                  stdout=subprocess.PIPE, text=True)
+        url = next(found[0] for line in server.stdout if (found := re.search(r"http\S+metrics", line)))
+        text = urllib.request.urlopen(url, timeout=60).read().decode()
+        server.terminate()
+        server.communicate()
+        return {name: float(value) for name, value in re.findall(r"(?m)^(\w*guard\w*)\{.*\} (\S+)$", text)}
+
     def test_the_rate_is_changed_while_the_program_runs(self):
         directory = self.run_file.with_name("run")
         program = subprocess.Popen(
@@ -185,6 +197,10 @@ class Guard(harness.ProcessTest):
             allocate()
         self.assertIn("guards no further samples", ctl(pid, "guard", "off")[1])
         self.assertEqual(ctl(pid, "guard", "2")[0], 2)
+        metrics = self.metrics_of(directory)
+        self.assertGreater(metrics["geiger_guarded_samples_total"], 100)
+        self.assertGreaterEqual(metrics["geiger_guard_chosen_samples_total"],
+                                metrics["geiger_guarded_samples_total"])
         program.stdin.close()
         self.assertEqual(program.wait(60), 0)
         said = subprocess.run([GEIGER, "faults", "--json", directory], check=True, capture_output=True)
