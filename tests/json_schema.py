@@ -34,7 +34,7 @@ OF_A_FLEET = [
     (["series", "2", "--by", "function", "--kind", "live"], "fleet-series"),
     (["cost"], "fleet-cost"), (["cost", "--price", "0.005"], "fleet-cost")]
 # Lines, which test_live checks; the data of a page; and the schema itself.
-OTHERS = {"live", "report", "schema"}
+OTHERS = {"holders", "live", "report", "schema"}
 
 GROUPS = ["function", "stack", "module", "thread", "tid", "process", "size", "type", "label",
           "lifetime", "heap", "alignment"]

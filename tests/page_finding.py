@@ -101,7 +101,7 @@ class PageFinding(unittest.TestCase):
         self.assertEqual(sorted((part["name"], part["is_own"]) for part in site["parts"]),
                          [("<module>", True), ("remember", False)])
         page = self.found["script", finding["kind"]]
-        self.assertIn(" in <module> itself ", page["sentence"])
+        self.assertIn(" at service.py:4", page["sentence"])
         self.assertIn(" in remember ", page["sentence"])
 
     def test_blocks_that_are_all_empty_are_said_to_be(self):

@@ -67,8 +67,8 @@ TEST(Vocabulary, HasWordsForEveryDropCause) {
 }
 
 TEST(Vocabulary, HasWordsForEveryStopReason) {
-  expect_words<StopReason>(5, 0, [](StopReason reason) { return words_of(reason).key; });
-  expect_words<StopReason>(5, 0, [](StopReason reason) { return words_of(reason).text; });
+  expect_words<StopReason>(6, 0, [](StopReason reason) { return words_of(reason).key; });
+  expect_words<StopReason>(6, 0, [](StopReason reason) { return words_of(reason).text; });
 }
 
 TEST(Vocabulary, HasWordsForFaults) {

@@ -196,7 +196,7 @@ class LongRunVerbs(unittest.TestCase):
         self.assertEqual(report["live_at_peak"]["bytes"]["value"], 12288)
         for verb in ("summary", "stats"):
             self.assertIn("2 segments, from 10.0 s after the start to 29.0 s; 1 earlier segment "
-                          "was deleted", self.geiger(verb, "long").decode())
+                          "was deleted", " ".join(self.geiger(verb, "long").decode().split()))
         line = self.error("table", "long", "--kind", "mapped", code=1)
         self.assertIn("segments of the recording are missing", line)
         self.assertIn("2 samples were allocated before the recording began",

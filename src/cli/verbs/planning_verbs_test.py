@@ -58,7 +58,7 @@ class PlanningVerbs(RecordedProgram):
     def test_doctor_finds_nothing_in_a_right_recording(self):
         report = self.json("doctor", "a.geiger")
         self.assertTrue(report["healthy"])
-        self.assertEqual(len(report["findings"]), 13)
+        self.assertEqual(len(report["findings"]), 14)
         self.assertGreater(report["offsets"]["samples"], 1000)
         self.assertGreater(report["offsets"]["p_value"], 1e-6)
         self.assertIn("healthy", self.geiger("doctor", "a.geiger"))
