@@ -294,7 +294,7 @@ base::Outcome<Holders> find_holders(pid_t pid, const std::string& trace, const O
   observe::TraceFollower follower;
   GEIGER_TRY(follower.open(trace));
   const Nanoseconds began = processor_time();
-  RootNames names(fmt::format("/proc/{}/root", pid));
+  RootNames names(pid);
   Verdicts verdicts;
   Nanoseconds time = 0;
   for (unsigned i = 0; i < options.scans; ++i) {

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -237,9 +238,18 @@ const RootNames::Module* RootNames::module_of(std::uint32_t mapping) {
   module.bias = begin.start - headers.first_vaddr;
   module.thread_locals = headers.thread_locals;
   const auto [symbols, is_unread] = symbols_.try_emplace(module.path);
-  if (is_unread) symbols->second = symbolize::data_symbols(root_ + module.path);
+  if (is_unread) symbols->second = read_symbols(module.path);
   module.symbols = symbols->second;
   return &module;
+}
+
+// Of the process's root, not ours: another user may have chosen what is there.
+symbolize::DataSymbols RootNames::read_symbols(const std::string& path) const {
+  if (!root_) return {};
+  if (root_->sees_same(path)) return symbolize::data_symbols(path);
+  const base::UniqueFd file = root_->open_readable(path);
+  if (!file.is_open()) return {};
+  return symbolize::data_symbols(fmt::format("/proc/{}/fd/{}", ::getpid(), file.get()));
 }
 
 std::string RootNames::class_of(std::uint64_t word) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -17,6 +18,7 @@
 #include "analysis/observe/proc_files.h"
 #include "analysis/symbolize/elf/data_symbols.h"
 #include "base/units.h"
+#include "foreign/process_root.h"
 
 namespace geiger::holders {
 
@@ -58,8 +60,8 @@ struct Roots {
 /// Names of roots. Symbols are read once for each module.
 class RootNames {
  public:
-  /// `root`: where the process's own files are found, such as /proc/PID/root; empty: here.
-  explicit RootNames(std::string root) : root_(std::move(root)) {}
+  /// Files are opened where process `pid` sees them, if it may read them.
+  explicit RootNames(pid_t pid) : root_(foreign::ProcessRoot::open(pid)) {}
 
   /// For a scan. What they name must live as long as names are asked for. `executable` may be null.
   void use(const Layout& layout, std::span<const Roots> roots, std::span<const Thread> threads,
@@ -87,7 +89,9 @@ class RootNames {
   [[nodiscard]] std::string thread_local_at(Address address, const Thread& thread);
   [[nodiscard]] const Module* module_of(std::uint32_t mapping);
 
-  std::string root_;
+  [[nodiscard]] symbolize::DataSymbols read_symbols(const std::string& path) const;
+
+  std::optional<foreign::ProcessRoot> root_;
   const Layout* layout_ = nullptr;
   std::span<const Roots> roots_;
   std::vector<std::size_t> by_address_;  ///< Into roots_.

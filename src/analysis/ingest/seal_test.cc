@@ -184,6 +184,43 @@ TEST_F(Seal, ObservationsHaveWalks) {
   EXPECT_FALSE(decode_observations(encode_observations(seen), sample_of));
 }
 
+TEST_F(Seal, ObservationsHaveHolders) {
+  profile::Observations seen;
+  profile::Holders& holders = seen.holders.emplace();
+  holders.time = 7;
+  holders.scans = 3;
+  holders.is_inferred = true;
+  holders.unread = 4096;
+  holders.roots = {"g_cache", "g_other"};
+  holders.paths = {{}, {{{64, "", 0, false, 9}, {48, "Session", 30, true, 1}}}};
+  holders.samples = {{20, profile::Hold::kReached, true, 1, 1}, {30, profile::Hold::kUnreachable}};
+  seen.holders_fault = "a fault";
+  const auto sample_of = [](trace::Ref ref) { return ref / 10; };
+  const auto decoded = decode_observations(encode_observations(seen), sample_of);
+  ASSERT_TRUE(decoded && decoded->holders);
+  const profile::Holders& found = *decoded->holders;
+  EXPECT_EQ(found.time, 7U);
+  EXPECT_EQ(found.scans, 3U);
+  EXPECT_TRUE(found.is_inferred);
+  EXPECT_EQ(found.unread, 4096U);
+  EXPECT_THAT(found.roots, ElementsAre("g_cache", "g_other"));
+  ASSERT_EQ(found.paths.size(), 2U);
+  EXPECT_TRUE(found.paths[0].steps.empty());
+  ASSERT_EQ(found.paths[1].steps.size(), 2U);
+  EXPECT_EQ(found.paths[1].steps[0].times, 9U);
+  EXPECT_FALSE(found.paths[1].steps[0].is_sampled);
+  EXPECT_EQ(found.paths[1].steps[1].type, "Session");
+  EXPECT_EQ(found.paths[1].steps[1].sample, 3U);
+  ASSERT_EQ(found.samples.size(), 2U);
+  EXPECT_EQ(found.samples[0].sample, 2U);
+  EXPECT_EQ(found.samples[0].root, 1U);
+  EXPECT_TRUE(found.samples[0].is_alone);
+  EXPECT_EQ(found.samples[1].hold, profile::Hold::kUnreachable);
+  EXPECT_EQ(decoded->holders_fault, "a fault");
+  holders.samples[0].root = 2;  // It is reached from a root without a name.
+  EXPECT_FALSE(decode_observations(encode_observations(seen), sample_of));
+}
+
 TEST_F(Seal, TypesThatAreNotNamedAreNoObservations) {
   profile::Observations seen;
   seen.types = {{"dict"}, {{7, 1}}, ""};

@@ -144,9 +144,9 @@ void LiveSet::add(trace::Ref ref, const trace::SampleRecord& sample) {
                 sample.address,
                 sample.requested(),
                 sample.usable(),
-                sample.stack,
                 sample.entry_point(),
-                sample.type != 0};
+                sample.type != 0,
+                sample.stack};
   if (sample.requested() < kOwnMapping && places_.size() < kMostPlaces) {
     places_.try_emplace(sample.address / kPlace, sample.address);
   }

@@ -67,9 +67,9 @@ struct LiveSample {
   Address address = 0;
   Bytes requested = 0;
   Bytes usable = 0;
-  trace::Ref stack = 0;
   trace::EntryPoint entry_point = trace::EntryPoint::kMalloc;
   bool is_typed = false;  ///< The trace has its type.
+  trace::Ref stack = 0;
 };
 
 /// The memory of the objects as ranges that do not overlap, in order of addresses: an object may

@@ -2,12 +2,17 @@
 #include "analysis/report/holders/holders.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <system_error>
 
+#include "base/text.h"
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
+#include "control/controlled.h"
 
 namespace geiger::cli {
 namespace {
@@ -17,8 +22,22 @@ struct HoldersArguments {
   report::HoldersOptions holders;
 };
 
+/// The trace that a process writes.
+base::Outcome<std::string> trace_of(pid_t pid) {
+  const auto process = GEIGER_TRY(control::Controlled::open(pid));
+  if (process.trace() == nullptr) {
+    return base::Failure{process.shown() + " records no trace"};
+  }
+  return process.trace()->path();
+}
+
 base::Outcome<int> print_holders(HoldersArguments& options) {
   options.read.finds_holders = true;
+  for (std::string& run : options.read.runs) {
+    std::error_code error;
+    const auto pid = base::number_in<int>(std::string_view(run));
+    if (pid && !std::filesystem::exists(run, error)) run = GEIGER_TRY(trace_of(*pid));
+  }
   const auto input = GEIGER_TRY(only_own(read_input(options.read), "holders"));
   options.holders.level = options.read.level;
   const auto report = GEIGER_TRY(report::holders_report(input.recording(), options.holders));
@@ -35,6 +54,7 @@ void register_holders(CLI::App& app, Work& work) {
   verb->add_option("--top", options->holders.top, "Sites and roots to list (default 10; 0: all)")
       ->type_name("N");
   verb->footer(
+      "\nRUN is a recording that goes on, or the id of a process that is being recorded.\n"
       "\nReads the memory of the processes that still run, from outside and without stopping\n"
       "them, three times a second apart, and follows pointers from variables, stacks and\n"
       "mappings to the sampled objects (docs/guide/holders.md).\n"

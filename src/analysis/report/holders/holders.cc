@@ -43,7 +43,7 @@ class Builder {
     for (const profile::Observations& observations : recording_.observations) take(observations);
     if (report_.processes == 0) {
       return base::Failure{report_.faults.empty()
-                               ? "no process was scanned for what holds its memory"
+                               ? "none of its processes still runs: ask while one does"
                                : report_.faults.front()};
     }
     add_totals();
