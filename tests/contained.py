@@ -198,7 +198,7 @@ class Contained(attach.AttachTest):
             time.sleep(.3)
             os.kill(pid, signal.SIGKILL)
             said = attached.stderr.read()
-        self.assertEqual(attached.returncode, 0, said)
+        self.assertEqual(attached.returncode, 3, said)  # Its process has ended.
         self.check_names()
 
     def test_another_program_at_its_path_here(self):

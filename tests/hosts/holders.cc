@@ -226,13 +226,14 @@ void churn() {
   std::map<unsigned, void*> first;
   std::vector<void*> second(2000);
   unsigned random = 1;
+  for (void*& place : second) place = moved();
   started();
-  for (;;) {
+  for (unsigned moves = 1;; ++moves) {
     random = random * 1664525 + 1013904223;
     void*& place = second[random / 65536 % second.size()];
     void*& other = first[random / 1024 % 2000];
     std::swap(place, other);
-    if (random % 7 == 0) {
+    if (moves % 50'000 == 0) {
       std::free(place);
       place = moved();
     }

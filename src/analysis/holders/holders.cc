@@ -82,10 +82,10 @@ class Scan {
     threads_ = threads_of(files_);
     find_control_blocks(layout_, *memory_, threads_);
     const Mapping* executable = executable_in(layout_, files_.link("exe"));
-    const Bytes thread_locals =
-        executable == nullptr ? 0 : headers_at(*memory_, executable->start).thread_locals;
+    names_.use(layout_, threads_, executable, *memory_);
+    const Bytes thread_locals = look_at_thread_locals();
     roots_ = roots_of(layout_, threads_, thread_locals);
-    names_.use(layout_, roots_, threads_, executable, *memory_);
+    names_.use(roots_);
     marker_.emplace(layout_.blocks, *memory_, step, [until] { return processor_time() < until; });
     mark_roots(step);
     is_complete_ = marker_->run();
@@ -161,6 +161,24 @@ class Scan {
     leave_out_modules(layout_, *memory_, "libgeiger-preload");
   }
 
+  /// Leaves out those of the allocator. Returns how far they reach in front of control blocks.
+  Bytes look_at_thread_locals() {
+    const std::string_view allocator = base::file_name_of(follower_.header().allocator);
+    Bytes furthest = 0;
+    for (const ThreadLocals& block : names_.thread_locals()) {
+      furthest = std::max(furthest, block.before);
+      const std::string& path = layout_.mappings[block.module].path;
+      if (!layout_.is_inferred || base::file_name_of(path) != allocator) continue;
+      for (const Thread& thread : threads_) {
+        if (thread.control_block == 0) continue;
+        const Address start = thread.control_block - block.before;
+        layout_.leave_out({start, start + block.bytes});
+      }
+    }
+    settle(layout_.not_roots);
+    return furthest;
+  }
+
   void mark_roots(Bytes step) {
     Words words(*memory_);
     const Bytes page = memory_->page_bytes();
@@ -215,29 +233,45 @@ class Scan {
 class Verdicts {
  public:
   /// Scans in order. Samples that died meanwhile are left out.
-  void add(Scan& scan, const observe::TraceFollower& follower, bool is_last) {
-    std::vector<const LiveSample*> unreached;
+  void add(const Scan& scan, const observe::TraceFollower& follower) {
+    unreached_ = rescued_ = 0;
     for (const LiveSample& sample : scan.samples()) {
       if (!follower.live().contains(sample.ref)) continue;
+      Seen& seen = seen_[sample.ref];
+      if (seen.scans != scans_) continue;  // Allocated after the first scan.
+      ++seen.scans;
       const auto block = scan.block_of(sample);
       const bool is_reached = block && scan.marker().is_reached(block->number);
-      if (is_reached) was_reached_.insert(sample.ref);
-      if (!is_last) {
-        judged_[sample.ref] += 1;
-        continue;
-      }
-      // Allocated after the first scan: not judged by all of them.
-      if (judged_[sample.ref] < scans_) continue;
-      if (is_reached) {
-        add_reached(scan, sample, block->number);
+      rescued_ += is_reached && !seen.was_reached && scans_ > 0 ? 1 : 0;
+      seen.was_reached |= is_reached;
+      unreached_ += block && !seen.was_reached ? 1 : 0;
+    }
+    ++scans_;
+    quiet_ = scans_ > 1 && rescued_ == 0 ? quiet_ + 1 : 0;
+  }
+  /// Whether another scan would find nothing new: nothing is left to be found, or the last two did
+  /// not. Of f objects that moved each time, with a probability of p that a scan misses one, it is
+  /// wrong with p^(2 f).
+  [[nodiscard]] bool is_settled() const { return unreached_ == 0 || quiet_ >= 2; }
+  [[nodiscard]] std::uint32_t scans() const { return scans_; }
+
+  /// By the last scan that was added.
+  void judge(Scan& last, const observe::TraceFollower& follower) {
+    std::vector<const LiveSample*> unreached;
+    for (const LiveSample& sample : last.samples()) {
+      const bool is_judged =
+          follower.live().contains(sample.ref) && seen_[sample.ref].scans == scans_;
+      if (!is_judged) continue;
+      const auto block = last.block_of(sample);
+      if (block && last.marker().is_reached(block->number)) {
+        add_reached(last, sample, block->number);
       } else if (!block) {
         samples_.push_back({sample.ref, Hold::kNoBlock});
       } else {
         unreached.push_back(&sample);
       }
     }
-    if (is_last) add_unreached(scan, unreached);
-    ++scans_;
+    add_unreached(last, unreached);
   }
 
   [[nodiscard]] Holders take(const RootNames& names) {
@@ -271,14 +305,20 @@ class Verdicts {
                                                                     : Hold::kUnreferenced;
       if (scan.unread() > 0) hold = Hold::kUnread;
       if (!scan.is_complete()) hold = Hold::kTimeOver;
-      if (was_reached_.contains(sample->ref)) hold = Hold::kMoving;
+      if (!is_settled() || seen_[sample->ref].was_reached) hold = Hold::kMoving;
       samples_.push_back({sample->ref, hold});
     }
   }
 
-  std::uint32_t scans_ = 0;
-  tsl::robin_map<trace::Ref, std::uint32_t> judged_;  ///< Scans before the last that saw it live.
-  tsl::robin_set<trace::Ref> was_reached_;
+  struct Seen {
+    std::uint32_t scans = 0;  ///< That saw it live.
+    bool was_reached = false;
+  };
+
+  std::uint32_t scans_ = 0, quiet_ = 0;
+  std::uint64_t unreached_ = 0;  ///< By all scans.
+  std::uint64_t rescued_ = 0;    ///< Reached by the last scan, and by none before.
+  tsl::robin_map<trace::Ref, Seen> seen_;
   std::vector<SampleHold> samples_;
   std::map<RootGroup, std::uint32_t> roots_;
   std::vector<RootGroup> groups_;
@@ -296,27 +336,28 @@ base::Outcome<Holders> find_holders(pid_t pid, const std::string& trace, const O
   const Nanoseconds began = processor_time();
   RootNames names(pid);
   Verdicts verdicts;
+  std::optional<Scan> scan;
   Nanoseconds time = 0;
-  for (unsigned i = 0; i < options.scans; ++i) {
-    if (i > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(options.pause));
+  do {
+    if (scan) std::this_thread::sleep_for(std::chrono::nanoseconds(options.pause));
     time = base::monotonic_now();
-    const bool is_last = i + 1 == options.scans;
-    Scan scan(pid, files, follower, names);
-    // Pointers of packed structures are found once: they take as much time again.
-    GEIGER_TRY(scan.take(began + options.processor, is_last ? 4 : 8));
-    verdicts.add(scan, follower, is_last);
-    if (!is_last) continue;
-    Holders found = verdicts.take(names);
-    found.time = time;
-    found.scans = options.scans;
-    found.cost = processor_time() - began;
-    found.is_inferred = scan.layout().is_inferred;
-    found.not_understood = scan.layout().not_understood;
-    found.unread = scan.unread();
-    found.blocks = scan.layout().blocks.blocks();
-    return found;
-  }
-  return base::Failure{"no scan was asked for"};
+    // Pointers of packed structures are looked for where they are needed: that takes half as much
+    // time again.
+    const Bytes step = scan ? 4 : 8;
+    scan.emplace(pid, files, follower, names);
+    GEIGER_TRY(scan->take(began + options.processor, step));
+    verdicts.add(*scan, follower);
+  } while (!verdicts.is_settled() && verdicts.scans() < options.most_scans && scan->is_complete());
+  verdicts.judge(*scan, follower);
+  Holders found = verdicts.take(names);
+  found.time = time;
+  found.scans = verdicts.scans();
+  found.cost = processor_time() - began;
+  found.is_inferred = scan->layout().is_inferred;
+  found.not_understood = scan->layout().not_understood;
+  found.unread = scan->unread();
+  found.blocks = scan->layout().blocks.blocks();
+  return found;
 }
 
 }  // namespace geiger::holders

@@ -1,9 +1,9 @@
 // What keeps the live samples of a running process alive: read from outside, without stopping it.
 //
-// One pass over the writable memory follows pointers from the roots to the blocks of the heap. The
-// program moves pointers meanwhile, so one pass alone may miss some: a sample is unreachable only
-// if no pass of several reached it. The live samples are read again after each pass, so that none
-// is judged that was freed meanwhile.
+// One scan of the writable memory follows pointers from the roots to the blocks of the heap. The
+// program moves pointers meanwhile, so one scan may miss some, however many: it is repeated until
+// two in a row reach nothing that all before them missed. The live samples are read again after
+// each scan, so that none is judged that was freed meanwhile.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@
 namespace geiger::holders {
 
 struct Options {
-  unsigned scans = 3;
+  unsigned most_scans = 10;
   Nanoseconds pause = 1'000'000'000;  ///< Between two scans.
   Nanoseconds processor =
       60'000'000'000;  ///< For all scans; what is not reached then is undecided.

@@ -90,11 +90,10 @@ void ProcessMemory::read_present(std::span<const Piece> pieces, std::span<std::b
       done += count;
       continue;
     }
-    // It stopped at a piece that is not there any more.
+    // It stopped at a piece that is not there any more, so that nothing in it holds anything.
     std::size_t whole = 0;
     for (; left >= pieces[done + whole].bytes; ++whole) left -= pieces[done + whole].bytes;
     std::memset(into[done + whole], 0, pieces[done + whole].bytes);
-    unread_ += pieces[done + whole].bytes;
     done += whole + 1;
   }
 }

@@ -30,13 +30,14 @@ class Memory {
   virtual ~Memory() = default;
 
   /// Reads the pieces one after the other into `into`, which has room for all of them. What was
-  /// never touched is 0; so is what cannot be read, and that counts as unread().
+  /// never touched, or was unmapped meanwhile, is 0; so is what is in swap, and that counts as
+  /// unread().
   virtual void read(std::span<const Piece> pieces, std::byte* into) = 0;
   /// Whether there is nothing but zeros on the page of `address`.
   [[nodiscard]] virtual bool is_absent(Address address) const = 0;
   [[nodiscard]] virtual Bytes page_bytes() const = 0;
 
-  /// Bytes that were to be read and could not: in swap, or unmapped meanwhile.
+  /// Bytes that were to be read and are in swap.
   [[nodiscard]] Bytes unread() const { return unread_; }
 
  protected:

@@ -15,6 +15,7 @@ namespace geiger::holders {
 namespace {
 
 using observe::Mapping;
+using symbolize::DataSymbol;
 
 constexpr std::uint32_t kNoMapping = 0xffffffff;
 /// A function may use it below the stack pointer without moving that.
@@ -41,6 +42,12 @@ std::vector<std::uint32_t> modules_of(std::span<const Mapping> mappings) {
     }
   }
   return modules;
+}
+
+const Mapping* mapping_at(const Layout& layout, Address address) {
+  const auto after = std::ranges::upper_bound(layout.mappings, address, {}, &Mapping::start);
+  const bool is_one = after != layout.mappings.begin() && std::prev(after)->holds(address);
+  return is_one ? &*std::prev(after) : nullptr;
 }
 
 const Thread* thread_in(std::span<const Thread> threads, const Mapping& mapping,
@@ -151,21 +158,84 @@ std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> thread
   return roots;
 }
 
-void RootNames::use(const Layout& layout, std::span<const Roots> roots,
-                    std::span<const Thread> threads, const Mapping* executable, Memory& memory) {
+void RootNames::use(const Layout& layout, std::span<const Thread> threads,
+                    const Mapping* executable, Memory& memory) {
   layout_ = &layout;
   executable_ = executable == nullptr
                     ? kNoMapping
                     : static_cast<std::uint32_t>(executable - layout.mappings.data());
-  roots_ = roots;
   threads_ = threads;
   memory_ = &memory;
   module_mapping_ = modules_of(layout.mappings);
   modules_.clear();
+  find_thread_locals();
+}
+
+void RootNames::use(std::span<const Roots> roots) {
+  roots_ = roots;
   last_variable_ = {};
   by_address_.resize(roots.size());
   for (std::size_t i = 0; i < roots.size(); ++i) by_address_[i] = i;
   std::ranges::sort(by_address_, {}, [&](std::size_t i) { return roots[i].span.start; });
+}
+
+std::uint64_t RootNames::word(Address address) const {
+  std::uint64_t word = 0;
+  const Piece piece{address, sizeof word};
+  memory_->read({&piece, 1}, reinterpret_cast<std::byte*>(&word));
+  return word;
+}
+
+std::uint32_t RootNames::number_in_file(Address address) const {
+  const Mapping* mapping = mapping_at(*layout_, address);
+  if (mapping == nullptr || !is_file(*mapping)) return 0;
+  const base::UniqueFd file = open(mapping->path);
+  const auto at = static_cast<off_t>(mapping->offset + (address - mapping->start));
+  std::uint32_t number = 0;
+  return ::pread(file.get(), &number, sizeof number, at) == sizeof number ? number : 0;
+}
+
+Address RootNames::variable(std::string_view file, std::string_view name) {
+  for (std::uint32_t i = 0; i < layout_->mappings.size(); ++i) {
+    const bool is_its =
+        module_mapping_[i] == i && base::file_name_of(layout_->mappings[i].path).starts_with(file);
+    if (!is_its) continue;
+    const Module& module = *module_of(i);
+    const auto found = std::ranges::find(module.symbols->globals, name, &DataSymbol::name);
+    if (found != module.symbols->globals.end()) return module.bias + found->start;
+  }
+  return 0;
+}
+
+// The loader's list of modules (struct link_map) has where it put their thread-local variables, in
+// a member whose place the C library tells debuggers: three numbers, of which the last is its
+// offset.
+void RootNames::find_thread_locals() {
+  thread_locals_.clear();
+  std::map<Address, std::uint32_t> modules;  // By bias.
+  for (std::uint32_t i = 0; i < layout_->mappings.size(); ++i) {
+    const Address start = layout_->mappings[i].start;
+    if (module_mapping_[i] == i) modules[start - headers_at(*memory_, start).first_vaddr] = i;
+  }
+  if (executable_ != kNoMapping) {
+    const Bytes bytes = headers_at(*memory_, layout_->mappings[executable_].start).thread_locals;
+    if (bytes > 0) thread_locals_.push_back({executable_, bytes, bytes});
+  }
+  const Address list = variable("ld-linux", "_r_debug");
+  const Address told = variable("libc.so", "_thread_db_link_map_l_tls_offset");
+  const Bytes member = told == 0 ? 0 : number_in_file(told + 8);
+  if (list == 0 || member == 0) return;
+  constexpr int kMostModules = 10'000;
+  constexpr Bytes kMost = 64 * kMiB;
+  Address map = word(list + 8);
+  for (int i = 0; map != 0 && i < kMostModules; map = word(map + 24), ++i) {
+    const auto module = modules.find(word(map));
+    const Bytes before = word(map + member);  // Others than those of static TLS have 0 or -1.
+    const bool is_static = module != modules.end() && before > 0 && before < kMost;
+    if (!is_static || module->second == executable_) continue;
+    const Address start = layout_->mappings[module->second].start;
+    thread_locals_.push_back({module->second, before, headers_at(*memory_, start).thread_locals});
+  }
 }
 
 RootGroup RootNames::group(const std::string& name) {
@@ -205,20 +275,24 @@ std::string RootNames::name_at(Address address, const Roots& roots) {
 }
 
 std::string RootNames::thread_local_at(Address address, const Thread& thread) {
-  const Module* module = executable_ == kNoMapping ? nullptr : module_of(executable_);
-  const Address begin = module == nullptr ? 0 : thread.control_block - module->thread_locals;
-  const auto* symbol = module != nullptr && address >= begin && address < thread.control_block
-                           ? symbolize::find_symbol(module->symbols.thread_locals, address - begin)
-                           : nullptr;
-  if (symbol == nullptr) return fmt::format("thread-local data of thread {}", thread.name);
-  return fmt::format("thread_local {} of thread {}", symbol->name, thread.name);
+  for (const ThreadLocals& block : thread_locals_) {
+    const Address begin = thread.control_block - block.before;
+    if (address - begin >= block.bytes) continue;
+    const auto& symbols = module_of(block.module)->symbols->thread_locals;
+    if (const auto* symbol = symbolize::find_symbol(symbols, address - begin)) {
+      return fmt::format("thread_local {} of thread {}", symbol->name, thread.name);
+    }
+    return fmt::format("thread-local data of {} in thread {}",
+                       base::file_name_of(layout_->mappings[block.module].path), thread.name);
+  }
+  return fmt::format("thread-local data of thread {}", thread.name);
 }
 
 std::string RootNames::variable_at(Address address, std::uint32_t mapping) {
   const Module* module = module_of(mapping);
   if (module == nullptr) return "memory without a name";
   const Address vaddr = address - module->bias;
-  if (const auto* symbol = symbolize::find_symbol(module->symbols.globals, vaddr)) {
+  if (const auto* symbol = symbolize::find_symbol(module->symbols->globals, vaddr)) {
     last_variable_ = {symbol->start + module->bias, symbol->start + symbol->bytes + module->bias};
     return symbol->name;
   }
@@ -234,35 +308,33 @@ const RootNames::Module* RootNames::module_of(std::uint32_t mapping) {
   const Mapping& begin = layout_->mappings[first];
   module.path = begin.path;
   module.start = begin.start;
-  const ModuleHeaders headers = headers_at(*memory_, begin.start);
-  module.bias = begin.start - headers.first_vaddr;
-  module.thread_locals = headers.thread_locals;
+  module.bias = begin.start - headers_at(*memory_, begin.start).first_vaddr;
   const auto [symbols, is_unread] = symbols_.try_emplace(module.path);
   if (is_unread) symbols->second = read_symbols(module.path);
-  module.symbols = symbols->second;
+  module.symbols = &symbols->second;
   return &module;
 }
 
 // Of the process's root, not ours: another user may have chosen what is there.
+base::UniqueFd RootNames::open(const std::string& path) const {
+  return root_ ? root_->open_readable(path) : base::UniqueFd();
+}
+
 symbolize::DataSymbols RootNames::read_symbols(const std::string& path) const {
-  if (!root_) return {};
-  if (root_->sees_same(path)) return symbolize::data_symbols(path);
-  const base::UniqueFd file = root_->open_readable(path);
+  if (root_ && root_->sees_same(path)) return symbolize::data_symbols(path);
+  const base::UniqueFd file = open(path);
   if (!file.is_open()) return {};
   return symbolize::data_symbols(fmt::format("/proc/{}/fd/{}", ::getpid(), file.get()));
 }
 
 std::string RootNames::class_of(std::uint64_t word) {
   constexpr std::string_view kVtable = "vtable for ";
-  const auto after = std::ranges::upper_bound(layout_->mappings, word, {}, &Mapping::start);
-  if (word % 8 != 0 || after == layout_->mappings.begin() || !std::prev(after)->holds(word)) {
-    return "";
-  }
-  const auto index = static_cast<std::uint32_t>(std::prev(after) - layout_->mappings.begin());
-  const Module* module = module_of(index);
+  const Mapping* mapping = word % 8 == 0 ? mapping_at(*layout_, word) : nullptr;
+  if (mapping == nullptr) return "";
+  const Module* module = module_of(static_cast<std::uint32_t>(mapping - layout_->mappings.data()));
   const auto* symbol = module == nullptr
                            ? nullptr
-                           : symbolize::find_symbol(module->symbols.globals, word - module->bias);
+                           : symbolize::find_symbol(module->symbols->globals, word - module->bias);
   if (symbol == nullptr || !symbol->name.starts_with(kVtable)) return "";
   return symbol->name.substr(kVtable.size());
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -39,6 +40,14 @@ struct Thread {
 /// apart, with the thread's id behind them.
 void find_control_blocks(const Layout& layout, Memory& memory, std::span<Thread> threads);
 
+/// Where a module's thread-local variables are, if the loader gave them a place that is the same in
+/// each thread (static TLS): so many bytes before its control block.
+struct ThreadLocals {
+  std::uint32_t module = 0;  ///< Its first mapping, into Layout::mappings.
+  Bytes before = 0;
+  Bytes bytes = 0;
+};
+
 /// A stretch of roots.
 struct Roots {
   enum class Kind : std::uint8_t { kModule, kThreadLocal, kStack, kMapping };
@@ -49,8 +58,8 @@ struct Roots {
 
 /// All roots: readable and writable memory without Layout::not_roots, and without what lies below
 /// the stack pointers of threads. Variables come first, then stacks: of chains of equal length the
-/// first one gives its name. `thread_locals`: bytes that the executable's variables of a thread
-/// take in front of its control block.
+/// first one gives its name. `thread_locals`: bytes that variables of a thread take in front of its
+/// control block.
 [[nodiscard]] std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> threads,
                                           Bytes thread_locals);
 
@@ -64,8 +73,12 @@ class RootNames {
   explicit RootNames(pid_t pid) : root_(foreign::ProcessRoot::open(pid)) {}
 
   /// For a scan. What they name must live as long as names are asked for. `executable` may be null.
-  void use(const Layout& layout, std::span<const Roots> roots, std::span<const Thread> threads,
+  void use(const Layout& layout, std::span<const Thread> threads,
            const observe::Mapping* executable, Memory& memory);
+  void use(std::span<const Roots> roots);
+
+  /// Of the executable, and of libraries that were there from the start.
+  [[nodiscard]] const std::vector<ThreadLocals>& thread_locals() const { return thread_locals_; }
 
   /// The group of the root word at `address`; the last one if there are too many.
   [[nodiscard]] RootGroup group_of(Address address);
@@ -79,8 +92,7 @@ class RootNames {
     std::string path;
     Address start = 0;  ///< Of its first mapping.
     Address bias = 0;
-    Bytes thread_locals = 0;
-    symbolize::DataSymbols symbols;
+    const symbolize::DataSymbols* symbols = nullptr;
   };
 
   [[nodiscard]] RootGroup group(const std::string& name);
@@ -88,7 +100,14 @@ class RootNames {
   [[nodiscard]] std::string variable_at(Address address, std::uint32_t mapping);
   [[nodiscard]] std::string thread_local_at(Address address, const Thread& thread);
   [[nodiscard]] const Module* module_of(std::uint32_t mapping);
+  /// The address of a variable in the module whose file's name begins with `file`; 0: none.
+  [[nodiscard]] Address variable(std::string_view file, std::string_view name);
+  [[nodiscard]] std::uint64_t word(Address address) const;
+  /// Of memory that nobody writes to, from its file: its page may not be in memory.
+  [[nodiscard]] std::uint32_t number_in_file(Address address) const;
+  void find_thread_locals();
 
+  [[nodiscard]] base::UniqueFd open(const std::string& path) const;
   [[nodiscard]] symbolize::DataSymbols read_symbols(const std::string& path) const;
 
   std::optional<foreign::ProcessRoot> root_;
@@ -102,6 +121,7 @@ class RootNames {
       module_mapping_;  ///< By mapping: the module's first; kNoMapping: none.
   std::map<std::string, symbolize::DataSymbols> symbols_;  ///< By path.
   std::map<std::uint32_t, Module> modules_;                ///< By first mapping, of this scan.
+  std::vector<ThreadLocals> thread_locals_;
   std::unordered_map<std::string, RootGroup> groups_;
   std::vector<std::string> names_;
   Span last_variable_;  ///< Words in it have the group last_group_.

@@ -56,7 +56,8 @@ void register_holders(CLI::App& app, Work& work) {
   verb->footer(
       "\nRUN is a recording that goes on, or the id of a process that is being recorded.\n"
       "\nReads the memory of the processes that still run, from outside and without stopping\n"
-      "them, three times a second apart, and follows pointers from variables, stacks and\n"
+      "them, once a second until nothing new is found, and follows pointers from variables, stacks "
+      "and\n"
       "mappings to the sampled objects (docs/guide/holders.md).\n"
       "\nExit code: 0 success, 1 failure or damaged input, 2 usage error.");
   verb->callback([options, &work] { work = [options] { return print_holders(*options); }; });

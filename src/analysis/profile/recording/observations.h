@@ -146,7 +146,7 @@ enum class Hold : std::uint8_t {
   kReached,       ///< A chain of pointers from a root reaches it.
   kUnreferenced,  ///< No pointer to it was found.
   kUnreachable,   ///< Only other unreachable blocks point to it.
-  kMoving,        ///< Reached before, and not by the last scan.
+  kMoving,        ///< Reached before, and not by the last scan; or scans went on finding others.
   kUnread,        ///< Not reached, but not all of the memory could be read.
   kTimeOver,      ///< Not reached before the time for it was over.
   kNoBlock,       ///< It lies in no block that the scan knows.

@@ -69,6 +69,13 @@ class Builder {
     report_.unread += holders.unread;
     report_.not_understood += holders.not_understood;
     for (const SampleHold& hold : holders.samples) held_[hold.sample] = {&holders, &hold};
+    for (std::uint32_t i = 0; i < held_.size(); ++i) {
+      const profile::Sample& sample = recording_.samples[i];
+      const bool was_live = sample.process == observations.process &&
+                            sample.heap == profile::kProcessHeap && sample.time <= holders.time &&
+                            (sample.free_time == 0 || sample.free_time > holders.time);
+      if (was_live && held_[i].hold == nullptr) others_.push_back(i);
+    }
   }
 
   [[nodiscard]] NodeSums sums_of(const Samples& samples) const {
@@ -90,6 +97,7 @@ class Builder {
       by_hold[static_cast<std::size_t>(held_[i].hold->hold)].push_back(i);
     }
     report_.judged = present::measure_total(sums_of(all), options_.level);
+    report_.others = present::measure_total(sums_of(others_), options_.level);
     for (std::size_t i = 0; i < by_hold.size(); ++i) {
       report_.holds[i] = present::measure_total(sums_of(by_hold[i]), options_.level);
       report_.shares[i] = share_of(by_hold[i], all);
@@ -182,6 +190,7 @@ class Builder {
   const Recording& recording_;
   const HoldersOptions& options_;
   std::vector<Held> held_;  ///< By sample.
+  Samples others_;          ///< Live at a last scan, and not judged.
   HoldersReport report_;
 };
 
@@ -210,7 +219,7 @@ std::string_view words_of(Hold hold) {
     case Hold::kUnreachable:
       return "unreachable: only other unreachable blocks point to it";
     case Hold::kMoving:
-      return "undecided: reached by an earlier scan, not by the last";
+      return "undecided: the program moved pointers while it was scanned";
     case Hold::kUnread:
       return "undecided: not reached, but a part of the memory could not be read";
     case Hold::kTimeOver:
@@ -276,9 +285,14 @@ std::string scanned_text(const HoldersReport& report) {
   if (report.is_inferred) {
     text += " Where blocks begin was inferred from pointers: this allocator's are not known.";
   }
+  if (report.others.samples > 0) {
+    text += fmt::format(
+        " {} more was live, and is not judged: it was allocated after the first scan, freed before "
+        "the last one ended, or is in an interpreter's own arenas.",
+        report::bytes_text(report.others));
+  }
   if (report.unread > 0) {
-    text += fmt::format(" {} could not be read (in swap, or unmapped meanwhile).",
-                        present::exact_bytes(report.unread));
+    text += fmt::format(" {} is in swap, and was not read.", present::exact_bytes(report.unread));
   }
   return text;
 }
@@ -401,10 +415,11 @@ const Fields<InRecording<HoldersReport>>& fields_of(Of<InRecording<HoldersReport
           .field("processes", "that were scanned", &HoldersReport::processes)
           .field("is_inferred", "where blocks begin was inferred from pointers",
                  &HoldersReport::is_inferred)
-          .field("unread_bytes", "in swap, or unmapped meanwhile", &HoldersReport::unread)
+          .field("unread_bytes", "in swap", &HoldersReport::unread)
           .field("not_understood_bytes", "of heaps; they count as roots",
                  &HoldersReport::not_understood)
           .field("judged", "what lived through all scans", &HoldersReport::judged)
+          .field("not_judged", "what was live at the last scan besides", &HoldersReport::others)
           .field("roots", "the largest first", &HoldersReport::roots)
           .field("sites", "the largest first", &HoldersReport::sites)
           .field("faults", "processes that could not be scanned, and why", &HoldersReport::faults);

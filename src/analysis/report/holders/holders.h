@@ -53,6 +53,7 @@ struct HoldersReport {
   Bytes unread = 0, not_understood = 0;
   std::uint64_t processes = 0;  ///< Scanned.
   present::Measure judged;      ///< Live in all scans.
+  present::Measure others;      ///< Of the processes, what was live at the last one besides.
   /// Of what was judged, by Hold.
   std::array<present::Measure, profile::kHolds> holds{};
   std::array<present::Share, profile::kHolds> shares{};

@@ -25,8 +25,8 @@ void sort_out(std::vector<DataSymbol>& symbols) {
     if (a.start != b.start) return a.start < b.start;
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.name < b.name;
   });
-  const auto [first, last] = std::ranges::unique(symbols, {}, &DataSymbol::start);
-  symbols.erase(first, last);
+  const auto is_same = [](const DataSymbol& a, const DataSymbol& b) { return a.start == b.start; };
+  symbols.erase(std::unique(symbols.begin(), symbols.end(), is_same), symbols.end());
 }
 
 DataSymbols read_symbols(const DebugFile& file) {
