@@ -465,9 +465,14 @@ class Pressure(Behaviour):
         process = self.start(under_geiger(["sh", "-c", "sleep 60 >&- 2>&- & echo $!; exit 7"]))
         self.addCleanup(os.kill, int(process.stdout.readline()), signal.SIGKILL)
 
+        def is_geiger(child):
+            try:
+                return os.path.samefile(f"/proc/{child}/exe", GEIGER)
+            except OSError:  # It has ended.
+                return False
+
         def worker():  # It lives for a second at least, as the program left a process.
-            return [child for child in children_of(process.pid)
-                    if os.path.samefile(f"/proc/{child}/exe", GEIGER)]
+            return [child for child in children_of(process.pid) if is_geiger(child)]
         self.wait_for(lambda: process.poll() is not None or worker(), "the work after the end")
         os.kill(worker()[0], signal.SIGKILL)
         self.assertEqual(process.wait(PATIENCE), 7)

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -123,7 +124,8 @@ std::string settled_text(const observe::KeptSoFar& kept, nanoseconds elapsed,
   const auto growth = [&](double seconds) {
     const double least =
         estimation::leak_found_in(seconds, others, static_cast<double>(kept.interval));
-    return fmt::format("above {}/s in {:.3g} s", present::bound_bytes(least), seconds);
+    return fmt::format("above {}/s in {:g} s", present::bound_bytes(least),
+                       std::round(10 * seconds) / 10);
   };
   constexpr double kShort = 30, kLong = 600;
   return fmt::format(
