@@ -97,14 +97,14 @@ class GlibcBlocks {
     return is_one ? bytes : 0;
   }
 
-  /// From `at` to the next block there is none.
+  /// What lies from `at` to the next block belongs to no block.
   static void close(Area& area, Address at, Address end) {
     if (at >= end) return;
     area.add(at);
     area.set_free(at);
   }
 
-  /// The size of the chunk at `at`; 0: it is none.
+  /// The size of the chunk at `at`; 0: not a chunk.
   Bytes chunk_at(Address at, Address end) {
     const std::uint64_t size = word(at + 8, end);
     const Bytes bytes = size & ~kFlags;

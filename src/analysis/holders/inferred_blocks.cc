@@ -40,7 +40,7 @@ class Inference {
 
   void infer(std::string_view library) {
     add_areas();
-    layout_.blocks.index();  // To find areas; there is no block yet.
+    layout_.blocks.index();  // To find areas; blocks follow.
     leave_out_modules(layout_, memory_, base::file_name_of(library));
     settle(layout_.not_roots);
     add_targets();

@@ -2,7 +2,7 @@
 //
 // What is not understood is a root: a part of a heap whose chain of chunks broke, an area of
 // an allocator that is not known. So an error keeps blocks alive, and never makes one unreachable.
-// The allocator's own data is no root: its free lists and slabs point to everything.
+// The allocator's own data is not a root: its free lists and slabs point to everything.
 #pragma once
 
 #include <cstdint>

@@ -78,7 +78,7 @@ class Words {
  public:
   explicit Words(Memory& memory) : memory_(memory) {}
 
-  /// The word at `address`; 0 where there is none. `end` bounds what is read ahead.
+  /// The word at `address`; 0 where nothing is mapped. `end` bounds what is read ahead.
   [[nodiscard]] std::uint64_t at(Address address, Address end) {
     if (address < start_ || address + 8 > start_ + bytes_.size()) load(address, end);
     std::uint64_t word = 0;

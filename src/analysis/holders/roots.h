@@ -103,7 +103,7 @@ class RootNames {
   /// The address of a variable in the module whose file's name begins with `file`; 0: none.
   [[nodiscard]] Address variable(std::string_view file, std::string_view name);
   [[nodiscard]] std::uint64_t word(Address address) const;
-  /// Of memory that nobody writes to, from its file: its page may not be in memory.
+  /// Of read-only memory, from its file: its page may not be in memory.
   [[nodiscard]] std::uint32_t number_in_file(Address address) const;
   void find_thread_locals();
 
