@@ -65,7 +65,7 @@ struct Expected {
 
 /// Seconds of recording after which a leak of `leak` > 0 bytes a second at one site is found with
 /// probability .8, once the objects that other sites had before are replaced. `others`: bytes a
-/// second that other sites keep in objects of its sizes, 0 if there are none.
+/// second that other sites keep in objects of its sizes, 0 if they keep nothing.
 [[nodiscard]] double seconds_to_find_leak(double leak, double others, double interval);
 
 /// The smallest such leak, in bytes a second, that `seconds` > 0 find for whatever part of `others`

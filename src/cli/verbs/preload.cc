@@ -44,7 +44,8 @@ base::Outcome<HostList> read_list() {
   return list;
 }
 
-/// Replaces the file at once: the loader reads the old list or the new one. No list is no file.
+/// Replaces the file at once: the loader reads the old list or the new one. Removes it for an empty
+/// list.
 base::Outcome<void> write_list(const HostList& list, const std::string& text) {
   if (text.empty()) {
     if (unlink(run::kHostPreloads) == 0 || errno == ENOENT) return {};

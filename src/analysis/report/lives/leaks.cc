@@ -52,7 +52,7 @@ class Lines {
         unseen_(unseen),
         ran_(static_cast<double>(profile::duration_of(recording)) / 1e9) {}
 
-  /// How long the processes of a site that is no suspect were seen, if that is too short for a
+  /// How long the processes of a site that is not a suspect were seen, if that is too short for a
   /// rate; else 0.
   [[nodiscard]] Nanoseconds too_short(const LeakSite& site) const {
     const double lived = site.seconds / judged_share_;

@@ -55,7 +55,7 @@ struct LeakLine {
   present::Measure live;
   present::Share never_freed;  ///< Of what it allocated.
   GrowthRate rate;
-  /// Of a site that is no suspect: how long its processes were seen in all, if that is too short
+  /// Of a site that is not a suspect: how long its processes were seen in all, if that is too short
   /// for a rate; else 0. Such a site is not judged unless it is undecided.
   Nanoseconds too_short = 0;
   double most_growth = 0;  ///< Upper limit of what it leaked, in bytes a second.

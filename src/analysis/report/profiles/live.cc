@@ -193,7 +193,7 @@ GrowthReport::StackFlows GrowthReport::flows_of_stacks(const Recording& picture,
   return flows;
 }
 
-/// Without a warm-up there is no telling what lasts. Accused are the stacks that gained most, as
+/// Without a warm-up it is not known what lasts. Accused are the stacks that gained most, as
 /// with what is held; what is below a function, chosen by their outcome, is then tested as one.
 void GrowthReport::find_owner(const Recording& picture, const StackFlows& start,
                               const StackFlows& recent, std::uint64_t looks) {

@@ -258,7 +258,7 @@ class Heap {
 /// look to the next.
 struct Watched {
   int called_growing = 0;  ///< Watchings in which a row was, at any look.
-  int owned = 0;           ///< The same of a function that calls all rows.
+  int owned = 0;           ///< Watchings in which a function that calls all was.
   int above_zero = 0;      ///< Rows whose interval was, at the last look.
   int first_called = 0;    ///< Watchings in which the first row was, at the last look.
 };

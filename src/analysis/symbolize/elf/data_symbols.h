@@ -20,7 +20,7 @@ struct DataSymbols {
   std::vector<DataSymbol> thread_locals;
 };
 
-/// Of the file at `path`, and of a debug file with its build id. Empty where there is none, or it
+/// Of the file at `path`, and of a debug file with its build id. Empty if the file is missing, or
 /// cannot be read. Forks: the file is read by a confined process (worker.h).
 [[nodiscard]] DataSymbols data_symbols(const std::string& path);
 
