@@ -222,6 +222,7 @@ if(TARGET geiger_preload AND TARGET geiger)
   # Its agents wake what sleeps on this machine, other tests' programs too.
   set_tests_properties(fleet_turns hostile_process_agents PROPERTIES RUN_SERIAL TRUE)
   geiger_process_test(push_profiles e2e push_profiles.py)
+  geiger_process_test(otlp e2e otlp.py)
   geiger_process_test(recipes_in_images e2e recipes_in_images.py)
   geiger_process_test(containers e2e containers.py)
   geiger_small_case(containers e2e containers.py AttachBelowAnotherRoot)

@@ -33,8 +33,8 @@ OF_A_FLEET = [
     (["check", "2", "--max-bytes", "1TiB"], "check"), (["series"], "fleet-series"),
     (["series", "2", "--by", "function", "--kind", "live"], "fleet-series"),
     (["cost"], "fleet-cost"), (["cost", "--price", "0.005"], "fleet-cost")]
-# Lines, which test_live checks; the data of a page; and the schema itself.
-OTHERS = {"holders", "live", "report", "schema"}
+# OTLP's JSON, of which the test otlp has the layout; lines, which test_live checks; the data of a page; and the schema itself.
+OTHERS = {"export", "holders", "live", "report", "schema"}
 
 GROUPS = ["function", "stack", "module", "thread", "tid", "process", "size", "type", "label",
           "lifetime", "heap", "alignment"]

@@ -199,8 +199,8 @@ class Terminal(unittest.TestCase):
 
     def test_what_is_far_off_is_told_what_there_is(self):
         self.assertIn("(choose from allocated, live, peak", self.refused("table", "--kind", "xyzzy"))
-        self.assertIn("choose from pprof, speedscope", self.refused("export", "xyzzy-format"))
-        self.assertIn("choose from pprof, speedscope", self.refused("export"))
+        self.assertIn("choose from pprof, otlp, speedscope", self.refused("export", "xyzzy-format"))
+        self.assertIn("choose from pprof, otlp, speedscope", self.refused("export"))
         self.assertIn("unknown option '--xyzzy'", self.refused("table", "--xyzzy"))
 
     def test_exit_codes(self):

@@ -295,7 +295,7 @@ class Exported(unittest.TestCase):
 
     def test_unknown_formats_and_wrong_kinds(self):
         for words, expected in ((["spedscope"], "did you mean 'speedscope'?"),
-                                (["nonsense"], "choose from pprof, speedscope"),
+                                (["nonsense"], "choose from pprof, otlp, speedscope"),
                                 (["firefox", "a.geiger", "--kind", "live"], "does not apply"),
                                 (["heaptrack", "a.geiger", "--kind", "peak"], "does not apply"),
                                 (["csv", "a.geiger", "--kind", "lives"], "lives")):

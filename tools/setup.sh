@@ -22,7 +22,7 @@ build="g++ cmake ninja-build binutils pkg-config libcli11-dev libfmt-dev libboos
   libsimdjson-dev libsqlite3-dev libxxhash-dev libzstd-dev $llvm robin-map-dev zlib1g-dev systemtap-sdt-dev
   liblttng-ust-dev scdoc libzydis-dev libcurl4-openssl-dev"
 unit='python3 libgtest-dev libgmock-dev nlohmann-json3-dev'
-test='python3-jsonschema procps util-linux gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler
+test='python3-jsonschema python3-protobuf procps util-linux gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler
   strace valgrind clang git perl golang-go sqlite3 redis-server redis-tools libjemalloc2 libjemalloc-dev
   libtcmalloc-minimal4 libgoogle-perftools-dev libmimalloc2.0 libeatmydata1 faketime tmux mandoc zsh fish
   chromium libbenchmark-dev python3-prometheus-client logrotate qemu-user'

@@ -13,7 +13,7 @@
 
 namespace geiger::http {
 
-base::Outcome<Url> parse_url(const std::string& text) {
+base::Outcome<Url> parse_url(const std::string& text, bool has_secrets) {
   constexpr std::string_view kSeparator = "://";
   const std::size_t scheme_end = text.find(kSeparator);
   Url url;
@@ -41,7 +41,7 @@ base::Outcome<Url> parse_url(const std::string& text) {
     return base::Failure{text + ": its port is not a number"};
   }
   const bool is_here = url.host == "127.0.0.1" || url.host == "localhost" || url.host == "[::1]";
-  if (url.scheme == "http" && !is_here) {
+  if (url.scheme == "http" && !is_here && has_secrets) {
     return base::Failure{text + ": http:// is for this host only (127.0.0.1); use https://"};
   }
   return url;

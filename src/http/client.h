@@ -2,6 +2,7 @@
 // of its own.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,8 +25,9 @@ struct Url {
   std::string path;    ///< From "/" on; empty: none.
 };
 
-/// Fails where secrets would travel readable: over http to another host, or in the URL itself.
-[[nodiscard]] base::Outcome<Url> parse_url(const std::string& text);
+/// Fails where secrets would travel readable: in the URL itself, or over http to another host,
+/// unless there are none to send (`has_secrets`).
+[[nodiscard]] base::Outcome<Url> parse_url(const std::string& text, bool has_secrets = true);
 
 // Secrets that requests carry: a file of them, one a line. Empty lines and those that begin with
 // '#' are none.
@@ -42,12 +44,20 @@ struct Url {
 /// Of statuses, the first that is not a success.
 inline constexpr long kNotOk = 300;
 
+/// Files of TLS; empty: the system's authorities, no certificate of the client's.
+struct Certificates {
+  std::string authorities, certificate, key;
+};
+
 struct Request {
   std::string target = {};                    ///< Behind the client's URL: "?query=...".
   std::vector<std::string> headers = {};      ///< "Name: value".
   std::optional<std::string_view> body = {};  ///< Posted; without one it is a GET.
   /// Gets the body of a successful answer, piece by piece.
   std::function<void(std::string_view)> take = {};
+  bool takes_failures = false;  ///< Also that of any other.
+  std::chrono::milliseconds timeout{60'000};
+  Certificates certificates = {};
   bool is_question = false;  ///< The answer may take as long as it takes.
 };
 

@@ -13,7 +13,6 @@ namespace geiger::http {
 namespace {
 
 constexpr long kConnectSeconds = 10;
-constexpr long kWholeSeconds = 60;
 /// Slower than this for so long is as good as nothing.
 constexpr long kLeastBytesPerSecond = 100;
 constexpr long kSlowSeconds = 20;
@@ -36,7 +35,7 @@ std::size_t take_body(const char* data, std::size_t size, std::size_t count, voi
   const std::string_view piece(data, size * count);
   long status = 0;
   curl_easy_getinfo(body.handle, CURLINFO_RESPONSE_CODE, &status);
-  if (body.request.take && status < kNotOk) {
+  if (body.request.take && (status < kNotOk || body.request.takes_failures)) {
     body.request.take(piece);
   } else {
     body.line.append(piece.substr(0, kMostLine - std::min(kMostLine, body.line.size())));
@@ -99,14 +98,11 @@ class CurlClient final : public Client {
     curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 1L);
     curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 2L);
-    // As OpenSSL itself and curl's program: libcurl reads no environment.
-    if (const char* authorities = std::getenv("SSL_CERT_FILE")) {
-      curl_easy_setopt(handle, CURLOPT_CAINFO, authorities);
-    }
+    set_up_certificates(request.certificates);
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
     if (!request.is_question) {
-      curl_easy_setopt(handle, CURLOPT_TIMEOUT, kWholeSeconds);
+      curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
       curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, kLeastBytesPerSecond);
       curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
     }
@@ -120,6 +116,19 @@ class CurlClient final : public Client {
     curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request.body->data());
     curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE,
                      static_cast<curl_off_t>(request.body->size()));
+  }
+
+  void set_up_certificates(const Certificates& certificates) {
+    // As OpenSSL itself and curl's program: libcurl reads no environment.
+    const char* const environment = std::getenv("SSL_CERT_FILE");
+    const std::string authorities = certificates.authorities.empty() && environment != nullptr
+                                        ? environment
+                                        : certificates.authorities;
+    for (const auto& [option, file] : {std::pair(CURLOPT_CAINFO, &authorities),
+                                       {CURLOPT_SSLCERT, &certificates.certificate},
+                                       {CURLOPT_SSLKEY, &certificates.key}}) {
+      if (!file->empty()) curl_easy_setopt(handle_.get(), option, file->c_str());
+    }
   }
 
   void read_answer(Answer& answer) {

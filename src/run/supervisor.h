@@ -173,6 +173,7 @@ struct RunOptions {
   bool is_quiet = false;
   bool symbolizes = true;
   bool enables_lttng = false;
+  std::string receiver;     ///< --otlp: where to send the run at its end; empty: nowhere.
   std::string allocator;    ///< For find_allocator(); empty: the program's own.
   bool names_node = false;  ///< --node: names of the functions that node compiles.
   bool names_java = false;

@@ -4,18 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "analysis/export/shown_stacks.h"
+#include "analysis/export/profile_rows.h"
 #include "analysis/export/streams/gzip.h"
 #include "analysis/present/format.h"
 #include "analysis/present/measure.h"
@@ -24,179 +20,14 @@
 #include "analysis/profile/recording/recording.h"
 #include "analysis/profile/select/gaps.h"
 #include "analysis/profile/select/profile.h"
-#include "estimation/rounding.h"
 #include "pprof/profile_proto.h"
 #include "pprof/writer.h"
 
 namespace geiger::exports {
 
-// The samples of a pprof profile before they are written: one row per stack,
-// block size, interval, thread, label and type, one column of integers per sample type.
-
-struct PprofRow {
-  std::uint32_t stack = profile::kNone;
-  std::uint32_t thread = profile::kNone;
-  Bytes requested = 0;
-  Bytes interval = 0;  ///< That the row's samples are drawn with, or as if with.
-  std::uint32_t label = profile::kNone;
-  std::uint32_t type = profile::Types::kUnknown;
-  // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
-  auto operator<=>(const PprofRow&) const = default;
-};
-
-/// Stands for the stacks that do not fit into a table (PprofExtent::most_rows).
-inline constexpr std::uint32_t kOtherStacks = profile::kNone - 1;
-
-struct PprofTable {
-  std::vector<PprofRow> rows;  ///< Sorted and unique.
-  /// One column per sample type, one value per row.
-  std::array<std::vector<std::int64_t>, pprof::kSampleTypes.size()> columns;
-};
-
-[[nodiscard]] PprofTable pprof_table(const profile::Recording& recording,
-                                     const profile::Types& types, const profile::Profile& allocated,
-                                     const profile::Profile& live, const PprofExtent& extent);
-
-namespace {
-
-using profile::Entry;
-using profile::Profile;
-using profile::Recording;
-using profile::Types;
-
-/// The interval at which pi of a kind of samples is what it is, without halves and thinning.
-Bytes effective_interval(const Entry& entry, const Recording& recording, const Profile& profile) {
-  const estimation::Count count = count_of(entry, recording, profile);
-  const Bytes interval = recording.epochs[entry.epoch].interval;
-  if (is_certain(count) ||
-      (count.lambda == recording.epochs[entry.epoch].lambda && count.keep >= 1))
-    return interval;
-  constexpr double kMost = 0x1p62;
-  const double mean = -1 / std::expm1(-effective_rate(count));
-  return static_cast<Bytes>(std::llround(std::clamp(mean, 1.0, kMost)));
-}
-
-/// Finds the row of an entry.
-class Rows {
- public:
-  Rows(const Recording& recording, const Types& types, const PprofExtent& extent)
-      : recording_(recording), types_(types), extent_(extent) {}
-
-  [[nodiscard]] PprofRow of(const Entry& entry, const Profile& profile) const;
-  /// The rows of all entries, sorted, each once.
-  [[nodiscard]] std::vector<PprofRow> of_all(std::initializer_list<const Profile*> profiles);
-
- private:
-  void leave_out_smallest(std::initializer_list<const Profile*> profiles);
-
-  const Recording& recording_;
-  const Types& types_;
-  PprofExtent extent_;
-  std::set<std::uint32_t> others_;  ///< Stacks that have no row of their own.
-};
-
-PprofRow row_of(const Entry& entry, const Recording& recording, const Profile& profile,
-                const Types& types) {
-  return {entry.stack,     entry.thread,
-          entry.requested, effective_interval(entry, recording, profile),
-          entry.label,     types.of(entry.type, entry.stack)};
-}
-
-PprofRow Rows::of(const Entry& entry, const Profile& profile) const {
-  if (!extent_.has_stacks_only) return row_of(entry, recording_, profile, types_);
-  return {.stack = others_.contains(entry.stack) ? kOtherStacks : entry.stack};
-}
-
-std::vector<PprofRow> Rows::of_all(std::initializer_list<const Profile*> profiles) {
-  if (extent_.has_stacks_only && extent_.most_rows != 0) leave_out_smallest(profiles);
-  std::vector<PprofRow> rows;
-  for (const Profile* profile : profiles) {
-    for (const Entry& entry : profile->entries) rows.push_back(of(entry, *profile));
-  }
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  return rows;
-}
-
-void Rows::leave_out_smallest(std::initializer_list<const Profile*> profiles) {
-  std::map<std::uint32_t, double> bytes;
-  for (const Profile* profile : profiles) {
-    for (const Entry& entry : profile->entries) {
-      estimation::NodeSums sums;
-      accumulate(sums, entry, recording_, *profile);
-      bytes[entry.stack] += sums.all_bytes();
-    }
-  }
-  if (bytes.size() <= extent_.most_rows) return;
-  std::vector<std::pair<double, std::uint32_t>> smallest_first;
-  for (const auto& [stack, size] : bytes) smallest_first.emplace_back(size, stack);
-  std::sort(smallest_first.begin(), smallest_first.end());
-  // One row is that of the others.
-  smallest_first.resize(bytes.size() - extent_.most_rows + 1);
-  for (const auto& [size, stack] : smallest_first) others_.insert(stack);
-}
-
-/// The five columns that one profile fills, as real numbers.
-struct Columns {
-  explicit Columns(std::size_t rows)
-      : objects(rows), bytes(rows), objects_variance(rows), bytes_variance(rows), samples(rows) {}
-
-  void add(std::size_t row, const estimation::NodeSums& sums) {
-    const auto certain = static_cast<double>(sums.certain_samples);
-    objects[row] += sums.objects + certain;
-    bytes[row] += sums.all_bytes();
-    objects_variance[row] += sums.objects_variance;
-    bytes_variance[row] += sums.bytes_variance;
-    samples[row] += static_cast<double>(sums.samples) + certain;
-  }
-
-  std::vector<double> objects, bytes, objects_variance, bytes_variance, samples;
-};
-
-Columns columns_of(const Recording& recording, const Rows& finder, const Profile& profile,
-                   const std::vector<PprofRow>& rows) {
-  Columns columns(rows.size());
-  for (const Entry& entry : profile.entries) {
-    estimation::NodeSums sums;
-    accumulate(sums, entry, recording, profile);
-    const PprofRow row = finder.of(entry, profile);
-    const auto at = std::lower_bound(rows.begin(), rows.end(), row);
-    columns.add(static_cast<std::size_t>(at - rows.begin()), sums);
-  }
-  return columns;
-}
-
-}  // namespace
-
-PprofTable pprof_table(const Recording& recording, const Types& types, const Profile& allocated,
-                       const Profile& live, const PprofExtent& extent) {
-  Rows rows(recording, types, extent);
-  PprofTable table{rows.of_all({&allocated, &live}), {}};
-  const auto fill = [&](const Profile& profile, std::size_t objects, std::size_t samples) {
-    const Columns columns = columns_of(recording, rows, profile, table.rows);
-    table.columns[objects] = estimation::round_to_total(columns.objects);
-    table.columns[objects + 1] = estimation::round_to_total(columns.bytes);
-    table.columns[objects + 4] = estimation::round_to_total(columns.objects_variance);
-    table.columns[objects + 5] = estimation::round_to_total(columns.bytes_variance);
-    table.columns[samples] = estimation::round_to_total(columns.samples);
-  };
-  fill(allocated, 0, 8);
-  fill(live, 2, 9);
-  return table;
-}
-
 namespace {
 
 using profile::Recording;
-
-/// The largest interval that was in force: what left no sample may have been missed by it. 0 of
-/// values whose errors are not known.
-Bytes period_of(const Recording& recording) {
-  if (profile::is_any_without_errors(recording)) return 0;
-  Bytes largest = recording.processes.empty() ? 0 : recording.processes.front().interval;
-  for (const profile::Epoch& epoch : recording.epochs) largest = std::max(largest, epoch.interval);
-  return largest;
-}
 
 class PprofExport {
  public:
@@ -217,7 +48,7 @@ class PprofExport {
 
   void write_samples(const profile::Profile& allocated, const profile::Profile& live,
                      const PprofOptions& options) {
-    const PprofTable table = pprof_table(recording_, types_, allocated, live, options.extent);
+    const ProfileTable table = profile_table(recording_, types_, allocated, live, options.extent);
     has_sizes_ = !options.extent.has_stacks_only;
     for (const auto& [stack, owner] : options.accused) {
       std::vector<pprof::InternedTag>& tags = leak_tags_[stack];
@@ -235,16 +66,8 @@ class PprofExport {
   void write_header(const PprofOptions& options) {
     for (const std::string& comment : options.comments) writer_.write_comment(comment);
     if (recording_.processes.empty()) return;
-    const profile::Process& first = recording_.processes.front();
-    Nanoseconds start = first.start;
-    Nanoseconds end = first.end;
-    Nanoseconds realtime = first.start_realtime;
-    for (const profile::Process& process : recording_.processes) {
-      start = std::min(start, process.start);
-      end = std::max(end, process.end);
-      realtime = std::min(realtime, process.start_realtime);
-    }
-    writer_.write_extent(realtime, end - std::min(start, end));
+    const RecordedTime time = recorded_time(recording_);
+    writer_.write_extent(time.realtime, time.end - time.start);
     writer_.write_period(period_);
   }
 
@@ -308,8 +131,8 @@ class PprofExport {
     }
   }
 
-  void write_row(const PprofTable& table, std::size_t index) {
-    const PprofRow& row = table.rows[index];
+  void write_row(const ProfileTable& table, std::size_t index) {
+    const ProfileRow& row = table.rows[index];
     ids_.clear();
     if (row.stack < recording_.stacks.size()) {
       for (const std::uint32_t location : recording_.stacks[row.stack].locations) {

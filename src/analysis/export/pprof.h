@@ -1,11 +1,11 @@
 // Writes pprof's profile.proto, gzipped, and its comments.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analysis/export/profile_rows.h"
 #include "analysis/export/streams/sink.h"
 #include "analysis/profile/lives/leaks.h"
 #include "analysis/profile/recording/recording.h"
@@ -22,19 +22,12 @@ namespace geiger::exports {
 // Values are estimates, unsampled already. Variances add up like the values do,
 // so the variance that pprof shows at any node is that node's.
 
-/// What distinguishes the rows of a profile.
-struct PprofExtent {
-  bool has_stacks_only = false;  ///< Rows of a stack are one, without labels.
-  /// The stacks with fewest bytes become one row; 0: no limit. Of stacks only.
-  std::size_t most_rows = 0;
-};
-
 struct PprofOptions {
   /// Shown by pprof above every report: totals with their intervals.
   std::vector<std::string> comments;
   /// default_sample_type is alloc_space whatever is live.
   bool is_of_allocated = false;
-  PprofExtent extent = {};
+  RowExtent extent = {};
   /// Stacks whose rows have the labels "leak" and, of an owner, "leak_owner". Not of stacks only.
   profile::AccusedStacks accused = {};
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "analysis/export/flame_graphs.h"
 #include "analysis/export/heap_profilers.h"
 #include "analysis/export/heap_text.h"
+#include "analysis/export/otlp.h"
 #include "analysis/export/pprof.h"
 #include "analysis/export/shown_stacks.h"
 #include "analysis/export/sql/rows.h"
@@ -24,6 +26,7 @@
 #include "analysis/profile/select/gaps.h"
 #include "cli/options/ending.h"
 #include "cli/options/selection_options.h"
+#include "fleet/push/otlp_resource.h"
 
 namespace geiger::cli {
 
@@ -158,10 +161,18 @@ constexpr ExportFormat kFormats[] = {
     {.name = "pprof",
      .help = "pprof's profile.proto, gzipped, for go tool pprof and similar tools",
      .is_binary = true,
+     .is_packed = true,
      .has_limits = true,
      .has_frames = true,
      .write = write_pprof,
      .check = check_pprof},
+    {.name = "otlp",
+     .help = "OpenTelemetry's profiles (OTLP): protobuf, or JSON with --json",
+     .is_binary = true,
+     .has_level = true,
+     .has_limits = true,
+     .has_frames = true,
+     .write = write_otlp},
     {.name = "speedscope",
      .help = "speedscope's JSON: flame graphs of the peak, the end and all allocations",
      .has_level = true,
@@ -211,6 +222,7 @@ constexpr ExportFormat kFormats[] = {
     {.name = "sqlite",
      .help = "An SQLite database with the samples, and views that compute estimates",
      .is_binary = true,
+     .is_packed = true,
      .has_limits = true,
      .kinds = query::Kinds::kOfWholeObjects,
      .write = write_sqlite},
@@ -285,6 +297,32 @@ void write_pprof(const ExportRequest& request, const exports::Sink& sink) {
   pprof.comments = columns.comments;
   if (request.labels_leaks) pprof.accused = profile::accused_stacks(request.recording);
   exports::write_pprof(request.recording, columns.allocated, columns.live, pprof, sink);
+}
+
+void write_otlp(const ExportRequest& request, const exports::Sink& sink) {
+  const Recording& recording = request.recording;
+  const profile::Selection& part = request.subject.selection;
+  const Columns columns = columns_of(request);
+  const exports::RecordedTime time = exports::recorded_time(recording);
+  const auto since_1970 = [&time](Nanoseconds instant) {
+    return time.realtime + (std::clamp(instant, time.start, time.end) - time.start);
+  };
+  exports::OtlpOptions otlp;
+  const profile::Process& main = profile::main_process(recording);
+  otlp.resource = fleet::resource_of(request.origin,
+                                     {fleet::id_of(main, request.origin.host), main.executable});
+  otlp.resource.try_emplace("process.pid", static_cast<std::int64_t>(main.pid));
+  otlp.extent.has_sizes = request.otlp.has_sizes;
+  otlp.is_live_first = request.has_kind && part.kind != Kind::kAllocated;
+  otlp.has_variances = request.otlp.has_errors;
+  const bool has_errors =
+      !profile::is_of_mappings(part.kind) && !profile::is_any_without_errors(recording);
+  otlp.level = has_errors ? std::optional(request.level) : std::nullopt;
+  otlp.begin = since_1970(part.from.value_or(time.start));
+  otlp.end = since_1970(part.at.value_or(part.to.value_or(time.end)));
+  otlp.comments = columns.comments;
+  const std::string data = exports::otlp_data(recording, columns.allocated, columns.live, otlp);
+  request.otlp.is_json ? exports::write_otlp_json(data, sink) : sink(data);
 }
 
 void write_heap_text(const ExportRequest& request, const exports::Sink& sink) {

@@ -8,8 +8,14 @@
 #include "analysis/present/text.h"
 #include "analysis/profile/recording/recording.h"
 #include "cli/options/selection_options.h"
+#include "fleet/document/cut.h"
 
 namespace geiger::cli {
+
+/// What OTLP contains on request.
+struct OtlpDetail {
+  bool has_errors = false, has_sizes = false, is_json = false;
+};
 
 /// What is to be written.
 struct ExportRequest {
@@ -19,6 +25,8 @@ struct ExportRequest {
   double level = 0.95;    ///< In (0, 1).
   present::Names names = present::Names::kShort;  ///< Of formats for people.
   bool labels_leaks = false;                      ///< Of pprof.
+  OtlpDetail otlp = {};
+  fleet::Origin origin = {};  ///< Of otlp.
   std::string open = {};  ///< How many bytes the filters cannot decide about, and why; or empty.
 };
 
@@ -26,6 +34,7 @@ struct ExportFormat {
   const char* name;
   const char* help;
   bool is_binary = false;   ///< Never to a terminal.
+  bool is_packed = false;   ///< Has its own compression, or wants none.
   bool has_level = false;   ///< Its numbers have intervals: --ci.
   bool has_limits = false;  ///< It has upper limits, if only of totals.
   bool has_frames = false;  ///< Its viewers show stacks: --hide, --rules, --no-plumbing.
@@ -42,5 +51,6 @@ struct ExportFormat {
 /// Two columns are of the kind; the comments contain their totals.
 void write_pprof(const ExportRequest& request, const exports::Sink& sink);
 void write_heap_text(const ExportRequest& request, const exports::Sink& sink);
+void write_otlp(const ExportRequest& request, const exports::Sink& sink);
 
 }  // namespace geiger::cli

@@ -7,12 +7,15 @@
 #include <array>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <utility>
 
+#include "analysis/profile/frames/labels.h"
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
 #include "cli/options/parsed_option.h"
 #include "fleet/store/store.h"
+#include "otlp/writer.h"
 #include "query/words.h"
 #include "terminal/progress.h"
 
@@ -39,6 +42,65 @@ std::string this_host() {
   std::array<char, 256> name{};
   const bool is_known = gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0';
   return is_known ? name.data() : "localhost";
+}
+
+void add_origin_options(CLI::App& verb, OriginOptions& options) {
+  verb.add_option("--service", options.service, "Service (default: the name of the executable)")
+      ->type_name("NAME");
+  verb.add_option("--version", options.version,
+                  "Its version (default: the first digits of its build id)")
+      ->type_name("NAME");
+  verb.add_option("--host", options.host, "Host (default: the name of this one)")
+      ->type_name("NAME");
+}
+
+void add_environment(OriginOptions& options) {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  const auto fill = [](std::string& option, const std::string& value) {
+    if (option.empty()) option = value;
+  };
+  fill(options.service, variable("OTEL_SERVICE_NAME"));
+  std::vector<std::string> labels;
+  for (const auto& [key, value] : otlp::pairs_of(variable("OTEL_RESOURCE_ATTRIBUTES"))) {
+    if (key == "service.name")
+      fill(options.service, value);
+    else if (key == "service.version")
+      fill(options.version, value);
+    else if (key == "host.name")
+      fill(options.host, value);
+    else
+      labels.push_back(key + "=" + value);
+  }
+  // Of one key the last counts: that of the options.
+  options.labels.insert(options.labels.begin(), labels.begin(), labels.end());
+}
+
+base::Outcome<fleet::Origin> origin_of(const OriginOptions& options,
+                                       const profile::Recording& recording) {
+  /// The first bytes of a build id distinguish builds.
+  constexpr std::size_t kVersionDigits = 12;
+  fleet::Origin origin{options.service, options.version, options.host, {}};
+  const std::string& executable = profile::main_process(recording).executable;
+  if (origin.service.empty()) origin.service = std::filesystem::path(executable).filename();
+  if (origin.host.empty()) origin.host = this_host();
+  for (const profile::Module& module : recording.modules) {
+    if (origin.version.empty() && module.path == executable) {
+      origin.version = module.build_id.substr(0, kVersionDigits);
+    }
+  }
+  origin.labels = GEIGER_TRY(labels_of(options.labels));
+  return origin;
+}
+
+base::Outcome<fleet::Origin> versioned_origin_of(const OriginOptions& options,
+                                                 const profile::Recording& recording) {
+  auto origin = GEIGER_TRY(origin_of(options, recording));
+  if (!origin.version.empty()) return origin;
+  return usage_failure(profile::main_process(recording).executable +
+                       " has no build id: name its version with --version");
 }
 
 void add_store_location(CLI::App& verb, FleetOptions& options) {

@@ -11,6 +11,7 @@
 #include "analysis/profile/select/kind_rules.h"
 #include "base/outcome.h"
 #include "fleet/ask/ask.h"
+#include "fleet/document/cut.h"
 #include "fleet/store/store.h"
 #include "query/selection.h"
 
@@ -30,6 +31,23 @@ base::Outcome<std::map<std::string, std::string>> labels_of(const std::vector<st
 
 /// The name of this host; "localhost" if it is unknown.
 [[nodiscard]] std::string this_host();
+
+/// What runs are called where they are sent; as typed.
+struct OriginOptions {
+  std::string service, version, host;
+  std::vector<std::string> labels;
+};
+/// --service, --version, --host.
+void add_origin_options(CLI::App& verb, OriginOptions& options);
+/// What options leave open, by OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, for OTLP.
+void add_environment(OriginOptions& options);
+/// What options leave open: the main process says it. The version is empty where its executable has
+/// no build id either.
+base::Outcome<fleet::Origin> origin_of(const OriginOptions& options,
+                                       const profile::Recording& recording);
+/// As above; fails without a version.
+base::Outcome<fleet::Origin> versioned_origin_of(const OriginOptions& options,
+                                                 const profile::Recording& recording);
 
 /// As typed; empty: not given.
 struct FleetOptions {

@@ -323,6 +323,10 @@ CLI::App* add_run_options(CLI::App& app, run::RunOptions& options) {
                 "Name the methods that the JVM compiles; PROGRAM is java");
   run->add_flag("--lttng", options.enables_lttng,
                 "Also send events to LTTng-UST sessions (docs/guide/events.md)");
+  run->add_option("--otlp", options.receiver,
+                  "Send the run to a receiver of OTLP's profiles at the end, as 'geiger push'\n"
+                  "does: otlp+https://HOST, or otlp:// (docs/guide/otlp.md)")
+      ->type_name("URL");
   run->add_option("--malloc", options.allocator,
                   "Use another allocator in the program and its children:\n"
                   "mimalloc, jemalloc or tcmalloc (if installed), geiger (its own),\n"

@@ -100,6 +100,8 @@ base::Outcome<int> run_agent(AgentArguments options) {
   fleet::SinkOptions sink_options;
   sink_options.token_file = options.token_file;
   auto sink = GEIGER_TRY(fleet::open_sink(options.to, sink_options));
+  const auto* const scheme = GEIGER_TRY(fleet::scheme_of(options.to));
+  options.agent.names.has_resource = scheme != nullptr && scheme->is_otlp;
   const auto duty = GEIGER_TRY(duty_of(options, spool, log));
   options.agent.duty = duty.get();
   fleet::Agent agent(std::move(options.agent), spool, *sink, log);
@@ -119,7 +121,8 @@ void register_agent(CLI::App& app, Work& work) {
       app.add_subcommand("agent", "Send allocation counts of a host's programs to a fleet");
   verb->add_option("--to", options->to,
                    "Where to send: https://HOST/PATH of a collector (http:// on this host),\n"
-                   "a FILE, or clickhouse+https://HOST/DB (docs/guide/clickhouse.md)")
+                   "a FILE, clickhouse+https://HOST/DB (docs/guide/clickhouse.md), or\n"
+                   "otlp+https://HOST, with addresses and build ids (docs/guide/otlp.md)")
       ->type_name("URL")
       ->required();
   verb->add_option("--watch", options->agent.watched,

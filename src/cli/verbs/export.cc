@@ -10,6 +10,7 @@
 #include "analysis/present/measure.h"
 #include "analysis/profile/frames/frame_roles.h"
 #include "cli/options/export_formats.h"
+#include "cli/options/fleet_options.h"
 #include "cli/options/input.h"
 #include "cli/options/output.h"
 #include "cli/options/selection_options.h"
@@ -26,8 +27,12 @@ struct ExportArguments {
   bool replaces = false;
   bool has_views_only = false;
   bool labels_leaks = false;
+  OtlpDetail otlp;
+  OriginOptions origin;
   query::SelectionOptions selection;
 };
+
+bool is_otlp(const ExportFormat& format) { return format.write == &write_otlp; }
 
 /// Of the program itself rather than of a run.
 base::Outcome<int> write_text(const ExportArguments& options, std::string_view text) {
@@ -40,8 +45,7 @@ base::Outcome<int> write_text(const ExportArguments& options, std::string_view t
 void write_compressed(const ExportFormat& format, const ExportRequest& request,
                       const ExportArguments& options, Output& output) {
   const exports::Sink sink = [&](std::string_view bytes) { output.write(bytes); };
-  // What is binary has its own compression, or wants none.
-  const auto stream = exports::compressed_by_name(format.is_binary ? "" : options.output, sink);
+  const auto stream = exports::compressed_by_name(format.is_packed ? "" : options.output, sink);
   format.write(request, [&](std::string_view bytes) { stream->write(bytes); });
   stream->finish();
 }
@@ -57,7 +61,8 @@ std::string open_text(const ExportFormat& format, const ExportArguments& options
 }
 
 base::Outcome<int> write_export(const ExportFormat& format, const ExportArguments& options) {
-  if (format.is_binary && options.output == "-" && isatty(STDOUT_FILENO) == 1) {
+  if (format.is_binary && !options.otlp.is_json && options.output == "-" &&
+      isatty(STDOUT_FILENO) == 1) {
     return base::Failure{"this format is binary: use -o FILE or a pipe", base::Fault::kRequest};
   }
   Output output(options.output, options.replaces);
@@ -69,12 +74,20 @@ base::Outcome<int> write_export(const ExportFormat& format, const ExportArgument
   const bool leaves_out = recording.frame_rules && recording.frame_rules->leaves_out();
   if (format.has_frames && leaves_out) profile::keep_shown_frames(recording);
   GEIGER_TRY(check_data(recording, subject.selection));
+  fleet::Origin origin;
+  if (is_otlp(format)) {
+    OriginOptions named = options.origin;
+    add_environment(named);
+    origin = GEIGER_TRY(origin_of(named, recording));
+  }
   const ExportRequest request{recording,
                               subject,
                               options.selection.kind.has_value(),
                               options.read.level,
                               terminal::output_style(options.read.level).names,
                               options.labels_leaks,
+                              options.otlp,
+                              origin,
                               open_text(format, options, recording, subject)};
   if (!request.open.empty()) terminal::complain(request.open);
   GEIGER_TRY(format.check != nullptr ? format.check(request) : base::Outcome<void>());
@@ -106,6 +119,19 @@ void add_format(CLI::App& verb, const ExportFormat& format, Work& work) {
   if (std::string_view(format.name) == "pprof") {
     added->add_flag("--leaks", options->labels_leaks,
                     "Label the stacks of leak suspects: leak, leak_owner");
+  }
+  if (is_otlp(format)) {
+    added->add_flag("--json", options->otlp.is_json, "OTLP's JSON instead of protobuf");
+    added->add_flag("--errors", options->otlp.has_errors,
+                    "Also write the variance of each stack, as profiles of their own");
+    added->add_flag("--sizes", options->otlp.has_sizes,
+                    "Distinguish samples by the size of their objects, in allocation_size");
+    add_origin_options(*added, options->origin);
+    added
+        ->add_option("--attribute", options->origin.labels,
+                     "An attribute of the resource, such as zone=b; repeatable")
+        ->type_name("NAME=VALUE")
+        ->allow_extra_args(false);
   }
   added->callback([options, format, &work] {
     work = [options, format] {

@@ -3,11 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "analysis/present/text.h"
 #include "analysis/profile/frames/labels.h"
 #include "analysis/profile/select/profile.h"
+#include "base/clock.h"
 #include "cli/options/ending.h"
 #include "cli/options/fleet_options.h"
 #include "cli/options/input.h"
@@ -23,6 +26,9 @@
 #include "cli/verbs/commands.h"
 #include "fleet/document/cut.h"
 #include "fleet/document/encoding.h"
+#include "fleet/push/followed_process.h"
+#include "fleet/push/otlp_resource.h"
+#include "fleet/push/sender.h"
 #include "fleet/push/sinks.h"
 #include "fleet/store/store.h"
 #include "terminal/progress.h"
@@ -33,33 +39,12 @@ namespace {
 
 struct PushArguments {
   std::vector<std::string> words;  ///< RUN... and where to.
-  std::string service, version, host, token_file;
-  std::vector<std::string> labels;
+  OriginOptions origin;
+  std::string token_file;
 };
 
-/// The first bytes of a build id distinguish builds.
-constexpr std::size_t kVersionDigits = 12;
 /// Of the intervals in a profile's comments.
 constexpr double kCommentLevel = 0.95;
-
-/// What options leave open: the main process says it.
-base::Outcome<fleet::Origin> origin_of(const PushArguments& options,
-                                       const profile::Recording& recording) {
-  fleet::Origin origin{options.service, options.version, options.host, {}};
-  const std::string& executable = profile::main_process(recording).executable;
-  if (origin.service.empty()) origin.service = std::filesystem::path(executable).filename();
-  if (origin.host.empty()) origin.host = this_host();
-  for (const profile::Module& module : recording.modules) {
-    if (origin.version.empty() && module.path == executable) {
-      origin.version = module.build_id.substr(0, kVersionDigits);
-    }
-  }
-  if (origin.version.empty()) {
-    return usage_failure(executable + " has no build id: name its version with --version");
-  }
-  origin.labels = GEIGER_TRY(labels_of(options.labels));
-  return origin;
-}
 
 /// "process 17 (its window is too long) and 3 more"; empty if there are none.
 std::string text_of(const std::vector<fleet::LeftOut>& left_out,
@@ -70,19 +55,41 @@ std::string text_of(const std::vector<fleet::LeftOut>& left_out,
   });
 }
 
-/// Sends all of them; the first one that is not taken ends it.
-base::Outcome<void> send(const std::vector<fleet::Document>& documents, fleet::Sink& sink) {
+/// Sends a document, again where the sink's protocol says so: the delays are its, or double.
+fleet::Delivery deliver(const std::string& document, fleet::Sink& sink) {
+  constexpr int kAttempts = 5;
+  constexpr std::chrono::seconds kMostPatience{60};
+  fleet::Backoff backoff(base::realtime_now());
+  for (int attempt = 1;; ++attempt) {
+    fleet::Delivery delivery = sink.send(document);
+    if (!delivery.is_asked_again || attempt == kAttempts) return delivery;
+    const std::chrono::milliseconds wait = backoff.next(delivery.retry_after);
+    if (wait > kMostPatience) {
+      delivery.why += fmt::format("; it asks for {} s of patience", delivery.retry_after->count());
+      return delivery;
+    }
+    terminal::complain(fmt::format("not sent yet: {}; next attempt in {:.1f} s", delivery.why,
+                                   std::chrono::duration<double>(wait).count()));
+    std::this_thread::sleep_for(wait);
+  }
+}
+
+/// Sends all of them; the first one that is not taken ends it. False: a part was not kept.
+base::Outcome<bool> send(const std::vector<fleet::Document>& documents, fleet::Sink& sink) {
   terminal::Progress progress("sending");
   std::size_t sent = 0;
+  bool is_whole = true;
   for (const fleet::Document& document : documents) {
-    const fleet::Delivery delivery = sink.send(fleet::pack(document));
-    if (delivery.what != fleet::Delivery::What::kTaken) {
+    const fleet::Delivery delivery = deliver(fleet::pack(document), sink);
+    if (!delivery.is_taken()) {
       return base::Failure{fmt::format("{} of {} windows sent; the next one was not accepted: {}",
                                        sent, documents.size(), delivery.why)};
     }
+    if (!delivery.why.empty()) terminal::complain(delivery.why);
+    is_whole = is_whole && delivery.what == fleet::Delivery::What::kTaken;
     progress.update(++sent, documents.size());
   }
-  return {};
+  return is_whole;
 }
 
 /// Bytes that a gzip stream, shorter than 4 GiB, unpacks to.
@@ -134,7 +141,7 @@ void set_extent(fleet::PushedProfile& profile, const profile::Recording& recordi
 base::Outcome<int> push_profile(const PushArguments& options, const ReadOptions& read,
                                 const fleet::Scheme& scheme, const std::string& to) {
   const auto input = GEIGER_TRY(only_own(read_input(read), "push"));
-  auto origin = GEIGER_TRY(origin_of(options, input.recording()));
+  auto origin = GEIGER_TRY(versioned_origin_of(options.origin, input.recording()));
   auto sink = GEIGER_TRY(fleet::open_profile_sink(scheme, to, {options.token_file, {}}));
   fleet::PushedProfile profile{
       origin.service, origin.version, origin.host, origin.labels, 0, 0, {}};
@@ -149,6 +156,14 @@ base::Outcome<int> push_profile(const PushArguments& options, const ReadOptions&
   return input.exit_code();
 }
 
+/// What a program that still runs, or its SDK, says of it; what is given stays.
+void add_resource(fleet::Origin& origin, const OriginOptions& given,
+                  const profile::Recording& recording) {
+  const auto program = fleet::program_of(recording, profile::main_process(recording));
+  const auto names = fleet::names_of(program, {given.service, given.version});
+  origin.labels.insert(names.resource.begin(), names.resource.end());
+}
+
 base::Outcome<int> push(PushArguments& options) {
   if (options.words.empty()) return usage_failure("push: no store given");
   const std::string to = std::move(options.words.back());
@@ -159,13 +174,18 @@ base::Outcome<int> push(PushArguments& options) {
   if (scheme != nullptr && scheme->open_profiles != nullptr) {
     return push_profile(options, read, *scheme, to);
   }
-  const auto input = GEIGER_TRY(only_own(read_traces(read), "push"));
-  const auto origin = GEIGER_TRY(origin_of(options, input.recording()));
+  const bool is_otlp = scheme != nullptr && scheme->is_otlp;
+  if (is_otlp) add_environment(options.origin);
+  const auto input = GEIGER_TRY(only_own(is_otlp ? read_input(read) : read_traces(read), "push"));
+  auto origin = GEIGER_TRY(is_otlp ? origin_of(options.origin, input.recording())
+                                   : versioned_origin_of(options.origin, input.recording()));
+  if (origin.version.empty()) origin.version = fleet::kUnknownVersion;
+  if (is_otlp) add_resource(origin, options.origin, input.recording());
   const auto cut = GEIGER_TRY(fleet::cut(input.recording(), origin));
   const std::string left_out = text_of(cut.left_out, input.recording());
   if (cut.documents.empty()) return base::Failure{"nothing was sent: " + left_out};
   auto sink = GEIGER_TRY(fleet::open_sink(to, {options.token_file, {}}));
-  GEIGER_TRY(send(cut.documents, *sink).with_prefix(to + ": "));
+  const bool is_whole = GEIGER_TRY(send(cut.documents, *sink).with_prefix(to + ": "));
   terminal::complain(fmt::format("{} of {} {} on {} sent to {}",
                                  present::plural(cut.documents.size(), "window"), origin.service,
                                  origin.version, origin.host, to));
@@ -173,7 +193,8 @@ base::Outcome<int> push(PushArguments& options) {
     terminal::complain("not sent: " + left_out);
     return kExitFailed;
   }
-  suggest("fleet top --store", {to});
+  if (!is_whole) return kExitFailed;
+  if (!is_otlp) suggest("fleet top --store", {to});
   return input.exit_code();
 }
 
@@ -187,21 +208,17 @@ void register_push(CLI::App& app, Work& work) {
           fmt::format("Run directories or trace files (default: the newest here), then\n"
                       "where to send them: https://HOST/PATH of a collector, or a store:\n{};\n"
                       "pyroscope+https:// or parca+https://HOST/PATH get one profile in\n"
-                      "pprof's format",
+                      "pprof's format; otlp+https://HOST a profile of each window, and\n"
+                      "otlp:// is where OTEL_EXPORTER_OTLP_ENDPOINT says",
                       fleet::kStoreForms))
       ->type_name("");
-  verb->add_option("--service", options->service, "Service (default: the name of the executable)")
-      ->type_name("NAME");
-  verb->add_option("--version", options->version,
-                   "Its version (default: the first digits of its build id)")
-      ->type_name("NAME");
-  verb->add_option("--host", options->host, "Host (default: the name of this one)")
-      ->type_name("NAME");
+  add_origin_options(*verb, options->origin);
   verb->add_option("--token-file", options->token_file,
                    "File with the token of a collector, or the password of a database's user\n"
                    "(default: the environment's GEIGER_TOKEN_FILE)")
       ->type_name("FILE");
-  add_label_option(*verb, options->labels, "A label of all windows, such as zone=b; repeatable");
+  add_label_option(*verb, options->origin.labels,
+                   "A label of all windows, such as zone=b; repeatable");
   add_terminal_options(*verb);
   verb->footer(
       "\nWindows that were sent before are not counted again.\n"
@@ -209,6 +226,7 @@ void register_push(CLI::App& app, Work& work) {
       "  geiger push fleet.db                          the newest run here\n"
       "  geiger push --service shop --version 1.1 a.geiger fleet.db\n"
       "  geiger push --service shop a.geiger pyroscope+http://127.0.0.1:4040\n"
+      "  geiger push a.geiger otlp+http://127.0.0.1:4318\n"
       "\nThen: geiger fleet top --store fleet.db (docs/guide/fleet.md)");
   verb->callback([options, &work] { work = [options] { return push(*options); }; });
 }

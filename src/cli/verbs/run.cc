@@ -1,10 +1,12 @@
 // `geiger run`: starts a program with the runtime preloaded, watches over it, and
 // turns what it wrote into something that can be read.
 #include <fmt/format.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -30,6 +32,18 @@ namespace {
 constexpr int kNotStarted = 125;
 constexpr int kCannotExecute = 126;
 constexpr int kNotFound = 127;
+
+/// By `geiger push`, in a process of its own: the exit code here is the program's, whatever becomes
+/// of it, and says why itself.
+void push(const std::string& run, const std::string& receiver) {
+  const std::array<const char*, 6> words{"geiger",    "push",           "-q",
+                                         run.c_str(), receiver.c_str(), nullptr};
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr,
+                                const_cast<char* const*>(words.data()), environ);
+  if (error != 0) return terminal::complain(fmt::format("not sent: {}", std::strerror(error)));
+  waitpid(pid, nullptr, 0);
+}
 
 /// One run, from looking at the program to its exit code.
 class Run {
@@ -193,6 +207,7 @@ int Run::finish(int status, pid_t pid, Nanoseconds ran_for, run::Supervisor& sup
                                      .unrecorded = supervisor.unrecorded(),
                                      .observer = supervisor.observer()};
     if (run::finish_run(afterwards).has_running_processes) preload_->keep();
+    if (!options_.receiver.empty()) push(output_.shown_for(pid), options_.receiver);
   }
   broker_.reset();
   preload_.reset();  // before a signal may end this process

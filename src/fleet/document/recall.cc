@@ -53,10 +53,8 @@ std::uint32_t Recall::process_of(std::uint32_t thinning) {
 
 std::uint32_t Recall::place_of(StackId stack) { return base::index_of(references_, stack, ids_); }
 
-void Recall::add(const SummedRow& row) {
+profile::Tally& Recall::tally_of(const SummedRow& row, std::uint64_t count) {
   GEIGER_CHECK(!recording_.processes.empty());
-  const std::uint64_t count = count_of(row, kind_);
-  if (count == 0) return;
   profile::Tally& tally = recording_.tallies.emplace_back();
   tally.allocated = count;
   tally.alike.process = process_of(row.thinning);
@@ -65,6 +63,18 @@ void Recall::add(const SummedRow& row) {
   tally.alike.is_certain = row.is_certain;
   tally.alike.epoch = interner_.epoch(
       row.interval, estimation::rate_of_interval(static_cast<double>(row.interval)));
+  return tally;
+}
+
+void Recall::add(const SummedRow& row) {
+  if (const std::uint64_t count = count_of(row, kind_); count != 0) tally_of(row, count);
+}
+
+void Recall::add_both(const CountRow& row) {
+  const SummedRow alike{row.stack, row.size, row.interval, row.thinning, row.is_certain, 0, 0};
+  if (row.allocated != 0) tally_of(alike, row.allocated).is_tracked = false;
+  // Not allocated in the window, as far as this tally says.
+  if (row.live != 0) tally_of(alike, row.live).alike.seen_from = 1;
 }
 
 std::vector<StackId> Recall::missing_stacks() const {
@@ -129,6 +139,27 @@ profile::Recording Recall::finish() {
   }
   if (!is_counted_) recording_.threads.clear();
   return std::move(recording_);
+}
+
+profile::Recording recording_of(const Document& document) {
+  const Window& window = document.window;
+  Recall recall(profile::Kind::kAllocated);
+  HostSums host;
+  host.host = window.key.host;
+  host.executable = window.executable;
+  host.exact_bytes = window.exact_bytes.value_or(0);
+  host.without_total = window.exact_bytes ? 0 : 1;
+  host.unsettled_bytes = window.unsettled_bytes;
+  host.interval = window.interval;
+  host.thinning = window.thinning;
+  host.dropped = window.dropped;
+  host.has_pure = window.is_pure;
+  host.is_from_start = window.is_from_start;
+  recall.add_host(host);
+  for (const CountRow& row : document.counts) recall.add_both(row);
+  for (const Location& location : document.locations) recall.add_location(location);
+  for (const Stack& stack : document.stacks) recall.add_stack(stack);
+  return recall.finish();
 }
 
 }  // namespace geiger::fleet

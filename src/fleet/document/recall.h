@@ -60,6 +60,8 @@ class Recall {
   void add_host(const HostSums& host);
   /// A row of the host that was added last.
   void add(const SummedRow& row);
+  /// A row of a document of it, for both kinds.
+  void add_both(const CountRow& row);
 
   /// Stacks that rows refer to and that were not added yet.
   [[nodiscard]] std::vector<StackId> missing_stacks() const;
@@ -72,6 +74,7 @@ class Recall {
   [[nodiscard]] profile::Recording finish();
 
  private:
+  profile::Tally& tally_of(const SummedRow& row, std::uint64_t count);
   [[nodiscard]] std::uint32_t process_of(std::uint32_t thinning);
   [[nodiscard]] std::uint32_t place_of(StackId stack);
 
@@ -86,5 +89,8 @@ class Recall {
   std::unordered_map<StackId, std::uint32_t> stacks_;
   bool is_counted_ = true;  ///< The totals of all hosts are known.
 };
+
+/// What a document counts: as allocated, and as live at the end.
+[[nodiscard]] profile::Recording recording_of(const Document& document);
 
 }  // namespace geiger::fleet

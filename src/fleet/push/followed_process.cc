@@ -1,7 +1,6 @@
 #include "fleet/push/followed_process.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -18,6 +17,7 @@
 #include "fleet/document/document.h"
 #include "fleet/document/encoding.h"
 #include "fleet/push/spool.h"
+#include "otlp/writer.h"
 
 namespace geiger::fleet {
 
@@ -27,38 +27,16 @@ namespace {
 constexpr std::size_t kBuildDigits = 12;
 constexpr std::size_t kMostEnvironment = std::size_t{1} << 20;
 
-/// "%2C" is a comma.
-std::string percent_decoded(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned byte = 0;
-    const char* const digits = text.data() + i + 1;
-    const bool is_escape = text[i] == '%' && i + 2 < text.size() &&
-                           std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
-    plain.push_back(is_escape ? static_cast<char>(byte) : text[i]);
-    if (is_escape) i += 2;
-  }
-  return plain;
-}
-
-std::string attribute(std::string_view attributes, std::string_view name) {
-  while (!attributes.empty()) {
-    const std::string_view pair = base::take_part(attributes, ',');
-    const std::size_t equals = pair.find('=');
-    if (equals != std::string_view::npos && pair.substr(0, equals) == name) {
-      return percent_decoded(pair.substr(equals + 1));
-    }
-  }
-  return {};
-}
-
 /// Of a process id that may be another process's by now: the executable must be the same.
-std::string environment_of(const RunningProgram& program) {
-  const std::string directory = "/proc/" + std::to_string(program.pid);
+bool is_running(const RunningProgram& program) {
   std::error_code error;
-  const auto executable = std::filesystem::read_symlink(directory + "/exe", error);
-  if (error || executable != program.executable) return {};
-  std::ifstream stream(directory + "/environ", std::ios::binary);
+  const auto executable =
+      std::filesystem::read_symlink("/proc/" + std::to_string(program.pid) + "/exe", error);
+  return !error && executable == program.executable;
+}
+
+std::string environment_of(std::uint32_t pid) {
+  std::ifstream stream("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(stream), {});
   if (text.size() > kMostEnvironment) text.resize(kMostEnvironment);
   return text;
@@ -72,31 +50,52 @@ std::string first_valid(std::initializer_list<std::string> names) {
 
 }  // namespace
 
+namespace {
+
+constexpr const char *kServiceName = "service.name", *kServiceVersion = "service.version";
+
+void take_names(ProcessNames& names) {
+  for (const auto& [key, name] :
+       {std::pair(kServiceName, &names.service), {kServiceVersion, &names.version}}) {
+    if (const auto said = names.resource.find(key); said != names.resource.end()) {
+      *name = said->second;
+    }
+  }
+}
+
+}  // namespace
+
 ProcessNames names_in_environment(std::string_view environment) {
   constexpr std::string_view kService = "OTEL_SERVICE_NAME=";
   constexpr std::string_view kAttributes = "OTEL_RESOURCE_ATTRIBUTES=";
   ProcessNames names;
-  std::string in_attributes;
   while (!environment.empty()) {
     const std::string_view variable = base::take_part(environment, '\0');
     if (variable.starts_with(kService)) names.service = variable.substr(kService.size());
-    if (variable.starts_with(kAttributes)) {
-      in_attributes = attribute(variable.substr(kAttributes.size()), "service.name");
-      names.version = attribute(variable.substr(kAttributes.size()), "service.version");
+    if (!variable.starts_with(kAttributes)) continue;
+    for (auto& [key, value] : otlp::pairs_of(variable.substr(kAttributes.size()))) {
+      names.resource.emplace(document_text(key), document_text(value));
     }
   }
-  if (names.service.empty()) names.service = in_attributes;
+  if (!names.service.empty()) names.resource[kServiceName] = names.service;
+  take_names(names);
   return names;
 }
 
 ProcessNames names_of(const RunningProgram& program, const ProcessNames& given) {
   ProcessNames said;
-  if (given.service.empty() || given.version.empty()) {
-    said = names_in_environment(environment_of(program));
+  if (is_running(program)) {
+    said = names_in_environment(environment_of(program.pid));
+    // The SDK wins: its own profiles, traces and logs have these.
+    for (auto& [key, value] : published_resource(program.pid)) said.resource[key] = value;
+    take_names(said);
   }
   const std::string file = std::filesystem::path(program.executable).filename();
+  if (!given.service.empty()) said.resource.erase(kServiceName);
+  if (!given.version.empty()) said.resource.erase(kServiceVersion);
   return {first_valid({given.service, said.service, file}),
-          first_valid({given.version, said.version, program.build_id.substr(0, kBuildDigits)})};
+          first_valid({given.version, said.version, program.build_id.substr(0, kBuildDigits)}),
+          said.resource};
 }
 
 RunningProgram program_of(const profile::Recording& recording, const profile::Process& process) {
@@ -295,10 +294,17 @@ FollowedProcess::Span FollowedProcess::span_of(const profile::Process& process, 
   return span;
 }
 
+void FollowedProcess::note_resource(const profile::Recording& recording) {
+  if (!names_.has_resource) return;
+  ProcessNames names = names_of(program_of(recording, recording.processes[0]), names_.given);
+  if (!names.resource.empty()) resource_ = std::move(names.resource);
+}
+
 Document FollowedProcess::document_of(const profile::Recording& recording,
                                       const SharedStacks& stacks, const Span& span, const Now& now,
                                       Sent& next) const {
   Origin origin{next.key.service, next.key.version, next.key.host, names_.labels};
+  origin.labels.insert(resource_.begin(), resource_.end());
   Document document;
   Window& window = document.window = window_of(recording, 0, origin);
   window.key = next.key;
@@ -388,6 +394,7 @@ base::Outcome<void> FollowedProcess::cut(const Now& now, bool is_last, bool is_w
   }
   next.key.started = span.started;
   next.is_document = true;
+  note_resource(recording);
   const Document document = document_of(recording, stacks, span, now, next);
   if (const auto checked = check_limits(document); !checked.has_value()) {
     return begin_anew(span, std::move(next), checked.reason());

@@ -13,6 +13,7 @@
 #include "base/outcome.h"
 #include "base/units.h"
 #include "fleet/document/cut.h"
+#include "fleet/push/process_context.h"
 #include "fleet/push/spool.h"
 
 namespace geiger::fleet {
@@ -21,6 +22,7 @@ namespace geiger::fleet {
 
 struct ProcessNames {
   std::string service, version;
+  ResourceTexts resource = {};  ///< All that is said of it, for OTLP.
 };
 
 /// By OpenTelemetry's variables in an environment (NAME=VALUE, each ended by a zero byte):
@@ -34,8 +36,8 @@ struct RunningProgram {
   std::string executable, build_id;
 };
 
-/// By the environment of the process, if it still runs here; else by its executable and the first
-/// digits of its build id. What is given stays.
+/// By what its SDK publishes, then by the environment of the process, if it still runs here; else
+/// by its executable and the first digits of its build id. What is given stays.
 [[nodiscard]] ProcessNames names_of(const RunningProgram& program, const ProcessNames& given);
 /// The program of a process that was recorded.
 [[nodiscard]] RunningProgram program_of(const profile::Recording& recording,
@@ -116,6 +118,7 @@ class FollowedProcess {
     ProcessNames given;
     std::string host;
     std::map<std::string, std::string> labels;
+    bool has_resource = false;  ///< Labels also have what is said of a process, for OTLP.
   };
 
   /// `name`: of its state in the spool, whose directory must be there.
@@ -150,6 +153,7 @@ class FollowedProcess {
 
   [[nodiscard]] Span span_of(const profile::Process& process, const Now& now,
                              bool is_running) const;
+  void note_resource(const profile::Recording& recording);
   [[nodiscard]] Document document_of(const profile::Recording& recording,
                                      const SharedStacks& stacks, const Span& span, const Now& now,
                                      Sent& next) const;
@@ -164,6 +168,7 @@ class FollowedProcess {
   Spool::Log log_;
   std::unique_ptr<follow::Follower> follower_;
   Sent sent_;
+  ResourceTexts resource_;     ///< As of the latest document that it ran at.
   ResidentMean resident_;      ///< Since the last document.
   std::int64_t next_due_ = 0;  ///< Unix nanoseconds: before, no picture need be made.
   bool is_given_up_ = false;

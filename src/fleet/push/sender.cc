@@ -60,7 +60,8 @@ bool Sender::send(Clock::time_point now, const std::function<bool()>& stops) {
       return false;
     }
     backoff_.reset();
-    if (delivery.what == Delivery::What::kTaken) {
+    if (delivery.is_taken()) {
+      if (!delivery.why.empty()) log_(fmt::format("sent: {}", delivery.why));
       spool_.remove(name);
     } else if (const auto refused = spool_.refuse(name, delivery.why); !refused.has_value()) {
       log_(refused.reason());  // It stays, and is offered again.

@@ -43,8 +43,8 @@ class HttpSink final : public Sink {
 
 }  // namespace
 
-base::Outcome<void> check_url(const std::string& url) {
-  const auto parsed = GEIGER_TRY(http::parse_url(url));
+base::Outcome<void> check_url(const std::string& url, bool has_secrets) {
+  const auto parsed = GEIGER_TRY(http::parse_url(url, has_secrets));
   if (parsed.user.empty()) return {};
   return base::Failure{"a URL must not contain secrets: use --token-file"};
 }
@@ -65,9 +65,10 @@ Delivery delivery_of(const http::Answer& answer) {
 }
 
 base::Outcome<AuthorizedClient> AuthorizedClient::open(const std::string& url,
-                                                       const SinkOptions& options) {
-  GEIGER_TRY(check_url(url));
+                                                       const SinkOptions& options,
+                                                       bool has_secrets) {
   std::string token_file = token_file_of(options.token_file);
+  GEIGER_TRY(check_url(url, has_secrets || !token_file.empty()));
   if (!token_file.empty()) GEIGER_TRY(http::read_token(token_file));
   auto client = GEIGER_TRY(http::make_client(url, options.stops));
   return AuthorizedClient(std::move(client), std::move(token_file));
@@ -80,10 +81,11 @@ base::Outcome<void> AuthorizedClient::authorize(http::Request& request) const {
   return {};
 }
 
-Delivery AuthorizedClient::post(http::Request request) {
+Delivery AuthorizedClient::post(http::Request request,
+                                const std::function<Delivery(const http::Answer&)>& judge) {
   const auto authorized = authorize(request);
   if (!authorized.has_value()) return {Delivery::What::kLater, authorized.reason(), {}, {}};
-  return delivery_of(client_->send(request));
+  return judge(client_->send(request));
 }
 
 std::optional<std::int64_t> AuthorizedClient::time() {
@@ -138,12 +140,15 @@ namespace {
 constexpr std::string_view kDatabase = "[USER@]HOST[:PORT]/DATABASE";
 constexpr std::string_view kAnyHost = "HOST/PATH", kThisHost = "127.0.0.1:PORT/PATH";
 
-constexpr std::array<Scheme, 9> kSchemes{{
+constexpr std::array<Scheme, 12> kSchemes{{
     {"file", "PATH", "", &open_store_sink, nullptr},
     {"clickhouse+https", kDatabase, "", &open_store_sink, nullptr},
     {"clickhouse+http", kDatabase, "", &open_store_sink, nullptr},
     {"https", kAnyHost, "", &open_http_sink, nullptr},
     {"http", kThisHost, "", &open_http_sink, nullptr},
+    {"otlp+https", "HOST[:PORT][/PATH]", "otlp+", &open_otlp_sink, nullptr, true},
+    {"otlp+http", "HOST[:PORT][/PATH]", "otlp+", &open_otlp_sink, nullptr, true},
+    {"otlp", "", "", &open_otlp_sink, nullptr, true},
     {"pyroscope+https", kAnyHost, "pyroscope+", nullptr, &open_pyroscope},
     {"pyroscope+http", kThisHost, "pyroscope+", nullptr, &open_pyroscope},
     {"parca+https", kAnyHost, "parca+", nullptr, &open_parca},

@@ -24,14 +24,18 @@ namespace geiger::fleet {
 struct Delivery {
   enum class What : std::uint8_t {
     kTaken,    ///< It is kept, now or since an earlier time.
+    kPartly,   ///< A part of it is kept, and never the rest: sent again it would count twice.
     kLater,    ///< Not now: try again.
     kRefused,  ///< Never: it would be refused again.
   };
   What what = What::kTaken;
-  std::string why;                                  ///< Unless it was taken: a clause.
+  std::string why;  ///< Unless it was taken: a clause. Else what is to be said nevertheless.
   std::optional<std::chrono::seconds> retry_after;  ///< As the sink asks for, of kLater.
   std::optional<std::int64_t>
-      sink_time;  ///< Unix seconds on the sink's clock, if it reported them.
+      sink_time;                ///< Unix seconds on the sink's clock, if it reported them.
+  bool is_asked_again = false;  ///< Of kLater: the sink's protocol has it sent again, soon.
+
+  [[nodiscard]] bool is_taken() const { return what == What::kTaken || what == What::kPartly; }
 };
 
 class Sink {
@@ -98,20 +102,24 @@ using OpenedProfileSink = base::Outcome<std::unique_ptr<ProfileSink>>;
 
 // A collector as a sink.
 
-/// Whether a URL is one that a sink can be: https://, or http:// to the loopback interface, without
-/// a name or password in it. Else why not.
-[[nodiscard]] base::Outcome<void> check_url(const std::string& url);
+/// Whether a URL is one that a sink can be: https://, or http:// to the loopback interface (to any
+/// host, if no secrets are sent), without a name or password in it. Else why not.
+[[nodiscard]] base::Outcome<void> check_url(const std::string& url, bool has_secrets = true);
 
-/// What an answer means to a document.
+/// What an answer means to a document: of the collector and most stores.
 [[nodiscard]] Delivery delivery_of(const http::Answer& answer);
 
 /// A client that sends the token of its file, if it has one, which is read again for each request.
 class AuthorizedClient {
  public:
-  /// Fails if the URL does not pass the check, or if the file has no token.
+  /// Fails if the URL does not pass the check, or if the file has no token. `has_secrets`: that
+  /// requests have other ones.
   [[nodiscard]] static base::Outcome<AuthorizedClient> open(const std::string& url,
-                                                            const SinkOptions& options);
-  [[nodiscard]] Delivery post(http::Request request);
+                                                            const SinkOptions& options,
+                                                            bool has_secrets = true);
+  [[nodiscard]] Delivery post(
+      http::Request request,
+      const std::function<Delivery(const http::Answer&)>& judge = delivery_of);
   /// The server's clock; see Sink::time().
   [[nodiscard]] std::optional<std::int64_t> time();
 
@@ -127,6 +135,12 @@ class AuthorizedClient {
 [[nodiscard]] base::Outcome<std::unique_ptr<Sink>> open_http_sink(const std::string& url,
                                                                   const SinkOptions& options);
 
+// A receiver of OTLP's profiles as a sink: each document is a request.
+
+/// `url`: with its path, or without one; "otlp://" is where OTEL_EXPORTER_OTLP_* say.
+[[nodiscard]] base::Outcome<std::unique_ptr<Sink>> open_otlp_sink(const std::string& url,
+                                                                  const SinkOptions& options);
+
 // The kinds of places that things are sent to, by the scheme of their URL. A new kind is a line in
 // schemes.cc.
 
@@ -138,6 +152,8 @@ struct Scheme {
   std::string_view cut;   ///< A prefix of the name.
   base::Outcome<std::unique_ptr<Sink>> (*open)(const std::string&, const SinkOptions&) = nullptr;
   OpenedProfileSink (*open_profiles)(const std::string&, const SinkOptions&) = nullptr;
+  /// OTLP: what is sent has names, and its origin is OpenTelemetry's, of the environment.
+  bool is_otlp = false;
 };
 
 [[nodiscard]] std::span<const Scheme> schemes();
