@@ -700,6 +700,9 @@ class Server(Serving):
         self.assertEqual(values["geiger_sampling_interval_bytes"][labels], 4 * KIB)
         self.assertEqual(values["geiger_live_samples"][labels], shown["samples"])
         self.assertGreater(values["geiger_resident_memory_bytes"][labels], 1 << 20)
+        asked = set(re.findall(r"geiger_\w+", (harness.ROOT / "recipes/grafana-live.json").read_text()))
+        self.assertGreater(len(asked), 8)
+        self.assertLessEqual(asked, set(values), "what the dashboard asks for")
         process.stdin.close()
 
     def test_page_data_is_of_the_same_numbers(self):
