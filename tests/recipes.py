@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The recipes of docs/guide/production.md, each as far as it can be run on one machine."""
+import http.server
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -243,6 +245,54 @@ class Recipes(harness.ProcessTest):
         self.assertNotIn("No baseline", done.stdout)
         self.assertIn(done.returncode, (0, 4), done.stderr)  # 4: too few samples to say.
         self.assertTrue(os.path.exists(os.path.join(self.directory, "memory.xml")))
+
+    def test_comments(self):
+        """The commands of both recipes that make a comment and send it, with a `gh` and a server here."""
+        for name in ("before", "after"):
+            for n in (1, 2, 3):
+                subprocess.run([GEIGER, "run", "-q", "-o", f"{name}.{n}.geiger", "--", harness.host("loops"), "malloc+free",
+                                "100000"], check=True, cwd=self.directory, env=harness.environment([]), timeout=PATIENCE)
+        tools = pathlib.Path(self.directory, "bin")
+        tools.mkdir()
+        (tools / "geiger").symlink_to(GEIGER)
+        (tools / "gh").write_text('#!/bin/sh\ncp "$5" posted.md\necho "$*" > said\n')
+        (tools / "gh").chmod(0o755)
+        environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "CHANGE": "7"}
+
+        def run(command, **more):
+            return subprocess.run(["sh", "-e", "-c", command], cwd=self.directory, check=True, timeout=PATIENCE,
+                                  env={**environment, **more}, capture_output=True, text=True).stdout
+        job = yaml_of("github-comment.yaml")["jobs"]["memory"]["steps"]
+        for step in job:
+            if step.get("name") in ("Compare", "Comment"):
+                run(step["run"])
+        posted = pathlib.Path(self.directory, "posted.md").read_text()
+        self.assertIn("allocated", posted)
+        self.assertEqual(posted.count("```"), 2)
+        self.assertEqual(pathlib.Path(self.directory, "said").read_text().split()[:3], ["pr", "comment", "7"])
+        self.assertEqual(json.loads(pathlib.Path(self.directory, "memory.sarif").read_text())["version"], "2.1.0")
+
+        bodies = []
+
+        class Api(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                bodies.append((self.path, self.headers["PRIVATE-TOKEN"], self.rfile.read(int(self.headers["Content-Length"])).decode()))
+                self.send_response(201)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+        server = http.server.HTTPServer(("127.0.0.1", 0), Api)
+        self.addCleanup(server.server_close)
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        for command in yaml_of("gitlab-comment.yaml")["memory"]["script"]:
+            if "git " not in command and "make " not in command and "geiger run" not in command:
+                run(command, MEMORY_COMMENT_TOKEN="token", CI_API_V4_URL=f"http://127.0.0.1:{server.server_port}/api/v4",
+                    CI_PROJECT_ID="1", CI_MERGE_REQUEST_IID="2")
+        ((path, token, body),) = bodies
+        self.assertEqual((path, token), ("/api/v4/projects/1/merge_requests/2/notes", "token"))
+        self.assertIn(posted.strip(), body.replace("\r", ""))
 
     def test_limits_of_test_modules(self):
         """The recipe of docs/guide/python.md with a module that can be made to allocate more."""

@@ -153,8 +153,8 @@ class Exported(unittest.TestCase):
             self.assertTrue(any(name.startswith("Perl_") for name in read[store]["functions"]))
         self.assertLess(read["pyroscope"]["samples"], read["parca"]["samples"])
 
-    def test_recipes_by_the_types_of_kubernetes(self):
-        """Fields and values are those of its API: a compiler checks them."""
+    def test_recipes_by_the_types_of_kubernetes_and_grafana(self):
+        """Fields and values are those of their APIs: a compiler checks them."""
         compiler = FOLDER / "node_modules" / ".bin" / "tsc"
         if not HAS_VIEWERS or not compiler.exists():
             self.skipTest("no types from npm")
@@ -175,9 +175,31 @@ class Exported(unittest.TestCase):
                                    "commonjs", "--moduleResolution", "node10", *sources],
                                   cwd=FOLDER, capture_output=True, text=True, timeout=180)
 
+        for name in ("grafana-live", "grafana-dashboard"):
+            sources.append(FOLDER / f"{name}.ts")
+            sources[-1].write_text('import type { Dashboard } from "@grafana/schema";\n'
+                                   f"export const recipe: Dashboard = {(recipes / f'{name}.json').read_text()};\n")
+
         self.assertEqual(checked().stdout, "")
         sources[0].write_text(sources[0].read_text().replace('"volumeMounts"', '"volumeMount"'))
+        sources[3].write_text(sources[3].read_text().replace('"gridPos"', '"gridPo"'))
         self.assertIn("'\"volumeMount\"' does not exist in type 'Container'", checked().stdout)
+        self.assertIn("'\"gridPo\"' does not exist in type 'Panel", checked().stdout)
+
+    def test_sarif_by_its_schema(self):
+        schema = FOLDER / "node_modules/@microsoft/jest-sarif/lib/schemas/sarif-2.1.0-rtm.5.json"
+        if not HAS_VIEWERS or not schema.exists():
+            self.skipTest("no schema from npm")
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("no validator of schemas")
+        validator = jsonschema.Draft7Validator(json.loads(schema.read_text()))
+        for run in ("a.geiger", "hostile.geiger"):
+            log = json.loads(self.run_tool(GEIGER, "table", "--format", "sarif", run))
+            self.assertEqual([error.message for error in validator.iter_errors(log)], [])
+        log["runs"][0]["tool"]["driver"].pop("name")
+        self.assertTrue(list(validator.iter_errors(log)))
 
     def test_dhat_view(self):
         if not os.path.exists(DHAT_VIEW):

@@ -1,12 +1,17 @@
 // `geiger table`: where the memory went.
 #include "analysis/report/profiles/table.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "analysis/present/format.h"
 #include "analysis/profile/memory/measured.h"
+#include "analysis/report/profiles/places.h"
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
 #include "cli/options/parsed_option.h"
@@ -18,8 +23,13 @@ namespace {
 
 using profile::GroupBy;
 
+/// How rows are written at their source lines; null: the report.
+using PlacesForm = std::string (*)(const report::PlacedTable&);
+
 struct TableArguments {
   ReadOptions read;
+  PlacesForm places = nullptr;
+  bool has_group = false;
   report::TableOptions table;
   query::SelectionOptions selection;
 };
@@ -36,7 +46,28 @@ base::Outcome<report::TableReport> report_of(const profile::Recording& recording
   return report::table_report(recording, profile::select(recording, selection), options.table);
 }
 
+/// The rows of functions, lines and stacks have a line, where debug information has it.
+base::Outcome<void> choose_places(TableArguments& options) {
+  if (options.places == nullptr) return {};
+  if (options.read.is_json) return usage_failure("--format and --json: choose one");
+  GroupBy& by = options.table.by;
+  if (!options.has_group) by = GroupBy::kLine;
+  if (by == GroupBy::kLine || by == GroupBy::kFunction || by == GroupBy::kStack) return {};
+  return usage_failure("--format: rows need a source line: --by line, function or stack");
+}
+
+bool print_places(const report::TableReport& report, PlacesForm form) {
+  std::error_code error;
+  const std::string root = std::filesystem::current_path(error).string();
+  if (const std::size_t without = report::count_without_line(report); without != 0) {
+    terminal::complain(
+        fmt::format("{} without a source line: not listed", present::plural(without, "row")));
+  }
+  return terminal::print_data(form({report, root}));
+}
+
 base::Outcome<int> print_table(TableArguments& options) {
+  GEIGER_TRY(choose_places(options));
   options.read.observes_running = profile::is_measured(query::kind_of(options.selection));
   options.read.infers_types = options.table.by == GroupBy::kType;
   const auto input = GEIGER_TRY(read_input(options.read, options.selection));
@@ -49,8 +80,12 @@ base::Outcome<int> print_table(TableArguments& options) {
   options.table.scope = std::move(subject.scope);
   const auto report =
       GEIGER_TRY(report_of(input.recording(), options, std::move(subject.selection)));
-  if (!print(report, options.read, input.recording())) return kExitFailed;
-  if (!options.read.is_json) suggest("tree --inverted", options.read.runs);
+  const bool is_printed = options.places != nullptr
+                              ? print_places(report, options.places)
+                              : print(report, options.read, input.recording());
+  if (!is_printed) return kExitFailed;
+  if (!options.read.is_json && options.places == nullptr)
+    suggest("tree --inverted", options.read.runs);
   return input.exit_code();
 }
 
@@ -63,7 +98,15 @@ void register_table(CLI::App& app, Work& work) {
   add_choice(*verb, "--by", "GROUP",
              "function (default), line, stack, module, thread, tid, process, size,\n"
              "type, label, lifetime, heap or alignment",
-             kGroups, [options](GroupBy by) { options->table.by = by; });
+             kGroups, [options](GroupBy by) {
+               options->table.by = by;
+               options->has_group = true;
+             });
+  add_choice(*verb, "--format", "FORM",
+             "gcc: FILE:LINE: note: ..., as compilers write, for editors and bots;\n"
+             "sarif: for code scanning (docs/guide/ci.md). Rows are by line then",
+             Choices<PlacesForm>{{"gcc", &report::to_gcc}, {"sarif", &report::to_sarif}},
+             [options](PlacesForm form) { options->places = form; });
   add_sort_option(*verb, options->table.sort);
   verb->add_option("--top", options->table.top,
                    "Rows to show (default 30; 0: all, even without own samples)")
