@@ -10,11 +10,14 @@ their description here, which one test compares with them.
 import contextlib
 import email.utils
 import gzip
+import hashlib
 import http.server
 import json
 import os
+import pathlib
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -289,6 +292,26 @@ class Exports(Otlp):
         with gzip.open(path) as file:
             self.assertEqual(messages.Data.FromString(file.read()), data)
 
+    def test_file_ids(self):
+        data = self.export()
+        by_file = {data.dictionary.string_table[mapping.filename_strindex]: attributes(data, mapping.attribute_indices)
+                   for mapping in data.dictionary.mapping_table[1:]}
+        path = os.path.realpath("/usr/bin/perl")
+        content = pathlib.Path(path).read_bytes()
+        hashed = hashlib.sha256(content[:4096] + content[-4096:] + len(content).to_bytes(8, "big")).hexdigest()[:32]
+        self.assertEqual(by_file[path]["process.executable.build_id.htlhash"], hashed)
+
+    def test_any_trace(self):
+        """Also such as are damaged or have names that are no text."""
+        checked = 0
+        for trace in (harness.ROOT / "fuzz/corpus/trace").iterdir():
+            done = subprocess.run([GEIGER, "export", "otlp", "--errors", trace], capture_output=True, timeout=PATIENCE)
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+            if done.stdout:
+                check(messages.Data.FromString(done.stdout))
+                checked += 1
+        self.assertGreater(checked, 2)
+
     def test_python(self):
         run = self.record("python.geiger", "/usr/bin/python3", "-c",
                           "def grow():\n    return [bytes(3000) for _ in range(500)]\nkept = grow()")
@@ -412,6 +435,27 @@ kept = [go(i, 16) for i in range(30000)]
         slow = self.receiver()
         slow.answers = [(200, {}, b"")] * 9
         self.assertIn("otlp:// takes no host", self.push(receiver, url="otlp://a.example", code=1))
+
+    def test_tls(self):
+        def made(name, *words):
+            paths = [os.path.join(self.directory, f"{name}.{end}") for end in ("key", "crt")]
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                            "-keyout", paths[0], "-out", paths[1], *words], check=True, capture_output=True, timeout=PATIENCE)
+            return paths
+        server = made("server", "-addext", "subjectAltName=DNS:localhost")
+        client = made("client")
+        receiver = self.receiver()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(server[1], server[0])
+        context.load_verify_locations(client[1])
+        context.verify_mode = ssl.CERT_REQUIRED
+        receiver.socket = context.wrap_socket(receiver.socket, server_side=True)
+        url = f"otlp+https://localhost:{receiver.server_port}"
+        variables = {"OTEL_EXPORTER_OTLP_CERTIFICATE": server[1], "OTEL_EXPORTER_OTLP_CLIENT_KEY": client[0],
+                     "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": client[1]}
+        self.push(receiver, url=url, **variables)
+        self.assertEqual(len(receiver.taken), len(receiver.requests))
+        self.assertTrue(receiver.taken)
 
     def test_run(self):
         for program, code in (("print 1", 0), ("exit 3", 3)):

@@ -27,7 +27,8 @@ using profile::Recording;
 /// As semantic conventions have them, where there is one.
 constexpr std::string_view kThreadAttribute = "thread.name", kTypeAttribute = "geiger.type",
                            kSizeAttribute = "allocation_size", kFrameType = "profile.frame.type",
-                           kBuildIdAttribute = "process.executable.build_id.gnu";
+                           kBuildIdAttribute = "process.executable.build_id.gnu",
+                           kFileIdAttribute = "process.executable.build_id.htlhash";
 
 constexpr std::array kOwnAttributes{kThreadAttribute, kTypeAttribute, kSizeAttribute,
                                     std::string_view("geiger.label")};
@@ -88,11 +89,14 @@ class OtlpExport {
     const Nanoseconds duration = options_.end - std::min(time, options_.end);
     otlp::Profile profile(dictionary_, type, column.unit, time, duration,
                           std::max(period_of(recording_), Bytes{1}));
+    // A sample is what it refers to: rows of several threads of one name are one.
+    std::map<std::pair<otlp::Index, std::vector<otlp::Index>>, std::int64_t> samples;
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (values[i] == 0) continue;
-      const std::vector<otlp::Index> attributes = attributes_of(table_.rows[i]);
-      profile.add({stack_of(table_.rows[i]), attributes, values[i]});
+      const ProfileRow& row = table_.rows[i];
+      samples[{stack_of(row), attributes_of(row)}] += values[i];
     }
+    for (const auto& [what, value] : samples) profile.add({what.first, what.second, value});
     return profile.finish(facts_of(column), id_of(type));
   }
 
@@ -214,8 +218,11 @@ class OtlpExport {
   otlp::Index mapping_of(std::uint32_t index) {
     const profile::Module& module = recording_.modules[index];
     if (mappings_[index] != 0 || module.build_id.empty()) return mappings_[index];
-    const std::array<otlp::Index, 1> identity{
-        dictionary_.attribute(kBuildIdAttribute, module.build_id)};
+    std::vector<otlp::Index> identity{dictionary_.attribute(kBuildIdAttribute, module.build_id)};
+    const auto id = options_.file_ids.find(module.build_id);
+    if (id != options_.file_ids.end() && !id->second.empty()) {
+      identity.push_back(dictionary_.attribute(kFileIdAttribute, id->second));
+    }
     return mappings_[index] = dictionary_.mapping(module.start, module.end, module.path, identity);
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,7 +31,8 @@ struct OtlpOptions {
   std::optional<double> level = 0.95;  ///< Of totals' intervals; nothing: they have none.
   Nanoseconds begin = 0, end = 0;      ///< Of the window, since 1970.
   std::vector<std::string> comments = {};
-  std::size_t most_frames = 0;  ///< Of a stack, from the leaf; 0: no limit.
+  std::map<std::string, std::string> file_ids = {};  ///< By build id; empty: not known.
+  std::size_t most_frames = 0;                       ///< Of a stack, from the leaf; 0: no limit.
 };
 
 /// ProfilesData, which is the body of a request too. Empty if no profile has a sample.

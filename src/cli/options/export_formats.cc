@@ -26,6 +26,7 @@
 #include "analysis/profile/select/gaps.h"
 #include "cli/options/ending.h"
 #include "cli/options/selection_options.h"
+#include "fleet/push/file_ids.h"
 #include "fleet/push/otlp_resource.h"
 
 namespace geiger::cli {
@@ -312,6 +313,7 @@ void write_otlp(const ExportRequest& request, const exports::Sink& sink) {
   otlp.resource = fleet::resource_of(request.origin,
                                      {fleet::id_of(main, request.origin.host), main.executable});
   otlp.resource.try_emplace("process.pid", static_cast<std::int64_t>(main.pid));
+  fleet::add_file_ids(otlp.file_ids, recording);
   otlp.extent.has_sizes = request.otlp.has_sizes;
   otlp.is_live_first = request.has_kind && part.kind != Kind::kAllocated;
   otlp.has_variances = request.otlp.has_errors;

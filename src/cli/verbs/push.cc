@@ -184,7 +184,7 @@ base::Outcome<int> push(PushArguments& options) {
   const auto cut = GEIGER_TRY(fleet::cut(input.recording(), origin));
   const std::string left_out = text_of(cut.left_out, input.recording());
   if (cut.documents.empty()) return base::Failure{"nothing was sent: " + left_out};
-  auto sink = GEIGER_TRY(fleet::open_sink(to, {options.token_file, {}}));
+  auto sink = GEIGER_TRY(fleet::open_sink(to, {options.token_file, {}, true}));
   const bool is_whole = GEIGER_TRY(send(cut.documents, *sink).with_prefix(to + ": "));
   terminal::complain(fmt::format("{} of {} {} on {} sent to {}",
                                  present::plural(cut.documents.size(), "window"), origin.service,

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "base/utf8_text.h"
 #include "fleet/document/recall.h"
+#include "fleet/push/file_ids.h"
 #include "fleet/push/otlp_resource.h"
 #include "fleet/push/parcel.h"
 #include "fleet/push/sinks.h"
@@ -172,8 +173,8 @@ base::Outcome<OtlpSettings> otlp_settings(const std::string& url) {
 
 class OtlpSink final : public Sink {
  public:
-  OtlpSink(AuthorizedClient client, OtlpSettings settings)
-      : client_(std::move(client)), settings_(std::move(settings)) {}
+  OtlpSink(AuthorizedClient client, OtlpSettings settings, bool reads_modules)
+      : client_(std::move(client)), settings_(std::move(settings)), reads_modules_(reads_modules) {}
 
   Delivery send(std::string_view packed) override {
     using What = Delivery::What;
@@ -203,8 +204,8 @@ class OtlpSink final : public Sink {
 
   /// At most so many rows, and fewer where they take more bytes than a store's limit. `rows`
   /// becomes how many it took.
-  static std::string data_within(const Document& document, const profile::Recording& recording,
-                                 std::size_t& rows) {
+  std::string data_within(const Document& document, const profile::Recording& recording,
+                          std::size_t& rows) {
     const Window& window = document.window;
     exports::OtlpOptions options;
     options.resource =
@@ -212,6 +213,8 @@ class OtlpSink final : public Sink {
                     {window.key.process, window.executable});
     options.extent = {.has_stacks_only = true, .most_rows = rows};
     options.most_frames = kMostFrames;
+    if (reads_modules_) add_file_ids(file_ids_, recording);
+    options.file_ids = file_ids_;
     options.begin = static_cast<Nanoseconds>(window.key.started) * kWholeSecond;
     options.end = options.begin + window.recorded_ms * kMilli;
     const auto allocated = profile::select(recording, profile::Kind::kAllocated);
@@ -253,11 +256,11 @@ class OtlpSink final : public Sink {
                                      });
     if (delivery.is_taken()) {
       note_rejected(delivery, answer);
-    } else if (const std::string why = text_in(answer, otlp::field::Status::kMessage);
-               !why.empty()) {
-      delivery.why += why;
     } else if (status != 0) {
-      delivery.why += said(answer.substr(0, answer.find_first_of("\r\n")));
+      const std::string message = text_in(answer, otlp::field::Status::kMessage);
+      const std::string line = said(answer.substr(0, answer.find_first_of("\r\n")));
+      const std::string& why = message.empty() ? line : message;
+      delivery.why = fmt::format("{}{}{}", status, why.empty() ? "" : " ", why);
     }
     return {delivery, status};
   }
@@ -276,6 +279,8 @@ class OtlpSink final : public Sink {
 
   AuthorizedClient client_;
   OtlpSettings settings_;
+  bool reads_modules_;
+  FileIds file_ids_;
 };
 
 }  // namespace
@@ -285,7 +290,8 @@ base::Outcome<std::unique_ptr<Sink>> open_otlp_sink(const std::string& url,
   auto settings = GEIGER_TRY(otlp_settings(url));
   auto client =
       GEIGER_TRY(AuthorizedClient::open(settings.endpoint, options, !settings.headers.empty()));
-  return std::unique_ptr<Sink>(std::make_unique<OtlpSink>(std::move(client), std::move(settings)));
+  return std::unique_ptr<Sink>(
+      std::make_unique<OtlpSink>(std::move(client), std::move(settings), options.reads_modules));
 }
 
 }  // namespace geiger::fleet

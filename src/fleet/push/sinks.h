@@ -57,6 +57,7 @@ class Sink {
 struct SinkOptions {
   std::string token_file = {};       ///< Empty: $GEIGER_TOKEN_FILE, else no token is sent.
   std::function<bool()> stops = {};  ///< Polled while waiting: true ends the request.
+  bool reads_modules = false;        ///< Files that documents name may be read, for their ids.
 };
 
 /// A path, or a URL of one of the schemes that take documents (schemes.h). Tokens are never in a
