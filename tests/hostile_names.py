@@ -172,7 +172,8 @@ class HostileNames(Verbs):
         self.assertLessEqual({"pprof", "folded", "speedscope", "csv", "jsonl", "dhat"},
                              set(formats))
         for name in formats:
-            done = self.run_geiger("export", name, "a.geiger", "-o", f"out.{name}")
+            form = ["--json"] if name == "otlp" else []
+            done = self.run_geiger("export", name, "a.geiger", "-o", f"out.{name}", *form)
             self.assertEqual(done.returncode, 0, (name, done))
             self.assert_harmless(done.stderr, name)
             output = pathlib.Path(self.path(f"out.{name}")).read_bytes()
@@ -180,13 +181,23 @@ class HostileNames(Verbs):
             if name in ("pprof", "sqlite"):
                 continue
             self.assert_harmless(output.replace(b"\r\n", b"\n"), name, CONTROLS)
-            if name in ("speedscope", "firefox", "dhat"):
+            if name in ("speedscope", "firefox", "dhat", "otlp"):
                 json.loads(output)
             for line in output.splitlines() if name == "jsonl" else []:
                 json.loads(line)
             if name == "csv":
                 rows = list(csv.reader(io.StringIO(output.decode(), newline="")))
                 self.assertEqual({len(row) for row in rows}, {len(rows[0])})
+
+    def test_notes_at_lines(self):
+        for form in ("gcc", "sarif"):
+            done = self.run_geiger("table", "--format", form, "--by", "stack", "a.geiger")
+            self.assertEqual(done.returncode, 0, done)
+            self.assert_harmless(done.stdout, form)
+            if form == "sarif":
+                self.assertTrue(json.loads(done.stdout)["runs"][0]["results"])
+            else:
+                self.assertRegex(done.stdout.decode(), r"(?m)^.*:\d+: note: ")
 
     def test_diff_and_check(self):
         shutil.copy(HOSTILE, self.path("b\x1b[31m.geiger"))
