@@ -36,7 +36,7 @@ constexpr int kNotFound = 127;
 /// By `geiger push`, in a process of its own: the exit code here is the program's, whatever becomes
 /// of it, and says why itself.
 void push(const std::string& run, const std::string& receiver) {
-  const std::array<const char*, 6> words{"geiger",    "push",           "-q",
+  const std::array<const char*, 7> words{"geiger",    "push",           "-q",   "--",
                                          run.c_str(), receiver.c_str(), nullptr};
   pid_t pid = 0;
   const int error = posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr,
