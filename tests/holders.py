@@ -40,14 +40,15 @@ def allocator(name):
 class Program:
     """The host under geiger, asked while it runs."""
 
-    def __init__(self, *words, preload=None):
+    def __init__(self, *words, preload=None, options=()):
         self.here = tempfile.TemporaryDirectory(prefix="geiger-holders-")
         self.file = os.path.join(self.here.name, "run.geiger")
         environment = dict(os.environ)
         if preload:
             environment["LD_PRELOAD"] = preload
         self.process = subprocess.Popen(
-            [GEIGER, "run", "-q", "--interval", "1", "-o", self.file, "--", harness.host("holders"), *words],
+            [GEIGER, "run", "-q", "--interval", "1", *options, "-o", self.file, "--",
+             harness.host("holders"), *words],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
         assert self.process.stdout.readline() == "ready\n"
 
@@ -127,6 +128,61 @@ class KnownBlocks(unittest.TestCase):
         self.assertRegex(said, r"lost \(holders\.cc:\d+\) 2\.34 KiB 100 % unreachable: nothing points to it")
 
 
+class Stored(unittest.TestCase):
+    """An attached recording that looked for holders when it was ended."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.here = tempfile.TemporaryDirectory(prefix="geiger-holders-")
+        cls.file = os.path.join(cls.here.name, "run.geiger")
+        host = subprocess.Popen([harness.host("holders"), "late"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                text=True)
+        assert host.stdout.readline() == "here\n"
+        geiger = subprocess.Popen([GEIGER, "attach", str(host.pid), "--interval", "1", "--holders", "-o", cls.file],
+                                  stderr=subprocess.PIPE, text=True)
+        try:
+            for line in geiger.stderr:
+                if "attached to" in line:
+                    break
+            host.stdin.write("\n")
+            host.stdin.flush()
+            assert host.stdout.readline() == "ready\n"
+            geiger.send_signal(signal.SIGINT)
+            cls.said = geiger.communicate()[1]
+        finally:
+            host.kill()
+            host.wait()
+            host.stdin.close()
+            host.stdout.close()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.here.cleanup()
+
+    def ask(self, *words):
+        asked = subprocess.run([GEIGER, *words, self.file], capture_output=True, text=True, check=False)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        return asked.stdout
+
+    def test_the_report_needs_no_process(self):
+        found = sums(json.loads(self.ask("holders", "--json", "--top", "0", "--wrappers", "named")))
+        self.assertEqual(set(found["lost"][0]), {"unreferenced"})
+        self.assertEqual(set(found["by_map"][0]), {"reached"})
+
+    def test_holders_are_rows_of_a_table(self):
+        rows = {row["name"]: row for row in json.loads(
+            self.ask("table", "--json", "--by", "holder", "--kind", "live", "--top", "0"))["rows"]}
+        self.assertGreater(rows["[unreachable]"]["self"]["bytes"]["value"], 50 * 48 * 4)
+        self.assertTrue(any(name.endswith("g_map") for name in rows), sorted(rows))
+
+    def test_what_is_unreachable_is_a_suspect_whatever_it_grows_by(self):
+        report = json.loads(self.ask("leaks", "--json", "--wrappers", "named"))
+        self.assertEqual(report["finding"], "suspects")
+        self.assertIn("lost", {own_name(site["name"]) for site in report["unreachable"]})
+        self.assertRegex(" ".join(self.ask("leaks", "--wrappers", "named").split()),
+                         r"2\.34 KiB of lost \(holders\.cc:\d+\) is unreachable: nothing points to it\.")
+
+
 class MovingBlocks(unittest.TestCase):
     def test_none_is_called_unreachable(self):
         program = Program("churn")
@@ -138,18 +194,20 @@ class MovingBlocks(unittest.TestCase):
         self.assertEqual(set(holds) & set(UNREACHABLE), set())
 
 
-class InferredBlocks(unittest.TestCase):
-    def check(self, library, most_held):
-        """Of lost blocks at most the share `most_held` may seem held, by words that are left over."""
+class OtherAllocators(unittest.TestCase):
+    def check_library(self, library, most_held):
         path = allocator(library)
         if path is None:
             self.skipTest(f"{library} is not installed")
-        program = Program(preload=path)
+        self.check(Program(preload=path), True, most_held)
+
+    def check(self, program, is_inferred, most_held):
+        """Of lost blocks at most the share `most_held` may seem held, by words that are left over."""
         try:
             report = json.loads(program.ask("--json"))
         finally:
             program.end()
-        self.assertTrue(report["is_inferred"])
+        self.assertEqual(report["is_inferred"], is_inferred)
         found = sums(report)
         # A pointer to the end of a block is one to the next block.
         held = [name for name in found if name.startswith("by_") and name != "by_end"]
@@ -159,17 +217,29 @@ class InferredBlocks(unittest.TestCase):
                 for hold in ("reached", *UNREACHABLE)}
         self.assertLessEqual(lost["reached"], most_held * sum(lost.values()))
 
+    def test_geiger(self):
+        self.check(Program(options=("--malloc", "geiger")), False, 0.05)
+
     def test_jemalloc(self):
-        self.check("libjemalloc.so.2", 0.5)
+        self.check_library("libjemalloc.so.2", 0.05)
 
     def test_mimalloc(self):
-        self.check("libmimalloc.so.2", 0.05)
+        self.check_library("libmimalloc.so.2", 0.05)
 
     def test_tcmalloc(self):
-        self.check("libtcmalloc_minimal.so.4", 0.12)
+        self.check_library("libtcmalloc_minimal.so.4", 0.12)
 
 
 class Refusals(unittest.TestCase):
+    def test_tables_say_what_is_missing(self):
+        with tempfile.TemporaryDirectory() as here:
+            run = os.path.join(here, "run.geiger")
+            subprocess.run([GEIGER, "run", "-q", "-o", run, "--", "sh", "-c", ":"], check=True)
+            asked = subprocess.run([GEIGER, "table", "--by", "holder", run], capture_output=True, text=True,
+                                   check=False)
+            self.assertEqual(asked.returncode, 1)
+            self.assertIn("'geiger run --holders'", asked.stderr)
+
     def test_what_has_ended(self):
         with tempfile.TemporaryDirectory() as here:
             run = os.path.join(here, "run.geiger")

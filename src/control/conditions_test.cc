@@ -54,6 +54,15 @@ TEST(Trigger, FiresOnceWhenPassedAndAgainAfterItWasUndershot) {
   EXPECT_TRUE(watched.rss(101 * kMiB));
 }
 
+TEST(Trigger, FiresAtPeaksThatAreAQuarterHigher) {
+  Watched watched("peak");
+  EXPECT_TRUE(watched.rss(100 * kMiB));
+  EXPECT_FALSE(watched.rss(125 * kMiB));
+  EXPECT_TRUE(watched.rss(126 * kMiB));
+  EXPECT_FALSE(watched.rss(100 * kMiB));
+  EXPECT_FALSE(watched.rss(150 * kMiB));
+}
+
 TEST(Trigger, FiresAtEachStepOfGrowthFromWhereItLastDid) {
   Watched watched("rss+=10MiB");
   EXPECT_FALSE(watched.rss(5 * kMiB));

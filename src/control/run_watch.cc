@@ -146,8 +146,10 @@ base::Outcome<Condition> parse_condition(std::string_view given) {
     return with_share(made(Condition::Kind::kCgroup), view.substr(7));
   if (view.starts_with("psi>")) return with_share(made(Condition::Kind::kPressure), view.substr(4));
   if (view.starts_with("every=")) return with_period(made(Condition::Kind::kTimer), view.substr(6));
+  if (view == "peak") return made(Condition::Kind::kPeak);
   return base::Failure{fmt::format(
-      "invalid condition '{}' (examples: rss>2GiB, rss+=256MiB, cgroup>80%, psi>10%, every=10m)",
+      "invalid condition '{}' (examples: rss>2GiB, rss+=256MiB, cgroup>80%, psi>10%, every=10m, "
+      "peak)",
       given)};
 }
 
@@ -173,6 +175,12 @@ bool Trigger::is_time(Nanoseconds now) {
   return true;
 }
 
+bool Trigger::is_peak(Bytes resident) {
+  if (resident <= largest_ + largest_ / 4) return false;
+  largest_ = resident;
+  return true;
+}
+
 bool Trigger::fires(const MemoryReadings& readings) {
   switch (condition_.kind) {
     case Condition::Kind::kRss:
@@ -185,6 +193,8 @@ bool Trigger::fires(const MemoryReadings& readings) {
       return readings.pressure && passes(*readings.pressure, condition_.share);
     case Condition::Kind::kTimer:
       return is_time(readings.now);
+    case Condition::Kind::kPeak:
+      return is_peak(readings.resident);
   }
   return false;
 }
@@ -289,6 +299,7 @@ WatchedImage::WatchedImage(const WatchOptions& options, pid_t pid, Nanoseconds n
     : options_(options), pid_(pid), governor_(options.interval), last_look_(now) {
   for (const auto& condition : options.mark_on) marks_.emplace_back(condition, now);
   for (const auto& condition : options.snapshot_on) snapshots_on_.emplace_back(condition, now);
+  for (const auto& condition : options.holders_on) holders_on_.emplace_back(condition, now);
 }
 
 void WatchedImage::write_to(std::unique_ptr<LiveTrace> trace) {
@@ -369,7 +380,7 @@ void WatchedImage::govern(Nanoseconds now) {
 }
 
 void WatchedImage::pull_triggers(Nanoseconds now) {
-  if (marks_.empty() && snapshots_on_.empty()) return;
+  if (marks_.empty() && snapshots_on_.empty() && holders_on_.empty()) return;
   const MemoryReadings readings = read_memory(pid_, now);
   if (readings.resident == 0) return;  // It has ended, or is ending.
   for (Trigger& trigger : marks_) {
@@ -383,6 +394,9 @@ void WatchedImage::pull_triggers(Nanoseconds now) {
     static_cast<void>(trace_->write_mark(now, trigger.condition().text));
   }
   if (is_due && !under_way_) snap(readings);
+  for (Trigger& trigger : holders_on_) {
+    if (trigger.fires(readings)) options_.find_holders(pid_, trace_->path());
+  }
 }
 
 void WatchedImage::snap(const MemoryReadings& readings) {

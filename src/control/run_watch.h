@@ -26,16 +26,17 @@
 namespace geiger::control {
 
 // Conditions on the memory of a process that trigger a mark or a snapshot: --mark-on,
-// --snapshot-on.
+// --snapshot-on, --holders.
 //
 //   rss>2GiB       resident memory exceeds a size
 //   rss+=256MiB    it has grown by this much since the last time
 //   cgroup>80%     its memory cgroup exceeds this share of its limit
 //   psi>10%        some task waited for memory for this share of the last ten seconds
 //   every=10m      the time has passed
+//   peak           resident memory is a quarter larger than when it fired before
 
 struct Condition {
-  enum class Kind : std::uint8_t { kRss, kGrowth, kCgroup, kPressure, kTimer };
+  enum class Kind : std::uint8_t { kRss, kGrowth, kCgroup, kPressure, kTimer, kPeak };
   Kind kind = Kind::kRss;
   Bytes bytes = 0;         ///< kRss, kGrowth.
   double share = 0;        ///< kCgroup, kPressure: in (0, 1].
@@ -67,10 +68,12 @@ class Trigger {
   [[nodiscard]] bool passes(double value, double threshold);
   [[nodiscard]] bool has_grown(Bytes resident);
   [[nodiscard]] bool is_time(Nanoseconds now);
+  [[nodiscard]] bool is_peak(Bytes resident);
 
   Condition condition_;
   bool is_past_ = false;
   std::optional<Bytes> grown_from_;
+  Bytes largest_ = 0;  ///< When it fired.
   Nanoseconds since_;
 };
 
@@ -148,6 +151,8 @@ class IntervalGovernor {
 struct WatchOptions {
   std::vector<Condition> mark_on;
   std::vector<Condition> snapshot_on;
+  std::vector<Condition> holders_on;
+  bool holders_at_end = false;  ///< Before a recording is ended by geiger.
   std::size_t keep = 0;  ///< Snapshots per process; 0: all. Kept are those of the largest RSS,
                          ///< and all segments that no snapshot began.
   std::optional<Budget> budget;
@@ -163,7 +168,13 @@ struct WatchOptions {
     std::filesystem::remove(path, error);
   };
 
-  [[nodiscard]] bool is_empty() const { return mark_on.empty() && snapshot_on.empty() && !budget; }
+  /// Looks for what holds the memory of a process that writes this trace; now, or soon.
+  std::function<void(pid_t, const std::string&)> find_holders = [](pid_t, const std::string&) {};
+
+  [[nodiscard]] bool is_empty() const {
+    return mark_on.empty() && snapshot_on.empty() && holders_on.empty() &&
+           !holders_at_end && !budget;
+  }
 };
 
 /// One process image, across its segments. Threads: one.
@@ -194,6 +205,7 @@ class WatchedImage {
   pid_t pid_;
   std::vector<Trigger> marks_;
   std::vector<Trigger> snapshots_on_;
+  std::vector<Trigger> holders_on_;
   std::unique_ptr<LiveTrace> trace_;
   bool is_own_ = false;  ///< A snapshot began the trace, not the user or the runtime.
   std::unique_ptr<TraceTally> tally_;

@@ -264,7 +264,7 @@ base::Outcome<void> check_instant(const KindRules& rules, const std::string& at)
 
 bool is_of_allocations(GroupBy by) {
   return by == GroupBy::kHeap || by == GroupBy::kAlignment || by == GroupBy::kLifetime ||
-         by == GroupBy::kType || by == GroupBy::kLabel;
+         by == GroupBy::kType || by == GroupBy::kHolder || by == GroupBy::kLabel;
 }
 
 }  // namespace
@@ -302,7 +302,7 @@ base::Outcome<void> check_question(const KindQuestion& question) {
 
 base::Outcome<void> check_grouping(Kind kind, GroupBy by) {
   if (!is_of_allocations(by) || !profile::is_of_mappings(kind)) return {};
-  return base::Failure{"--by: mappings have no heap, lifetime, type, label or alignment"};
+  return base::Failure{"--by: mappings have no heap, lifetime, type, holder, label or alignment"};
 }
 
 base::Outcome<void> check_lives(Kind kind, const char* format) {

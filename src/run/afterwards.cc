@@ -264,9 +264,12 @@ void remove_maps(const ingest::Ingested& ingested, const Traces& traces) {
 // Before anything is read, so that the observations come back with the samples that they are about.
 // A trace that cannot be changed is reported when it is sealed.
 void store_observations(const Afterwards& run, const Traces& traces) {
-  if (run.observer == nullptr) return;
   for (const std::string& path : traces.ended) {
-    const auto observed = run.observer->take(path);
+    auto observed = run.observer == nullptr ? std::nullopt : run.observer->take(path);
+    if (run.holders != nullptr) {
+      profile::Observations all = observed ? std::move(*observed) : profile::Observations{};
+      if (run.holders->add_to(path, all) || observed) observed = std::move(all);
+    }
     if (!observed) continue;
     const ingest::ImageChunks chunks[] = {
         {0, {{trace::ChunkType::kObservations, ingest::encode_observations(*observed)}}}};

@@ -86,8 +86,9 @@ class Session {
   [[nodiscard]] std::optional<End> look();
   [[nodiscard]] nanoseconds round();
   void show_progress();
+  void find_holders();
   void say_what_is_settled();
-  [[nodiscard]] control::WatchOptions watch_options() const;
+  [[nodiscard]] control::WatchOptions watch_options();
   base::Outcome<void> end(End end);
   void detach_children() const;
   void finish();
@@ -103,6 +104,7 @@ class Session {
   std::optional<control::TraceHome> home_;
   std::optional<control::TraceFeeder> feeder_;
   std::optional<observe::Observer> observer_;
+  HolderScans holders_;
   std::optional<control::RunWatch> watch_;
   std::vector<inject::Address> modules_;
   Clock::time_point start_, next_look_;
@@ -194,7 +196,7 @@ nanoseconds Session::round() {
   }
   if (watch_) {
     watch_->follow(feeder_->writing());
-    wait = std::min(wait, watch_->round());
+    wait = std::min({wait, watch_->round(), holders_.round()});
   }
   return wait;
 }
@@ -259,6 +261,23 @@ Session::End Session::watch() {
   }
 }
 
+/// Until it is done, or another signal comes.
+void Session::find_holders() {
+  for (const auto& writing : feeder_->writing()) {
+    if (writing.pid == order_.pid) holders_.want(writing.pid, writing.path, true);
+  }
+  say("looking for what holds its memory; ^C ends that");
+  signalfd_siginfo info{};
+  while (read(signals_.get(), &info, sizeof info) == sizeof info) {
+  }
+  for (static_cast<void>(round()); holders_.is_busy(); static_cast<void>(round())) {
+    std::array<pollfd, 2> sources{pollfd{signals_.get(), POLLIN, 0},
+                                  pollfd{process_.get(), POLLIN, 0}};
+    const int events = poll(sources.data(), sources.size(), 100);
+    if (events > 0) return;
+  }
+}
+
 void Session::detach_children() const {
   for (const auto& writing : feeder_->writing()) {
     if (writing.pid == order_.pid || writing.pid == 0 || kill(writing.pid, 0) != 0) continue;
@@ -287,6 +306,7 @@ base::Outcome<void> Session::end(End end) {
 }
 
 void Session::finish() {
+  holders_.finish();
   watch_.reset();  // It has traces open for writing, as their processes had.
   feeder_->finish();
   const control::WatchLosses losses = feeder_->losses();  // Before the traces change their place.
@@ -304,7 +324,8 @@ void Session::finish() {
                               .obstacle = "the process allocated nothing",
                               .losses = losses,
                               .unrecorded = {},
-                              .observer = observer_ ? &*observer_ : nullptr};
+                              .observer = observer_ ? &*observer_ : nullptr,
+                              .holders = &holders_};
   static_cast<void>(finish_run(afterwards));
 }
 
@@ -318,13 +339,14 @@ base::Outcome<bool> Session::perform() {
   if (options_.recording.observation.observes) observer_.emplace(false);
   if (!options_.recording.watch.is_empty()) watch_.emplace(watch_options());
   const End ended = watch();
+  if (ended == End::kAsked && options_.recording.watch.holders_at_end) find_holders();
   GEIGER_TRY(end(ended));
   finish();
   return ended == End::kAsked || ended == End::kDetached;
 }
 
 /// The process's user may own the directory of its traces.
-control::WatchOptions Session::watch_options() const {
+control::WatchOptions Session::watch_options() {
   control::WatchOptions options = options_.recording.watch;
   options.open = [this](const std::string& path) {
     return home_->open(std::string(base::file_name_of(path)));
@@ -332,6 +354,7 @@ control::WatchOptions Session::watch_options() const {
   options.remove = [this](const std::string& path) {
     home_->remove(std::string(base::file_name_of(path)));
   };
+  options.find_holders = [this](pid_t pid, const std::string& trace) { holders_.want(pid, trace); };
   return options;
 }
 

@@ -298,7 +298,13 @@ Supervisor::Supervisor(pid_t program, const std::string& directory, RecordingWin
   if (directory.empty()) return;
   feeder_.emplace(directory);
   unrecorded_.emplace(program, directory);
-  if (!watch.is_empty()) watch_.emplace(watch);
+  if (!watch.is_empty()) {
+    control::WatchOptions options = watch;
+    options.find_holders = [this](pid_t pid, const std::string& trace) {
+      holders_.want(pid, trace);
+    };
+    watch_.emplace(std::move(options));
+  }
   if (observation.observes) observer_.emplace(observation.wants_waste);
   if (observer_ && observation.wants_waste) asks_ = start_ + std::chrono::milliseconds(500);
   if (window.delay.count() > 0) {
@@ -359,7 +365,8 @@ nanoseconds Supervisor::observe() {
 nanoseconds Supervisor::watch() {
   if (!watch_) return kForever;
   watch_->follow(feeder_->writing());
-  return watch_->round();
+  const nanoseconds wait = watch_->round();
+  return std::min(wait, holders_.round());
 }
 
 nanoseconds Supervisor::next_wait(nanoseconds proposed) const {
@@ -388,6 +395,7 @@ int Supervisor::wait_for_end() {
     wait(next_wait(idle));
     if (relay_.relay() && reap()) break;
   }
+  holders_.finish();
   if (feeder_) feeder_->finish();
   watch_.reset();  // It has traces open for writing, as their processes had.
   relay_.discard();

@@ -17,6 +17,7 @@
 #include "control/run_watch.h"
 #include "control/trace_feeder.h"
 #include "run/environment.h"
+#include "run/holder_scans.h"
 
 namespace geiger::run {
 
@@ -135,6 +136,7 @@ class Supervisor {
 
   /// The observations of the processes, once the program has ended; nullptr if none were requested.
   [[nodiscard]] observe::Observer* observer() { return observer_ ? &*observer_ : nullptr; }
+  [[nodiscard]] HolderScans& holders() { return holders_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -151,6 +153,7 @@ class Supervisor {
   SignalRelay relay_;
   std::optional<control::TraceFeeder> feeder_;
   std::optional<observe::Observer> observer_;
+  HolderScans holders_;
   std::optional<control::RunWatch> watch_;
   std::optional<UnrecordedWatch> unrecorded_;
   Clock::time_point start_ = Clock::now();

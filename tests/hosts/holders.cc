@@ -22,6 +22,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <tuple>
 #include <unordered_map>
@@ -242,17 +243,23 @@ void churn() {
 
 }  // namespace
 
-int main(int argc, char**) {
+int main(int argc, char** argv) {
+  const std::string_view how = argc > 1 ? argv[1] : "";
+  if (how == "late") {
+    std::puts("here");
+    std::fflush(stdout);
+    std::getchar();
+  }
   void* volatile pointers[kBlocks];
   for (void* volatile& pointer : pointers) pointer = by_stack_of_main();
   std::thread(blocked).detach();
   std::thread(running).detach();
-  if (argc > 1) std::thread(churn).detach();
+  if (how == "churn") std::thread(churn).detach();
   lose();
   hide();
   hold();
   wipe_stack();
-  while (g_started < (argc > 1 ? 3 : 2)) usleep(1000);
+  while (g_started < (how == "churn" ? 3 : 2)) usleep(1000);
   std::puts("ready");
   std::fflush(stdout);
   for (;;) pause();

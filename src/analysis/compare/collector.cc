@@ -155,8 +155,11 @@ using profile::Recording;
 
 constexpr std::size_t kCallersShown = 3;
 
+/// By what an object is, not by where it was allocated.
+bool is_of_objects(GroupBy by) { return by == GroupBy::kType || by == GroupBy::kHolder; }
+
 bool is_of_functions(GroupBy by) {
-  return by != GroupBy::kModule && by != GroupBy::kLabel && by != GroupBy::kType;
+  return by != GroupBy::kModule && by != GroupBy::kLabel && !is_of_objects(by);
 }
 
 void note_intervals(SideFacts& side, const Recording& recording) {
@@ -219,10 +222,11 @@ class Collector::Run {
     }
   }
 
-  /// From here on stacks are those of objects of this type.
-  void begin_type(const std::string& type) {
-    is_open_ = type == profile::kUnknownType;
-    name_places_ = {collector_.places_.of_name(type)};
+  /// From here on stacks are those of objects of this type, or with this holder. `is_open`: it is
+  /// not known which they have.
+  void begin_objects(const std::string& name, bool is_open) {
+    is_open_ = is_open;
+    name_places_ = {collector_.places_.of_name(name)};
   }
 
   /// Adds a stack to its sites and patterns.
@@ -280,7 +284,7 @@ class Collector::Run {
 
   std::vector<std::uint32_t> groups_of(std::uint32_t stack) {
     const GroupBy by = collector_.out_.grouping.by;
-    if (by == GroupBy::kLabel || by == GroupBy::kType) return name_places_;
+    if (by == GroupBy::kLabel || is_of_objects(by)) return name_places_;
     return by == GroupBy::kModule ? modules_of(stack) : shown_;
   }
 
@@ -388,7 +392,7 @@ bool Collector::needs_labels() const {
 bool Collector::includes_callers() const {
   const GroupBy by = out_.grouping.by;
   return out_.grouping.is_inclusive && by != GroupBy::kStack && by != GroupBy::kLabel &&
-         by != GroupBy::kType;
+         !is_of_objects(by);
 }
 
 std::uint32_t Collector::site_of(std::vector<std::uint32_t> places) {
@@ -410,7 +414,15 @@ void Collector::add_stacks(Run& run, const Recording& recording, const Profile& 
       return types.of(each.type, each.stack);
     };
     for (const auto& [type, part] : parts_by(profile, type_of)) {
-      run.begin_type(types[type]);
+      run.begin_objects(types[type], type == profile::Types::kUnknown);
+      add_part(part);
+    }
+    return;
+  }
+  if (out_.grouping.by == GroupBy::kHolder) {
+    for (const auto& [holder, part] : parts_by(profile, &profile::Entry::holder)) {
+      const std::string name = profile::name_of_holder(recording, holder);
+      run.begin_objects(name, profile::is_open_hold(name));
       add_part(part);
     }
     return;
@@ -496,7 +508,7 @@ void Collector::settle_sides() {
         settle(side_of(site, which), certain_from, side.total.sums);
       }
     }
-    if (!includes_callers() && out_.grouping.by != GroupBy::kType) continue;
+    if (!includes_callers() && !is_of_objects(out_.grouping.by)) continue;
     for (Site& site : out_.sites) leave_cut_open(side_of(site, which), side.total);
   }
   // Before gates scale a side: its next event grows with it then, the other side's does not.

@@ -40,6 +40,28 @@ constexpr Bytes kTraceAtOnce = 64 * kMiB;
 
 Nanoseconds processor_time() { return base::clock_now(CLOCK_PROCESS_CPUTIME_ID); }
 
+/// What all scans may take, and how fast.
+class Effort {
+ public:
+  explicit Effort(const Options& options) : options_(options) {}
+
+  [[nodiscard]] Nanoseconds taken() const { return processor_time() - began_; }
+  /// Rests where it was too fast. False if the time is over.
+  [[nodiscard]] bool may_go_on() const {
+    constexpr Nanoseconds kLeastRest = 5'000'000;
+    const Nanoseconds elapsed = base::monotonic_now() - start_;
+    const auto due = static_cast<Nanoseconds>(static_cast<double>(taken()) / options_.share);
+    if (due > elapsed + kLeastRest) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(due - elapsed));
+    }
+    return taken() < options_.processor;
+  }
+
+ private:
+  const Options& options_;
+  Nanoseconds began_ = processor_time(), start_ = base::monotonic_now();
+};
+
 bool follow_to_end(observe::TraceFollower& follower) {
   constexpr int kMost = 1024;
   for (int i = 0; i < kMost; ++i) {
@@ -58,10 +80,15 @@ bool shows_trace(std::span<const Mapping> mappings, const observe::TraceFollower
 class Scan {
  public:
   Scan(pid_t pid, const observe::ProcessFiles& files, observe::TraceFollower& follower,
-       RootNames& names)
-      : pid_(pid), files_(files), follower_(follower), names_(names) {}
+       ModuleFiles& modules, RootNames& names, const Effort& effort)
+      : pid_(pid),
+        files_(files),
+        follower_(follower),
+        modules_(modules),
+        names_(names),
+        effort_(effort) {}
 
-  base::Outcome<void> take(Nanoseconds until, Bytes step) {
+  base::Outcome<void> take(Bytes step) {
     const auto maps = files_.read("maps");
     if (!maps) return base::Failure{fmt::format("maps: {}", std::strerror(errno))};
     if (maps->empty()) return base::Failure{"the process has ended"};
@@ -73,11 +100,7 @@ class Scan {
     }
     memory_.emplace(pid_, files_, layout_.mappings, follower_.header().page_size);
     leave_out_runtime();
-    if (observe::is_glibc(follower_.header().allocator)) {
-      add_glibc_blocks(layout_, *memory_);
-    } else {
-      add_inferred_blocks(layout_, *memory_, samples_, follower_.header().allocator);
-    }
+    add_blocks();
     settle(layout_.not_roots);
     threads_ = threads_of(files_);
     find_control_blocks(layout_, *memory_, threads_);
@@ -86,10 +109,17 @@ class Scan {
     const Bytes thread_locals = look_at_thread_locals();
     roots_ = roots_of(layout_, threads_, thread_locals);
     names_.use(roots_);
-    marker_.emplace(layout_.blocks, *memory_, step, [until] { return processor_time() < until; });
-    mark_roots(step);
-    is_complete_ = marker_->run();
+    is_complete_ = mark({.step = step});
     if (!follow_to_end(follower_)) return base::Failure{"its trace grows faster than it is read"};
+    return check_still_there();
+  }
+
+  /// Fails if what was read may be the nothing that an ended process has, or another program's.
+  [[nodiscard]] base::Outcome<void> check_still_there() const {
+    const auto maps = files_.status() ? files_.read("maps") : std::nullopt;
+    if (!maps || !shows_trace(observe::parse_smaps(*maps), follower_)) {
+      return base::Failure{"the process ended while it was scanned"};
+    }
     return {};
   }
 
@@ -104,6 +134,13 @@ class Scan {
     return block && !block->is_free ? block : std::nullopt;
   }
   [[nodiscard]] const Marker& marker() const { return *marker_; }
+
+  /// Marks again, as if inferred blocks began a little before where they seem to: the members of an
+  /// object before the first one that is pointed to are then read with it.
+  void widen() {
+    constexpr Bytes kWindow = 64;
+    is_complete_ = mark({.window = kWindow}) && is_complete_;
+  }
 
   /// Of unreached blocks, those that another unreached block points to.
   [[nodiscard]] tsl::robin_set<std::uint32_t> referred(
@@ -150,6 +187,22 @@ class Scan {
   }
 
  private:
+  void add_blocks() {
+    const std::string_view allocator = follower_.header().allocator;
+    if (observe::is_glibc(allocator)) return add_glibc_blocks(layout_, *memory_);
+    leave_out_modules(layout_, modules_, base::file_name_of(allocator));
+    settle(layout_.not_roots);
+    const bool is_known = observe::is_geiger_heap(allocator) &&
+                          add_geiger_blocks(layout_, *memory_, samples_, allocator);
+    if (!is_known) add_inferred_blocks(layout_, *memory_, samples_);
+  }
+
+  [[nodiscard]] bool mark(const MarkingRules& rules) {
+    marker_.emplace(layout_.blocks, *memory_, rules, [this] { return effort_.may_go_on(); });
+    mark_roots(rules.step);
+    return marker_->run();
+  }
+
   /// The runtime's own memory, the trace, and what its libraries keep.
   void leave_out_runtime() {
     for (const observe::Range& range : observe::runtime_ranges(follower_.header())) {
@@ -158,7 +211,7 @@ class Scan {
     for (const Mapping& mapping : layout_.mappings) {
       if (mapping.inode == follower_.inode()) layout_.leave_out({mapping.start, mapping.end});
     }
-    leave_out_modules(layout_, *memory_, "libgeiger-preload");
+    leave_out_modules(layout_, modules_, "libgeiger-preload");
   }
 
   /// Leaves out those of the allocator. Returns how far they reach in front of control blocks.
@@ -168,7 +221,8 @@ class Scan {
     for (const ThreadLocals& block : names_.thread_locals()) {
       furthest = std::max(furthest, block.before);
       const std::string& path = layout_.mappings[block.module].path;
-      if (!layout_.is_inferred || base::file_name_of(path) != allocator) continue;
+      const bool is_its = !observe::is_glibc(allocator) && base::file_name_of(path) == allocator;
+      if (!is_its) continue;
       for (const Thread& thread : threads_) {
         if (thread.control_block == 0) continue;
         const Address start = thread.control_block - block.before;
@@ -219,7 +273,9 @@ class Scan {
   pid_t pid_;
   const observe::ProcessFiles& files_;
   observe::TraceFollower& follower_;
+  ModuleFiles& modules_;
   RootNames& names_;
+  const Effort& effort_;
   Layout layout_;
   std::vector<LiveSample> samples_;
   std::optional<ProcessMemory> memory_;
@@ -233,18 +289,25 @@ class Scan {
 class Verdicts {
  public:
   /// Scans in order. Samples that died meanwhile are left out.
-  void add(const Scan& scan, const observe::TraceFollower& follower) {
+  void add(Scan& scan, const observe::TraceFollower& follower) {
+    last_.clear();
     unreached_ = rescued_ = 0;
     for (const LiveSample& sample : scan.samples()) {
       if (!follower.live().contains(sample.ref)) continue;
       Seen& seen = seen_[sample.ref];
-      if (seen.scans != scans_) continue;  // Allocated after the first scan.
-      ++seen.scans;
+      const bool is_old = seen.scans == scans_;  // Else it was allocated after the first scan.
+      seen.scans = is_old ? scans_ + 1 : kNotAll;
       const auto block = scan.block_of(sample);
-      const bool is_reached = block && scan.marker().is_reached(block->number);
-      rescued_ += is_reached && !seen.was_reached && scans_ > 0 ? 1 : 0;
-      seen.was_reached |= is_reached;
-      unreached_ += block && !seen.was_reached ? 1 : 0;
+      if (!block) {
+        last_.push_back({sample.ref, Hold::kNoBlock});
+      } else if (scan.marker().is_reached(block->number)) {
+        rescued_ += is_old && !seen.was_reached && scans_ > 0 ? 1 : 0;
+        seen.was_reached = true;
+        last_.push_back(reached(scan, sample, block->number));
+      } else {
+        unreached_ += is_old && !seen.was_reached ? 1 : 0;
+        last_.push_back({sample.ref, Hold::kMoving});
+      }
     }
     ++scans_;
     quiet_ = scans_ > 1 && rescued_ == 0 ? quiet_ + 1 : 0;
@@ -255,36 +318,40 @@ class Verdicts {
   [[nodiscard]] bool is_settled() const { return unreached_ == 0 || quiet_ >= 2; }
   [[nodiscard]] std::uint32_t scans() const { return scans_; }
 
-  /// By the last scan that was added.
-  void judge(Scan& last, const observe::TraceFollower& follower) {
-    std::vector<const LiveSample*> unreached;
-    for (const LiveSample& sample : last.samples()) {
-      const bool is_judged =
-          follower.live().contains(sample.ref) && seen_[sample.ref].scans == scans_;
-      if (!is_judged) continue;
-      const auto block = last.block_of(sample);
-      if (block && last.marker().is_reached(block->number)) {
-        add_reached(last, sample, block->number);
-      } else if (!block) {
-        samples_.push_back({sample.ref, Hold::kNoBlock});
-      } else {
-        unreached.push_back(&sample);
-      }
+  /// What none of the scans reached, by the last one.
+  base::Outcome<void> judge(Scan& scan) {
+    tsl::robin_map<trace::Ref, std::uint32_t> blocks;
+    tsl::robin_set<std::uint32_t> unreached;
+    for (const LiveSample& sample : scan.samples()) {
+      const auto block = scan.block_of(sample);
+      if (!block || scan.marker().is_reached(block->number)) continue;
+      blocks[sample.ref] = block->number;
+      unreached.insert(block->number);
     }
-    add_unreached(last, unreached);
+    const tsl::robin_set<std::uint32_t> referred = scan.referred(unreached);
+    const bool widens = scan.layout().is_inferred && !unreached.empty();
+    if (widens) scan.widen();
+    GEIGER_TRY(scan.check_still_there());
+    for (SampleHold& sample : last_) {
+      if (sample.hold != Hold::kMoving) continue;
+      const std::uint32_t block = blocks[sample.sample];
+      const Seen& seen = seen_[sample.sample];
+      const bool is_still = is_settled() && !seen.was_reached && seen.scans == scans_;
+      if (is_still) sample.hold = hold_of(scan, block, referred.contains(block), widens);
+    }
+    return {};
   }
 
-  [[nodiscard]] Holders take(const RootNames& names) {
-    Holders found;
-    std::ranges::sort(samples_, {}, &SampleHold::sample);
-    found.samples = std::move(samples_);
+  void take(const RootNames& names, Holders& found) {
+    found.scans = scans_;
+    std::ranges::sort(last_, {}, &SampleHold::sample);
+    found.samples = std::move(last_);
     found.paths = std::move(paths_);
     for (const RootGroup group : groups_) found.roots.push_back(names.name_of(group));
-    return found;
   }
 
  private:
-  void add_reached(Scan& scan, const LiveSample& sample, std::uint32_t block) {
+  SampleHold reached(Scan& scan, const LiveSample& sample, std::uint32_t block) {
     const RootGroup group = scan.marker().group_of(block);
     const auto [root, is_new_root] =
         roots_.try_emplace(group, static_cast<std::uint32_t>(groups_.size()));
@@ -292,26 +359,19 @@ class Verdicts {
     const auto [path, is_new_path] = path_of_.try_emplace(
         std::pair{group, sample.stack}, static_cast<std::uint32_t>(paths_.size()));
     if (is_new_path) paths_.push_back(scan.path_to(block));
-    samples_.push_back(
-        {sample.ref, Hold::kReached, scan.marker().is_alone(block), root->second, path->second});
+    return {sample.ref, Hold::kReached, scan.marker().is_alone(block), root->second, path->second};
   }
 
-  void add_unreached(Scan& scan, const std::vector<const LiveSample*>& unreached) {
-    tsl::robin_set<std::uint32_t> blocks;
-    for (const LiveSample* sample : unreached) blocks.insert(scan.block_of(*sample)->number);
-    const tsl::robin_set<std::uint32_t> referred = scan.referred(blocks);
-    for (const LiveSample* sample : unreached) {
-      Hold hold = referred.contains(scan.block_of(*sample)->number) ? Hold::kUnreachable
-                                                                    : Hold::kUnreferenced;
-      if (scan.unread() > 0) hold = Hold::kUnread;
-      if (!scan.is_complete()) hold = Hold::kTimeOver;
-      if (!is_settled() || seen_[sample->ref].was_reached) hold = Hold::kMoving;
-      samples_.push_back({sample->ref, hold});
-    }
+  static Hold hold_of(const Scan& scan, std::uint32_t block, bool is_referred, bool is_widened) {
+    if (!scan.is_complete()) return Hold::kTimeOver;
+    if (scan.unread() > 0) return Hold::kUnread;
+    if (is_widened && scan.marker().is_reached(block)) return Hold::kNear;
+    return is_referred ? Hold::kUnreachable : Hold::kUnreferenced;
   }
 
+  static constexpr std::uint32_t kNotAll = 0xffffffff;
   struct Seen {
-    std::uint32_t scans = 0;  ///< That saw it live.
+    std::uint32_t scans = 0;  ///< That saw it live; kNotAll: not the first one.
     bool was_reached = false;
   };
 
@@ -319,44 +379,64 @@ class Verdicts {
   std::uint64_t unreached_ = 0;  ///< By all scans.
   std::uint64_t rescued_ = 0;    ///< Reached by the last scan, and by none before.
   tsl::robin_map<trace::Ref, Seen> seen_;
-  std::vector<SampleHold> samples_;
+  std::vector<SampleHold> last_;  ///< By the last scan.
   std::map<RootGroup, std::uint32_t> roots_;
   std::vector<RootGroup> groups_;
   std::map<std::pair<RootGroup, trace::Ref>, std::uint32_t> path_of_;
   std::vector<HolderPath> paths_;
 };
 
-}  // namespace
+/// Sooner if the process ends.
+void rest(const observe::ProcessFiles& files, Nanoseconds time) {
+  constexpr Nanoseconds kLook = 50'000'000;
+  for (Nanoseconds rested = 0; rested < time && files.status(); rested += kLook) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kLook));
+  }
+}
 
-base::Outcome<Holders> find_holders(pid_t pid, const std::string& trace, const Options& options) {
+base::Outcome<void> scan_all(pid_t pid, const std::string& trace, const Options& options,
+                             profile::Observations& found) {
   const observe::ProcessFiles files(pid);
   if (!files.is_open()) return base::Failure{"the process has ended"};
   observe::TraceFollower follower;
   GEIGER_TRY(follower.open(trace));
-  const Nanoseconds began = processor_time();
-  RootNames names(pid);
+  const Effort effort(options);
+  ModuleFiles modules(pid);
+  RootNames names(modules);
   Verdicts verdicts;
   std::optional<Scan> scan;
-  Nanoseconds time = 0;
+  Holders about;  // Of the last scan.
+  base::Outcome<void> outcome;
   do {
-    if (scan) std::this_thread::sleep_for(std::chrono::nanoseconds(options.pause));
-    time = base::monotonic_now();
+    if (verdicts.scans() > 0) rest(files, options.pause);
+    const Nanoseconds time = base::monotonic_now();
     // Pointers of packed structures are looked for where they are needed: that takes half as much
     // time again.
     const Bytes step = scan ? 4 : 8;
-    scan.emplace(pid, files, follower, names);
-    GEIGER_TRY(scan->take(began + options.processor, step));
+    scan.emplace(pid, files, follower, modules, names, effort);
+    outcome = scan->take(step);
+    if (!outcome.has_value()) break;
     verdicts.add(*scan, follower);
+    about.time = time;
+    about.is_inferred = scan->layout().is_inferred;
+    about.not_understood = scan->layout().not_understood;
+    about.unread = scan->unread();
+    about.blocks = scan->layout().blocks.blocks();
   } while (!verdicts.is_settled() && verdicts.scans() < options.most_scans && scan->is_complete());
-  verdicts.judge(*scan, follower);
-  Holders found = verdicts.take(names);
-  found.time = time;
-  found.scans = verdicts.scans();
-  found.cost = processor_time() - began;
-  found.is_inferred = scan->layout().is_inferred;
-  found.not_understood = scan->layout().not_understood;
-  found.unread = scan->unread();
-  found.blocks = scan->layout().blocks.blocks();
+  if (verdicts.scans() == 0) return outcome;
+  if (outcome.has_value()) outcome = verdicts.judge(*scan);
+  verdicts.take(names, about);
+  about.cost = effort.taken();
+  found.holders = std::move(about);
+  return outcome;
+}
+
+}  // namespace
+
+profile::Observations find_holders(pid_t pid, const std::string& trace, const Options& options) {
+  profile::Observations found;
+  const auto outcome = scan_all(pid, trace, options, found);
+  if (!outcome.has_value()) found.holders_fault = outcome.reason();
   return found;
 }
 

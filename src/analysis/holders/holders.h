@@ -11,7 +11,6 @@
 #include <string>
 
 #include "analysis/profile/recording/observations.h"
-#include "base/outcome.h"
 #include "base/units.h"
 
 namespace geiger::holders {
@@ -21,11 +20,13 @@ struct Options {
   Nanoseconds pause = 1'000'000'000;  ///< Between two scans.
   Nanoseconds processor =
       60'000'000'000;  ///< For all scans; what is not reached then is undecided.
+  double share = 1;    ///< Of a processor, on average: it rests in between.
 };
 
-/// Of process `pid`, which writes `trace`. Samples are named by the references of their records.
-/// Fails where the process cannot be read, or ends before the first scan is done.
-[[nodiscard]] base::Outcome<profile::Holders> find_holders(pid_t pid, const std::string& trace,
-                                                           const Options& options);
+/// Of process `pid`, which writes `trace`: Observations::holders, or why they are not known. If the
+/// process ends, or cannot be read any more, after the first scan, there are both, and what was not
+/// reached is undecided. Samples are named by the references of their records.
+[[nodiscard]] profile::Observations find_holders(pid_t pid, const std::string& trace,
+                                                 const Options& options);
 
 }  // namespace geiger::holders

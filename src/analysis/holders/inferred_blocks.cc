@@ -2,7 +2,6 @@
 #include <unordered_map>
 
 #include "analysis/holders/layout.h"
-#include "base/text.h"
 
 namespace geiger::holders {
 
@@ -38,11 +37,9 @@ class Inference {
   Inference(Layout& layout, Memory& memory, std::span<const LiveSample> samples)
       : layout_(layout), memory_(memory), samples_(samples) {}
 
-  void infer(std::string_view library) {
+  void infer() {
     add_areas();
     layout_.blocks.index();  // To find areas; blocks follow.
-    leave_out_modules(layout_, memory_, base::file_name_of(library));
-    settle(layout_.not_roots);
     add_targets();
     add_samples();
     divide_pages();
@@ -159,9 +156,8 @@ class Inference {
 
 }  // namespace
 
-void add_inferred_blocks(Layout& layout, Memory& memory, std::span<const LiveSample> samples,
-                         std::string_view library) {
-  Inference(layout, memory, samples).infer(library);
+void add_inferred_blocks(Layout& layout, Memory& memory, std::span<const LiveSample> samples) {
+  Inference(layout, memory, samples).infer();
 }
 
 }  // namespace geiger::holders

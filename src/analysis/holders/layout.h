@@ -12,6 +12,7 @@
 
 #include "analysis/holders/block_map.h"
 #include "analysis/holders/memory.h"
+#include "analysis/holders/module_files.h"
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/proc_files.h"
 
@@ -28,17 +29,8 @@ struct Layout {
   void leave_out(Span span) { not_roots.push_back(span); }
 };
 
-/// Of the program headers of a module that is mapped from `start` on; 0 where they are not there.
-struct ModuleHeaders {
-  Address first_vaddr = 0;  ///< Of the byte at `start`.
-  Bytes bytes = 0;          ///< Up to the end of its variables. Anonymous memory that others mapped
-                            ///< may follow in the same mapping.
-  Bytes thread_locals = 0;  ///< What its variables take in front of a control block.
-};
-[[nodiscard]] ModuleHeaders headers_at(Memory& memory, Address start);
-
 /// Leaves out the modules whose file's name begins with `name`, with their variables.
-void leave_out_modules(Layout& layout, Memory& memory, std::string_view name);
+void leave_out_modules(Layout& layout, ModuleFiles& files, std::string_view name);
 
 /// Sorts and joins.
 void settle(std::vector<Span>& spans);
@@ -49,11 +41,17 @@ void settle(std::vector<Span>& spans);
 /// Source of the layout: malloc/malloc.c and malloc/arena.c of glibc 2.26 and later, 64 bits.
 void add_glibc_blocks(Layout& layout, Memory& memory);
 
+/// The blocks of geiger's own malloc, `library`. Free ones are blocks that nothing points to.
+/// False, and nothing is added, if it changed while it was read.
+[[nodiscard]] bool add_geiger_blocks(Layout& layout, Memory& memory,
+                                     std::span<const observe::LiveSample> samples,
+                                     std::string_view library);
+
 /// Of any other allocator: in the mappings where it put samples, a block begins where a pointer
 /// points, and where a sample is. Size classes lie side by side, so a page with a small sample is
 /// divided by its usable size, unless other samples or the pointers into the page disagree.
-/// `samples` in order of addresses. `library` is the allocator's; its data is left out.
+/// `samples` in order of addresses. What is left out must be settled.
 void add_inferred_blocks(Layout& layout, Memory& memory,
-                         std::span<const observe::LiveSample> samples, std::string_view library);
+                         std::span<const observe::LiveSample> samples);
 
 }  // namespace geiger::holders

@@ -17,10 +17,11 @@ constexpr Bytes kLarge = 256 * kKiB;
 
 }  // namespace
 
-Marker::Marker(const BlockMap& blocks, Memory& memory, Bytes step, std::function<bool()> may_go_on)
+Marker::Marker(const BlockMap& blocks, Memory& memory, MarkingRules rules,
+               std::function<bool()> may_go_on)
     : blocks_(blocks),
       memory_(memory),
-      step_(step),
+      rules_(rules),
       may_go_on_(std::move(may_go_on)),
       labels_(blocks.blocks(), kNone),
       parents_(blocks.blocks(), 0),
@@ -106,8 +107,10 @@ void Marker::scan_batch() {
     total = 0;
   };
   for (const std::uint32_t number : batch) {
-    const Address start = blocks_.start_of(number);
-    const Bytes bytes = blocks_.area_of(start)->end_of(start) - start;
+    const Address begin = blocks_.start_of(number);
+    const Area& area = *blocks_.area_of(begin);
+    const Address start = std::max(area.span().start, begin - rules_.window);
+    const Bytes bytes = area.end_of(begin) - start;
     if (bytes > kLarge) {
       scan_large(number, start, start + bytes);
       continue;
@@ -122,7 +125,7 @@ void Marker::scan_batch() {
 
 void Marker::scan(std::uint32_t from, const std::byte* bytes, Bytes size) {
   const Label label = labels_[from];
-  for (Bytes at = 0; at + 8 <= size; at += step_) {
+  for (Bytes at = 0; at + 8 <= size; at += rules_.step) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes + at, 8);
     const Address address = word & kAddressBits;

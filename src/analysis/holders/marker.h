@@ -32,11 +32,16 @@ struct Parent {
   Address root = 0;         ///< Of the root's word.
 };
 
+struct MarkingRules {
+  Bytes step = 8;    ///< Distance of the words that are looked at; 4 for packed structures.
+  Bytes window = 0;  ///< Blocks may begin so much before where it seems: a multiple of the step.
+};
+
 class Marker {
  public:
-  /// `step`: distance of the words that are looked at, 8, or 4 for packed structures.
   /// `may_go_on` is asked now and then; if it says no, run() ends early.
-  Marker(const BlockMap& blocks, Memory& memory, Bytes step, std::function<bool()> may_go_on);
+  Marker(const BlockMap& blocks, Memory& memory, MarkingRules rules,
+         std::function<bool()> may_go_on);
 
   /// The word at `at` is a root. `group_of` is asked if it points into a block.
   template <class GroupOf>
@@ -83,7 +88,7 @@ class Marker {
 
   const BlockMap& blocks_;
   Memory& memory_;
-  Bytes step_;
+  MarkingRules rules_;
   std::function<bool()> may_go_on_;
   std::vector<Label> labels_;           ///< By block.
   std::vector<std::uint32_t> parents_;  ///< By block: another, or an index into roots_.

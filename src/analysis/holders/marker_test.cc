@@ -42,7 +42,7 @@ class Marking : public testing::Test {
   }
   Marker& mark(const std::vector<std::tuple<std::uint64_t, RootGroup, Holds>>& roots) {
     map_.index();
-    marker_.emplace(map_, memory_, 8, [] { return true; });
+    marker_.emplace(map_, memory_, rules_, [] { return true; });
     Address at = 0x1000;
     for (const auto& [word, group, holds] : roots) {
       marker_->root(word, at += 8, holds, [group = group](Address) { return group; });
@@ -52,9 +52,18 @@ class Marking : public testing::Test {
   }
 
   BlockMap map_;
+  MarkingRules rules_;
   TestMemory memory_;
   std::optional<Marker> marker_;
 };
+
+TEST_F(Marking, AWindowReadsWhatComesBeforeABlock) {
+  point(0, 3, 48);  // Of the block before the one that is held.
+  const auto is_reached = [&] { return mark({{block(1), 0, Holds::kFirmly}}).is_reached(3); };
+  EXPECT_FALSE(is_reached());
+  rules_.window = 16;
+  EXPECT_TRUE(is_reached());
+}
 
 TEST_F(Marking, FollowsAnyByteAndTaggedPointers) {
   memory_.words[block(0) + 8] = block(1) + 63;
@@ -128,7 +137,7 @@ TEST_F(LongList, OfAnyLengthAndMoreRootsThanTheQueueHas) {
 TEST_F(LongList, EndedEarlyItSaysSo) {
   for (unsigned i = 0; i + 1 < kNodes; ++i) point(i, i + 1);
   map_.index();
-  Marker marker(map_, memory_, 8, [left = 10]() mutable { return left-- > 0; });
+  Marker marker(map_, memory_, {}, [left = 10]() mutable { return left-- > 0; });
   marker.root(block(0), 0x1000, Holds::kFirmly, [](Address) { return RootGroup{0}; });
   EXPECT_FALSE(marker.run());
   EXPECT_FALSE(marker.is_reached(kNodes - 1));

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -186,15 +185,6 @@ std::uint64_t RootNames::word(Address address) const {
   return word;
 }
 
-std::uint32_t RootNames::number_in_file(Address address) const {
-  const Mapping* mapping = mapping_at(*layout_, address);
-  if (mapping == nullptr || !is_file(*mapping)) return 0;
-  const base::UniqueFd file = open(mapping->path);
-  const auto at = static_cast<off_t>(mapping->offset + (address - mapping->start));
-  std::uint32_t number = 0;
-  return ::pread(file.get(), &number, sizeof number, at) == sizeof number ? number : 0;
-}
-
 Address RootNames::variable(std::string_view file, std::string_view name) {
   for (std::uint32_t i = 0; i < layout_->mappings.size(); ++i) {
     const bool is_its =
@@ -214,16 +204,19 @@ void RootNames::find_thread_locals() {
   thread_locals_.clear();
   std::map<Address, std::uint32_t> modules;  // By bias.
   for (std::uint32_t i = 0; i < layout_->mappings.size(); ++i) {
-    const Address start = layout_->mappings[i].start;
-    if (module_mapping_[i] == i) modules[start - headers_at(*memory_, start).first_vaddr] = i;
+    const Mapping& mapping = layout_->mappings[i];
+    if (module_mapping_[i] == i) modules[mapping.start - files_.headers(mapping).first_vaddr] = i;
   }
   if (executable_ != kNoMapping) {
-    const Bytes bytes = headers_at(*memory_, layout_->mappings[executable_].start).thread_locals;
+    const Bytes bytes = files_.headers(layout_->mappings[executable_]).thread_locals;
     if (bytes > 0) thread_locals_.push_back({executable_, bytes, bytes});
   }
-  const Address list = variable("ld-linux", "_r_debug");
+  // Newer loaders have a longer one at the same address.
+  Address list = variable("ld-linux", "_r_debug_extended");
+  if (list == 0) list = variable("ld-linux", "_r_debug");
   const Address told = variable("libc.so", "_thread_db_link_map_l_tls_offset");
-  const Bytes member = told == 0 ? 0 : number_in_file(told + 8);
+  const Mapping* holds_told = mapping_at(*layout_, told);
+  const Bytes member = holds_told == nullptr ? 0 : files_.constant(*holds_told, told + 8);
   if (list == 0 || member == 0) return;
   constexpr int kMostModules = 10'000;
   constexpr Bytes kMost = 64 * kMiB;
@@ -233,8 +226,8 @@ void RootNames::find_thread_locals() {
     const Bytes before = word(map + member);  // Others than those of static TLS have 0 or -1.
     const bool is_static = module != modules.end() && before > 0 && before < kMost;
     if (!is_static || module->second == executable_) continue;
-    const Address start = layout_->mappings[module->second].start;
-    thread_locals_.push_back({module->second, before, headers_at(*memory_, start).thread_locals});
+    const Mapping& mapping = layout_->mappings[module->second];
+    thread_locals_.push_back({module->second, before, files_.headers(mapping).thread_locals});
   }
 }
 
@@ -308,23 +301,9 @@ const RootNames::Module* RootNames::module_of(std::uint32_t mapping) {
   const Mapping& begin = layout_->mappings[first];
   module.path = begin.path;
   module.start = begin.start;
-  module.bias = begin.start - headers_at(*memory_, begin.start).first_vaddr;
-  const auto [symbols, is_unread] = symbols_.try_emplace(module.path);
-  if (is_unread) symbols->second = read_symbols(module.path);
-  module.symbols = &symbols->second;
+  module.bias = begin.start - files_.headers(begin).first_vaddr;
+  module.symbols = &files_.symbols(begin);
   return &module;
-}
-
-// Of the process's root, not ours: another user may have chosen what is there.
-base::UniqueFd RootNames::open(const std::string& path) const {
-  return root_ ? root_->open_readable(path) : base::UniqueFd();
-}
-
-symbolize::DataSymbols RootNames::read_symbols(const std::string& path) const {
-  if (root_ && root_->sees_same(path)) return symbolize::data_symbols(path);
-  const base::UniqueFd file = open(path);
-  if (!file.is_open()) return {};
-  return symbolize::data_symbols(fmt::format("/proc/{}/fd/{}", ::getpid(), file.get()));
 }
 
 std::string RootNames::class_of(std::uint64_t word) {

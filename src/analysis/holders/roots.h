@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,10 +15,10 @@
 #include "analysis/holders/layout.h"
 #include "analysis/holders/marker.h"
 #include "analysis/holders/memory.h"
+#include "analysis/holders/module_files.h"
 #include "analysis/observe/proc_files.h"
 #include "analysis/symbolize/elf/data_symbols.h"
 #include "base/units.h"
-#include "foreign/process_root.h"
 
 namespace geiger::holders {
 
@@ -69,8 +68,7 @@ struct Roots {
 /// Names of roots. Symbols are read once for each module.
 class RootNames {
  public:
-  /// Files are opened where process `pid` sees them, if it may read them.
-  explicit RootNames(pid_t pid) : root_(foreign::ProcessRoot::open(pid)) {}
+  explicit RootNames(ModuleFiles& files) : files_(files) {}
 
   /// For a scan. What they name must live as long as names are asked for. `executable` may be null.
   void use(const Layout& layout, std::span<const Thread> threads,
@@ -103,14 +101,9 @@ class RootNames {
   /// The address of a variable in the module whose file's name begins with `file`; 0: none.
   [[nodiscard]] Address variable(std::string_view file, std::string_view name);
   [[nodiscard]] std::uint64_t word(Address address) const;
-  /// Of read-only memory, from its file: its page may not be in memory.
-  [[nodiscard]] std::uint32_t number_in_file(Address address) const;
   void find_thread_locals();
 
-  [[nodiscard]] base::UniqueFd open(const std::string& path) const;
-  [[nodiscard]] symbolize::DataSymbols read_symbols(const std::string& path) const;
-
-  std::optional<foreign::ProcessRoot> root_;
+  ModuleFiles& files_;
   const Layout* layout_ = nullptr;
   std::span<const Roots> roots_;
   std::vector<std::size_t> by_address_;  ///< Into roots_.
@@ -118,9 +111,8 @@ class RootNames {
   std::uint32_t executable_ = 0;  ///< Its first mapping, or kNoMapping.
   Memory* memory_ = nullptr;
   std::vector<std::uint32_t>
-      module_mapping_;  ///< By mapping: the module's first; kNoMapping: none.
-  std::map<std::string, symbolize::DataSymbols> symbols_;  ///< By path.
-  std::map<std::uint32_t, Module> modules_;                ///< By first mapping, of this scan.
+      module_mapping_;                       ///< By mapping: the module's first; kNoMapping: none.
+  std::map<std::uint32_t, Module> modules_;  ///< By first mapping, of this scan.
   std::vector<ThreadLocals> thread_locals_;
   std::unordered_map<std::string, RootGroup> groups_;
   std::vector<std::string> names_;

@@ -63,6 +63,7 @@ class Ingestion {
 
   [[nodiscard]] Ingested finish() {
     if (!options_.includes_finalization) profile::end_at_finalization(result_.recording);
+    profile::name_holders(result_.recording);
     return std::move(result_);
   }
 

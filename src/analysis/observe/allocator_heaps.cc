@@ -381,7 +381,7 @@ class Reading {
       }
       const auto segment = std::bit_cast<layout::Segment>(pages[0]);
       if (!read_slots(*next, segment, pages)) return false;
-      segments_ += layout::kSegmentBytes;
+      found_.segments.push_back(*next);
       next = segment.next;
     }
     return next.has_value();
@@ -402,16 +402,27 @@ class Reading {
       const Bytes bytes = page.slots * layout::kSlotBytes;
       if (page.owner == layout::kLarge) {
         add_range(HeapPart::kLarge, at, bytes);
+        found_.runs.push_back({at, bytes, 1});
       } else if (page.owner == layout::kSamplesOnly) {
         add_range(HeapPart::kSamples, at, bytes);
         if (page.heap < kPage || !std::has_single_bit(page.heap)) return false;
         leaves_[at / layout::kSlotBytes] = page.heap;
+        add_leaves(at, bytes, page.heap);
       } else if (!read_page(at, bytes, page)) {
         return false;
       }
       slot += page.slots;
     }
     return true;
+  }
+
+  void add_leaves(Address page, Bytes bytes, Bytes leaf_bytes) {
+    for (Address at = page; at < page + bytes; at += leaf_bytes) {
+      layout::Leaf leaf{};
+      if (!get(at, leaf) || leaf.block_bytes < 16 || leaf.first_block >= leaf_bytes) continue;
+      const Bytes room = leaf_bytes - leaf.first_block;
+      found_.runs.push_back({at + leaf.first_block, leaf.block_bytes, room / leaf.block_bytes});
+    }
   }
 
   [[nodiscard]] bool read_page(Address at, Bytes bytes, const layout::Page& page) {
@@ -425,6 +436,7 @@ class Reading {
     found.block = layout::block_bytes(page.size_class);
     if (found.carved > found.capacity || found.free < 0 || found.free > found.carved) return false;
     if (found.block * page.capacity > bytes) return false;
+    found_.runs.push_back({at, found.block, page.carved});
     for (Bytes offset = 0; offset < bytes; offset += layout::kSlotBytes) {
       slots_[(at + offset) / layout::kSlotBytes] = pages_.size();
     }
@@ -494,11 +506,12 @@ class Reading {
     const auto huge = word(root.huge_bytes);
     const auto huge_mapped = word(root.huge_mapped);
     if (!mapped || !huge || !huge_mapped || *huge > *huge_mapped) return false;
-    if (segments_ + *huge_mapped > *mapped) return false;
+    const Bytes in_segments = found_.segments.size() * layout::kSegmentBytes;
+    if (in_segments + *huge_mapped > *mapped) return false;
     // Where huge objects are is known of samples only: what of them is in memory, the profile says.
     add(HeapPart::kLarge, *huge, 0);
     add(HeapPart::kHeaders, *huge_mapped - *huge, 0);
-    add(HeapPart::kEmpty, *mapped - segments_ - *huge_mapped, 0);
+    add(HeapPart::kEmpty, *mapped - in_segments - *huge_mapped, 0);
     found_.census.mapped = *mapped;
     Bytes sum = 0;
     for (const profile::MapTotals& part : found_.census.parts) sum += part.size;
@@ -563,11 +576,10 @@ class Reading {
 
   const ReadMemory& read_;
   const ResidentIn& resident_;
-  GeigerHeap found_{{}, PageOccupancy(layout::kSlotBytes), {}, {}};
+  GeigerHeap found_{{}, {}, {}, PageOccupancy(layout::kSlotBytes), {}, {}};
   std::vector<BlockPage> pages_;
   tsl::robin_map<Address, std::size_t> slots_;  ///< Index into pages_.
   tsl::robin_map<Address, Bytes> leaves_;       ///< Slots of samples, and the bytes of a leaf.
-  Bytes segments_ = 0;
 };
 
 }  // namespace

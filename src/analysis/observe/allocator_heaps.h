@@ -115,8 +115,17 @@ struct SampleBlock {
   Address start = 0, end = 0;
 };
 
+/// Equal blocks, side by side.
+struct BlockRun {
+  Address start = 0;
+  Bytes block = 0;
+  std::uint64_t count = 0;
+};
+
 struct GeigerHeap {
   profile::HeapCensus census;
+  std::vector<Address> segments;  ///< Of vocabulary::heap_layout::kSegmentBytes each.
+  std::vector<BlockRun> runs;     ///< All blocks in segments, free ones too.
   /// By slots of 64 KiB; of a page of eight slots each has an eighth.
   PageOccupancy occupancy;
   /// Of the given samples; without those that have no page of blocks.

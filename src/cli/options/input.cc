@@ -80,14 +80,8 @@ Input read_runs(const std::vector<std::string>& runs, const ReadOptions& options
   reading.includes_finalization = options.includes_finalization;
   if (options.finds_holders) {
     reading.observe = [](const std::string& trace, std::uint32_t pid) {
-      profile::Observations found;
-      auto holders = holders::find_holders(static_cast<pid_t>(pid), trace, {});
-      if (holders.has_value()) {
-        found.holders = holders.release();
-      } else {
-        found.holders_fault = holders.reason();
-      }
-      return ingest::encode_observations(found);
+      return ingest::encode_observations(
+          holders::find_holders(static_cast<pid_t>(pid), trace, {}));
     };
   } else if (options.observes_running || options.infers_types) {
     reading.observe = [&](const std::string& trace, std::uint32_t pid) {

@@ -255,9 +255,29 @@ void add_control_options(CLI::App& run, run::RunOptions& options) {
   run.add_flag("--dormant", options.runtime.is_dormant,
                "Record nothing until 'geiger ctl PID start' (docs/guide/production.md)");
   add_watch_options(run, options.watch);
+  add_holders_option(run, options.watch, "peak");
 }
 
 }  // namespace
+
+void add_holders_option(CLI::App& verb, control::WatchOptions& watch, const std::string& usual) {
+  const std::string help =
+      "Find what holds live memory, from outside, at rss>2GiB, every=10m\n"
+      "and so on, or at each new peak: --holders" +
+      std::string(usual == "peak" ? " (=peak)" : "=peak; default: at the end") +
+      "; the last\nanswer is stored (docs/guide/holders.md)";
+  verb.add_flag("--holders{" + usual + "}", help)
+      ->check([&watch](const std::string& text) -> std::string {
+        if (text == "end") {
+          watch.holders_at_end = true;
+          return {};
+        }
+        auto condition = control::parse_condition(text);
+        if (!condition.has_value()) return condition.reason();
+        watch.holders_on = {condition.release()};
+        return {};
+      });
+}
 
 void add_watch_options(CLI::App& verb, control::WatchOptions& watch) {
   const auto add = [&](const char* name, std::vector<control::Condition>& conditions,

@@ -24,6 +24,8 @@ base::Outcome<void> settle_interval(run::RunOptions& options, run::IntervalWish 
 
 /// --mark-on, --snapshot-on, --keep, --budget. `watch` outlives the parse.
 void add_watch_options(CLI::App& verb, control::WatchOptions& watch);
+/// --holders; `usual` is meant by it alone: "peak", or "end" for a recording that geiger ends.
+void add_holders_option(CLI::App& verb, control::WatchOptions& watch, const std::string& usual);
 
 /// The setting of guard mode (trace::FileHeader::guard_setting) for "1/N[,exact]", and "1" for 1/1.
 [[nodiscard]] base::Outcome<std::uint32_t> parse_guard(const std::string& text);

@@ -205,10 +205,11 @@ CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping, b
   if (has_all) {
     groups.insert(groups.begin() + 1, {"line", profile::GroupBy::kLine});
     groups.push_back({"type", profile::GroupBy::kType});
+    groups.push_back({"holder", profile::GroupBy::kHolder});
   }
   CLI::Option* by =
       add_choice(verb, "--by", "GROUP",
-                 has_all ? "function (default), line, stack, module, label or type"
+                 has_all ? "function (default), line, stack, module, label, type or holder"
                          : "function (default), stack, module or label",
                  groups, [&grouping](profile::GroupBy group) { grouping.by = group; });
   verb.add_flag(

@@ -29,6 +29,7 @@ void register_attach(CLI::App& app, Work& work) {
   add_bounds(*attach, options->recording);
   add_duration_option(*attach, options->recording, "Detach after this long (default: at ^C)");
   add_watch_options(*attach, options->recording.watch);
+  add_holders_option(*attach, options->recording.watch, "end");
   attach->add_flag("--despite-seccomp", options->despite_seccomp,
                    "Attach even if the process filters its system calls, as in a\n"
                    "container, provided that the filter allows those of the\n"

@@ -205,7 +205,8 @@ int Run::finish(int status, pid_t pid, Nanoseconds ran_for, run::Supervisor& sup
                                      .is_explained = !target_.sentence().empty(),
                                      .losses = supervisor.losses(),
                                      .unrecorded = supervisor.unrecorded(),
-                                     .observer = supervisor.observer()};
+                                     .observer = supervisor.observer(),
+                                     .holders = &supervisor.holders()};
     if (run::finish_run(afterwards).has_running_processes) preload_->keep();
     if (!options_.receiver.empty()) push(output_.shown_for(pid), options_.receiver);
   }

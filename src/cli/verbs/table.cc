@@ -76,6 +76,11 @@ base::Outcome<int> print_table(TableArguments& options) {
   if (options.table.by == GroupBy::kLifetime) {
     GEIGER_TRY(check_followed(input.recording(), "--by lifetime"));
   }
+  if (options.table.by == GroupBy::kHolder && input.recording().holders.empty()) {
+    return base::Failure{
+        "what holds its memory was not looked for: 'geiger holders' does while it "
+        "runs, 'geiger run --holders' stores it"};
+  }
   GEIGER_TRY(check_data(input.recording(), subject.selection));
   options.table.scope = std::move(subject.scope);
   const auto report =
@@ -97,7 +102,7 @@ void register_table(CLI::App& app, Work& work) {
   add_read_options(*verb, options->read);
   add_choice(*verb, "--by", "GROUP",
              "function (default), line, stack, module, thread, tid, process, size,\n"
-             "type, label, lifetime, heap or alignment",
+             "type, holder, label, lifetime, heap or alignment",
              kGroups, [options](GroupBy by) {
                options->table.by = by;
                options->has_group = true;

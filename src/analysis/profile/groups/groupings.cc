@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <span>
 #include <unordered_map>
@@ -251,6 +252,33 @@ std::vector<Row> table_of_types(const Recording& recording, const Profile& profi
   return rows;
 }
 
+std::vector<Row> table_of_holders(const Recording& recording, const Profile& profile) {
+  std::vector<std::string> names;
+  std::vector<std::uint32_t> group_of;  // By holder + 1.
+  std::map<std::string, std::uint32_t> groups;
+  for (std::uint32_t i = 0; i <= recording.holders.size(); ++i) {
+    const std::string name = name_of_holder(recording, i - 1);
+    const auto number = static_cast<std::uint32_t>(names.size());
+    const auto [at, is_new] = groups.try_emplace(name, number);
+    if (is_new) names.push_back(name);
+    group_of.push_back(at->second);
+  }
+  std::vector<Row> rows = rows_of(
+      recording, profile, names.size(),
+      [&](const Entry& entry) { return group_of[entry.holder + 1U]; },
+      [&](std::uint32_t group, Row& row) { row.name = names[group]; });
+  NodeSums open;
+  for (const Row& row : rows) {
+    if (is_open_hold(row.name)) open.merge(row.self.at_most());
+  }
+  for (Row& row : rows) {
+    if (is_open_hold(row.name)) continue;
+    row.total.leave_open(open);
+    row.self = row.total;
+  }
+  return rows;
+}
+
 std::vector<Row> table_of_lifetimes(const Recording& recording, const Profile& profile) {
   return rows_of(
       recording, profile, kLifetimeClasses, [](const Entry& entry) { return entry.lifetime; },
@@ -342,6 +370,8 @@ std::vector<Row> table_of_groups(const Recording& recording, const Profile& prof
       return table_of_alignments(recording, profile);
     case GroupBy::kType:
       return table_of_types(recording, profile);
+    case GroupBy::kHolder:
+      return table_of_holders(recording, profile);
     case GroupBy::kLabel:
       return table_of_labels(recording, profile);
     case GroupBy::kLifetime:

@@ -32,6 +32,7 @@ enum class GroupBy : std::uint8_t {
   kSize,       ///< Requested bytes by powers of two.
   kAlignment,  ///< The requested alignment.
   kType,       ///< The types of the objects, as far as they are known (types.h).
+  kHolder,     ///< What holds the objects, if that was looked for (observations.h).
   kLabel,      ///< A label within those around it: "request / tenant=acme".
   kLifetime,   ///< Decades (profile.h); of profiles split by lifetime.
   kHeap,       ///< The heap that the profile is of: one row.
@@ -39,7 +40,7 @@ enum class GroupBy : std::uint8_t {
 
 /// Their names, as typed and in JSON, in the order of the help.
 using NamedGroup = std::pair<std::string_view, GroupBy>;
-inline constexpr std::array<NamedGroup, 13> kGroups{{{"function", GroupBy::kFunction},
+inline constexpr std::array<NamedGroup, 14> kGroups{{{"function", GroupBy::kFunction},
                                                      {"line", GroupBy::kLine},
                                                      {"stack", GroupBy::kStack},
                                                      {"module", GroupBy::kModule},
@@ -48,6 +49,7 @@ inline constexpr std::array<NamedGroup, 13> kGroups{{{"function", GroupBy::kFunc
                                                      {"process", GroupBy::kProcess},
                                                      {"size", GroupBy::kSize},
                                                      {"type", GroupBy::kType},
+                                                     {"holder", GroupBy::kHolder},
                                                      {"label", GroupBy::kLabel},
                                                      {"lifetime", GroupBy::kLifetime},
                                                      {"heap", GroupBy::kHeap},

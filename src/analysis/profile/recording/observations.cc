@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <tuple>
 #include <utility>
+
+#include "analysis/profile/recording/recording.h"
 
 namespace geiger::profile {
 
@@ -25,11 +29,47 @@ void append(Observations& observations, Observations later) {
   std::ranges::move(later.walks, std::back_inserter(walks));
   thin(walks);
   if (!later.walk_fault.empty()) observations.walk_fault = std::move(later.walk_fault);
+  if (later.holders) observations.holders = std::move(later.holders);
+  if (!later.holders_fault.empty()) observations.holders_fault = std::move(later.holders_fault);
   if (later.last) observations.last = std::move(later.last);
   if (!later.at_maximum) return;
   const bool is_larger = !observations.at_maximum || later.at_maximum->counts.resident >
                                                          observations.at_maximum->counts.resident;
   if (is_larger) observations.at_maximum = std::move(later.at_maximum);
+}
+
+std::string name_of_holder(const Recording& recording, std::uint32_t holder) {
+  return holder == kNone ? std::string(kNotScanned) : recording.holders[holder].name;
+}
+
+bool is_open_hold(std::string_view holder) {
+  return holder == kNotScanned || holder == kUndecidedHold;
+}
+
+namespace {
+
+Holder holder_from(const Holders& holders, const SampleHold& sample, std::uint32_t observations) {
+  if (sample.hold == Hold::kReached) {
+    return {holders.roots[sample.root], sample.hold, sample.is_alone, observations, sample.path};
+  }
+  return {std::string(is_unreachable(sample.hold) ? kUnreachable : kUndecidedHold), sample.hold};
+}
+
+}  // namespace
+
+void name_holders(Recording& recording) {
+  for (std::uint32_t i = 0; i < recording.observations.size(); ++i) {
+    if (!recording.observations[i].holders) continue;
+    const Holders& holders = *recording.observations[i].holders;
+    std::map<std::tuple<Hold, std::uint32_t, std::uint32_t, bool>, std::uint32_t> known;
+    for (const SampleHold& each : holders.samples) {
+      const auto number = static_cast<std::uint32_t>(recording.holders.size());
+      const auto [at, is_new] =
+          known.try_emplace({each.hold, each.root, each.path, each.is_alone}, number);
+      if (is_new) recording.holders.push_back(holder_from(holders, each, i));
+      recording.samples[each.sample].holder = at->second;
+    }
+  }
 }
 
 std::string_view key_of(HeapPart part) {

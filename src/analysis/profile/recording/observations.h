@@ -146,12 +146,14 @@ enum class Hold : std::uint8_t {
   kReached,       ///< A chain of pointers from a root reaches it.
   kUnreferenced,  ///< No pointer to it was found.
   kUnreachable,   ///< Only other unreachable blocks point to it.
-  kMoving,        ///< Reached before, and not by the last scan; or scans went on finding others.
+  kMoving,        ///< Not reached by the last scan, but by one before, or not there at the first;
+                  ///< or scans went on finding others.
   kUnread,        ///< Not reached, but not all of the memory could be read.
   kTimeOver,      ///< Not reached before the time for it was over.
   kNoBlock,       ///< It lies in no block that the scan knows.
+  kNear,          ///< Reached only if blocks begin a little before where that was inferred.
 };
-inline constexpr std::size_t kHolds = 7;
+inline constexpr std::size_t kHolds = 8;
 
 /// A block on the way from a root to an object.
 struct HolderStep {
@@ -187,6 +189,24 @@ struct Holders {
   std::vector<std::string> roots;
   std::vector<HolderPath> paths;
   std::vector<SampleHold> samples;  ///< In order of `sample`.
+};
+
+/// "[unreachable]", "[undecided]": what objects are called that no root is known to hold.
+inline constexpr std::string_view kUnreachable = "[unreachable]", kUndecidedHold = "[undecided]";
+/// Objects that no scan was about.
+inline constexpr std::string_view kNotScanned = "[not scanned]";
+
+[[nodiscard]] constexpr bool is_unreachable(Hold hold) {
+  return hold == Hold::kUnreferenced || hold == Hold::kUnreachable;
+}
+
+/// What holds some of the samples.
+struct Holder {
+  std::string name;  ///< Of the root; else as above.
+  Hold hold = Hold::kReached;
+  bool is_alone = false;           ///< As of SampleHold.
+  std::uint32_t observations = 0;  ///< If reached: into Recording::observations,
+  std::uint32_t path = 0;          ///< and into the paths of its holders.
 };
 
 /// Of one process.

@@ -101,6 +101,7 @@ struct Sample {
   std::uint32_t type = kNone;         ///< Into Recording::types: as the program named it, or as
                                       ///< an object of Python names it itself.
   std::uint32_t heap = kProcessHeap;  ///< Else into Recording::heaps.
+  std::uint32_t holder = kNone;       ///< Into Recording::holders, if it was looked for.
   bool is_certain = false;            ///< pi = 1.
   bool free_unseen = false;           ///< Its free was inferred, not seen.
   /// A thinning dropped it, or the interpreter was finalizing: it counts as allocated, and how long
@@ -356,6 +357,7 @@ struct Recording {
   std::vector<Sample> samples;  ///< In order of (process, record).
   std::vector<ScopedLabel> labels;
   std::vector<Name> types;
+  std::vector<Holder> holders;  ///< Of Sample::holder.
   std::vector<Name> heaps;
   std::vector<Mark> marks;  ///< In order of (process, record), like all below.
   std::vector<MappingEvent> mappings;
@@ -441,5 +443,13 @@ struct SpreadHash {
     return spread(table_seed(), key);
   }
 };
+
+/// Of Sample::holder.
+[[nodiscard]] std::string name_of_holder(const Recording& recording, std::uint32_t holder);
+/// Whether objects with it may be held by any other, or be unreachable.
+[[nodiscard]] bool is_open_hold(std::string_view holder);
+
+/// Sets Sample::holder from the observations.
+void name_holders(Recording& recording);
 
 }  // namespace geiger::profile

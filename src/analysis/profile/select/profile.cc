@@ -43,7 +43,7 @@ bool is_same_key(const Entry& a, const Entry& b) {
   const auto key = [](const Entry& entry) {
     return std::tie(entry.stack, entry.process, entry.thread, entry.epoch, entry.requested,
                     entry.usable, entry.is_certain, entry.value, entry.label, entry.type,
-                    entry.lifetime, entry.log2_alignment);
+                    entry.holder, entry.lifetime, entry.log2_alignment);
   };
   return key(a) == key(b);
 }
@@ -53,7 +53,7 @@ std::uint64_t hash_of(const Entry& entry) {
   hash = spread(hash, entry.requested);
   hash = spread(hash, std::uint64_t{entry.thread} << 32 | entry.process);
   hash = spread(hash, std::uint64_t{entry.label} << 32 | entry.type);
-  hash = spread(spread(hash, entry.usable), entry.value);
+  hash = spread(spread(spread(hash, entry.usable), entry.value), entry.holder);
   hash = spread(hash, std::uint64_t{entry.log2_alignment} << 8 | entry.lifetime);
   return spread(hash, std::uint64_t{entry.epoch} << 1 | entry.is_certain);
 }
@@ -396,6 +396,7 @@ Entry entry_of(const Recording& recording, const Sample& sample, std::uint64_t c
           .is_certain = is_surely_sampled(recording, sample),
           .label = sample.label,
           .type = sample.type,
+          .holder = sample.holder,
           .log2_alignment = sample.log2_alignment};
 }
 

@@ -84,6 +84,7 @@ struct Entry {
   Bytes value = estimation::kWholeSize;  ///< Bytes it stands for, if not `requested`.
   std::uint32_t label = kNone;
   std::uint32_t type = kNone;
+  std::uint32_t holder = kNone;
   LifetimeClass lifetime = 0;       ///< If the selection has lifetimes.
   std::uint8_t log2_alignment = 0;  ///< 0: none was asked for.
 };

@@ -258,9 +258,11 @@ std::vector<std::string> caveats(const Comparison& comparison) {
   const double cut = std::max(collected.before.total.cut.all_bytes() / collected.before.exposure(),
                               collected.after.total.cut.all_bytes() / collected.after.exposure());
   const bool is_of_types = collected.grouping.by == GroupBy::kType;
-  if (is_of_types && cut > 0) {
-    lines.push_back(fmt::format("Limits of types include {} of objects of unknown type.",
-                                present::bound_bytes(cut)));
+  const bool is_of_holders = collected.grouping.by == GroupBy::kHolder;
+  if ((is_of_types || is_of_holders) && cut > 0) {
+    lines.push_back(fmt::format("Limits of {} include {} of objects {}.",
+                                is_of_types ? "types" : "holders", present::bound_bytes(cut),
+                                is_of_types ? "of unknown type" : "of which no scan decided"));
   } else if (std::string note = present::cut_note(cut, collected.before.has_stacks_at_limit() ||
                                                            collected.after.has_stacks_at_limit());
              !note.empty()) {
@@ -399,7 +401,7 @@ const Fields<DiffReport>& fields_of(Of<DiffReport> /*type*/) {
                  [](const DiffReport& it) { return it.comparison.collected.kind; })
           .field("by", "what a row is of",
                  [](const DiffReport& it) { return it.comparison.collected.grouping.by; })
-          .one_of({"function", "line", "stack", "module", "label", "type"})
+          .one_of({"function", "line", "stack", "module", "label", "type", "holder"})
           .field("is_inclusive", "with all that it called",
                  [](const DiffReport& it) { return it.comparison.collected.grouping.is_inclusive; })
           .field("level", "confidence level of all intervals", of(&Comparison::level))

@@ -23,19 +23,46 @@ using estimation::NodeSums;
 using profile::Hold;
 using profile::kNone;
 using profile::Recording;
-using profile::SampleHold;
 using Samples = std::vector<std::uint32_t>;
 
-/// What one scan says of a sample.
-struct Held {
-  const profile::Holders* holders = nullptr;
-  const SampleHold* hold = nullptr;
-};
+bool is_held(const Recording& recording, std::uint32_t sample) {
+  return recording.samples[sample].holder != kNone;
+}
+const profile::Holder& holder_of(const Recording& recording, std::uint32_t sample) {
+  return recording.holders[recording.samples[sample].holder];
+}
+
+Samples alone_among(const Recording& recording, const Samples& samples) {
+  Samples alone;
+  std::ranges::copy_if(samples, std::back_inserter(alone),
+                       [&](std::uint32_t i) { return holder_of(recording, i).is_alone; });
+  return alone;
+}
+
+std::string step_text(const Recording& recording, const profile::HolderStep& step) {
+  if (!step.type.empty()) return naming::display_name(step.type);
+  if (step.is_sampled) {
+    const std::uint32_t type = recording.samples[step.sample].type;
+    if (type < recording.types.size()) return recording.types[type].text;
+  }
+  return fmt::format("block ({})", present::exact_bytes(step.bytes));
+}
+
+std::string path_text(const Recording& recording, const profile::Holder& holder) {
+  std::string text;
+  const auto& paths = recording.observations[holder.observations].holders->paths;
+  for (const profile::HolderStep& step : paths[holder.path].steps) {
+    if (!text.empty()) text += " → ";
+    text += step_text(recording, step);
+    if (step.times > 1) text += fmt::format(" ×{}", present::exact_count(step.times));
+  }
+  return text;
+}
 
 class Builder {
  public:
   Builder(const Recording& recording, const HoldersOptions& options)
-      : recording_(recording), options_(options), held_(recording.samples.size()) {
+      : recording_(recording), options_(options) {
     report_.options = options;
   }
 
@@ -43,7 +70,8 @@ class Builder {
     for (const profile::Observations& observations : recording_.observations) take(observations);
     if (report_.processes == 0) {
       return base::Failure{report_.faults.empty()
-                               ? "none of its processes still runs: ask while one does"
+                               ? "none of its processes still runs: ask while one does, or record "
+                                 "with 'geiger run --holders'"
                                : report_.faults.front()};
     }
     add_totals();
@@ -68,13 +96,12 @@ class Builder {
     report_.is_inferred |= holders.is_inferred;
     report_.unread += holders.unread;
     report_.not_understood += holders.not_understood;
-    for (const SampleHold& hold : holders.samples) held_[hold.sample] = {&holders, &hold};
-    for (std::uint32_t i = 0; i < held_.size(); ++i) {
+    for (std::uint32_t i = 0; i < recording_.samples.size(); ++i) {
       const profile::Sample& sample = recording_.samples[i];
       const bool was_live = sample.process == observations.process &&
                             sample.heap == profile::kProcessHeap && sample.time <= holders.time &&
                             (sample.free_time == 0 || sample.free_time > holders.time);
-      if (was_live && held_[i].hold == nullptr) others_.push_back(i);
+      if (was_live && !is_held(recording_, i)) others_.push_back(i);
     }
   }
 
@@ -84,23 +111,20 @@ class Builder {
   [[nodiscard]] present::Measure measure_of(const Samples& samples) const {
     return present::measure_row(sums_of(samples), options_.level);
   }
-  [[nodiscard]] present::Share share_of(const Samples& part, const Samples& whole) const {
-    return present::share_of(sums_of(part), sums_of(whole), options_.level);
-  }
 
   void add_totals() {
     Samples all;
     std::array<Samples, profile::kHolds> by_hold;
-    for (std::uint32_t i = 0; i < held_.size(); ++i) {
-      if (held_[i].hold == nullptr) continue;
+    for (std::uint32_t i = 0; i < recording_.samples.size(); ++i) {
+      if (!is_held(recording_, i)) continue;
       all.push_back(i);
-      by_hold[static_cast<std::size_t>(held_[i].hold->hold)].push_back(i);
+      by_hold[static_cast<std::size_t>(holder_of(recording_, i).hold)].push_back(i);
     }
     report_.judged = present::measure_total(sums_of(all), options_.level);
     report_.others = present::measure_total(sums_of(others_), options_.level);
     for (std::size_t i = 0; i < by_hold.size(); ++i) {
       report_.holds[i] = present::measure_total(sums_of(by_hold[i]), options_.level);
-      report_.shares[i] = share_of(by_hold[i], all);
+      report_.shares[i] = present::share_of(sums_of(by_hold[i]), sums_of(all), options_.level);
     }
   }
 
@@ -108,47 +132,35 @@ class Builder {
     profile::LifetimeSelection selection;
     selection.with_unseen_allocations = true;
     selection.keeps = [this](const profile::Sample& sample) {
-      return held_[static_cast<std::size_t>(&sample - recording_.samples.data())].hold != nullptr;
+      const bool is_held = sample.holder != kNone && !is_suppressed(sample.stack);
+      return is_held && options_.keeps ? options_.keeps(sample) : profile::Answer(is_held);
     };
     auto groups = profile::lifetime_groups(recording_, options_.by, selection);
     report_.all_sites = groups.size();
     if (options_.top > 0) groups.resize(std::min(groups.size(), options_.top));
-    for (const profile::LifetimeGroup& group : groups) add_site(group);
+    for (const profile::LifetimeGroup& group : groups) {
+      report_.sites.push_back({group.name, group.detail, text_of(group.where),
+                               measure_of(group.samples),
+                               held_parts(recording_, recording_, group.samples, options_.level)});
+    }
   }
 
-  void add_site(const profile::LifetimeGroup& group) {
-    HeldSite site{group.name, group.detail, text_of(group.where), measure_of(group.samples), {}};
-    std::map<std::tuple<Hold, std::string_view>, Samples> parts;
-    for (const std::uint32_t index : group.samples) {
-      const Held& held = held_[index];
-      parts[{held.hold->hold, root_of(held)}].push_back(index);
-    }
-    for (const auto& [key, samples] : parts) {
-      const auto& [hold, root] = key;
-      HeldPart part{
-          hold, std::string(root), "", measure_of(samples), share_of(samples, group.samples), {}};
-      if (hold == Hold::kReached) {
-        part.path = path_text(held_[samples.front()]);
-        part.alone = share_of(alone_among(samples), samples);
-      }
-      site.parts.push_back(std::move(part));
-    }
-    std::ranges::stable_sort(site.parts, std::ranges::greater{},
-                             [](const HeldPart& part) { return part.live.bytes.value; });
-    report_.sites.push_back(std::move(site));
+  [[nodiscard]] bool is_suppressed(std::uint32_t stack) const {
+    return options_.suppressions != nullptr &&
+           options_.suppressions->match(recording_, stack) != kNone;
   }
 
   void add_roots() {
     std::map<std::string_view, Samples> roots;
-    for (std::uint32_t i = 0; i < held_.size(); ++i) {
-      if (held_[i].hold != nullptr && held_[i].hold->hold == Hold::kReached) {
-        roots[root_of(held_[i])].push_back(i);
-      }
+    for (std::uint32_t i = 0; i < recording_.samples.size(); ++i) {
+      if (!is_held(recording_, i)) continue;
+      const profile::Holder& holder = holder_of(recording_, i);
+      if (holder.hold == Hold::kReached) roots[holder.name].push_back(i);
     }
     for (const auto& [name, samples] : roots) {
       report_.roots.push_back(
           {std::string(name), measure_of(samples),
-           present::measure_total(sums_of(alone_among(samples)), options_.level)});
+           present::measure_total(sums_of(alone_among(recording_, samples)), options_.level)});
     }
     std::ranges::stable_sort(report_.roots, std::ranges::greater{},
                              [](const HolderRoot& root) { return root.live.bytes.value; });
@@ -156,45 +168,47 @@ class Builder {
     if (options_.top > 0) report_.roots.resize(std::min(report_.roots.size(), options_.top));
   }
 
-  [[nodiscard]] static std::string_view root_of(const Held& held) {
-    return held.hold->hold == Hold::kReached ? held.holders->roots[held.hold->root]
-                                             : std::string_view();
-  }
-
-  [[nodiscard]] Samples alone_among(const Samples& samples) const {
-    Samples alone;
-    std::ranges::copy_if(samples, std::back_inserter(alone),
-                         [&](std::uint32_t i) { return held_[i].hold->is_alone; });
-    return alone;
-  }
-
-  [[nodiscard]] std::string path_text(const Held& held) const {
-    std::string text;
-    for (const profile::HolderStep& step : held.holders->paths[held.hold->path].steps) {
-      if (!text.empty()) text += " → ";
-      text += step_text(step);
-      if (step.times > 1) text += fmt::format(" ×{}", present::exact_count(step.times));
-    }
-    return text;
-  }
-
-  [[nodiscard]] std::string step_text(const profile::HolderStep& step) const {
-    if (!step.type.empty()) return naming::display_name(step.type);
-    if (step.is_sampled) {
-      const std::uint32_t type = recording_.samples[step.sample].type;
-      if (type < recording_.types.size()) return recording_.types[type].text;
-    }
-    return fmt::format("block ({})", present::exact_bytes(step.bytes));
-  }
-
   const Recording& recording_;
   const HoldersOptions& options_;
-  std::vector<Held> held_;  ///< By sample.
-  Samples others_;          ///< Live at a last scan, and not judged.
+  Samples others_;  ///< Live at a last scan, and not judged.
   HoldersReport report_;
 };
 
 }  // namespace
+
+std::vector<HeldPart> held_parts(const Recording& recording, const Recording& whole,
+                                 const std::vector<std::uint32_t>& samples, double level) {
+  Samples held;
+  std::map<std::tuple<Hold, std::string_view>, Samples> by_holder;
+  for (const std::uint32_t i : samples) {
+    if (!is_held(recording, i)) continue;
+    const profile::Holder& holder = holder_of(recording, i);
+    by_holder[{holder.hold, holder.name}].push_back(i);
+    held.push_back(i);
+  }
+  const auto sums_of = [&](const Samples& some) {
+    return profile::sums_of_samples(recording, some);
+  };
+  std::vector<HeldPart> parts;
+  for (const auto& [key, some] : by_holder) {
+    const auto& [hold, name] = key;
+    HeldPart part{hold,
+                  "",
+                  "",
+                  present::measure_row(sums_of(some), level),
+                  present::share_of(sums_of(some), sums_of(held), level),
+                  {}};
+    if (hold == Hold::kReached) {
+      part.root = name;
+      part.path = path_text(whole, holder_of(recording, some.front()));
+      part.alone = present::share_of(sums_of(alone_among(recording, some)), sums_of(some), level);
+    }
+    parts.push_back(std::move(part));
+  }
+  std::ranges::stable_sort(parts, std::ranges::greater{},
+                           [](const HeldPart& part) { return part.live.bytes.value; });
+  return parts;
+}
 
 base::Outcome<HoldersReport> holders_report(const Recording& recording,
                                             const HoldersOptions& options) {
@@ -202,13 +216,6 @@ base::Outcome<HoldersReport> holders_report(const Recording& recording,
 }
 
 namespace {
-
-std::string site_text(const HeldSite& site) {
-  const std::string name = present::printable(naming::display_name(site.name));
-  return site.where.empty() ? name : fmt::format("{} ({})", name, present::printable(site.where));
-}
-
-bool is_unreachable(Hold hold) { return hold == Hold::kUnreferenced || hold == Hold::kUnreachable; }
 
 std::string_view words_of(Hold hold) {
   switch (hold) {
@@ -219,13 +226,15 @@ std::string_view words_of(Hold hold) {
     case Hold::kUnreachable:
       return "unreachable: only other unreachable blocks point to it";
     case Hold::kMoving:
-      return "undecided: the program moved pointers while it was scanned";
+      return "undecided: the last scan did not reach it, but others may";
     case Hold::kUnread:
       return "undecided: not reached, but a part of the memory could not be read";
     case Hold::kTimeOver:
       return "undecided: not reached before the time for the scan was over";
     case Hold::kNoBlock:
       return "undecided: it lies in no block that the scan knows";
+    case Hold::kNear:
+      return "undecided: reached only if blocks begin a little before where that was inferred";
   }
   return "";
 }
@@ -235,18 +244,12 @@ std::string shown_root(const std::string& root) {
   return present::printable(naming::display_name(root));
 }
 
-std::string held_text(const HeldPart& part) {
-  std::string text = fmt::format("held by {}", shown_root(part.root));
-  if (!part.path.empty()) text += fmt::format(" through {}", present::printable(part.path));
-  return text;
-}
-
 /// The site with most that is surely unreachable; null: none.
 const HeldPart* most_unreachable(const HoldersReport& report, const HeldSite*& of) {
   const HeldPart* most = nullptr;
   for (const HeldSite& site : report.sites) {
     for (const HeldPart& part : site.parts) {
-      const bool is_more = is_unreachable(part.hold) && part.live.bytes.interval.lo > 0 &&
+      const bool is_more = profile::is_unreachable(part.hold) && part.live.bytes.interval.lo > 0 &&
                            (most == nullptr || part.live.bytes.value > most->live.bytes.value);
       if (!is_more) continue;
       most = &part;
@@ -257,6 +260,18 @@ const HeldPart* most_unreachable(const HoldersReport& report, const HeldSite*& o
 }
 
 }  // namespace
+
+std::string site_text(const HeldSite& site) {
+  const std::string name = present::printable(naming::display_name(site.name));
+  return site.where.empty() ? name : fmt::format("{} ({})", name, present::printable(site.where));
+}
+
+std::string held_text(const HeldPart& part) {
+  if (part.hold != Hold::kReached) return std::string(words_of(part.hold));
+  std::string text = fmt::format("held by {}", shown_root(part.root));
+  if (!part.path.empty()) text += fmt::format(" through {}", present::printable(part.path));
+  return text;
+}
 
 std::string sentence(const HoldersReport& report) {
   constexpr double kWorthSaying = 0.01;
@@ -270,25 +285,25 @@ std::string sentence(const HoldersReport& report) {
   site = &report.sites.front();
   const HeldPart& part = site->parts.front();
   return fmt::format("{}: {} of {} is {}.", site_text(*site), present::figure(part.share).text(),
-                     report::bytes_text(site->live),
-                     part.hold == Hold::kReached ? held_text(part) : words_of(part.hold));
+                     report::bytes_text(site->live), held_text(part));
 }
 
 namespace {
 
 std::string scanned_text(const HoldersReport& report) {
   std::string text = fmt::format(
-      "{} by {}, the last of them at {}; {} lived through all of them.",
+      "{} {}, the last time at {}: {} of live memory.",
       report.processes == 1 ? "Scanned" : fmt::format("{} processes scanned", report.processes),
-      present::plural(report.scans, "scan"), present::duration(report.time),
+      present::plural(report.scans, "time"), present::duration(report.time),
       report::bytes_text(report.judged));
   if (report.is_inferred) {
     text += " Where blocks begin was inferred from pointers: this allocator's are not known.";
   }
   if (report.others.samples > 0) {
     text += fmt::format(
-        " {} more was live, and is not judged: it was allocated after the first scan, freed before "
-        "the last one ended, or is in an interpreter's own arenas.",
+        " {} more was live then, and is not judged: it was freed before the scan ended, or is in "
+        "an "
+        "interpreter's own arenas.",
         report::bytes_text(report.others));
   }
   if (report.unread > 0) {
@@ -318,9 +333,7 @@ std::string site_lines(const HoldersReport& report, const present::Style& style)
   for (const HeldSite& site : report.sites) {
     out += fmt::format("{}  {}\n", site_text(site), report::bytes_text(site.live));
     for (const HeldPart& part : site.parts) {
-      std::string line = fmt::format(
-          "{} {}", present::figure(part.share).text(),
-          part.hold == Hold::kReached ? held_text(part) : std::string(words_of(part.hold)));
+      std::string line = fmt::format("{} {}", present::figure(part.share).text(), held_text(part));
       if (part.hold == Hold::kReached && part.alone.value < 1) {
         line += fmt::format("; {} of it by it alone", present::figure(part.alone).text());
       }
@@ -341,7 +354,7 @@ std::string to_text(const HoldersReport& report, const Recording& /*recording*/,
   std::string out =
       present::wrap_lines(sentence(report) + "\n\n" + scanned_text(report) + "\n", style.width);
   for (const std::string& fault : report.faults) {
-    out += present::wrap_lines("Not scanned: " + fault + "\n", style.width);
+    out += present::wrap_lines("Not scanned to the end: " + fault + "\n", style.width);
   }
   out += "\n" + root_lines(report, style) + "\n" + site_lines(report, style);
   out += present::paint(
@@ -362,13 +375,13 @@ using present::Of;
 
 std::string_view key_of_hold(Hold hold) {
   constexpr std::string_view kKeys[] = {"reached", "unreferenced", "unreachable", "moving",
-                                        "unread",  "time_over",    "no_block"};
+                                        "unread",  "time_over",    "no_block",    "near"};
   return present::name_among(kKeys, hold);
 }
 
 }  // namespace
 
-static const Fields<HeldPart>& fields_of(Of<HeldPart> /*type*/) {
+const Fields<HeldPart>& fields_of(Of<HeldPart> /*type*/) {
   static const auto kFields =
       Fields<HeldPart>("held_part", "What the scans found of a part of a site's live bytes.")
           .field("hold", "", [](const HeldPart& it) { return key_of_hold(it.hold); })
@@ -385,7 +398,7 @@ static const Fields<HeldPart>& fields_of(Of<HeldPart> /*type*/) {
   return kFields;
 }
 
-static const Fields<HeldSite>& fields_of(Of<HeldSite> /*type*/) {
+const Fields<HeldSite>& fields_of(Of<HeldSite> /*type*/) {
   static const auto kFields =
       Fields<HeldSite>("held_site", "An allocation site with what holds its live objects.")
           .field("name", "", &HeldSite::name)

@@ -9,6 +9,7 @@
 #include "analysis/present/fields.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
+#include "analysis/profile/lives/leaks.h"
 #include "analysis/profile/lives/lifetimes.h"
 #include "analysis/profile/recording/recording.h"
 #include "base/outcome.h"
@@ -19,6 +20,8 @@ struct HoldersOptions {
   profile::LifetimeGrouping by = profile::LifetimeGrouping::kFunction;
   std::size_t top = 10;  ///< Sites and roots listed; 0: all.
   double level = 0.95;
+  profile::Keeps keeps = {};                            ///< Only these samples; empty: all.
+  const profile::Suppressions* suppressions = nullptr;  ///< Stacks that one matches are left out.
 };
 
 /// A part of what was judged.
@@ -67,6 +70,18 @@ struct HoldersReport {
   }
 };
 
+/// Of `samples` of `recording`, those that were scanned, by what holds them; the largest first.
+/// `whole`: the same recording before it was cut.
+[[nodiscard]] std::vector<HeldPart> held_parts(const profile::Recording& recording,
+                                               const profile::Recording& whole,
+                                               const std::vector<std::uint32_t>& samples,
+                                               double level);
+
+/// "open_session (sessions.cc:13)".
+[[nodiscard]] std::string site_text(const HeldSite& site);
+/// "held by g_sessions through block (64 B)", "unreachable: nothing points to it".
+[[nodiscard]] std::string held_text(const HeldPart& part);
+
 /// Fails if no process was scanned.
 [[nodiscard]] base::Outcome<HoldersReport> holders_report(const profile::Recording& recording,
                                                           const HoldersOptions& options);
@@ -77,6 +92,8 @@ struct HoldersReport {
 [[nodiscard]] std::string to_text(const HoldersReport& report, const profile::Recording& recording,
                                   const present::Style& style);
 [[nodiscard]] std::string to_json(const HoldersReport& report, const profile::Recording& recording);
+[[nodiscard]] const present::Fields<HeldPart>& fields_of(present::Of<HeldPart> /*type*/);
+[[nodiscard]] const present::Fields<HeldSite>& fields_of(present::Of<HeldSite> /*type*/);
 [[nodiscard]] const present::Fields<present::InRecording<HoldersReport>>& fields_of(
     present::Of<present::InRecording<HoldersReport>> /*type*/);
 

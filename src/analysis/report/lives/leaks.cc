@@ -44,8 +44,11 @@ GrowthRate rate_of(const LeakSite& site) {
 class Lines {
  public:
   /// `unseen`: upper limit of the bytes of a site without samples.
-  Lines(const Recording& recording, const LeaksOptions& options, double unseen)
+  /// `whole`: before it was cut.
+  Lines(const Recording& recording, const Recording& whole, const LeaksOptions& options,
+        double unseen)
       : recording_(recording),
+        whole_(whole),
         shown_(recording),
         level_(options.search.level),
         judged_share_(1 - options.search.warm_up),
@@ -72,6 +75,7 @@ class Lines {
     line.since = site.judged_from - std::min(site.judged_from, start);
     line.stopped = site.stopped - std::min(site.stopped, start);
     describe(line, site.group);
+    line.held = held_parts(recording_, whole_, live_among(site.group.samples), level_);
     line.site = std::move(site);
     return line;
   }
@@ -87,6 +91,14 @@ class Lines {
   }
 
  private:
+  [[nodiscard]] std::vector<std::uint32_t> live_among(
+      const std::vector<std::uint32_t>& samples) const {
+    std::vector<std::uint32_t> live;
+    std::ranges::copy_if(samples, std::back_inserter(live),
+                         [&](std::uint32_t i) { return recording_.samples[i].free_time == 0; });
+    return live;
+  }
+
   void describe(LeakLine& line, const profile::LifetimeGroup& group) {
     line.where = text_of(group.where);
     if (group.stack >= recording_.stacks.size()) return;
@@ -99,6 +111,7 @@ class Lines {
   }
 
   const Recording& recording_;
+  const Recording& whole_;
   profile::ShownPath shown_;
   double level_, judged_share_, unseen_, ran_;
 };
@@ -195,9 +208,34 @@ Judged judged_before_teardown(const Recording& recording, const std::vector<Tear
   return judged;
 }
 
-void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recording) {
+/// Of what is searched.
+std::vector<HeldSite> unreachable_sites(const Recording& recording, const LeaksOptions& options) {
+  HoldersOptions wanted;
+  wanted.top = 0;
+  wanted.level = options.search.level;
+  wanted.keeps = options.search.keeps;
+  wanted.suppressions = options.search.suppressions;
+  auto report = holders_report(recording, wanted);
+  std::vector<HeldSite> found;
+  if (!report.has_value()) return found;
+  for (HeldSite& site : report->sites) {
+    std::erase_if(site.parts, [](const HeldPart& part) {
+      return !profile::is_unreachable(part.hold) || part.live.bytes.interval.lo <= 0;
+    });
+    if (!site.parts.empty()) found.push_back(std::move(site));
+  }
+  std::ranges::stable_sort(found, std::ranges::greater{}, [](const HeldSite& site) {
+    return site.parts.front().live.bytes.value;
+  });
+  return found;
+}
+
+/// `whole`: before it was cut.
+void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recording,
+          const Recording& whole) {
   const LeaksOptions& options = report.options;
-  Lines lines(recording, options, leaks.unseen);
+  Lines lines(recording, whole, options, leaks.unseen);
+  report.unreachable = unreachable_sites(whole, options);
   report.tested = report.judged_sites = leaks.tested;
   report.samples_needed = leaks.samples_needed;
   report.may_have_leaked = leaks.may_have_leaked;
@@ -252,21 +290,21 @@ std::string missing_samples(const Recording& recording) {
   return "";
 }
 
-LeaksReport report_of(const Recording& recording, const LeaksOptions& options,
-                      const JudgedInstant& judged) {
+LeaksReport report_of(const Recording& recording, const Recording& whole,
+                      const LeaksOptions& options, const JudgedInstant& judged) {
   LeaksReport report;
   report.options = options;
   report.absent = present::absent_modules(recording);
   report.judged = judged;
   report.live = all_live(recording, options.search);
-  list(report, profile::find_leaks(recording, options.search), recording);
+  list(report, profile::find_leaks(recording, options.search), recording, whole);
   return report;
 }
 
 }  // namespace
 
 LeakFinding LeaksReport::finding() const {
-  if (suspects > 0) return LeakFinding::kSuspects;
+  if (suspects > 0 || !unreachable.empty()) return LeakFinding::kSuspects;
   const bool is_hidden = !owners.empty() || small.has_value() || judged.freed_from.has_value() ||
                          !missing.empty() || !growing.empty() || !can_be_clear;
   if (undecided > 0 || tested == 0 || is_hidden) return LeakFinding::kUndecided;
@@ -306,10 +344,10 @@ LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options
   if (is_cut) {
     Recording earlier = recording;
     cut_at(earlier, judged.until);
-    report = report_of(earlier, judging, judged.instant);
+    report = report_of(earlier, recording, judging, judged.instant);
     report.live_at_end = all_live(recording, options.search);
   } else {
-    report = report_of(recording, judging, judged.instant);
+    report = report_of(recording, recording, judging, judged.instant);
     report.live_at_end = report.live;
   }
   // As other reports measure it: the instant was chosen by a part of the samples.
@@ -574,6 +612,12 @@ std::string growth_rate(const LeakLine& line) {
          " a second";
 }
 
+std::string unreachable_text(const HeldSite& site) {
+  const HeldPart& part = site.parts.front();
+  return fmt::format("{} of {} is {}", report::bytes_text(part.live), site_text(site),
+                     held_text(part));
+}
+
 std::string live_text(const LeakLine& line) {
   return fmt::format("{} in {}", present::figure(line.live.bytes, present::Quantity::kBytes).text(),
                      present::objects_text(line.live));
@@ -703,6 +747,7 @@ std::string sentence(const LeaksReport& report) {
   const std::string among = only.empty() ? "" : " (" + only + ")";
   switch (report.finding()) {
     case LeakFinding::kSuspects: {
+      if (report.suspects == 0) return unreachable_text(report.unreachable.front()) + ".";
       const LeakLine& line = *report.accused().front();
       const OwnerLine* const owner = report.owner_of(line);
       return fmt::format("{} kept {}, growing by {}{}; {}.", name_and_place(line), live_text(line),

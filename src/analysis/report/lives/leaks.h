@@ -15,6 +15,7 @@
 #include "analysis/profile/lives/leaks.h"
 #include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/recording/recording.h"
+#include "analysis/report/holders/holders.h"
 
 namespace geiger::report {
 
@@ -59,6 +60,8 @@ struct LeakLine {
   /// for a rate; else 0. Such a site is not judged unless it is undecided.
   Nanoseconds too_short = 0;
   double most_growth = 0;  ///< Upper limit of what it leaked, in bytes a second.
+  /// If that was looked for: what holds its live objects, and what is unreachable of them.
+  std::vector<HeldPart> held;
 
   /// Alone, or because an accused owner explains it.
   [[nodiscard]] bool is_suspect() const {
@@ -109,6 +112,9 @@ struct LeaksReport {
   /// Suspects, undecided and those of an owner; with shows_all every site.
   std::vector<LeakLine> lines;
   std::vector<LeakLine> stopped;  ///< Large sites that stopped growing.
+  /// Sites of which memory surely was unreachable when what holds it was looked for, whatever they
+  /// grow by: the unreachable parts of each, the largest first.
+  std::vector<HeldSite> unreachable;
   /// Those of owners are suspects; `not_judged` is as of LeakLine::too_short.
   std::uint64_t suspects = 0, undecided = 0, clear = 0, not_judged = 0;
   std::uint64_t tested = 0;
@@ -129,9 +135,10 @@ struct LeaksReport {
   std::string missing;
   std::set<std::string> absent;  ///< present::absent_modules().
 
-  /// Never kClear where a leak may be hidden: with undecided sites, sites that only grow
-  /// together, chunks that grow and belong to no suspect, nothing tested, missing samples, a heap
-  /// that had been freed, or too few samples to notice growth that matters.
+  /// kSuspects also of unreachable memory. Never kClear where a leak may be hidden: with undecided
+  /// sites, sites that only grow together, chunks that grow and belong to no suspect, nothing
+  /// tested, missing samples, a heap that had been freed, or too few samples to notice growth that
+  /// matters.
   [[nodiscard]] LeakFinding finding() const;
 
   /// What is accused: owners, and the suspects that none explains; by growth. Lines of this report.
@@ -163,6 +170,9 @@ struct LeaksReport {
 [[nodiscard]] std::string_view name_of(LeakFinding finding);
 /// "end", "before_teardown", "given", "before_finalization".
 [[nodiscard]] std::string_view name_of(JudgedInstant::Why why);
+
+/// "18.3 MiB ± 1.1 of lose (srv.cc:19) is unreachable: nothing points to it": its largest part.
+[[nodiscard]] std::string unreachable_text(const HeldSite& site);
 
 // The sentences of `leaks`: what was judged, what was found, and what is left open.
 

@@ -21,6 +21,8 @@ namespace {
 using profile::LeakVerdict;
 using profile::Open;
 
+/// Of a suspect, and of the whole; `geiger holders` shows the rest.
+constexpr std::size_t kHoldersShown = 3, kUnreachableShown = 5;
 /// Frames of a stack that evidence shows; the rest is counted.
 constexpr std::size_t kFramesShown = 8;
 constexpr std::size_t kFactIndent = 13;
@@ -208,6 +210,11 @@ std::string suspect(std::size_t number, const LeakLine& line, const LeaksReport&
   }
   out += fact("evidence", evidence(line), style);
   if (!line.path.empty()) out += fact("path", path(line, report), style);
+  for (std::size_t i = 0; i < std::min(line.held.size(), kHoldersShown); ++i) {
+    const HeldPart& part = line.held[i];
+    out += fact(i == 0 ? "held" : "",
+                fmt::format("{} {}", present::figure(part.share).text(), held_text(part)), style);
+  }
   if (const OwnerLine* const owner = report.owner_of(line))
     out += sites_below(*owner, report, style);
   return out + "\n";
@@ -297,6 +304,20 @@ void name_lines(const std::vector<LeakLine*>& lines, profile::GroupBy by,
   }
 }
 
+/// Whatever they grow by.
+std::string unreachable_sites(const LeaksReport& report, const present::Style& style) {
+  std::string out;
+  const std::size_t shown = std::min(report.unreachable.size(), kUnreachableShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    out += present::wrap(unreachable_text(report.unreachable[i]) + ".", 0, style.width) + "\n";
+  }
+  if (const std::size_t more = report.unreachable.size() - shown; more > 0) {
+    out += fmt::format("A part of {} is unreachable too: geiger holders --top 0.\n",
+                       present::plural(more, "other site"));
+  }
+  return out.empty() ? "" : out + "\n";
+}
+
 /// Large sites that are no suspects.
 std::string stopped_sites(const LeaksReport& report, const present::Style& style) {
   std::string out;
@@ -314,6 +335,7 @@ std::string text_of(const LeaksReport& report, const present::Style& style) {
       "\n\n" + present::wrap(judged_heap(report), 0, style.width) + "\n\n";
   std::size_t number = 0;
   for (const LeakLine* line : report.accused()) out += suspect(++number, *line, report, style);
+  out += unreachable_sites(report, style);
   if (!report.options.shows_all) out += stopped_sites(report, style);
   const auto is_other = [](const LeakLine& line) { return !line.is_suspect(); };
   const auto others = static_cast<std::uint64_t>(std::ranges::count_if(report.lines, is_other));
@@ -474,6 +496,8 @@ const Fields<SiteRow>& fields_of(Of<SiteRow> /*type*/) {
           .one_of({"suspect", "undecided", "clear", "not_judged"})
           .field("live", "at the judged instant", &LeakLine::live)
           .field("never_freed", "of what it allocated", &LeakLine::never_freed)
+          .field("held", "what holds what is live, if that was looked for",
+                 [](const LeakLine& it) { return present::if_true(!it.held.empty(), it.held); })
           .field("growth", "of all that is live", of(&LeakSite::all))
           .field("growth_of_old", "of what is older than `old_from_ns`", of(&LeakSite::old))
           .field("bytes_per_second", "",
@@ -664,6 +688,13 @@ const Fields<InRecording<LeaksReport>>& fields_of(Of<InRecording<LeaksReport>> /
                    if (!it.it.small) return std::nullopt;
                    return SiteRow{*it.it.small, it.it, it.recording};
                  })
+          .field(
+              "unreachable",
+              "sites of which memory surely was unreachable when that was looked for, with these "
+              "parts",
+              [](const LeaksReport& it) {
+                return present::if_true(!it.unreachable.empty(), it.unreachable);
+              })
           .field("growing_chunks",
                  "of processes recorded late: chunks in use that grow and belong to no suspect",
                  &growing_in)

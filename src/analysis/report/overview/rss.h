@@ -52,8 +52,8 @@ struct RssReport {
   RssOptions options;
   std::uint32_t process = 0;  ///< Index into Recording::processes.
   std::string whose;  ///< " of NAME (pid N)" where the recording has several processes, else empty.
-  Nanoseconds after = 0;      ///< From the start of the process to the instant.
-  Bytes resident = 0;         ///< RSS at the instant.
+  Nanoseconds after = 0;  ///< From the start of the process to the instant.
+  Bytes resident = 0;     ///< RSS at the instant.
   Bytes swapped = 0;
   Bytes high_water = 0;      ///< The largest RSS by the kernel's own count.
   std::vector<RssRow> rows;  ///< The live heap, or what was seen of it, comes first.
@@ -84,8 +84,8 @@ base::Outcome<RssReport> rss_report(const profile::Recording& recording, const R
 [[nodiscard]] const present::Fields<present::InRecording<RssReport>>& fields_of(
     present::Of<present::InRecording<RssReport>> /*type*/);
 
-/// "the heap is 71 % ± 2 of resident memory at its largest detailed reading, 812 MiB", of the process with
-/// the largest. If it has no share, what RSS was and why; if nothing is known, empty.
+/// "the heap is 71 % ± 2 of resident memory at its largest detailed reading, 812 MiB", of the
+/// process with the largest. If it has no share, what RSS was and why; if nothing is known, empty.
 [[nodiscard]] std::string explained_line(const RssReport& report);
 
 [[nodiscard]] std::string_view key_of(RssPart part);   ///< "live_heap", ...

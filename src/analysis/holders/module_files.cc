@@ -1,0 +1,78 @@
+#include "analysis/holders/module_files.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace geiger::holders {
+
+namespace {
+
+using observe::Mapping;
+
+ModuleHeaders read_headers(const base::UniqueFd& file) {
+  constexpr std::size_t kMost = 64;
+  ModuleHeaders found;
+  Elf64_Ehdr header{};
+  std::array<Elf64_Phdr, kMost> segments{};
+  if (::pread(file.get(), &header, sizeof header, 0) != sizeof header) return found;
+  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > kMost) return found;
+  const auto bytes = static_cast<ssize_t>(header.e_phnum * sizeof(Elf64_Phdr));
+  const auto at = static_cast<off_t>(header.e_phoff);
+  if (::pread(file.get(), segments.data(), static_cast<std::size_t>(bytes), at) != bytes) {
+    return found;
+  }
+  Address end = 0;
+  for (std::size_t i = 0; i < header.e_phnum; ++i) {
+    const Elf64_Phdr& segment = segments[i];
+    if (segment.p_type == PT_LOAD && segment.p_offset == 0) found.first_vaddr = segment.p_vaddr;
+    if (segment.p_type == PT_LOAD) end = std::max(end, segment.p_vaddr + segment.p_memsz);
+    if (segment.p_type != PT_TLS) continue;
+    const Bytes alignment = std::max<Bytes>(segment.p_align, 1);
+    found.thread_locals = (segment.p_memsz + alignment - 1) / alignment * alignment;
+  }
+  found.bytes = end - std::min(end, found.first_vaddr);
+  return found;
+}
+
+}  // namespace
+
+const ModuleHeaders& ModuleFiles::headers(const Mapping& mapping) {
+  const auto [at, is_new] = headers_.try_emplace({mapping.path, mapping.inode});
+  if (is_new) at->second = read_headers(open(mapping));
+  return at->second;
+}
+
+const symbolize::DataSymbols& ModuleFiles::symbols(const Mapping& mapping) {
+  const auto [at, is_new] = symbols_.try_emplace({mapping.path, mapping.inode});
+  if (is_new) at->second = read_symbols(mapping);
+  return at->second;
+}
+
+std::uint32_t ModuleFiles::constant(const Mapping& mapping, Address address) const {
+  const auto at = static_cast<off_t>(mapping.offset + (address - mapping.start));
+  std::uint32_t number = 0;
+  return ::pread(open(mapping).get(), &number, sizeof number, at) == sizeof number ? number : 0;
+}
+
+base::UniqueFd ModuleFiles::open(const Mapping& mapping) const {
+  if (!root_) return {};
+  const foreign::MappedAs file{mapping.path, mapping.device, mapping.inode, mapping.start,
+                               mapping.end};
+  return root_->open_mapped(file, O_RDONLY | O_CLOEXEC);
+}
+
+// By its path where that leads to the same file: debug files may lie beside it.
+symbolize::DataSymbols ModuleFiles::read_symbols(const Mapping& mapping) const {
+  if (root_ && root_->sees_same(mapping.path)) return symbolize::data_symbols(mapping.path);
+  const base::UniqueFd file = open(mapping);
+  if (!file.is_open()) return {};
+  return symbolize::data_symbols(fmt::format("/proc/{}/fd/{}", ::getpid(), file.get()));
+}
+
+}  // namespace geiger::holders

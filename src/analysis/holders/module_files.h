@@ -1,0 +1,54 @@
+// The files of a process's programs and libraries: their headers and symbols.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "analysis/observe/proc_files.h"
+#include "analysis/symbolize/elf/data_symbols.h"
+#include "base/unique_fd.h"
+#include "base/units.h"
+#include "foreign/process_root.h"
+
+namespace geiger::holders {
+
+/// Of a module's program headers; all 0 where they cannot be read.
+struct ModuleHeaders {
+  Address first_vaddr = 0;  ///< Of its first byte.
+  Bytes bytes = 0;          ///< Up to the end of its variables. Anonymous memory that others mapped
+                            ///< may follow in the same mapping.
+  Bytes thread_locals = 0;  ///< What its variables take in front of a control block.
+};
+
+/// They are read from the files, as their pages need not be in memory; each once. A file that is
+/// not the mapped one any more is left alone.
+class ModuleFiles {
+ public:
+  /// Files are opened where process `pid` sees them, if it may read them.
+  explicit ModuleFiles(pid_t pid) : root_(foreign::ProcessRoot::open(pid)) {}
+
+  // `mapping` is any of the module's.
+
+  [[nodiscard]] const ModuleHeaders& headers(const observe::Mapping& mapping);
+  [[nodiscard]] const symbolize::DataSymbols& symbols(const observe::Mapping& mapping);
+  /// The constant at an address of the mapping; 0 if it cannot be read.
+  [[nodiscard]] std::uint32_t constant(const observe::Mapping& mapping, Address address) const;
+
+ private:
+  /// Path and inode.
+  using Key = std::pair<std::string, std::uint64_t>;
+
+  [[nodiscard]] base::UniqueFd open(const observe::Mapping& mapping) const;
+  [[nodiscard]] symbolize::DataSymbols read_symbols(const observe::Mapping& mapping) const;
+
+  std::optional<foreign::ProcessRoot> root_;
+  std::map<Key, ModuleHeaders> headers_;
+  std::map<Key, symbolize::DataSymbols> symbols_;
+};
+
+}  // namespace geiger::holders

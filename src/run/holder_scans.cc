@@ -1,0 +1,148 @@
+#include "run/holder_scans.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "analysis/holders/holders.h"
+#include "analysis/ingest/observation_chunk.h"
+#include "base/clock.h"
+#include "base/text.h"
+
+namespace geiger::run {
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+/// Of a processor, while it scans, and with the rests in between.
+constexpr double kScanShare = 0.5, kShareOfAll = 0.05;
+constexpr nanoseconds kScanLook = std::chrono::milliseconds(100);
+constexpr nanoseconds kNothingWanted = std::chrono::hours(1);
+
+/// Never returns. What it writes is the answer, if it is whole.
+[[noreturn]] void scan(pid_t pid, const std::string& trace, bool is_awaited, int answer,
+                       pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (!is_awaited) ::setpriority(PRIO_PROCESS, 0, 19);
+  // Traces that are open here would seem to be written still.
+  ::dup2(answer, STDERR_FILENO + 1);
+  answer = STDERR_FILENO + 1;
+  ::close_range(static_cast<unsigned>(answer) + 1, ~0U, 0);
+  const double share = is_awaited ? 1 : kScanShare;
+  const std::string found =
+      ingest::encode_observations(holders::find_holders(pid, trace, {.share = share}));
+  for (std::size_t done = 0; done < found.size();) {
+    const ssize_t written = ::write(answer, found.data() + done, found.size() - done);
+    if (written < 0) ::_exit(1);
+    done += static_cast<std::size_t>(written);
+  }
+  ::_exit(0);
+}
+
+}  // namespace
+
+HolderScans::~HolderScans() {
+  for (const auto& [pid, process] : processes_) {
+    if (process.child == 0) continue;
+    ::syscall(SYS_pidfd_send_signal, process.handle.get(), SIGKILL, nullptr, 0);
+    ::waitpid(process.child, nullptr, 0);
+  }
+}
+
+void HolderScans::want(pid_t pid, const std::string& trace, bool is_awaited) {
+  Process& process = processes_[pid];
+  process.is_wanted = true;
+  process.is_awaited |= is_awaited;
+  if (process.child == 0) process.trace = trace;
+}
+
+void HolderScans::begin(pid_t pid, Process& process) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
+  process.answer = base::UniqueFd(ends[0]);
+  const base::UniqueFd write(ends[1]);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  const pid_t parent = ::getpid();
+  process.child = ::fork();
+  if (process.child == 0) scan(pid, process.trace, process.is_awaited, write.get(), parent);
+  process.child = std::max(process.child, 0);
+  process.handle = base::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, process.child, 0)));
+  process.is_wanted = false;
+  process.begun = base::monotonic_now();
+  process.received.clear();
+}
+
+bool HolderScans::receive(Process& process) {
+  std::array<char, 65536> part{};
+  ssize_t got = 0;
+  while ((got = ::read(process.answer.get(), part.data(), part.size())) > 0) {
+    process.received.append(part.data(), static_cast<std::size_t>(got));
+  }
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  ::waitpid(process.child, nullptr, 0);
+  process.child = 0;
+  process.answer = {};
+  // References stay what they are.
+  auto answer = ingest::decode_observations(
+      process.received, [](trace::Ref ref) { return static_cast<std::uint32_t>(ref); });
+  const Nanoseconds cost = answer && answer->holders ? answer->holders->cost : 0;
+  process.due = process.begun + static_cast<Nanoseconds>(static_cast<double>(cost) / kShareOfAll);
+  if (answer) answers_[std::string(base::file_name_of(process.trace))] = std::move(*answer);
+  return true;
+}
+
+nanoseconds HolderScans::round() {
+  nanoseconds wait = kNothingWanted;
+  for (auto& [pid, process] : processes_) {
+    if (process.child != 0 && !receive(process)) wait = std::min(wait, kScanLook);
+    if (process.child != 0 || !process.is_wanted) continue;
+    const Nanoseconds now = base::monotonic_now();
+    if (now >= process.due || process.is_awaited) {
+      begin(pid, process);
+      wait = std::min(wait, kScanLook);
+    } else {
+      wait = std::min(wait, nanoseconds(process.due - now));
+    }
+  }
+  return wait;
+}
+
+bool HolderScans::is_busy() const {
+  return std::ranges::any_of(processes_, [](const auto& each) { return each.second.child != 0; });
+}
+
+void HolderScans::finish() {
+  constexpr int kSeconds = 5;
+  for (auto& [pid, process] : processes_) {
+    process.is_wanted = false;
+    for (int i = 0; i < kSeconds * 10 && process.child != 0 && !receive(process); ++i) {
+      pollfd source{process.answer.get(), POLLIN, 0};
+      ::poll(&source, 1, 100);
+    }
+  }
+}
+
+bool HolderScans::add_to(const std::string& trace, profile::Observations& observations) {
+  const auto found = answers_.find(std::string(base::file_name_of(trace)));
+  if (found == answers_.end()) return false;
+  profile::append(observations, std::move(found->second));
+  answers_.erase(found);
+  return true;
+}
+
+}  // namespace geiger::run

@@ -1,0 +1,59 @@
+// Looks for what holds the memory of processes while they are recorded (--holders).
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "analysis/profile/recording/observations.h"
+#include "base/unique_fd.h"
+#include "base/units.h"
+
+namespace geiger::run {
+
+/// Each scan is done by a child of ours, of low priority, that takes a part of a processor; of a
+/// process at most one at a time. Has no thread of its own: it works when it is called.
+class HolderScans {
+ public:
+  HolderScans() = default;
+  HolderScans(const HolderScans&) = delete;
+  HolderScans& operator=(const HolderScans&) = delete;
+  /// Kills what is under way.
+  ~HolderScans();
+
+  /// Scan process `pid`, which writes the trace: now, or when the scan under way is done and has
+  /// been paid for. `is_awaited`: a user waits for it, so it takes what it needs.
+  void want(pid_t pid, const std::string& trace, bool is_awaited = false);
+  /// Takes answers and begins what is wanted. Returns how long the next round may wait.
+  std::chrono::nanoseconds round();
+  /// Whether scans are under way.
+  [[nodiscard]] bool is_busy() const;
+  /// Waits for what is under way: its processes have ended, so not for long. Begins no more.
+  void finish();
+
+  /// Adds the last answer about a trace, by the name of its file, and forgets it. False: there is
+  /// none.
+  bool add_to(const std::string& trace, profile::Observations& observations);
+
+ private:
+  struct Process {
+    std::string trace;  ///< Of the scan under way, or of the next one.
+    bool is_wanted = false, is_awaited = false;
+    pid_t child = 0;        ///< 0: none is under way.
+    base::UniqueFd handle;  ///< Its: other code may have reaped it, so that its id is another's.
+    base::UniqueFd answer;
+    std::string received;
+    Nanoseconds begun = 0, due = 0;
+  };
+
+  void begin(pid_t pid, Process& process);
+  /// False while it is under way.
+  bool receive(Process& process);
+
+  std::map<pid_t, Process> processes_;
+  std::map<std::string, profile::Observations> answers_;  ///< By name of the trace's file.
+};
+
+}  // namespace geiger::run
