@@ -109,10 +109,10 @@ class KnownBlocks(unittest.TestCase):
         self.assertEqual(set(self.found["lost_payload"][0]), {"unreachable"})
 
     def test_roots_have_names(self):
-        for name, root in (("by_global", "g_pointer"), ("by_map", "g_map"), ("by_member", "g_member"),
-                           ("by_static_local", "static_local()::pointers"),
-                           ("by_thread_local", "thread_local t_pointer of thread holders"),
-                           ("by_thread_local_of_thread", "thread_local t_pointer of thread holders"),
+        for name, root in (("by_global", "g_pointer[*]"), ("by_map", "g_map"), ("by_member", "g_member.pointer[*]"),
+                           ("by_static_local", "static_local()::pointers[*]"),
+                           ("by_thread_local", "thread_local t_pointer[*] of thread holders"),
+                           ("by_thread_local_of_thread", "thread_local t_pointer[*] of thread holders"),
                            ("by_stack_of_blocked", "stack of thread holders"),
                            ("by_block_of_block", "g_block_of_block")):
             self.assertTrue(any(found and found.endswith(root) for found in self.found[name][1]),

@@ -48,9 +48,24 @@ const ModuleHeaders& ModuleFiles::headers(const Mapping& mapping) {
   return at->second;
 }
 
+// By its path where that leads to the same file: debug files may lie beside it.
+template <class Read>
+symbolize::DataSymbols ModuleFiles::read_file(const Mapping& mapping, const Read& read) const {
+  if (root_ && root_->sees_same(mapping.path)) return read(mapping.path);
+  const base::UniqueFd file = open(mapping);
+  if (!file.is_open()) return {};
+  return read(fmt::format("/proc/{}/fd/{}", ::getpid(), file.get()));
+}
+
 const symbolize::DataSymbols& ModuleFiles::symbols(const Mapping& mapping) {
   const auto [at, is_new] = symbols_.try_emplace({mapping.path, mapping.inode});
-  if (is_new) at->second = read_symbols(mapping);
+  if (is_new) at->second = read_file(mapping, symbolize::data_symbols);
+  return at->second;
+}
+
+const symbolize::DataSymbols& ModuleFiles::members(const Mapping& mapping) {
+  const auto [at, is_new] = members_.try_emplace({mapping.path, mapping.inode});
+  if (is_new) at->second = read_file(mapping, symbolize::data_members);
   return at->second;
 }
 
@@ -65,14 +80,6 @@ base::UniqueFd ModuleFiles::open(const Mapping& mapping) const {
   const foreign::MappedAs file{mapping.path, mapping.device, mapping.inode, mapping.start,
                                mapping.end};
   return root_->open_mapped(file, O_RDONLY | O_CLOEXEC);
-}
-
-// By its path where that leads to the same file: debug files may lie beside it.
-symbolize::DataSymbols ModuleFiles::read_symbols(const Mapping& mapping) const {
-  if (root_ && root_->sees_same(mapping.path)) return symbolize::data_symbols(mapping.path);
-  const base::UniqueFd file = open(mapping);
-  if (!file.is_open()) return {};
-  return symbolize::data_symbols(fmt::format("/proc/{}/fd/{}", ::getpid(), file.get()));
 }
 
 }  // namespace geiger::holders

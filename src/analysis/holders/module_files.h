@@ -36,6 +36,8 @@ class ModuleFiles {
 
   [[nodiscard]] const ModuleHeaders& headers(const observe::Mapping& mapping);
   [[nodiscard]] const symbolize::DataSymbols& symbols(const observe::Mapping& mapping);
+  /// What follows their names where a member is meant.
+  [[nodiscard]] const symbolize::DataSymbols& members(const observe::Mapping& mapping);
   /// The constant at an address of the mapping; 0 if it cannot be read.
   [[nodiscard]] std::uint32_t constant(const observe::Mapping& mapping, Address address) const;
 
@@ -44,11 +46,13 @@ class ModuleFiles {
   using Key = std::pair<std::string, std::uint64_t>;
 
   [[nodiscard]] base::UniqueFd open(const observe::Mapping& mapping) const;
-  [[nodiscard]] symbolize::DataSymbols read_symbols(const observe::Mapping& mapping) const;
+  template <class Read>
+  [[nodiscard]] symbolize::DataSymbols read_file(const observe::Mapping& mapping,
+                                                 const Read& read) const;
 
   std::optional<foreign::ProcessRoot> root_;
   std::map<Key, ModuleHeaders> headers_;
-  std::map<Key, symbolize::DataSymbols> symbols_;
+  std::map<Key, symbolize::DataSymbols> symbols_, members_;
 };
 
 }  // namespace geiger::holders

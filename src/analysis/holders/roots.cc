@@ -273,7 +273,10 @@ std::string RootNames::thread_local_at(Address address, const Thread& thread) {
     if (address - begin >= block.bytes) continue;
     const auto& symbols = module_of(block.module)->symbols->thread_locals;
     if (const auto* symbol = symbolize::find_symbol(symbols, address - begin)) {
-      return fmt::format("thread_local {} of thread {}", symbol->name, thread.name);
+      const auto& members = files_.members(layout_->mappings[block.module]).thread_locals;
+      const auto* member = symbolize::find_symbol(members, address - begin);
+      return fmt::format("thread_local {}{} of thread {}", symbol->name,
+                         member == nullptr ? "" : member->name, thread.name);
     }
     return fmt::format("thread-local data of {} in thread {}",
                        base::file_name_of(layout_->mappings[block.module].path), thread.name);
@@ -286,8 +289,11 @@ std::string RootNames::variable_at(Address address, std::uint32_t mapping) {
   if (module == nullptr) return "memory without a name";
   const Address vaddr = address - module->bias;
   if (const auto* symbol = symbolize::find_symbol(module->symbols->globals, vaddr)) {
-    last_variable_ = {symbol->start + module->bias, symbol->start + symbol->bytes + module->bias};
-    return symbol->name;
+    const auto& members = files_.members(layout_->mappings[module_mapping_[mapping]]).globals;
+    const auto* member = symbolize::find_symbol(members, vaddr);
+    const auto& [start, bytes, name] = member == nullptr ? *symbol : *member;
+    last_variable_ = {start + module->bias, start + bytes + module->bias};
+    return member == nullptr ? symbol->name : symbol->name + member->name;
   }
   return fmt::format("{}+0x{:x}", base::file_name_of(module->path), vaddr);
 }

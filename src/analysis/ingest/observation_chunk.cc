@@ -155,8 +155,10 @@ void encode(const profile::ObjectTypes& types, protozero::pbf_writer& writer) {
   add_text(writer, in_observations::kTypesFault, types.fault);
 }
 
-/// Of each step four numbers: bytes, the type's place from 1 on, whether it is a sample with its
-/// reference, and how often it is there.
+constexpr std::size_t kStepNumbers = 5;
+
+/// Of each step: bytes, the type's place from 1 on, whether it is a sample with its reference, how
+/// often it is there, and how many are so together.
 Numbers numbers_of(const profile::HolderPath& path, std::vector<std::string>& types) {
   Numbers numbers;
   for (const profile::HolderStep& step : path.steps) {
@@ -166,9 +168,9 @@ Numbers numbers_of(const profile::HolderPath& path, std::vector<std::string>& ty
       type = 1 + static_cast<std::uint64_t>(known - types.begin());
       if (known == types.end()) types.push_back(step.type);
     }
-    numbers.insert(
-        numbers.end(),
-        {step.bytes, type, step.is_sampled ? 1 + std::uint64_t{step.sample} : 0, step.times});
+    numbers.insert(numbers.end(),
+                   {step.bytes, type, step.is_sampled ? 1 + std::uint64_t{step.sample} : 0,
+                    step.times, step.together});
   }
   return numbers;
 }
@@ -382,9 +384,9 @@ struct HolderColumns {
 
 profile::HolderPath path_of(const Numbers& numbers, const std::vector<std::string>& types,
                             const SampleOf& sample_of) {
-  checked(0, !numbers.empty() && numbers.size() % 4 == 1);
+  checked(0, !numbers.empty() && numbers.size() % kStepNumbers == 1);
   profile::HolderPath path;
-  for (std::size_t i = 1; i < numbers.size(); i += 4) {
+  for (std::size_t i = 1; i < numbers.size(); i += kStepNumbers) {
     profile::HolderStep& step = path.steps.emplace_back();
     step.bytes = read_bytes(numbers[i]);
     checked(0, numbers[i + 1] <= types.size() && numbers[i + 2] <= std::uint64_t{1} << 32);
@@ -392,6 +394,8 @@ profile::HolderPath path_of(const Numbers& numbers, const std::vector<std::strin
     if (numbers[i + 2] > 0) step.sample = sample_of(static_cast<trace::Ref>(numbers[i + 2] - 1));
     step.is_sampled = numbers[i + 2] > 0 && step.sample != profile::kNone;
     step.times = static_cast<std::uint32_t>(std::min<std::uint64_t>(numbers[i + 3], UINT32_MAX));
+    checked(0, numbers[i + 4] >= 1 && numbers[i + 4] <= (numbers.size() - i) / kStepNumbers);
+    step.together = static_cast<std::uint32_t>(numbers[i + 4]);
   }
   return path;
 }

@@ -162,6 +162,8 @@ struct HolderStep {
   std::uint32_t sample = 0;  ///< Index into Recording::samples, if `is_sampled`.
   bool is_sampled = false;
   std::uint32_t times = 1;  ///< So many alike, one after another.
+  /// This and the next ones, so many together, are what is there so many times.
+  std::uint32_t together = 1;
 };
 
 /// A chain: of one of the samples of a stack that a root holds.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -39,22 +40,40 @@ Samples alone_among(const Recording& recording, const Samples& samples) {
   return alone;
 }
 
-std::string step_text(const Recording& recording, const profile::HolderStep& step) {
+/// Its class, its type, or where it was allocated, as far as that is known.
+std::string step_text(const Recording& recording, profile::ShownPath& shown,
+                      const profile::HolderStep& step) {
   if (!step.type.empty()) return naming::display_name(step.type);
   if (step.is_sampled) {
-    const std::uint32_t type = recording.samples[step.sample].type;
-    if (type < recording.types.size()) return recording.types[type].text;
+    const profile::Sample& sample = recording.samples[step.sample];
+    if (sample.type < recording.types.size()) return recording.types[sample.type].text;
+    if (sample.stack < recording.stacks.size()) {
+      shown.of(sample.stack);
+      const std::string& function = shown.labels()[shown.path().front()].name;
+      return fmt::format("[{}]", naming::display_name(function));
+    }
   }
   return fmt::format("block ({})", present::exact_bytes(step.bytes));
 }
 
-std::string path_text(const Recording& recording, const profile::Holder& holder) {
+std::string path_text(const Recording& recording, profile::ShownPath& shown,
+                      const profile::Holder& holder) {
   std::string text;
   const auto& paths = recording.observations[holder.observations].holders->paths;
+  std::size_t together = 0;  // Steps until a bracket closes.
+  std::string times;
   for (const profile::HolderStep& step : paths[holder.path].steps) {
     if (!text.empty()) text += " → ";
-    text += step_text(recording, step);
-    if (step.times > 1) text += fmt::format(" ×{}", present::exact_count(step.times));
+    const std::string own =
+        step.times > 1 ? fmt::format(" ×{}", present::exact_count(step.times)) : "";
+    if (step.together > 1) {
+      text += "(" + step_text(recording, shown, step);
+      together = step.together;
+      times = own;
+    } else {
+      text += step_text(recording, shown, step) + own;
+    }
+    if (together > 0 && --together == 0) text += ")" + times;
   }
   return text;
 }
@@ -62,7 +81,7 @@ std::string path_text(const Recording& recording, const profile::Holder& holder)
 class Builder {
  public:
   Builder(const Recording& recording, const HoldersOptions& options)
-      : recording_(recording), options_(options) {
+      : recording_(recording), options_(options), shown_(recording) {
     report_.options = options;
   }
 
@@ -139,9 +158,9 @@ class Builder {
     report_.all_sites = groups.size();
     if (options_.top > 0) groups.resize(std::min(groups.size(), options_.top));
     for (const profile::LifetimeGroup& group : groups) {
-      report_.sites.push_back({group.name, group.detail, text_of(group.where),
-                               measure_of(group.samples),
-                               held_parts(recording_, recording_, group.samples, options_.level)});
+      report_.sites.push_back(
+          {group.name, group.detail, text_of(group.where), measure_of(group.samples),
+           held_parts(recording_, recording_, shown_, group.samples, options_.level)});
     }
   }
 
@@ -170,6 +189,7 @@ class Builder {
 
   const Recording& recording_;
   const HoldersOptions& options_;
+  profile::ShownPath shown_;
   Samples others_;  ///< Live at a last scan, and not judged.
   HoldersReport report_;
 };
@@ -177,6 +197,7 @@ class Builder {
 }  // namespace
 
 std::vector<HeldPart> held_parts(const Recording& recording, const Recording& whole,
+                                 profile::ShownPath& shown,
                                  const std::vector<std::uint32_t>& samples, double level) {
   Samples held;
   std::map<std::tuple<Hold, std::string_view>, Samples> by_holder;
@@ -200,7 +221,7 @@ std::vector<HeldPart> held_parts(const Recording& recording, const Recording& wh
                   {}};
     if (hold == Hold::kReached) {
       part.root = name;
-      part.path = path_text(whole, holder_of(recording, some.front()));
+      part.path = path_text(whole, shown, holder_of(recording, some.front()));
       part.alone = present::share_of(sums_of(alone_among(recording, some)), sums_of(some), level);
     }
     parts.push_back(std::move(part));
@@ -332,12 +353,17 @@ std::string site_lines(const HoldersReport& report, const present::Style& style)
   std::string out;
   for (const HeldSite& site : report.sites) {
     out += fmt::format("{}  {}\n", site_text(site), report::bytes_text(site.live));
-    for (const HeldPart& part : site.parts) {
+    const std::size_t top = report.options.top;
+    const std::size_t shown = top == 0 ? site.parts.size() : std::min(site.parts.size(), top);
+    for (const HeldPart& part : std::span(site.parts).first(shown)) {
       std::string line = fmt::format("{} {}", present::figure(part.share).text(), held_text(part));
       if (part.hold == Hold::kReached && part.alone.value < 1) {
         line += fmt::format("; {} of it by it alone", present::figure(part.alone).text());
       }
       out += "   " + present::wrap(line, 3, style.width) + "\n";
+    }
+    if (shown < site.parts.size()) {
+      out += fmt::format("   {} more holders; --top 0 shows all.\n", site.parts.size() - shown);
     }
   }
   if (report.all_sites > report.sites.size()) {

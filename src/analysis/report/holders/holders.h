@@ -9,6 +9,7 @@
 #include "analysis/present/fields.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/text.h"
+#include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/lives/leaks.h"
 #include "analysis/profile/lives/lifetimes.h"
 #include "analysis/profile/recording/recording.h"
@@ -71,9 +72,10 @@ struct HoldersReport {
 };
 
 /// Of `samples` of `recording`, those that were scanned, by what holds them; the largest first.
-/// `whole`: the same recording before it was cut.
+/// `whole`: the same recording before it was cut; `shown` is of either.
 [[nodiscard]] std::vector<HeldPart> held_parts(const profile::Recording& recording,
                                                const profile::Recording& whole,
+                                               profile::ShownPath& shown,
                                                const std::vector<std::uint32_t>& samples,
                                                double level);
 

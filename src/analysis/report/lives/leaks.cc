@@ -74,8 +74,8 @@ class Lines {
     const Nanoseconds start = profile::start_of(recording_);
     line.since = site.judged_from - std::min(site.judged_from, start);
     line.stopped = site.stopped - std::min(site.stopped, start);
+    line.held = held_parts(recording_, whole_, shown_, live_among(site.group.samples), level_);
     describe(line, site.group);
-    line.held = held_parts(recording_, whole_, live_among(site.group.samples), level_);
     line.site = std::move(site);
     return line;
   }

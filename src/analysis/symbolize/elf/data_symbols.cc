@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <utility>
 
 #include "analysis/symbolize/demangle.h"
+#include "analysis/symbolize/dwarf/members.h"
 #include "analysis/symbolize/elf/debug_file.h"
 #include "analysis/symbolize/module_names.h"
 #include "analysis/symbolize/symbolize.h"
@@ -75,15 +77,16 @@ std::vector<DataSymbol> get(const SymbolSet& set, std::size_t module) {
   return symbols;
 }
 
-}  // namespace
-
-DataSymbols data_symbols(const std::string& path) {
+/// What `read` finds in the files of a module, read by a confined process. Empty if they are
+/// missing, or cannot be read.
+DataSymbols read_confined(const std::string& path, bool reads_dwarf,
+                          const std::function<DataSymbols(const DebugFile&)>& read) {
   const std::vector<ModuleJob> jobs(1, ModuleJob{path, "", {}});
   const Options options;
   const auto work = [&](const ModuleJob& job, const std::function<void(std::size_t)>&) {
-    const auto file = open_debug_file(job.path, job.build_id,
-                                      {options.debug_dirs, options.kept_files, false, false, 0});
-    const DataSymbols found = read_symbols(*file);
+    const auto file = open_debug_file(
+        job.path, job.build_id, {options.debug_dirs, options.kept_files, false, reads_dwarf, 0});
+    const DataSymbols found = read(*file);
     ModuleAnswer answer{file->file_state(), "", {}, {}};
     answer.names.strings.emplace_back();  // For what frames do not have.
     put(found.globals, answer.names);
@@ -93,7 +96,7 @@ DataSymbols data_symbols(const std::string& path) {
   WorkerLimits limits;
   limits.silence = options.patience;
   limits.of_job = [&](const ModuleJob& job) {
-    return job_limits(bytes_to_read(job.path, "", options), kMostSymbols / 10, false);
+    return job_limits(bytes_to_read(job.path, "", options), kMostSymbols / 10, reads_dwarf);
   };
   Worker worker(jobs, work, limits);
   while (auto message = worker.receive()) {
@@ -101,6 +104,27 @@ DataSymbols data_symbols(const std::string& path) {
     return {get(message->answer->names, 0), get(message->answer->names, 1)};
   }
   return {};
+}
+
+}  // namespace
+
+DataSymbols data_symbols(const std::string& path) {
+  return read_confined(path, false, [](const DebugFile& file) { return read_symbols(file); });
+}
+
+DataSymbols data_members(const std::string& path) {
+  return read_confined(path, true, [](const DebugFile& file) {
+    const auto as_symbols = [](const std::vector<Member>& members) {
+      std::vector<DataSymbol> symbols;
+      for (const Member& member : members) {
+        symbols.push_back({member.start, member.bytes, member.name});
+      }
+      sort_out(symbols);
+      return symbols;
+    };
+    const Members found = members_of_variables(file);
+    return DataSymbols{as_symbols(found.of_globals), as_symbols(found.of_thread_locals)};
+  });
 }
 
 const DataSymbol* find_symbol(const std::vector<DataSymbol>& symbols, Address address) {

@@ -24,6 +24,10 @@ struct DataSymbols {
 /// cannot be read. Forks: the file is read by a confined process (worker.h).
 [[nodiscard]] DataSymbols data_symbols(const std::string& path);
 
+/// The members of its variables that DWARF tells, by what follows the variable's name (members.h).
+/// Likewise.
+[[nodiscard]] DataSymbols data_members(const std::string& path);
+
 /// The variable at `address`, or null.
 [[nodiscard]] const DataSymbol* find_symbol(const std::vector<DataSymbol>& symbols,
                                             Address address);
