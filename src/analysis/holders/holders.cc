@@ -98,6 +98,7 @@ class Scan {
     if (!shows_trace(layout_.mappings, follower_)) {
       return base::Failure{"it does not write this trace any more"};
     }
+    find_modules(layout_, modules_);
     memory_.emplace(pid_, files_, layout_.mappings, follower_.header().page_size);
     leave_out_runtime();
     add_blocks();
@@ -199,7 +200,14 @@ class Scan {
   }
 
   [[nodiscard]] bool mark(const MarkingRules& rules) {
-    marker_.emplace(layout_.blocks, *memory_, rules, [this] { return effort_.may_go_on(); });
+    Bytes bytes = 0;
+    for (const Area& area : layout_.blocks.areas()) bytes += area.span().end - area.span().start;
+    constexpr std::size_t kLeastPages = 16, kMostPages = 4096;
+    constexpr Bytes kPart = 64;  // Of the heap.
+    cache_.emplace(*memory_,
+                   std::clamp(static_cast<std::size_t>(bytes / kPart) / memory_->page_bytes(),
+                              kLeastPages, kMostPages));
+    marker_.emplace(layout_.blocks, *cache_, rules, [this] { return effort_.may_go_on(); });
     mark_roots(rules.step);
     return marker_->run();
   }
@@ -318,6 +326,7 @@ class Scan {
   Layout layout_;
   std::vector<LiveSample> samples_;
   std::optional<ProcessMemory> memory_;
+  std::optional<PageCache> cache_;  ///< For one marking.
   std::vector<Thread> threads_;
   std::vector<Roots> roots_;
   std::optional<Marker> marker_;

@@ -1,10 +1,49 @@
 #include "analysis/holders/layout.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "base/text.h"
 
 namespace geiger::holders {
+
+void find_modules(Layout& layout, ModuleFiles& files) {
+  constexpr Bytes kPage = 4096;
+  std::vector<observe::Mapping> mappings;
+  std::map<std::string, std::uint32_t> latest;  // By path.
+  const auto add = [&](observe::Mapping mapping, std::uint32_t module) {
+    mappings.push_back(std::move(mapping));
+    layout.modules.push_back(module);
+  };
+  for (const observe::Mapping& mapping : layout.mappings) {
+    const auto here = static_cast<std::uint32_t>(mappings.size());
+    const std::uint32_t before = here == 0 ? kNoMapping : layout.modules.back();
+    const bool continues = before != kNoMapping && mapping.path.empty() && mapping.is_writable &&
+                           mappings.back().end == mapping.start && !mappings.back().path.empty();
+    if (mapping.path.starts_with('/') && !mapping.is_shared) {
+      const bool begins = mapping.offset == 0 && !mapping.is_writable;
+      const auto [at, is_new] = latest.try_emplace(mapping.path, here);
+      if (begins && !is_new) at->second = here;
+      add(mapping, at->second);
+    } else if (continues) {
+      const Bytes bytes = files.headers(mappings[before]).bytes;
+      const Address end = (mappings[before].start + bytes + kPage - 1) / kPage * kPage;
+      if (bytes == 0 || end >= mapping.end) {
+        add(mapping, before);
+        continue;
+      }
+      observe::Mapping own = mapping, rest = mapping;
+      own.end = rest.start = std::max(mapping.start, end);
+      if (own.start < own.end) add(std::move(own), before);
+      add(std::move(rest), kNoMapping);
+    } else {
+      add(mapping, kNoMapping);
+    }
+  }
+  layout.mappings = std::move(mappings);
+}
 
 void leave_out_modules(Layout& layout, ModuleFiles& files, std::string_view name) {
   for (const observe::Mapping& mapping : layout.mappings) {

@@ -18,8 +18,13 @@
 
 namespace geiger::holders {
 
+inline constexpr std::uint32_t kNoMapping = 0xffffffff;
+
 struct Layout {
   std::vector<observe::Mapping> mappings;  ///< In order of addresses.
+  /// By mapping, the first mapping of its program or library, or of a file that was mapped to be
+  /// changed alone; kNoMapping: of none. find_modules() first.
+  std::vector<std::uint32_t> modules;
   BlockMap blocks;
   /// In order of addresses, apart from each other: blocks, the allocator's own data, the runtime's.
   std::vector<Span> not_roots;
@@ -28,6 +33,10 @@ struct Layout {
 
   void leave_out(Span span) { not_roots.push_back(span); }
 };
+
+/// Finds which mappings are of modules. Anonymous memory that continues a module's data is its .bss
+/// up to where that ends; what the kernel joined to it becomes a mapping of its own.
+void find_modules(Layout& layout, ModuleFiles& files);
 
 /// Leaves out the modules whose file's name begins with `name`, with their variables.
 void leave_out_modules(Layout& layout, ModuleFiles& files, std::string_view name);

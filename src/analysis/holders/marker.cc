@@ -12,6 +12,8 @@ namespace {
 /// Of blocks that are read together.
 constexpr std::size_t kMostInBatch = 1024;
 constexpr Bytes kBatch = kMiB;
+/// Bytes that take as long as a block.
+constexpr Bytes kWorth = 4 * kKiB;
 /// Blocks beyond it are read in parts.
 constexpr Bytes kLarge = 256 * kKiB;
 
@@ -78,14 +80,18 @@ bool Marker::refill() {
 }
 
 bool Marker::run() {
+  std::size_t blocks = kMostInBatch;  // Since it was asked: of a long list a batch is one block.
   while (!queue_.empty() || refill()) {
-    if (!may_go_on_()) return false;
-    scan_batch();
+    if (blocks >= kMostInBatch) {
+      if (!may_go_on_()) return false;
+      blocks = 0;
+    }
+    blocks += scan_batch();
   }
   return true;
 }
 
-void Marker::scan_batch() {
+std::size_t Marker::scan_batch() {
   std::vector<std::uint32_t> batch(
       queue_.begin(),
       queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), kMostInBatch)));
@@ -93,6 +99,7 @@ void Marker::scan_batch() {
   std::ranges::sort(batch);
   std::vector<Piece> pieces;
   std::vector<std::uint32_t> owners;
+  std::size_t work = batch.size();
   Bytes total = 0;
   const auto flush = [&] {
     buffer_.resize(std::max<std::size_t>(buffer_.size(), total));
@@ -111,6 +118,7 @@ void Marker::scan_batch() {
     const Area& area = *blocks_.area_of(begin);
     const Address start = std::max(area.span().start, begin - rules_.window);
     const Bytes bytes = area.end_of(begin) - start;
+    work += bytes / kWorth;
     if (bytes > kLarge) {
       scan_large(number, start, start + bytes);
       continue;
@@ -121,6 +129,7 @@ void Marker::scan_batch() {
     total += bytes;
   }
   flush();
+  return work;
 }
 
 void Marker::scan(std::uint32_t from, const std::byte* bytes, Bytes size) {

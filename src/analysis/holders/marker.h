@@ -82,7 +82,8 @@ class Marker {
   bool visit(const BlockMap::Block& block, std::uint32_t parent, Label label);
   void queue(std::uint32_t block);
   bool refill();
-  void scan_batch();
+  /// How much it was, in small blocks.
+  std::size_t scan_batch();
   void scan(std::uint32_t from, const std::byte* bytes, Bytes size);
   void scan_large(std::uint32_t from, Address start, Address end);
 

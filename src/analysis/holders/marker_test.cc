@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -141,6 +142,31 @@ TEST_F(LongList, EndedEarlyItSaysSo) {
   marker.root(block(0), 0x1000, Holds::kFirmly, [](Address) { return RootGroup{0}; });
   EXPECT_FALSE(marker.run());
   EXPECT_FALSE(marker.is_reached(kNodes - 1));
+}
+
+TEST(PageCache, ReadsWhatItsMemoryHas) {
+  TestMemory memory;
+  for (Address at = 0; at < 64 * kKiB; at += 8) memory.words[kHeap + at] = kHeap + 3 * at;
+  PageCache cache(memory, 4);
+  const auto check = [&](const std::vector<Piece>& pieces) {
+    Bytes total = 0;
+    for (const Piece& piece : pieces) total += piece.bytes;
+    std::vector<std::byte> wanted(total), found(total);
+    memory.read(pieces, wanted.data());
+    cache.read(pieces, found.data());
+    EXPECT_EQ(wanted, found);
+  };
+  for (unsigned i = 0; i < 1000; ++i) {  // One at a time, in order and not.
+    check({{kHeap + 64 * i, 64}});
+    check({{kHeap + 64 * (999 - i), 64}});
+    check({{kHeap + 64 * (i * 7919 % 1000), 128}});
+  }
+  check({{kHeap + 4000, 200}, {kHeap + 104, 16}, {kHeap + 8192 * 3, 8192}});
+  std::vector<Piece> many;
+  for (unsigned i = 0; i < 300; ++i) many.push_back({kHeap + 160 * i + i * i % 128 / 8 * 8, 24});
+  check(many);
+  std::ranges::reverse(many);
+  check(many);
 }
 
 }  // namespace

@@ -98,6 +98,119 @@ void ProcessMemory::read_present(std::span<const Piece> pieces, std::span<std::b
   }
 }
 
+PageCache::PageCache(Memory& memory, std::size_t pages)
+    : memory_(memory),
+      page_(memory.page_bytes()),
+      pages_(pages, ~std::uint64_t{0}),
+      rounds_(pages, 0),
+      kept_(pages * page_) {}
+
+void PageCache::read(std::span<const Piece> pieces, std::byte* into) {
+  constexpr std::size_t kFew = 16;
+  if (pieces.size() > kFew) return read_joined(pieces, into);
+  load(pieces);
+  for (const Piece& piece : pieces) {
+    serve(piece, into);
+    into += piece.bytes;
+  }
+}
+
+/// Many at once: neighbours by one read, past what lies between them.
+void PageCache::read_joined(std::span<const Piece> pieces, std::byte* into) {
+  constexpr Bytes kMostBetween = 512, kMostJoined = 64 * kKiB;
+  std::vector<Piece> joined;
+  Bytes total = 0;
+  const auto is_near = [&](const Piece& piece) {
+    if (joined.empty()) return false;
+    const Address end = joined.back().start + joined.back().bytes;
+    return piece.start >= end && piece.start - end <= kMostBetween &&
+           piece.start + piece.bytes - joined.back().start <= kMostJoined;
+  };
+  for (const Piece& piece : pieces) {
+    if (is_near(piece)) {
+      const Bytes bytes = piece.start + piece.bytes - joined.back().start;
+      total += bytes - joined.back().bytes;
+      joined.back().bytes = bytes;
+    } else {
+      joined.push_back(piece);
+      total += piece.bytes;
+    }
+  }
+  if (joined.size() == pieces.size()) return memory_.read(pieces, into);
+  loaded_.resize(std::max<std::size_t>(loaded_.size(), total));
+  memory_.read(joined, loaded_.data());
+  auto from = joined.begin();
+  const std::byte* loaded = loaded_.data();
+  for (const Piece& piece : pieces) {
+    while (piece.start < from->start || piece.start >= from->start + from->bytes) {
+      loaded += from->bytes;
+      ++from;
+    }
+    std::memcpy(into, loaded + (piece.start - from->start), piece.bytes);
+    into += piece.bytes;
+  }
+}
+
+/// What they need and is not here, as far as no other of them needs the same slot.
+void PageCache::load(std::span<const Piece> pieces) {
+  ++round_;
+  std::vector<Piece> wanted;
+  for (const Piece& piece : pieces) {
+    if (piece.bytes > page_) continue;
+    for (std::uint64_t page = piece.start / page_; page * page_ < piece.start + piece.bytes;
+         ++page) {
+      const std::size_t slot = page % pages_.size();
+      const bool is_here = pages_[slot] == page;
+      if (!is_here && rounds_[slot] == round_) continue;
+      rounds_[slot] = round_;
+      if (is_here) continue;
+      pages_[slot] = page;
+      wanted.push_back({page * page_, page_});
+      add_ahead(page, wanted);
+    }
+  }
+  loaded_.resize(std::max<std::size_t>(loaded_.size(), wanted.size() * page_));
+  memory_.read(wanted, loaded_.data());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const std::size_t slot = wanted[i].start / page_ % pages_.size();
+    std::memcpy(kept_.data() + slot * page_, loaded_.data() + i * page_, page_);
+  }
+}
+
+/// Of lists that go through pages in order, also the next ones.
+void PageCache::add_ahead(std::uint64_t page, std::vector<Piece>& wanted) {
+  constexpr std::uint64_t kAhead = 7;
+  const auto has = [&](std::uint64_t other) { return pages_[other % pages_.size()] == other; };
+  const bool is_down = has(page + 1);
+  if (!is_down && !has(page - 1)) return;
+  for (std::uint64_t i = 1; i <= kAhead && page > kAhead; ++i) {
+    const std::uint64_t next = is_down ? page - i : page + i;
+    const std::size_t slot = next % pages_.size();
+    if (rounds_[slot] == round_ || pages_[slot] == next) return;
+    rounds_[slot] = round_;
+    pages_[slot] = next;
+    wanted.push_back({next * page_, page_});
+  }
+}
+
+void PageCache::serve(const Piece& piece, std::byte* into) {
+  const Address end = piece.start + piece.bytes;
+  for (Address at = piece.start; at < end;) {
+    const std::uint64_t page = at / page_;
+    const std::size_t slot = page % pages_.size();
+    const Bytes bytes = std::min(end, (page + 1) * page_) - at;
+    if (piece.bytes <= page_ && pages_[slot] == page) {
+      std::memcpy(into, kept_.data() + slot * page_ + at % page_, bytes);
+    } else {
+      const Piece part{at, piece.bytes <= page_ ? bytes : end - at};
+      memory_.read({&part, 1}, into);
+      if (part.bytes == end - at) return;
+    }
+    into += bytes;
+    at += bytes;
+  }
+}
+
 void Words::load(Address address, Address end) {
   const Bytes page = memory_.page_bytes();
   start_ = address / page * page;

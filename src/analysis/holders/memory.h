@@ -73,6 +73,35 @@ class ProcessMemory : public Memory {
   mutable std::size_t last_ = 0;
 };
 
+/// Reads another memory in larger parts. Of few pieces, as those of a long list, it keeps the
+/// pages: blocks that are read one after the other often share them, and a page costs as much as a
+/// word. What changes meanwhile may be seen as it was. Of many pieces it joins neighbours, so they
+/// should be in order of addresses.
+class PageCache : public Memory {
+ public:
+  /// Of so many pages at most.
+  PageCache(Memory& memory, std::size_t pages);
+
+  void read(std::span<const Piece> pieces, std::byte* into) override;
+  [[nodiscard]] bool is_absent(Address address) const override {
+    return memory_.is_absent(address);
+  }
+  [[nodiscard]] Bytes page_bytes() const override { return memory_.page_bytes(); }
+
+ private:
+  void read_joined(std::span<const Piece> pieces, std::byte* into);
+  void load(std::span<const Piece> pieces);
+  void add_ahead(std::uint64_t page, std::vector<Piece>& wanted);
+  void serve(const Piece& piece, std::byte* into);
+
+  Memory& memory_;
+  Bytes page_;
+  /// By slot: which page it has, and the round that it came in.
+  std::vector<std::uint64_t> pages_, rounds_;
+  std::uint64_t round_ = 0;
+  std::vector<std::byte> kept_, loaded_;
+};
+
 /// Words of a stretch of memory in order, through a window.
 class Words {
  public:

@@ -16,32 +16,8 @@ namespace {
 using observe::Mapping;
 using symbolize::DataSymbol;
 
-constexpr std::uint32_t kNoMapping = 0xffffffff;
 /// A function may use it below the stack pointer without moving that.
 constexpr Bytes kRedZone = 128;
-
-/// Of a program or library, or of a file that was mapped to be changed alone.
-bool is_file(const Mapping& mapping) { return mapping.path.starts_with('/') && !mapping.is_shared; }
-
-/// By mapping, the first mapping of its module. Anonymous memory that continues a module's data is
-/// its .bss.
-std::vector<std::uint32_t> modules_of(std::span<const Mapping> mappings) {
-  std::vector<std::uint32_t> modules(mappings.size(), kNoMapping);
-  std::map<std::string_view, std::uint32_t> latest;
-  for (std::uint32_t i = 0; i < mappings.size(); ++i) {
-    const Mapping& mapping = mappings[i];
-    if (is_file(mapping)) {
-      const bool begins = mapping.offset == 0 && !mapping.is_writable;
-      const auto [at, is_new] = latest.try_emplace(mapping.path, i);
-      if (begins) at->second = std::min(at->second, i);
-      modules[i] = at->second;
-    } else if (i > 0 && mapping.path.empty() && mapping.is_writable &&
-               mappings[i - 1].end == mapping.start && is_file(mappings[i - 1])) {
-      modules[i] = modules[i - 1];
-    }
-  }
-  return modules;
-}
 
 const Mapping* mapping_at(const Layout& layout, Address address) {
   const auto after = std::ranges::upper_bound(layout.mappings, address, {}, &Mapping::start);
@@ -73,12 +49,14 @@ void find_control_blocks(const Layout& layout, Memory& memory, std::span<Thread>
   for (const Mapping& mapping : layout.mappings) {
     const bool may_have = mapping.path.empty() && mapping.is_writable && !mapping.is_shared &&
                           mapping.end - mapping.start <= kMost;
-    if (!may_have || std::ranges::any_of(layout.not_roots, [&](const Span& span) {
-          return span.holds(mapping.start);
-        })) {
-      continue;
-    }
+    if (!may_have) continue;
+    auto out = std::ranges::lower_bound(layout.not_roots, mapping.start, {}, &Span::end);
     for (Address at = mapping.start; at + kTid + 8 <= mapping.end;) {
+      if (out != layout.not_roots.end() && at >= out->start) {
+        at = (std::max(at, out->end) + 15) / 16 * 16;
+        ++out;
+        continue;
+      }
       if (at % page == 0 && memory.is_absent(at)) {
         at += page;
         continue;
@@ -115,13 +93,13 @@ std::vector<Thread> threads_of(const observe::ProcessFiles& files) {
 
 std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> threads,
                             Bytes thread_locals) {
-  const std::vector<std::uint32_t> modules = modules_of(layout.mappings);
   std::vector<Roots> roots;
   for (std::uint32_t i = 0; i < layout.mappings.size(); ++i) {
     const Mapping& mapping = layout.mappings[i];
     if (!mapping.is_readable || !mapping.is_writable || mapping.path == "[vvar]") continue;
     Span span{mapping.start, mapping.end};
-    Roots::Kind kind = modules[i] != kNoMapping ? Roots::Kind::kModule : Roots::Kind::kMapping;
+    Roots::Kind kind =
+        layout.modules[i] != kNoMapping ? Roots::Kind::kModule : Roots::Kind::kMapping;
     Address lowest = 0, firm = mapping.end;  // From there on: thread-local variables.
     if (const Thread* thread = thread_in(threads, mapping, &Thread::control_block)) {
       kind = Roots::Kind::kThreadLocal;
@@ -165,7 +143,6 @@ void RootNames::use(const Layout& layout, std::span<const Thread> threads,
                     : static_cast<std::uint32_t>(executable - layout.mappings.data());
   threads_ = threads;
   memory_ = &memory;
-  module_mapping_ = modules_of(layout.mappings);
   modules_.clear();
   find_thread_locals();
 }
@@ -188,7 +165,7 @@ std::uint64_t RootNames::word(Address address) const {
 Address RootNames::variable(std::string_view file, std::string_view name) {
   for (std::uint32_t i = 0; i < layout_->mappings.size(); ++i) {
     const bool is_its =
-        module_mapping_[i] == i && base::file_name_of(layout_->mappings[i].path).starts_with(file);
+        layout_->modules[i] == i && base::file_name_of(layout_->mappings[i].path).starts_with(file);
     if (!is_its) continue;
     const Module& module = *module_of(i);
     const auto found = std::ranges::find(module.symbols->globals, name, &DataSymbol::name);
@@ -205,7 +182,7 @@ void RootNames::find_thread_locals() {
   std::map<Address, std::uint32_t> modules;  // By bias.
   for (std::uint32_t i = 0; i < layout_->mappings.size(); ++i) {
     const Mapping& mapping = layout_->mappings[i];
-    if (module_mapping_[i] == i) modules[mapping.start - files_.headers(mapping).first_vaddr] = i;
+    if (layout_->modules[i] == i) modules[mapping.start - files_.headers(mapping).first_vaddr] = i;
   }
   if (executable_ != kNoMapping) {
     const Bytes bytes = files_.headers(layout_->mappings[executable_]).thread_locals;
@@ -289,7 +266,7 @@ std::string RootNames::variable_at(Address address, std::uint32_t mapping) {
   if (module == nullptr) return "memory without a name";
   const Address vaddr = address - module->bias;
   if (const auto* symbol = symbolize::find_symbol(module->symbols->globals, vaddr)) {
-    const auto& members = files_.members(layout_->mappings[module_mapping_[mapping]]).globals;
+    const auto& members = files_.members(layout_->mappings[layout_->modules[mapping]]).globals;
     const auto* member = symbolize::find_symbol(members, vaddr);
     const auto& [start, bytes, name] = member == nullptr ? *symbol : *member;
     last_variable_ = {start + module->bias, start + bytes + module->bias};
@@ -299,7 +276,7 @@ std::string RootNames::variable_at(Address address, std::uint32_t mapping) {
 }
 
 const RootNames::Module* RootNames::module_of(std::uint32_t mapping) {
-  const std::uint32_t first = module_mapping_[mapping];
+  const std::uint32_t first = layout_->modules[mapping];
   if (first == kNoMapping) return nullptr;
   const auto [at, is_new] = modules_.try_emplace(first);
   Module& module = at->second;

@@ -110,8 +110,6 @@ class RootNames {
   std::span<const Thread> threads_;
   std::uint32_t executable_ = 0;  ///< Its first mapping, or kNoMapping.
   Memory* memory_ = nullptr;
-  std::vector<std::uint32_t>
-      module_mapping_;                       ///< By mapping: the module's first; kNoMapping: none.
   std::map<std::uint32_t, Module> modules_;  ///< By first mapping, of this scan.
   std::vector<ThreadLocals> thread_locals_;
   std::unordered_map<std::string, RootGroup> groups_;
