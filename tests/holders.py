@@ -118,6 +118,19 @@ class KnownBlocks(unittest.TestCase):
             self.assertTrue(any(found and found.endswith(root) for found in self.found[name][1]),
                             (name, self.found[name][1]))
 
+    def test_nothing_is_brought_into_the_process(self):
+        trace, = os.listdir(self.program.file + ".parts")
+        pid = trace.split(".")[-3]
+
+        def faults():
+            with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+            return fields[7:11], fields[21]  # Page faults, its children's too, and resident pages.
+
+        before = faults()
+        self.program.ask_of(self.program.file)
+        self.assertEqual(faults(), before)
+
     def test_the_process_may_be_named(self):
         trace, = os.listdir(self.program.file + ".parts")
         said = self.program.ask_of(trace.split(".")[-3])
@@ -184,14 +197,26 @@ class Stored(unittest.TestCase):
 
 
 class MovingBlocks(unittest.TestCase):
-    def test_none_is_called_unreachable(self):
-        program = Program("churn")
+    def check(self, how):
+        """Four threads move their blocks all the time. None is called unreachable, all that are lost are."""
+        program = Program(how)
         try:
-            holds, _ = sums(json.loads(program.ask("--json")))["moved"]
+            found = sums(json.loads(program.ask("--json")))
         finally:
             program.end()
-        self.assertGreater(holds["reached"], 500 * 48)
-        self.assertEqual(set(holds) & set(UNREACHABLE), set())
+        moved = found["moved"][0]
+        self.assertGreater(moved["reached"], 500 * 48)
+        self.assertEqual(set(moved) & set(UNREACHABLE), set())
+        lost = sum(size for hold, size in found["lost"][0].items() if hold in UNREACHABLE)
+        self.assertGreaterEqual(lost, 600 * 48)
+        reached = found["lost"][0].get("reached", 0)
+        self.assertLessEqual(reached, 0.01 * lost)
+
+    def test_at_full_load(self):
+        self.check("churn")
+
+    def test_at_a_lower_load(self):
+        self.check("churn_slowly")
 
 
 class OtherAllocators(unittest.TestCase):

@@ -1,6 +1,6 @@
-// Blocks that are held in many ways, blocks that are lost, and blocks whose pointers are hidden. Each
-// kind allocates in a function of its own name, so that reports tell them apart. It says "ready",
-// and waits to be killed.
+// Blocks that are held in many ways, blocks that are lost, and blocks whose pointers are hidden.
+// Each kind allocates in a function of its own name, so that reports tell them apart. It says
+// "ready", and waits to be killed.
 //
 // usage: holders [churn]    churn: a thread moves pointers between containers meanwhile
 #include <pthread.h>
@@ -48,26 +48,41 @@ __attribute__((noinline)) void wipe_stack() {
 
 // A function that allocates blocks of its kind, in a namespace of its own so that its name is the
 // kind's.
-#define KIND(name) __attribute__((noinline, no_icf)) void* name(std::size_t bytes = 48) { return opaque(std::malloc(bytes)); }
-KIND(by_global) KIND(by_array) KIND(by_member) KIND(by_static_local) KIND(by_union)
-KIND(by_thread_local) KIND(by_thread_local_of_thread) KIND(by_stack_of_main) KIND(by_stack_of_blocked)
-KIND(by_stack_of_running) KIND(by_vector) KIND(by_map) KIND(by_unordered_map) KIND(by_list)
-KIND(by_forward_list) KIND(by_deque) KIND(by_set) KIND(by_multimap) KIND(by_tuple) KIND(by_optional)
-KIND(by_variant) KIND(by_any) KIND(by_function) KIND(by_unique_ptr) KIND(by_shared_ptr) KIND(by_pair)
-KIND(by_string_bytes) KIND(by_atomic) KIND(by_own_mapping) KIND(by_shared_mapping) KIND(by_thread_key)
-KIND(by_block) KIND(by_block_of_block) KIND(by_calloc_block) KIND(by_realloc_block) KIND(by_big_block)
-KIND(by_array_of_arrays) KIND(by_double_pointer) KIND(by_interior) KIND(by_end) KIND(by_low_tag)
-KIND(by_high_tag) KIND(by_packed) KIND(by_const_pointer)
-KIND(lost) KIND(lost_list) KIND(lost_cycle) KIND(lost_payload) KIND(hidden_by_xor)
-KIND(hidden_by_complement) KIND(hidden_in_32_bits)
+#define KIND(name)                                                       \
+  __attribute__((noinline, no_icf)) void* name(std::size_t bytes = 48) { \
+    return opaque(std::malloc(bytes));                                   \
+  }
+KIND(by_global)
+KIND(by_array) KIND(by_member) KIND(by_static_local) KIND(by_union) KIND(by_thread_local)
+    KIND(by_thread_local_of_thread) KIND(by_stack_of_main) KIND(by_stack_of_blocked)
+        KIND(by_stack_of_running) KIND(by_vector) KIND(by_map) KIND(by_unordered_map) KIND(by_list)
+            KIND(by_forward_list) KIND(by_deque) KIND(by_set) KIND(by_multimap) KIND(by_tuple)
+                KIND(by_optional) KIND(by_variant) KIND(by_any) KIND(by_function)
+                    KIND(by_unique_ptr) KIND(by_shared_ptr) KIND(by_pair) KIND(by_string_bytes)
+                        KIND(by_atomic) KIND(by_own_mapping) KIND(by_shared_mapping)
+                            KIND(by_thread_key) KIND(by_block) KIND(by_block_of_block)
+                                KIND(by_calloc_block) KIND(by_realloc_block) KIND(by_big_block)
+                                    KIND(by_array_of_arrays) KIND(by_double_pointer)
+                                        KIND(by_interior) KIND(by_end) KIND(by_low_tag)
+                                            KIND(by_high_tag) KIND(by_packed) KIND(by_const_pointer)
+                                                KIND(lost) KIND(lost_list) KIND(lost_cycle)
+                                                    KIND(lost_payload) KIND(hidden_by_xor)
+                                                        KIND(hidden_by_complement)
+                                                            KIND(hidden_in_32_bits)
 
 }  // namespace
 
 // Visible outside, so that nothing that is stored in them is left out.
 void* g_pointer[kBlocks];
 void* g_array[2][kBlocks];
-struct Member { int number; void* pointer[kBlocks]; } g_member;
-union Either { void* pointer; double number; } g_union[kBlocks];
+struct Member {
+  int number;
+  void* pointer[kBlocks];
+} g_member;
+union Either {
+  void* pointer;
+  double number;
+} g_union[kBlocks];
 thread_local void* t_pointer[kBlocks];
 std::vector<void*> g_vector;
 std::map<int, void*> g_map;
@@ -82,7 +97,9 @@ std::optional<void*> g_optional[kBlocks];
 std::variant<int, void*> g_variant[kBlocks];
 std::vector<std::any> g_any;
 std::vector<std::function<void()>> g_function;
-struct Free { void operator()(void* pointer) const { std::free(pointer); } };
+struct Free {
+  void operator()(void* pointer) const { std::free(pointer); }
+};
 std::vector<std::unique_ptr<void, Free>> g_unique;
 std::vector<std::shared_ptr<void>> g_shared;
 std::vector<std::pair<int, void*>> g_pair;
@@ -99,7 +116,10 @@ void** g_arrays[kBlocks];
 char* g_interior[kBlocks];
 char* g_end[kBlocks];
 std::uintptr_t g_low[kBlocks], g_high[kBlocks];
-struct __attribute__((packed)) Packed { std::uint32_t number; void* pointer; } g_packed[kBlocks];
+struct __attribute__((packed)) Packed {
+  std::uint32_t number;
+  void* pointer;
+} g_packed[kBlocks];
 std::uintptr_t g_xored[kBlocks], g_complement[kBlocks];
 std::uint32_t g_compressed[kBlocks];
 void* const* g_const_pointer;
@@ -108,7 +128,11 @@ std::atomic<int> g_started{0};
 
 namespace {
 
-struct Node { Node* next; void* payload; char rest[32]; };
+struct Node {
+  Node* next;
+  void* payload;
+  char rest[32];
+};
 
 __attribute__((noinline)) void** static_local() {
   static void* pointers[kBlocks];
@@ -221,13 +245,18 @@ void running() {
   while (pointers[0] != nullptr) continue;
 }
 
-/// Allocates, moves and frees: every block is always held.
+/// Allocates, moves and frees in four threads: every block is always held, but for the first 150 of
+/// each.
 __attribute__((noinline)) void* moved() { return opaque(std::malloc(48)); }
-void churn() {
+constexpr int kChurning = 4;
+void churn(bool is_slow) {
+  constexpr int kLost = 150;
+  for (int i = 0; i < kLost; ++i) opaque(lost());
   std::map<unsigned, void*> first;
   std::vector<void*> second(2000);
-  unsigned random = 1;
+  auto random = static_cast<unsigned>(::gettid());
   for (void*& place : second) place = moved();
+  wipe_stack();
   started();
   for (unsigned moves = 1;; ++moves) {
     random = random * 1664525 + 1013904223;
@@ -238,6 +267,7 @@ void churn() {
       std::free(place);
       place = moved();
     }
+    if (is_slow && moves % 100 == 0) ::usleep(100);
   }
 }
 
@@ -254,12 +284,13 @@ int main(int argc, char** argv) {
   for (void* volatile& pointer : pointers) pointer = by_stack_of_main();
   std::thread(blocked).detach();
   std::thread(running).detach();
-  if (how == "churn") std::thread(churn).detach();
+  const bool churns = how == "churn" || how == "churn_slowly";
+  for (int i = 0; i < kChurning && churns; ++i) std::thread(churn, how != "churn").detach();
   lose();
   hide();
   hold();
   wipe_stack();
-  while (g_started < (how == "churn" ? 3 : 2)) usleep(1000);
+  while (g_started < (churns ? 2 + kChurning : 2)) usleep(1000);
   std::puts("ready");
   std::fflush(stdout);
   for (;;) pause();

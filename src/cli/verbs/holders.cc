@@ -13,6 +13,7 @@
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
 #include "control/controlled.h"
+#include "control/run_directory.h"
 
 namespace geiger::cli {
 namespace {
@@ -36,7 +37,12 @@ base::Outcome<int> print_holders(HoldersArguments& options) {
   for (std::string& run : options.read.runs) {
     std::error_code error;
     const auto pid = base::number_in<int>(std::string_view(run));
-    if (pid && !std::filesystem::exists(run, error)) run = GEIGER_TRY(trace_of(*pid));
+    if (std::filesystem::exists(run, error)) continue;
+    if (pid) run = GEIGER_TRY(trace_of(*pid));
+    // Of run -o FILE, which is written at the end.
+    if (const std::string parts = control::parts_of(run); std::filesystem::exists(parts, error)) {
+      run = parts;
+    }
   }
   const auto input = GEIGER_TRY(only_own(read_input(options.read), "holders"));
   options.holders.level = options.read.level;

@@ -56,24 +56,52 @@ std::string step_text(const Recording& recording, profile::ShownPath& shown,
   return fmt::format("block ({})", present::exact_bytes(step.bytes));
 }
 
+/// A part of a path, and how many blocks it stands for.
+struct Passage {
+  std::string text;
+  std::uint64_t blocks = 1;
+  bool is_plain = false;  ///< Blocks of which only their size is known.
+};
+
+std::vector<Passage> passages_of(const Recording& recording, profile::ShownPath& shown,
+                                 const std::vector<profile::HolderStep>& steps) {
+  std::vector<Passage> passages;
+  for (std::size_t i = 0; i < steps.size();) {
+    const profile::HolderStep& first = steps[i];
+    Passage passage;
+    for (std::size_t k = 0; k < first.together; ++k) {
+      passage.text += (k == 0 ? "" : " → ") + step_text(recording, shown, steps[i + k]);
+    }
+    if (first.together > 1) passage.text = "(" + passage.text + ")";
+    if (first.times > 1) passage.text += fmt::format(" ×{}", present::exact_count(first.times));
+    passage.blocks = std::uint64_t{first.times} * first.together;
+    passage.is_plain = first.together == 1 && first.type.empty() && !first.is_sampled;
+    i += first.together;
+    if (passage.is_plain && !passages.empty() && passages.back().is_plain) {
+      passages.back().blocks += passage.blocks;
+      passages.back().text = present::plural(passages.back().blocks, "block");
+    } else {
+      passages.push_back(std::move(passage));
+    }
+  }
+  return passages;
+}
+
+/// Of a long one its two ends.
 std::string path_text(const Recording& recording, profile::ShownPath& shown,
                       const profile::Holder& holder) {
-  std::string text;
+  constexpr std::size_t kFirst = 3, kLast = 2;
   const auto& paths = recording.observations[holder.observations].holders->paths;
-  std::size_t together = 0;  // Steps until a bracket closes.
-  std::string times;
-  for (const profile::HolderStep& step : paths[holder.path].steps) {
+  const std::vector<Passage> passages = passages_of(recording, shown, paths[holder.path].steps);
+  const bool is_long = passages.size() > kFirst + kLast + 1;
+  std::string text;
+  for (std::size_t i = 0; i < passages.size(); ++i) {
     if (!text.empty()) text += " → ";
-    const std::string own =
-        step.times > 1 ? fmt::format(" ×{}", present::exact_count(step.times)) : "";
-    if (step.together > 1) {
-      text += "(" + step_text(recording, shown, step);
-      together = step.together;
-      times = own;
-    } else {
-      text += step_text(recording, shown, step) + own;
-    }
-    if (together > 0 && --together == 0) text += ")" + times;
+    text += passages[i].text;
+    if (!is_long || i + 1 != kFirst) continue;
+    std::uint64_t blocks = 0;
+    for (; i + 1 < passages.size() - kLast; ++i) blocks += passages[i + 1].blocks;
+    text += fmt::format(" → {} more", present::exact_count(blocks));
   }
   return text;
 }
@@ -89,8 +117,8 @@ class Builder {
     for (const profile::Observations& observations : recording_.observations) take(observations);
     if (report_.processes == 0) {
       return base::Failure{report_.faults.empty()
-                               ? "none of its processes still runs: ask while one does, or record "
-                                 "with 'geiger run --holders'"
+                               ? "none of its processes runs any more, or lets this user read its "
+                                 "memory; 'geiger run --holders' stores the answer"
                                : report_.faults.front()};
     }
     add_totals();

@@ -69,6 +69,18 @@ TEST_F(HoldersReported, RootsHaveWhatIsFreedWithoutThem) {
   EXPECT_GT(found.roots[1].alone.bytes.interval.hi, 0);
 }
 
+TEST_F(HoldersReported, LongPathsAreShortened) {
+  auto& steps = holders_.paths[0].steps;
+  steps = {{100, "Shop", 0, false, 1}, {64, "", 0, false, 5}, {96, "", 0, false, 2}};
+  EXPECT_THAT(text(), HasSubstr("held by g_cache through Shop → 7 blocks;"));
+  steps = {{32, "", 0, false, 400, 2}, {48, "", 0, false, 1}};
+  EXPECT_THAT(text(), HasSubstr("through (block (32 B) → block (48 B)) ×400;"));
+  steps.clear();
+  for (const char* name : {"A", "B", "C", "D", "E", "F", "G"})
+    steps.push_back({8, name, 0, false, 2});
+  EXPECT_THAT(text(), HasSubstr("through A ×2 → B ×2 → C ×2 → 4 more → F ×2 → G ×2;"));
+}
+
 TEST_F(HoldersReported, WithoutAScanThereIsAReason) {
   profile::Observations observations;
   observations.holders_fault = "the process has ended";
