@@ -414,6 +414,14 @@ class Programs(AttachTest):
         self.assert_sound(self.attach(process.pid))
         self.assertIsNone(process.poll())
 
+    def test_an_empty_libpthread_before_libc(self):
+        process = self.start([sys.executable, "-c", "import ctypes; ctypes.CDLL('libpthread.so.0'); "
+                              "print('ready', flush=True); input()"])
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        mapped = pathlib.Path(f"/proc/{process.pid}/maps").read_text()
+        self.assertLess(mapped.index("/libpthread"), mapped.index("/libc.so"))
+        self.attach(process.pid, .1)
+
     def test_redis(self):
         harness.require("redis-server", "redis-cli")
         socket = os.path.join(self.directory, "s")

@@ -249,16 +249,19 @@ bool Injection::find_places() {
     places_.loader_begin = global->address;
     places_.loader_end = global->address + global->bytes;
   }
-  const RemoteModule* libc = first_of(modules_, ModuleKind::kLibc);
-  for (const CodeRange& code : libc->code) {
-    std::string bytes(code.end - code.begin, '\0');
-    bytes.resize(memory_.read_some(code.begin, bytes.data(), bytes.size()));
-    const auto at = find_instructions(bytes, machine::kSystemCall);
-    if (at == std::string::npos) continue;
-    places_.syscall_instruction = code.begin + at;
-    const auto returns = find_instructions(bytes, machine::kSystemCallAndReturn);
-    if (returns != std::string::npos) places_.syscall_and_return = code.begin + returns;
-    return places_.errno_location != 0;
+  // Since 2.34 libpthread and libdl are empty, but still there for old programs.
+  for (const RemoteModule& module : modules_) {
+    if (module.kind != ModuleKind::kLibc) continue;
+    for (const CodeRange& code : module.code) {
+      std::string bytes(code.end - code.begin, '\0');
+      bytes.resize(memory_.read_some(code.begin, bytes.data(), bytes.size()));
+      const auto at = find_instructions(bytes, machine::kSystemCall);
+      if (at == std::string::npos) continue;
+      places_.syscall_instruction = code.begin + at;
+      const auto returns = find_instructions(bytes, machine::kSystemCallAndReturn);
+      if (returns != std::string::npos) places_.syscall_and_return = code.begin + returns;
+      return places_.errno_location != 0;
+    }
   }
   return false;
 }
