@@ -601,17 +601,35 @@ class Refusals(AttachTest):
         wait_until(lambda: status_of(process.pid, "TracerPid") != "0", "strace")
         self.assert_refused(self.geiger("attach", process.pid), "traced by process")
 
-    def test_seccomp(self):
-        script = ("import ctypes\nlibc = ctypes.CDLL(None)\nclass P(ctypes.Structure):\n"
+    def start_filtered(self, call, action):
+        """A program whose system call of this number has this end."""
+        script = ("import ctypes, struct\nlibc = ctypes.CDLL(None)\nclass P(ctypes.Structure):\n"
                   "    _fields_ = [('n', ctypes.c_ushort), ('f', ctypes.c_void_p)]\n"
-                  "allow = (ctypes.c_ulong * 1)(0x7fff000000000006)\n"
-                  "libc.prctl(38, 1, 0, 0, 0)\n"
-                  "assert libc.prctl(22, 2, ctypes.byref(P(1, ctypes.addressof(allow)))) == 0\n"
+                  "text = b''.join(struct.pack('<HBBI', *words) for words in (\n"
+                  f"    (0x20, 0, 0, 0), (0x15, 0, 1, {call}), (6, 0, 0, {action}), (6, 0, 0, 0x7fff0000)))\n"
+                  "libc.prctl(38, 1, 0, 0, 0)\nfilter = ctypes.create_string_buffer(text)\n"
+                  "assert libc.prctl(22, 2, ctypes.byref(P(4, ctypes.addressof(filter)))) == 0\n"
                   "print('ready', flush=True)\nwhile True: bytes(100000)\n")
         process = self.start(["python3", "-c", script])
         self.assertEqual(process.stdout.readline(), "ready\n")
-        self.assert_refused(self.geiger("attach", process.pid), "seccomp")
-        self.assert_sound(self.attach(process.pid, 0.2, 65536, "--despite-seccomp"))
+        return process
+
+    def test_seccomp(self):
+        process = self.start_filtered(999, 0x80000000)
+        if os.geteuid() != 0:  # Only root can read filters.
+            self.assert_refused(self.geiger("attach", process.pid), "seccomp", "--despite-seccomp")
+            self.assert_sound(self.attach(process.pid, 0.2, 65536, "--despite-seccomp"))
+            return
+        self.assert_sound(self.attach(process.pid, 0.2, 65536))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can read filters")
+    def test_seccomp_that_would_kill(self):
+        for action in (0x80000000, 0, 0x30000):  # The process, the thread, SIGSYS.
+            process = self.start_filtered({"x86_64": 319, "aarch64": 279}[os.uname().machine], action)
+            for options in ([], ["--despite-seccomp"]):
+                self.assert_refused(self.geiger("attach", *options, process.pid),
+                                    "would be killed for memfd_create", "geiger run")
+            self.assertIsNone(process.poll())
 
     def test_programs_that_restrict_themselves_afterwards(self):
         """By each function: whatever is taken away, the program ends as it does alone."""

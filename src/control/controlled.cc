@@ -17,6 +17,7 @@
 #include "control/run_directory.h"
 #include "control/target_process.h"
 #include "control/trace_home.h"
+#include "inject/call_filters.h"
 #include "inject/inject.h"
 #include "inject/target.h"
 
@@ -237,6 +238,15 @@ std::string Controlled::obstacle() const {
   return "was started by root, so only root can wake it";
 }
 
+base::Outcome<void> Controlled::check_start(bool despite_seccomp) const {
+  if (target_->is_confined_further()) {
+    return inject::check_filters(target_->pid(), despite_seccomp).with_prefix(shown() + " ");
+  }
+  const std::string reason = despite_seccomp ? "" : obstacle();
+  if (reason.empty()) return {};
+  return base::Failure{fmt::format("{} {}", shown(), reason)};
+}
+
 base::Outcome<void> Controlled::call(Order order) {
   GEIGER_TRY(ask_to_record(order, milliseconds{0}));
   return {};
@@ -244,8 +254,7 @@ base::Outcome<void> Controlled::call(Order order) {
 
 /// As Waking::request(). Sets `order.directory` to where the trace goes, as the process sees it.
 base::Outcome<Answer> Controlled::ask_once(Order& order, milliseconds patience) {
-  const std::string reason = order.despite_seccomp ? "" : obstacle();
-  if (!reason.empty()) return base::Failure{fmt::format("{} {}", shown(), reason)};
+  GEIGER_TRY(check_start(order.despite_seccomp));
   auto waking = GEIGER_TRY(Waking::open(*target_, files_));
   if (waking.pending() == true) {
     return base::Failure{shown() + " was already asked to record, and has not responded yet"};
@@ -307,8 +316,7 @@ bool Controlled::is_out_of_reach() const {
 
 /// As `geiger attach`, without staying: traces are ours from their start, and it needs no file.
 Reply Controlled::start_on_thread(const Order& order) {
-  const std::string reason = order.despite_seccomp ? "" : obstacle();
-  if (!reason.empty()) return base::Failure{fmt::format("{} {}", shown(), reason)};
+  GEIGER_TRY(check_start(order.despite_seccomp));
   const pid_t pid = target_->pid();
   const std::string directory = order.directory.empty()
                                     ? OutputPlan(target_->facts().name, "").directory_for(pid)

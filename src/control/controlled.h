@@ -93,6 +93,8 @@ class Controlled {
   bool reach(const Act& act);
   [[nodiscard]] bool can_be_called() const { return files_.bell.has_value(); }
   [[nodiscard]] std::string obstacle() const;
+  /// Fails if opening a trace could end the process, or for another obstacle().
+  [[nodiscard]] base::Outcome<void> check_start(bool despite_seccomp) const;
   [[nodiscard]] bool is_out_of_reach() const;
   [[nodiscard]] base::Outcome<std::string> start_on_thread(const Order& order);
   [[nodiscard]] base::Outcome<Answer> ask_once(Order& order, std::chrono::milliseconds patience);

@@ -38,9 +38,6 @@
 
 namespace geiger::inject {
 
-/// None if the process has ended.
-[[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
-
 /// Threads whose system call is restarted come first, those that would see EINTR last.
 [[nodiscard]] std::vector<pid_t> threads_by_rank(pid_t pid);
 
@@ -60,16 +57,6 @@ int rank_of(pid_t pid, pid_t tid) {
 }
 
 }  // namespace
-
-std::vector<pid_t> threads_of(pid_t pid) {
-  std::vector<pid_t> threads;
-  std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), error)) {
-    threads.push_back(std::atoi(entry.path().filename().c_str()));
-  }
-  return threads;
-}
 
 /// Reads each rank once: threads continue to run, and sorting by a changing order is undefined.
 std::vector<pid_t> threads_by_rank(pid_t pid) {

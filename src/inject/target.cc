@@ -4,10 +4,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <system_error>
+
+#include "inject/call_filters.h"
 
 namespace geiger::inject {
 namespace {
@@ -108,13 +113,18 @@ base::Outcome<void> check_process(pid_t pid, const std::optional<ProcessFacts>& 
     return base::Failure{
         fmt::format("process {} belongs to another user (uid {})", pid, facts->uid)};
   }
-  if (facts->confinement.mode != 0 && !despite_seccomp) {
-    return base::Failure{
-        fmt::format("process {} filters its system calls (seccomp), and one of those that the "
-                    "runtime makes might kill it",
-                    pid)};
+  if (facts->confinement.mode == 0) return {};
+  return check_filters(pid, despite_seccomp).with_prefix(fmt::format("process {} ", pid));
+}
+
+std::vector<pid_t> threads_of(pid_t pid) {
+  std::vector<pid_t> threads;
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), error)) {
+    threads.push_back(std::atoi(entry.path().filename().c_str()));
   }
-  return {};
+  return threads;
 }
 
 bool has_ended(pid_t tid) {

@@ -42,11 +42,14 @@ struct ProcessFacts {
 /// Nothing: no such process.
 [[nodiscard]] std::optional<ProcessFacts> facts_of(pid_t pid);
 
+/// None if the process has ended.
+[[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
+
 /// Whether nothing of a process, or of a thread, runs any more.
 [[nodiscard]] bool has_ended(pid_t tid);
 
-/// Fails if something visible from outside prevents attaching to `pid`. `despite_seccomp`: ignore
-/// filters of system calls.
+/// Fails if something visible from outside prevents attaching to `pid`. `despite_seccomp`: as in
+/// check_filters().
 [[nodiscard]] base::Outcome<void> check_process(pid_t pid, const std::optional<ProcessFacts>& facts,
                                                 bool despite_seccomp);
 

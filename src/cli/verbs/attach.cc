@@ -31,9 +31,9 @@ void register_attach(CLI::App& app, Work& work) {
   add_watch_options(*attach, options->recording.watch);
   add_holders_option(*attach, options->recording.watch, "end");
   attach->add_flag("--despite-seccomp", options->despite_seccomp,
-                   "Attach even if the process filters its system calls, as in a\n"
-                   "container, provided that the filter allows those of the\n"
-                   "runtime (docs/guide/attach.md)");
+                   "Attach even if it is not known whether the process may make the\n"
+                   "system calls of the runtime: if its filter cannot be read, or\n"
+                   "depends on their arguments (docs/guide/attach.md)");
   attach->footer(
       "\nThe process stops for a few milliseconds. Earlier allocations are not visible.\n"
       "Recording ends at ^C, after the duration or when the process ends; after ^C or\n"

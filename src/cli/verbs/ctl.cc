@@ -356,9 +356,8 @@ void register_ctl(CLI::App& app, Work& work) {
                    "How long to wait for the program to respond (default 2s)")
       ->type_name("TIME");
   verb->add_flag("--despite-seccomp", options->despite_seccomp,
-                 "start: even if the program filters its system calls and geiger does\n"
-                 "not run under the same filters, as outside a container, provided that\n"
-                 "they allow those of the runtime (docs/guide/containers.md)");
+                 "start: even if it is not known whether the program may make the system\n"
+                 "calls of the runtime, as for 'geiger attach'");
   add_watch_options(*verb, options->watch);
   verb->add_flag("--json", options->is_json, "status: print JSON (docs/guide/json.md)");
   add_terminal_options(*verb);
