@@ -8,6 +8,7 @@ linked into the program.  The entry point recorded is the one that was called.
 import collections
 import pathlib
 import subprocess
+import tempfile
 import unittest
 
 import harness
@@ -76,6 +77,34 @@ class Allocators(unittest.TestCase):
 
     def test_shim_whose_functions_call_others(self):
         self.check("liblayered.so")
+
+    def test_functions_that_only_the_allocator_has(self):
+        """What they allocate is not recorded, and no report may say that all is."""
+        jemalloc = harness.ALLOCATORS["jemalloc"]
+        if not jemalloc.exists():
+            self.skipTest("libjemalloc2 is not installed")
+        with tempfile.TemporaryDirectory() as directory:
+            source, program, recording = (f"{directory}/{name}" for name in ("p.c", "p", "r.geiger"))
+            pathlib.Path(source).write_text("""
+                #include <stdlib.h>
+                void *mallocx(size_t bytes, int flags);
+                int main(void) {
+                  for (int i = 0; i < 1000; i++) if (!mallocx(1000, 0) || !malloc(10)) return 1;
+                }""")
+            subprocess.run(["gcc", "-fno-builtin", "-o", program, source, jemalloc], check=True)
+            geiger = str(harness.BUILD / "bin" / "geiger")
+
+            def run(*words):
+                return subprocess.run([geiger, *words], text=True, capture_output=True,
+                                      env=harness.environment([]))
+            done = run("run", "-o", recording, "--interval", "1", "--", program)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            said = "functions of libjemalloc.so.2 that geiger does not record"
+            self.assertIn(said, done.stderr)
+            self.assertIn(said, " ".join(run("summary", recording).stdout.split()))
+            doctor = run("doctor", recording)
+            self.assertEqual(doctor.returncode, 1)
+            self.assertIn(said, " ".join(doctor.stdout.split()))
 
 
 if __name__ == "__main__":

@@ -61,6 +61,8 @@ inline constexpr std::uint32_t kModeContinued = 16;     ///< Opens with a checkp
 inline constexpr std::uint32_t kModeAggregated = 32;    ///< Tallies instead of samples.
 inline constexpr std::uint32_t kModeAttached =
     64;  ///< Began in a running process: earlier objects are not recorded.
+/// May allocate by functions of its allocator that are not standard, and not recorded.
+inline constexpr std::uint32_t kModePrivateCalls = 128;
 
 /// In FileHeader::end_signal: the kernel killed a process for lack of memory meanwhile, perhaps
 /// this.

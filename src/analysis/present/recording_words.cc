@@ -232,6 +232,17 @@ std::vector<std::string> refused_lines(const Recording& recording) {
         children == 1 ? "1 child process was" : exact_count(children) + " child processes were",
         message(reason)));
   }
+  const auto calling = std::ranges::find_if(recording.processes, &Process::calls_privately);
+  if (calling != recording.processes.end()) {
+    const auto count = std::ranges::count_if(recording.processes, &Process::calls_privately);
+    lines.push_back(fmt::format(
+        "{} {} that geiger does not record (mallocx, mi_malloc, tc_malloc, ...): what is allocated "
+        "by them is in no figure, and what is freed by them seems to be live",
+        count == 1 ? fmt::format("pid {} may call functions of", calling->pid)
+                   : fmt::format("{} processes may call functions of",
+                                 exact_count(static_cast<std::uint64_t>(count))),
+        profile::file_name_of(calling->allocator)));
+  }
   for (const Process& process : recording.processes) {
     if (process.refused.segment_errno == 0) continue;
     lines.push_back(fmt::format(

@@ -181,5 +181,7 @@ void end_thread();
 /// Path of the module that provides malloc, for the trace's header. Set once,
 /// before the first decide(); must stay valid.
 void set_allocator_path(const char* path);
+/// The program may allocate and free by functions of the allocator that are not standard. Likewise.
+void set_calls_privately();
 
 }  // namespace geiger::capture

@@ -26,10 +26,10 @@ struct link_map;
 
 namespace geiger::interpose {
 
-/// Whether a loaded module calls such a function of this allocator. Walks relocations, about 0.1 ms
-/// per thousand, unless the allocator has no such function, like the C library's. Threads: the
-/// loader's list must not change meanwhile. Allocates: never.
-[[nodiscard]] bool frees_privately(const link_map* allocator);
+/// Whether a loaded module may call a function of this allocator that is not standard. Walks
+/// relocations, about 0.1 ms per thousand, unless the allocator has no such function, like the C
+/// library's. Threads: the loader's list must not change meanwhile. Allocates: never.
+[[nodiscard]] bool calls_privately(const link_map* allocator);
 
 // For an allocator that calls functions of its family by name: musl's calloc calls malloc, and so
 // do those of many preloaded shims, whose malloc may call the C library's calloc. Such calls lead
@@ -51,8 +51,10 @@ namespace {
 
 /// Functions of jemalloc, mimalloc and tcmalloc.
 constexpr const char* kPrivate[] = {
-    "sdallocx", "dallocx", "rallocx",  "xallocx",    "sallocx",       "je_free",
-    "mi_free",  "tc_free", "mi_cfree", "mi_realloc", "tc_free_sized", "mi_free_size",
+    "mallocx",   "rallocx",    "xallocx", "sallocx",      "dallocx",       "sdallocx",
+    "je_malloc", "je_calloc",  "je_free", "mi_malloc",    "mi_calloc",     "mi_zalloc",
+    "mi_new",    "mi_realloc", "mi_free", "mi_cfree",     "tc_malloc",     "tc_calloc",
+    "tc_new",    "tc_realloc", "tc_free", "mi_free_size", "tc_free_sized",
 };
 
 bool has_private(const link_map* allocator) {
@@ -63,7 +65,7 @@ bool has_private(const link_map* allocator) {
 
 }  // namespace
 
-bool frees_privately(const link_map* allocator) {
+bool calls_privately(const link_map* allocator) {
   if (allocator == nullptr || !has_private(allocator)) return false;
   for (const link_map* module = base::first_module(); module != nullptr; module = module->l_next) {
     if (module != allocator && refers_to(*module, kPrivate)) return true;
@@ -233,7 +235,7 @@ GEIGER_SLOW_PATH void resolve() {
   capture::set_allocator_path(allocator.module->l_name);
   capture::set_mallctl(
       reinterpret_cast<capture::Mallctl>(find_in(allocator.module, "mallctl").address));
-  if (capture::may_guard() && frees_privately(allocator.module)) capture::forbid_guarding();
+  if (calls_privately(allocator.module)) capture::set_calls_privately();
   capture::set_freeing_functions(reinterpret_cast<const void*>(found.free),
                                  reinterpret_cast<const void*>(found.realloc));
   ask_for_samples(allocator.module, originals);

@@ -89,6 +89,7 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
   for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] = header.drops[i].load();
   process.image_start = header.image_start;
   process.is_attached = (header.mode & trace::kModeAttached) != 0;
+  process.calls_privately = (header.mode & trace::kModePrivateCalls) != 0;
   process.is_aggregated = (header.mode & trace::kModeAggregated) != 0;
   process.ending = ending_of(header.state.load());
   take_end_signal(process, header);

@@ -278,6 +278,7 @@ struct Process {
   bool is_fork_child = false;
   bool is_pure = false;
   bool is_attached = false;        ///< What it allocated before `start` is not known.
+  bool calls_privately = false;    ///< By functions of its allocator that are not recorded.
   Nanoseconds start = 0, end = 0;  ///< CLOCK_MONOTONIC; end = last thing recorded.
   /// CLOCK_MONOTONIC, when its interpreter began to free modules and objects, as the last thing
   /// that the process did: its end, as far as live objects are concerned. 0: there is no such

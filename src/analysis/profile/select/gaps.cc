@@ -44,6 +44,9 @@ class Finder {
     if (recording_.is_damaged) add(Lacks::kAll, "a file is damaged or truncated");
     add_if(Lacks::kAll, recording_.unrecorded_processes, "process was not recorded",
            "processes were not recorded");
+    add_if(Lacks::kAll, processes_if(&Process::calls_privately),
+           "process may allocate by functions that are not recorded",
+           "processes may allocate by functions that are not recorded");
     add_if(Lacks::kErrors, processes_if(lacks_errors), "profile does not contain its errors",
            "profiles do not contain their errors");
     add_segments();

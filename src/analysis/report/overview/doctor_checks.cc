@@ -134,18 +134,25 @@ Diagnosis check_traces(const CheckInput& input) {
                 : "Every process that was seen, and every segment, has its trace.",
             "", ""};
   }
-  const auto lost_children = [](const profile::Process& process) {
-    return process.refused.children != 0;
+  const auto has_refused = [](const profile::Process& process) {
+    return process.refused.children != 0 || process.refused.segment_errno != 0;
   };
-  const bool is_lost =
-      unrecorded > 0 || std::ranges::any_of(input.recording.processes, lost_children);
-  return {is_lost ? Severity::kDefect : Severity::kNote, "traces",
-          fmt::format("{}.", fmt::join(lines, "; ")),
-          is_lost ? "Their allocations are in no figure."
-                  : "All samples are there, but --segments and --keep did not limit the trace.",
-          "The warnings of geiger summary say why. Where a trace could not be created, record with "
-          "geiger run as root, or in a directory that the processes can write to "
-          "(docs/guide/production.md)."};
+  const auto is_partial = [](const profile::Process& process) {
+    return process.refused.children != 0 || process.calls_privately;
+  };
+  const bool is_any_refused =
+      unrecorded > 0 || std::ranges::any_of(input.recording.processes, has_refused);
+  const bool is_lost = unrecorded > 0 || std::ranges::any_of(input.recording.processes, is_partial);
+  return {
+      is_lost ? Severity::kDefect : Severity::kNote, "traces",
+      fmt::format("{}.", fmt::join(lines, "; ")),
+      is_lost ? "Their allocations are in no figure."
+              : "All samples are there, but --segments and --keep did not limit the trace.",
+      is_any_refused
+          ? "The warnings of geiger summary say why. Where a trace could not be created, record "
+            "with geiger run as root, or in a directory that the processes can write to "
+            "(docs/guide/production.md)."
+          : "Only standard functions are recorded (docs/guide/allocators.md)."};
 }
 
 /// Samples that are missing by a known cause, or frees.

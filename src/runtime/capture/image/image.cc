@@ -33,6 +33,7 @@ namespace geiger::capture {
 
 constinit Image image{};
 constinit const char* allocator_path = "";
+constinit bool calls_privately = false;
 constinit std::atomic<std::uint32_t>* is_own_process = nullptr;
 
 namespace {

@@ -221,6 +221,8 @@ void set_own_interval(std::uint64_t interval);
 
 /// Path of the allocator, from set_allocator_path().
 extern const char* allocator_path;
+/// From set_calls_privately().
+extern bool calls_privately;
 
 /// Adopts an interval that the control page asks for, in a new epoch.
 void follow_control(Segment& segment);

@@ -154,6 +154,7 @@ void append_plain(base::TextBuilder& path, const char* text) {
 trace::Identity identity(const Segment* before) {
   std::uint32_t mode = image.origin.is_forked ? trace::kModeForked : 0;
   if (image.origin.is_attached) mode |= trace::kModeAttached;
+  if (calls_privately) mode |= trace::kModePrivateCalls;
   mode |= mode_of(image.settings);
   if (before != nullptr) mode |= trace::kModeContinued;
   const trace::FileHeader* last = before == nullptr ? nullptr : before->writer.header();

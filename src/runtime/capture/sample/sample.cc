@@ -320,6 +320,11 @@ GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocat
 
 void set_allocator_path(const char* path) { allocator_path = path; }
 
+void set_calls_privately() {
+  calls_privately = true;
+  if (may_guard()) forbid_guarding();
+}
+
 // The end of a live sample: removed from the live table, then recorded.
 
 std::uint64_t take(const void* address) { return take_live(address); }
