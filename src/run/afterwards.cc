@@ -44,6 +44,7 @@
 #include "control/target_process.h"
 #include "control/trace_feeder.h"
 #include "run/environment.h"
+#include "run/supervisor.h"
 #include "terminal/progress.h"
 #include "terminal/terminal.h"
 
@@ -381,6 +382,11 @@ AfterwardsResult finish(const Afterwards& run) {
   const std::string directory[] = {run.directory};
   auto ingested = ingest::read_recording(directory);
   for (const auto& warning : ingested.recording.warnings) terminal::complain(warning);
+  if (run.unrecorded.size() >= UnrecordedWatch::kMost) {
+    terminal::complain(fmt::format("only the first {} processes without the library are named: "
+                                   "there may be more",
+                                   UnrecordedWatch::kMost));
+  }
   if (ingested.recording.processes.empty()) {
     terminal::complain("nothing was recorded: no trace is readable");
     return {.has_running_processes = traces.has_running()};
