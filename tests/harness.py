@@ -315,3 +315,9 @@ def openmetrics(text):
     for name, labels, value in json.loads(parsed.stdout):
         values.setdefault(name, {})[tuple(map(tuple, labels))] = value
     return values
+
+
+def problems_of_agent(said):
+    """What `geiger agent` said beside what it follows and sends."""
+    usual = re.compile(r"geiger: (follows the traces in|.* kinds of samples to send$|\d+ documents? sent)")
+    return [line for line in said.splitlines() if not usual.match(line)]

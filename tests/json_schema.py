@@ -28,6 +28,7 @@ PROGRAM = ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 300) for 1..20000; fork an
 OF_A_FLEET = [
     (["list"], "fleet-list"), (["doctor"], "fleet-doctor"), (["symbolize"], "fleet-symbolize"),
     (["maintain"], "fleet-maintain"),
+    (["top", "--by", "service"], "fleet-services"), (["remove", "1"], "fleet-remove"),
     (["top"], "table"), (["top", "1", "--label", "zone=2", "--by", "host"], "table"),
     (["diff", "1", "2"], "diff"), (["diff", "1", "2", "--match", "zone", "--all"], "diff"),
     (["check", "2", "--max-bytes", "1TiB"], "check"), (["series"], "fleet-series"),

@@ -25,11 +25,19 @@ def reciprocal_rate(step):
     return f"1.0 / ({u} * (1.0 + {u} * (0.5 + {u} * (1.0 / 3.0 + {u} * (0.25 + 0.2 * {u})))))"
 
 
+def host_ms(version):
+    """Of each host the time in which some process was recorded: that between beginnings and ends at which more
+    windows have begun than ended (docs/internals/estimators.md)."""
+    events = ("arraySort(arrayConcat(groupArray((began_ms, 1)), "
+              "groupArray((began_ms + toInt64(recorded_ms), -1))))")
+    covered = (f"arraySum(arrayMap((depth, length) -> if(depth > 0, length, 0), arrayCumSum(arrayMap(x -> x.2, "
+               f"{events})), arrayPushBack(arrayPopFront(arrayDifference(arrayMap(x -> x.1, {events}))), 0)))")
+    return f"(SELECT host, {covered} AS m FROM windows FINAL WHERE {where(version)} GROUP BY host)"
+
+
 def recorded_ms(version=VERSION):
     """Of the host that was recorded for longest."""
-    return ("(SELECT max(r) FROM (SELECT host, sum(m) AS r FROM (SELECT host, started, "
-            f"max(recorded_ms) AS m FROM windows FINAL WHERE {where(version)} GROUP BY host, started) "
-            "GROUP BY host))")
+    return f"(SELECT max(m) FROM {host_ms(version)})"
 
 
 def sums(key, count, version=VERSION, with_sites=True):
@@ -72,8 +80,7 @@ def estimates(key, count, version=VERSION, name="name", with_sites=True):
 def difference():
     """What an average host allocates in an hour, of two versions."""
     def side(version, sign):
-        hours = (f"(SELECT sum(m) / 3600000 FROM (SELECT host, started, max(recorded_ms) AS m FROM "
-                 f"windows FINAL WHERE {where(version)} GROUP BY host, started))")
+        hours = f"(SELECT sum(m) / 3600000 FROM {host_ms(version)})"
         return (f"SELECT key AS function, {'1' if sign > 0 else '0'} AS is_after, (x + y) / h AS value, "
                 f"v / (h * h) AS variance, {hours} AS h FROM ({sums('function', 'allocated', version)})")
     return ("SELECT function AS name, sum(if(is_after = 0, value, 0.0)) AS before, "

@@ -149,6 +149,7 @@ fleet::Window FleetOfRecordings::window_of(std::uint32_t host, std::uint32_t hou
                 kFirstSecond + hour * kHour};
   window.key.process = fleet::hash_of(fmt::format("{}-{}", design_.seed, host));
   window.seed = window.key.process;
+  window.began_ms = window.key.started * kMillis;
   window.alive_ms = kHour * kMillis;
   window.interval = interval_;
   window.sequence = hour;

@@ -17,6 +17,7 @@
 #include "analysis/profile/frames/frame_roles.h"
 #include "base/check.h"
 #include "estimation/counts.h"
+#include "fleet/ask/releases.h"
 
 namespace geiger::fleet {
 
@@ -173,6 +174,30 @@ base::Outcome<void> recall_fleet(Store& store, const Filter& filter, profile::Ki
   });
 }
 
+/// Loads the stacks, and ends the recording. Files that releases have at paths of their own are one
+/// in it.
+base::Outcome<profile::Recording> finish(Store& store, const Filter& filter, Recall& recall) {
+  GEIGER_TRY(store.load_stacks(recall.missing_stacks(), recall));
+  profile::Recording recording = recall.finish();
+  if (filter.version) return recording;
+  std::set<std::string> programs;
+  const auto versions = GEIGER_TRY(store.versions());
+  for (const VersionFacts& version : versions) {
+    if (version.service == filter.service) programs.insert(version.executable);
+  }
+  if (!has_namesakes(recording, programs)) return recording;
+  std::map<std::string, std::uint32_t> numbers;
+  StackVersions of_stacks;
+  GEIGER_TRY(store.versions_of_stacks(filter, [&](StackId stack, const std::string& version) {
+    const auto next = static_cast<std::uint32_t>(numbers.size());
+    const std::uint32_t number = numbers.try_emplace(version, next).first->second;
+    const auto place = recall.place_of_known(stack);
+    if (place) of_stacks.emplace_back(*place, number);
+  }));
+  join_releases(recording, of_stacks, programs);
+  return recording;
+}
+
 }  // namespace
 
 std::uint64_t Fleet::longest_ms() const {
@@ -197,8 +222,7 @@ base::Outcome<Fleet> ask(Store& store, const Filter& filter, profile::Kind kind,
   Recall recall(kind);
   GEIGER_TRY(unit == Unit::kHost ? recall_hosts(store, filter, kind, fleet, recall)
                                  : recall_fleet(store, filter, kind, fleet, recall));
-  GEIGER_TRY(store.load_stacks(recall.missing_stacks(), recall));
-  fleet.recording = recall.finish();
+  fleet.recording = GEIGER_TRY(finish(store, filter, recall));
   return fleet;
 }
 
@@ -227,8 +251,7 @@ base::Outcome<Series> ask_series(Store& store, const Filter& filter, profile::Ki
     in_turn.add(*place, own);
   }));
   in_turn.finish();
-  if (has_stacks) GEIGER_TRY(store.load_stacks(recall.missing_stacks(), recall));
-  series.fleet.recording = recall.finish();
+  series.fleet.recording = has_stacks ? GEIGER_TRY(finish(store, filter, recall)) : recall.finish();
   return series;
 }
 
@@ -265,8 +288,10 @@ base::Outcome<std::string> only_service(Store& store) {
   const auto services = GEIGER_TRY(store.services());
   if (services.size() == 1) return services.front();
   if (services.empty()) return base::Failure{"the store is empty: send a run with 'geiger push'"};
-  return base::Failure{fmt::format("several services in the store; choose one with --service: {}",
-                                   fmt::join(services, ", "))};
+  return base::Failure{
+      fmt::format("several services in the store; choose one with --service: {} ('geiger fleet top "
+                  "--by service' shows what each has)",
+                  fmt::join(services, ", "))};
 }
 
 namespace {

@@ -82,6 +82,7 @@ class Cutter {
     const std::int64_t from = std::max(started * kNanoseconds, start_);
     const std::int64_t to = end ? std::min(*end * kNanoseconds, end_) : end_;
     const auto length = static_cast<std::uint64_t>(std::max<std::int64_t>(to - from, 0));
+    window.began_ms = from / static_cast<std::int64_t>(kPerMillisecond);
     window.recorded_ms = std::max<std::uint64_t>(length / kPerMillisecond, 1);
     window.alive_ms = window.recorded_ms;
     Selection allocated = all_of(number_, Kind::kAllocated);
@@ -325,6 +326,7 @@ void add_rows(Rows& rows, const Recording& recording, const SharedStacks& stacks
 profile::Selection all_of(std::uint32_t process, profile::Kind kind) {
   profile::Selection selection;
   selection.kind = kind;
+  selection.at_own_ends = true;
   selection.keeps = [process](const profile::Sample& sample) { return sample.process == process; };
   return selection;
 }

@@ -119,13 +119,17 @@ base::Outcome<void> check_limits(const Window& window) {
   if (window.key.started < kFirstSecond || window.key.started > kLastSecond) {
     return base::Failure{"its time is not in seconds since 1970"};
   }
+  if (window.began_ms < kFirstSecond * 1000 || window.began_ms > kLastSecond * 1000) {
+    return base::Failure{"its beginning is not in milliseconds since 1970"};
+  }
   if (window.labels.size() > kMostLabels) return base::Failure{"it has too many labels"};
   if (window.recorded_ms > window.alive_ms)
     return base::Failure{"it was recorded for longer than it ran"};
   if (window.alive_ms > kMostMilliseconds) return base::Failure{"its window is too long"};
-  const auto largest = std::max({window.interval, window.exact_bytes.value_or(0),
-                                 window.unsettled_bytes, window.rss_byte_seconds, window.trials,
-                                 window.hits, window.dropped, window.sequence});
+  const auto largest =
+      std::max({window.interval, window.exact_bytes.value_or(0), window.unsettled_bytes,
+                window.unsettled_before, window.rss_byte_seconds, window.trials, window.hits,
+                window.dropped, window.sequence});
   if (largest > kMostNumber) return base::Failure{"it has numbers out of range"};
   return {};
 }

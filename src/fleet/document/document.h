@@ -36,8 +36,9 @@ struct Key {
 /// One process image in one step of the grid.
 struct Window {
   Key key;
-  std::uint64_t recorded_ms = 0;  ///< 0: it ran without being recorded.
-  std::uint64_t alive_ms = 0;     ///< At least recorded_ms.
+  std::int64_t began_ms = 0;      ///< When its time begins, Unix milliseconds.
+  std::uint64_t recorded_ms = 0;  ///< From began_ms on. 0: it ran without being recorded.
+  std::uint64_t alive_ms = 0;     ///< From began_ms on; at least recorded_ms.
   bool is_from_start = true;      ///< Else live samples are only those since the recording began.
   bool is_pure = false;           ///< Objects of every size were sampled by chance (pure mode).
   Bytes interval = 0;             ///< Largest interval in force, also if nothing was sampled.
@@ -45,12 +46,14 @@ struct Window {
   std::uint64_t seed = 0;
   /// Counted by the process; nothing if only the sum over several windows is known.
   std::optional<Bytes> exact_bytes;
-  Bytes unsettled_bytes = 0;           ///< At most this many bytes more.
+  Bytes unsettled_bytes = 0;   ///< At most this many bytes more.
+  Bytes unsettled_before = 0;  ///< Of exact_bytes, at most this many are of earlier windows.
   std::uint64_t rss_byte_seconds = 0;  ///< 0: not known.
   std::uint64_t trials = 0, hits = 0;
-  std::uint64_t dropped = 0;   ///< Samples that could not be recorded.
-  std::uint64_t sequence = 0;  ///< Number of the window in its process: from 0, without gaps.
-  std::int32_t skew_ms = 0;    ///< Error of the host's clock, before the correction.
+  std::uint64_t dropped = 0;  ///< Samples that could not be recorded.
+  /// Number of the window in its process, from 0. One is left out where counts were lost.
+  std::uint64_t sequence = 0;
+  std::int32_t skew_ms = 0;  ///< Error of the host's clock, before the correction.
   std::string executable;
   std::map<std::string, std::string> labels;
 };

@@ -36,7 +36,8 @@ namespace in_measured {
 inline constexpr int kService = 1, kVersion = 2, kHost = 3, kProcess = 4, kStarted = 5,
                      kNumbers = 6, kSeed = 7, kExact = 8, kSkew = 9, kExecutable = 10,
                      kLabelName = 11, kLabelValue = 12, kStackIds = 13, kRowsOfStack = 20,
-                     kSizes = 15, kIntervals = 16, kSorts = 17, kAllocated = 18, kLive = 19;
+                     kSizes = 15, kIntervals = 16, kSorts = 17, kAllocated = 18, kLive = 19,
+                     kBegan = 21, kUnsettledBefore = 22;
 }
 
 /// The plain numbers of Window, in the order of the message.
@@ -210,6 +211,9 @@ std::string pack(const Document& document) {
   GEIGER_CHECK(check_limits(document).has_value());
   MessageWriter measured, message;
   add_measured(measured, document, document.stacks);
+  // Not part of the content: a window that an older geiger stored without them is the same.
+  measured.fields().add_sint64(in_measured::kBegan, document.window.began_ms);
+  measured.fields().add_uint64(in_measured::kUnsettledBefore, document.window.unsettled_before);
   message.add_message(in_document::kMeasured, measured);
   add_locations(message, document.locations);
   add_stacks(message, document);
@@ -306,6 +310,8 @@ base::Outcome<void> read_measured(protozero::pbf_reader reader, Window& window,
       ingest::OnField(f::kHost, [&] { window.key.host = text(); }),
       ingest::OnField(f::kProcess, [&] { window.key.process = reader.get_fixed64(); }),
       ingest::OnField(f::kStarted, [&] { window.key.started = reader.get_sint64(); }),
+      ingest::OnField(f::kBegan, [&] { window.began_ms = reader.get_sint64(); }),
+      ingest::OnField(f::kUnsettledBefore, [&] { window.unsettled_before = reader.get_uint64(); }),
       ingest::OnField(f::kNumbers, [&] { numbers = numbers_in(reader); }),
       ingest::OnField(f::kSeed, [&] { window.seed = reader.get_fixed64(); }),
       ingest::OnField(f::kExact, [&] { window.exact_bytes = reader.get_uint64(); }),
@@ -334,6 +340,7 @@ base::Outcome<void> read_measured(protozero::pbf_reader reader, Window& window,
   window.thinning = static_cast<std::uint32_t>(numbers[at]);
   window.is_from_start = numbers[at + 1] != 0;
   window.is_pure = numbers[at + 2] != 0;
+  if (window.began_ms == 0) window.began_ms = window.key.started * 1000;  // Of an older geiger.
   if (names.size() != values.size()) return base::Failure{"it has labels without values"};
   for (std::size_t i = 0; i < names.size(); ++i) window.labels[names[i]] = values[i];
   return {};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -70,6 +71,13 @@ class Recall {
   /// Its locations must have been added.
   void add_stack(const Stack& stack);
 
+  /// The place that a stack of the finished recording has in it; nothing for one that it does not
+  /// have, and for one without frames.
+  [[nodiscard]] std::optional<std::uint32_t> place_of_known(StackId stack) const {
+    const auto place = stacks_.find(stack);
+    return place == stacks_.end() || place->second == profile::kNone ? std::nullopt
+                                                                     : std::optional(place->second);
+  }
   /// Finishes the recording. Stacks that remain unknown get one frame with a text to that effect.
   [[nodiscard]] profile::Recording finish();
 

@@ -207,15 +207,18 @@ Now Agent::now() const {
   return now;
 }
 
-void Agent::cut(bool is_last) {
+bool Agent::cut(bool is_last) {
+  bool has_ended = false;
   for (const auto& [name, image] : images_) {
     if (image->process.is_finished()) continue;
     const bool is_written =
         image->latest && ingest::is_being_written(image->latest->file, image->latest->image);
     const auto done = image->process.cut(now(), is_last, is_written);
     if (!done.has_value()) log_(done.reason() + "; the next window will have it");
+    has_ended |= image->process.is_finished();
   }
   forget_ended();
+  return has_ended;
 }
 
 void Agent::send(const std::function<bool()>& stops) {
@@ -234,9 +237,10 @@ base::Outcome<void> Agent::run(const std::function<bool()>& stops) {
     const std::int64_t next_duty = options_.duty != nullptr ? options_.duty->look(now()) : kNever;
     find_traces();
     look();
-    cut(false);
+    // What ended is sent now: its host may end with it.
+    const bool has_ended = cut(false);
     const bool is_late = sender_.put_off_to() && Sender::Clock::now() >= *sender_.put_off_to();
-    if (is_late || sending_step() != sent_step) {
+    if (is_late || has_ended || sending_step() != sent_step) {
       sent_step = sending_step();
       send(stops);
     }
@@ -245,7 +249,7 @@ base::Outcome<void> Agent::run(const std::function<bool()>& stops) {
   if (options_.duty != nullptr) options_.duty->end();
   find_traces();
   look();
-  cut(true);
+  static_cast<void>(cut(true));
   const auto latest = Sender::Clock::now() + kFarewell;
   send([latest] { return Sender::Clock::now() >= latest; });
   return {};
@@ -255,7 +259,7 @@ base::Outcome<bool> Agent::run_once(const std::function<bool()>& stops) {
   GEIGER_TRY(begin());
   find_traces();
   look();
-  cut(true);
+  static_cast<void>(cut(true));
   return sender_.send(Sender::Clock::now(), stops);
 }
 

@@ -67,7 +67,8 @@ class Agent {
   void remove_fleeting(const Image& image) const;
   [[nodiscard]] base::UniqueFd open_watched(const std::string& path, int flags) const;
   void look();
-  void cut(bool is_last);
+  /// Whether the last document of some process was made.
+  bool cut(bool is_last);
   void send(const std::function<bool()>& stops);
   [[nodiscard]] Now now() const;
   void wait_until(std::int64_t next_event, const std::function<bool()>& stops) const;

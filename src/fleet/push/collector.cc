@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "fleet/document/encoding.h"
+#include "fleet/push/sinks.h"
 #include "http/client.h"
 
 namespace geiger::fleet {
@@ -34,8 +35,8 @@ namespace {
 constexpr std::size_t kMostAtOnce = std::size_t{32} << 20;
 
 Verdict verdict_on(Receipt receipt) {
-  const bool is_kept = receipt == Receipt::kStored || receipt == Receipt::kKnown;
-  if (is_kept) return {};
+  if (receipt == Receipt::kStored) return {};
+  if (receipt == Receipt::kKnown) return {Verdict::What::kTaken, kAlreadyThere};
   return {Verdict::What::kConflict, std::string(text_of(receipt))};
 }
 

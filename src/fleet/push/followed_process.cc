@@ -1,5 +1,7 @@
 #include "fleet/push/followed_process.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -144,7 +146,7 @@ template <typename Its>
 auto numbers_of(Its& sent) {
   return std::tie(sent.key.process, sent.end, sent.sequence, sent.first_segment,
                   sent.missing_segments, sent.is_finished, sent.is_document, sent.exact_bytes,
-                  sent.trials, sent.hits, sent.dropped);
+                  sent.trials, sent.hits, sent.dropped, sent.unsettled);
 }
 
 std::string hash_text(std::string_view bytes) {
@@ -209,6 +211,9 @@ base::Outcome<Sent> decode_sent(std::string_view bytes) {
       ingest::OnField(in_sent::kCertain, [&] { take(certain); }),
       ingest::OnField(in_sent::kCounts, [&] { take(counts); }));
   const std::size_t rows = stacks.size();
+  if (numbers.size() + 1 == std::tuple_size_v<decltype(numbers_of(sent))>) {
+    numbers.push_back(sent.unsettled);  // Of an older geiger.
+  }
   const bool is_even = sizes.size() == rows && steps.size() == rows && certain.size() == rows &&
                        counts.size() == rows &&
                        numbers.size() == std::tuple_size_v<decltype(numbers_of(sent))>;
@@ -285,6 +290,7 @@ FollowedProcess::Span FollowedProcess::span_of(const profile::Process& process, 
                  : process.start_realtime + (span.begin - process.start) -
                        static_cast<std::uint64_t>(now.correction);
   const auto begin = static_cast<std::int64_t>(begun);
+  span.begin_ms = begin / static_cast<std::int64_t>(kPerMilli);
   span.begin_second = begin / kPerSecond;
   span.started = span.begin_second / now.grid * now.grid;
   if (sent_.key.started != 0) {
@@ -308,6 +314,7 @@ Document FollowedProcess::document_of(const profile::Recording& recording,
   Document document;
   Window& window = document.window = window_of(recording, 0, origin);
   window.key = next.key;
+  window.began_ms = span.begin_ms;
   window.recorded_ms = std::max<std::uint64_t>((span.end - span.begin) / kPerMilli, 1);
   window.alive_ms = window.recorded_ms;
   window.rss_byte_seconds = resident_.byte_seconds(now.monotonic, span.end - span.begin);
@@ -315,7 +322,8 @@ Document FollowedProcess::document_of(const profile::Recording& recording,
   window.sequence = sent_.sequence;
   // What was settled within the window; what was not comes in a later one.
   window.exact_bytes = difference(next.exact_bytes, sent_.exact_bytes);
-  window.unsettled_bytes = profile::process_totals(recording, 0).unsettled_bound;
+  window.unsettled_bytes = next.unsettled;
+  if (sent_.end != 0) window.unsettled_before = std::min(sent_.unsettled, *window.exact_bytes);
   window.trials = difference(next.trials, sent_.trials);
   window.hits = difference(next.hits, sent_.hits);
   window.dropped = difference(next.dropped, sent_.dropped);
@@ -355,6 +363,7 @@ base::Outcome<void> FollowedProcess::cut(const Now& now, bool is_last, bool is_w
   next.key = sent_.key;
   for (const auto& [key, numbers] : rows) next.allocated[key] = numbers.allocated;
   next.exact_bytes = totals.exact_bytes;
+  next.unsettled = totals.unsettled_bound;
   next.trials = totals.trials;
   next.hits = totals.hits;
   next.dropped = std::accumulate(process.drops.begin(), process.drops.end(), std::uint64_t{0});
@@ -400,6 +409,10 @@ base::Outcome<void> FollowedProcess::cut(const Now& now, bool is_last, bool is_w
     return begin_anew(span, std::move(next), checked.reason());
   }
   GEIGER_TRY(keep(document, next));
+  log_(fmt::format("{} {}, process {}: {:.1f} s with {} kinds of samples to send", next.key.service,
+                   next.key.version, process.pid,
+                   static_cast<double>(document.window.recorded_ms) / 1000,
+                   document.counts.size()));
   sent_ = std::move(next);
   resident_.begin_anew(now.monotonic);
   return {};
@@ -413,7 +426,6 @@ base::Outcome<void> FollowedProcess::begin_anew(const Span& span, Sent next,
   GEIGER_TRY(spool_.put(GapRow{next.key.host, next.key.process, span.begin_second,
                                span.begin_second + seconds, reason}));
   next.key.started = sent_.key.started;
-  next.sequence = sent_.sequence;
   GEIGER_TRY(spool_.state().write(name_ + kStateEnd, encode(next)));
   sent_ = std::move(next);
   return {};

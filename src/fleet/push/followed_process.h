@@ -89,6 +89,8 @@ struct Sent {
   bool is_finished = false;  ///< The process has ended, and all of it was sent.
   bool is_document = false;  ///< The latest step put a document, not only a gap.
   std::uint64_t exact_bytes = 0, trials = 0, hits = 0, dropped = 0;
+  /// At most this many bytes more, which a later document has. An older geiger did not say.
+  std::uint64_t unsettled = UINT64_MAX;
   std::map<RowKey, std::uint64_t> allocated;
 };
 
@@ -145,10 +147,10 @@ class FollowedProcess {
 
  private:
   struct Span {
-    Nanoseconds begin = 0, end = 0;  ///< CLOCK_MONOTONIC.
-    std::int64_t started = 0;        ///< Unix seconds of the begin, on the grid.
-    std::int64_t begin_second = 0;
-    bool is_due = false;  ///< A step of the grid is over.
+    Nanoseconds begin = 0, end = 0;               ///< CLOCK_MONOTONIC.
+    std::int64_t started = 0;                     ///< Unix seconds of the begin, on the grid.
+    std::int64_t begin_ms = 0, begin_second = 0;  ///< Since 1970.
+    bool is_due = false;                          ///< A step of the grid is over.
   };
 
   [[nodiscard]] Span span_of(const profile::Process& process, const Now& now,

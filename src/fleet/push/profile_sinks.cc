@@ -16,8 +16,9 @@ namespace geiger::fleet {
 
 namespace {
 
-/// Pyroscope's defaults: max_profile_size_bytes, max_profile_stacktrace_samples.
-constexpr ProfileLimits kLimits{std::size_t{4} << 20, 16'000};
+/// Pyroscope's defaults: max_profile_size_bytes, max_profile_stacktrace_samples,
+/// reject_older_than.
+constexpr ProfileLimits kLimits{std::size_t{4} << 20, 16'000, 3600};
 /// No profile contains it: compressed data of 2^37 bytes would by chance, once.
 constexpr std::string_view kBoundary = "geiger-5a1f3c9b7e2d8046";
 

@@ -44,17 +44,24 @@ bool Sender::send(Clock::time_point now, const std::function<bool()>& stops) {
   if (put_off_to_ && now < *put_off_to_) return spool_.waiting() == 0;
   put_off_to_.reset();
   std::string name;
+  std::size_t taken = 0, known = 0;
+  const auto tell = [&] {
+    if (taken == 0) return;
+    log_(fmt::format("{} document{} sent{}", taken, taken == 1 ? "" : "s",
+                     known == 0 ? "" : fmt::format(", {} of them already there", known)));
+  };
   while (const auto next = spool_.next(name)) {
-    if (stops()) return false;
+    if (stops()) break;
     name = *next;
     const auto packed = spool_.read(name);
-    const Delivery delivery = packed.has_value()
-                                  ? sink_.send(packed.value())
-                                  : Delivery{Delivery::What::kRefused, packed.reason(), {}, {}};
+    const Delivery delivery =
+        packed.has_value() ? sink_.send(packed.value())
+                           : Delivery{Delivery::What::kRefused, packed.reason(), {}, {}};
     note_time(delivery.sink_time);
     if (delivery.what == Delivery::What::kLater) {
       const auto wait = backoff_.next(delivery.retry_after);
       put_off_to_ = now + wait;
+      tell();
       log_(fmt::format("not sent: {}; next attempt in {} s, {} waiting", delivery.why,
                        (wait.count() + 999) / 1000, spool_.waiting()));
       return false;
@@ -62,11 +69,14 @@ bool Sender::send(Clock::time_point now, const std::function<bool()>& stops) {
     backoff_.reset();
     if (delivery.is_taken()) {
       if (!delivery.why.empty()) log_(fmt::format("sent: {}", delivery.why));
+      ++taken;
+      known += delivery.is_known ? 1 : 0;
       spool_.remove(name);
     } else if (const auto refused = spool_.refuse(name, delivery.why); !refused.has_value()) {
       log_(refused.reason());  // It stays, and is offered again.
     }
   }
+  tell();
   return spool_.waiting() == 0;
 }
 

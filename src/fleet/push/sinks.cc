@@ -27,6 +27,15 @@ namespace {
 constexpr long kBadRequest = 400, kUnauthorized = 401, kForbidden = 403, kTimeout = 408,
                kTooMany = 429, kServerError = 500;
 
+Delivery not_taken(Delivery::What what, std::string why) {
+  Delivery delivery;
+  delivery.what = what;
+  delivery.why = std::move(why);
+  return delivery;
+}
+Delivery later(std::string why) { return not_taken(Delivery::What::kLater, std::move(why)); }
+Delivery refused(std::string why) { return not_taken(Delivery::What::kRefused, std::move(why)); }
+
 class HttpSink final : public Sink {
  public:
   explicit HttpSink(AuthorizedClient client) : client_(std::move(client)) {}
@@ -53,6 +62,7 @@ Delivery delivery_of(const http::Answer& answer) {
   using What = Delivery::What;
   Delivery delivery;
   delivery.sink_time = answer.date;
+  delivery.is_known = answer.line == kAlreadyThere;
   if (answer.is_ok()) return delivery;
   const bool is_refused = answer.status >= kBadRequest && answer.status < kServerError &&
                           answer.status != kTimeout && answer.status != kTooMany &&
@@ -84,7 +94,7 @@ base::Outcome<void> AuthorizedClient::authorize(http::Request& request) const {
 Delivery AuthorizedClient::post(http::Request request,
                                 const std::function<Delivery(const http::Answer&)>& judge) {
   const auto authorized = authorize(request);
-  if (!authorized.has_value()) return {Delivery::What::kLater, authorized.reason(), {}, {}};
+  if (!authorized.has_value()) return later(authorized.reason());
   return judge(client_->send(request));
 }
 
@@ -106,19 +116,19 @@ class StoreSink final : public Sink {
   explicit StoreSink(std::unique_ptr<Store> store) : store_(std::move(store)) {}
 
   Delivery send(std::string_view packed) override {
-    using What = Delivery::What;
     const auto parcel = open_parcel(packed);
-    if (!parcel.has_value()) return {What::kRefused, parcel.reason(), {}, {}};
+    if (!parcel.has_value()) return refused(parcel.reason());
     if (const auto* gap = std::get_if<GapRow>(&parcel.value())) {
       const auto put = store_->put(*gap);
-      if (!put.has_value()) return {What::kLater, put.reason(), {}, {}};
+      if (!put.has_value()) return later(put.reason());
       return {};
     }
     const auto receipt = store_->put(std::get<Document>(parcel.value()));
-    if (!receipt.has_value()) return {What::kLater, receipt.reason(), {}, {}};
-    const bool is_kept = receipt.value() == Receipt::kStored || receipt.value() == Receipt::kKnown;
-    if (is_kept) return {};
-    return {What::kRefused, std::string(text_of(receipt.value())), {}, {}};
+    if (!receipt.has_value()) return later(receipt.reason());
+    Delivery delivery;
+    delivery.is_known = receipt.value() == Receipt::kKnown;
+    if (delivery.is_known || receipt.value() == Receipt::kStored) return delivery;
+    return refused(std::string(text_of(receipt.value())));
   }
 
   std::optional<std::int64_t> time() override { return store_->time(); }

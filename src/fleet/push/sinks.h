@@ -33,6 +33,7 @@ struct Delivery {
   std::optional<std::chrono::seconds> retry_after;  ///< As the sink asks for, of kLater.
   std::optional<std::int64_t>
       sink_time;                ///< Unix seconds on the sink's clock, if it reported them.
+  bool is_known = false;        ///< It was taken at an earlier time.
   bool is_asked_again = false;  ///< Of kLater: the sink's protocol has it sent again, soon.
 
   [[nodiscard]] bool is_taken() const { return what == What::kTaken || what == What::kPartly; }
@@ -72,6 +73,7 @@ struct SinkOptions {
 struct ProfileLimits {
   std::size_t bytes = 0;  ///< Unpacked.
   std::size_t rows = 0;
+  std::int64_t seconds = 0;  ///< Since a profile ended.
 };
 
 struct PushedProfile {
@@ -106,6 +108,9 @@ using OpenedProfileSink = base::Outcome<std::unique_ptr<ProfileSink>>;
 /// Whether a URL is one that a sink can be: https://, or http:// to the loopback interface (to any
 /// host, if no secrets are sent), without a name or password in it. Else why not.
 [[nodiscard]] base::Outcome<void> check_url(const std::string& url, bool has_secrets = true);
+
+/// What a collector answers with 200 if it took a document at an earlier time.
+inline constexpr const char* kAlreadyThere = "already there";
 
 /// What an answer means to a document: of the collector and most stores.
 [[nodiscard]] Delivery delivery_of(const http::Answer& answer);

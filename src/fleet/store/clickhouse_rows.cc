@@ -67,11 +67,12 @@ TableRows window_row_of(const Document& document, std::uint64_t content) {
   row.number<std::int32_t>(window.skew_ms).text(window.executable).number<u64>(content);
   row.array(window.labels, [&](const auto& label) { row.text(label.first); });
   row.array(window.labels, [&](const auto& label) { row.text(label.second); });
+  row.number<std::int64_t>(window.began_ms).number<u64>(window.unsettled_before);
   return {"windows",
           "service, version, host, process, started, recorded_ms, alive_ms, from_start, is_pure, "
           "step, thinning, seed, exact_bytes, unsettled_bytes, rss_byte_seconds, trials, hits, "
           "dropped, row_count, samples, sequence, skew_ms, executable, content, label_names, "
-          "label_values",
+          "label_values, began_ms, unsettled_before",
           row.bytes()};
 }
 

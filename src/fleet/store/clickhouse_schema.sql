@@ -94,3 +94,8 @@ CREATE TABLE IF NOT EXISTS gaps (       -- what is known to be missing
 CREATE TABLE IF NOT EXISTS refusals (   -- documents that were not taken, by why
   reason LowCardinality(String), documents UInt64, at DateTime('UTC') DEFAULT now()
 ) ENGINE = MergeTree() ORDER BY (reason, at);
+
+-- version 2
+ALTER TABLE windows
+  ADD COLUMN IF NOT EXISTS began_ms Int64 DEFAULT toInt64(toUInt32(started)) * 1000,
+  ADD COLUMN IF NOT EXISTS unsettled_before UInt64 DEFAULT 0;

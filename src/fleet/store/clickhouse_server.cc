@@ -257,6 +257,13 @@ bool is_modern(ClickHouseServer& server) {
 std::string for_old_servers(std::string statement) {
   strip(statement, " CODEC(", false);
   strip(statement, "LowCardinality(", true);
+  constexpr std::string_view kColumn = "ADD COLUMN ", kUnlessThere = "IF NOT EXISTS ";
+  for (auto at = statement.find(kColumn); at != std::string::npos;
+       at = statement.find(kColumn, at + 1)) {
+    if (statement.compare(at + kColumn.size(), kUnlessThere.size(), kUnlessThere) == 0) {
+      statement.erase(at + kColumn.size(), kUnlessThere.size());
+    }
+  }
   for (const std::string_view clause : {"TTL ", "SETTINGS "}) {
     const auto at = statement.find(clause);
     if (at != std::string::npos) statement.erase(at, statement.find('\n', at) - at);

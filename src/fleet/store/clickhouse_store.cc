@@ -132,6 +132,22 @@ class ClickHouseStore final : public Store {
     return guarded([&] { return sums_.label_values(filter, name); });
   }
 
+  base::Outcome<void> versions_of_stacks(const Filter& filter, const TakeVersion& take) override {
+    return done([&] { sums_.versions_of_stacks(filter, take); });
+  }
+  base::Outcome<std::vector<ProcessFacts>> with_shared_seeds() override {
+    return guarded([&] { return sums_.with_shared_seeds(); });
+  }
+  base::Outcome<std::vector<ClockFacts>> wrong_clocks() override {
+    return guarded([&] { return sums_.wrong_clocks(); });
+  }
+  base::Outcome<std::vector<ProcessFacts>> processes(const Filter& filter) override {
+    return guarded([&] { return sums_.processes(filter); });
+  }
+  base::Outcome<void> remove(const Filter& filter) override {
+    return done([&] { sums_.remove(filter); });
+  }
+
   base::Outcome<std::vector<Location>> unnamed() override {
     return guarded([&] {
       std::vector<Location> all;

@@ -2,9 +2,11 @@
 #include "fleet/store/clickhouse_sums.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <ctime>
 #include <limits>
 #include <map>
 #include <optional>
@@ -39,8 +41,11 @@ std::string clause_of_time(std::int64_t from, std::int64_t to) {
 
 std::string windows_where(const std::string& condition) {
   return fmt::format(
-      "(SELECT *, toInt64(begin) AS started FROM (SELECT service, version, host, process, started "
-      "AS begin, executable, recorded_ms, alive_ms, exact_bytes, unsettled_bytes, step, thinning, "
+      "(SELECT *, toInt64(begin) AS started, toInt64(got) AS received FROM (SELECT service, "
+      "version, host, process, started AS begin, received AS got, began_ms, executable, "
+      "recorded_ms, "
+      "alive_ms, exact_bytes, unsettled_bytes, unsettled_before, sequence, skew_ms, step, "
+      "thinning, "
       "seed, dropped, rss_byte_seconds, is_pure, from_start, samples, label_names, label_values "
       "FROM windows FINAL WHERE {}))",
       condition);
@@ -62,10 +67,34 @@ std::string label_of_row(const std::string& name) {
   return fmt::format("label_values[indexOf(label_names, {})]", quoted(name));
 }
 
+/// The time between beginnings and ends, in order, at which more windows have begun than ended. Old
+/// servers have no window functions.
+const Union& union_of_clickhouse() {
+  static const Union kUnion{
+      [](const std::string& /*parts*/) { return std::string(); },
+      [](const std::string& length) {
+        const std::string events = fmt::format(
+            "arraySort(arrayConcat(groupArray((began_ms, 1)), groupArray((began_ms + toInt64({}), "
+            "-1))))",
+            length);
+        return fmt::format(
+            "arraySum(arrayMap((depth, length) -> if(depth > 0, length, 0), arrayCumSum(arrayMap(x "
+            "-> x.2, {0})), arrayPushBack(arrayPopFront(arrayDifference(arrayMap(x -> x.1, {0}))), "
+            "0)))",
+            events);
+      }};
+  return kUnion;
+}
+
 std::string clause_of(const Filter& filter) {
   if (filter.service.empty()) return "1";
-  return condition_of(filter, {[](const std::string& value) { return quoted(value); }, label_of_row,
-                               "toUInt32(started)"});
+  return condition_of(filter, {.text = [](const std::string& value) { return quoted(value); },
+                               .label = label_of_row,
+                               .numbers =
+                                   [](const std::vector<std::uint64_t>& numbers) {
+                                     return fmt::format("{}", fmt::join(numbers, ", "));
+                                   },
+                               .started = "toUInt32(started)"});
 }
 
 /// What counts have a column for, at any time.
@@ -77,7 +106,7 @@ Filter without_labels(const Filter& filter) {
 
 /// Whether it chooses windows by what days do not have.
 bool is_narrow(const Filter& filter) {
-  return !filter.labels.empty() || filter.hours_of_day || filter.with_rss;
+  return !filter.labels.empty() || filter.hours_of_day || filter.with_rss || !filter.seeds.empty();
 }
 
 void add_to(std::map<RowKey, SummedRow>& sums, const SummedRow& row) {
@@ -277,17 +306,27 @@ std::vector<VersionFacts> ClickHouseSums::versions() {
 }
 
 std::vector<HostSums> ClickHouseSums::hosts(const Filter& filter) {
-  return all_rows_of(server_, hosts_query(windows_of(filter, May::kUseDaily)), read_host<TabRow>);
+  const std::string windows = windows_of(filter, May::kUseDaily);
+  auto hosts = all_rows_of(server_, hosts_query(windows, union_of_clickhouse()), read_host<TabRow>);
+  const auto open = all_rows_of(server_, open_totals_query(windows, "host"), read_open<TabRow>);
+  for (HostSums& host : hosts) settle(host, host.host, open);
+  return hosts;
 }
 
 std::vector<StepSums> ClickHouseSums::steps(const Filter& filter, std::int64_t length) {
   const May may = length % kDay == 0 ? May::kUseDaily : May::kNeedCounts;
-  return all_rows_of(server_, steps_query(windows_of(filter, may), length), read_step<TabRow>);
+  const std::string windows = windows_of(filter, may);
+  auto steps =
+      all_rows_of(server_, steps_query(windows, length, union_of_clickhouse()), read_step<TabRow>);
+  const auto open =
+      all_rows_of(server_, open_totals_query(windows, step_of(length)), read_open<TabRow>);
+  for (StepSums& step : steps) settle(step.sums, std::to_string(step.started), open);
+  return steps;
 }
 
 HoursOfDay ClickHouseSums::hours_of_day(const Filter& filter) {
   HoursOfDay hours{};
-  server_.ask(hours_of_day_query(windows_of(filter, May::kUseDaily)),
+  server_.ask(hours_of_day_query(windows_of(filter, May::kUseDaily), union_of_clickhouse()),
               [&](const TabRow& row) { read_hour(row, hours); });
   return hours;
 }
@@ -346,6 +385,29 @@ std::vector<std::string> ClickHouseSums::label_values(const Filter& filter,
   return all_rows_of(server_,
                      label_values_query(windows_where(clause_of(filter)), label_of_row(name)),
                      [](const TabRow& row) { return row.text(0); });
+}
+
+void ClickHouseSums::versions_of_stacks(const Filter& filter, const Store::TakeVersion& take) {
+  const std::string condition = clause_of(without_labels(filter));
+  server_.ask(
+      fmt::format("SELECT DISTINCT version, stack_id FROM (SELECT DISTINCT version, stack_id "
+                  "FROM counts WHERE {0} UNION ALL SELECT DISTINCT version, stack_id FROM "
+                  "daily WHERE {0})",
+                  condition),
+      [&](const TabRow& row) { take(row.number(1), row.text(0)); });
+}
+
+std::vector<ProcessFacts> ClickHouseSums::processes(const Filter& filter) {
+  return all_rows_of(server_, processes_query(windows_where(clause_of(filter))),
+                     read_process<TabRow>);
+}
+
+std::vector<ProcessFacts> ClickHouseSums::with_shared_seeds() {
+  return all_rows_of(server_, seed_sharers_query(windows_where("1")), read_process<TabRow>);
+}
+
+std::vector<ClockFacts> ClickHouseSums::wrong_clocks() {
+  return all_rows_of(server_, wrong_clocks_query(windows_where("1")), read_clock<TabRow>);
 }
 
 std::uint64_t ClickHouseSums::incomplete_windows() {
@@ -464,6 +526,68 @@ bool roll_up(ClickHouseServer& server, Day day, const VersionTotals& said) {
 }
 
 }  // namespace
+
+namespace {
+
+/// Rows in one statement: its text stays below the 256 KiB that servers take.
+constexpr std::size_t kRemovedAtOnce = 1000;
+
+/// Deletes rows, and waits until that is done: servers do it aside.
+void delete_rows(ClickHouseServer& server, const char* table, const std::string& condition) {
+  server.execute(fmt::format("ALTER TABLE {} DELETE WHERE {}", table, condition));
+  const std::string left = fmt::format(
+      "SELECT COUNT(*) FROM system.mutations WHERE database = {} AND table = {} AND "
+      "is_done = 0",
+      quoted(server.database()), quoted(table));
+  constexpr timespec kPause{0, 50'000'000};
+  while (server.number_of(left) > 0) nanosleep(&kPause, nullptr);
+}
+
+template <typename Rows>
+void delete_each(ClickHouseServer& server, const char* table, const std::string& columns,
+                 const Rows& rows) {
+  for (std::size_t first = 0; first < rows.size(); first += kRemovedAtOnce) {
+    const auto end = std::min(rows.size(), first + kRemovedAtOnce);
+    delete_rows(server, table,
+                fmt::format("({}) IN ({})", columns,
+                            fmt::join(rows.begin() + first, rows.begin() + end, ", ")));
+  }
+}
+
+}  // namespace
+
+void ClickHouseSums::remove(const Filter& filter) {
+  std::vector<std::string> windows, processes, days;
+  server_.ask(fmt::format("SELECT version, host, process, started FROM {}",
+                          windows_where(clause_of(filter))),
+              [&](const TabRow& row) {
+                windows.push_back(fmt::format("({}, {}, {}, {}, {})", quoted(filter.service),
+                                              quoted(row.text(0)), quoted(row.text(1)),
+                                              row.number(2), row.integer(3)));
+                processes.push_back(fmt::format("({}, {})", quoted(row.text(1)), row.number(2)));
+                days.push_back(fmt::format("({}, {}, {})", quoted(filter.service),
+                                           quoted(row.text(0)), row.integer(3) / kDay));
+              });
+  for (auto* each : {&processes, &days}) {
+    std::ranges::sort(*each);
+    each->erase(std::unique(each->begin(), each->end()), each->end());
+  }
+  constexpr const char* kWindow = "service, version, host, process, toUInt32(started)";
+  constexpr const char* kDayOfVersion = "service, version, toUInt16(day)";
+  // Windows last: the same again finds what is left. Days of the version are read window by window
+  // until they are added up anew.
+  delete_each(server_, "rolled_up", kDayOfVersion, days);
+  delete_each(server_, "daily", kDayOfVersion, days);
+  delete_each(server_, "counts", kWindow, windows);
+  delete_each(server_, "windows", kWindow, windows);
+  std::set<std::string> kept;
+  server_.ask("SELECT DISTINCT host, process FROM windows", [&](const TabRow& row) {
+    kept.insert(fmt::format("({}, {})", quoted(row.text(0)), row.number(1)));
+  });
+  std::erase_if(processes, [&](const std::string& process) { return kept.contains(process); });
+  delete_each(server_, "gaps", "host, process", processes);
+  forget();
+}
 
 Upkeep maintain(ClickHouseServer& server, const Retention& retention) {
   Upkeep upkeep;

@@ -38,6 +38,11 @@ class ClickHouseSums {
   [[nodiscard]] std::vector<std::string> label_values(const Filter& filter,
                                                       const std::string& name);
 
+  void versions_of_stacks(const Filter& filter, const Store::TakeVersion& take);
+  [[nodiscard]] std::vector<ProcessFacts> processes(const Filter& filter);
+  [[nodiscard]] std::vector<ProcessFacts> with_shared_seeds();
+  [[nodiscard]] std::vector<ClockFacts> wrong_clocks();
+  void remove(const Filter& filter);
   [[nodiscard]] std::uint64_t shared_seeds(const std::vector<Filter>& parts);
   [[nodiscard]] Health health(std::int64_t from);
 

@@ -24,6 +24,8 @@ TEST(ClickHouseSchema, OldServersGetWhatTheyKnow) {
       for_old_servers("a LowCardinality(String) CODEC(Delta, ZSTD(3)), b UInt8\n) ENGINE = x\n"
                       "TTL day + 1 SETTINGS y = 1\n"),
       "a String, b UInt8\n) ENGINE = x\n\n");
+  EXPECT_EQ(for_old_servers("ALTER TABLE a ADD COLUMN IF NOT EXISTS b UInt8, ADD COLUMN c UInt8"),
+            "ALTER TABLE a ADD COLUMN b UInt8, ADD COLUMN c UInt8");
 }
 
 TEST(TabRows, ComeInPieces) {

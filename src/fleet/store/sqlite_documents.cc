@@ -182,8 +182,8 @@ SqliteDocuments::SqliteDocuments(sqlite::Database& database)
           "INSERT INTO windows (service, version, host, process, started, recorded_ms, alive_ms, "
           "from_start, is_pure, step, thinning, seed, exact_bytes, unsettled_bytes, "
           "rss_byte_seconds, trials, hits, dropped, row_count, samples, sequence, skew_ms, "
-          "executable, content, received) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-          "?, ?, ?, ?, ?, ?, ?, ?, ?, unixepoch())")),
+          "executable, content, received, began_ms, unsettled_before) VALUES (?, ?, ?, ?, ?, ?, ?, "
+          "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unixepoch(), ?, ?)")),
       put_label_(database.prepare("INSERT INTO window_labels VALUES (?, ?, ?)")),
       put_count_(database.prepare(insertion_of(1))),
       put_counts_(database.prepare(insertion_of(kAtOnce))),
@@ -228,6 +228,7 @@ std::int64_t SqliteDocuments::put_window(const Document& document, std::uint64_t
   put.bind(window.trials).bind(window.hits).bind(window.dropped);
   put.bind(std::uint64_t{document.counts.size()}).bind(samples).bind(window.sequence);
   put.bind(std::int64_t{window.skew_ms}).bind(window.executable).bind(content);
+  put.bind(window.began_ms).bind(window.unsettled_before);
   const std::int64_t id = put.insert();
   for (const auto& [name, value] : window.labels) {
     put_label_.reset().bind(id).bind(name).bind(value).run();

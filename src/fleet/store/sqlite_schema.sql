@@ -61,3 +61,7 @@ CREATE TABLE sites (              -- for readers that only have SQL; 'geiger fle
   function TEXT NOT NULL, module TEXT NOT NULL,  -- that is to blame for what the stack allocates
   path TEXT NOT NULL,             -- it and its callers as reports show them, a line each
   has_names INTEGER NOT NULL);    -- 0: of some of them only the address is known
+
+-- version 3
+ALTER TABLE windows ADD COLUMN began_ms INTEGER;  -- Unix milliseconds; NULL: with `started`
+ALTER TABLE windows ADD COLUMN unsettled_before INTEGER NOT NULL DEFAULT 0;

@@ -265,6 +265,28 @@ class SqliteStore final : public Store {
     return guarded([&] { return find_label_values(database_, filter, name); });
   }
 
+  base::Outcome<void> versions_of_stacks(const Filter& filter, const TakeVersion& take) override {
+    return done([&] { find_versions_of_stacks(database_, filter, take); });
+  }
+  base::Outcome<std::vector<ProcessFacts>> with_shared_seeds() override {
+    return guarded([&] { return find_seed_sharers(database_); });
+  }
+  base::Outcome<std::vector<ClockFacts>> wrong_clocks() override {
+    return guarded([&] { return find_wrong_clocks(database_); });
+  }
+  base::Outcome<std::vector<ProcessFacts>> processes(const Filter& filter) override {
+    return guarded([&] { return find_processes(database_, filter); });
+  }
+
+  base::Outcome<void> remove(const Filter& filter) override {
+    return done([&] {
+      sqlite::Transaction transaction(database_);
+      remove_windows(database_, filter);
+      transaction.commit();
+      documents_->forget();
+    });
+  }
+
   base::Outcome<std::vector<Location>> unnamed() override {
     return guarded([&] { return find_unnamed(database_); });
   }

@@ -1,6 +1,7 @@
 #include "fleet/store/sqlite_sums.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstddef>
 #include <map>
@@ -31,6 +32,27 @@ std::string label_of_window(const std::string& name) {
          name + "), '')";
 }
 
+/// What of a window no earlier one covers, of those in order of their beginnings.
+const Union& union_of_sqlite() {
+  static const Union kUnion{
+      [](const std::string& parts) {
+        std::string columns = ", COALESCE(began_ms, started * 1000) AS began";
+        for (const char* length : {"recorded_ms", "alive_ms"}) {
+          columns += fmt::format(
+              ", MAX(COALESCE(began_ms, started * 1000) + {0}) OVER (PARTITION BY {1} ORDER BY "
+              "COALESCE(began_ms, started * 1000) ROWS BETWEEN UNBOUNDED PRECEDING AND 1 "
+              "PRECEDING) AS before_{0}",
+              length, parts);
+        }
+        return columns;
+      },
+      [](const std::string& length) {
+        return fmt::format("SUM(MAX(began + {0} - MAX(began, COALESCE(before_{0}, 0)), 0))",
+                           length);
+      }};
+  return kUnion;
+}
+
 /// Whether a large part of all windows is of the service and version, at any time. These are read
 /// faster in the order of the table than by an index, which SQLite would choose.
 bool is_large_part(sqlite::Database& database, const Filter& filter) {
@@ -52,9 +74,14 @@ Condition condition_of(sqlite::Database& database, const Filter& filter) {
     condition.values.push_back(value);
     return std::string("?");
   };
-  condition.text = condition_of(filter, {parameter, [&](const std::string& name) {
-                                           return label_of_window(parameter(name));
-                                         }});
+  condition.text = condition_of(
+      filter, {.text = parameter,
+               .label = [&](const std::string& name) { return label_of_window(parameter(name)); },
+               .numbers =
+                   [](const std::vector<std::uint64_t>& numbers) {
+                     const std::vector<std::int64_t> with_signs(numbers.begin(), numbers.end());
+                     return fmt::format("{}", fmt::join(with_signs, ", "));
+                   }});
   return condition;
 }
 
@@ -196,20 +223,31 @@ class AnyStack {
 
 std::vector<HostSums> sum_hosts(sqlite::Database& database, const Filter& filter) {
   const Condition condition = condition_of(database, filter);
-  return all_rows(database.prepare(hosts_query(condition.windows())), condition,
-                  read_host<sqlite::Statement>);
+  const std::string windows = condition.windows();
+  auto hosts = all_rows(database.prepare(hosts_query(windows, union_of_sqlite())), condition,
+                        read_host<sqlite::Statement>);
+  const auto open = all_rows(database.prepare(open_totals_query(windows, "host")), condition,
+                             read_open<sqlite::Statement>);
+  for (HostSums& host : hosts) settle(host, host.host, open);
+  return hosts;
 }
 
 std::vector<StepSums> sum_steps(sqlite::Database& database, const Filter& filter,
                                 std::int64_t length) {
   const Condition condition = condition_of(database, filter);
-  return all_rows(database.prepare(steps_query(condition.windows(), length)), condition,
-                  read_step<sqlite::Statement>);
+  const std::string windows = condition.windows();
+  auto steps = all_rows(database.prepare(steps_query(windows, length, union_of_sqlite())),
+                        condition, read_step<sqlite::Statement>);
+  const auto open = all_rows(database.prepare(open_totals_query(windows, step_of(length))),
+                             condition, read_open<sqlite::Statement>);
+  for (StepSums& step : steps) settle(step.sums, std::to_string(step.started), open);
+  return steps;
 }
 
 HoursOfDay sum_hours_of_day(sqlite::Database& database, const Filter& filter) {
   const Condition condition = condition_of(database, filter);
-  sqlite::Statement query = database.prepare(hours_of_day_query(condition.windows()));
+  sqlite::Statement query =
+      database.prepare(hours_of_day_query(condition.windows(), union_of_sqlite()));
   bind(query, condition);
   HoursOfDay hours{};
   while (query.next()) read_hour(query, hours);
@@ -282,6 +320,51 @@ std::vector<std::string> find_label_values(sqlite::Database& database, const Fil
   condition.values.insert(condition.values.begin(), name);
   return all_rows(database.prepare(query), condition,
                   [](const sqlite::Statement& row) { return row.text(0); });
+}
+
+void find_versions_of_stacks(sqlite::Database& database, const Filter& filter,
+                             const Store::TakeVersion& take) {
+  const Condition condition = condition_of(database, filter);
+  sqlite::Statement query = database.prepare(
+      fmt::format("SELECT DISTINCT version, stack_id FROM (SELECT window_id, version FROM {}) JOIN "
+                  "window_counts USING (window_id) JOIN cells USING (cell_id)",
+                  condition.windows()));
+  bind(query, condition);
+  while (query.next()) take(query.number(1), query.text(0));
+}
+
+std::vector<ProcessFacts> find_processes(sqlite::Database& database, const Filter& filter) {
+  const Condition condition = condition_of(database, filter);
+  return all_rows(database.prepare(processes_query(condition.windows())), condition,
+                  read_process<sqlite::Statement>);
+}
+
+void remove_windows(sqlite::Database& database, const Filter& filter) {
+  const Condition condition = condition_of(database, filter);
+  database.execute("CREATE TEMP TABLE removed (window_id INTEGER PRIMARY KEY, host, process)");
+  sqlite::Statement choose = database.prepare(
+      "INSERT INTO removed SELECT window_id, host, process FROM " + condition.windows());
+  bind(choose, condition);
+  choose.run();
+  for (const char* table : {"window_counts", "window_labels", "windows"}) {
+    database.execute(
+        fmt::format("DELETE FROM {} WHERE window_id IN (SELECT window_id FROM removed)", table));
+  }
+  database.execute(
+      "DELETE FROM cells WHERE cell_id NOT IN (SELECT cell_id FROM window_counts);"
+      "DELETE FROM gaps WHERE (host, process) IN (SELECT host, process FROM removed) AND (host, "
+      "process) NOT IN (SELECT host, process FROM windows);"
+      "DROP TABLE removed");
+}
+
+std::vector<ProcessFacts> find_seed_sharers(sqlite::Database& database) {
+  return all_rows(database.prepare(seed_sharers_query("windows")), {},
+                  read_process<sqlite::Statement>);
+}
+
+std::vector<ClockFacts> find_wrong_clocks(sqlite::Database& database) {
+  return all_rows(database.prepare(wrong_clocks_query("windows")), {},
+                  read_clock<sqlite::Statement>);
 }
 
 std::vector<Location> find_unnamed(sqlite::Database& database) {

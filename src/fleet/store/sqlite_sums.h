@@ -28,5 +28,13 @@ void sum_rows_by_time(sqlite::Database& database, const Filter& filter, std::int
                                                          const Filter& filter,
                                                          const std::string& name);
 [[nodiscard]] std::vector<Location> find_unnamed(sqlite::Database& database);
+void find_versions_of_stacks(sqlite::Database& database, const Filter& filter,
+                             const Store::TakeVersion& take);
+[[nodiscard]] std::vector<ProcessFacts> find_processes(sqlite::Database& database,
+                                                       const Filter& filter);
+[[nodiscard]] std::vector<ProcessFacts> find_seed_sharers(sqlite::Database& database);
+[[nodiscard]] std::vector<ClockFacts> find_wrong_clocks(sqlite::Database& database);
+/// In a transaction of the caller.
+void remove_windows(sqlite::Database& database, const Filter& filter);
 
 }  // namespace geiger::fleet

@@ -31,6 +31,8 @@ struct Filter {
   std::optional<std::bitset<24>> hours_of_day;
   /// Only windows that were recorded and whose resident memory is known.
   bool with_rss = false;
+  /// Only windows of processes with these seeds; empty: of all.
+  std::vector<std::uint64_t> seeds = {};
 };
 
 /// Recorded milliseconds of hosts, by the hour of the day (UTC) in which their windows begin.
@@ -56,6 +58,22 @@ struct VersionFacts {
   std::uint64_t hosts = 0, processes = 0, windows = 0;
   std::int64_t first = 0, last = 0;  ///< Starts of windows.
   std::uint64_t samples = 0;
+  std::string executable;  ///< The last one by name.
+};
+
+/// The windows of a process image.
+struct ProcessFacts {
+  std::string service, version, host;
+  std::uint64_t process = 0;
+  std::uint64_t windows = 0, samples = 0;
+  std::int64_t first = 0, last = 0;  ///< Starts of windows, Unix seconds.
+};
+
+/// How far a host's clock was off, in seconds.
+struct ClockFacts {
+  std::string host;
+  std::int64_t measured = 0;  ///< By an agent, before it corrected its windows.
+  std::int64_t ahead = 0;     ///< Windows begin this much after they were received.
 };
 
 /// What `fleet doctor` asks.
@@ -67,6 +85,9 @@ struct Health {
   std::uint64_t unnamed_locations = 0;
   std::uint64_t gaps = 0;
   std::map<std::string, std::uint64_t> refusals;  ///< Documents, by reason.
+  /// Of with_shared_seeds() and wrong_clocks(): health() leaves them empty.
+  std::vector<ProcessFacts> seed_sharers = {};
+  std::vector<ClockFacts> wrong_clocks = {};
 };
 
 /// What the allocations of a stack are called, for readers that only have SQL.
@@ -184,6 +205,20 @@ class Store {
   [[nodiscard]] virtual base::Outcome<std::vector<StackId>> stacks_without_sites() = 0;
   /// Replaces those of the same stacks.
   [[nodiscard]] virtual base::Outcome<void> put_sites(const std::vector<SiteRow>& sites) = 0;
+  /// The versions of the service that have counts of each stack, at any time; in any order.
+  using TakeVersion = std::function<void(StackId stack, const std::string& version)>;
+  [[nodiscard]] virtual base::Outcome<void> versions_of_stacks(const Filter& filter,
+                                                               const TakeVersion& take) = 0;
+  /// Processes whose samples are not independent of another one's.
+  [[nodiscard]] virtual base::Outcome<std::vector<ProcessFacts>> with_shared_seeds() = 0;
+  /// Of hosts whose clocks are wrong by an hour or more, as far as the store can tell.
+  [[nodiscard]] virtual base::Outcome<std::vector<ClockFacts>> wrong_clocks() = 0;
+  /// What a filter chooses, process by process, in order.
+  [[nodiscard]] virtual base::Outcome<std::vector<ProcessFacts>> processes(
+      const Filter& filter) = 0;
+  /// Removes the windows that a filter chooses, with their counts and the gaps of processes that
+  /// have no other windows. Where it is interrupted, the same again goes on.
+  [[nodiscard]] virtual base::Outcome<void> remove(const Filter& filter) = 0;
   /// Adds up past days where the store does that, and drops what is too old.
   [[nodiscard]] virtual base::Outcome<Upkeep> maintain(const Retention& retention) = 0;
   /// Hands over the stacks that are known, each after its locations.

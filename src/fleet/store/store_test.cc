@@ -14,7 +14,9 @@
 #include <utility>
 
 #include "analysis/profile/select/profile.h"
+#include "fleet/document/encoding.h"
 #include "fleet/document/test_documents.h"
+#include "fleet/store/schema.h"
 #include "sqlite/database.h"
 
 namespace geiger::fleet {
@@ -160,6 +162,130 @@ TEST_F(StoreTest, FiltersChooseWindows) {
   EXPECT_EQ(store_->hosts(filter)->front().windows, 1U);
   EXPECT_EQ(store_->versions()->size(), 2U);
   EXPECT_EQ(store_->services().value(), (std::vector<std::string>{kOrigin.service}));
+}
+
+/// One document of a process that ran for some seconds within a step of the grid.
+Document run_of(std::uint64_t process, std::int64_t begin, std::uint64_t seconds) {
+  Document document = documents_of(random_recording(12)).front();
+  document.window.key.process = document.window.seed = process;
+  document.window.began_ms = (kMidnight + begin) * 1000;
+  document.window.recorded_ms = document.window.alive_ms = seconds * 1000;
+  return document;
+}
+
+TEST_F(StoreTest, TimeOfProcessesIsThatInWhichSomeRan) {
+  for (std::uint64_t i = 0; i < 8; ++i) put(run_of(i, 10 + 2 * static_cast<std::int64_t>(i), 1));
+  const Filter filter = of_version("1.0");
+  EXPECT_EQ(store_->hosts(filter)->front().recorded_ms, 8'000U) << "one after another";
+  put(run_of(8, 10, 16));  // Beside all of them.
+  put(run_of(9, 20, 10));  // Partly.
+  EXPECT_EQ(store_->hosts(filter)->front().recorded_ms, 20'000U);
+  EXPECT_EQ(store_->hosts(filter)->front().alive_ms, 20'000U);
+  EXPECT_EQ(store_->steps(filter, 3600)->front().recorded_ms, 20'000U);
+  EXPECT_EQ(store_->hours_of_day(filter).value()[kMidnight % 86'400 / 3600], 20'000U);
+}
+
+TEST_F(StoreTest, OnlyTheLastWindowOfAProcessIsUnsettled) {
+  std::vector<Document> documents = documents_of(random_recording(13));
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    Window& window = documents[i].window;
+    window.exact_bytes = 10'000;
+    window.unsettled_bytes = 100 + i;
+    window.unsettled_before = i == 0 ? 0 : 100 + i - 1;
+    put(documents[i]);
+  }
+  Filter filter = of_version("1.0");
+  const auto whole = store_->hosts(filter)->front();
+  EXPECT_EQ(whole.exact_bytes, 30'000U);
+  EXPECT_EQ(whole.unsettled_bytes, 102U);
+  filter.from = documents[1].window.key.started;
+  const auto later = store_->hosts(filter)->front();
+  EXPECT_LE(later.exact_bytes, 20'000U - 100);  // Some are of the first window.
+  EXPECT_GE(later.exact_bytes + later.unsettled_bytes, 20'000U + 102);
+  EXPECT_EQ(store_->steps(of_version("1.0"), 86'400)->front().sums.unsettled_bytes, 102U);
+}
+
+TEST_F(StoreTest, WhatIsRemovedCanBeSentAgain) {
+  std::vector<Document> all;
+  for (const char* host : {"web-1", "web-2"}) {
+    Origin origin = kOrigin;
+    origin.host = host;
+    for (const Document& document : documents_of(random_recording(14), origin)) {
+      put(document);
+      all.push_back(document);
+    }
+  }
+  EXPECT_TRUE(store_->put({"web-1", all.front().window.key.process, kMidnight, kMidnight + 9, "x"})
+                  .has_value());
+  Filter filter = of_version("1.0");
+  filter.host = "web-1";
+  const auto processes = store_->processes(filter);
+  ASSERT_EQ(processes->size(), 1U);
+  EXPECT_EQ(processes->front().windows, 3U);
+  EXPECT_TRUE(store_->remove(filter).has_value());
+  EXPECT_EQ(store_->processes(filter)->size(), 0U);
+  EXPECT_EQ(store_->hosts(of_version("1.0"))->size(), 1U);
+  EXPECT_EQ(store_->health(0)->gaps, 0U);
+  EXPECT_EQ(store_->health(0)->incomplete_windows, 0U);
+  open();
+  for (const Document& document : all) {
+    EXPECT_EQ(put(document),
+              document.window.key.host == "web-1" ? Receipt::kStored : Receipt::kKnown);
+  }
+  EXPECT_EQ(store_->hosts(of_version("1.0"))->size(), 2U);
+}
+
+TEST_F(StoreTest, ProcessesAreChosenByTheirSeeds) {
+  for (const std::uint64_t seed : {std::uint64_t{7}, UINT64_MAX}) {
+    Document document = run_of(seed, 10, 1);
+    put(document);
+  }
+  Filter filter = of_version("1.0");
+  filter.seeds = {UINT64_MAX};
+  ASSERT_EQ(store_->processes(filter)->size(), 1U);
+  EXPECT_EQ(store_->processes(filter)->front().process, UINT64_MAX);
+}
+
+TEST_F(StoreTest, SharedSeedsAndWrongClocksHaveNames) {
+  Document document = run_of(1, 10, 1);
+  put(document);
+  EXPECT_TRUE(store_->with_shared_seeds()->empty());
+  EXPECT_TRUE(store_->wrong_clocks()->empty());
+  document.window.key.version = "1.1";
+  document.window.key.host = "web-2";
+  document.window.skew_ms = -90'000'000;
+  put(document);
+  document.window.key.host = "web-3";
+  document.window.skew_ms = 0;
+  document.window.seed = document.window.key.process = 3;
+  document.window.key.started =
+      (static_cast<std::int64_t>(std::time(nullptr)) / kGrid + 144) * kGrid;
+  document.window.began_ms = document.window.key.started * 1000;
+  put(document);
+  const auto sharers = store_->with_shared_seeds();
+  ASSERT_EQ(sharers->size(), 2U);
+  EXPECT_EQ(sharers->back().host, "web-2");
+  const auto clocks = store_->wrong_clocks();
+  ASSERT_EQ(clocks->size(), 2U);
+  EXPECT_EQ(clocks->front().measured, 90'000);
+  EXPECT_NEAR(static_cast<double>(clocks->back().ahead), 86'400, 700);
+}
+
+TEST_F(StoreTest, StacksHaveVersions) {
+  for (const char* version : {"1.0", "1.1"}) {
+    Origin origin = kOrigin;
+    origin.version = version;
+    for (const Document& document : documents_of(random_recording(15), origin)) put(document);
+  }
+  std::map<StackId, std::size_t> versions;
+  Filter filter;
+  filter.service = kOrigin.service;
+  EXPECT_TRUE(store_
+                  ->versions_of_stacks(
+                      filter, [&](StackId stack, const std::string&) { ++versions[stack]; })
+                  .has_value());
+  EXPECT_EQ(versions.size(), 20U);
+  for (const auto& [stack, count] : versions) EXPECT_EQ(count, 2U);
 }
 
 /// What a row is of, and its counts.
@@ -456,6 +582,36 @@ TEST_F(StoreTest, WhatIsSentIsInAFile) {
     EXPECT_TRUE(std::filesystem::exists(directory_ / name)) << name;
   }
   std::filesystem::current_path(back);
+}
+
+/// A file that the geiger before this one made.
+TEST_F(StoreTest, AFileWithoutBeginningsIsUpdated) {
+  if (!std::filesystem::exists(path())) GTEST_SKIP() << "of files";
+  store_.reset();
+  std::filesystem::remove(path());
+  std::vector<Document> documents;
+  for (std::uint64_t i = 0; i < 2; ++i) documents.push_back(run_of(i, 10, 4 + i));
+  {
+    sqlite::Database old(path(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    for (const SchemaSection& section : sections_of(kSqliteSchema)) {
+      if (section.version > 2) break;
+      for (const std::string& statement : section.statements) old.execute(statement);
+    }
+    old.execute("PRAGMA application_id = 0x67656967; PRAGMA user_version = 2");
+    for (const Document& document : documents) {
+      sqlite::Statement put = old.prepare(
+          "INSERT INTO windows VALUES (NULL, 'shop', '1.0', 'web-1', ?, ?, ?, ?, 1, 0, 4096, 0, ?, "
+          "NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'x', ?, 0)");
+      put.bind(document.window.key.process).bind(document.window.key.started);
+      put.bind(document.window.recorded_ms).bind(document.window.alive_ms);
+      put.bind(document.window.seed).bind(content_of(document)).run();
+    }
+  }
+  open();
+  const auto hosts = store_->hosts(of_version("1.0"));
+  ASSERT_TRUE(hosts.has_value()) << hosts.reason();
+  EXPECT_EQ(hosts->front().recorded_ms, 5'000U) << "as if both began with their step";
+  EXPECT_EQ(put(documents.front()), Receipt::kKnown);
 }
 
 }  // namespace

@@ -17,7 +17,17 @@ namespace geiger::fleet {
 struct Dialect {
   std::function<std::string(const std::string&)> text;   ///< A value.
   std::function<std::string(const std::string&)> label;  ///< The value of a label of a window.
-  std::string started = "started";                       ///< As a number.
+  /// Some; a database may have them with a sign.
+  std::function<std::string(const std::vector<std::uint64_t>&)> numbers;
+  std::string started = "started";  ///< As a number.
+};
+
+/// How a dialect adds up time that several windows may share: the length of the union of intervals
+/// that begin at `began` and last for one of two columns.
+struct Union {
+  /// Columns beside those of windows, in parts that begin alike in these expressions.
+  std::function<std::string(const std::string& parts)> columns;
+  std::function<std::string(const std::string& length)> covered;  ///< Of the rows of a group.
 };
 
 /// A condition on windows.
@@ -26,8 +36,13 @@ struct Dialect {
 /// The start of the step that a window is in.
 [[nodiscard]] std::string step_of(std::int64_t length);
 
-[[nodiscard]] std::string hosts_query(const std::string& windows);
-[[nodiscard]] std::string steps_query(const std::string& windows, std::int64_t length);
+[[nodiscard]] std::string hosts_query(const std::string& windows, const Union& time);
+[[nodiscard]] std::string steps_query(const std::string& windows, std::int64_t length,
+                                      const Union& time);
+/// What the exact totals of each part, an expression, leave open: at most how many bytes more there
+/// are, and how many of them may be of earlier windows. Windows of a process that follow each other
+/// have all but what the last one had not settled.
+[[nodiscard]] std::string open_totals_query(const std::string& windows, const std::string& part);
 [[nodiscard]] std::string versions_query(const std::string& windows);
 inline constexpr const char* kServicesQuery =
     "SELECT DISTINCT service FROM windows ORDER BY service";
@@ -36,8 +51,13 @@ inline constexpr const char* kServicesQuery =
 [[nodiscard]] std::string gaps_query(const std::string& gaps, const std::string& windows,
                                      const Filter& filter);
 
+[[nodiscard]] std::string processes_query(const std::string& windows);
+/// Of processes that drew with the seed of another one.
+[[nodiscard]] std::string seed_sharers_query(const std::string& windows);
+[[nodiscard]] std::string wrong_clocks_query(const std::string& windows);
+
 /// Seconds of the day at which hours begin, and what was recorded in these.
-[[nodiscard]] std::string hours_of_day_query(const std::string& windows);
+[[nodiscard]] std::string hours_of_day_query(const std::string& windows, const Union& time);
 /// How many processes of these relations drew with the seed of another one.
 [[nodiscard]] std::string shared_seeds_query(const std::vector<std::string>& windows);
 /// How many gaps there are that lost something and ended at `from` (Unix seconds) or later.
@@ -56,7 +76,6 @@ HostSums read_sums(const Row& row, int column) {
   sums.alive_ms = row.number(column++);
   sums.without_total = row.number(column++);
   sums.exact_bytes = row.number(column++);
-  sums.unsettled_bytes = row.number(column++);
   sums.interval = row.number(column++);
   sums.thinning = static_cast<std::uint32_t>(row.number(column++));
   sums.dropped = row.number(column++);
@@ -66,11 +85,36 @@ HostSums read_sums(const Row& row, int column) {
   return sums;
 }
 
+/// What open_totals_query() says of a part.
+struct OpenTotals {
+  std::string part;
+  std::int64_t more = 0, before = 0;
+};
+
+template <typename Row>
+OpenTotals read_open(const Row& row) {
+  return {row.text(0), row.integer(1), row.integer(2)};
+}
+
+/// The exact bytes become those that were allocated in the windows for certain.
+void settle(HostSums& sums, const std::string& part, const std::vector<OpenTotals>& open);
+
 template <typename Row>
 HostSums read_host(const Row& row) {
   HostSums sums = read_sums(row, 1);
   sums.host = row.text(0);
   return sums;
+}
+
+template <typename Row>
+ProcessFacts read_process(const Row& row) {
+  return {row.text(0),   row.text(1),   row.text(2),    row.number(3),
+          row.number(4), row.number(5), row.integer(6), row.integer(7)};
+}
+
+template <typename Row>
+ClockFacts read_clock(const Row& row) {
+  return {row.text(0), row.integer(1), row.integer(2)};
 }
 
 template <typename Row>
@@ -93,8 +137,8 @@ StepSums read_step(const Row& row) {
 
 template <typename Row>
 VersionFacts read_version(const Row& row) {
-  return {row.text(0),   row.text(1),    row.number(2),  row.number(3),
-          row.number(4), row.integer(5), row.integer(6), row.number(7)};
+  return {row.text(0),    row.text(1),    row.number(2), row.number(3), row.number(4),
+          row.integer(5), row.integer(6), row.number(7), row.text(8)};
 }
 
 /// Cut to the time of the filter.

@@ -204,6 +204,7 @@ void TurnKeeper::record_unrecorded_run(pid_t pid, std::int64_t step, const Now& 
   const std::int64_t ran =
       std::min(end - beginning_of(identity.second, now), now.grid * std::int64_t{1000});
   if (ran <= 0) return;
+  window.began_ms = end - ran;
   window.alive_ms = static_cast<std::uint64_t>(ran);
   window.seed = window.key.process;
   window.skew_ms = now.skew_ms;

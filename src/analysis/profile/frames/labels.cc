@@ -120,6 +120,10 @@ std::vector<std::uint32_t> first_modules(const Recording& recording) {
   for (std::uint32_t i = 0; i < first.size(); ++i) {
     if (reused.contains(first[i])) first[i] = i;
   }
+  for (std::uint32_t i = 0; i < first.size(); ++i) {
+    const std::uint32_t release_of = recording.modules[i].release_of;
+    if (release_of != kNone) first[i] = first[release_of];
+  }
   return first;
 }
 

@@ -47,7 +47,8 @@ using base::place_name_of;
 
 /// The files that a recording's modules are of, and what these are called. Builds at one path are
 /// one file, replaced by another version between two processes, unless a process ran several of
-/// them: then they are files that took turns at a path, and have nothing in common.
+/// them: then they are files that took turns at a path, and have nothing in common. Releases of a
+/// file (Module::release_of) are one, wherever they are.
 class ModuleFiles {
  public:
   explicit ModuleFiles(const Recording& recording);

@@ -204,6 +204,11 @@ std::vector<Row> table_of_modules(const Recording& recording,
   }
   return rows.finish([&](std::uint32_t group, Row& row) {
     row.detail = module_path(recording, group - 1U);
+    for (std::uint32_t i = 0; group != 0 && i < recording.modules.size(); ++i) {
+      const bool is_release = i != group - 1U && files.first_of(i) == group - 1U &&
+                              row.detail.find(recording.modules[i].path) == std::string::npos;
+      if (is_release) row.detail += ", " + recording.modules[i].path;
+    }
     row.name = group == 0 ? row.detail : files.name(group - 1U);
   });
 }

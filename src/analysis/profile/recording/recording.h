@@ -47,6 +47,8 @@ struct Module {
   Address bias = 0;  ///< Run-time address minus ELF vaddr.
   ModuleKind kind = ModuleKind::kNative;
   bool is_absent = false;  ///< Names were looked for, and there was no file at `path`.
+  /// In recordings of several releases: the module that stands for all releases of its file.
+  std::uint32_t release_of = kNone;
 };
 
 /// A symbolized frame; a location has one or more, inlined callee first.
