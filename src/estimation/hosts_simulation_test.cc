@@ -5,9 +5,11 @@
 
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "estimation/difference.h"
+#include "estimation/loads.h"
 #include "estimation/runs.h"
 #include "estimation/test_sums.h"
 
@@ -25,6 +27,7 @@ struct Fleet {
   double host_deviation = 0.3;  ///< Of all sites of a host together: its load.
   double site_deviation = 0.2;  ///< Of each site on a host, in addition.
   std::size_t one_in = 0;       ///< One in this many sites changed, 0: none.
+  double change = 0;            ///< By which factor; 0: each by one of its own.
 };
 
 /// Sites by Zipf's law on hosts that differ in load.
@@ -38,7 +41,8 @@ class Simulation {
   std::vector<SiteRuns> next() {
     std::vector<double> factors(fleet_.sites, 1);
     for (std::size_t i = 0; i < factors.size(); ++i) {
-      if (is_changed(i)) factors[i] = std::exp(0.3 * normal_(generator_));
+      if (!is_changed(i)) continue;
+      factors[i] = fleet_.change != 0 ? fleet_.change : std::exp(0.3 * normal_(generator_));
     }
     std::vector<SiteRuns> sites(fleet_.sites);
     for (int host = 0; host < fleet_.hosts; ++host) {
@@ -86,6 +90,16 @@ void compare_per_total(std::vector<SiteRuns>& sites) {
   for (SiteRuns& site : sites) {
     site.before_exposures = before;
     site.after_exposures = after;
+  }
+}
+
+void compare_per_load(std::vector<SiteRuns>& sites) {
+  for (SiteRuns& site : sites) site.before_exposures = site.after_exposures = {};
+  const auto loads = loads_of(sites);
+  ASSERT_TRUE(loads.has_value());
+  for (SiteRuns& site : sites) {
+    site.before_exposures = loads->before;
+    site.after_exposures = loads->after;
   }
 }
 
@@ -147,6 +161,53 @@ TEST(HostsSimulation, FindNothingBetweenTwoHalvesOfAFleet) {
   EXPECT_LE(per_total.comparisons / kComparisons, kLimit);
   EXPECT_GE(by_samples.comparisons / kComparisons, 0.9)
       << "the sampling error alone is no measure of hosts";
+}
+
+/// Hosts that differ by a common factor, or not at all: taking it out finds nothing of its own. Of
+/// 200 comparisons .05 + 4.5 standard errors of .0154 may find something.
+TEST(HostsSimulation, FindNothingPerLoadBetweenTwoHalvesOfAFleet) {
+  constexpr int kComparisons = 200;
+  for (const auto& [load, site] :
+       {std::pair(0.0, 0.2), std::pair(0.2, 0.02), std::pair(0.2, 0.2)}) {
+    Simulation simulation({.hosts = 30, .host_deviation = load, .site_deviation = site}, 43);
+    Discoveries per_load;
+    for (int i = 0; i < kComparisons; ++i) {
+      std::vector<SiteRuns> sites = simulation.next();
+      compare_per_load(sites);
+      per_load.add(simulation, discoveries(sites, true));
+    }
+    EXPECT_LE(per_load.comparisons / kComparisons, kRate + 4.5 * 0.0154) << load << " " << site;
+  }
+}
+
+/// A site of a tenth of the bytes grew by 10 %, on hosts whose loads differ by 20 %. As they are it
+/// is hardly found; per total it is, and others shrank. With 50 comparisons a share of .9 has a
+/// standard error of .042: the limits leave 4.5.
+TEST(HostsSimulation, FindATenthPerLoad) {
+  constexpr int kReleases = 50;
+  Simulation simulation({.hosts = 30,
+                         .samples_per_host = 10'000,
+                         .host_deviation = 0.2,
+                         .site_deviation = 0.02,
+                         .one_in = 60,
+                         .change = 1.1},
+                        44);
+  std::size_t by_hosts = 0, per_load = 0;
+  Discoveries of_totals, of_loads;
+  for (int i = 0; i < kReleases; ++i) {
+    std::vector<SiteRuns> sites = simulation.next();
+    by_hosts += discoveries(sites, true)[1] ? 1 : 0;
+    compare_per_total(sites);
+    of_totals.add(simulation, discoveries(sites, true));
+    compare_per_load(sites);
+    const std::vector<bool> found = discoveries(sites, true);
+    per_load += found[1] ? 1 : 0;
+    of_loads.add(simulation, found);
+  }
+  EXPECT_LE(by_hosts, kReleases * 3 / 10);
+  EXPECT_GE(per_load, kReleases * 7 / 10);
+  EXPECT_LT(of_loads.found - static_cast<double>(per_load), of_totals.found - kReleases)
+      << "of those found, the ones that did not change";
 }
 
 /// Releases that change a quarter of the sites by some 30 %: the mean share of false discoveries. A
