@@ -76,8 +76,10 @@ std::string runs_advice(double effort, const CheckReport& report) {
   const auto most =
       static_cast<double>(std::max(report.before.runs.size(), report.after.runs.size()));
   const double runs = std::ceil(most * effort);
-  if (runs > kMostRuns) return "more runs than practical: the value is too close to the limit";
-  return fmt::format("about {:.0f} runs per side", std::max(runs, most + 1));
+  if (runs > kMostRuns)
+    return fmt::format("more {}s than practical: the value is too close to the limit",
+                       report.options.run);
+  return fmt::format("about {:.0f} {}s per side", std::max(runs, most + 1), report.options.run);
 }
 
 std::string heading(const CheckReport& report, const present::Style& style) {
@@ -139,7 +141,9 @@ std::string footer(const CheckReport& report, std::uint64_t left_out) {
   if (report.after.shares_process) {
     out += "Both sides are recordings of one process: objects that both have cancel out.\n";
   } else if (report.before.runs.size() == 1 && report.after.runs.size() == 1) {
-    out += "One run per side: intervals include the sampling error, not run-to-run variation.\n";
+    out += fmt::format(
+        "One {0} per side: intervals include the sampling error, not {0}-to-{0} variation.\n",
+        report.options.run);
   }
   return out;
 }

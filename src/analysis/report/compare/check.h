@@ -17,6 +17,7 @@ struct CheckOptions {
   double level = 0.95;
   std::size_t top = 30;     ///< Sites listed in the text; 0 = all.
   present::Scope scope;     ///< What part of every run is checked, as typed.
+  std::string run = "run";  ///< What the runs of a side are: hosts of a fleet.
   std::string per = "run";  ///< What values are per, if there are several runs.
 };
 

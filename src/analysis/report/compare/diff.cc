@@ -159,7 +159,7 @@ namespace {
 
 /// What the sampling alone would call a change and the runs do not: too few runs show little of how
 /// much they differ, so "no change" cannot be concluded.
-std::string undecided_by_runs(const Comparison& comparison) {
+std::string undecided_by_runs(const Comparison& comparison, const std::string& run) {
   const double alpha = 1 - comparison.level;
   const auto is_open = [&](const compare::Change& change) {
     return change.sampling_p <= alpha && change.p_value > alpha;
@@ -174,12 +174,12 @@ std::string undecided_by_runs(const Comparison& comparison) {
   if (sites > 0) {
     out += fmt::format("{}{} did", is_open(total) ? ", and " : "", present::plural(sites, "row"));
   }
-  out += "; with so few runs, run-to-run variation is not known well enough.";
+  out += fmt::format("; with so few {0}s, {0}-to-{0} variation is not known well enough.", run);
   std::uint64_t runs = total.runs_to_find;
   for (const compare::Row& row : comparison.rows) {
     if (runs == 0 && is_open(row.change)) runs = row.change.runs_to_find;
   }
-  if (runs > 0) out += fmt::format(" About {} runs per side would decide.", runs);
+  if (runs > 0) out += fmt::format(" About {} {}s per side would decide.", runs, run);
   return out;
 }
 
@@ -239,7 +239,9 @@ std::optional<std::vector<compare::Place>> places_of(const DiffRow& row) {
 
 }  // namespace
 
-std::vector<std::string> caveats(const Comparison& comparison) {
+std::vector<std::string> caveats(const DiffReport& report) {
+  const Comparison& comparison = report.comparison;
+  const std::string& run = report.options.run;
   std::vector<std::string> lines;
   if (const std::size_t moved = moved_functions(comparison); moved > 0) {
     lines.push_back(fmt::format(
@@ -247,7 +249,7 @@ std::vector<std::string> caveats(const Comparison& comparison) {
         "moved between the builds is compared with other code. --by function avoids this.",
         present::plural(moved, "function")));
   }
-  if (std::string open = undecided_by_runs(comparison); !open.empty()) {
+  if (std::string open = undecided_by_runs(comparison, run); !open.empty()) {
     lines.push_back(std::move(open));
   }
   const compare::Collected& collected = comparison.collected;
@@ -278,14 +280,22 @@ std::vector<std::string> caveats(const Comparison& comparison) {
         "Both sides are recordings of one process: objects that both have cancel out, and the "
         "intervals of changes include the sampling error of the others.");
   } else if (!comparison.run_deviation) {
-    lines.emplace_back(
-        "One run per side: the intervals include the sampling error, not run-to-run variation. "
-        "Several runs per side include both.");
+    lines.push_back(fmt::format(
+        "One {0} per side: the intervals include the sampling error, not {0}-to-{0} variation. "
+        "Several {0}s per side include both.",
+        run));
   } else if (*comparison.run_deviation > 0) {
-    lines.push_back(fmt::format("Runs typically differ by {:.2g} %; the intervals include this.",
-                                100 * *comparison.run_deviation));
+    lines.push_back(present::as_sentence(
+        fmt::format("{}s typically differ by {:.2g} %; the intervals include this", run,
+                    100 * *comparison.run_deviation)));
   } else {
-    lines.emplace_back("Runs of one side differ by no more than the sampling error.");
+    lines.push_back(present::as_sentence(
+        fmt::format("{}s of one side differ by no more than the sampling error", run)));
+  }
+  if (const auto& load = report.options.load_deviation) {
+    lines.push_back(fmt::format(
+        "Hosts differ in load, by {:.2g} %: --per load takes that out, and finds smaller changes.",
+        100 * *load));
   }
   if (comparison.strata > 0) {
     lines.push_back(fmt::format(
@@ -429,6 +439,10 @@ const Fields<DiffReport>& fields_of(Of<DiffReport> /*type*/) {
                  "typical relative standard deviation of a site from run to run, without the "
                  "sampling error; 0 if none is visible",
                  [](const DiffReport& it) { return it.comparison.run_deviation.value_or(0); })
+          .field("load_deviation",
+                 "of hosts that differ in load, without `--per load`: its relative standard "
+                 "deviation from host to host",
+                 [](const DiffReport& it) { return it.options.load_deviation; })
           .field("detectable_new", "smallest new site that is detected with 80 % power, in bytes",
                  of(&Comparison::detectable_new))
           .field("tested", "sites whose samples could have shown a difference",
@@ -444,8 +458,7 @@ const Fields<DiffReport>& fields_of(Of<DiffReport> /*type*/) {
                  of_strata(&Comparison::matched))
           .field("rows", "in the order of `--sort`; with `--all` those without change too",
                  [](const DiffReport& it) { return rows_of(it); })
-          .field("caveats", "sentences",
-                 [](const DiffReport& it) { return caveats(it.comparison); });
+          .field("caveats", "sentences", [](const DiffReport& it) { return caveats(it); });
   return kFields;
 }
 
@@ -723,7 +736,7 @@ std::string unnamed_functions(const DiffReport& report, const present::Style& st
 std::string footer(const DiffReport& report, const present::Style& style) {
   std::string out = left_out_text(report) + legend(report) + reach_text(report.comparison);
   out += unnamed_functions(report, style);
-  for (const std::string& line : caveats(report.comparison)) out += line + "\n";
+  for (const std::string& line : caveats(report)) out += line + "\n";
   return out.empty() ? out
                      : "\n" + present::paint(style, present::Role::kFaint,
                                              present::wrap_lines(out, style.width));

@@ -23,6 +23,8 @@ struct DiffOptions {
   present::Scope scope;     ///< What part of every run is compared, as typed.
   std::string run = "run";  ///< What the runs of a side are: hosts of a fleet.
   std::string per = "run";  ///< What values are per, if there are several.
+  /// Relative standard deviation of the load of hosts, where values are not per load.
+  std::optional<double> load_deviation = {};
 };
 
 /// What one kind of bytes came to on both sides.
@@ -54,7 +56,7 @@ struct DiffReport {
 
 /// Sentences about how far a comparison reaches, for its footer: what the intervals
 /// hold with this many runs, what was dropped or cut off.
-[[nodiscard]] std::vector<std::string> caveats(const compare::Comparison& comparison);
+[[nodiscard]] std::vector<std::string> caveats(const DiffReport& report);
 
 /// What the document of `diff` has.
 [[nodiscard]] const present::Fields<DiffReport>& fields_of(present::Of<DiffReport> /*type*/);

@@ -1,5 +1,8 @@
 // `geiger fleet check`: limits on a version.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,15 +26,36 @@ struct FleetCheckArguments {
   GateOptions gates;
 };
 
+/// Per total, the whole is the same on both sides whatever happened: a limit on it is one on parts,
+/// where it says which.
+base::Outcome<void> settle_units(compare::Gates& gates, const Versions& versions) {
+  if (versions.per != Per::kTotal) return {};
+  const auto is_whole = [](const compare::GateSpec& spec) {
+    return spec.pattern.matches_everything();
+  };
+  if (!gates.per_site.empty()) {
+    std::erase_if(gates.specs, [&](const compare::GateSpec& spec) {
+      return is_whole(spec) && spec.source.starts_with("--");
+    });
+  }
+  const auto whole = std::ranges::find_if(gates.specs, is_whole);
+  if (whole == gates.specs.end()) return {};
+  return base::Failure{fmt::format(
+      "{} limits the total, which --per total divides by: it would always pass. Limit parts (--by "
+      "function, or functions in a --budget), or choose --per load, host or hour",
+      whole->source)};
+}
+
 base::Outcome<int> check_fleet(FleetCheckArguments& options) {
-  const auto gates =
-      GEIGER_TRY(gates_of(options.gates).failing_as(base::Fault::kUsage, "fleet check: "));
+  auto gates = GEIGER_TRY(gates_of(options.gates).failing_as(base::Fault::kUsage, "fleet check: "));
   const bool needs_before = has_growth_limit(gates);
   if (options.named.size() != (needs_before ? 2 : 1)) {
     return usage_failure(needs_before
                              ? "fleet check: limits on growth need two versions: BEFORE AFTER"
                              : "fleet check: name one version to check");
   }
+  GEIGER_TRY(
+      settle_units(gates, options.versions).failing_as(base::Fault::kUsage, "fleet check: "));
   if (needs_before) options.versions.before = options.named[0];
   options.versions.after = options.named.back();
   Shown shown;
@@ -41,6 +65,7 @@ base::Outcome<int> check_fleet(FleetCheckArguments& options) {
       GEIGER_TRY(collect_versions(options.fleet, options.versions, std::move(one), shown));
   options.gates.check.before = std::move(shown.before);
   options.gates.check.after = std::move(shown.after);
+  options.gates.check.run = "host";
   options.gates.check.per = std::move(shown.per);
   options.gates.check.scope.fleet = std::move(shown.fleet);
   options.gates.check.level = options.fleet.level;

@@ -32,6 +32,7 @@ base::Outcome<int> print_fleet_diff(FleetDiffArguments& options) {
   options.diff.after = std::move(shown.after);
   options.diff.run = "host";
   options.diff.per = std::move(shown.per);
+  options.diff.load_deviation = shown.load_deviation;
   options.diff.scope.fleet = std::move(shown.fleet);
   const auto report = report::diff_report(std::move(comparison), options.diff);
   return print(report, options.fleet) ? kExitOk : kExitFailed;

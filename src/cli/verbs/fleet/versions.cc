@@ -11,11 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/compare/site_runs.h"
 #include "analysis/present/coverage.h"
 #include "analysis/present/format.h"
 #include "base/check.h"
 #include "cli/options/fleet_options.h"
 #include "cli/options/parsed_option.h"
+#include "estimation/loads.h"
 #include "estimation/runs.h"
 #include "fleet/document/cut.h"
 
@@ -109,11 +111,60 @@ std::vector<double> exposures_of(const fleet::Fleet& fleet, profile::Kind kind, 
       case Per::kTotal:
         exposures.push_back(bytes_of(recording, kind, host.recorded_ms));
         break;
+      case Per::kLoad:  // All hosts together.
+        break;
     }
     return {};
   };
   static_cast<void>(fleet::for_each_host(fleet, add).has_value());
   return exposures;
+}
+
+/// Adds each host of a side as a run, to each of the collectors.
+base::Outcome<void> add_hosts(Side side, profile::Kind kind,
+                              const std::vector<compare::Collector*>& collectors) {
+  std::size_t next = 0;
+  return fleet::for_each_host(
+      std::move(side.fleet),
+      [&](const profile::Recording& recording, const fleet::HostSums& host) -> base::Outcome<void> {
+        const auto profile = select_in(recording, kind, host.recorded_ms);
+        const double exposure = side.exposures[next++];
+        for (compare::Collector* collector : collectors) {
+          GEIGER_TRY(collector->add(side.which, recording, profile, exposure)
+                         .with_prefix(host.host + ": "));
+        }
+        return {};
+      });
+}
+
+/// By the sites of a comparison; hosts are in the order in which they were added.
+std::optional<estimation::Loads> loads_in(const compare::Collected& collected) {
+  std::vector<estimation::SiteRuns> sites;
+  for (const compare::Site& site : collected.sites) {
+    sites.push_back(compare::as_runs(site.before, site.after, collected));
+  }
+  return estimation::loads_of(sites);
+}
+
+/// Makes each host's load its exposure.
+base::Outcome<void> expose_by_load(std::vector<Side>& sides, profile::Kind kind) {
+  compare::Collector collector(kind, {});
+  for (Side& side : sides) {
+    side.exposures.assign(side.fleet.hosts.size(), 1);
+    GEIGER_TRY(add_hosts(side, kind, {&collector}));
+  }
+  const auto loads = loads_in(collector.finish());
+  if (!loads) {
+    return base::Failure{
+        fmt::format("--per load needs {} functions with about 10 samples on each host or more",
+                    estimation::kFewestSitesOfLoad)};
+  }
+  auto before = loads->before.begin(), after = loads->after.begin();
+  for (Side& side : sides) {
+    auto& next = side.which == compare::Which::kBefore ? before : after;
+    for (double& exposure : side.exposures) exposure = *next++;
+  }
+  return {};
 }
 
 /// Hosts that were recorded for about as long are compared as they are, and so are jobs, which end
@@ -133,10 +184,11 @@ Per usual_per(const std::vector<Side>& sides, profile::Kind kind) {
 
 /// Makes the mean exposure the unit, so that values are bytes of an average host. What values are
 /// per, in words.
-std::string normalise(std::vector<Side>& sides, profile::Kind kind, Per per) {
+base::Outcome<std::string> normalise(std::vector<Side>& sides, profile::Kind kind, Per per) {
   double sum = 0, count = 0;
+  if (per == Per::kLoad) GEIGER_TRY(expose_by_load(sides, kind));
   for (Side& side : sides) {
-    side.exposures = exposures_of(side.fleet, kind, per);
+    if (per != Per::kLoad) side.exposures = exposures_of(side.fleet, kind, per);
     for (const double exposure : side.exposures) sum += exposure;
     count += static_cast<double>(side.exposures.size());
   }
@@ -151,25 +203,10 @@ std::string normalise(std::vector<Side>& sides, profile::Kind kind, Per per) {
       return present::duration(present::nanoseconds_of_hours(unit)) + " of a host";
     case Per::kTotal:
       return present::bound_bytes(unit) + " of a host";
+    case Per::kLoad:
+      return std::string("host of average load");
   }
-  return "host";
-}
-
-/// Adds each host of a side as a run, to each of the collectors.
-base::Outcome<void> add_hosts(Side side, profile::Kind kind,
-                              const std::vector<compare::Collector*>& collectors) {
-  std::size_t next = 0;
-  return fleet::for_each_host(
-      std::move(side.fleet),
-      [&](const profile::Recording& recording, const fleet::HostSums& host) -> base::Outcome<void> {
-        const auto profile = select_in(recording, kind, host.recorded_ms);
-        const double exposure = side.exposures[next++];
-        for (compare::Collector* collector : collectors) {
-          GEIGER_TRY(collector->add(side.which, recording, profile, exposure)
-                         .with_prefix(host.host + ": "));
-        }
-        return {};
-      });
+  return std::string("host");
 }
 
 /// The values of a label, where --match names one; else one stratum that is everything.
@@ -282,7 +319,8 @@ base::Outcome<std::vector<Side>> ask_sides(const FleetOptions& options, const Ve
       if (fleet) sides.push_back({which, i, std::move(*fleet), {}});
     }
   }
-  shown.per = normalise(sides, options.kind, versions.per.value_or(usual_per(sides, options.kind)));
+  shown.per = GEIGER_TRY(
+      normalise(sides, options.kind, versions.per.value_or(usual_per(sides, options.kind))));
   if (!versions.match.empty()) shown.per += " of the same " + versions.match;
   return sides;
 }
@@ -326,6 +364,11 @@ base::Outcome<compare::Comparison> compare_versions(const FleetOptions& options,
         "--match {}: the versions have no value of this label in common", versions.match)};
   }
   GEIGER_TRY(compare::check_comparable(collected, options.level));
+  if (!versions.per) {
+    constexpr double kDiffer = 0.05;
+    const auto loads = loads_in(collected);
+    if (loads && loads->deviation > kDiffer) shown.load_deviation = loads->deviation;
+  }
   if (versions.match.empty()) return compare::compare(std::move(collected), options.level);
   std::vector<compare::Collected> parts;
   for (auto& [stratum, collector] : strata) {
@@ -339,12 +382,14 @@ base::Outcome<compare::Comparison> compare_versions(const FleetOptions& options,
 }
 
 void add_comparison_options(CLI::App& verb, Versions& versions) {
-  add_choice(verb, "--per", "UNIT",
-             "Unit of comparison: host, hour (of a host; default if hosts\n"
-             "ran long and for different times), or total (shares of what\n"
-             "each host has)",
-             Choices<Per>{{"host", Per::kHost}, {"hour", Per::kHour}, {"total", Per::kTotal}},
-             [&versions](Per unit) { versions.per = unit; });
+  add_choice(
+      verb, "--per", "UNIT",
+      "Unit of comparison: host, hour (of a host; default if hosts\n"
+      "ran long and for different times), load (what the functions of\n"
+      "a host have in common), or total (shares of what each host has)",
+      Choices<Per>{
+          {"host", Per::kHost}, {"hour", Per::kHour}, {"load", Per::kLoad}, {"total", Per::kTotal}},
+      [&versions](Per unit) { versions.per = unit; });
   verb.add_flag("--same-hours", versions.of_same_hours,
                 "Only hours of the day (UTC) in which both versions were recorded");
 }

@@ -36,7 +36,7 @@ namespace geiger::cli {
                                          std::uint64_t range_ms);
 
 /// What hosts are compared by.
-enum class Per : std::uint8_t { kHost, kHour, kTotal };
+enum class Per : std::uint8_t { kHost, kHour, kLoad, kTotal };
 
 /// Versions before and after; none before where the limits need none.
 struct Versions {
@@ -54,6 +54,8 @@ struct Shown {
   std::vector<std::string> before, after;
   std::string per;
   std::vector<present::Coverage> fleet;  ///< Of each side.
+  /// If hosts differ in load, and --per did not say what to do about it (estimation/loads.h).
+  std::optional<double> load_deviation;
 };
 
 /// Collects both, for several groupings, and says what a report calls them. Requires that nothing
