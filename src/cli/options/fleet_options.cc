@@ -164,11 +164,16 @@ base::Outcome<std::int64_t> time_of(const std::string& text) {
 
 base::Outcome<StorePart> open_part(const FleetOptions& options, const std::string& version) {
   auto store = GEIGER_TRY(open_store(options));
-  StorePart part{std::move(store), {}};
-  fleet::Filter& filter = part.filter;
+  auto filter = GEIGER_TRY(filter_of(*store, options, version));
+  return StorePart{std::move(store), std::move(filter)};
+}
+
+base::Outcome<fleet::Filter> filter_of(fleet::Store& store, const FleetOptions& options,
+                                       const std::string& version) {
+  fleet::Filter filter;
   filter.service = options.service;
   if (!version.empty()) filter.version = version;
-  if (filter.service.empty()) filter.service = GEIGER_TRY(fleet::only_service(*part.store));
+  if (filter.service.empty()) filter.service = GEIGER_TRY(fleet::only_service(store));
   if (!options.host.empty()) filter.host = options.host;
   filter.labels = GEIGER_TRY(labels_of(options.labels));
   for (const auto& [text, time] :
@@ -176,7 +181,7 @@ base::Outcome<StorePart> open_part(const FleetOptions& options, const std::strin
     if (text->empty()) continue;
     *time = GEIGER_TRY(time_of(*text));
   }
-  return part;
+  return filter;
 }
 
 base::Outcome<fleet::Fleet> ask_named(fleet::Store& store, const fleet::Filter& filter,

@@ -85,6 +85,10 @@ struct StorePart {
 /// The part that the options choose, of one version, or of all if `version` is empty.
 base::Outcome<StorePart> open_part(const FleetOptions& options, const std::string& version = "");
 
+/// The filter of it; `options` may name no service if the store has one only.
+base::Outcome<fleet::Filter> filter_of(fleet::Store& store, const FleetOptions& options,
+                                       const std::string& version = "");
+
 /// fleet::ask(), with the names that this machine has.
 base::Outcome<fleet::Fleet> ask_named(fleet::Store& store, const fleet::Filter& filter,
                                       const FleetOptions& options, fleet::Unit unit);

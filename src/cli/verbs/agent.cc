@@ -2,6 +2,7 @@
 #include "fleet/push/agent.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -103,6 +104,8 @@ base::Outcome<int> run_agent(AgentArguments options) {
   const auto* const scheme = GEIGER_TRY(fleet::scheme_of(options.to));
   options.agent.names.has_resource = scheme != nullptr && scheme->is_otlp;
   const auto duty = GEIGER_TRY(duty_of(options, spool, log));
+  log(fmt::format("follows the traces in {} and sends to {}",
+                  fmt::join(options.agent.watched, ", "), options.to));
   options.agent.duty = duty.get();
   fleet::Agent agent(std::move(options.agent), spool, *sink, log);
   if (options.is_once) {

@@ -72,6 +72,72 @@ class FleetVerbs(FleetStore):
         (only,) = self.json("fleet", "list", "--store", url)["versions"]
         self.assertEqual(only["service"], os.path.basename(CHANGES))
 
+    def test_processes_one_after_another_take_turns(self):
+        url = self.database("turns")
+        alone = []
+        for host in range(HOSTS):
+            for name in (f"alone-{host}", "all"):
+                self.geiger("push", "--service", "shop", "--version", "leak", "--host", name,
+                            f"leak{host}.geiger", url)
+            alone.append(self.json("fleet", "top", "--kind", "live", "--host", f"alone-{host}", "--store", url))
+        all_ = self.json("fleet", "top", "--kind", "live", "--host", "all", "--store", url)
+        hours = [top["fleet"][0]["recorded_hours"] for top in (*alone, all_)]
+        self.assertAlmostEqual(hours[-1], sum(hours[:-1]), delta=1e-9)
+        mean = sum(top["total"]["bytes"]["value"] * time for top, time in zip(alone, hours)) / hours[-1]
+        self.assertAlmostEqual(all_["total"]["bytes"]["value"], mean, delta=1e-6 * mean)
+
+    def test_limits_on_a_total_are_not_divided_by_it(self):
+        words = ("fleet", "check", "plain", "reserve", "--per", "total", "--max-growth", "1%")
+        self.assertIn("it would always pass", self.refused(*words, code=2, GEIGER_STORE=self.store))
+        parts = self.json(*words, "--by", "function", "--ignore-below", "1", code=3)
+        self.assertNotIn("total", [gate["name"] for gate in parts["gates"]])
+
+    def test_services_at_a_glance(self):
+        url = self.database("services")
+        for service, run in (("shop", "plain0"), ("bank", "leak0"), ("bank", "leak1")):
+            self.geiger("push", "--service", service, "--version", run, "--host", run, run + ".geiger", url)
+        listed = self.json("fleet", "list", "--store", url)["versions"]
+        for version in listed:
+            top = self.json("fleet", "top", version["version"], "--service", version["service"], "--store", url)
+            self.assertAlmostEqual(version["bytes"]["value"], top["total"]["bytes"]["value"], delta=1)
+            self.assertEqual(len(version["trend"]), 1)
+        services = self.json("fleet", "top", "--by", "service", "--store", url)["services"]
+        self.assertEqual({each["service"]: each["hosts"] for each in services}, {"shop": 1, "bank": 2})
+        self.assertIn("bank", self.geiger("fleet", "top", "--store", url))
+        self.assertIn("choose one with --service: bank, shop",
+                      self.refused("fleet", "series", "--store", url, code=1))
+
+    def test_what_was_pushed_by_mistake_is_removed(self):
+        url = self.database("mistakes")
+        push = ("push", "--service", "shop", "--host", "web-0", "--version")
+
+        def versions():
+            return [each["version"] for each in self.json("fleet", "list", "--store", url)["versions"]]
+
+        self.geiger(*push, "1.0", "plain0.geiger", url)
+        self.assertIn("already there", self.refused(*push, "1.0", "plain0.geiger", url, code=0))
+        self.geiger(*push, "1.1", "plain0.geiger", url)
+        doctor = self.json("fleet", "doctor", "--store", url, code=1)
+        self.assertEqual([each["version"] for each in doctor["seed_sharers"]], ["1.0", "1.1"])
+        self.geiger(*push, "1.2", "again0.geiger", url)
+        self.refused("fleet", "remove", "--store", url, code=2)
+        shown = self.json("fleet", "remove", "1.1", "--store", url)
+        self.assertEqual((shown["is_done"], [part["windows"] for part in shown["parts"]]), (False, [1]))
+        self.assertEqual(versions(), ["1.0", "1.1", "1.2"])
+        self.assertIn("Removed: 1 window.", self.geiger("fleet", "remove", "1.1", "--yes", "--store", url))
+        self.assertEqual(versions(), ["1.0", "1.2"])
+        self.geiger("fleet", "doctor", "--store", url)
+        self.geiger("fleet", "remove", "--run", "again0.geiger", "--yes", "--store", url)
+        self.assertEqual(versions(), ["1.0"])
+        self.assertIn("sent to", self.refused(*push, "1.2", "again0.geiger", url, code=0))
+
+    def test_load_is_a_unit(self):
+        words = ("fleet", "diff", "plain", "reserve", "--per", "load")
+        diff = self.json(*words)
+        self.assertEqual([row["name"] for row in diff["rows"]], ["fill_table"])
+        self.assertNotIn("load_deviation", diff)
+        self.assertIn("per host of average load", self.geiger(*words))
+
     def test_gates_answer(self):
         self.geiger("fleet", "check", "plain", "again", "--max-growth", "20%")
         self.geiger("fleet", "check", "plain", "leak", "--kind", "live", "--max-growth", "1%", code=3)

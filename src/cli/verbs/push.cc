@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -41,6 +42,7 @@ struct PushArguments {
   std::vector<std::string> words;  ///< RUN... and where to.
   OriginOptions origin;
   std::string token_file;
+  bool is_any_age = false;  ///< To stores that refuse old runs by default.
 };
 
 /// Of the intervals in a profile's comments.
@@ -74,11 +76,16 @@ fleet::Delivery deliver(const std::string& document, fleet::Sink& sink) {
   }
 }
 
-/// Sends all of them; the first one that is not taken ends it. False: a part was not kept.
-base::Outcome<bool> send(const std::vector<fleet::Document>& documents, fleet::Sink& sink) {
+struct SentDocuments {
+  bool is_whole = true;   ///< Else a part was not kept.
+  std::size_t known = 0;  ///< That the store had already.
+};
+
+/// Sends all of them; the first one that is not taken ends it.
+base::Outcome<SentDocuments> send(const std::vector<fleet::Document>& documents, fleet::Sink& sink) {
   terminal::Progress progress("sending");
   std::size_t sent = 0;
-  bool is_whole = true;
+  SentDocuments all;
   for (const fleet::Document& document : documents) {
     const fleet::Delivery delivery = deliver(fleet::pack(document), sink);
     if (!delivery.is_taken()) {
@@ -86,10 +93,11 @@ base::Outcome<bool> send(const std::vector<fleet::Document>& documents, fleet::S
                                        sent, documents.size(), delivery.why)};
     }
     if (!delivery.why.empty()) terminal::complain(delivery.why);
-    is_whole = is_whole && delivery.what == fleet::Delivery::What::kTaken;
+    all.is_whole = all.is_whole && delivery.what == fleet::Delivery::What::kTaken;
+    all.known += delivery.is_known ? 1 : 0;
     progress.update(++sent, documents.size());
   }
-  return is_whole;
+  return all;
 }
 
 /// Bytes that a gzip stream, shorter than 4 GiB, unpacks to.
@@ -137,6 +145,21 @@ void set_extent(fleet::PushedProfile& profile, const profile::Recording& recordi
   }
 }
 
+/// A store that refuses what ended long ago would do so after all of it was sent.
+base::Outcome<void> check_age(const fleet::PushedProfile& profile,
+                              const fleet::ProfileLimits& limits) {
+  const std::int64_t age = static_cast<std::int64_t>(std::time(nullptr)) - profile.end;
+  if (limits.seconds == 0 || age <= limits.seconds) return {};
+  constexpr Nanoseconds kPerSecond = 1'000'000'000;
+  const auto time = [](std::int64_t seconds) {
+    return present::duration(static_cast<Nanoseconds>(seconds) * kPerSecond);
+  };
+  return base::Failure{fmt::format(
+      "the run ended {} ago, and such stores refuse what ended more than {} ago. Push runs when "
+      "they end, or, if the store takes older ones, with --any-age",
+      time(age), time(limits.seconds))};
+}
+
 /// To a store of another project: the whole run as one profile, with names.
 base::Outcome<int> push_profile(const PushArguments& options, const ReadOptions& read,
                                 const fleet::Scheme& scheme, const std::string& to) {
@@ -146,6 +169,7 @@ base::Outcome<int> push_profile(const PushArguments& options, const ReadOptions&
   fleet::PushedProfile profile{
       origin.service, origin.version, origin.host, origin.labels, 0, 0, {}};
   set_extent(profile, input.recording());
+  if (!options.is_any_age) GEIGER_TRY(check_age(profile, sink->limits()).with_prefix(to + ": "));
   profile.pprof = pprof_within(input.recording(), sink->limits());
   const fleet::Delivery delivery = sink->send(profile);
   if (delivery.what != fleet::Delivery::What::kTaken) {
@@ -185,10 +209,17 @@ base::Outcome<int> push(PushArguments& options) {
   const std::string left_out = text_of(cut.left_out, input.recording());
   if (cut.documents.empty()) return base::Failure{"nothing was sent: " + left_out};
   auto sink = GEIGER_TRY(fleet::open_sink(to, {options.token_file, {}, true}));
-  const bool is_whole = GEIGER_TRY(send(cut.documents, *sink).with_prefix(to + ": "));
-  terminal::complain(fmt::format("{} of {} {} on {} sent to {}",
-                                 present::plural(cut.documents.size(), "window"), origin.service,
-                                 origin.version, origin.host, to));
+  const auto [is_whole, known] = GEIGER_TRY(send(cut.documents, *sink).with_prefix(to + ": "));
+  const std::size_t all = cut.documents.size();
+  const std::string what = fmt::format("{} of {} {} on {}", present::plural(all, "window"),
+                                       origin.service, origin.version, origin.host);
+  if (known == all) {
+    terminal::complain(fmt::format("{}: already there, in {}", what, to));
+  } else {
+    terminal::complain(
+        fmt::format("{} sent to {}{}", what, to,
+                    known == 0 ? "" : fmt::format("; {} were already there", known)));
+  }
   if (!left_out.empty()) {
     terminal::complain("not sent: " + left_out);
     return kExitFailed;
@@ -217,6 +248,9 @@ void register_push(CLI::App& app, Work& work) {
                    "File with the token of a collector, or the password of a database's user\n"
                    "(default: the environment's GEIGER_TOKEN_FILE)")
       ->type_name("FILE");
+  verb->add_flag("--any-age", options->is_any_age,
+                 "To Pyroscope also runs that ended more than an hour ago, which it\n"
+                 "refuses by default");
   add_label_option(*verb, options->origin.labels,
                    "A label of all windows, such as zone=b; repeatable");
   add_terminal_options(*verb);

@@ -57,9 +57,11 @@ std::string schema_of_reports() {
       document_schema<report::CheckReport>("check"),
       ctl_schema(),
       fleet_list_schema(),
+      fleet_services_schema(),
       fleet_doctor_schema(),
       fleet_symbolize_schema(),
       fleet_maintain_schema(),
+      fleet_remove_schema(),
       document_schema<report::SeriesReport>("fleet-series"),
       document_schema<report::CostReport>("fleet-cost"),
   });

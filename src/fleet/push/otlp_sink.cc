@@ -199,7 +199,7 @@ class OtlpSink final : public Sink {
 
  private:
   static Delivery refused(std::string why) {
-    return {Delivery::What::kRefused, std::move(why), {}, {}, false};
+    return {Delivery::What::kRefused, std::move(why), {}, {}};
   }
 
   /// At most so many rows, and fewer where they take more bytes than a store's limit. `rows`

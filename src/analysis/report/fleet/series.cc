@@ -121,7 +121,8 @@ std::string steps_table(const SeriesReport& report, const present::Style& style)
   return text;
 }
 
-/// Values as marks of different heights: of several steps in one mark the largest.
+}  // namespace
+
 std::string marks_of(const std::vector<Estimate>& points, std::size_t most_marks,
                      bool has_unicode) {
   static constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -140,6 +141,8 @@ std::string marks_of(const std::vector<Estimate>& points, std::size_t most_marks
   }
   return text;
 }
+
+namespace {
 
 const Estimate& largest_of(const SeriesSite& site) {
   return *std::ranges::max_element(site.points, {}, &Estimate::value);

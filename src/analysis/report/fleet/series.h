@@ -43,6 +43,11 @@ struct SeriesReport {
   std::uint64_t site_count = 0;     ///< Before those with least were left out.
 };
 
+/// Values as at most `most_marks` marks of different heights: of several steps in one mark the
+/// largest.
+[[nodiscard]] std::string marks_of(const std::vector<estimation::Estimate>& points,
+                                   std::size_t most_marks, bool has_unicode);
+
 [[nodiscard]] std::string to_text(const SeriesReport& report, const present::Style& style);
 [[nodiscard]] std::string to_json(const SeriesReport& report);
 [[nodiscard]] const present::Fields<SeriesReport>& fields_of(present::Of<SeriesReport> /*type*/);

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,26 @@ static const Fields<Refusal>& fields_of(Of<Refusal> /*type*/) {
   return kFields;
 }
 
+static const Fields<fleet::ProcessFacts>& fields_of(Of<fleet::ProcessFacts> /*type*/) {
+  static const auto kFields = Fields<fleet::ProcessFacts>()
+                                  .field("service", "", &fleet::ProcessFacts::service)
+                                  .field("version", "", &fleet::ProcessFacts::version)
+                                  .field("host", "", &fleet::ProcessFacts::host)
+                                  .field("windows", "", &fleet::ProcessFacts::windows);
+  return kFields;
+}
+
+static const Fields<fleet::ClockFacts>& fields_of(Of<fleet::ClockFacts> /*type*/) {
+  static const auto kFields =
+      Fields<fleet::ClockFacts>()
+          .field("host", "", &fleet::ClockFacts::host)
+          .field("measured_seconds", "by an agent, before it corrected its windows",
+                 &fleet::ClockFacts::measured)
+          .field("ahead_seconds", "by which windows begin after they were received",
+                 [](const fleet::ClockFacts& it) { return std::max<std::int64_t>(it.ahead, 0); });
+  return kFields;
+}
+
 static const Fields<Health>& fields_of(Of<Health> /*type*/) {
   static const auto kFields =
       Fields<Health>()
@@ -35,7 +57,11 @@ static const Fields<Health>& fields_of(Of<Health> /*type*/) {
           .field("ambiguous_stacks", "ids that stand for several", &Health::ambiguous_stacks)
           .field("unnamed_locations", "program points without names", &Health::unnamed_locations)
           .field("gaps", "in the recorded time", &Health::gaps)
-          .field("refusals", "by reason", &Health::refusals);
+          .field("refusals", "by reason", &Health::refusals)
+          .field("seed_sharers", "processes of which one used the seed of another",
+                 [](const Health& it) { return std::span(it.seed_sharers); })
+          .field("wrong_clocks", "hosts whose clocks were wrong by an hour or more",
+                 [](const Health& it) { return std::span(it.wrong_clocks); });
   return kFields;
 }
 
@@ -43,6 +69,29 @@ static const Fields<Health>& fields_of(Of<Health> /*type*/) {
 
 namespace geiger::cli {
 namespace {
+
+/// "shop 1.0 on web-1, shop 1.1 on web-1 and 3 more"
+std::string sharers_of(const fleet::Health& health) {
+  constexpr std::size_t kMostSaid = 4;
+  return present::first_of(health.seed_sharers, kMostSaid, [](const fleet::ProcessFacts& each) {
+    return fmt::format("{} {} on {}", each.service, each.version, each.host);
+  });
+}
+
+std::string complaint_about(const fleet::ClockFacts& clock) {
+  constexpr std::int64_t kHour = 3600;
+  const auto time = [](std::int64_t seconds) {
+    return present::duration(static_cast<Nanoseconds>(seconds) * 1'000'000'000);
+  };
+  if (clock.ahead >= kHour) {
+    return fmt::format(
+        "the clock of host {} was ahead: windows begin {} after they were received; 'geiger fleet "
+        "remove' removes them",
+        clock.host, time(clock.ahead));
+  }
+  return fmt::format("the clock of host {} was {} off: the agent corrected its windows", clock.host,
+                     time(clock.measured));
+}
 
 /// What is wrong with a store, a sentence each.
 std::vector<std::string> complaints_about(const fleet::Health& health) {
@@ -52,8 +101,14 @@ std::vector<std::string> complaints_about(const fleet::Health& health) {
   };
   add(health.incomplete_windows, "window lacks rows that were sent: send it again",
       "windows lack rows that were sent: send them again");
-  add(health.shared_seeds, "process sampled with the seed of another one: intervals are too narrow",
-      "processes sampled with the seeds of others: intervals are too narrow");
+  add(health.shared_seeds,
+      "process sampled with the seed of another one, so intervals are too narrow; "
+      "'geiger fleet remove' undoes a run pushed twice",
+      "processes sampled with the seeds of others, so intervals are too narrow; "
+      "'geiger fleet remove' undoes runs pushed twice");
+  if (const std::string named = sharers_of(health); !named.empty()) found.back() += ": " + named;
+  for (const fleet::ClockFacts& clock : health.wrong_clocks)
+    found.push_back(complaint_about(clock));
   add(health.unknown_stacks, "stack was counted but never sent",
       "stacks were counted but never sent");
   add(health.ambiguous_stacks, "id stands for several stacks", "ids stand for several stacks");
@@ -69,7 +124,9 @@ base::Outcome<int> examine_store(const FleetOptions& options) {
   const auto from =
       GEIGER_TRY(options.from.empty() ? base::Outcome<std::int64_t>(0) : time_of(options.from));
   auto store = GEIGER_TRY(open_store(options));
-  const auto health = GEIGER_TRY(store->health(from));
+  auto health = GEIGER_TRY(store->health(from));
+  if (health.shared_seeds > 0) health.seed_sharers = GEIGER_TRY(store->with_shared_seeds());
+  health.wrong_clocks = GEIGER_TRY(store->wrong_clocks());
   const std::vector<std::string> found = complaints_about(health);
   const int exit_code = found.empty() ? kExitOk : kExitFailed;
   if (options.is_json) {

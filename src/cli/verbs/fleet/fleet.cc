@@ -18,6 +18,7 @@ void register_fleet(CLI::App& app, Work& work) {
   add_fleet_cost(*verb, work);
   add_fleet_symbolize(*verb, work);
   add_fleet_maintain(*verb, work);
+  add_fleet_remove(*verb, work);
   add_fleet_doctor(*verb, work);
   verb->footer(
       "\nThe store is a file that 'geiger push' or 'geiger collect' fills, or a database\n"

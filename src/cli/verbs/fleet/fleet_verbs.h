@@ -17,10 +17,13 @@ void add_fleet_cost(CLI::App& fleet, Work& work);
 void add_fleet_report(CLI::App& fleet, Work& work);
 void add_fleet_symbolize(CLI::App& fleet, Work& work);
 void add_fleet_maintain(CLI::App& fleet, Work& work);
+void add_fleet_remove(CLI::App& fleet, Work& work);
 void add_fleet_doctor(CLI::App& fleet, Work& work);
 
 /// Of the documents of those that nothing else describes.
 present::DocumentSchema fleet_list_schema();
+present::DocumentSchema fleet_services_schema();
+present::DocumentSchema fleet_remove_schema();
 present::DocumentSchema fleet_symbolize_schema();
 present::DocumentSchema fleet_maintain_schema();
 present::DocumentSchema fleet_doctor_schema();
