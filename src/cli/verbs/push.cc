@@ -82,7 +82,8 @@ struct SentDocuments {
 };
 
 /// Sends all of them; the first one that is not taken ends it.
-base::Outcome<SentDocuments> send(const std::vector<fleet::Document>& documents, fleet::Sink& sink) {
+base::Outcome<SentDocuments> send(const std::vector<fleet::Document>& documents,
+                                  fleet::Sink& sink) {
   terminal::Progress progress("sending");
   std::size_t sent = 0;
   SentDocuments all;
