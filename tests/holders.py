@@ -131,6 +131,12 @@ class KnownBlocks(unittest.TestCase):
         self.program.ask_of(self.program.file)
         self.assertEqual(faults(), before)
 
+    def test_what_time_does_not_allow_is_undecided(self):
+        found = sums(json.loads(self.program.ask("--json", "--limit", "1us")))
+        for name in ("lost", "by_block_of_block"):
+            self.assertEqual(set(found[name][0]) & set(UNREACHABLE), set(), name)
+        self.assertIn("time_over", found["lost"][0])
+
     def test_the_process_may_be_named(self):
         trace, = os.listdir(self.program.file + ".parts")
         said = self.program.ask_of(trace.split(".")[-3])

@@ -385,7 +385,9 @@ class Verdicts {
       const std::uint32_t block = blocks[sample.sample];
       const Seen& seen = seen_[sample.sample];
       const bool is_still = is_settled() && !seen.was_reached && seen.scans == scans_;
-      if (is_still) sample.hold = hold_of(scan, block, referred.contains(block), widens);
+      if (!scan.is_complete() && !seen.was_reached) sample.hold = Hold::kTimeOver;
+      if (is_still && scan.is_complete())
+        sample.hold = hold_of(scan, block, referred.contains(block), widens);
     }
     return {};
   }
@@ -411,7 +413,6 @@ class Verdicts {
   }
 
   static Hold hold_of(const Scan& scan, std::uint32_t block, bool is_referred, bool is_widened) {
-    if (!scan.is_complete()) return Hold::kTimeOver;
     if (scan.unread() > 0) return Hold::kUnread;
     if (is_widened && scan.marker().is_reached(block)) return Hold::kNear;
     return is_referred ? Hold::kUnreachable : Hold::kUnreferenced;
@@ -457,6 +458,7 @@ base::Outcome<void> scan_all(pid_t pid, const std::string& trace, const Options&
   base::Outcome<void> outcome;
   do {
     if (verdicts.scans() > 0) rest(files, options.pause);
+    if (options.progress) options.progress(verdicts.scans(), options.most_scans);
     const Nanoseconds time = base::monotonic_now();
     // Pointers of packed structures are looked for where they are needed: that takes half as much
     // time again.

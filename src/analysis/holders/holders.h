@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 
 #include "analysis/profile/recording/observations.h"
@@ -20,7 +21,8 @@ struct Options {
   Nanoseconds pause = 1'000'000'000;  ///< Between two scans.
   Nanoseconds processor =
       60'000'000'000;  ///< For all scans; what is not reached then is undecided.
-  double share = 1;    ///< Of a processor, on average: it rests in between.
+  std::function<void(unsigned scans, unsigned most)> progress = {};  ///< Before each scan.
+  double share = 1;  ///< Of a processor, on average: it rests in between.
 };
 
 /// Of process `pid`, which writes `trace`: Observations::holders, or why they are not known. If the

@@ -78,10 +78,13 @@ base::Outcome<void> check_written(const std::vector<std::string>& runs) {
 Input read_runs(const std::vector<std::string>& runs, const ReadOptions& options) {
   ingest::Options reading;
   reading.includes_finalization = options.includes_finalization;
-  if (options.finds_holders) {
-    reading.observe = [](const std::string& trace, std::uint32_t pid) {
+  if (options.holders) {
+    reading.observe = [&options](const std::string& trace, std::uint32_t pid) {
+      terminal::Progress scanning("scanning memory");
+      holders::Options scans = *options.holders;
+      scans.progress = [&](unsigned done, unsigned most) { scanning.update(done, most); };
       return ingest::encode_observations(
-          holders::find_holders(static_cast<pid_t>(pid), trace, {}));
+          holders::find_holders(static_cast<pid_t>(pid), trace, scans));
     };
   } else if (options.observes_running || options.infers_types) {
     reading.observe = [&](const std::string& trace, std::uint32_t pid) {

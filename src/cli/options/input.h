@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/holders/holders.h"
 #include "analysis/import/foreign_process.h"
 #include "analysis/ingest/ingest.h"
 #include "analysis/profile/recording/recording.h"
@@ -26,8 +27,9 @@ struct ReadOptions {
   bool is_json = false;
   query::FrameOptions frames;
   bool includes_finalization = false;  ///< As of ingest::Options.
-  bool finds_holders = false;     ///< Also look for what holds the memory of such processes.
   bool observes_running = false;       ///< Also read the memory of processes that still run.
+  /// Also look for what holds the memory of such processes.
+  std::optional<holders::Options> holders = {};
   /// Also look for the types of `new Foo`, which takes longer, and for those of Python's objects in
   /// processes that still run.
   bool infers_types = false;

@@ -10,10 +10,13 @@
 #include "base/text.h"
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
+#include "cli/options/parsed_option.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
 #include "control/controlled.h"
 #include "control/run_directory.h"
+#include "control/run_watch.h"
+#include "query/words.h"
 
 namespace geiger::cli {
 namespace {
@@ -21,6 +24,7 @@ namespace {
 struct HoldersArguments {
   ReadOptions read;
   report::HoldersOptions holders;
+  holders::Options scans;
 };
 
 /// The trace that a process writes.
@@ -32,8 +36,14 @@ base::Outcome<std::string> trace_of(pid_t pid) {
   return process.trace()->path();
 }
 
+base::Outcome<double> parse_share(const std::string& text) {
+  const auto budget = control::parse_overhead(text);
+  if (budget.has_value() && budget->share > 0) return budget->share;
+  return base::Failure{"'" + text + "' is not a share of a processor (example: 10%)"};
+}
+
 base::Outcome<int> print_holders(HoldersArguments& options) {
-  options.read.finds_holders = true;
+  options.read.holders = options.scans;
   for (std::string& run : options.read.runs) {
     std::error_code error;
     const auto pid = base::number_in<int>(std::string_view(run));
@@ -59,6 +69,13 @@ void register_holders(CLI::App& app, Work& work) {
   add_frame_options(*verb, options->read.frames);
   verb->add_option("--top", options->holders.top, "Sites and roots to list (default 10; 0: all)")
       ->type_name("N");
+  add_parsed(*verb, "--budget", "LIMIT",
+             "Take at most this share of a processor, such as 10%: it then takes longer",
+             parse_share, [options](double share) { options->scans.share = share; });
+  add_parsed(*verb, "--limit", "TIME",
+             "Processor time for a process (default 60s); what is not reached then\nis undecided",
+             query::parse_duration,
+             [options](Nanoseconds time) { options->scans.processor = time; });
   verb->footer(
       "\nRUN is a recording that goes on, or the id of a process that is being recorded.\n"
       "\nReads the memory of the processes that still run, from outside and without stopping\n"
