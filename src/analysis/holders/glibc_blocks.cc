@@ -32,8 +32,7 @@ class GlibcBlocks {
       if (mapping.path == "[heap]") {
         Area& area = layout_.blocks.add({mapping.start, mapping.end});
         walk(area, {mapping.start, mapping.end});
-        is_main_ = true;
-        top_ = last_;
+        heap_ = {mapping.start, mapping.end};
       } else if (mapping.path.empty()) {
         add_mapping(mapping);
       }
@@ -144,7 +143,6 @@ class GlibcBlocks {
           next + kHeader <= heap.end && (word(next + 8, heap.end) & kPreviousInUse) != 0;
       area.add(at + kHeader);
       if (!is_used) area.set_free(at + kHeader);
-      last_ = at;
       at = next;
     }
     layout_.leave_out({from, at});
@@ -246,14 +244,18 @@ class GlibcBlocks {
     }
   }
 
-  /// In the C library's data: it names the top chunk of [heap], and empty bins point to themselves.
+  /// In the C library's data: it names a chunk of [heap] as the top one, which may be another than
+  /// when that was walked, and empty bins point to themselves.
   Address main_arena() {
     constexpr Bytes kTop = 96;
-    if (!is_main_) return 0;
+    constexpr Bytes kMostGrown = kGiB;  // Since the mappings were read.
+    const Span heap{heap_.start, heap_.end + kMostGrown};
     for (const observe::Mapping& mapping : layout_.mappings) {
       if (!mapping.is_writable || !observe::is_glibc(mapping.path)) continue;
       for (Address at = mapping.start; at + kArenaState <= mapping.end; at += 8) {
-        if (word(at + kTop, mapping.end) == top_ && has_empty_bin(at, mapping.end)) return at;
+        const bool is_one =
+            heap.holds(word(at + kTop, mapping.end)) && has_empty_bin(at, mapping.end);
+        if (is_one) return at;
       }
     }
     return 0;
@@ -274,8 +276,7 @@ class GlibcBlocks {
   Words words_;
   Memory& memory_;
   std::vector<Address> arenas_;
-  bool is_main_ = false;
-  Address top_ = 0, last_ = 0;
+  Span heap_;  ///< [heap].
 };
 
 }  // namespace
