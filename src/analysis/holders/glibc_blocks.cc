@@ -250,26 +250,31 @@ class GlibcBlocks {
     constexpr Bytes kTop = 96;
     constexpr Bytes kMostGrown = kGiB;  // Since the mappings were read.
     const Span heap{heap_.start, heap_.end + kMostGrown};
+    Address found = 0;
+    int most = 0;  // What lies a little before or behind it has fewer.
     for (const observe::Mapping& mapping : layout_.mappings) {
       if (!mapping.is_writable || !observe::is_glibc(mapping.path)) continue;
       for (Address at = mapping.start; at + kArenaState <= mapping.end; at += 8) {
-        const bool is_one =
-            heap.holds(word(at + kTop, mapping.end)) && has_empty_bin(at, mapping.end);
-        if (is_one) return at;
+        if (!heap.holds(word(at + kTop, mapping.end))) continue;
+        const int empty = empty_bins(at, mapping.end);
+        if (empty <= most) continue;
+        found = at;
+        most = empty;
       }
     }
-    return 0;
+    return found;
   }
 
-  bool has_empty_bin(Address arena, Address end) {
+  int empty_bins(Address arena, Address end) {
     constexpr Bytes kTop = 96, kBins = 112;
-    for (Bytes bin = 0; bin < 254 * 8; bin += 16) {
+    int count = 0;
+    for (Bytes bin = 0; bin < 127 * 16; bin += 16) {
       const Address self = arena + kTop + bin;
-      if (word(arena + kBins + bin, end) == self && word(arena + kBins + bin + 8, end) == self) {
-        return true;
-      }
+      const bool is_empty =
+          word(arena + kBins + bin, end) == self && word(arena + kBins + bin + 8, end) == self;
+      count += is_empty ? 1 : 0;
     }
-    return false;
+    return count;
   }
 
   Layout& layout_;
