@@ -324,7 +324,7 @@ std::string held_text(const HeldPart& part) {
 
 std::string sentence(const HoldersReport& report) {
   constexpr double kWorthSaying = 0.01;
-  if (report.sites.empty()) return "Nothing that was sampled lived through all scans.";
+  if (report.sites.empty()) return "Nothing that was sampled was live.";
   const HeldSite* site = nullptr;
   const HeldPart* lost = most_unreachable(report, site);
   if (lost != nullptr && lost->live.bytes.value >= kWorthSaying * report.judged.bytes.value) {
@@ -410,7 +410,9 @@ std::string to_text(const HoldersReport& report, const Recording& /*recording*/,
   for (const std::string& fault : report.faults) {
     out += present::wrap_lines("Not scanned to the end: " + fault + "\n", style.width);
   }
-  out += "\n" + root_lines(report, style) + "\n" + site_lines(report, style);
+  for (const std::string& part : {root_lines(report, style), site_lines(report, style)}) {
+    if (!part.empty()) out += "\n" + part;
+  }
   out += present::paint(
       style, present::Role::kFaint,
       present::wrap_lines(

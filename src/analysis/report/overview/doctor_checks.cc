@@ -119,10 +119,9 @@ Diagnosis check_ending(const CheckInput& input) {
 Diagnosis check_traces(const CheckInput& input) {
   std::vector<std::string> lines = present::refused_lines(input.recording);
   const std::uint64_t unrecorded = input.recording.unrecorded_processes;
+  // What starts and ends between two looks is not seen, and a run names only the first.
   if (unrecorded > 0) {
-    lines.push_back(fmt::format(
-        "{} not recorded",
-        unrecorded == 1 ? "1 process was" : fmt::format("{} processes were", unrecorded)));
+    lines.push_back(fmt::format("{} or more processes were not recorded", unrecorded));
   }
   if (lines.empty()) {
     const bool is_late =
@@ -219,11 +218,14 @@ Diagnosis check_interpreters(const CheckInput& input) {
 Diagnosis check_watching(const CheckInput& input) {
   Nanoseconds cost = 0;
   for (const auto& observations : input.recording.observations) cost += observations.cost;
+  // A process that went on without the library was watched for longer than it was recorded.
+  const Nanoseconds recorded = profile::duration_of(input.recording);
   return {Severity::kGood, "watching",
-          fmt::format("geiger took {} of processor time to read memory from outside, {} of one "
-                      "processor.",
+          fmt::format("geiger took {} of processor time to read memory from outside{}.",
                       present::duration(cost),
-                      present::exact_share(cost, profile::duration_of(input.recording))),
+                      cost >= recorded ? ""
+                                       : fmt::format(", {} of one processor",
+                                                     present::exact_share(cost, recorded))),
           "", ""};
 }
 

@@ -265,7 +265,7 @@ TEST(Doctor, FindsProcessesWithoutTraces) {
   recording.unrecorded_processes = 2;
   const Diagnosis found = diagnosis(recording, "traces");
   EXPECT_EQ(found.severity, Severity::kDefect);
-  EXPECT_EQ(found.what, "2 processes were not recorded.");
+  EXPECT_EQ(found.what, "2 or more processes were not recorded.");
   EXPECT_EQ(found.meaning, "Their allocations are in no figure.");
   EXPECT_FALSE(doctor_report(recording, {}).is_healthy());
 }
