@@ -448,9 +448,12 @@ const Fields<HeldPart>& fields_of(Of<HeldPart> /*type*/) {
                  [](const HeldPart& it) { return present::if_true(!it.path.empty(), it.path); })
           .field("live", "", &HeldPart::live)
           .field("share", "of the site", &HeldPart::share)
-          .field("alone", "of this part, what no other root holds", [](const HeldPart& it) {
-            return present::if_true(it.hold == Hold::kReached, it.alone);
-          });
+          .field("alone", "of this part, what no other root holds",
+                 [](const HeldPart& it) {
+                   return present::if_true(it.hold == Hold::kReached, it.alone);
+                 })
+          .field("text", "\"held by g_sessions through block (64 B)\"",
+                 [](const HeldPart& it) { return held_text(it); });
   return kFields;
 }
 
@@ -461,7 +464,9 @@ const Fields<HeldSite>& fields_of(Of<HeldSite> /*type*/) {
           .field("detail", "its module or callers", &HeldSite::detail)
           .field("where", "", &HeldSite::where)
           .field("live", "", &HeldSite::live)
-          .field("parts", "the largest first", &HeldSite::parts);
+          .field("parts", "the largest first", &HeldSite::parts)
+          .field("text", "\"open_session (sessions.cc:13)\"",
+                 [](const HeldSite& it) { return site_text(it); });
   return kFields;
 }
 
@@ -470,14 +475,17 @@ static const Fields<HolderRoot>& fields_of(Of<HolderRoot> /*type*/) {
       Fields<HolderRoot>("holder_root", "A variable, stack or mapping that holds live objects.")
           .field("name", "", &HolderRoot::name)
           .field("held", "objects of which a shortest chain begins at it", &HolderRoot::live)
-          .field("alone", "of them, those that no other root holds", &HolderRoot::alone);
+          .field("alone", "of them, those that no other root holds", &HolderRoot::alone)
+          .field("text", "the name as people write it",
+                 [](const HolderRoot& it) { return shown_root(it.name); });
   return kFields;
 }
 
-const Fields<InRecording<HoldersReport>>& fields_of(Of<InRecording<HoldersReport>> /*type*/) {
-  using Document = InRecording<HoldersReport>;
+const Fields<HoldersReport>& fields_of(Of<HoldersReport> /*type*/) {
   static const auto kFields =
-      Fields<Document>("holders")
+      Fields<HoldersReport>("holders")
+          .field("sentence", "", [](const HoldersReport& it) { return sentence(it); })
+          .field("scanned", "what was, in words", &scanned_text)
           .field("after_ns", "the start of the recording, when the last scan began",
                  &HoldersReport::time)
           .field("scans", "", &HoldersReport::scans)
@@ -492,6 +500,13 @@ const Fields<InRecording<HoldersReport>>& fields_of(Of<InRecording<HoldersReport
           .field("roots", "the largest first", &HoldersReport::roots)
           .field("sites", "the largest first", &HoldersReport::sites)
           .field("faults", "processes that could not be scanned, and why", &HoldersReport::faults);
+  return kFields;
+}
+
+const Fields<InRecording<HoldersReport>>& fields_of(Of<InRecording<HoldersReport>> /*type*/) {
+  using Document = InRecording<HoldersReport>;
+  static const auto kFields = Fields<Document>("holders").inlined(
+      [](const Document& it) -> const HoldersReport& { return it.it; });
   return kFields;
 }
 

@@ -96,6 +96,7 @@ struct HoldersReport {
 [[nodiscard]] std::string to_json(const HoldersReport& report, const profile::Recording& recording);
 [[nodiscard]] const present::Fields<HeldPart>& fields_of(present::Of<HeldPart> /*type*/);
 [[nodiscard]] const present::Fields<HeldSite>& fields_of(present::Of<HeldSite> /*type*/);
+[[nodiscard]] const present::Fields<HoldersReport>& fields_of(present::Of<HoldersReport> /*type*/);
 [[nodiscard]] const present::Fields<present::InRecording<HoldersReport>>& fields_of(
     present::Of<present::InRecording<HoldersReport>> /*type*/);
 

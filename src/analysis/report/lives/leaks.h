@@ -173,6 +173,10 @@ struct LeaksReport {
 
 /// "18.3 MiB ± 1.1 of lose (srv.cc:19) is unreachable: nothing points to it": its largest part.
 [[nodiscard]] std::string unreachable_text(const HeldSite& site);
+/// Sentences on the first sites with unreachable memory, and on how many more there are.
+[[nodiscard]] std::vector<std::string> unreachable_sentences(const LeaksReport& report);
+/// "93 % ± 3 held by g_sessions through block (64 B)": the largest parts of what is live.
+[[nodiscard]] std::vector<std::string> holders_texts(const LeakLine& line);
 
 // The sentences of `leaks`: what was judged, what was found, and what is left open.
 

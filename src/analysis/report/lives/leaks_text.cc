@@ -210,10 +210,9 @@ std::string suspect(std::size_t number, const LeakLine& line, const LeaksReport&
   }
   out += fact("evidence", evidence(line), style);
   if (!line.path.empty()) out += fact("path", path(line, report), style);
-  for (std::size_t i = 0; i < std::min(line.held.size(), kHoldersShown); ++i) {
-    const HeldPart& part = line.held[i];
-    out += fact(i == 0 ? "held" : "",
-                fmt::format("{} {}", present::figure(part.share).text(), held_text(part)), style);
+  std::string_view name = "held";
+  for (const std::string& text : holders_texts(line)) {
+    out += fact(std::exchange(name, ""), text, style);
   }
   if (const OwnerLine* const owner = report.owner_of(line))
     out += sites_below(*owner, report, style);
@@ -307,13 +306,8 @@ void name_lines(const std::vector<LeakLine*>& lines, profile::GroupBy by,
 /// Whatever they grow by.
 std::string unreachable_sites(const LeaksReport& report, const present::Style& style) {
   std::string out;
-  const std::size_t shown = std::min(report.unreachable.size(), kUnreachableShown);
-  for (std::size_t i = 0; i < shown; ++i) {
-    out += present::wrap(unreachable_text(report.unreachable[i]) + ".", 0, style.width) + "\n";
-  }
-  if (const std::size_t more = report.unreachable.size() - shown; more > 0) {
-    out += fmt::format("A part of {} is unreachable too: geiger holders --top 0.\n",
-                       present::plural(more, "other site"));
+  for (const std::string& sentence : unreachable_sentences(report)) {
+    out += present::wrap(sentence, 0, style.width) + "\n";
   }
   return out.empty() ? "" : out + "\n";
 }
@@ -352,6 +346,28 @@ std::string text_of(const LeaksReport& report, const present::Style& style) {
 }
 
 }  // namespace
+
+std::vector<std::string> unreachable_sentences(const LeaksReport& report) {
+  std::vector<std::string> sentences;
+  const std::size_t shown = std::min(report.unreachable.size(), kUnreachableShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    sentences.push_back(unreachable_text(report.unreachable[i]) + ".");
+  }
+  if (const std::size_t more = report.unreachable.size() - shown; more > 0) {
+    sentences.push_back(fmt::format("A part of {} is unreachable too: geiger holders --top 0.",
+                                    present::plural(more, "other site")));
+  }
+  return sentences;
+}
+
+std::vector<std::string> holders_texts(const LeakLine& line) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < std::min(line.held.size(), kHoldersShown); ++i) {
+    const HeldPart& part = line.held[i];
+    texts.push_back(fmt::format("{} {}", present::figure(part.share).text(), held_text(part)));
+  }
+  return texts;
+}
 
 std::string to_text(const LeaksReport& report, const present::Style& style) {
   LeaksReport named = report;
