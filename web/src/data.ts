@@ -37,6 +37,7 @@ export interface PageData {
   lifetimes: Survival[];
   /** what resident memory consists of */ resident: AccountLine[];
   /** not where they cannot be judged */ leaks?: Leaks;
+  /** as `geiger holders` has them, if they were stored */ holders?: Holders;
   sources: Source[];
   /** what was left out to bound the page, in words; empty: nothing */ left_out: string[];
   diff?: Diff;
@@ -138,6 +139,51 @@ export interface Frames {
   flags: number[];
 }
 
+export interface Holders {
+  sentence: string;
+  /** what was, in words */ scanned: string;
+  /** the start of the recording, when the last scan began */ after_ns: number;
+  scans: number;
+  /** that were scanned */ processes: number;
+  /** where blocks begin was inferred from pointers */ is_inferred: boolean;
+  /** in swap */ unread_bytes: number;
+  /** of heaps; they count as roots */ not_understood_bytes: number;
+  /** what lived through all scans */ judged: Measure;
+  /** what was live at the last scan besides */ not_judged: Measure;
+  /** the largest first */ roots: HolderRoot[];
+  /** the largest first */ sites: HeldSite[];
+  /** processes that could not be scanned, and why */ faults: string[];
+}
+
+/** An allocation site with what holds its live objects. */
+export interface HeldSite {
+  name: string;
+  /** its module or callers */ detail: string;
+  where: string;
+  live: Measure;
+  /** the largest first */ parts: HeldPart[];
+  /** "open_session (sessions.cc:13)" */ text: string;
+}
+
+/** What the scans found of a part of a site's live bytes. */
+export interface HeldPart {
+  hold: "reached" | "unreferenced" | "unreachable" | "moving" | "unread" | "time_over" | "no_block" | "near";
+  /** that a shortest chain begins at */ root?: string;
+  /** blocks between the root and one of the objects */ path?: string;
+  live: Measure;
+  /** of the site */ share: Share;
+  /** of this part, what no other root holds */ alone?: Share;
+  /** "held by g_sessions through block (64 B)" */ text: string;
+}
+
+/** A variable, stack or mapping that holds live objects. */
+export interface HolderRoot {
+  name: string;
+  /** objects of which a shortest chain begins at it */ held: Measure;
+  /** of them, those that no other root holds */ alone: Measure;
+  /** the name as people write it */ text: string;
+}
+
 export interface Leaks {
   finding: "suspects" | "undecided" | "clear";
   /** why that heap was judged */ why: "end" | "before_teardown" | "given" | "before_finalization";
@@ -156,6 +202,7 @@ export interface Leaks {
   samplesNeeded: number;
   /** share of false suspects that was accepted */ q: number;
   /** in place of several sites, with all that is below them */ owners: LeakSite[];
+  /** sentences on sites with unreachable memory, whatever they grow by */ unreachable?: string[];
   /** sentences on large sites that stopped growing */ stopped: string[];
   /** suspects, the fastest first, then undecided ones; no more than the page has room for */ sites: LeakSite[];
 }
@@ -179,6 +226,7 @@ export interface LeakSite {
   /** of a recording that began late: how many of its blocks were in use */ inUse?: string;
   /** "738 MiB ± 12 in 1.2 M ± 0.1 objects" */ held: string;
   /** "10 sites": of an owner, those that it explains */ sites?: string;
+  /** "93 % ± 3 held by g_sessions": the largest, if they were looked for */ holders?: string[];
   /** index into the owners: it is one of its sites that grow */ owner?: number;
 }
 
@@ -192,6 +240,15 @@ export interface Limited {
 export interface MayBe {
   thread: number[];
   other: number[];
+}
+
+/** Bytes and objects, with the samples behind them. */
+export interface Measure {
+  /** estimated from the samples alone */ bytes: Estimated;
+  /** as their upper limit the sampled sizes allow */ objects: Estimated;
+  /** records, certain ones included */ samples: number;
+  /** those recorded because they were as large as the interval */ certain_samples: number;
+  /** the bytes given the exact total of the whole: what the text shows */ calibrated?: Estimated;
 }
 
 /** The call tree, root first, by column. Node 0 is the root; a parent's index is less than its child's. */
@@ -248,6 +305,13 @@ export interface FoundPart {
   isOwn: boolean;
   /** as of the function */ place: string;
   /** of the whole */ share: Limited;
+}
+
+/** Of the bytes of the whole, 0 to 1; null where nothing is known. */
+export interface Share {
+  value: number;
+  lo: number;
+  hi: number;
 }
 
 /** Lines of a source file, embedded only on request. */

@@ -299,6 +299,7 @@ function leaks(count: number): NonNullable<PageData["leaks"]> {
     open: "" as const,
     kept: 60,
     held: "38.1 MiB [28.6, 47.7] in 9.8 k ± 1.2 objects",
+    holders: ["93 % ± 3 held by g_cache"],
   };
   const undecided = { ...site, verdict: "undecided" as const, p: 0.01, q: 0.2, open: "alone" as const };
   return {
@@ -317,6 +318,51 @@ function leaks(count: number): NonNullable<PageData["leaks"]> {
     owners: [],
     stopped: [],
     sites: [site, undecided, { ...undecided, open: "samples", kept: 4 }],
+  };
+}
+
+function holders(word: (usual: string) => string): NonNullable<PageData["holders"]> {
+  const measure = (value: number) => {
+    const bytes: Estimate = { value, lo: 0.8 * value, hi: 1.2 * value, variance: 1e10, samples: 40, exact: 0 };
+    return { bytes, objects: { ...bytes, value: value / 100 }, samples: 40, certain_samples: 0 };
+  };
+  const share = { value: 0.5, lo: 0.4, hi: 0.6 };
+  const part = { share, live: measure(1e7) };
+  const [cache, index] = [word("g_cache"), word("g_index")];
+  const held = { ...part, hold: "reached" as const, alone: { value: 0.2, lo: 0.1, hi: 0.3 } };
+  const site = { name: word("store::append"), detail: "", where: word("store.cc:8"), live: measure(2e7), text: word("append (store.cc:8)") };
+  return {
+    sentence: word("9.5 MiB of lose is unreachable: nothing points to it."),
+    scanned: "Scanned 3 times, the last time at 9 s: 38.1 MiB of live memory.",
+    after_ns: 9 * SECOND,
+    scans: 3,
+    processes: 1,
+    is_inferred: false,
+    unread_bytes: 0,
+    not_understood_bytes: 0,
+    judged: measure(4e7),
+    not_judged: measure(0),
+    roots: [
+      { name: cache, held: measure(2e7), alone: measure(4e6), text: cache },
+      { name: index, held: measure(1e7), alone: measure(2e6), text: index },
+    ],
+    sites: [
+      {
+        ...site,
+        parts: [
+          { ...held, root: cache, path: word("block (64 B) ×9"), text: word("held by g_cache through block (64 B) ×9") },
+          { ...held, root: index, text: word("held by g_index") },
+          { ...part, hold: "moving", text: "undecided: the last scan did not reach it, but others may" },
+        ],
+      },
+      {
+        ...site,
+        text: word("lose (store.cc:9)"),
+        name: word("lose"),
+        parts: [{ ...part, hold: "unreferenced", text: "unreachable: nothing points to it" }],
+      },
+    ],
+    faults: [word("server, pid 18: the process has ended")],
   };
 }
 
@@ -365,7 +411,8 @@ export function fixture(options: FixtureOptions = {}): PageData {
       { name: word("resident set"), bytes: 6e7, lo: 6e7, hi: 6e7, depth: 0 },
       { name: word("live heap"), bytes: 4e7, lo: 3.6e7, hi: 4.4e7, depth: 1 },
     ],
-    leaks: leaks(count),
+    leaks: { ...leaks(count), unreachable: [word("lose is unreachable")] },
+    holders: holders(word),
     sources: [],
     left_out: options.names ? [word("")] : [],
   };

@@ -15,6 +15,7 @@ import {
   stackGroups,
 } from "../src/model/groups";
 import type { Stacks } from "../src/model/filter";
+import { heldSiteOf, isUndecided, isUnreachable, partsOf } from "../src/model/holders";
 import { accusedOf, hiddenText, openOf, openText } from "../src/model/leaks";
 import { linesOf } from "../src/model/lines";
 import { rowBytes, shareOf } from "../src/model/measure";
@@ -22,7 +23,7 @@ import { estimateBytes, exactBytes, figure, probabilityOf, shareFigure, textOf }
 import { bytesForOrder, emptySums, merge, rowOf, samplesOf, Sum, type Sums } from "../src/numbers/sums";
 import { printable } from "../src/model/names";
 import { firstOf, sorted } from "../src/model/order";
-import { foldedPage, functionName, pageOf, roomFor } from "../src/model/page";
+import { baseName, foldedPage, fullName, functionName, moduleName, pageOf, roomFor } from "../src/model/page";
 import { matchedSums, searching } from "../src/model/search";
 import { select, selecting, selectingBelow, type Selection } from "../src/model/selection";
 import { finished } from "../src/model/slices";
@@ -557,6 +558,33 @@ describe("the finding", () => {
     expect(said(known, { ...ALL, only: { size: 20 } })).toMatch(/^At the end, open held 89 %/);
     data.profiles[0]!.finding = { verdict: "found", lives: "", sites: [{ ...site, process: "", sites: "10 sites" }] };
     expect(said(foldedPage(pageOf(data)))).toMatch(/^At the end, close a\.cc:7 \+2 held 50 % ± 10 of 130 MiB .*, in 10 sites\.$/);
+  });
+});
+
+describe("holders", () => {
+  const data = fixture();
+  const holders = data.holders!;
+  it("are told apart by what is known of each part", () => {
+    const texts = (held: ReturnType<typeof partsOf>) => held.map(({ site, part }) => `${site.name}: ${part.hold}`);
+    expect(texts(partsOf(holders, isUnreachable))).toEqual(["lose: unreferenced"]);
+    expect(texts(partsOf(holders, isUndecided))).toEqual(["store::append: moving"]);
+    const [site] = holders.sites;
+    const small = structuredClone(site!);
+    for (const { live } of small.parts) live.bytes.value /= 2;
+    expect(texts(partsOf({ ...holders, sites: [{ ...small, name: "small" }, site!] }, ({ root }) => root === "g_cache")))
+      .toEqual(["store::append: reached", "small: reached"]);
+  });
+  it("are those of a function by its name, and by its module where that is known", () => {
+    const page = pageOf(data);
+    const [site] = holders.sites;
+    const of = page.functionOf[100]!;
+    expect(heldSiteOf(page, of)).toBe(undefined);
+    site!.name = fullName(page, of);
+    expect(heldSiteOf(page, of)).toBe(site);
+    site!.detail = "other";
+    expect(heldSiteOf(page, of)).toBe(undefined);
+    site!.detail = baseName(moduleName(page, of));
+    expect(heldSiteOf(page, of)).toBe(site);
   });
 });
 

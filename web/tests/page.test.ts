@@ -419,6 +419,56 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await opened.close();
   });
 
+  it("shows what holds memory, what is unreachable first", async () => {
+    const opened = await shown(fixture({ nodes: 300 }), "tab=holders");
+    const { page } = opened;
+    expect(await page.textContent("#view .say")).toMatch(/^9\.5 MiB of lose is unreachable.* Scanned 3 times/);
+    expect(await page.locator("#view h2").allTextContents()).toEqual(["Unreachable", "Held", "Undecided"]);
+    const rows = page.locator(".held tbody tr");
+    expect(await page.locator("#view .unreachable tbody tr").allTextContents()).toEqual([
+      "lose (store.cc:9)50 % ± 10 of its 19.1 MiB ± 3.9, unreachable: nothing points to it9.5 MiB ± 2.0",
+    ]);
+    expect((await rows.allTextContents()).map((text) => text.replace("▾", ""))).toEqual([
+      "g_cache19.1 MiB ± 3.93.81 MiB ± 0.77",
+      "append (store.cc:8)50 % ± 10 of its 19.1 MiB ± 3.9, through block (64 B) ×9; 20 % ± 10 of it by it alone9.5 MiB ± 2.0",
+      "▸g_index9.5 MiB ± 2.01.91 MiB ± 0.39",
+    ]);
+    const index = page.locator(".held [aria-expanded]").nth(1);
+    await index.focus();
+    await page.keyboard.press("Enter");
+    expect(await index.getAttribute("aria-expanded")).toBe("true");
+    expect(await rows.nth(3).textContent()).toContain(", directly; ");
+    await page.keyboard.press("Enter");
+    expect(await rows.count()).toBe(3);
+    await toTab(page, "leaks");
+    expect(await page.textContent("#view")).toMatch(/lose is unreachable.*Held93 % ± 3 held by g_cache/);
+    expectQuiet(opened);
+    await opened.close();
+  });
+
+  it("says in a function's panel what holds its memory", async () => {
+    const data = fixture({ nodes: 300 });
+    data.holders!.sites[0]!.name = data.names[data.frames.name[1]!]!;
+    data.frames.name = data.frames.name.map((name, frame) => (frame === 0 ? name : data.frames.name[1]!));
+    const opened = await shown(data);
+    expect(await opened.page.textContent(".detail")).toMatch(
+      /Held by50 % ± 10 g_cache through block \(64 B\) ×950 % ± 10 g_index50 % ± 10 undecided: .*of 19\.1 MiB ± 3\.9 that it allocated itself, live at 9\S* s\./,
+    );
+    await opened.page.click("text=All holders");
+    await settled(opened.page);
+    expect(await hash(opened)).toBe("#tab=holders");
+    await opened.close();
+  });
+
+  it("has no tab of holders where none were stored", async () => {
+    const { holders: _, ...data } = fixture({ nodes: 300 });
+    const opened = await shown(data, "tab=holders");
+    expect(await opened.page.locator("#tab-holders, .more [value=holders]").count()).toBe(0);
+    expect(await opened.page.getAttribute("#tab-flame", "aria-selected")).toBe("true");
+    expectQuiet(opened);
+    await opened.close();
+  });
+
   it("is walked by keyboard", async () => {
     const opened = await shown(fixture({ nodes: 600 }));
     const { page } = opened;

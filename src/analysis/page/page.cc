@@ -31,6 +31,7 @@
 #include "analysis/profile/select/profile.h"
 #include "analysis/profile/select/thinned.h"
 #include "analysis/profile/select/totals.h"
+#include "analysis/report/holders/holders.h"
 #include "analysis/report/lives/leaks.h"
 #include "analysis/report/lives/lifetimes.h"
 #include "analysis/report/overview/finding.h"
@@ -65,6 +66,12 @@ void add_header(PageData& data, const profile::Recording& recording, const PageO
 [[nodiscard]] std::optional<Leaks> leaks_of(const profile::Recording& recording,
                                             const PageOptions& options, Gathering& gathering,
                                             const CallTree& tree, Names& names);
+
+/// What `geiger holders` says of the recording; nothing of a part of one, and where it was not
+/// looked for. What has no room is added to `left_out`.
+[[nodiscard]] std::optional<report::HoldersReport> holders_of(const profile::Recording& recording,
+                                                              const PageOptions& options,
+                                                              std::vector<std::string>& left_out);
 
 /// Their nodes numbered as the page's are: `moved`, per node of the call tree.
 void renumber(Leaks& leaks, std::span<const std::uint32_t> moved);
@@ -214,8 +221,21 @@ std::vector<AccountLine> resident_account(const Recording& recording, const Page
 
 namespace {
 
-/// Sites that a page lists.
-constexpr std::size_t kMostSites = 50;
+/// Sites that a page lists, and what holds each.
+constexpr std::size_t kMostSites = 50, kMostParts = 20;
+
+bool is_whole(const PageOptions& options) {
+  return !options.selection.is_part() && options.selection.heap == profile::kProcessHeap;
+}
+
+template <typename... Text>
+void shorten(Text&... texts) {
+  ((texts = shortened(texts, kMostTextBytes)), ...);
+}
+std::vector<std::string> all_shortened(std::vector<std::string> texts) {
+  for (std::string& text : texts) shorten(text);
+  return texts;
+}
 
 LeakSite site_of(const report::LeakLine& line, Gathering& gathering) {
   const profile::LeakSite& site = line.site;
@@ -238,6 +258,7 @@ LeakSite site_of(const report::LeakLine& line, Gathering& gathering) {
           .in_use = site.late ? report::in_use_text(*site.late) : "",
           .held = report::live_text(line),
           .sites = "",
+          .holders = all_shortened(report::holders_texts(line)),
           .owner = site.owner == profile::kNone ? std::nullopt : std::optional(site.owner)};
 }
 
@@ -260,9 +281,7 @@ LeakSite owner_of(const report::OwnerLine& owner, Gathering& gathering, const Ca
 
 std::optional<Leaks> leaks_of(const profile::Recording& recording, const PageOptions& options,
                               Gathering& gathering, const CallTree& tree, Names& names) {
-  const bool is_whole =
-      !options.selection.is_part() && options.selection.heap == profile::kProcessHeap;
-  if (!is_whole || options.is_followed || !recording.tallies.empty()) return std::nullopt;
+  if (!is_whole(options) || options.is_followed || !recording.tallies.empty()) return std::nullopt;
   report::LeaksOptions wanted;
   wanted.search.level = options.level;
   wanted.top = kMostSites;
@@ -290,11 +309,35 @@ std::optional<Leaks> leaks_of(const profile::Recording& recording, const PageOpt
     out.owners.push_back(owner_of(owner, gathering, tree, names));
   }
   for (const report::LeakLine& line : report.lines) out.sites.push_back(site_of(line, gathering));
+  out.unreachable = all_shortened(report::unreachable_sentences(report));
   for (report::LeakLine line : report.stopped) {
     line.site.group.name = naming::display_name(line.site.group.name);
     out.stopped.push_back(report::stopped_sentence(line));
   }
   return out;
+}
+
+std::optional<report::HoldersReport> holders_of(const profile::Recording& recording,
+                                                const PageOptions& options,
+                                                std::vector<std::string>& left_out) {
+  if (!is_whole(options) || recording.holders.empty()) return std::nullopt;
+  report::HoldersOptions wanted;
+  wanted.level = options.level;
+  wanted.top = kMostSites;
+  auto found = report::holders_report(recording, wanted);
+  if (!found.has_value()) return std::nullopt;
+  report::HoldersReport report = std::move(found.value());
+  std::size_t more =
+      report.all_sites - report.sites.size() + report.all_roots - report.roots.size();
+  for (report::HeldSite& site : report.sites) {
+    more += site.parts.size() - std::min(site.parts.size(), kMostParts);
+    site.parts.resize(std::min(site.parts.size(), kMostParts));
+    shorten(site.name, site.detail, site.where);
+    for (report::HeldPart& part : site.parts) shorten(part.root, part.path);
+  }
+  for (report::HolderRoot& root : report.roots) shorten(root.name);
+  if (more > 0) left_out.push_back(present::plural(more, "further line") + " of holders");
+  return report;
 }
 
 void renumber(Leaks& leaks, std::span<const std::uint32_t> moved) {
@@ -369,6 +412,7 @@ Draft::Draft(const Recording& recording, const PageOptions& options)
   fixed_.lifetimes = survival_curves(recording, options);
   fixed_.resident = resident_account(recording, options);
   fixed_.leaks = leaks_of(recording, options, gathering_, tree_, names_);
+  fixed_.holders = holders_of(recording, options, fixed_.left_out);
   fixed_.open = options.scope.open;
   fixed_.refresh = options.refresh;
   fixed_.preset = options.preset;

@@ -461,6 +461,8 @@ static const Fields<LeakSite>& fields_of(Of<LeakSite> /*type*/) {
           .field("held", "\"738 MiB ± 12 in 1.2 M ± 0.1 objects\"", &LeakSite::held)
           .field("sites", "\"10 sites\": of an owner, those that it explains",
                  said(&LeakSite::sites))
+          .field("holders", "\"93 % ± 3 held by g_sessions\": the largest, if they were looked for",
+                 unless_empty(&LeakSite::holders))
           .field("owner", "index into the owners: it is one of its sites that grow",
                  &LeakSite::owner);
   return kFields;
@@ -500,6 +502,8 @@ static const Fields<Leaks>& fields_of(Of<Leaks> /*type*/) {
           .field("samplesNeeded", "", &Leaks::samples_needed)
           .field("q", "share of false suspects that was accepted", &Leaks::q)
           .field("owners", "in place of several sites, with all that is below them", &Leaks::owners)
+          .field("unreachable", "sentences on sites with unreachable memory, whatever they grow by",
+                 unless_empty(&Leaks::unreachable))
           .field("stopped", "sentences on large sites that stopped growing", &Leaks::stopped)
           .field("sites",
                  "suspects, the fastest first, then undecided ones; no more than the page has room "
@@ -625,6 +629,7 @@ static const Fields<PageData>& fields_of(Of<PageData> /*type*/) {
           .field("lifetimes", "", &PageData::lifetimes)
           .field("resident", "what resident memory consists of", &PageData::resident)
           .field("leaks", "not where they cannot be judged", &PageData::leaks)
+          .field("holders", "as `geiger holders` has them, if they were stored", &PageData::holders)
           .field("sources", "", &PageData::sources)
           .field("left_out", "what was left out to bound the page, in words; empty: nothing",
                  &PageData::left_out)

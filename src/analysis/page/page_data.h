@@ -9,6 +9,7 @@
 
 #include "analysis/present/grid.h"
 #include "analysis/profile/recording/recording.h"
+#include "analysis/report/holders/holders.h"
 #include "analysis/report/overview/summary.h"
 #include "estimation/estimate.h"
 
@@ -171,6 +172,7 @@ struct LeakSite {
   std::string growth_limit, in_use;
   std::string held;   ///< "738 MiB ± 12 in 1.2 M ± 0.1 objects".
   std::string sites;  ///< Of an owner: "10 sites", those that it explains; empty of a site.
+  std::vector<std::string> holders;    ///< As report::holders_texts.
   std::optional<std::uint32_t> owner;  ///< Of a site: the index of what explains it.
 };
 
@@ -184,8 +186,9 @@ struct Leaks {
   std::optional<double> may_have_leaked;
   estimation::Estimate live, live_at_end;
   std::vector<LeakSite> owners, sites;
-  std::string counts;                ///< "1 of 9 sites suspect, 2 undecided".
-  std::vector<std::string> stopped;  ///< Sentences on large sites that stopped growing.
+  std::string counts;                    ///< "1 of 9 sites suspect, 2 undecided".
+  std::vector<std::string> unreachable;  ///< Sentences on sites with unreachable memory.
+  std::vector<std::string> stopped;      ///< Sentences on large sites that stopped growing.
   std::uint64_t suspects = 0, undecided = 0, tested = 0, samples_needed = 0;
   double q = 0;
 };
@@ -258,6 +261,7 @@ struct PageData {
   std::vector<Survival> lifetimes;
   std::vector<AccountLine> resident;
   std::optional<Leaks> leaks;
+  std::optional<report::HoldersReport> holders;
   std::vector<Source> sources;
   std::vector<std::string> left_out;
   std::optional<Diff> diff;

@@ -14,6 +14,7 @@
 #include "analysis/page/test_page.h"
 #include "analysis/page/timeline.h"
 #include "analysis/profile/testing/test_recording.h"
+#include "analysis/report/holders/holders.h"
 
 namespace geiger::page {
 namespace {
@@ -189,6 +190,36 @@ TEST(Leaks, HaveTheNodesOfTheirStacks) {
   PageOptions part;
   part.selection.to = 500'000;
   EXPECT_FALSE(page_of(test.recording, part).leaks.has_value());
+}
+
+TEST(Holders, AreThoseOfTheReportIfTheyWereStored) {
+  TestRecording test;
+  const auto kept = test.stack({test.location({"keep"}), test.location({"main"})});
+  for (int i = 0; i < 50; ++i) test.sample(kept, 100'000);
+  EXPECT_FALSE(page_of(test.recording, {}).holders.has_value());
+  profile::Holders holders;
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    // More than a page has room for, and one of each but two.
+    const std::uint32_t root = std::min(i, 30U);
+    holders.samples.push_back({i, profile::Hold::kReached, true, root, 0});
+  }
+  for (int i = 0; i <= 30; ++i) holders.roots.push_back("g_root" + std::to_string(i));
+  holders.paths = {{}};
+  profile::Observations observations;
+  observations.holders = holders;
+  test.recording.observations = {observations};
+  profile::name_holders(test.recording);
+  const PageData data = page_of(test.recording, {});
+  ASSERT_TRUE(data.holders.has_value());
+  const auto said = report::holders_report(test.recording, {});
+  EXPECT_EQ(sentence(*data.holders), sentence(said.value()));
+  EXPECT_EQ(data.holders->roots.size(), 31U);
+  ASSERT_EQ(data.holders->sites.size(), 1U);
+  EXPECT_EQ(data.holders->sites[0].parts.size(), 20U);
+  EXPECT_THAT(data.left_out, testing::Contains("11 further lines of holders"));
+  PageOptions part;
+  part.selection.to = 500'000;
+  EXPECT_FALSE(page_of(test.recording, part).holders.has_value());
 }
 
 TEST(MappedSeries, FollowsWhatTheProgramMapsItself) {

@@ -255,7 +255,7 @@ export function fullName(page: Page, index: number): string {
 }
 
 /** Whether a survival curve, called "name (module)", is of a function. */
-export function isCurveOf(page: Page, curve: Survival, of: number): boolean {
+export function isCurveOf(page: Page, curve: Pick<Survival, "name">, of: number): boolean {
   const name = printable(curve.name);
   const full = fullName(page, of);
   if (!name.startsWith(full)) return false;

@@ -103,7 +103,7 @@ function Suspect({ page, change, finding, selected }: ViewProps) {
   const { stacks } = selected;
   const isKept = ({ node }: LeakSite) => !stacks || stacks.answers[node] === Answer.Yes;
   const first = accusedOf(leaks, stacks).find(({ site, below }) => below.some(isKept) || isKept(site))?.site;
-  if (!first) return null;
+  if (!first) return leaks.unreachable ? <p>{elided(printable(leaks.unreachable[0]!), 300)}</p> : null;
   const call = callAt(page, first.node);
   const isInIt = finding?.names.length === 1 && call.name.startsWith(`${finding.names[0]} › `);
   const until = leaks.why === "before_teardown" ? "its cleanup at exit"

@@ -2,9 +2,10 @@
 // that lived, what it asked for, and its source line.
 import type { EstimateBook } from "../model/book";
 import { countedOf, verbOf, whenText } from "../model/finding";
+import { heldSiteOf } from "../model/holders";
 import { livesText } from "../model/lives";
 import { rowBytes, rowObjects, shareOf } from "../model/measure";
-import { isExact, objectsFigure, plural, shareFigure } from "../numbers/arithmetic";
+import { duration, isExact, objectsFigure, plural, shareFigure } from "../numbers/arithmetic";
 import { samplesOf, Sum, type Sums } from "../numbers/sums";
 import { elided, printable } from "../model/names";
 import { fullName, functionName, isCurveOf, type Page, placeOf, shortPlaceOf } from "../model/page";
@@ -54,6 +55,35 @@ function Lives({ page, of }: { page: Page; of: number }) {
       <dd>
         half of its bytes longer than {half}
         {tenth === half ? "" : `, a tenth longer than ${tenth}`}
+      </dd>
+    </>
+  );
+}
+
+/** What holds what was live of it when that was looked for. */
+function HeldBy({ page, change, level, of }: ViewProps & { of: number }) {
+  const site = heldSiteOf(page, of);
+  if (!site) return null;
+  return (
+    <>
+      <dt>Held by</dt>
+      <dd>
+        <ul class="plain">
+          {site.parts.slice(0, MOST_ASKED).map((part, i) => (
+            <li key={i}>
+              <Figure parts={shareFigure(part.share)} />{" "}
+              {elided(printable(part.text.replace(/^held by /, "")), 200)}
+            </li>
+          ))}
+          {site.parts.length > MOST_ASKED && <li class="faint">and others</li>}
+        </ul>
+        <span class="faint">
+          of <BytesFigure estimate={site.live.bytes} level={level} /> that it allocated itself, live at{" "}
+          {duration(page.data.holders!.after_ns)}.{" "}
+        </span>
+        <button class="text-link" onClick={() => change({ tab: "holders" }, true)}>
+          All holders
+        </button>
       </dd>
     </>
   );
@@ -213,6 +243,7 @@ export function Detail(props: DetailProps) {
           <OnAllPaths {...props} />
           <InAll {...props} />
           <Lives page={page} of={of} />
+          <HeldBy {...props} of={of} />
         </dl>
         <p class="actions">
           {actionsFor(props, tree, node).map(({ name, act }) => (

@@ -2,7 +2,7 @@
 import type { LeakSite, Leaks as Data } from "../data";
 import { callAt } from "../model/call";
 import { accusedOf, hiddenText, openOf, openText } from "../model/leaks";
-import { elided } from "../model/names";
+import { elided, printable } from "../model/names";
 import { changeFigure, duration, figure, plural, probability, shareFigure, textOf } from "../numbers/arithmetic";
 import type { ViewProps } from "./context";
 
@@ -62,6 +62,18 @@ function Site(props: ViewProps & { leaks: Data; site: LeakSite; below?: LeakSite
             </dd>
           </>
         )}
+        {site.holders && (
+          <>
+            <dt>Held</dt>
+            <dd>
+              <ul class="plain">
+                {site.holders.map((text, i) => (
+                  <li key={i}>{elided(printable(text), 300)}</li>
+                ))}
+              </ul>
+            </dd>
+          </>
+        )}
         {call.callers.length > 0 && (
           <>
             <dt>Called by</dt>
@@ -117,6 +129,13 @@ export function Leaks(props: ViewProps) {
       <p class="say">
         {judgedText(leaks)} <b>{leaks.counts}.</b> {hiddenText(leaks)}
       </p>
+      {leaks.unreachable && (
+        <div class="suspect">
+          {leaks.unreachable.map((sentence, i) => (
+            <p key={i}>{elided(printable(sentence), 300)}</p>
+          ))}
+        </div>
+      )}
       {found.length < ofAll.length && (
         <p>
           {found.length} of {plural(ofAll.length, "suspect")} shown: those that match focus and ignore, or may.

@@ -6,6 +6,7 @@ import type { Steps } from "../model/slices";
 import { type Tab, TABS } from "../model/state";
 import type { ViewProps } from "./context";
 import { Flame, type Trees, treesDependOn, treesOf } from "./Flame";
+import { Holders } from "./Holders";
 import { Busy, Kept } from "./Kept";
 import { Leaks } from "./Leaks";
 import { Lifetimes } from "./Lifetimes";
@@ -19,6 +20,7 @@ const TAB_NAMES: Record<Tab, string> = {
   functions: "Functions",
   lines: "Lines",
   leaks: "Leaks",
+  holders: "Holders",
   lifetimes: "Lifetimes",
   memory: "Memory",
   stacks: "Stacks",
@@ -31,7 +33,7 @@ const TAB_NAMES: Record<Tab, string> = {
   source: "Source",
 };
 
-/** The tabs that are always in view; the others are in a list. */
+/** The tabs that are always in view; that of holders is if there is anything in it, the others are in a list. */
 const SHOWN: Tab[] = ["flame", "functions", "lines", "leaks", "lifetimes", "memory"];
 
 /** Whether there is anything in a tab. */
@@ -45,6 +47,7 @@ function hasContent(page: Page, selected: Selected, tab: Tab): boolean {
   if (tab === "lifetimes") return page.data.lifetimes.length > 0;
   if (tab === "memory") return page.data.resident.length > 0;
   if (tab === "leaks") return page.data.leaks !== undefined;
+  if (tab === "holders") return page.data.holders !== undefined;
   return true;
 }
 
@@ -76,9 +79,10 @@ function TabButton(props: ViewProps & { tab: Tab }) {
 /** `isFiltering`: fields for expressions on frames are open. */
 export function Tabs(props: ViewProps & { isFiltering: boolean; onFilter: () => void }) {
   const { page, selected, state, change } = props;
-  const further = TABS.filter((tab) => !SHOWN.includes(tab) && hasContent(page, selected, tab));
-  const isFurther = further.includes(state.tab);
-  const tabs = isFurther ? [...SHOWN, state.tab] : SHOWN;
+  const filled = TABS.filter((tab) => hasContent(page, selected, tab));
+  const shown = TABS.filter((tab) => SHOWN.includes(tab) || (tab === "holders" && filled.includes(tab)));
+  const further = filled.filter((tab) => !shown.includes(tab));
+  const tabs = TABS.filter((tab) => shown.includes(tab) || tab === state.tab);
   const move = (event: KeyboardEvent) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (step === undefined) return;
@@ -147,6 +151,7 @@ export function View(props: ViewProps) {
       {trees && <Flame {...props} trees={trees} />}
       {groups && <TableView key={tab} {...props} tab={tab} groups={groups} />}
       {tab === "leaks" && <Leaks {...props} />}
+      {tab === "holders" && page.data.holders && <Holders {...props} holders={page.data.holders} />}
       {tab === "lifetimes" && <Lifetimes {...props} />}
       {tab === "memory" && <Memory {...props} />}
       {tab === "source" && <SourceView {...props} />}
