@@ -130,7 +130,8 @@ class Recipes(harness.ProcessTest):
         words = [re.sub("https://.*", "http://127.0.0.1:9/", word) for word in words]
         done = subprocess.run([GEIGER, "agent", *words, "--once", "--spool", self.directory],
                               capture_output=True, text=True, timeout=PATIENCE)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"^geiger: follows the traces in \S+ and sends to \S+\n$")
 
     def assert_is_agent(self, container, labels=()):
         """A container runs the agent's image, with what the image and the agent need."""
