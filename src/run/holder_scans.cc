@@ -56,6 +56,11 @@ constexpr nanoseconds kNothingWanted = std::chrono::hours(1);
 
 }  // namespace
 
+void keep_whole(profile::Observations& kept, profile::Observations later) {
+  const bool is_whole = kept.holders && kept.holders_fault.empty();
+  if (!is_whole || later.holders_fault.empty()) kept = std::move(later);
+}
+
 HolderScans::~HolderScans() {
   for (const auto& [pid, process] : processes_) {
     if (process.child == 0) continue;
@@ -102,7 +107,9 @@ bool HolderScans::receive(Process& process) {
       process.received, [](trace::Ref ref) { return static_cast<std::uint32_t>(ref); });
   const Nanoseconds cost = answer && answer->holders ? answer->holders->cost : 0;
   process.due = process.begun + static_cast<Nanoseconds>(static_cast<double>(cost) / kShareOfAll);
-  if (answer) answers_[std::string(base::file_name_of(process.trace))] = std::move(*answer);
+  if (answer) {
+    keep_whole(answers_[std::string(base::file_name_of(process.trace))], std::move(*answer));
+  }
   return true;
 }
 

@@ -13,6 +13,9 @@
 
 namespace geiger::run {
 
+/// The later one, unless it was broken off, as when the process ends, and the kept one was not.
+void keep_whole(profile::Observations& kept, profile::Observations later);
+
 /// Each scan is done by a child of ours, of low priority, that takes a part of a processor; of a
 /// process at most one at a time. Has no thread of its own: it works when it is called.
 class HolderScans {
