@@ -38,7 +38,9 @@ constexpr nanoseconds kNothingWanted = std::chrono::hours(1);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (!is_awaited) ::setpriority(PRIO_PROCESS, 0, 19);
+  // Lower ones get next to nothing on a busy machine: a scan would outlive its program.
+  constexpr int kLow = 10;
+  if (!is_awaited) ::setpriority(PRIO_PROCESS, 0, kLow);
   // Traces that are open here would seem to be written still.
   ::dup2(answer, STDERR_FILENO + 1);
   answer = STDERR_FILENO + 1;
