@@ -116,7 +116,10 @@ class PageFinding(unittest.TestCase):
     def test_what_the_page_searches_is_the_same(self):
         named = [one for one in self.found.values() if one["verdict"] == "found"]
         self.assertGreater(len(named), 8)
-        for one in named:
+        # An owner of several sites is named by the document alone.
+        alike = [one for one in named if not re.search(r", in \d+ sites", one["sentence"])]
+        self.assertGreater(len(alike), 4)
+        for one in alike:
             self.assertEqual(one["searched"], one["documented"], one)
 
 
