@@ -26,7 +26,7 @@ struct Url {
 };
 
 /// Fails where secrets would travel readable: in the URL itself, or over http to another host,
-/// unless there are none to send (`has_secrets`).
+/// unless no secret is sent (`has_secrets`).
 [[nodiscard]] base::Outcome<Url> parse_url(const std::string& text, bool has_secrets = true);
 
 // Secrets that requests carry: a file of them, one a line. Empty lines and those that begin with
