@@ -89,6 +89,26 @@ def host(name):
     return str(BUILD / "hosts" / name)
 
 
+def record_holders(geiger, file, interval):
+    """Attaches `geiger` to tests/hosts/holders.cc before it allocates, with --holders, and ends that."""
+    program = subprocess.Popen([host("holders"), "late"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert program.stdout.readline() == "here\n"
+    recording = subprocess.Popen([geiger, "attach", str(program.pid), "--interval", str(interval), "--holders", "-o",
+                                  file], stderr=subprocess.PIPE, text=True)
+    try:
+        next(line for line in recording.stderr if "attached to" in line)
+        program.stdin.write("\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == "ready\n"
+        recording.send_signal(signal.SIGINT)
+        recording.communicate()
+    finally:
+        program.kill()
+        program.wait()
+        program.stdin.close()
+        program.stdout.close()
+
+
 def scenarios(program):
     """What a host program can do, by name."""
     output = subprocess.run([host(program), "list"], capture_output=True, check=True)

@@ -154,25 +154,7 @@ class Stored(unittest.TestCase):
     def setUpClass(cls):
         cls.here = tempfile.TemporaryDirectory(prefix="geiger-holders-")
         cls.file = os.path.join(cls.here.name, "run.geiger")
-        host = subprocess.Popen([harness.host("holders"), "late"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                text=True)
-        assert host.stdout.readline() == "here\n"
-        geiger = subprocess.Popen([GEIGER, "attach", str(host.pid), "--interval", "1", "--holders", "-o", cls.file],
-                                  stderr=subprocess.PIPE, text=True)
-        try:
-            for line in geiger.stderr:
-                if "attached to" in line:
-                    break
-            host.stdin.write("\n")
-            host.stdin.flush()
-            assert host.stdout.readline() == "ready\n"
-            geiger.send_signal(signal.SIGINT)
-            cls.said = geiger.communicate()[1]
-        finally:
-            host.kill()
-            host.wait()
-            host.stdin.close()
-            host.stdout.close()
+        harness.record_holders(GEIGER, cls.file, 1)
 
     @classmethod
     def tearDownClass(cls):

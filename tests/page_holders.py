@@ -9,7 +9,6 @@ import json
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -33,33 +32,12 @@ class PageHolders(unittest.TestCase):
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory(prefix="geiger-holders-")
         file = os.path.join(cls.temporary.name, "run.geiger")
-        cls.record(file)
+        harness.record_holders(GEIGER, file, 512)  # Few objects are sampled: no figure is exact.
         # No line is broken.
         cls.text = run(GEIGER, "holders", "--top", "50", file, env={**os.environ, "COLUMNS": "1000"})
         document = pathlib.Path(cls.temporary.name, "page.json")
         document.write_text(run(GEIGER, "report", "--json", file), encoding="utf-8")
         cls.shown = json.loads(run(WEB / "node_modules/.bin/vite-node", "tests/holders.ts", "--", document, cwd=WEB))
-
-    @staticmethod
-    def record(file):
-        """Few objects are sampled: no figure is exact."""
-        host = subprocess.Popen([harness.host("holders"), "late"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                text=True)
-        assert host.stdout.readline() == "here\n"
-        geiger = subprocess.Popen([GEIGER, "attach", str(host.pid), "--interval", "512", "--holders", "-o", file],
-                                  stderr=subprocess.PIPE, text=True)
-        try:
-            next(line for line in geiger.stderr if "attached to" in line)
-            host.stdin.write("\n")
-            host.stdin.flush()
-            assert host.stdout.readline() == "ready\n"
-            geiger.send_signal(signal.SIGINT)
-            geiger.communicate()
-        finally:
-            host.kill()
-            host.wait()
-            host.stdin.close()
-            host.stdout.close()
 
     @classmethod
     def tearDownClass(cls):
