@@ -15,6 +15,7 @@ constexpr Bytes kLeastChunk = 32;
 constexpr std::uint64_t kPreviousInUse = 1, kHasOwnMapping = 2, kFlags = 7;
 constexpr Bytes kArenaHeap = 64 * kMiB;
 constexpr Bytes kArenaState = 2200;  ///< sizeof(struct malloc_state).
+constexpr Bytes kTop = 96;           ///< In that, where its last chunk is.
 /// So many chunks in a row are no accident.
 constexpr int kEnoughChunks = 6;
 
@@ -27,6 +28,7 @@ class GlibcBlocks {
   GlibcBlocks(Layout& layout, Memory& memory) : layout_(layout), words_(memory), memory_(memory) {}
 
   void add_all() {
+    name_heap();
     for (const observe::Mapping& mapping : layout_.mappings) {
       if (!mapping.is_writable || !mapping.is_readable || mapping.is_shared) continue;
       if (mapping.path == "[heap]") {
@@ -247,15 +249,32 @@ class GlibcBlocks {
   /// In the C library's data: it names a chunk of [heap] as the top one, which may be another than
   /// when that was walked, and empty bins point to themselves.
   Address main_arena() {
-    constexpr Bytes kTop = 96;
     constexpr Bytes kMostGrown = kGiB;  // Since the mappings were read.
     const Span heap{heap_.start, heap_.end + kMostGrown};
+    return main_arena([&](Address top) { return heap.holds(top); });
+  }
+
+  /// Core files do not say which mapping it is.
+  void name_heap() {
+    auto& mappings = layout_.mappings;
+    const auto heap_at = [&](Address top) {
+      return std::ranges::find_if(mappings, [&](const observe::Mapping& mapping) {
+        return mapping.holds(top) && mapping.is_writable && mapping.path.empty();
+      });
+    };
+    if (std::ranges::find(mappings, "[heap]", &observe::Mapping::path) != mappings.end()) return;
+    const Address arena = main_arena([&](Address top) { return heap_at(top) != mappings.end(); });
+    if (arena != 0) heap_at(word(arena + kTop, arena + kArenaState))->path = "[heap]";
+  }
+
+  template <class IsTop>
+  Address main_arena(const IsTop& is_top) {
     Address found = 0;
     int most = 0;  // What lies a little before or behind it has fewer.
     for (const observe::Mapping& mapping : layout_.mappings) {
       if (!mapping.is_writable || !observe::is_glibc(mapping.path)) continue;
       for (Address at = mapping.start; at + kArenaState <= mapping.end; at += 8) {
-        if (!heap.holds(word(at + kTop, mapping.end))) continue;
+        if (!is_top(word(at + kTop, mapping.end))) continue;
         const int empty = empty_bins(at, mapping.end);
         if (empty <= most) continue;
         found = at;
@@ -266,7 +285,7 @@ class GlibcBlocks {
   }
 
   int empty_bins(Address arena, Address end) {
-    constexpr Bytes kTop = 96, kBins = 112;
+    constexpr Bytes kBins = 112;
     int count = 0;
     for (Bytes bin = 0; bin < 127 * 16; bin += 16) {
       const Address self = arena + kTop + bin;

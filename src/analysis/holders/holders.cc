@@ -5,10 +5,10 @@
 #include <tsl/robin_set.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <functional>
 #include <map>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,8 +17,8 @@
 #include "analysis/holders/marker.h"
 #include "analysis/holders/memory.h"
 #include "analysis/holders/roots.h"
+#include "analysis/holders/subject.h"
 #include "analysis/observe/allocator_heaps.h"
-#include "analysis/observe/heap_walks.h"
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/proc_files.h"
 #include "base/clock.h"
@@ -30,13 +30,12 @@ namespace {
 
 using observe::LiveSample;
 using observe::Mapping;
+using profile::HeldBlocks;
 using profile::Hold;
 using profile::HolderPath;
 using profile::Holders;
 using profile::HolderStep;
 using profile::SampleHold;
-
-constexpr Bytes kTraceAtOnce = 64 * kMiB;
 
 Nanoseconds processor_time() { return base::clock_now(CLOCK_PROCESS_CPUTIME_ID); }
 
@@ -62,72 +61,47 @@ class Effort {
   Nanoseconds began_ = processor_time(), start_ = base::monotonic_now();
 };
 
-bool follow_to_end(observe::TraceFollower& follower) {
-  constexpr int kMost = 1024;
-  for (int i = 0; i < kMost; ++i) {
-    if (follower.follow(kTraceAtOnce, base::monotonic_now())) return true;
-  }
-  return false;
-}
-
-/// A process id may belong to another process by now; its mappings would not show the trace.
-bool shows_trace(std::span<const Mapping> mappings, const observe::TraceFollower& follower) {
-  return std::ranges::any_of(
-      mappings, [&](const Mapping& mapping) { return mapping.inode == follower.inode(); });
-}
-
 /// One scan.
 class Scan {
  public:
-  Scan(pid_t pid, const observe::ProcessFiles& files, observe::TraceFollower& follower,
-       ModuleFiles& modules, RootNames& names, const Effort& effort)
-      : pid_(pid),
-        files_(files),
-        follower_(follower),
-        modules_(modules),
-        names_(names),
-        effort_(effort) {}
+  Scan(Subject& subject, ModuleFiles& modules, RootNames& names, const Effort& effort)
+      : subject_(subject), modules_(modules), names_(names), effort_(effort) {}
 
   base::Outcome<void> take(Bytes step) {
-    const auto maps = files_.read("maps");
-    if (!maps) return base::Failure{fmt::format("maps: {}", std::strerror(errno))};
-    if (maps->empty()) return base::Failure{"the process has ended"};
-    layout_.mappings = observe::parse_smaps(*maps);
-    if (!follow_to_end(follower_)) return base::Failure{"its trace grows faster than it is read"};
-    samples_ = observe::without_pools(follower_.live().by_address());
-    if (!shows_trace(layout_.mappings, follower_)) {
-      return base::Failure{"it does not write this trace any more"};
-    }
+    layout_.mappings = GEIGER_TRY(subject_.look());
+    samples_ = subject_.samples();
     find_modules(layout_, modules_);
-    memory_.emplace(pid_, files_, layout_.mappings, follower_.header().page_size);
-    leave_out_runtime();
+    memory_ = subject_.memory(layout_.mappings);
+    subject_.leave_out_runtime(layout_);
+    leave_out_modules(layout_, modules_, "libgeiger-preload");
     add_blocks();
+    const auto unmatched = std::ranges::count_if(samples_, [&](const LiveSample& sample) {
+      const auto block = block_of(sample);
+      return !block || block->start != sample.address;
+    });
+    GEIGER_TRY(subject_.check_samples(static_cast<std::size_t>(unmatched), samples_.size()));
     settle(layout_.not_roots);
-    threads_ = threads_of(files_);
+    threads_ = subject_.threads();
     find_control_blocks(layout_, *memory_, threads_);
-    const Mapping* executable = executable_in(layout_, files_.link("exe"));
+    const Mapping* executable = executable_in(layout_, subject_.executable());
     names_.use(layout_, threads_, executable, *memory_);
     const Bytes thread_locals = look_at_thread_locals();
     roots_ = roots_of(layout_, threads_, thread_locals);
     names_.use(roots_);
     is_complete_ = mark({.step = step});
-    if (!follow_to_end(follower_)) return base::Failure{"its trace grows faster than it is read"};
-    return check_still_there();
-  }
-
-  /// Fails if what was read may be the nothing that an ended process has, or another program's.
-  [[nodiscard]] base::Outcome<void> check_still_there() const {
-    const auto maps = files_.status() ? files_.read("maps") : std::nullopt;
-    if (!maps || !shows_trace(observe::parse_smaps(*maps), follower_)) {
-      return base::Failure{"the process ended while it was scanned"};
-    }
-    return {};
+    GEIGER_TRY(subject_.follow());
+    return subject_.check_still_there();
   }
 
   [[nodiscard]] const std::vector<LiveSample>& samples() const { return samples_; }
   [[nodiscard]] bool is_complete() const { return is_complete_; }
   [[nodiscard]] const Layout& layout() const { return layout_; }
-  [[nodiscard]] Bytes unread() const { return memory_->unread(); }
+  [[nodiscard]] Bytes unread() const {
+    Bytes bytes = memory_->unread();
+    for (const Roots& roots : roots_) bytes += memory_->lacks(roots.span);
+    for (const Area& area : layout_.blocks.areas()) bytes += memory_->lacks(area.span());
+    return bytes;
+  }
 
   /// The block of a sample, if it has one.
   [[nodiscard]] std::optional<BlockMap::Block> block_of(const LiveSample& sample) const {
@@ -149,22 +123,57 @@ class Scan {
     tsl::robin_set<std::uint32_t> found;
     if (unreached.empty()) return found;
     Words words(*memory_);
-    for (const Area& area : layout_.blocks.areas()) {
-      const Address end = area.span().end;
-      Address start =
-          area.is_start(area.span().start) ? area.span().start : area.end_of(area.span().start);
-      for (; start < end; start = area.end_of(start)) {
-        const std::uint32_t number = area.number_of(start);
-        if (area.is_free(start) || marker_->is_reached(number)) continue;
-        for (Address at = start, stop = area.end_of(start); at + 8 <= stop; at += 8) {
-          const auto block = layout_.blocks.block_at(words.at(at, end));
-          if (block && block->number != number && unreached.contains(block->number)) {
-            found.insert(block->number);
-          }
+    each_block([&](Address start, Bytes bytes, std::uint32_t number) {
+      if (marker_->is_reached(number)) return;
+      const Address end = layout_.blocks.area_of(start)->span().end;
+      for (Address at = start; at + 8 <= start + bytes; at += 8) {
+        const auto block = layout_.blocks.block_at(words.at(at, end));
+        if (block && block->number != number && unreached.contains(block->number)) {
+          found.insert(block->number);
         }
       }
-    }
+    });
     return found;
+  }
+
+  /// All blocks in use by what holds them.
+  [[nodiscard]] BlockCensus count() {
+    const Hold undecided = unread() > 0 ? Hold::kUnread : Hold::kTimeOver;
+    const bool is_decided = is_complete_ && unread() == 0;
+    tsl::robin_set<std::uint32_t> unreached;
+    if (is_decided) {
+      each_block([&](Address, Bytes, std::uint32_t number) {
+        if (!marker_->is_reached(number)) unreached.insert(number);
+      });
+    }
+    const tsl::robin_set<std::uint32_t> referred = this->referred(unreached);
+    std::map<std::pair<Hold, RootGroup>, std::pair<HeldBlocks, std::map<Bytes, std::uint64_t>>>
+        parts;
+    each_block([&](Address, Bytes bytes, std::uint32_t number) {
+      const bool is_reached = marker_->is_reached(number);
+      const Hold hold = is_reached                  ? Hold::kReached
+                        : !is_decided               ? undecided
+                        : referred.contains(number) ? Hold::kUnreachable
+                                                    : Hold::kUnreferenced;
+      const RootGroup group = is_reached ? marker_->group_of(number) : RootGroup{0};
+      auto& [part, sizes] = parts[{hold, group}];
+      part.hold = hold;
+      if (is_reached) part.root = names_.name_of(group);
+      part.bytes += bytes;
+      ++part.blocks;
+      if (is_reached && marker_->is_alone(number)) part.alone += bytes;
+      ++sizes[bytes];
+    });
+    BlockCensus census{{}, unread(), layout_.not_understood};
+    for (auto& [key, found] : parts) {
+      auto& [part, sizes] = found;
+      for (const auto& [bytes, count] : sizes) part.sizes.push_back({bytes, count});
+      std::ranges::stable_sort(part.sizes, std::ranges::greater{},
+                               [](const auto& size) { return size.bytes * size.count; });
+      census.parts.push_back(std::move(part));
+    }
+    std::ranges::stable_sort(census.parts, std::ranges::greater{}, &HeldBlocks::bytes);
+    return census;
   }
 
   /// From the root to a reached block, without it.
@@ -189,8 +198,21 @@ class Scan {
   }
 
  private:
+  /// Of those in use.
+  template <class Visit>
+  void each_block(const Visit& visit) const {
+    for (const Area& area : layout_.blocks.areas()) {
+      const Address first = area.span().start;
+      Address start = area.is_start(first) ? first : area.end_of(first);
+      for (Address next = 0; start < area.span().end; start = next) {
+        next = area.end_of(start);
+        if (!area.is_free(start)) visit(start, next - start, area.number_of(start));
+      }
+    }
+  }
+
   void add_blocks() {
-    const std::string_view allocator = follower_.header().allocator;
+    const std::string_view allocator = subject_.allocator();
     if (observe::is_glibc(allocator)) return add_glibc_blocks(layout_, *memory_);
     leave_out_modules(layout_, modules_, base::file_name_of(allocator));
     settle(layout_.not_roots);
@@ -209,23 +231,13 @@ class Scan {
                               kLeastPages, kMostPages));
     marker_.emplace(layout_.blocks, *cache_, rules, [this] { return effort_.may_go_on(); });
     mark_roots(rules.step);
+    mark_registers();
     return marker_->run();
-  }
-
-  /// The runtime's own memory, the trace, and what its libraries keep.
-  void leave_out_runtime() {
-    for (const observe::Range& range : observe::runtime_ranges(follower_.header())) {
-      layout_.leave_out({range.start, range.end()});
-    }
-    for (const Mapping& mapping : layout_.mappings) {
-      if (mapping.inode == follower_.inode()) layout_.leave_out({mapping.start, mapping.end});
-    }
-    leave_out_modules(layout_, modules_, "libgeiger-preload");
   }
 
   /// Leaves out those of the allocator. Returns how far they reach in front of control blocks.
   Bytes look_at_thread_locals() {
-    const std::string_view allocator = base::file_name_of(follower_.header().allocator);
+    const std::string_view allocator = base::file_name_of(subject_.allocator());
     Bytes furthest = 0;
     for (const ThreadLocals& block : names_.thread_locals()) {
       furthest = std::max(furthest, block.before);
@@ -255,6 +267,15 @@ class Scan {
         }
         marker_->root(words.at(at, roots.span.end), at, holds, group_of);
         at += step;
+      }
+    }
+  }
+
+  void mark_registers() {
+    for (const Thread& thread : threads_) {
+      const auto group_of = [&](Address) { return names_.group_of_registers(thread); };
+      for (const std::uint64_t word : thread.registers) {
+        marker_->root(word, thread.stack_pointer, Holds::kForAWhile, group_of);
       }
     }
   }
@@ -317,15 +338,13 @@ class Scan {
     steps = std::move(folded);
   }
 
-  pid_t pid_;
-  const observe::ProcessFiles& files_;
-  observe::TraceFollower& follower_;
+  Subject& subject_;
   ModuleFiles& modules_;
   RootNames& names_;
   const Effort& effort_;
   Layout layout_;
   std::vector<LiveSample> samples_;
-  std::optional<ProcessMemory> memory_;
+  std::unique_ptr<Memory> memory_;
   std::optional<PageCache> cache_;  ///< For one marking.
   std::vector<Thread> threads_;
   std::vector<Roots> roots_;
@@ -336,12 +355,15 @@ class Scan {
 /// What the scans say of each sample.
 class Verdicts {
  public:
+  /// `is_still`: nothing moves, so that one scan finds all.
+  explicit Verdicts(bool is_still) : is_still_(is_still) {}
+
   /// Scans in order. Samples that died meanwhile are left out.
-  void add(Scan& scan, const observe::TraceFollower& follower) {
+  void add(Scan& scan, const Subject& subject) {
     last_.clear();
     unreached_ = rescued_ = 0;
     for (const LiveSample& sample : scan.samples()) {
-      if (!follower.live().contains(sample.ref)) continue;
+      if (!subject.is_live(sample.ref)) continue;
       Seen& seen = seen_[sample.ref];
       const bool is_old = seen.scans == scans_;  // Else it was allocated after the first scan.
       seen.scans = is_old ? scans_ + 1 : kNotAll;
@@ -363,11 +385,11 @@ class Verdicts {
   /// Whether another scan would find nothing new: nothing is left to be found, or the last two did
   /// not. Of f objects that moved each time, with a probability of p that a scan misses one, it is
   /// wrong with p^(2 f).
-  [[nodiscard]] bool is_settled() const { return unreached_ == 0 || quiet_ >= 2; }
+  [[nodiscard]] bool is_settled() const { return is_still_ || unreached_ == 0 || quiet_ >= 2; }
   [[nodiscard]] std::uint32_t scans() const { return scans_; }
 
   /// What none of the scans reached, by the last one.
-  base::Outcome<void> judge(Scan& scan) {
+  base::Outcome<void> judge(Scan& scan, const Subject& subject) {
     tsl::robin_map<trace::Ref, std::uint32_t> blocks;
     tsl::robin_set<std::uint32_t> unreached;
     for (const LiveSample& sample : scan.samples()) {
@@ -379,7 +401,7 @@ class Verdicts {
     const tsl::robin_set<std::uint32_t> referred = scan.referred(unreached);
     const bool widens = scan.layout().is_inferred && !unreached.empty();
     if (widens) scan.widen();
-    GEIGER_TRY(scan.check_still_there());
+    GEIGER_TRY(subject.check_still_there());
     for (SampleHold& sample : last_) {
       if (sample.hold != Hold::kMoving) continue;
       const std::uint32_t block = blocks[sample.sample];
@@ -424,6 +446,7 @@ class Verdicts {
     bool was_reached = false;
   };
 
+  bool is_still_;
   std::uint32_t scans_ = 0, quiet_ = 0;
   std::uint64_t unreached_ = 0;  ///< By all scans.
   std::uint64_t rescued_ = 0;    ///< Reached by the last scan, and by none before.
@@ -443,30 +466,29 @@ void rest(const observe::ProcessFiles& files, Nanoseconds time) {
   }
 }
 
-base::Outcome<void> scan_all(pid_t pid, const std::string& trace, const Options& options,
-                             profile::Observations& found) {
-  const observe::ProcessFiles files(pid);
-  if (!files.is_open()) return base::Failure{"the process has ended"};
-  observe::TraceFollower follower;
-  GEIGER_TRY(follower.open(trace));
+ModuleFiles modules_of(const CoreFile& core) {
+  return ModuleFiles([&core](const Mapping& mapping) { return core.open_file(mapping); });
+}
+
+base::Outcome<void> scan_all(Subject& subject, ModuleFiles& modules, const Options& options,
+                             const std::function<void()>& rest, profile::Observations& found) {
   const Effort effort(options);
-  ModuleFiles modules(pid);
   RootNames names(modules);
-  Verdicts verdicts;
+  Verdicts verdicts(subject.is_still());
   std::optional<Scan> scan;
   Holders about;  // Of the last scan.
   base::Outcome<void> outcome;
   do {
-    if (verdicts.scans() > 0) rest(files, options.pause);
+    if (verdicts.scans() > 0) rest();
     if (options.progress) options.progress(verdicts.scans(), options.most_scans);
     const Nanoseconds time = base::monotonic_now();
     // Pointers of packed structures are looked for where they are needed: that takes half as much
     // time again.
-    const Bytes step = scan ? 4 : 8;
-    scan.emplace(pid, files, follower, modules, names, effort);
+    const Bytes step = scan || subject.is_still() ? 4 : 8;
+    scan.emplace(subject, modules, names, effort);
     outcome = scan->take(step);
     if (!outcome.has_value()) break;
-    verdicts.add(*scan, follower);
+    verdicts.add(*scan, subject);
     about.time = time;
     about.is_inferred = scan->layout().is_inferred;
     about.not_understood = scan->layout().not_understood;
@@ -474,7 +496,7 @@ base::Outcome<void> scan_all(pid_t pid, const std::string& trace, const Options&
     about.blocks = scan->layout().blocks.blocks();
   } while (!verdicts.is_settled() && verdicts.scans() < options.most_scans && scan->is_complete());
   if (verdicts.scans() == 0) return outcome;
-  if (outcome.has_value()) outcome = verdicts.judge(*scan);
+  if (outcome.has_value()) outcome = verdicts.judge(*scan, subject);
   verdicts.take(names, about);
   about.cost = effort.taken();
   found.holders = std::move(about);
@@ -483,11 +505,53 @@ base::Outcome<void> scan_all(pid_t pid, const std::string& trace, const Options&
 
 }  // namespace
 
-profile::Observations find_holders(pid_t pid, const std::string& trace, const Options& options) {
+profile::Observations find_holders(Subject& subject, ModuleFiles& modules, const Options& options,
+                                   const std::function<void()>& rest) {
   profile::Observations found;
-  const auto outcome = scan_all(pid, trace, options, found);
+  const auto outcome = scan_all(subject, modules, options, rest, found);
   if (!outcome.has_value()) found.holders_fault = outcome.reason();
   return found;
+}
+
+profile::Observations find_holders(pid_t pid, const std::string& trace, const Options& options) {
+  RunningProcess process(pid);
+  const auto opened = process.open(trace);
+  if (!opened.has_value()) {
+    profile::Observations found;
+    found.holders_fault = opened.reason();
+    return found;
+  }
+  ModuleFiles modules(pid);
+  return find_holders(process, modules, options, [&] { rest(process.files(), options.pause); });
+}
+
+std::optional<profile::Observations> find_holders(const CoreFile& core,
+                                                  const ingest::InputFile& trace,
+                                                  const ingest::Image& image,
+                                                  const Options& options) {
+  DumpedProcess process(core, &trace, &image);
+  if (!process.is_of_image()) return std::nullopt;
+  ModuleFiles modules = modules_of(core);
+  profile::Observations found = find_holders(process, modules, options, [] {});
+  if (found.holders) found.holders->time = process.time();
+  return found;
+}
+
+base::Outcome<BlockCensus> count_held(const CoreFile& core, const Options& options) {
+  DumpedProcess process(core, nullptr, nullptr);
+  ModuleFiles modules = modules_of(core);
+  RootNames names(modules);
+  const Effort effort(options);
+  Scan scan(process, modules, names, effort);
+  GEIGER_TRY(scan.take(4));
+  if (scan.layout().blocks.blocks() == 0) {
+    return base::Failure{fmt::format(
+        "{}: without a recording only the blocks of glibc's and geiger's malloc are known, not "
+        "those of {}; name the "
+        "run of the process too",
+        core.path(), process.allocator().empty() ? "its allocator" : process.allocator())};
+  }
+  return scan.count();
 }
 
 }  // namespace geiger::holders

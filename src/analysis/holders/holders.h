@@ -9,9 +9,17 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "analysis/holders/core_file.h"
+#include "analysis/holders/module_files.h"
+#include "analysis/holders/subject.h"
+#include "analysis/ingest/decode/image.h"
+#include "analysis/ingest/files.h"
 #include "analysis/profile/recording/observations.h"
+#include "base/outcome.h"
 #include "base/units.h"
 
 namespace geiger::holders {
@@ -30,5 +38,28 @@ struct Options {
 /// reached is undecided. Samples are named by the references of their records.
 [[nodiscard]] profile::Observations find_holders(pid_t pid, const std::string& trace,
                                                  const Options& options);
+
+/// The same of any subject; `rest` is called between two scans.
+[[nodiscard]] profile::Observations find_holders(Subject& subject, ModuleFiles& modules,
+                                                 const Options& options,
+                                                 const std::function<void()>& rest);
+
+/// The same of a process whose core file there is, at the instant when that was written: `image`,
+/// in `trace`, is what it has recorded. Nothing if the core file is another process's, or older
+/// than the image.
+[[nodiscard]] std::optional<profile::Observations> find_holders(const CoreFile& core,
+                                                                const ingest::InputFile& trace,
+                                                                const ingest::Image& image,
+                                                                const Options& options);
+
+/// All blocks in use of a heap.
+struct BlockCensus {
+  std::vector<profile::HeldBlocks> parts;  ///< The largest first.
+  Bytes unread = 0, not_understood = 0;
+};
+
+/// Of a core file alone: by root and size, all blocks that are in use. Fails where blocks cannot be
+/// told without samples.
+[[nodiscard]] base::Outcome<BlockCensus> count_held(const CoreFile& core, const Options& options);
 
 }  // namespace geiger::holders

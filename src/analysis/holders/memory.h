@@ -31,12 +31,14 @@ class Memory {
 
   /// Reads the pieces one after the other into `into`, which has room for all of them. What was
   /// never touched, or was unmapped meanwhile, is 0; so is what is in swap, and that counts as
-  /// unread().
+  /// unread(), and what it lacks.
   virtual void read(std::span<const Piece> pieces, std::byte* into) = 0;
   /// Whether there is nothing but zeros on the page of `address`.
   [[nodiscard]] virtual bool is_absent(Address address) const = 0;
   [[nodiscard]] virtual Bytes page_bytes() const = 0;
 
+  /// Bytes of `span` of which it is not known what they were.
+  [[nodiscard]] virtual Bytes lacks(Span /*span*/) const { return 0; }
   /// Bytes that were to be read and are in swap.
   [[nodiscard]] Bytes unread() const { return unread_; }
 

@@ -54,6 +54,7 @@ symbolize::DataSymbols ModuleFiles::read_file(const Mapping& mapping, const Read
   if (root_ && root_->sees_same(mapping.path)) return read(mapping.path);
   const base::UniqueFd file = open(mapping);
   if (!file.is_open()) return {};
+  if (open_) return read(mapping.path);
   return read(fmt::format("/proc/{}/fd/{}", ::getpid(), file.get()));
 }
 
@@ -76,6 +77,7 @@ std::uint32_t ModuleFiles::constant(const Mapping& mapping, Address address) con
 }
 
 base::UniqueFd ModuleFiles::open(const Mapping& mapping) const {
+  if (open_) return open_(mapping);
   if (!root_) return {};
   const foreign::MappedAs file{mapping.path, mapping.device, mapping.inode, mapping.start,
                                mapping.end};

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,6 +32,9 @@ class ModuleFiles {
  public:
   /// Files are opened where process `pid` sees them, if it may read them.
   explicit ModuleFiles(pid_t pid) : root_(foreign::ProcessRoot::open(pid)) {}
+  /// `open` opens the file of a mapping, by its path.
+  explicit ModuleFiles(std::function<base::UniqueFd(const observe::Mapping&)> open)
+      : open_(std::move(open)) {}
 
   // `mapping` is any of the module's.
 
@@ -51,6 +55,7 @@ class ModuleFiles {
                                                  const Read& read) const;
 
   std::optional<foreign::ProcessRoot> root_;
+  std::function<base::UniqueFd(const observe::Mapping&)> open_;
   std::map<Key, ModuleHeaders> headers_;
   std::map<Key, symbolize::DataSymbols> symbols_, members_;
 };

@@ -163,8 +163,11 @@ class Ingestion {
       error.reason += fmt::format("; {} records before it are used", reader.committed());
       note(error);
     }
-    if (!observed.empty()) take_observations(file, observed.back(), decoder);
     if (options_.read_chunks) take_chunks(file, image, decoder);
+    if (options_.observe_image) observed.push_back(options_.observe_image(file, image));
+    if (!observed.empty() && !observed.back().empty()) {
+      take_observations(file, observed.back(), decoder);
+    }
   }
 
   /// What is not whole is passed over: the image is read once.

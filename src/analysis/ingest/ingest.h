@@ -22,6 +22,11 @@ namespace geiger::ingest {
 /// Encoded observations of a running process (observation_chunk.h), by its trace.
 using Observe = std::function<std::string(const std::string& path, std::uint32_t pid)>;
 
+class Image;
+class InputFile;
+/// The same by an image that a process wrote; empty: none.
+using ObserveImage = std::function<std::string(const InputFile& file, const Image& image)>;
+
 struct Options {
   bool read_chunks = true;  ///< Also unpack stored symbols and observations.
   /// Objects that an interpreter frees while it finalizes are freed; else they are live at the end
@@ -29,6 +34,8 @@ struct Options {
   bool includes_finalization = false;
   /// Asked for every process that still writes its trace, before that is read; may be empty.
   Observe observe;
+  /// Asked for every image, ended or not.
+  ObserveImage observe_image;
   /// Bytes read so far, of those that the files have; may be empty.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };

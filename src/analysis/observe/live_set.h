@@ -81,6 +81,9 @@ class LiveSet : public trace::RecordSink {
  public:
   using RecordSink::on;
 
+  /// What happened after `time` is left out.
+  void end_at(Nanoseconds time) { end_ = time; }
+
   void on(const trace::Record& record, const trace::SampleRecord& sample);
   void on(const trace::Record& record, const trace::CarriedRecord& carried);
   void on(const trace::Record& record, const trace::ObjectTypeRecord& type);
@@ -108,6 +111,7 @@ class LiveSet : public trace::RecordSink {
   void add(trace::Ref ref, const trace::SampleRecord& sample);
 
   tsl::robin_map<trace::Ref, LiveSample> live_;
+  Nanoseconds end_ = ~Nanoseconds{0};
   Bytes interval_ = 0;
   OwnMappings mappings_;
   std::map<Address, std::uint32_t> interpreters_;

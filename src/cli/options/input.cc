@@ -75,10 +75,18 @@ base::Outcome<void> check_written(const std::vector<std::string>& runs) {
   return {};
 }
 
-Input read_runs(const std::vector<std::string>& runs, const ReadOptions& options) {
+base::Outcome<Input> read_runs(const std::vector<std::string>& runs, const ReadOptions& options) {
   ingest::Options reading;
   reading.includes_finalization = options.includes_finalization;
-  if (options.holders) {
+  bool is_in_core = false;
+  if (options.core != nullptr) {
+    reading.observe_image = [&](const ingest::InputFile& file, const ingest::Image& image) {
+      const terminal::Progress scanning("scanning the core file");
+      const auto found = holders::find_holders(*options.core, file, image, *options.holders);
+      is_in_core |= found.has_value();
+      return found ? ingest::encode_observations(*found) : "";
+    };
+  } else if (options.holders) {
     reading.observe = [&options](const std::string& trace, std::uint32_t pid) {
       terminal::Progress scanning("scanning memory");
       holders::Options scans = *options.holders;
@@ -97,6 +105,11 @@ Input read_runs(const std::vector<std::string>& runs, const ReadOptions& options
     progress.update(done / kMiB, total / kMiB);
   };
   Input input{ingest::read_recording(runs, reading), "", {}};
+  if (options.core != nullptr && !is_in_core) {
+    return base::Failure{fmt::format(
+        "{}: the core file of process {}, of which {} has no recording at the time of the file",
+        options.core->path(), options.core->pid(), fmt::join(runs, ", "))};
+  }
   apply_stored_symbols(input.ingested);
   return input;
 }
@@ -201,7 +214,7 @@ base::Outcome<Input> read_traces(const ReadOptions& options) {
       return base::Failure{std::move(refusal)};
     }
   }
-  Input input = foreign > 0 ? read_foreign(runs) : read_runs(runs, options);
+  Input input = foreign > 0 ? read_foreign(runs) : GEIGER_TRY(read_runs(runs, options));
   if (runs.size() == 1) input.shown = runs.front();
   std::vector<std::string> lines = first_lines(input.said(), kWarningsSaid);
   if (!input.recording().processes.empty()) {

@@ -30,6 +30,8 @@ struct ReadOptions {
   bool observes_running = false;       ///< Also read the memory of processes that still run.
   /// Also look for what holds the memory of such processes.
   std::optional<holders::Options> holders = {};
+  /// In this core file instead, of the process that it is of.
+  const holders::CoreFile* core = nullptr;
   /// Also look for the types of `new Foo`, which takes longer, and for those of Python's objects in
   /// processes that still run.
   bool infers_types = false;

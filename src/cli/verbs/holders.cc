@@ -4,9 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
+#include "analysis/report/holders/held_blocks.h"
 #include "base/text.h"
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
@@ -25,6 +28,7 @@ struct HoldersArguments {
   ReadOptions read;
   report::HoldersOptions holders;
   holders::Options scans;
+  std::string core;  ///< Empty: running processes.
 };
 
 /// The trace that a process writes.
@@ -42,8 +46,24 @@ base::Outcome<double> parse_share(const std::string& text) {
   return base::Failure{"'" + text + "' is not a share of a processor (example: 10%)"};
 }
 
+base::Outcome<int> print_held_blocks(const holders::CoreFile& core,
+                                     const HoldersArguments& options) {
+  auto census = GEIGER_TRY(holders::count_held(core, options.scans));
+  const report::BlocksReport report{
+      core.path(),          core.program(),          static_cast<std::uint32_t>(core.pid()),
+      options.holders.top,  std::move(census.parts), census.unread,
+      census.not_understood};
+  return print(report, options.read) ? kExitOk : kExitFailed;
+}
+
 base::Outcome<int> print_holders(HoldersArguments& options) {
   options.read.holders = options.scans;
+  std::optional<holders::CoreFile> core;
+  if (!options.core.empty()) {
+    core = GEIGER_TRY(holders::CoreFile::open(options.core));
+    if (options.read.runs.empty()) return print_held_blocks(*core, options);
+    options.read.core = &*core;
+  }
   for (std::string& run : options.read.runs) {
     std::error_code error;
     const auto pid = base::number_in<int>(std::string_view(run));
@@ -76,8 +96,13 @@ void register_holders(CLI::App& app, Work& work) {
              "Processor time for a process (default 60s); what is not reached then\nis undecided",
              query::parse_duration,
              [options](Nanoseconds time) { options->scans.processor = time; });
+  verb->add_option("--core", options->core,
+                   "Of a process that wrote this core file, at that instant; without RUN by size\n"
+                   "alone, of glibc's malloc and geiger's")
+      ->type_name("FILE");
   verb->footer(
       "\nRUN is a recording that goes on, or the id of a process that is being recorded.\n"
+      "With --core it may be one that has ended.\n"
       "\nReads the memory of the processes that still run, from outside and without stopping\n"
       "them, once a second until nothing new is found, and follows pointers from variables, stacks "
       "and\n"

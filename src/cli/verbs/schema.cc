@@ -10,6 +10,7 @@
 #include "analysis/report/faults/faults.h"
 #include "analysis/report/fleet/cost.h"
 #include "analysis/report/fleet/series.h"
+#include "analysis/report/holders/held_blocks.h"
 #include "analysis/report/holders/holders.h"
 #include "analysis/report/lives/leaks.h"
 #include "analysis/report/lives/lifetimes.h"
@@ -50,6 +51,7 @@ std::string schema_of_reports() {
       document_schema<report::AllocatorsReport>("compare-malloc"),
       of<report::FaultsReport>("faults"),
       of<report::HoldersReport>("holders"),
+      document_schema<report::BlocksReport>("held-blocks"),
       of<report::LiveReport>("live"),
       of<report::LifetimesReport>("lifetimes"),
       of<report::LeaksReport>("leaks"),

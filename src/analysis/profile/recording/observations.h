@@ -193,6 +193,16 @@ struct Holders {
   std::vector<SampleHold> samples;  ///< In order of `sample`.
 };
 
+/// Blocks of a heap that are held alike; they were counted, not sampled.
+struct HeldBlocks {
+  Hold hold = Hold::kReached;
+  std::string root;  ///< If reached.
+  Bytes bytes = 0;   ///< With what the allocator adds to each.
+  std::uint64_t blocks = 0;
+  Bytes alone = 0;                ///< Of `bytes`, what no other root reaches.
+  std::vector<ChunkCount> sizes;  ///< Those with most bytes first.
+};
+
 /// "[unreachable]", "[undecided]": what objects are called that no root is known to hold.
 inline constexpr std::string_view kUnreachable = "[unreachable]", kUndecidedHold = "[undecided]";
 /// Objects that no scan was about.

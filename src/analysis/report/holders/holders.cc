@@ -264,8 +264,6 @@ base::Outcome<HoldersReport> holders_report(const Recording& recording,
   return Builder(recording, options).build();
 }
 
-namespace {
-
 std::string_view words_of(Hold hold) {
   switch (hold) {
     case Hold::kReached:
@@ -288,10 +286,11 @@ std::string_view words_of(Hold hold) {
   return "";
 }
 
-/// A variable as people call it.
 std::string shown_root(const std::string& root) {
   return present::printable(naming::display_name(root));
 }
+
+namespace {
 
 /// The site with most that is surely unreachable; null: none.
 const HeldPart* most_unreachable(const HoldersReport& report, const HeldSite*& of) {
@@ -356,7 +355,8 @@ std::string scanned_text(const HoldersReport& report) {
         report::bytes_text(report.others));
   }
   if (report.unread > 0) {
-    text += fmt::format(" {} is in swap, and was not read.", present::exact_bytes(report.unread));
+    text += fmt::format(" {} is in swap, or not in the core file: it was not read.",
+                        present::exact_bytes(report.unread));
   }
   return text;
 }
@@ -423,25 +423,21 @@ std::string to_text(const HoldersReport& report, const Recording& /*recording*/,
   return out;
 }
 
-namespace {
-
 using present::Fields;
 using present::InRecording;
 using present::Of;
 
-std::string_view key_of_hold(Hold hold) {
+std::string_view key_of(Hold hold) {
   constexpr std::string_view kKeys[] = {"reached", "unreferenced", "unreachable", "moving",
                                         "unread",  "time_over",    "no_block",    "near"};
   return present::name_among(kKeys, hold);
 }
 
-}  // namespace
-
 const Fields<HeldPart>& fields_of(Of<HeldPart> /*type*/) {
   static const auto kFields =
       Fields<HeldPart>("held_part", "What the scans found of a part of a site's live bytes.")
-          .field("hold", "", [](const HeldPart& it) { return key_of_hold(it.hold); })
-          .one_of(present::texts_of<Hold>(key_of_hold))
+          .field("hold", "", [](const HeldPart& it) { return key_of(it.hold); })
+          .one_of(present::texts_of<Hold>([](Hold hold) { return key_of(hold); }))
           .field("root", "that a shortest chain begins at",
                  [](const HeldPart& it) { return present::if_true(!it.root.empty(), it.root); })
           .field("path", "blocks between the root and one of the objects",
@@ -492,7 +488,7 @@ const Fields<HoldersReport>& fields_of(Of<HoldersReport> /*type*/) {
           .field("processes", "that were scanned", &HoldersReport::processes)
           .field("is_inferred", "where blocks begin was inferred from pointers",
                  &HoldersReport::is_inferred)
-          .field("unread_bytes", "in swap", &HoldersReport::unread)
+          .field("unread_bytes", "in swap, or not in the core file", &HoldersReport::unread)
           .field("not_understood_bytes", "of heaps; they count as roots",
                  &HoldersReport::not_understood)
           .field("judged", "what lived through all scans", &HoldersReport::judged)

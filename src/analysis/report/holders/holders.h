@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/present/fields.h"
@@ -79,6 +80,12 @@ struct HoldersReport {
                                                const std::vector<std::uint32_t>& samples,
                                                double level);
 
+/// "unreachable: nothing points to it".
+[[nodiscard]] std::string_view words_of(profile::Hold hold);
+/// "unreferenced".
+[[nodiscard]] std::string_view key_of(profile::Hold hold);
+/// A variable as people call it.
+[[nodiscard]] std::string shown_root(const std::string& root);
 /// "open_session (sessions.cc:13)".
 [[nodiscard]] std::string site_text(const HeldSite& site);
 /// "held by g_sessions through block (64 B)", "unreachable: nothing points to it".

@@ -1,0 +1,127 @@
+#include "analysis/holders/holders.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace geiger::holders {
+namespace {
+
+using observe::LiveSample;
+using observe::Mapping;
+using profile::Hold;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+constexpr Address kObjects = 0x7f0000100000, kRoots = 0x7f0000200000;
+Address object(unsigned i) { return kObjects + 64 * i; }
+
+Mapping mapping(Address start) {
+  Mapping mapping;
+  mapping.start = start;
+  mapping.end = start + 4096;
+  mapping.is_readable = mapping.is_writable = true;
+  return mapping;
+}
+
+/// A heap of objects of 64 bytes, all sampled, and a mapping with roots. What it does meanwhile
+/// happens after each look: `then`.
+class Program : public Subject {
+ public:
+  std::map<Address, std::uint64_t> words;
+  std::map<trace::Ref, Address> live;
+  std::function<void(Program&)> then = [](Program&) {};
+  bool stands_still = false;
+
+  base::Outcome<std::vector<Mapping>> look() override {
+    return std::vector{mapping(kObjects), mapping(kRoots)};
+  }
+  std::vector<LiveSample> samples() const override {
+    std::vector<LiveSample> samples;
+    for (const auto& [ref, address] : live) samples.push_back({ref, address, 64, 64});
+    return samples;
+  }
+  std::unique_ptr<Memory> memory(std::span<const Mapping> /*mappings*/) const override {
+    return std::make_unique<Seen>(words);
+  }
+  std::vector<Thread> threads() const override { return {}; }
+  std::string executable() const override { return ""; }
+  std::string_view allocator() const override { return ""; }
+  void leave_out_runtime(Layout& /*layout*/) const override {}
+  base::Outcome<void> check_still_there() const override { return {}; }
+  base::Outcome<void> follow() override {
+    then(*this);
+    return {};
+  }
+  bool is_live(trace::Ref sample) const override { return live.contains(sample); }
+  bool is_still() const override { return stands_still; }
+
+  /// By reference of the sample.
+  std::map<trace::Ref, Hold> holds() {
+    ModuleFiles files([](const Mapping&) { return base::UniqueFd(); });
+    const auto found = find_holders(*this, files, {}, [] {});
+    std::map<trace::Ref, Hold> holds;
+    for (const auto& sample : found.holders->samples) holds[sample.sample] = sample.hold;
+    return holds;
+  }
+
+ private:
+  class Seen : public Memory {
+   public:
+    explicit Seen(std::map<Address, std::uint64_t> words) : words_(std::move(words)) {}
+    void read(std::span<const Piece> pieces, std::byte* into) override {
+      for (const Piece& piece : pieces) {
+        std::memset(into, 0, piece.bytes);
+        for (const auto& [at, word] : words_) {
+          if (at >= piece.start && at + 8 <= piece.start + piece.bytes)
+            std::memcpy(into + (at - piece.start), &word, 8);
+        }
+        into += piece.bytes;
+      }
+    }
+    [[nodiscard]] bool is_absent(Address /*address*/) const override { return false; }
+    [[nodiscard]] Bytes page_bytes() const override { return 4096; }
+
+   private:
+    std::map<Address, std::uint64_t> words_;
+  };
+};
+
+TEST(FindHolders, WhatWasFreedDuringAScanIsNotJudged) {
+  Program program;
+  program.live = {{1, object(1)}, {2, object(2)}, {3, object(3)}};
+  program.words = {{kRoots, object(1)}};
+  program.then = [](Program& it) { it.live.erase(3); };
+  EXPECT_THAT(program.holds(), ElementsAre(Pair(1, Hold::kReached), Pair(2, Hold::kUnreferenced)));
+  // Its address may be another's by then.
+  program.live = {{3, object(3)}};
+  program.then = [](Program& it) { it.live = {{4, object(3)}}; };
+  EXPECT_THAT(program.holds(), IsEmpty());
+}
+
+TEST(FindHolders, WhatIsReachedOnceIsNotUnreachable) {
+  Program program;
+  program.live = {{1, object(1)}, {2, object(2)}};
+  program.words = {{kRoots, object(1)}};
+  program.then = [](Program& it) { it.words = {}; };  // The next scans do not see the pointer.
+  EXPECT_THAT(program.holds(), ElementsAre(Pair(1, Hold::kMoving), Pair(2, Hold::kUnreferenced)));
+}
+
+TEST(FindHolders, OneScanIsEnoughOfWhatStandsStill) {
+  Program program;
+  program.stands_still = true;
+  program.live = {{1, object(1)}, {2, object(2)}, {3, object(3)}};
+  program.words = {{kRoots, object(1)}, {object(2), object(3)}};
+  int scans = 0;
+  program.then = [&](Program&) { ++scans; };
+  EXPECT_THAT(program.holds(), ElementsAre(Pair(1, Hold::kReached), Pair(2, Hold::kUnreferenced),
+                                           Pair(3, Hold::kUnreachable)));
+  EXPECT_EQ(scans, 1);
+}
+
+}  // namespace
+}  // namespace geiger::holders

@@ -1,0 +1,153 @@
+#include "analysis/holders/subject.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "analysis/observe/allocator_heaps.h"
+#include "analysis/observe/heap_walks.h"
+#include "base/clock.h"
+#include "base/text.h"
+
+namespace geiger::holders {
+
+using observe::LiveSample;
+using observe::Mapping;
+
+namespace {
+
+bool follow_to_end(observe::TraceFollower& follower) {
+  constexpr int kMost = 1024;
+  constexpr Bytes kTraceAtOnce = 64 * kMiB;
+  for (int i = 0; i < kMost; ++i) {
+    if (follower.follow(kTraceAtOnce, base::monotonic_now())) return true;
+  }
+  return false;
+}
+
+/// A process id may belong to another process by now; its mappings would not show the trace.
+bool shows_trace(std::span<const Mapping> mappings, const observe::TraceFollower& follower) {
+  return std::ranges::any_of(
+      mappings, [&](const Mapping& mapping) { return mapping.inode == follower.inode(); });
+}
+
+/// Those that replace the C library's malloc.
+bool is_other_allocator(std::string_view path) {
+  constexpr std::string_view kNames[] = {"libjemalloc", "libmimalloc", "libtcmalloc"};
+  const std::string_view file = base::file_name_of(path);
+  return observe::is_geiger_heap(path) ||
+         std::ranges::any_of(kNames, [&](std::string_view name) { return file.starts_with(name); });
+}
+
+void leave_out_ranges(const trace::FileHeader& header, Layout& layout) {
+  for (const observe::Range& range : observe::runtime_ranges(header)) {
+    layout.leave_out({range.start, range.end()});
+  }
+}
+
+}  // namespace
+
+base::Outcome<void> RunningProcess::open(const std::string& trace) {
+  if (!files_.is_open()) return base::Failure{"the process has ended"};
+  return follower_.open(trace);
+}
+
+base::Outcome<std::vector<Mapping>> RunningProcess::look() {
+  const auto maps = files_.read("maps");
+  if (!maps) return base::Failure{fmt::format("maps: {}", std::strerror(errno))};
+  if (maps->empty()) return base::Failure{"the process has ended"};
+  std::vector<Mapping> mappings = observe::parse_smaps(*maps);
+  GEIGER_TRY(follow());
+  if (!shows_trace(mappings, follower_)) {
+    return base::Failure{"it does not write this trace any more"};
+  }
+  return mappings;
+}
+
+std::vector<LiveSample> RunningProcess::samples() const {
+  return observe::without_pools(follower_.live().by_address());
+}
+
+std::unique_ptr<Memory> RunningProcess::memory(std::span<const Mapping> mappings) const {
+  return std::make_unique<ProcessMemory>(pid_, files_, mappings, follower_.header().page_size);
+}
+
+void RunningProcess::leave_out_runtime(Layout& layout) const {
+  leave_out_ranges(follower_.header(), layout);
+  for (const Mapping& mapping : layout.mappings) {
+    if (mapping.inode == follower_.inode()) layout.leave_out({mapping.start, mapping.end});
+  }
+}
+
+base::Outcome<void> RunningProcess::check_still_there() const {
+  const auto maps = files_.status() ? files_.read("maps") : std::nullopt;
+  if (!maps || !shows_trace(observe::parse_smaps(*maps), follower_)) {
+    return base::Failure{"the process ended while it was scanned"};
+  }
+  return {};
+}
+
+base::Outcome<void> RunningProcess::follow() {
+  if (follow_to_end(follower_)) return {};
+  return base::Failure{"its trace grows faster than it is read"};
+}
+
+DumpedProcess::DumpedProcess(const CoreFile& core, const ingest::InputFile* trace,
+                             const ingest::Image* image)
+    : core_(core), image_(image) {
+  if (image == nullptr) {
+    for (const Mapping& mapping : core.mappings()) {
+      const bool is_one = is_other_allocator(mapping.path) ||
+                          (allocator_.empty() && observe::is_glibc(mapping.path));
+      if (is_one) allocator_ = mapping.path;
+    }
+    return;
+  }
+  const trace::FileHeader& header = image->header();
+  allocator_ = header.allocator;
+  time_ = core.written() - header.start_realtime + header.start_monotonic;
+  live_.end_at(time_);
+  trace::RecordWalk walk(image->extent(), false);
+  constexpr std::size_t kWindow = 512 * kKiB;
+  ingest::ImageWindows windows(trace->descriptor(), image->offset(), kWindow);
+  const auto give_up = [](std::uint64_t) { return trace::Wait::kGiveUp; };
+  static_cast<void>(walk.run(windows, give_up, live_));
+}
+
+bool DumpedProcess::is_of_image() const {
+  const trace::FileHeader& header = image_->header();
+  const auto ranges = observe::runtime_ranges(header);
+  const bool is_here = std::ranges::all_of(ranges, [&](const observe::Range& range) {
+    return std::ranges::any_of(core_.mappings(),
+                               [&](const Mapping& mapping) { return mapping.holds(range.start); });
+  });
+  const auto pid = static_cast<std::uint32_t>(core_.pid());
+  const bool is_its = pid == header.pid || pid == image_->pid();
+  return is_its && is_here && !ranges.empty() && header.start_monotonic <= time_;
+}
+
+std::vector<LiveSample> DumpedProcess::samples() const {
+  return observe::without_pools(live_.by_address());
+}
+
+base::Outcome<void> DumpedProcess::check_samples(std::size_t unmatched, std::size_t all) const {
+  constexpr std::size_t kFew = 3, kPart = 100;  // Of threads that were in malloc.
+  if (!observe::is_glibc(allocator_) || unmatched <= kFew + all / kPart) return {};
+  return base::Failure{
+      fmt::format("{} of {} objects that were live when {} was written are no blocks in it: its "
+                  "time is another than that of "
+                  "its content; copy core files with 'cp -p'",
+                  unmatched, all, core_.path())};
+}
+
+std::unique_ptr<Memory> DumpedProcess::memory(std::span<const Mapping> /*mappings*/) const {
+  return core_.memory();
+}
+
+void DumpedProcess::leave_out_runtime(Layout& layout) const {
+  if (image_ != nullptr) leave_out_ranges(image_->header(), layout);
+}
+
+}  // namespace geiger::holders

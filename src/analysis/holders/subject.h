@@ -1,0 +1,114 @@
+// What is scanned for holders: a running process, or the core file of one.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/holders/core_file.h"
+#include "analysis/holders/layout.h"
+#include "analysis/holders/memory.h"
+#include "analysis/holders/roots.h"
+#include "analysis/ingest/decode/image.h"
+#include "analysis/ingest/files.h"
+#include "analysis/observe/live_set.h"
+#include "analysis/observe/proc_files.h"
+#include "base/outcome.h"
+
+namespace geiger::holders {
+
+class Subject {
+ public:
+  Subject() = default;
+  Subject(const Subject&) = delete;
+  Subject& operator=(const Subject&) = delete;
+  virtual ~Subject() = default;
+
+  /// Its mappings, in order of addresses; what else is asked is of the same time. Before each scan.
+  [[nodiscard]] virtual base::Outcome<std::vector<observe::Mapping>> look() = 0;
+  /// Samples that lived then, in order of addresses.
+  [[nodiscard]] virtual std::vector<observe::LiveSample> samples() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Memory> memory(
+      std::span<const observe::Mapping> mappings) const = 0;
+  [[nodiscard]] virtual std::vector<Thread> threads() const = 0;
+  [[nodiscard]] virtual std::string executable() const = 0;
+  /// The path of the module that provides malloc.
+  [[nodiscard]] virtual std::string_view allocator() const = 0;
+  /// Leaves out the memory of geiger's runtime.
+  virtual void leave_out_runtime(Layout& layout) const = 0;
+  /// `unmatched` of `all` samples are no blocks: fails if that shows that they are of another time.
+  [[nodiscard]] virtual base::Outcome<void> check_samples(std::size_t /*unmatched*/,
+                                                          std::size_t /*all*/) const {
+    return {};
+  }
+  /// Fails if what was read may be the nothing that an ended process has, or another program's.
+  [[nodiscard]] virtual base::Outcome<void> check_still_there() const = 0;
+  /// After each scan: asks again which samples live.
+  [[nodiscard]] virtual base::Outcome<void> follow() = 0;
+  [[nodiscard]] virtual bool is_live(trace::Ref sample) const = 0;
+  /// Nothing moves: one scan sees everything.
+  [[nodiscard]] virtual bool is_still() const = 0;
+};
+
+/// A process that writes a trace.
+class RunningProcess : public Subject {
+ public:
+  explicit RunningProcess(pid_t pid) : pid_(pid), files_(pid) {}
+  base::Outcome<void> open(const std::string& trace);
+
+  base::Outcome<std::vector<observe::Mapping>> look() override;
+  std::vector<observe::LiveSample> samples() const override;
+  std::unique_ptr<Memory> memory(std::span<const observe::Mapping> mappings) const override;
+  std::vector<Thread> threads() const override { return threads_of(files_); }
+  std::string executable() const override { return files_.link("exe"); }
+  std::string_view allocator() const override { return follower_.header().allocator; }
+  void leave_out_runtime(Layout& layout) const override;
+  base::Outcome<void> check_still_there() const override;
+  base::Outcome<void> follow() override;
+  bool is_live(trace::Ref sample) const override { return follower_.live().contains(sample); }
+  bool is_still() const override { return false; }
+
+  [[nodiscard]] const observe::ProcessFiles& files() const { return files_; }
+
+ private:
+  pid_t pid_;
+  observe::ProcessFiles files_;
+  observe::TraceFollower follower_;
+};
+
+/// A process whose core file there is.
+class DumpedProcess : public Subject {
+ public:
+  /// Both must live as long as this does. `image`, in `trace`, is what it has recorded; null:
+  /// nothing is known about its samples.
+  DumpedProcess(const CoreFile& core, const ingest::InputFile* trace, const ingest::Image* image);
+
+  base::Outcome<std::vector<observe::Mapping>> look() override { return core_.mappings(); }
+  std::vector<observe::LiveSample> samples() const override;
+  std::unique_ptr<Memory> memory(std::span<const observe::Mapping> mappings) const override;
+  std::vector<Thread> threads() const override { return core_.threads(); }
+  std::string executable() const override { return core_.executable(); }
+  std::string_view allocator() const override { return allocator_; }
+  void leave_out_runtime(Layout& layout) const override;
+  base::Outcome<void> check_samples(std::size_t unmatched, std::size_t all) const override;
+  base::Outcome<void> check_still_there() const override { return {}; }
+  base::Outcome<void> follow() override { return {}; }
+  bool is_live(trace::Ref /*sample*/) const override { return true; }
+  bool is_still() const override { return true; }
+
+  /// Whether the memory is that of the process that wrote the image, at a time that it covers.
+  [[nodiscard]] bool is_of_image() const;
+  /// When the core file was written, on the process's clock.
+  [[nodiscard]] Nanoseconds time() const { return time_; }
+
+ private:
+  const CoreFile& core_;
+  const ingest::Image* image_;
+  Nanoseconds time_ = 0;
+  observe::LiveSet live_;
+  std::string allocator_;
+};
+
+}  // namespace geiger::holders
