@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <utility>
 
 #include "inject/machine.h"
 
@@ -36,6 +38,16 @@ constexpr std::uint64_t kFaults =
     bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) | bit(SIGFPE) | bit(SIGTRAP) | bit(SIGSYS);
 
 bool is_event_stop(int status) { return status >> 16 == PTRACE_EVENT_STOP; }
+bool is_clone(int status) { return status >> 16 == PTRACE_EVENT_CLONE; }
+
+pid_t cloned_by(pid_t tid) {
+  unsigned long pid = 0;
+  return ptrace(PTRACE_GETEVENTMSG, tid, nullptr, &pid) == 0 ? static_cast<pid_t>(pid) : 0;
+}
+
+bool set_options(pid_t tid, long options) {
+  return ptrace(PTRACE_SETOPTIONS, tid, nullptr, reinterpret_cast<void*>(options)) == 0;
+}
 
 /// A hexadecimal mask in the status file, such as "SigIgn:\t0000000000001000".
 std::uint64_t status_mask(pid_t pid, pid_t tid, const std::string& key) {
@@ -59,7 +71,7 @@ WaitingCall waiting_call(pid_t pid, pid_t tid) {
 }  // namespace
 
 // SIGCHLD is ignored by default, but wakes sigtimedwait while it is blocked.
-int BorrowedThread::wait_for_stop(Clock::time_point deadline, int& status) {
+int BorrowedThread::wait_for_stop(pid_t tid, Clock::time_point deadline, int& status) {
   sigset_t child;
   sigset_t before;
   sigemptyset(&child);
@@ -67,8 +79,8 @@ int BorrowedThread::wait_for_stop(Clock::time_point deadline, int& status) {
   pthread_sigmask(SIG_BLOCK, &child, &before);
   int result = ETIMEDOUT;
   do {
-    const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
-    if (got == tid_) result = WIFSTOPPED(status) ? 0 : ESRCH;
+    const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+    if (got == tid) result = WIFSTOPPED(status) ? 0 : ESRCH;
     if (got < 0 && errno != EINTR) result = errno == ECHILD ? ESRCH : errno;
     if (result != ETIMEDOUT) break;
     constexpr timespec kStep{0, 20'000'000};
@@ -240,6 +252,11 @@ BorrowedThread::Stop BorrowedThread::run_until(Stop wanted) {
       continue;
     }
     if (error != 0) return Stop::kLost;
+    if (is_clone(status)) {
+      cloned_ = cloned_by(tid_);
+      if (!resume(request)) return Stop::kLost;
+      continue;
+    }
     const int signal = WSTOPSIG(status);
     if (signal == (SIGTRAP | 0x80) && wanted == Stop::kSystemCall) return Stop::kSystemCall;
     if (!is_event_stop(status) && signal != (SIGTRAP | 0x80) && !took_signal(signal)) {
@@ -291,7 +308,10 @@ bool BorrowedThread::write_return_address() {
 // Needs no stack: stops at the call's entry and exit.
 std::optional<long> BorrowedThread::system_call_by_stops(long number,
                                                          std::initializer_list<Address> arguments) {
-  user_regs_struct call = for_system_call(places_.syscall_instruction, number, arguments);
+  return run_call(for_system_call(places_.syscall_instruction, number, arguments));
+}
+
+std::optional<long> BorrowedThread::run_call(user_regs_struct call) {
   if (is_lost_ || !set_registers(call) || run_until(Stop::kSystemCall) != Stop::kSystemCall ||
       run_until(Stop::kSystemCall) != Stop::kSystemCall || !machine::get(tid_, call)) {
     is_lost_ = true;
@@ -351,6 +371,77 @@ bool BorrowedThread::write_to(int fd, const std::string& bytes) {
     done += static_cast<std::size_t>(*written);
   }
   return true;
+}
+
+// A child by clone() would stay in the process as a zombie, and belong to it. So it has a helper
+// for a moment that shares its memory and makes the copy; when the helper ends, the copy is an
+// orphan. Neither runs in user mode, or only if we are killed before we could say that they end
+// with us: then the helper returns to _exit().
+//
+// Both share the descriptors: what the process closes meanwhile is closed, and no lock is given up
+// when they end.
+base::Outcome<pid_t> BorrowedThread::copy_memory(Address exit) {
+  constexpr Address kHelpersStack = 1024;  // Below ours.
+  const Address stack = stack_top() - kHelpersStack;
+  if (places_.syscall_and_return == 0 || exit == 0 || !memory_.write(stack, &exit, sizeof exit)) {
+    return base::Failure{"its C library is not understood"};
+  }
+  user_regs_struct call = for_system_call(places_.syscall_and_return, SYS_clone,
+                                          {CLONE_VM | CLONE_FILES, stack, 0, 0, 0});
+  machine::set_link(call, exit);
+  cloned_ = 0;
+  if (!set_options(tid_, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE)) {
+    return base::Failure{"it ended in the meantime"};
+  }
+  const auto number = run_call(call);
+  const pid_t helper = std::exchange(cloned_, 0);
+  static_cast<void>(set_options(tid_, PTRACE_O_TRACESYSGOOD));
+  if (!number) return base::Failure{"it ended in the meantime"};
+  if (*number < 0) {
+    return base::Failure{fmt::format("clone: {}", std::strerror(static_cast<int>(-*number)))};
+  }
+  if (helper <= 0) return base::Failure{"its helper is not known"};
+  auto copy = copy_by(helper);
+  int status = 0;
+  kill(helper, SIGKILL);
+  static_cast<void>(wait_for_stop(helper, Clock::now() + kLongestStop, status));
+  const auto reaped =
+      system_call_by_stops(SYS_wait4, {static_cast<Address>(*number), 0, __WALL, 0});
+  if (reaped == number || !copy.has_value()) return copy;
+  kill(copy.value(), SIGKILL);
+  return base::Failure{"its helper did not end"};
+}
+
+/// By the helper, which then has another child.
+base::Outcome<pid_t> BorrowedThread::copy_by(pid_t helper) {
+  constexpr std::chrono::seconds kLongestCopy{30};  // Of page tables; the memory itself is shared.
+  const auto deadline = Clock::now() + kLongestCopy;
+  int status = 0;
+  user_regs_struct call{};
+  const auto failure = [] {
+    return base::Failure{fmt::format("its memory cannot be copied: {}", std::strerror(errno))};
+  };
+  if (wait_for_stop(helper, deadline, status) != 0 || !machine::get(helper, call)) {
+    return failure();
+  }
+  // The copy has the same options from its beginning.
+  if (!set_options(helper, PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL)) return failure();
+  machine::prepare_system_call(call, places_.syscall_and_return, SYS_clone, {CLONE_FILES});
+  const bool runs = machine::set(helper, call) &&
+                    ptrace(PTRACE_SYSCALL, helper, nullptr, nullptr) == 0 &&
+                    wait_for_stop(helper, deadline, status) == 0 &&  // At the entry.
+                    ptrace(PTRACE_SYSCALL, helper, nullptr, nullptr) == 0 &&
+                    wait_for_stop(helper, deadline, status) == 0;
+  if (!runs) return failure();
+  if (!is_clone(status)) {  // The exit.
+    if (machine::get(helper, call))
+      errno = static_cast<int>(-static_cast<long>(machine::result(call)));
+    return failure();
+  }
+  const pid_t copy = cloned_by(helper);
+  if (copy > 0 && wait_for_stop(copy, deadline, status) == 0) return copy;
+  if (copy > 0) kill(copy, SIGKILL);
+  return failure();
 }
 
 // Some calls do not continue by themselves after the thread ran elsewhere. Any stop ends epoll_wait

@@ -46,6 +46,7 @@ class BorrowedThread {
 
   /// Stops the thread. 0 or an errno: ESRCH if it has ended, ETIMEDOUT if it does not stop.
   [[nodiscard]] int seize();
+  [[nodiscard]] pid_t tid() const { return tid_; }
   [[nodiscard]] const user_regs_struct& registers() const { return saved_; }
   /// Whether it is in a restartable sequence, whose abort it would miss.
   [[nodiscard]] bool is_in_sequence() const;
@@ -68,6 +69,11 @@ class BorrowedThread {
   /// process made of the descriptor meanwhile, it can only write there what it may write itself.
   [[nodiscard]] bool write_to(int fd, const std::string& bytes);
 
+  /// Makes a process with a copy of this one's memory, stopped and traced by us, that has not run
+  /// and never will: once it runs, or we end, it is killed. Nothing of it is left to this process:
+  /// neither a child nor a signal. `exit` is _exit(); a stack that keep_stack() returned will do.
+  [[nodiscard]] base::Outcome<pid_t> copy_memory(Address exit);
+
   /// Restores everything and detaches.
   void release();
   [[nodiscard]] std::chrono::nanoseconds stopped_for() const { return stopped_for_; }
@@ -76,7 +82,10 @@ class BorrowedThread {
   using Clock = std::chrono::steady_clock;
   enum class Stop { kReturned, kSystemCall, kLost, kFault, kTooLong };
 
-  [[nodiscard]] int wait_for_stop(Clock::time_point deadline, int& status);
+  [[nodiscard]] int wait_for_stop(Clock::time_point deadline, int& status) {
+    return wait_for_stop(tid_, deadline, status);
+  }
+  [[nodiscard]] static int wait_for_stop(pid_t tid, Clock::time_point deadline, int& status);
   [[nodiscard]] bool resume(int request, int signal = 0) const;
   [[nodiscard]] Stop run_until(Stop wanted);
   [[nodiscard]] Stop run_with(std::optional<int>& file);
@@ -86,6 +95,8 @@ class BorrowedThread {
   [[nodiscard]] base::Outcome<void> make_stack();
   [[nodiscard]] std::optional<long> system_call_by_stops(long number,
                                                          std::initializer_list<Address> arguments);
+  [[nodiscard]] std::optional<long> run_call(user_regs_struct call);
+  [[nodiscard]] base::Outcome<pid_t> copy_by(pid_t helper);
   [[nodiscard]] bool save_extended();
   [[nodiscard]] Address stack_top() const;  ///< A multiple of 16.
   [[nodiscard]] bool write_return_address();
@@ -108,6 +119,7 @@ class BorrowedThread {
   std::uint64_t mask_ = 0;
   Address stack_ = 0, text_at_ = 0, errno_at_ = 0;
   int errno_ = 0;
+  pid_t cloned_ = 0;  ///< The latest process that the thread has made.
   std::array<std::uint64_t, 4> fault_action_{};
   bool restores_action_ = false;
   std::vector<int> kept_signals_;

@@ -5,10 +5,13 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,8 +32,10 @@
 #include <vector>
 
 #include "base/attachment.h"
+#include "base/clock.h"
 #include "foreign/process_root.h"
 #include "inject/borrowed_thread.h"
+#include "inject/copy_checks.h"
 #include "inject/machine.h"
 #include "inject/remote_modules.h"
 #include "inject/safe_point.h"
@@ -166,6 +171,8 @@ class Injection {
   /// Runs `work` on a borrowed thread. Returns how long the thread was stopped.
   base::Outcome<nanoseconds> perform(const Work& work);
 
+  [[nodiscard]] const ProcessFacts& facts() const { return *facts_; }
+  [[nodiscard]] Address address_of(const char* name) const;
   /// After loading.
   void look_again() { modules_ = named_modules_of(pid_); }
   [[nodiscard]] std::optional<PresentRuntime> runtime() const { return runtime_in(pid_, modules_); }
@@ -175,7 +182,6 @@ class Injection {
                                  const std::string& text);
 
  private:
-  [[nodiscard]] Address address_of(const char* name) const;
   bool find_places();
   base::Outcome<std::optional<nanoseconds>> try_thread(const SafePoints& safe, pid_t tid,
                                                        const Work& work);
@@ -424,7 +430,47 @@ base::Outcome<void> request(const Order& order, const char* entry) {
   return {};
 }
 
+/// Fails if the process is one that orphans become children of.
+base::Outcome<void> check_reaper(pid_t pid, BorrowedThread& thread, const RemoteMemory& memory) {
+  const auto word = thread.place_text(std::string(sizeof(int), '\1'));
+  const bool is_asked = word && thread.system_call(SYS_prctl, {PR_GET_CHILD_SUBREAPER, *word}) == 0;
+  if (is_asked && memory.get<int>(*word) == 0) return {};
+  return base::Failure{
+      fmt::format("process {} takes over orphans of others: the copy would be its child", pid)};
+}
+
 }  // namespace
+
+MemoryCopy::~MemoryCopy() {
+  kill(pid_, SIGKILL);
+  int status = 0;
+  while (waitpid(pid_, &status, __WALL) == pid_ && WIFSTOPPED(status)) continue;
+}
+
+base::Outcome<Copied> copy_memory(const Order& order) {
+  GEIGER_TRY(check_room(order.pid));
+  Injection injection(order);
+  GEIGER_TRY(injection.examine(false));
+  GEIGER_TRY(check_company(order.pid, injection.facts()));
+  const Address exit = injection.address_of("_exit");
+  const RemoteMemory memory(order.pid);
+  Copied copied;
+  const auto copy = [&](BorrowedThread& thread) -> base::Outcome<void> {
+    GEIGER_TRY(check_reaper(order.pid, thread, memory));
+    copied.was_only_thread = threads_of(order.pid).size() == 1;
+    copied.begun = base::monotonic_now();
+    copied.copy = std::make_shared<MemoryCopy>(GEIGER_TRY(thread.copy_memory(exit)));
+    copied.done = base::monotonic_now();
+    const user_regs_struct& registers = thread.registers();
+    copied.thread = thread.tid();
+    copied.stack_pointer = machine::sp(registers);
+    copied.registers.resize(sizeof registers / 8);
+    std::memcpy(copied.registers.data(), &registers, copied.registers.size() * 8);
+    return {};
+  };
+  GEIGER_TRY(injection.perform(copy));
+  return copied;
+}
 
 base::Outcome<nanoseconds> attach(const Order& order, const std::string& library,
                                   const std::string& settings) {

@@ -5,7 +5,10 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/outcome.h"
 
@@ -29,5 +32,33 @@ struct Order {
 
 /// Ends recording; the library stays, dormant.
 [[nodiscard]] base::Outcome<void> detach(const Order& order);
+
+/// A process with a copy of another one's memory, which never runs. It ends with this, and with the
+/// thread that made it.
+class MemoryCopy {
+ public:
+  explicit MemoryCopy(pid_t pid) : pid_(pid) {}
+  MemoryCopy(const MemoryCopy&) = delete;
+  MemoryCopy& operator=(const MemoryCopy&) = delete;
+  ~MemoryCopy();
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+struct Copied {
+  std::shared_ptr<MemoryCopy> copy;
+  std::uint64_t begun = 0, done = 0;  ///< CLOCK_MONOTONIC, ns: what it shows lies in between.
+  pid_t thread = 0;                   ///< The one that was stopped for it, and
+  std::uint64_t stack_pointer = 0;    ///< what it had.
+  std::vector<std::uint64_t> registers;
+  bool was_only_thread = false;  ///< Then the copy is of one instant.
+};
+
+/// Copies the memory of a process. Fails where it might not be able to afford that, or would notice
+/// it.
+[[nodiscard]] base::Outcome<Copied> copy_memory(const Order& order);
 
 }  // namespace geiger::inject

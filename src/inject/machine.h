@@ -12,6 +12,7 @@
 //   prepare_call()         of a function, that returns to address 0; `top` is a multiple of 16, and
 //                          the word before it is 0
 //   return_to_zero()       the code jumped to returns to address 0 (the word before `top`)
+//   set_link()             where code jumped to returns, where that is a register
 //   has_ended_wait() repeat_wait()   an epoll_wait() without a timeout that the stop has ended;
 //                          `before` is the call that the thread was in before the stop
 //   has_rest() wait_for_rest()   a call with a relative timeout that would start over, though the

@@ -513,8 +513,11 @@ profile::Observations find_holders(Subject& subject, ModuleFiles& modules, const
   return found;
 }
 
-profile::Observations find_holders(pid_t pid, const std::string& trace, const Options& options) {
-  RunningProcess process(pid);
+namespace {
+
+template <class Process>
+profile::Observations find_in(Process process, pid_t pid, const std::string& trace,
+                              const Options& options) {
   const auto opened = process.open(trace);
   if (!opened.has_value()) {
     profile::Observations found;
@@ -523,6 +526,13 @@ profile::Observations find_holders(pid_t pid, const std::string& trace, const Op
   }
   ModuleFiles modules(pid);
   return find_holders(process, modules, options, [&] { rest(process.files(), options.pause); });
+}
+
+}  // namespace
+
+profile::Observations find_holders(pid_t pid, const std::string& trace, const Options& options) {
+  if (options.copy) return find_in(CopiedProcess(pid, options.copy), pid, trace, options);
+  return find_in(RunningProcess(pid), pid, trace, options);
 }
 
 std::optional<profile::Observations> find_holders(const CoreFile& core,

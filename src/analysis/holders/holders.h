@@ -30,7 +30,8 @@ struct Options {
   Nanoseconds processor =
       60'000'000'000;  ///< For all scans; what is not reached then is undecided.
   std::function<void(unsigned scans, unsigned most)> progress = {};  ///< Before each scan.
-  double share = 1;  ///< Of a processor, on average: it rests in between.
+  double share = 1;       ///< Of a processor, on average: it rests in between.
+  CopyProcess copy = {};  ///< Scans copies that it makes, not the process itself.
 };
 
 /// Of process `pid`, which writes `trace`: Observations::holders, or why they are not known. If the

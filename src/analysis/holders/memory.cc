@@ -12,16 +12,18 @@ namespace geiger::holders {
 using observe::PageState;
 
 ProcessMemory::ProcessMemory(pid_t pid, const observe::ProcessFiles& files,
+                             const observe::ProcessFiles& sharer,
                              std::span<const observe::Mapping> mappings, Bytes page_bytes)
     : pid_(pid), page_bytes_(page_bytes) {
-  const base::UniqueFd pagemap = files.open("pagemap");
-  const auto read = observe::Pagemap::reader_of(pagemap.get());
+  const base::UniqueFd own = files.open("pagemap"), shared = sharer.open("pagemap");
   std::vector<std::uint64_t> entries;
   for (const observe::Mapping& mapping : mappings) {
     if (!mapping.is_readable) continue;
     Known& known = known_.emplace_back(Known{{mapping.start, mapping.end}, {}});
     const std::size_t pages = (mapping.end - mapping.start) / page_bytes;
     entries.assign(pages, 0);
+    const base::UniqueFd& pagemap = mapping.is_shared ? shared : own;
+    const auto read = observe::Pagemap::reader_of(pagemap.get());
     const std::size_t count =
         pagemap.is_open() ? read(mapping.start / page_bytes, entries.data(), pages) : 0;
     for (std::size_t i = 0; i < pages; ++i) {

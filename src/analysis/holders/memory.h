@@ -50,8 +50,9 @@ class Memory {
 /// when it was opened.
 class ProcessMemory : public Memory {
  public:
-  /// `mappings` in order of addresses.
-  ProcessMemory(pid_t pid, const observe::ProcessFiles& files,
+  /// `mappings` in order of addresses. Which pages are in memory, `files` say; of shared mappings
+  /// those of `sharer`, as a copy of a process knows of none.
+  ProcessMemory(pid_t pid, const observe::ProcessFiles& files, const observe::ProcessFiles& sharer,
                 std::span<const observe::Mapping> mappings, Bytes page_bytes);
 
   void read(std::span<const Piece> pieces, std::byte* into) override;

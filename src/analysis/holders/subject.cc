@@ -41,6 +41,13 @@ bool is_other_allocator(std::string_view path) {
          std::ranges::any_of(kNames, [&](std::string_view name) { return file.starts_with(name); });
 }
 
+base::Outcome<std::vector<Mapping>> mappings_of(const observe::ProcessFiles& files) {
+  const auto maps = files.read("maps");
+  if (!maps) return base::Failure{fmt::format("maps: {}", std::strerror(errno))};
+  if (maps->empty()) return base::Failure{"the process has ended"};
+  return observe::parse_smaps(*maps);
+}
+
 void leave_out_ranges(const trace::FileHeader& header, Layout& layout) {
   for (const observe::Range& range : observe::runtime_ranges(header)) {
     layout.leave_out({range.start, range.end()});
@@ -55,10 +62,7 @@ base::Outcome<void> RunningProcess::open(const std::string& trace) {
 }
 
 base::Outcome<std::vector<Mapping>> RunningProcess::look() {
-  const auto maps = files_.read("maps");
-  if (!maps) return base::Failure{fmt::format("maps: {}", std::strerror(errno))};
-  if (maps->empty()) return base::Failure{"the process has ended"};
-  std::vector<Mapping> mappings = observe::parse_smaps(*maps);
+  std::vector<Mapping> mappings = GEIGER_TRY(mappings_of(files_));
   GEIGER_TRY(follow());
   if (!shows_trace(mappings, follower_)) {
     return base::Failure{"it does not write this trace any more"};
@@ -71,7 +75,8 @@ std::vector<LiveSample> RunningProcess::samples() const {
 }
 
 std::unique_ptr<Memory> RunningProcess::memory(std::span<const Mapping> mappings) const {
-  return std::make_unique<ProcessMemory>(pid_, files_, mappings, follower_.header().page_size);
+  return std::make_unique<ProcessMemory>(pid_, files_, files_, mappings,
+                                         follower_.header().page_size);
 }
 
 void RunningProcess::leave_out_runtime(Layout& layout) const {
@@ -82,8 +87,8 @@ void RunningProcess::leave_out_runtime(Layout& layout) const {
 }
 
 base::Outcome<void> RunningProcess::check_still_there() const {
-  const auto maps = files_.status() ? files_.read("maps") : std::nullopt;
-  if (!maps || !shows_trace(observe::parse_smaps(*maps), follower_)) {
+  const auto mappings = mappings_of(files_);
+  if (!files_.status() || !mappings.has_value() || !shows_trace(mappings.value(), follower_)) {
     return base::Failure{"the process ended while it was scanned"};
   }
   return {};
@@ -92,6 +97,87 @@ base::Outcome<void> RunningProcess::check_still_there() const {
 base::Outcome<void> RunningProcess::follow() {
   if (follow_to_end(follower_)) return {};
   return base::Failure{"its trace grows faster than it is read"};
+}
+
+namespace {
+
+/// The memory of a copy, which has not all that its process has (MADV_DONTFORK).
+class CopiedMemory : public ProcessMemory {
+ public:
+  CopiedMemory(pid_t pid, const observe::ProcessFiles& files, const observe::ProcessFiles& original,
+               std::span<const Mapping> mappings, Bytes page_bytes, std::vector<Span> left_out)
+      : ProcessMemory(pid, files, original, mappings, page_bytes), left_out_(std::move(left_out)) {}
+  [[nodiscard]] Bytes lacks(Span span) const override {
+    Bytes bytes = 0;
+    for (const Span& part : left_out_) {
+      if (span.start <= part.start && part.end <= span.end) bytes += part.end - part.start;
+    }
+    return bytes;
+  }
+
+ private:
+  std::vector<Span> left_out_;
+};
+
+}  // namespace
+
+base::Outcome<void> CopiedProcess::open(const std::string& trace) {
+  trace_ = trace;
+  GEIGER_TRY(RunningProcess::open(trace));
+  const std::vector<Mapping> mappings = GEIGER_TRY(mappings_of(files_));
+  const bool shares = std::ranges::any_of(mappings, [&](const Mapping& mapping) {
+    return mapping.is_shared && mapping.is_writable && mapping.inode != follower_.inode();
+  });
+  is_still_ = !shares && threads_of(files_).size() == 1;
+  return {};
+}
+
+base::Outcome<std::vector<Mapping>> CopiedProcess::look() {
+  copy_ = {};
+  const std::vector<Mapping> all = GEIGER_TRY(mappings_of(files_));
+  threads_ = threads_of(files_);
+  copy_ = GEIGER_TRY(make_(pid_));
+  if (is_still_ && !copy_.is_of_one_instant) {
+    return base::Failure{"it started a thread while it was to be copied; try again"};
+  }
+  for (Thread& thread : threads_) {
+    if (thread.tid != copy_.borrowed.tid) continue;
+    thread.stack_pointer = copy_.borrowed.stack_pointer;
+    thread.registers = copy_.borrowed.registers;
+  }
+  copy_files_.emplace(copy_.pid);
+  std::vector<Mapping> mappings = GEIGER_TRY(mappings_of(*copy_files_));
+  left_out_.clear();
+  for (const Mapping& mapping : all) {
+    const bool is_copied = std::ranges::any_of(
+        mappings, [&](const Mapping& each) { return each.holds(mapping.start); });
+    if (is_copied || !mapping.is_writable || !mapping.is_readable) continue;
+    left_out_.push_back({mapping.start, mapping.end});
+    mappings.push_back(mapping);
+  }
+  std::ranges::sort(mappings, {}, &Mapping::start);
+  follower_ = {};
+  GEIGER_TRY(follower_.open(trace_));
+  follower_.show_between(copy_.begun, copy_.done);
+  GEIGER_TRY(RunningProcess::follow());
+  if (!shows_trace(mappings, follower_)) {
+    return base::Failure{"it does not write this trace any more"};
+  }
+  return mappings;
+}
+
+std::unique_ptr<Memory> CopiedProcess::memory(std::span<const Mapping> mappings) const {
+  return std::make_unique<CopiedMemory>(copy_.pid, *copy_files_, files_, mappings,
+                                        follower_.header().page_size, left_out_);
+}
+
+base::Outcome<void> CopiedProcess::check_still_there() const {
+  const auto mappings = mappings_of(*copy_files_);
+  if (!copy_files_->status() || !mappings.has_value() ||
+      !shows_trace(mappings.value(), follower_)) {
+    return base::Failure{"the copy of the process was killed while it was scanned"};
+  }
+  return {};
 }
 
 DumpedProcess::DumpedProcess(const CoreFile& core, const ingest::InputFile* trace,
@@ -108,7 +194,7 @@ DumpedProcess::DumpedProcess(const CoreFile& core, const ingest::InputFile* trac
   const trace::FileHeader& header = image->header();
   allocator_ = header.allocator;
   time_ = core.written() - header.start_realtime + header.start_monotonic;
-  live_.end_at(time_);
+  live_.show_between(time_, time_);
   trace::RecordWalk walk(image->extent(), false);
   constexpr std::size_t kWindow = 512 * kKiB;
   ingest::ImageWindows windows(trace->descriptor(), image->offset(), kWindow);

@@ -1,10 +1,13 @@
 // What is scanned for holders: a running process, or the core file of one.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/holders/core_file.h"
@@ -52,6 +55,17 @@ class Subject {
   [[nodiscard]] virtual bool is_still() const = 0;
 };
 
+/// A process with a copy of another one's memory, which does not run.
+struct Copy {
+  pid_t pid = 0;
+  std::shared_ptr<void> life;       ///< It ends with this.
+  Nanoseconds begun = 0, done = 0;  ///< What it shows lies in between.
+  Thread borrowed;                  ///< The thread that was stopped to make it.
+  bool is_of_one_instant = false;
+};
+/// Copies a process.
+using CopyProcess = std::function<base::Outcome<Copy>(pid_t)>;
+
 /// A process that writes a trace.
 class RunningProcess : public Subject {
  public:
@@ -72,10 +86,34 @@ class RunningProcess : public Subject {
 
   [[nodiscard]] const observe::ProcessFiles& files() const { return files_; }
 
- private:
+ protected:
   pid_t pid_;
   observe::ProcessFiles files_;
   observe::TraceFollower follower_;
+};
+
+/// Such a process, of which copies are scanned. While a copy is made, threads other than the one
+/// that is stopped go on: one copy is enough only if there are none.
+class CopiedProcess : public RunningProcess {
+ public:
+  CopiedProcess(pid_t pid, CopyProcess copy) : RunningProcess(pid), make_(std::move(copy)) {}
+  base::Outcome<void> open(const std::string& trace);
+
+  base::Outcome<std::vector<observe::Mapping>> look() override;
+  std::unique_ptr<Memory> memory(std::span<const observe::Mapping> mappings) const override;
+  std::vector<Thread> threads() const override { return threads_; }
+  base::Outcome<void> check_still_there() const override;
+  base::Outcome<void> follow() override { return {}; }
+  bool is_still() const override { return is_still_; }
+
+ private:
+  CopyProcess make_;
+  bool is_still_ = false;
+  std::string trace_;
+  Copy copy_;
+  std::optional<observe::ProcessFiles> copy_files_;
+  std::vector<Span> left_out_;  ///< Writable memory that is not copied.
+  std::vector<Thread> threads_;
 };
 
 /// A process whose core file there is.

@@ -153,7 +153,7 @@ void LiveSet::add(trace::Ref ref, const trace::SampleRecord& sample) {
 }
 
 void LiveSet::on(const trace::Record& record, const trace::SampleRecord& sample) {
-  if (sample.time <= end_) add(record.ref(), sample);
+  if (sample.time <= first_) add(record.ref(), sample);
 }
 
 void LiveSet::on(const trace::Record& record, const trace::CarriedRecord& carried) {
@@ -166,11 +166,11 @@ void LiveSet::on(const trace::Record& /*record*/, const trace::ObjectTypeRecord&
 }
 
 void LiveSet::on(const trace::Record& /*record*/, const trace::FreeRecord& free) {
-  if (free.time <= end_) live_.erase(free.sample);
+  if (free.time <= last_) live_.erase(free.sample);
 }
 
 void LiveSet::on(const trace::Record& /*record*/, const trace::MappingRecord& mapping) {
-  if (mapping.time > end_) return;
+  if (mapping.time > last_) return;
   mappings_.take(mapping);
   const bool is_new =
       mapping.kind == trace::MappingKind::kMap || mapping.kind == trace::MappingKind::kRemap;

@@ -81,8 +81,11 @@ class LiveSet : public trace::RecordSink {
  public:
   using RecordSink::on;
 
-  /// What happened after `time` is left out.
-  void end_at(Nanoseconds time) { end_ = time; }
+  /// Only samples that were allocated until `first`, and not freed until `last`.
+  void show_between(Nanoseconds first, Nanoseconds last) {
+    first_ = first;
+    last_ = last;
+  }
 
   void on(const trace::Record& record, const trace::SampleRecord& sample);
   void on(const trace::Record& record, const trace::CarriedRecord& carried);
@@ -111,7 +114,7 @@ class LiveSet : public trace::RecordSink {
   void add(trace::Ref ref, const trace::SampleRecord& sample);
 
   tsl::robin_map<trace::Ref, LiveSample> live_;
-  Nanoseconds end_ = ~Nanoseconds{0};
+  Nanoseconds first_ = ~Nanoseconds{0}, last_ = ~Nanoseconds{0};
   Bytes interval_ = 0;
   OwnMappings mappings_;
   std::map<Address, std::uint32_t> interpreters_;
@@ -129,6 +132,8 @@ class TraceFollower {
   [[nodiscard]] bool follow(Bytes most, Nanoseconds now);
 
   [[nodiscard]] const LiveSet& live() const { return live_; }
+  /// As of LiveSet; before what is to be read.
+  void show_between(Nanoseconds first, Nanoseconds last) { live_.show_between(first, last); }
   [[nodiscard]] std::uint64_t inode() const { return file_.inode(); }
   /// The header as it was at the latest follow().
   [[nodiscard]] const trace::FileHeader& header() const { return image_->header(); }

@@ -19,6 +19,7 @@
 #include "control/controlled.h"
 #include "control/run_directory.h"
 #include "control/run_watch.h"
+#include "inject/inject.h"
 #include "query/words.h"
 
 namespace geiger::cli {
@@ -44,6 +45,16 @@ base::Outcome<double> parse_share(const std::string& text) {
   const auto budget = control::parse_overhead(text);
   if (budget.has_value() && budget->share > 0) return budget->share;
   return base::Failure{"'" + text + "' is not a share of a processor (example: 10%)"};
+}
+
+base::Outcome<holders::Copy> copy_process(pid_t pid) {
+  const auto copied = GEIGER_TRY(inject::copy_memory({pid}));
+  return holders::Copy{copied.copy->pid(),
+                       copied.copy,
+                       copied.begun,
+                       copied.done,
+                       {copied.thread, "", copied.stack_pointer, 0, copied.registers},
+                       copied.was_only_thread};
 }
 
 base::Outcome<int> print_held_blocks(const holders::CoreFile& core,
@@ -100,6 +111,10 @@ void register_holders(CLI::App& app, Work& work) {
                    "Of a process that wrote this core file, at that instant; without RUN by size\n"
                    "alone, of glibc's malloc and geiger's")
       ->type_name("FILE");
+  verb->add_flag_callback(
+      "--snapshot", [options] { options->scans.copy = copy_process; },
+      "Scan copies of the process, each of one instant: it stops for that, some\n"
+      "milliseconds per GiB, and may use twice its memory meanwhile");
   verb->footer(
       "\nRUN is a recording that goes on, or the id of a process that is being recorded.\n"
       "With --core it may be one that has ended.\n"

@@ -75,6 +75,11 @@ inline void return_to_zero(Registers& registers, std::uint64_t top) {
   registers.regs[kLink] = 0;
 }
 
+/// What a function called at this point would return to.
+inline void set_link(Registers& registers, std::uint64_t address) {
+  registers.regs[kLink] = address;
+}
+
 inline void prepare_call(Registers& registers, std::uint64_t function, std::uint64_t top,
                          const std::array<std::uint64_t, 3>& values) {
   constexpr std::uint64_t kKindOfBranch = 0xc00;  // BTYPE, which functions check on entry.

@@ -66,6 +66,9 @@ inline void prepare_system_call(Registers& registers, std::uint64_t at, long num
 
 inline void return_to_zero(Registers& registers, std::uint64_t top) { registers.rsp = top - 8; }
 
+/// What a function called at this point would return to; here it is on the stack.
+inline void set_link(Registers& /*registers*/, std::uint64_t /*address*/) {}
+
 inline void prepare_call(Registers& registers, std::uint64_t function, std::uint64_t top,
                          const std::array<std::uint64_t, 3>& values) {
   constexpr std::uint64_t kDirection = 0x400;
