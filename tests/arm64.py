@@ -8,10 +8,14 @@ preset `arm64` builds it; both lie in the tested build if the sources are read-o
 reason, where the network, qemu-user or the tools are missing. Emulated are instructions and signals, also those of pointer authentication. Not: the order
 of memory, costs, ptrace; so nothing of those is tested here.
 """
+import json
 import os
 import pathlib
 import re
+import resource
 import shutil
+import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -223,6 +227,62 @@ class Walks(unittest.TestCase):
         total, _ = compare(self.compile(copy), ROOT / "trixie", "sqlite3", self.folder)
         print(f"without stripping: {total}")
         self.assertGreater(total["different"], total["compared"] / 2)
+
+
+class CoreFiles(unittest.TestCase):
+    """What `geiger holders --core` here says of a core file from there, of tests/hosts/holders.cc."""
+
+    def test_blocks_are_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program, core = pathlib.Path(folder, "holders"), pathlib.Path(folder, "core")
+            done = run(ROOT / "bin/aarch64-linux-gnu-g++", f"--sysroot={ROOT}/bookworm", "-std=c++20", "-O1", "-g",
+                       SOURCE / "tests/hosts/holders.cc", "-o", program)
+            self.assertEqual(done.returncode, 0, done.stdout[-3000:])
+            unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+            with subprocess.Popen([*emulator(ROOT / "bookworm"), program], stdout=subprocess.PIPE, cwd=folder,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, unlimited)) as host:
+                self.assertEqual(host.stdout.readline(), b"ready\n")
+                files = self.files_of(host.pid)
+                host.send_signal(signal.SIGABRT)
+            written, = pathlib.Path(folder).glob("qemu_*.core")
+            core.write_bytes(self.with_files(bytearray(written.read_bytes()), files))
+            done = subprocess.run([harness.BUILD / "bin" / "geiger", "holders", "--json", "--core", core],
+                                  capture_output=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            parts = {part.get("root", part["hold"]): part for part in json.loads(done.stdout)["parts"]}
+            self.assertEqual(parts["unreferenced"]["blocks"], 50 * 4 + 1)
+            self.assertEqual(parts["unreachable"]["blocks"], 50 * 4 - 1)
+            self.assertEqual(parts["g_high[*]"]["blocks"], 50)  # With tags in the highest bits.
+            self.assertEqual(parts["g_pointer[*]"]["alone_bytes"], 50 * 64)
+
+    @staticmethod
+    def files_of(pid):
+        """Start, end, offset and path; the program's addresses are those of the emulator, whose own are higher."""
+        found = []
+        for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+            fields = line.split(None, 5)
+            start, end = (int(place, 16) for place in fields[0].split("-"))
+            if len(fields) == 6 and fields[5].startswith("/") and end < 1 << 40:
+                found.append((start, end, int(fields[2], 16), fields[5]))
+        return found
+
+    @staticmethod
+    def with_files(core, files):
+        """The emulator does not write which files are mapped (NT_FILE), as the kernel does."""
+        text = struct.pack("<QQ", len(files), 1)
+        text += b"".join(struct.pack("<QQQ", *file[:3]) for file in files)
+        text += b"".join(file[3].encode() + b"\0" for file in files)
+        added = struct.pack("<III", 5, len(text), 0x46494c45) + b"CORE".ljust(8, b"\0") + text + bytes(-len(text) % 4)
+        first, = struct.unpack_from("<Q", core, 32)
+        count, = struct.unpack_from("<H", core, 56)
+        for at in range(first, first + 56 * count, 56):
+            kind, _, offset, _, _, size = struct.unpack_from("<IIQQQQ", core, at)
+            if kind == 4:
+                notes = core[offset:offset + size] + bytes(-size % 4) + added
+                struct.pack_into("<Q", core, at + 8, len(core))
+                struct.pack_into("<Q", core, at + 32, len(notes))
+                core += notes
+        return core
 
 
 def fast_paths():

@@ -397,7 +397,13 @@ std::unique_ptr<Memory> CoreFile::memory() const {
     // What is not writable holds nothing of the heap.
     if (at >= mapping.end || !mapping.is_writable) continue;
     base::UniqueFd file = mapping.path.empty() ? base::UniqueFd() : open_file(mapping);
-    stretches.push_back({{at, mapping.end}, file.get(), mapping.offset + (at - mapping.start)});
+    const Bytes offset = mapping.offset + (at - mapping.start);
+    Address end = mapping.end;
+    if (file.is_open()) {  // What lies behind the end of a file is 0.
+      const auto size = static_cast<Bytes>(std::max<off_t>(::lseek(file.get(), 0, SEEK_END), 0));
+      end = std::min(end, at + (size - std::min(size, offset)));
+    }
+    stretches.push_back({{at, end}, file.get(), offset});
     if (file.is_open()) files.push_back(std::move(file));
   }
   return std::make_unique<CoreMemory>(page_bytes_, std::move(stretches), std::move(files));

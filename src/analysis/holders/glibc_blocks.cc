@@ -29,12 +29,20 @@ class GlibcBlocks {
 
   void add_all() {
     name_heap();
-    for (const observe::Mapping& mapping : layout_.mappings) {
+    const auto& mappings = layout_.mappings;
+    for (std::size_t i = 0; i < mappings.size(); ++i) {
+      const observe::Mapping& mapping = mappings[i];
       if (!mapping.is_writable || !mapping.is_readable || mapping.is_shared) continue;
       if (mapping.path == "[heap]") {
-        Area& area = layout_.blocks.add({mapping.start, mapping.end});
-        walk(area, {mapping.start, mapping.end});
         heap_ = {mapping.start, mapping.end};
+        // Of a forked child it may be two, and a chunk lie in both.
+        const auto goes_on = [&](const observe::Mapping& next) {
+          return next.path == "[heap]" && next.start == heap_.end && next.is_readable;
+        };
+        for (; i + 1 < mappings.size() && goes_on(mappings[i + 1]); ++i) {
+          heap_.end = mappings[i + 1].end;
+        }
+        walk(layout_.blocks.add(heap_), {heap_.start, heap_.end});
       } else if (mapping.path.empty()) {
         add_mapping(mapping);
       }

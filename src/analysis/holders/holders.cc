@@ -554,6 +554,13 @@ base::Outcome<BlockCensus> count_held(const CoreFile& core, const Options& optio
   const Effort effort(options);
   Scan scan(process, modules, names, effort);
   GEIGER_TRY(scan.take(4));
+  const bool has_heap = std::ranges::any_of(
+      scan.layout().mappings, [](const Mapping& mapping) { return mapping.path == "[heap]"; });
+  if (observe::is_glibc(process.allocator()) && !has_heap) {
+    return base::Failure{core.path() +
+                         ": it is not known where glibc's heap is: the core file does not say "
+                         "which files were mapped, or lacks the C library's data"};
+  }
   if (scan.layout().blocks.blocks() == 0) {
     return base::Failure{fmt::format(
         "{}: without a recording only the blocks of glibc's and geiger's malloc are known, not "

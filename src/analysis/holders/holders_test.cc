@@ -28,6 +28,27 @@ Mapping mapping(Address start) {
   return mapping;
 }
 
+/// Words at addresses; the rest is 0.
+class Seen : public Memory {
+ public:
+  explicit Seen(std::map<Address, std::uint64_t> words) : words_(std::move(words)) {}
+  void read(std::span<const Piece> pieces, std::byte* into) override {
+    for (const Piece& piece : pieces) {
+      std::memset(into, 0, piece.bytes);
+      for (const auto& [at, word] : words_) {
+        if (at >= piece.start && at + 8 <= piece.start + piece.bytes)
+          std::memcpy(into + (at - piece.start), &word, 8);
+      }
+      into += piece.bytes;
+    }
+  }
+  [[nodiscard]] bool is_absent(Address /*address*/) const override { return false; }
+  [[nodiscard]] Bytes page_bytes() const override { return 4096; }
+
+ private:
+  std::map<Address, std::uint64_t> words_;
+};
+
 /// A heap of objects of 64 bytes, all sampled, and a mapping with roots. What it does meanwhile
 /// happens after each look: `then`.
 class Program : public Subject {
@@ -68,27 +89,6 @@ class Program : public Subject {
     for (const auto& sample : found.holders->samples) holds[sample.sample] = sample.hold;
     return holds;
   }
-
- private:
-  class Seen : public Memory {
-   public:
-    explicit Seen(std::map<Address, std::uint64_t> words) : words_(std::move(words)) {}
-    void read(std::span<const Piece> pieces, std::byte* into) override {
-      for (const Piece& piece : pieces) {
-        std::memset(into, 0, piece.bytes);
-        for (const auto& [at, word] : words_) {
-          if (at >= piece.start && at + 8 <= piece.start + piece.bytes)
-            std::memcpy(into + (at - piece.start), &word, 8);
-        }
-        into += piece.bytes;
-      }
-    }
-    [[nodiscard]] bool is_absent(Address /*address*/) const override { return false; }
-    [[nodiscard]] Bytes page_bytes() const override { return 4096; }
-
-   private:
-    std::map<Address, std::uint64_t> words_;
-  };
 };
 
 TEST(FindHolders, WhatWasFreedDuringAScanIsNotJudged) {
@@ -121,6 +121,23 @@ TEST(FindHolders, OneScanIsEnoughOfWhatStandsStill) {
   EXPECT_THAT(program.holds(), ElementsAre(Pair(1, Hold::kReached), Pair(2, Hold::kUnreferenced),
                                            Pair(3, Hold::kUnreachable)));
   EXPECT_EQ(scans, 1);
+}
+
+TEST(GlibcBlocks, AChunkMayLieInTwoMappings) {
+  constexpr std::uint64_t kInUse = 1;
+  Layout layout;
+  layout.mappings = {mapping(kObjects), mapping(kObjects + 4096)};
+  for (Mapping& heap : layout.mappings) heap.path = "[heap]";
+  Seen memory({{kObjects + 8, 4096 + 64 + kInUse},
+               {kObjects + 4096 + 64 + 8, 64 + kInUse},
+               {kObjects + 4096 + 128 + 8, 4096 - 128 + kInUse}});
+  add_glibc_blocks(layout, memory);
+  EXPECT_EQ(layout.not_understood, 0U);
+  const auto block = layout.blocks.block_at(kObjects + 4096);
+  ASSERT_TRUE(block);
+  EXPECT_EQ(block->start, kObjects + 16);
+  EXPECT_FALSE(block->is_free);
+  EXPECT_EQ(layout.blocks.end_of(*block), kObjects + 4096 + 64 + 16);
 }
 
 }  // namespace
