@@ -19,6 +19,7 @@
 #include "analysis/holders/roots.h"
 #include "analysis/holders/subject.h"
 #include "analysis/observe/allocator_heaps.h"
+#include "analysis/observe/heap_walks.h"
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/proc_files.h"
 #include "base/clock.h"
@@ -69,7 +70,7 @@ class Scan {
 
   base::Outcome<void> take(Bytes step) {
     layout_.mappings = GEIGER_TRY(subject_.look());
-    samples_ = subject_.samples();
+    samples_ = observe::without_pools(subject_.live().by_address());
     find_modules(layout_, modules_);
     memory_ = subject_.memory(layout_.mappings);
     subject_.leave_out_runtime(layout_);
@@ -363,7 +364,7 @@ class Verdicts {
     last_.clear();
     unreached_ = rescued_ = 0;
     for (const LiveSample& sample : scan.samples()) {
-      if (!subject.is_live(sample.ref)) continue;
+      if (!subject.live().contains(sample.ref)) continue;
       Seen& seen = seen_[sample.ref];
       const bool is_old = seen.scans == scans_;  // Else it was allocated after the first scan.
       seen.scans = is_old ? scans_ + 1 : kNotAll;

@@ -10,7 +10,6 @@
 namespace geiger::holders {
 namespace {
 
-using observe::LiveSample;
 using observe::Mapping;
 using profile::Hold;
 using ::testing::ElementsAre;
@@ -54,18 +53,23 @@ class Seen : public Memory {
 class Program : public Subject {
  public:
   std::map<Address, std::uint64_t> words;
-  std::map<trace::Ref, Address> live;
   std::function<void(Program&)> then = [](Program&) {};
   bool stands_still = false;
+
+  void allocate(trace::Ref ref, Address address) {
+    trace::Record record;
+    record.offset = ref * 8;
+    trace::SampleRecord sample{};
+    sample.address = address;
+    sample.requested_kind = sample.usable_heap = 64;
+    live_.on(record, sample);
+  }
+  void free(trace::Ref ref) { live_.on({}, trace::FreeRecord{0, 0, ref, 0}); }
 
   base::Outcome<std::vector<Mapping>> look() override {
     return std::vector{mapping(kObjects), mapping(kRoots)};
   }
-  std::vector<LiveSample> samples() const override {
-    std::vector<LiveSample> samples;
-    for (const auto& [ref, address] : live) samples.push_back({ref, address, 64, 64});
-    return samples;
-  }
+  const observe::LiveSet& live() const override { return live_; }
   std::unique_ptr<Memory> memory(std::span<const Mapping> /*mappings*/) const override {
     return std::make_unique<Seen>(words);
   }
@@ -78,7 +82,6 @@ class Program : public Subject {
     then(*this);
     return {};
   }
-  bool is_live(trace::Ref sample) const override { return live.contains(sample); }
   bool is_still() const override { return stands_still; }
 
   /// By reference of the sample.
@@ -89,23 +92,30 @@ class Program : public Subject {
     for (const auto& sample : found.holders->samples) holds[sample.sample] = sample.hold;
     return holds;
   }
+
+ private:
+  observe::LiveSet live_;
 };
 
 TEST(FindHolders, WhatWasFreedDuringAScanIsNotJudged) {
   Program program;
-  program.live = {{1, object(1)}, {2, object(2)}, {3, object(3)}};
+  for (unsigned i = 1; i <= 3; ++i) program.allocate(i, object(i));
   program.words = {{kRoots, object(1)}};
-  program.then = [](Program& it) { it.live.erase(3); };
+  program.then = [](Program& it) { it.free(3); };
   EXPECT_THAT(program.holds(), ElementsAre(Pair(1, Hold::kReached), Pair(2, Hold::kUnreferenced)));
   // Its address may be another's by then.
-  program.live = {{3, object(3)}};
-  program.then = [](Program& it) { it.live = {{4, object(3)}}; };
-  EXPECT_THAT(program.holds(), IsEmpty());
+  Program other;
+  other.allocate(3, object(3));
+  other.then = [](Program& it) {
+    it.free(3);
+    it.allocate(4, object(3));
+  };
+  EXPECT_THAT(other.holds(), IsEmpty());
 }
 
 TEST(FindHolders, WhatIsReachedOnceIsNotUnreachable) {
   Program program;
-  program.live = {{1, object(1)}, {2, object(2)}};
+  for (unsigned i = 1; i <= 2; ++i) program.allocate(i, object(i));
   program.words = {{kRoots, object(1)}};
   program.then = [](Program& it) { it.words = {}; };  // The next scans do not see the pointer.
   EXPECT_THAT(program.holds(), ElementsAre(Pair(1, Hold::kMoving), Pair(2, Hold::kUnreferenced)));
@@ -114,7 +124,7 @@ TEST(FindHolders, WhatIsReachedOnceIsNotUnreachable) {
 TEST(FindHolders, OneScanIsEnoughOfWhatStandsStill) {
   Program program;
   program.stands_still = true;
-  program.live = {{1, object(1)}, {2, object(2)}, {3, object(3)}};
+  for (unsigned i = 1; i <= 3; ++i) program.allocate(i, object(i));
   program.words = {{kRoots, object(1)}, {object(2), object(3)}};
   int scans = 0;
   program.then = [&](Program&) { ++scans; };

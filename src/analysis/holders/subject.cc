@@ -7,13 +7,11 @@
 #include <cstring>
 
 #include "analysis/observe/allocator_heaps.h"
-#include "analysis/observe/heap_walks.h"
 #include "base/clock.h"
 #include "base/text.h"
 
 namespace geiger::holders {
 
-using observe::LiveSample;
 using observe::Mapping;
 
 namespace {
@@ -68,10 +66,6 @@ base::Outcome<std::vector<Mapping>> RunningProcess::look() {
     return base::Failure{"it does not write this trace any more"};
   }
   return mappings;
-}
-
-std::vector<LiveSample> RunningProcess::samples() const {
-  return observe::without_pools(follower_.live().by_address());
 }
 
 std::unique_ptr<Memory> RunningProcess::memory(std::span<const Mapping> mappings) const {
@@ -212,10 +206,6 @@ bool DumpedProcess::is_of_image() const {
   const auto pid = static_cast<std::uint32_t>(core_.pid());
   const bool is_its = pid == header.pid || pid == image_->pid();
   return is_its && is_here && !ranges.empty() && header.start_monotonic <= time_;
-}
-
-std::vector<LiveSample> DumpedProcess::samples() const {
-  return observe::without_pools(live_.by_address());
 }
 
 base::Outcome<void> DumpedProcess::check_samples(std::size_t unmatched, std::size_t all) const {

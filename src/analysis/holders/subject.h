@@ -31,8 +31,8 @@ class Subject {
 
   /// Its mappings, in order of addresses; what else is asked is of the same time. Before each scan.
   [[nodiscard]] virtual base::Outcome<std::vector<observe::Mapping>> look() = 0;
-  /// Samples that lived then, in order of addresses.
-  [[nodiscard]] virtual std::vector<observe::LiveSample> samples() const = 0;
+  /// The samples that live, as of look() and of the last follow().
+  [[nodiscard]] virtual const observe::LiveSet& live() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Memory> memory(
       std::span<const observe::Mapping> mappings) const = 0;
   [[nodiscard]] virtual std::vector<Thread> threads() const = 0;
@@ -50,7 +50,6 @@ class Subject {
   [[nodiscard]] virtual base::Outcome<void> check_still_there() const = 0;
   /// After each scan: asks again which samples live.
   [[nodiscard]] virtual base::Outcome<void> follow() = 0;
-  [[nodiscard]] virtual bool is_live(trace::Ref sample) const = 0;
   /// Nothing moves: one scan sees everything.
   [[nodiscard]] virtual bool is_still() const = 0;
 };
@@ -73,7 +72,7 @@ class RunningProcess : public Subject {
   base::Outcome<void> open(const std::string& trace);
 
   base::Outcome<std::vector<observe::Mapping>> look() override;
-  std::vector<observe::LiveSample> samples() const override;
+  const observe::LiveSet& live() const override { return follower_.live(); }
   std::unique_ptr<Memory> memory(std::span<const observe::Mapping> mappings) const override;
   std::vector<Thread> threads() const override { return threads_of(files_); }
   std::string executable() const override { return files_.link("exe"); }
@@ -81,7 +80,6 @@ class RunningProcess : public Subject {
   void leave_out_runtime(Layout& layout) const override;
   base::Outcome<void> check_still_there() const override;
   base::Outcome<void> follow() override;
-  bool is_live(trace::Ref sample) const override { return follower_.live().contains(sample); }
   bool is_still() const override { return false; }
 
   [[nodiscard]] const observe::ProcessFiles& files() const { return files_; }
@@ -124,7 +122,7 @@ class DumpedProcess : public Subject {
   DumpedProcess(const CoreFile& core, const ingest::InputFile* trace, const ingest::Image* image);
 
   base::Outcome<std::vector<observe::Mapping>> look() override { return core_.mappings(); }
-  std::vector<observe::LiveSample> samples() const override;
+  const observe::LiveSet& live() const override { return live_; }
   std::unique_ptr<Memory> memory(std::span<const observe::Mapping> mappings) const override;
   std::vector<Thread> threads() const override { return core_.threads(); }
   std::string executable() const override { return core_.executable(); }
@@ -133,7 +131,6 @@ class DumpedProcess : public Subject {
   base::Outcome<void> check_samples(std::size_t unmatched, std::size_t all) const override;
   base::Outcome<void> check_still_there() const override { return {}; }
   base::Outcome<void> follow() override { return {}; }
-  bool is_live(trace::Ref /*sample*/) const override { return true; }
   bool is_still() const override { return true; }
 
   /// Whether the memory is that of the process that wrote the image, at a time that it covers.
