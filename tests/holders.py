@@ -184,6 +184,69 @@ class Stored(unittest.TestCase):
                          r"2\.34 KiB of lost \(holders\.cc:\d+\) is unreachable: nothing points to it\.")
 
 
+class AtExit(unittest.TestCase):
+    """Programs that end by themselves, and wait until they were scanned."""
+
+    def setUp(self):
+        here = tempfile.TemporaryDirectory(prefix="geiger-holders-")
+        self.addCleanup(here.cleanup)
+        self.file = os.path.join(here.name, "run.geiger")
+        self.command = [GEIGER, "run", "--holders=exit", "--interval", "1", "-o", self.file, "--",
+                        harness.host("leaving")]
+
+    def leave(self, how):
+        """Compares with the bare program. Returns what geiger said of the run."""
+        bare = subprocess.run([harness.host("leaving"), how], capture_output=True, check=False)
+        run = subprocess.run([*self.command, how], capture_output=True, check=False)
+        self.assertEqual((run.returncode, run.stdout), (bare.returncode, bare.stdout), run.stderr)
+        return run.stderr.decode()
+
+    def found(self):
+        asked = subprocess.run([GEIGER, "holders", self.file, "--json", "--top", "0", "--wrappers", "named"],
+                               capture_output=True, text=True, check=False)
+        return sums(json.loads(asked.stdout)) if asked.returncode == 0 else None
+
+    def check_found(self):
+        found = self.found()
+        self.assertEqual(found["kept"], ({"reached": 50 * 48}, {"g_kept.blocks"}))
+        self.assertEqual(found["lost"], ({"unreferenced": 50 * 56}, {None}))
+        return found
+
+    def test_static_variables_still_hold_what_they_held(self):
+        for how in ("return", "exit"):
+            said = self.leave(how)
+            self.check_found()
+            self.assertRegex(said, r"geiger: 2\.73 KiB of lost \(leaving\.cc:\d+\) is unreachable: nothing points to it")
+            os.remove(self.file)
+
+    def test_each_process_for_itself(self):
+        self.leave("fork")
+        found = self.check_found()
+        self.assertEqual(set(found["of_child"][0]), {"unreferenced"})
+
+    def test_exit_by_another_thread_comes_after_the_destructors(self):
+        self.leave("thread")
+        found = self.found()
+        self.assertNotIn("kept", found)
+        self.assertEqual(set(found["lost"][0]), {"unreferenced"})
+
+    def test_other_ends_do_not_wait(self):
+        for how in ("_exit", "quick_exit", "abort"):
+            self.leave(how)
+            self.assertIsNone(self.found(), how)
+            os.remove(self.file)
+
+    def test_without_geiger_the_program_ends_as_ever(self):
+        run = subprocess.Popen([*self.command, "waited"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
+        self.assertEqual(run.stdout.readline(), b"ready\n")
+        run.kill()
+        run.wait()
+        run.stdin.close()
+        with run.stdout:
+            self.assertEqual(run.stdout.read(), b"at exit\ndestroyed\n")
+
+
 class MovingBlocks(unittest.TestCase):
     def check(self, how):
         """Four threads move their blocks all the time. None is called unreachable, all that are lost are."""

@@ -336,6 +336,9 @@ class Scan {
 /// What the scans say of each sample.
 class Verdicts {
  public:
+  /// `is_still`: nothing moves, so that one scan finds all.
+  explicit Verdicts(bool is_still) : is_still_(is_still) {}
+
   /// Scans in order. Samples that died meanwhile are left out.
   void add(Scan& scan, const observe::TraceFollower& follower) {
     last_.clear();
@@ -363,7 +366,7 @@ class Verdicts {
   /// Whether another scan would find nothing new: nothing is left to be found, or the last two did
   /// not. Of f objects that moved each time, with a probability of p that a scan misses one, it is
   /// wrong with p^(2 f).
-  [[nodiscard]] bool is_settled() const { return unreached_ == 0 || quiet_ >= 2; }
+  [[nodiscard]] bool is_settled() const { return is_still_ || unreached_ == 0 || quiet_ >= 2; }
   [[nodiscard]] std::uint32_t scans() const { return scans_; }
 
   /// What none of the scans reached, by the last one.
@@ -424,6 +427,7 @@ class Verdicts {
     bool was_reached = false;
   };
 
+  bool is_still_;
   std::uint32_t scans_ = 0, quiet_ = 0;
   std::uint64_t unreached_ = 0;  ///< By all scans.
   std::uint64_t rescued_ = 0;    ///< Reached by the last scan, and by none before.
@@ -452,7 +456,8 @@ base::Outcome<void> scan_all(pid_t pid, const std::string& trace, const Options&
   const Effort effort(options);
   ModuleFiles modules(pid);
   RootNames names(modules);
-  Verdicts verdicts;
+  const bool is_still = options.is_waiting && threads_of(files).size() == 1;
+  Verdicts verdicts(is_still);
   std::optional<Scan> scan;
   Holders about;  // Of the last scan.
   base::Outcome<void> outcome;
@@ -462,7 +467,7 @@ base::Outcome<void> scan_all(pid_t pid, const std::string& trace, const Options&
     const Nanoseconds time = base::monotonic_now();
     // Pointers of packed structures are looked for where they are needed: that takes half as much
     // time again.
-    const Bytes step = scan ? 4 : 8;
+    const Bytes step = scan || is_still ? 4 : 8;
     scan.emplace(pid, files, follower, modules, names, effort);
     outcome = scan->take(step);
     if (!outcome.has_value()) break;

@@ -23,6 +23,7 @@ struct Options {
       60'000'000'000;  ///< For all scans; what is not reached then is undecided.
   std::function<void(unsigned scans, unsigned most)> progress = {};  ///< Before each scan.
   double share = 1;  ///< Of a processor, on average: it rests in between.
+  bool is_waiting = false;  ///< One of its threads waits for the answer.
 };
 
 /// Of process `pid`, which writes `trace`: Observations::holders, or why they are not known. If the

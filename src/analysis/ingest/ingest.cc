@@ -163,7 +163,9 @@ class Ingestion {
       error.reason += fmt::format("; {} records before it are used", reader.committed());
       note(error);
     }
-    if (!observed.empty()) take_observations(file, observed.back(), decoder);
+    const auto& earlier = decoder.observed();
+    observed.insert(observed.begin(), earlier.begin(), earlier.end());
+    for (const std::string& payload : observed) take_observations(file, payload, decoder);
     if (options_.read_chunks) take_chunks(file, image, decoder);
   }
 

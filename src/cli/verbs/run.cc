@@ -157,6 +157,7 @@ run::Environment Run::bare_environment() const {
 run::Environment Run::environment_for(pid_t pid) {
   if (directory_.empty()) return bare_environment();
   run::RuntimeSettings settings = options_.runtime;
+  if (options_.watch.holders_at_exit) settings.scanner = getpid();
   broker_ = control::TraceBroker::open(directory_);
   if (broker_) settings.broker = broker_->digits();
   auto words = run::with_runtime(bare_environment(), settings, preload_->word(), directory_, pid);
