@@ -21,6 +21,7 @@
 #include "analysis/observe/heap_walks.h"
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/proc_files.h"
+#include "analysis/observe/seen_types.h"
 #include "base/clock.h"
 #include "base/text.h"
 
@@ -94,7 +95,7 @@ class Scan {
     if (maps->empty()) return base::Failure{"the process has ended"};
     layout_.mappings = observe::parse_smaps(*maps);
     if (!follow_to_end(follower_)) return base::Failure{"its trace grows faster than it is read"};
-    samples_ = observe::without_pools(follower_.live().by_address());
+    samples_ = follower_.live().by_address();
     if (!shows_trace(layout_.mappings, follower_)) {
       return base::Failure{"it does not write this trace any more"};
     }
@@ -102,6 +103,7 @@ class Scan {
     memory_.emplace(pid_, files_, layout_.mappings, follower_.header().page_size);
     leave_out_runtime();
     add_blocks();
+    find_python_objects();
     settle(layout_.not_roots);
     threads_ = threads_of(files_);
     find_control_blocks(layout_, *memory_, threads_);
@@ -141,6 +143,19 @@ class Scan {
   void widen() {
     constexpr Bytes kWindow = 64;
     is_complete_ = mark({.window = kWindow}) && is_complete_;
+  }
+
+  /// Marks also what the lists of CPython's collector lead to.
+  void follow_lists() {
+    for (const Area& area : layout_.blocks.areas()) {
+      if (!area.has_links()) continue;
+      const Address end = area.span().end;
+      for (Address at = area.span().start; at < end; at += kGrain) {
+        if (!area.is_link(at)) continue;
+        marker_->root(at, at, Holds::kFirmly, [](Address) { return RootGroup{0}; });
+      }
+    }
+    is_complete_ = marker_->run() && is_complete_;
   }
 
   /// Of unreached blocks, those that another unreached block points to.
@@ -192,11 +207,39 @@ class Scan {
   void add_blocks() {
     const std::string_view allocator = follower_.header().allocator;
     if (observe::is_glibc(allocator)) return add_glibc_blocks(layout_, *memory_);
+    const std::vector<LiveSample> samples = observe::without_pools(samples_);
     leave_out_modules(layout_, modules_, base::file_name_of(allocator));
     settle(layout_.not_roots);
     const bool is_known = observe::is_geiger_heap(allocator) &&
-                          add_geiger_blocks(layout_, *memory_, samples_, allocator);
-    if (!is_known) add_inferred_blocks(layout_, *memory_, samples_);
+                          add_geiger_blocks(layout_, *memory_, samples, allocator);
+    if (!is_known) add_inferred_blocks(layout_, *memory_, samples);
+  }
+
+  /// Where they are not known, the interpreter's arenas are roots, and nothing in them is judged.
+  void find_python_objects() {
+    constexpr std::uint32_t kFirst = 0x030a;  // Its pools are larger than those before.
+    constexpr std::size_t kPages = 1024;
+    const auto version = observe::python_version_of(follower_.live());
+    if (!version || *version >> 16 < kFirst) {
+      samples_ = observe::without_pools(samples_);
+      return;
+    }
+    python_memory_.emplace(*memory_, kPages);
+    python_.emplace(*version, [this](Address address, void* into, std::size_t bytes) {
+      const Piece piece{address, bytes};
+      python_memory_->read({&piece, 1}, static_cast<std::byte*>(into));
+      return true;
+    });
+    static_cast<void>(add_python_blocks(layout_, *memory_));
+    std::vector<Span> variables;
+    for (std::size_t i = 0; i < layout_.mappings.size(); ++i) {
+      const Mapping& mapping = layout_.mappings[i];
+      const bool is_its =
+          layout_.modules[i] != kNoMapping && mapping.is_writable &&
+          follower_.live().interpreters().contains(layout_.mappings[layout_.modules[i]].start);
+      if (is_its) variables.push_back({mapping.start, mapping.end});
+    }
+    find_links(layout_, *python_memory_, *python_, variables);
   }
 
   [[nodiscard]] bool mark(const MarkingRules& rules) {
@@ -267,12 +310,25 @@ class Scan {
     const Piece piece{start, sizeof first};
     memory_->read({&piece, 1}, reinterpret_cast<std::byte*>(&first));
     step.type = names_.class_of(first);
+    if (step.type.empty() && python_) step.type = python_type_at(start, step.bytes);
     const auto sample = std::ranges::lower_bound(samples_, start, {}, &LiveSample::address);
     if (sample != samples_.end() && sample->address == start) {
       step.sample = sample->ref;
       step.is_sampled = true;
     }
     return step;
+  }
+
+  /// Of an object that the collector knows, or one whose type is its second word.
+  [[nodiscard]] std::string python_type_at(Address start, Bytes bytes) {
+    for (Bytes before = 0; before <= 32 && before + 16 <= bytes; before += 16) {
+      std::uint64_t word = 0;
+      const Piece piece{start + before + 8, sizeof word};
+      python_memory_->read({&piece, 1}, reinterpret_cast<std::byte*>(&word));
+      const auto* type = python_->type_at(word);
+      if (type != nullptr && type->place.before == before) return type->name;
+    }
+    return "";
   }
 
   static bool is_alike(const HolderStep& a, const HolderStep& b) {
@@ -327,6 +383,8 @@ class Scan {
   std::vector<LiveSample> samples_;
   std::optional<ProcessMemory> memory_;
   std::optional<PageCache> cache_;  ///< For one marking.
+  std::optional<PageCache> python_memory_;
+  std::optional<observe::PythonTypes> python_;  ///< If there is an interpreter that is known.
   std::vector<Thread> threads_;
   std::vector<Roots> roots_;
   std::optional<Marker> marker_;
@@ -379,6 +437,10 @@ class Verdicts {
       blocks[sample.ref] = block->number;
       unreached.insert(block->number);
     }
+    if (!unreached.empty()) scan.follow_lists();
+    for (auto at = unreached.begin(); at != unreached.end();) {
+      at = scan.marker().is_reached(*at) ? unreached.erase(at) : std::next(at);
+    }
     const tsl::robin_set<std::uint32_t> referred = scan.referred(unreached);
     const bool widens = scan.layout().is_inferred && !unreached.empty();
     if (widens) scan.widen();
@@ -390,7 +452,9 @@ class Verdicts {
       const bool is_still = is_settled() && !seen.was_reached && seen.scans == scans_;
       if (!scan.is_complete() && !seen.was_reached) sample.hold = Hold::kTimeOver;
       if (is_still && scan.is_complete())
-        sample.hold = hold_of(scan, block, referred.contains(block), widens);
+        sample.hold = unreached.contains(block)
+                          ? hold_of(scan, block, referred.contains(block), widens)
+                          : Hold::kListed;
     }
     return {};
   }

@@ -22,7 +22,7 @@ struct Options {
   Nanoseconds processor =
       60'000'000'000;  ///< For all scans; what is not reached then is undecided.
   std::function<void(unsigned scans, unsigned most)> progress = {};  ///< Before each scan.
-  double share = 1;  ///< Of a processor, on average: it rests in between.
+  double share = 1;         ///< Of a processor, on average: it rests in between.
   bool is_waiting = false;  ///< One of its threads waits for the answer.
 };
 

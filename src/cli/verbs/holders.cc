@@ -21,6 +21,13 @@
 namespace geiger::cli {
 namespace {
 
+using profile::LifetimeGrouping;
+
+const Choices<LifetimeGrouping> kHeldGroups{{"function", LifetimeGrouping::kFunction},
+                                            {"line", LifetimeGrouping::kLine},
+                                            {"stack", LifetimeGrouping::kStack},
+                                            {"type", LifetimeGrouping::kType}};
+
 struct HoldersArguments {
   ReadOptions read;
   report::HoldersOptions holders;
@@ -67,6 +74,8 @@ void register_holders(CLI::App& app, Work& work) {
   CLI::App* verb = app.add_subcommand("holders", "What keeps the live memory of a running program");
   add_read_options(*verb, options->read);
   add_frame_options(*verb, options->read.frames);
+  add_choice(*verb, "--by", "GROUP", "function (default), line, stack or type", kHeldGroups,
+             [options](LifetimeGrouping by) { options->holders.by = by; });
   verb->add_option("--top", options->holders.top, "Sites and roots to list (default 10; 0: all)")
       ->type_name("N");
   add_parsed(*verb, "--budget", "LIMIT",

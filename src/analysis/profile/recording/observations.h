@@ -152,8 +152,9 @@ enum class Hold : std::uint8_t {
   kTimeOver,      ///< Not reached before the time for it was over.
   kNoBlock,       ///< It lies in no block that the scan knows.
   kNear,          ///< Reached only if blocks begin a little before where that was inferred.
+  kListed,        ///< Reached only through the lists of CPython's collector.
 };
-inline constexpr std::size_t kHolds = 8;
+inline constexpr std::size_t kHolds = 9;
 
 /// A block on the way from a root to an object.
 struct HolderStep {
@@ -193,8 +194,9 @@ struct Holders {
   std::vector<SampleHold> samples;  ///< In order of `sample`.
 };
 
-/// "[unreachable]", "[undecided]": what objects are called that no root is known to hold.
-inline constexpr std::string_view kUnreachable = "[unreachable]", kUndecidedHold = "[undecided]";
+/// "[unreachable]", "[undecided]" ...: what objects are called that no root is known to hold.
+inline constexpr std::string_view kUnreachable = "[unreachable]", kUndecidedHold = "[undecided]",
+                                  kOnlyListed = "[only listed by CPython's collector]";
 /// Objects that no scan was about.
 inline constexpr std::string_view kNotScanned = "[not scanned]";
 

@@ -49,6 +49,12 @@ struct HolderRoot {
   present::Measure alone;  ///< What could be freed without it: no other root holds it.
 };
 
+/// Objects of a type.
+struct HeldType {
+  std::string name;
+  present::Measure live;
+};
+
 struct HoldersReport {
   HoldersOptions options;
   Nanoseconds time = 0;  ///< After the recording's start, of the last scan.
@@ -64,7 +70,8 @@ struct HoldersReport {
   std::uint64_t all_sites = 0, all_roots = 0;  ///< Before `top`.
   std::vector<HeldSite> sites;                 ///< The largest first.
   std::vector<HolderRoot> roots;               ///< Likewise.
-  std::vector<std::string> faults;             ///< Processes that could not be scanned, and why.
+  std::vector<HeldType> listed;     ///< What only CPython's collector lists, the largest first.
+  std::vector<std::string> faults;  ///< Processes that could not be scanned, and why.
 
   [[nodiscard]] const present::Measure& of(profile::Hold hold) const {
     return holds[static_cast<std::size_t>(hold)];
