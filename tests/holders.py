@@ -8,6 +8,7 @@ Every allocation is sampled, so each block is judged and the numbers are exact.
 """
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -41,7 +42,7 @@ def allocator(name):
 class Program:
     """The host under geiger, asked while it runs."""
 
-    def __init__(self, *words, preload=None, options=(), program=None):
+    def __init__(self, *words, preload=None, options=(), program=None, host="holders"):
         self.here = tempfile.TemporaryDirectory(prefix="geiger-holders-")
         self.file = os.path.join(self.here.name, "run.geiger")
         environment = dict(os.environ)
@@ -49,7 +50,7 @@ class Program:
             environment["LD_PRELOAD"] = preload
         self.process = subprocess.Popen(
             [GEIGER, "run", "-q", "--interval", "1", *options, "-o", self.file, "--",
-             program or harness.host("holders"), *words],
+             program or harness.host(host), *words],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
         assert self.process.stdout.readline() == "ready\n"
 
@@ -138,6 +139,15 @@ class KnownBlocks(unittest.TestCase):
             self.assertEqual(set(found[name][0]) & set(UNREACHABLE), set(), name)
         self.assertIn("time_over", found["lost"][0])
 
+    def test_the_answer_of_a_controller_is_stored(self):
+        trace, = os.listdir(self.program.file + ".parts")
+        subprocess.run([GEIGER, "ctl", trace.split(".")[-3], "holders"], check=True, capture_output=True)
+        table = subprocess.run([GEIGER, "table", "--json", "--by", "holder", "--kind", "live", "--top", "0",
+                                self.program.file + ".parts"], capture_output=True, text=True, check=True)
+        rows = {row["name"]: row["self"]["bytes"]["value"] for row in json.loads(table.stdout)["rows"]}
+        self.assertGreater(rows["[unreachable]"], 50 * 48 * 4)
+        self.assertTrue(any(name.endswith("g_map") for name in rows), sorted(rows))
+
     def test_the_process_may_be_named(self):
         trace, = os.listdir(self.program.file + ".parts")
         said = self.program.ask_of(trace.split(".")[-3])
@@ -183,6 +193,118 @@ class Stored(unittest.TestCase):
         self.assertIn("lost", {own_name(site["name"]) for site in report["unreachable"]})
         self.assertRegex(" ".join(self.ask("leaks", "--wrappers", "named").split()),
                          r"2\.34 KiB of lost \(holders\.cc:\d+\) is unreachable: nothing points to it\.")
+
+
+@unittest.skipUnless((3, 10) <= sys.version_info <= (3, 14), "its objects are not known")
+class CPython(unittest.TestCase):
+    """Cycles of a program that has switched the collector off."""
+
+    def test_cycles_are_listed_and_what_is_held_is_held(self):
+        with tempfile.TemporaryDirectory(prefix="geiger-holders-") as here:
+            file = os.path.join(here, "run.geiger")
+            program = subprocess.Popen([GEIGER, "run", "-q", "--interval", "64", "-o", file, "--", sys.executable,
+                                        str(harness.ROOT / "tests/hosts/cycles.py")],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.assertEqual(program.stdout.readline(), b"ready\n")
+            asked = subprocess.run([GEIGER, "holders", file, "--json", "--top", "0", "--by", "type"],
+                                   capture_output=True, text=True, check=False)
+            program.communicate()
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        report = json.loads(asked.stdout)
+        found = {site["name"]: {} for site in report["sites"]}
+        for site in report["sites"]:
+            for part in site["parts"]:
+                found[site["name"]][part["hold"]] = (found[site["name"]].get(part["hold"], 0)
+                                                     + part["live"]["bytes"]["value"])
+        # A few are on the interpreter's stack and in its free lists yet.
+        for name in ("__main__.Node", "__main__.Slotted", "bytearray"):
+            self.assertGreater(found[name]["listed"], 0.97 * sum(found[name].values()), (name, found[name]))
+        self.assertEqual(set(found["__main__.Kept"]), {"reached"})
+        self.assertEqual(sum(holds.get(hold, 0) for holds in found.values() for hold in UNREACHABLE), 0)
+        self.assertLessEqual({"__main__.Node", "__main__.Slotted"}, {listed["name"] for listed in report["listed"]})
+
+
+class AtExit(unittest.TestCase):
+    """Programs that end by themselves, and wait until they were scanned."""
+
+    def setUp(self):
+        here = tempfile.TemporaryDirectory(prefix="geiger-holders-")
+        self.addCleanup(here.cleanup)
+        self.file = os.path.join(here.name, "run.geiger")
+        self.command = [GEIGER, "run", "--holders=exit", "--interval", "1", "-o", self.file, "--",
+                        harness.host("leaving")]
+
+    def leave(self, how):
+        """Compares with the bare program. Returns what geiger said of the run."""
+        bare = subprocess.run([harness.host("leaving"), how], capture_output=True, check=False)
+        run = subprocess.run([*self.command, how], capture_output=True, check=False)
+        self.assertEqual((run.returncode, run.stdout), (bare.returncode, bare.stdout), run.stderr)
+        return run.stderr.decode()
+
+    def found(self):
+        asked = subprocess.run([GEIGER, "holders", self.file, "--json", "--top", "0", "--wrappers", "named"],
+                               capture_output=True, text=True, check=False)
+        return sums(json.loads(asked.stdout)) if asked.returncode == 0 else None
+
+    def check_found(self):
+        found = self.found()
+        self.assertEqual(found["kept"], ({"reached": 50 * 48}, {"g_kept.blocks"}))
+        self.check_lost(found["lost"][0], 56)
+        return found
+
+    def check_lost(self, holds, size):
+        """A few may be in stale words on the stack."""
+        self.assertEqual(sum(holds.values()), 50 * size)
+        self.assertGreaterEqual(holds["unreferenced"], 45 * size)
+
+    def test_static_variables_still_hold_what_they_held(self):
+        for how in ("return", "exit"):
+            said = self.leave(how)
+            self.check_found()
+            self.assertRegex(said, r"geiger: 2\.\d+ KiB of lost \(leaving\.cc:\d+\) is unreachable: nothing points to it")
+            os.remove(self.file)
+
+    def test_each_process_for_itself(self):
+        self.leave("fork")
+        found = self.check_found()
+        self.check_lost(found["of_child"][0], 64)
+
+    def test_exit_by_another_thread_comes_after_the_destructors(self):
+        self.leave("thread")
+        found = self.found()
+        self.assertNotIn("kept", found)
+        self.check_lost(found["lost"][0], 56)
+
+    def test_other_ends_do_not_wait(self):
+        for how in ("_exit", "quick_exit", "abort"):
+            self.leave(how)
+            self.assertIsNone(self.found(), how)
+            os.remove(self.file)
+
+    def test_without_geiger_the_program_ends_as_ever(self):
+        run = subprocess.Popen([*self.command, "waited"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
+        self.assertEqual(run.stdout.readline(), b"ready\n")
+        run.kill()
+        run.wait()
+        run.stdin.close()
+        with run.stdout:
+            self.assertEqual(run.stdout.read(), b"at exit\ndestroyed\n")
+
+
+class Registers(unittest.TestCase):
+    def test_they_hold_blocks_and_what_a_stop_would_end_goes_on(self):
+        program = Program(host="in_register")
+        try:
+            without = json.loads(program.ask("--json"))
+            report = json.loads(program.ask("--json", "--registers"))
+            self.assertEqual(select.select([program.process.stdout], [], [], 0)[0], [], "it was interrupted")
+        finally:
+            program.end()
+        self.assertEqual(set(sums(without)["by_register"][0]) & {"reached"}, set())
+        self.assertEqual(sums(report)["by_register"], ({"reached": 50 * 48}, {"registers of thread in_register"}))
+        self.assertEqual((without["registers_read"], report["registers_read"]), (False, True))
+        self.assertEqual(report["threads_without_registers"], 1)
 
 
 class MovingBlocks(unittest.TestCase):

@@ -173,32 +173,61 @@ Bytes LiveTrace::size() const {
 }
 
 // Writes the header word last: until then the space is reserved, and readers skip it.
-bool LiveTrace::write_mark(Nanoseconds time, std::string_view name) {
-  if (!is_open()) return false;
-  name = name.substr(0, kMostMarkBytes);
-  std::string bytes(sizeof(trace::MarkRecord) + (name.size() + 7) / 8 * 8, '\0');
-  auto& record = *reinterpret_cast<trace::MarkRecord*>(bytes.data());
+namespace {
+
+/// A record with a text, of no thread. `number` is what follows the text's size in it.
+template <class Layout>
+std::string text_record(Nanoseconds time, std::string_view text, std::uint32_t Layout::*member,
+                        std::uint32_t number) {
+  std::string bytes(sizeof(Layout) + (text.size() + 7) / 8 * 8, '\0');
+  auto& record = *reinterpret_cast<Layout*>(bytes.data());
+  record.header = trace::RecordHeader{.type = trace::type_of<Layout>(),
+                                      .flags = 0,
+                                      .words = static_cast<std::uint16_t>(bytes.size() / 8),
+                                      .cpu = trace::kUnknownCpu,
+                                      .thread = 0}
+                      .pack();
   record.time = time;
-  record.text_bytes = static_cast<std::uint32_t>(name.size());
-  name.copy(bytes.data() + sizeof record, name.size());
-  const std::uint64_t header =
-      trace::RecordHeader{.type = trace::RecordType::kMark,
-                          .flags = 0,
-                          .words = static_cast<std::uint16_t>(bytes.size() / 8),
-                          .cpu = trace::kUnknownCpu,
-                          .thread = 0}
-          .pack();
+  record.text_bytes = static_cast<std::uint32_t>(text.size());
+  record.*member = number;
+  text.copy(bytes.data() + sizeof record, text.size());
+  return bytes;
+}
+
+}  // namespace
+
+/// The first word last: until then a reader waits for all of them.
+bool LiveTrace::append(std::string_view records) {
   trace::FileHeader& own = front_.header();
-  const Bytes begin = own.tail.fetch_add(bytes.size(), std::memory_order_seq_cst);
-  const Bytes end = begin + bytes.size();
-  const auto write = [&](const void* from, std::size_t size, Bytes at) {
-    return pwrite(fd(), from, size, static_cast<off_t>(at)) == static_cast<ssize_t>(size);
+  const Bytes begin = own.tail.fetch_add(records.size(), std::memory_order_seq_cst);
+  const Bytes end = begin + records.size();
+  constexpr Bytes kWord = 8;
+  const auto write = [&](std::string_view part, Bytes at) {
+    return pwrite(fd(), part.data(), part.size(), static_cast<off_t>(at)) ==
+           static_cast<ssize_t>(part.size());
   };
-  const std::size_t body = bytes.size() - sizeof header;
-  const bool is_written = end <= own.capacity &&
-                          write(bytes.data() + sizeof header, body, begin + sizeof header) &&
-                          write(&header, sizeof header, begin);
+  const bool is_written = end <= own.capacity && write(records.substr(kWord), begin + kWord) &&
+                          write(records.substr(0, kWord), begin);
   return is_written && end <= own.capacity;  // It may have been cut to size meanwhile.
+}
+
+bool LiveTrace::write_mark(Nanoseconds time, std::string_view name) {
+  using trace::MarkRecord;
+  return is_open() &&
+         append(text_record(time, name.substr(0, kMostMarkBytes), &MarkRecord::reserved, 0));
+}
+
+bool LiveTrace::write_observation(Nanoseconds time, std::string_view payload) {
+  using trace::ObservationRecord;
+  constexpr std::size_t kPart = trace::kMaxRecordWords * 8 - sizeof(ObservationRecord);
+  std::string records;
+  for (std::string_view rest = payload; !rest.empty();
+       rest.remove_prefix(std::min(rest.size(), kPart))) {
+    const auto left = static_cast<std::uint32_t>((rest.size() - 1) / kPart);
+    records += text_record(time, rest.substr(0, kPart), &ObservationRecord::left, left);
+  }
+  const bool has_room = size() + records.size() <= header().capacity / 2;
+  return is_open() && has_room && append(records);
 }
 
 bool TraceTally::update(Nanoseconds now) {

@@ -114,9 +114,13 @@ class LiveTrace {
   /// Writes a mark of `time`, its name cut to kMostMarkBytes, next to the process's own records,
   /// even if the process allocates nothing. False: the recording has ended, or there is no room.
   [[nodiscard]] bool write_mark(Nanoseconds time, std::string_view name);
+  /// Writes an observation of the process (ingest/observation_chunk.h) likewise. False also if
+  /// less than half of the trace would be left for its process.
+  [[nodiscard]] bool write_observation(Nanoseconds time, std::string_view payload);
 
  private:
   LiveTrace() = default;
+  [[nodiscard]] bool append(std::string_view records);
 
   base::UniqueFd file_;
   std::string path_;

@@ -340,7 +340,14 @@ void WatchedImage::look(Nanoseconds now) {
   if (options_.budget) govern(now);
   drop_the_least();  // First: the next snapshot may be due as soon as this one is complete.
   pull_triggers(now);
+  scan_at_exit();
   last_look_ = now;
+}
+
+void WatchedImage::scan_at_exit() {
+  if (trace_->header().waits_at_exit.load(std::memory_order_acquire) == 0) return;
+  if (!options_.have_last_holders(pid_, trace_->path())) return;
+  trace_->control().was_scanned.store(1, std::memory_order_release);
 }
 
 std::optional<Nanoseconds> WatchedImage::processor_time() const {

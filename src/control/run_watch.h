@@ -152,7 +152,8 @@ struct WatchOptions {
   std::vector<Condition> mark_on;
   std::vector<Condition> snapshot_on;
   std::vector<Condition> holders_on;
-  bool holders_at_end = false;  ///< Before a recording is ended by geiger.
+  bool holders_at_end = false;   ///< Before a recording is ended by geiger.
+  bool holders_at_exit = false;  ///< Of each process, which waits for it.
   std::size_t keep = 0;  ///< Snapshots per process; 0: all. Kept are those of the largest RSS,
                          ///< and all segments that no snapshot began.
   std::optional<Budget> budget;
@@ -170,10 +171,14 @@ struct WatchOptions {
 
   /// Looks for what holds the memory of a process that writes this trace; now, or soon.
   std::function<void(pid_t, const std::string&)> find_holders = [](pid_t, const std::string&) {};
+  /// The same for a process that waits for it. Asked again and again; true: it is done.
+  std::function<bool(pid_t, const std::string&)> have_last_holders = [](pid_t, const std::string&) {
+    return true;
+  };
 
   [[nodiscard]] bool is_empty() const {
-    return mark_on.empty() && snapshot_on.empty() && holders_on.empty() &&
-           !holders_at_end && !budget;
+    return mark_on.empty() && snapshot_on.empty() && holders_on.empty() && !holders_at_end &&
+           !holders_at_exit && !budget;
   }
 };
 
@@ -197,6 +202,7 @@ class WatchedImage {
   void govern(Nanoseconds now);
   void allow_until_next_check(double allowed_per_second);
   void pull_triggers(Nanoseconds now);
+  void scan_at_exit();
   void snap(const MemoryReadings& readings);
   void drop_the_least();
   [[nodiscard]] std::optional<Nanoseconds> processor_time() const;

@@ -111,7 +111,9 @@ bool is_own(std::string_view word) {
 
 std::string mode_words(const RuntimeSettings& settings, int program) {
   const std::string root = fmt::format("root={}", program);
+  const std::string scanner = fmt::format("scanner={}", settings.scanner);
   std::vector<std::string_view> words{root};
+  if (settings.scanner != 0) words.emplace_back(scanner);
   if (settings.is_pure) words.emplace_back("pure");
   if (settings.uses_frame_pointers) words.emplace_back("fp");
   if (settings.python == RuntimeSettings::Python::kStacks) words.emplace_back("pystacks");

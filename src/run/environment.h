@@ -74,6 +74,7 @@ struct RuntimeSettings {
   bool is_dormant = false;
   bool records_free_stacks = false;
   bool records_mappings = true;
+  pid_t scanner = 0;  ///< Scans the memory of processes at their exit; 0: none.
 };
 
 /// Words "NAME=value".

@@ -1,6 +1,7 @@
 #include "run/holder_scans.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -14,10 +15,10 @@
 #include <cerrno>
 #include <utility>
 
-#include "analysis/holders/holders.h"
 #include "analysis/ingest/observation_chunk.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "trace/share.h"
 
 namespace geiger::run {
 
@@ -31,8 +32,8 @@ constexpr nanoseconds kScanLook = std::chrono::milliseconds(100);
 constexpr nanoseconds kNothingWanted = std::chrono::hours(1);
 
 /// Never returns. What it writes is the answer, if it is whole.
-[[noreturn]] void scan(pid_t pid, const std::string& trace, bool is_awaited, int answer,
-                       pid_t parent) {
+[[noreturn]] void scan(pid_t pid, const std::string& trace, bool is_awaited,
+                       const holders::Options& options, int answer, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   sigset_t none;
@@ -45,9 +46,7 @@ constexpr nanoseconds kNothingWanted = std::chrono::hours(1);
   ::dup2(answer, STDERR_FILENO + 1);
   answer = STDERR_FILENO + 1;
   ::close_range(static_cast<unsigned>(answer) + 1, ~0U, 0);
-  const double share = is_awaited ? 1 : kScanShare;
-  const std::string found =
-      ingest::encode_observations(holders::find_holders(pid, trace, {.share = share}));
+  const std::string found = ingest::encode_observations(holders::find_holders(pid, trace, options));
   for (std::size_t done = 0; done < found.size();) {
     const ssize_t written = ::write(answer, found.data() + done, found.size() - done);
     if (written < 0) ::_exit(1);
@@ -57,6 +56,19 @@ constexpr nanoseconds kNothingWanted = std::chrono::hours(1);
 }
 
 }  // namespace
+
+base::Outcome<std::string> store_holders(pid_t pid, control::LiveTrace trace) {
+  const profile::Observations found = holders::find_holders(pid, trace.path(), {});
+  if (!found.holders) return base::Failure{found.holders_fault};
+  if (!trace.write_observation(found.holders->time, ingest::encode_observations(found))) {
+    return base::Failure{
+        fmt::format("{}: the recording ended or went on in another file before the "
+                    "answer could be stored, or has no room for it",
+                    trace.path())};
+  }
+  return fmt::format("what holds its memory ({} samples) is stored in {}",
+                     found.holders->samples.size(), trace.path());
+}
 
 void keep_whole(profile::Observations& kept, profile::Observations later) {
   const bool is_whole = kept.holders && kept.holders_fault.empty();
@@ -78,6 +90,18 @@ void HolderScans::want(pid_t pid, const std::string& trace, bool is_awaited) {
   if (process.child == 0) process.trace = trace;
 }
 
+bool HolderScans::have_last(pid_t pid, const std::string& trace) {
+  Process& process = processes_[pid];
+  if (std::exchange(process.exiting, trace) != trace) want(pid, trace, true);
+  return process.child == 0 && !process.is_wanted;
+}
+
+holders::Options HolderScans::options_of(const Process& process) {
+  if (process.exiting.empty()) return {.share = process.is_awaited ? 1 : kScanShare};
+  constexpr Nanoseconds kExitPause = 100'000'000, kRest = 1'000'000'000;
+  return {.pause = kExitPause, .processor = trace::kLongestExit - kRest, .is_waiting = true};
+}
+
 void HolderScans::begin(pid_t pid, Process& process) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
@@ -86,7 +110,9 @@ void HolderScans::begin(pid_t pid, Process& process) {
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   const pid_t parent = ::getpid();
   process.child = ::fork();
-  if (process.child == 0) scan(pid, process.trace, process.is_awaited, write.get(), parent);
+  if (process.child == 0) {
+    scan(pid, process.trace, process.is_awaited, options_of(process), write.get(), parent);
+  }
   process.child = std::max(process.child, 0);
   process.handle = base::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, process.child, 0)));
   process.is_wanted = false;

@@ -7,11 +7,18 @@
 #include <map>
 #include <string>
 
+#include "analysis/holders/holders.h"
 #include "analysis/profile/recording/observations.h"
+#include "base/outcome.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "control/control_page.h"
 
 namespace geiger::run {
+
+/// What holds the memory of a process that is recorded, scanned now and stored in its trace.
+/// Returns the message for the user.
+[[nodiscard]] base::Outcome<std::string> store_holders(pid_t pid, control::LiveTrace trace);
 
 /// The later one, unless it was broken off, as when the process ends, and the kept one was not.
 void keep_whole(profile::Observations& kept, profile::Observations later);
@@ -29,6 +36,9 @@ class HolderScans {
   /// Scan process `pid`, which writes the trace: now, or when the scan under way is done and has
   /// been paid for. `is_awaited`: a user waits for it, so it takes what it needs.
   void want(pid_t pid, const std::string& trace, bool is_awaited = false);
+  /// Scan a process that waits for it in its exit. Asked again and again; true: it is done, or
+  /// cannot be.
+  [[nodiscard]] bool have_last(pid_t pid, const std::string& trace);
   /// Takes answers and begins what is wanted. Returns how long the next round may wait.
   std::chrono::nanoseconds round();
   /// Whether scans are under way.
@@ -44,6 +54,7 @@ class HolderScans {
   struct Process {
     std::string trace;  ///< Of the scan under way, or of the next one.
     bool is_wanted = false, is_awaited = false;
+    std::string exiting;    ///< The trace of a process that waits in its exit.
     pid_t child = 0;        ///< 0: none is under way.
     base::UniqueFd handle;  ///< Its: other code may have reaped it, so that its id is another's.
     base::UniqueFd answer;
@@ -51,6 +62,7 @@ class HolderScans {
     Nanoseconds begun = 0, due = 0;
   };
 
+  [[nodiscard]] static holders::Options options_of(const Process& process);
   void begin(pid_t pid, Process& process);
   /// False while it is under way.
   bool receive(Process& process);

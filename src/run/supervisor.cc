@@ -303,6 +303,9 @@ Supervisor::Supervisor(pid_t program, const std::string& directory, RecordingWin
     options.find_holders = [this](pid_t pid, const std::string& trace) {
       holders_.want(pid, trace);
     };
+    options.have_last_holders = [this](pid_t pid, const std::string& trace) {
+      return holders_.have_last(pid, trace);
+    };
     watch_.emplace(std::move(options));
   }
   if (observation.observes) observer_.emplace(observation.wants_waste);

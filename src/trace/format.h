@@ -143,6 +143,8 @@ struct FileHeader {
   std::atomic<std::uint64_t> guard_large;    ///< Chosen but not guarded: too large.
   std::atomic<std::uint64_t> guard_full;     ///< Likewise: no slot was free.
   std::atomic<std::uint32_t> guard_changes;  ///< Times that the setting was another before.
+  /// 1 while the process waits in its exit for a scan of its memory, for kLongestExit at most.
+  std::atomic<std::uint32_t> waits_at_exit;
 };
 static_assert(sizeof(FileHeader) <= kControlOffset);
 
@@ -166,6 +168,7 @@ struct ControlPage {
   /// supervisor looks at it again.
   std::atomic<std::uint64_t> doubles_at;
   std::atomic<std::uint64_t> doubling_step;
+  std::atomic<std::uint32_t> was_scanned;  ///< 1 = the process need not wait at its exit.
 };
 static_assert(sizeof(ControlPage) <= kRecordsOffset - kControlOffset);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 
 namespace geiger::trace {
@@ -67,6 +68,7 @@ struct BodyCheck : RecordSink {
   }
   void on(const Record& record, const NameRecord& name) { fault = check_text(record, name); }
   void on(const Record& record, const MarkRecord& mark) { fault = check_text(record, mark); }
+  void on(const Record& record, const ObservationRecord& part) { fault = check_text(record, part); }
 
   Fault fault = Fault::kNone;
 };
@@ -179,11 +181,12 @@ std::span<const std::uint8_t> build_id_of(const Record& module) {
 }
 
 std::string_view text_of(const Record& record) {
-  const bool is_name = record.header.type == RecordType::kName;
-  const std::size_t fixed = is_name ? sizeof(NameRecord) : sizeof(MarkRecord);
-  const std::size_t bytes =
-      is_name ? record.as<NameRecord>().text_bytes : record.as<MarkRecord>().text_bytes;
-  return {reinterpret_cast<const char*>(body_of(record, fixed)), bytes};
+  constexpr std::size_t kAt = offsetof(MarkRecord, text_bytes), kFixed = sizeof(MarkRecord);
+  static_assert(kAt == offsetof(NameRecord, text_bytes) && kFixed == sizeof(NameRecord));
+  static_assert(kAt == offsetof(ObservationRecord, text_bytes) &&
+                kFixed == sizeof(ObservationRecord));
+  return {reinterpret_cast<const char*>(body_of(record, kFixed)),
+          record.as<MarkRecord>().text_bytes};
 }
 
 std::string_view name_of(const Record& code) {

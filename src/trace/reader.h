@@ -108,7 +108,7 @@ struct Hole {
 /// Raw bytes of the build id and the path (without its NUL) of a kModule record.
 [[nodiscard]] std::span<const std::uint8_t> build_id_of(const Record& module);
 [[nodiscard]] std::string_view path_of(const Record& module);
-/// The text of a kName or kMark record.
+/// The text of a kName, kMark or kObservation record.
 [[nodiscard]] std::string_view text_of(const Record& record);
 /// The texts of a kCode record, not checked to be UTF-8, and its line table.
 [[nodiscard]] std::string_view name_of(const Record& code);

@@ -50,7 +50,8 @@ enum class RecordType : std::uint8_t {
   kInterpreter = 18,
   kFault = 19,
   kObjectType = 20,
-  kMaxKnown = kObjectType,
+  kObservation = 21,
+  kMaxKnown = kObservation,
 };
 
 /// Header word: type 8 | flags 8 | words 12 | cpu 12 | thread 24.
@@ -286,6 +287,16 @@ struct MarkRecord {
   std::uint32_t reserved;
 };
 
+/// A part of what a controller observed of the process, as a chunk of that type has it; all parts
+/// one after the other. The text as in NameRecord.
+struct ObservationRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  std::uint32_t text_bytes;
+  std::uint32_t left;  ///< Parts after this one.
+};
+static_assert(sizeof(ObservationRecord) == 24);
+
 /// A successful mmap, munmap, mremap, mprotect or move of the program break by the program itself,
 /// 64 bytes. `time` is read before a call that releases addresses (kUnmap) and after any other, so
 /// that in order of time no range is reused before it was released.
@@ -457,6 +468,8 @@ constexpr void with_layout(RecordType type, Visit&& visit) {
       return visit(std::type_identity<FaultRecord>());
     case RecordType::kObjectType:
       return visit(std::type_identity<ObjectTypeRecord>());
+    case RecordType::kObservation:
+      return visit(std::type_identity<ObservationRecord>());
   }
 }
 

@@ -147,11 +147,14 @@ export interface Holders {
   /** that were scanned */ processes: number;
   /** where blocks begin was inferred from pointers */ is_inferred: boolean;
   /** in swap */ unread_bytes: number;
+  /** registers of threads were roots too */ registers_read: boolean;
+  /** of them, threads whose registers could not be read */ threads_without_registers: number;
   /** of heaps; they count as roots */ not_understood_bytes: number;
   /** what lived through all scans */ judged: Measure;
   /** what was live at the last scan besides */ not_judged: Measure;
   /** the largest first */ roots: HolderRoot[];
   /** the largest first */ sites: HeldSite[];
+  /** what only CPython's collector lists; the largest first */ listed: HeldType[];
   /** processes that could not be scanned, and why */ faults: string[];
 }
 
@@ -167,13 +170,19 @@ export interface HeldSite {
 
 /** What the scans found of a part of a site's live bytes. */
 export interface HeldPart {
-  hold: "reached" | "unreferenced" | "unreachable" | "moving" | "unread" | "time_over" | "no_block" | "near";
+  hold: "reached" | "unreferenced" | "unreachable" | "moving" | "unread" | "time_over" | "no_block" | "near" | "listed";
   /** that a shortest chain begins at */ root?: string;
   /** blocks between the root and one of the objects */ path?: string;
   live: Measure;
   /** of the site */ share: Share;
   /** of this part, what no other root holds */ alone?: Share;
   /** "held by g_sessions through block (64 B)" */ text: string;
+}
+
+/** Live objects of a type. */
+export interface HeldType {
+  name: string;
+  live: Measure;
 }
 
 /** A variable, stack or mapping that holds live objects. */

@@ -45,6 +45,16 @@ class Area {
   void set_free(Address start) { set(free_, start); }
   [[nodiscard]] bool is_free(Address start) const { return get(free_, start); }
 
+  /// The 16 bytes at `address` hold nothing: links of a collector's list, or stale members.
+  void set_link(Address address) {
+    links_.resize(starts_.size());
+    set(links_, address);
+  }
+  [[nodiscard]] bool is_link(Address address) const {
+    return !links_.empty() && get(links_, address);
+  }
+  [[nodiscard]] bool has_links() const { return !links_.empty(); }
+
   /// Where the block at `address` begins; 0: before the first. index() first.
   [[nodiscard]] Address start_of(Address address) const;
   /// Where the block that begins at `start` ends.
@@ -82,6 +92,7 @@ class Area {
 
   Span span_;
   Bits starts_, free_;
+  Bits links_;  ///< Empty: none.
   std::uint32_t first_ = 0;
   std::vector<std::uint32_t> before_;  ///< By word: blocks of the area before it.
   std::vector<std::uint32_t> latest_;  ///< By word: the last one up to it with a start, or kNoWord.

@@ -22,6 +22,7 @@
 #include "analysis/observe/heap_walks.h"
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/proc_files.h"
+#include "analysis/observe/seen_types.h"
 #include "base/clock.h"
 #include "base/text.h"
 
@@ -70,12 +71,13 @@ class Scan {
 
   base::Outcome<void> take(Bytes step) {
     layout_.mappings = GEIGER_TRY(subject_.look());
-    samples_ = observe::without_pools(subject_.live().by_address());
+    samples_ = subject_.live().by_address();
     find_modules(layout_, modules_);
     memory_ = subject_.memory(layout_.mappings);
     subject_.leave_out_runtime(layout_);
     leave_out_modules(layout_, modules_, "libgeiger-preload");
     add_blocks();
+    find_python_objects();
     const auto unmatched = std::ranges::count_if(samples_, [&](const LiveSample& sample) {
       const auto block = block_of(sample);
       return !block || block->start != sample.address;
@@ -89,6 +91,7 @@ class Scan {
     const Bytes thread_locals = look_at_thread_locals();
     roots_ = roots_of(layout_, threads_, thread_locals);
     names_.use(roots_);
+    subject_.read_registers(threads_);
     is_complete_ = mark({.step = step});
     GEIGER_TRY(subject_.follow());
     return subject_.check_still_there();
@@ -103,6 +106,11 @@ class Scan {
     for (const Area& area : layout_.blocks.areas()) bytes += memory_->lacks(area.span());
     return bytes;
   }
+  /// Threads without registers.
+  [[nodiscard]] std::uint32_t unread_registers() const {
+    return static_cast<std::uint32_t>(std::ranges::count_if(
+        threads_, [](const Thread& thread) { return thread.registers.empty(); }));
+  }
 
   /// The block of a sample, if it has one.
   [[nodiscard]] std::optional<BlockMap::Block> block_of(const LiveSample& sample) const {
@@ -116,6 +124,19 @@ class Scan {
   void widen() {
     constexpr Bytes kWindow = 64;
     is_complete_ = mark({.window = kWindow}) && is_complete_;
+  }
+
+  /// Marks also what the lists of CPython's collector lead to.
+  void follow_lists() {
+    for (const Area& area : layout_.blocks.areas()) {
+      if (!area.has_links()) continue;
+      const Address end = area.span().end;
+      for (Address at = area.span().start; at < end; at += kGrain) {
+        if (!area.is_link(at)) continue;
+        marker_->root(at, at, Holds::kFirmly, [](Address) { return RootGroup{0}; });
+      }
+    }
+    is_complete_ = marker_->run() && is_complete_;
   }
 
   /// Of unreached blocks, those that another unreached block points to.
@@ -215,11 +236,39 @@ class Scan {
   void add_blocks() {
     const std::string_view allocator = subject_.allocator();
     if (observe::is_glibc(allocator)) return add_glibc_blocks(layout_, *memory_);
+    const std::vector<LiveSample> samples = observe::without_pools(samples_);
     leave_out_modules(layout_, modules_, base::file_name_of(allocator));
     settle(layout_.not_roots);
     const bool is_known = observe::is_geiger_heap(allocator) &&
-                          add_geiger_blocks(layout_, *memory_, samples_, allocator);
-    if (!is_known) add_inferred_blocks(layout_, *memory_, samples_);
+                          add_geiger_blocks(layout_, *memory_, samples, allocator);
+    if (!is_known) add_inferred_blocks(layout_, *memory_, samples);
+  }
+
+  /// Where they are not known, the interpreter's arenas are roots, and nothing in them is judged.
+  void find_python_objects() {
+    constexpr std::uint32_t kFirst = 0x030a;  // Its pools are larger than those before.
+    constexpr std::size_t kPages = 1024;
+    const auto version = observe::python_version_of(follower_.live());
+    if (!version || *version >> 16 < kFirst) {
+      samples_ = observe::without_pools(samples_);
+      return;
+    }
+    python_memory_.emplace(*memory_, kPages);
+    python_.emplace(*version, [this](Address address, void* into, std::size_t bytes) {
+      const Piece piece{address, bytes};
+      python_memory_->read({&piece, 1}, static_cast<std::byte*>(into));
+      return true;
+    });
+    static_cast<void>(add_python_blocks(layout_, *memory_));
+    std::vector<Span> variables;
+    for (std::size_t i = 0; i < layout_.mappings.size(); ++i) {
+      const Mapping& mapping = layout_.mappings[i];
+      const bool is_its =
+          layout_.modules[i] != kNoMapping && mapping.is_writable &&
+          follower_.live().interpreters().contains(layout_.mappings[layout_.modules[i]].start);
+      if (is_its) variables.push_back({mapping.start, mapping.end});
+    }
+    find_links(layout_, *python_memory_, *python_, variables);
   }
 
   [[nodiscard]] bool mark(const MarkingRules& rules) {
@@ -289,12 +338,25 @@ class Scan {
     const Piece piece{start, sizeof first};
     memory_->read({&piece, 1}, reinterpret_cast<std::byte*>(&first));
     step.type = names_.class_of(first);
+    if (step.type.empty() && python_) step.type = python_type_at(start, step.bytes);
     const auto sample = std::ranges::lower_bound(samples_, start, {}, &LiveSample::address);
     if (sample != samples_.end() && sample->address == start) {
       step.sample = sample->ref;
       step.is_sampled = true;
     }
     return step;
+  }
+
+  /// Of an object that the collector knows, or one whose type is its second word.
+  [[nodiscard]] std::string python_type_at(Address start, Bytes bytes) {
+    for (Bytes before = 0; before <= 32 && before + 16 <= bytes; before += 16) {
+      std::uint64_t word = 0;
+      const Piece piece{start + before + 8, sizeof word};
+      python_memory_->read({&piece, 1}, reinterpret_cast<std::byte*>(&word));
+      const auto* type = python_->type_at(word);
+      if (type != nullptr && type->place.before == before) return type->name;
+    }
+    return "";
   }
 
   static bool is_alike(const HolderStep& a, const HolderStep& b) {
@@ -347,6 +409,8 @@ class Scan {
   std::vector<LiveSample> samples_;
   std::unique_ptr<Memory> memory_;
   std::optional<PageCache> cache_;  ///< For one marking.
+  std::optional<PageCache> python_memory_;
+  std::optional<observe::PythonTypes> python_;  ///< If there is an interpreter that is known.
   std::vector<Thread> threads_;
   std::vector<Roots> roots_;
   std::optional<Marker> marker_;
@@ -399,6 +463,10 @@ class Verdicts {
       blocks[sample.ref] = block->number;
       unreached.insert(block->number);
     }
+    if (!unreached.empty()) scan.follow_lists();
+    for (auto at = unreached.begin(); at != unreached.end();) {
+      at = scan.marker().is_reached(*at) ? unreached.erase(at) : std::next(at);
+    }
     const tsl::robin_set<std::uint32_t> referred = scan.referred(unreached);
     const bool widens = scan.layout().is_inferred && !unreached.empty();
     if (widens) scan.widen();
@@ -410,7 +478,9 @@ class Verdicts {
       const bool is_still = is_settled() && !seen.was_reached && seen.scans == scans_;
       if (!scan.is_complete() && !seen.was_reached) sample.hold = Hold::kTimeOver;
       if (is_still && scan.is_complete())
-        sample.hold = hold_of(scan, block, referred.contains(block), widens);
+        sample.hold = unreached.contains(block)
+                          ? hold_of(scan, block, referred.contains(block), widens)
+                          : Hold::kListed;
     }
     return {};
   }
@@ -494,6 +564,8 @@ base::Outcome<void> scan_all(Subject& subject, ModuleFiles& modules, const Optio
     about.is_inferred = scan->layout().is_inferred;
     about.not_understood = scan->layout().not_understood;
     about.unread = scan->unread();
+    about.has_registers = bool(options.read_registers);
+    about.unread_registers = about.has_registers ? scan->unread_registers() : 0;
     about.blocks = scan->layout().blocks.blocks();
   } while (!verdicts.is_settled() && verdicts.scans() < options.most_scans && scan->is_complete());
   if (verdicts.scans() == 0) return outcome;
@@ -533,7 +605,8 @@ profile::Observations find_in(Process process, pid_t pid, const std::string& tra
 
 profile::Observations find_holders(pid_t pid, const std::string& trace, const Options& options) {
   if (options.copy) return find_in(CopiedProcess(pid, options.copy), pid, trace, options);
-  return find_in(RunningProcess(pid), pid, trace, options);
+  return find_in(RunningProcess(pid, options.is_waiting, options.read_registers), pid, trace,
+                 options);
 }
 
 std::optional<profile::Observations> find_holders(const CoreFile& core,

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -30,8 +31,10 @@ struct Options {
   Nanoseconds processor =
       60'000'000'000;  ///< For all scans; what is not reached then is undecided.
   std::function<void(unsigned scans, unsigned most)> progress = {};  ///< Before each scan.
-  double share = 1;       ///< Of a processor, on average: it rests in between.
-  CopyProcess copy = {};  ///< Scans copies that it makes, not the process itself.
+  double share = 1;                   ///< Of a processor, on average: it rests in between.
+  bool is_waiting = false;            ///< One of its threads waits for the answer.
+  ReadRegisters read_registers = {};  ///< Empty: registers are not read.
+  CopyProcess copy = {};              ///< Scans copies that it makes, not the process itself.
 };
 
 /// Of process `pid`, which writes `trace`: Observations::holders, or why they are not known. If the

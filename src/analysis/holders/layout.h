@@ -15,6 +15,7 @@
 #include "analysis/holders/module_files.h"
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/proc_files.h"
+#include "analysis/observe/seen_types.h"
 
 namespace geiger::holders {
 
@@ -62,5 +63,21 @@ void add_glibc_blocks(Layout& layout, Memory& memory);
 /// `samples` in order of addresses. What is left out must be settled.
 void add_inferred_blocks(Layout& layout, Memory& memory,
                          std::span<const observe::LiveSample> samples);
+
+/// The blocks of the arenas of CPython 3.10 to 3.13, that is, of its pools. Where one is not as it
+/// must be, it stays a root. False: there is none. Blocks have been added, and are indexed again.
+///
+/// Source of the layout: Objects/obmalloc.c, and Include/internal/pycore_obmalloc.h since 3.12.
+[[nodiscard]] bool add_python_blocks(Layout& layout, Memory& memory);
+
+/// Finds the links by which CPython's collector lists objects, at the beginning of their blocks,
+/// and leaves out the lists' heads, which lie in the interpreter's variables, `interpreter`. A link
+/// is one of two neighbours that point to each other, before an object whose type has such links.
+/// The members of lists, dicts and tuples that the interpreter keeps for the next ones hold nothing
+/// either.
+///
+/// Source of the layout: PyGC_Head in Include/internal/pycore_gc.h, 3.8 to 3.13.
+void find_links(Layout& layout, Memory& memory, observe::PythonTypes& types,
+                std::span<const Span> interpreter);
 
 }  // namespace geiger::holders

@@ -106,7 +106,7 @@ std::size_t Marker::scan_batch() {
     memory_.read(pieces, buffer_.data());
     const std::byte* at = buffer_.data();
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      scan(owners[i], at, pieces[i].bytes);
+      scan(owners[i], pieces[i].start, at, pieces[i].bytes);
       at += pieces[i].bytes;
     }
     pieces.clear();
@@ -132,13 +132,16 @@ std::size_t Marker::scan_batch() {
   return work;
 }
 
-void Marker::scan(std::uint32_t from, const std::byte* bytes, Bytes size) {
+void Marker::scan(std::uint32_t from, Address start, const std::byte* bytes, Bytes size) {
   const Label label = labels_[from];
+  const Area* links = blocks_.area_of(start);
+  if (!links->has_links()) links = nullptr;
   for (Bytes at = 0; at + 8 <= size; at += rules_.step) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes + at, 8);
     const Address address = word & kAddressBits;
     if (blocks_.area_of(address) == nullptr) continue;
+    if (links != nullptr && links->is_link((start + at) / kGrain * kGrain)) continue;
     const auto block = blocks_.block_at(address);
     if (block && block->number != from) visit(*block, from, label);
   }
@@ -149,7 +152,7 @@ void Marker::scan_large(std::uint32_t from, Address start, Address end) {
   for (Address at = start; at < end; at += kLarge) {
     const Piece piece{at, std::min(kLarge, end - at)};
     memory_.read({&piece, 1}, buffer_.data());
-    scan(from, buffer_.data(), piece.bytes);
+    scan(from, at, buffer_.data(), piece.bytes);
   }
 }
 

@@ -84,7 +84,7 @@ class Marker {
   bool refill();
   /// How much it was, in small blocks.
   std::size_t scan_batch();
-  void scan(std::uint32_t from, const std::byte* bytes, Bytes size);
+  void scan(std::uint32_t from, Address start, const std::byte* bytes, Bytes size);
   void scan_large(std::uint32_t from, Address start, Address end);
 
   const BlockMap& blocks_;

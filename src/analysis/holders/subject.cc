@@ -80,6 +80,14 @@ void RunningProcess::leave_out_runtime(Layout& layout) const {
   }
 }
 
+void RunningProcess::read_registers(std::vector<Thread>& threads) const {
+  if (!read_registers_) return;
+  for (ThreadRegisters& read : read_registers_(pid_)) {
+    const auto thread = std::ranges::find(threads, read.tid, &Thread::tid);
+    if (thread != threads.end()) thread->registers = std::move(read.words);
+  }
+}
+
 base::Outcome<void> RunningProcess::check_still_there() const {
   const auto mappings = mappings_of(files_);
   if (!files_.status() || !mappings.has_value() || !shows_trace(mappings.value(), follower_)) {

@@ -36,6 +36,8 @@ class Subject {
   [[nodiscard]] virtual std::unique_ptr<Memory> memory(
       std::span<const observe::Mapping> mappings) const = 0;
   [[nodiscard]] virtual std::vector<Thread> threads() const = 0;
+  /// Those of threads() that can be read now.
+  virtual void read_registers(std::vector<Thread>& /*threads*/) const {}
   [[nodiscard]] virtual std::string executable() const = 0;
   /// The path of the module that provides malloc.
   [[nodiscard]] virtual std::string_view allocator() const = 0;
@@ -65,22 +67,36 @@ struct Copy {
 /// Copies a process.
 using CopyProcess = std::function<base::Outcome<Copy>(pid_t)>;
 
+/// Registers of a thread.
+struct ThreadRegisters {
+  pid_t tid = 0;
+  std::vector<std::uint64_t> words;
+};
+/// Of a process's threads, those whose registers can be read without ending what they wait for.
+using ReadRegisters = std::function<std::vector<ThreadRegisters>(pid_t)>;
+
 /// A process that writes a trace.
 class RunningProcess : public Subject {
  public:
-  explicit RunningProcess(pid_t pid) : pid_(pid), files_(pid) {}
+  /// `is_waiting`: one of its threads waits for the answer.
+  explicit RunningProcess(pid_t pid, bool is_waiting = false, ReadRegisters read_registers = {})
+      : pid_(pid),
+        files_(pid),
+        is_waiting_(is_waiting),
+        read_registers_(std::move(read_registers)) {}
   base::Outcome<void> open(const std::string& trace);
 
   base::Outcome<std::vector<observe::Mapping>> look() override;
   const observe::LiveSet& live() const override { return follower_.live(); }
   std::unique_ptr<Memory> memory(std::span<const observe::Mapping> mappings) const override;
   std::vector<Thread> threads() const override { return threads_of(files_); }
+  void read_registers(std::vector<Thread>& threads) const override;
   std::string executable() const override { return files_.link("exe"); }
   std::string_view allocator() const override { return follower_.header().allocator; }
   void leave_out_runtime(Layout& layout) const override;
   base::Outcome<void> check_still_there() const override;
   base::Outcome<void> follow() override;
-  bool is_still() const override { return false; }
+  bool is_still() const override { return is_waiting_ && threads_of(files_).size() == 1; }
 
   [[nodiscard]] const observe::ProcessFiles& files() const { return files_; }
 
@@ -88,6 +104,10 @@ class RunningProcess : public Subject {
   pid_t pid_;
   observe::ProcessFiles files_;
   observe::TraceFollower follower_;
+
+ private:
+  bool is_waiting_;
+  ReadRegisters read_registers_;
 };
 
 /// Such a process, of which copies are scanned. While a copy is made, threads other than the one

@@ -163,6 +163,9 @@ class Ingestion {
       error.reason += fmt::format("; {} records before it are used", reader.committed());
       note(error);
     }
+    for (const std::string& payload : decoder.observed()) {
+      take_observations(file, payload, decoder);
+    }
     if (options_.read_chunks) take_chunks(file, image, decoder);
     if (options_.observe_image) observed.push_back(options_.observe_image(file, image));
     if (!observed.empty() && !observed.back().empty()) {

@@ -34,20 +34,24 @@ class PythonTypes {
   /// the block does not look like an object. Valid as long as this is.
   [[nodiscard]] const std::string* type_of(Address block, Bytes requested);
 
- private:
   struct Type {
     std::string name;
     object_types::Placement place;
   };
-
-  /// Null: not a type.
+  /// Null: not a type. Valid as long as this is.
   [[nodiscard]] const Type* type_at(Address address);
+
+ private:
   [[nodiscard]] std::optional<Type> read_type(Address address) const;
 
   ReadMemory read_;
   object_types::Reader reader_;
   std::map<Address, std::optional<Type>> types_;
 };
+
+/// The version of the process's interpreters, which determines the layout of objects; nothing if it
+/// has none, or they differ.
+[[nodiscard]] std::optional<std::uint32_t> python_version_of(const LiveSet& live);
 
 // The types of a process's live samples of Python objects, as far as snapshots have seen them.
 

@@ -57,6 +57,8 @@ profile::GroupBy named_like(profile::LifetimeGrouping by) {
     case profile::LifetimeGrouping::kStack:
     case profile::LifetimeGrouping::kFreeStack:
       return profile::GroupBy::kStack;
+    case profile::LifetimeGrouping::kType:
+      return profile::GroupBy::kType;
     case profile::LifetimeGrouping::kWhole:
     case profile::LifetimeGrouping::kThread:
     case profile::LifetimeGrouping::kSize:

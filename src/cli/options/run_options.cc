@@ -264,12 +264,15 @@ void add_holders_option(CLI::App& verb, control::WatchOptions& watch, const std:
   const std::string help =
       "Find what holds live memory, from outside, at rss>2GiB, every=10m\n"
       "and so on, or at each new peak: --holders" +
-      std::string(usual == "peak" ? " (=peak)" : "=peak; default: at the end") +
+      std::string(usual == "peak"
+                      ? " (=peak); or =exit,\nfor which each process waits in its exit, at most 10s"
+                      : "=peak; default: at the end") +
       "; the last\nanswer is stored (docs/guide/holders.md)";
   verb.add_flag("--holders{" + usual + "}", help)
-      ->check([&watch](const std::string& text) -> std::string {
-        if (text == "end") {
-          watch.holders_at_end = true;
+      ->check([&watch, usual](const std::string& text) -> std::string {
+        bool& is_last = text == "exit" ? watch.holders_at_exit : watch.holders_at_end;
+        if (text == (usual == "peak" ? "exit" : "end")) {
+          is_last = true;
           return {};
         }
         auto condition = control::parse_condition(text);

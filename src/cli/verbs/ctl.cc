@@ -26,6 +26,7 @@
 #include "control/run_watch.h"
 #include "foreign/process_root.h"
 #include "query/words.h"
+#include "run/holder_scans.h"
 #include "terminal/terminal.h"
 #include "trace/format.h"
 #include "trace/share.h"
@@ -316,12 +317,24 @@ base::Outcome<int> watch(control::Controlled controlled, control::WatchOptions o
   return kExitOk;
 }
 
+base::Outcome<int> find_holders(const control::Controlled& controlled) {
+  const control::LiveTrace* trace = controlled.trace();
+  if (trace == nullptr || !trace->is_open()) {
+    return base::Failure{controlled.shown() + " is not recording"};
+  }
+  auto own = GEIGER_TRY(trace->again());
+  const auto told = GEIGER_TRY(run::store_holders(controlled.target().pid(), std::move(own)));
+  terminal::complain(told);
+  return kExitOk;
+}
+
 base::Outcome<int> control(const CtlArguments& options) {
   const Command command = GEIGER_TRY(command_of(options).failing_as(base::Fault::kUsage, "ctl: "));
   if (!command.pid) return list(options.is_json);
   auto controlled = GEIGER_TRY(control::Controlled::open_started(*command.pid));
   if (command.action == "status") return print_status(controlled, options.is_json);
   if (command.action == "watch") return watch(std::move(controlled), command.watch);
+  if (command.action == "holders") return find_holders(controlled);
   const auto told = GEIGER_TRY(act(controlled, command));
   terminal::complain(told);
   if (command.action != "start" || command.watch.is_empty()) return kExitOk;
@@ -338,9 +351,10 @@ void register_ctl(CLI::App& app, Work& work) {
   verb->add_option("PID", options->pid, "Process id; 'list' or nothing: list all processes")
       ->type_name("");
   verb->add_option("ACTION", options->action,
-                   "start, stop, interval SIZE, guard SHARE, mark NAME, segment, watch\n"
-                   "or status (default); of guard mode, 'guard off' ends it for new objects")
-      ->check(one_of({"start", "stop", "interval", "guard", "mark", "segment", "watch", "status"}))
+                   "start, stop, interval SIZE, guard SHARE, mark NAME, segment, holders,\n"
+                   "watch or status (default); of guard mode, 'guard off' ends it for new objects")
+      ->check(one_of(
+          {"start", "stop", "interval", "guard", "mark", "segment", "holders", "watch", "status"}))
       ->type_name("");
   verb->add_option("ARGUMENT", options->argument, "Argument of interval, guard and mark")
       ->type_name("");

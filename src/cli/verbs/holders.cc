@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "analysis/report/holders/held_blocks.h"
 #include "base/text.h"
@@ -20,10 +21,18 @@
 #include "control/run_directory.h"
 #include "control/run_watch.h"
 #include "inject/inject.h"
+#include "inject/registers.h"
 #include "query/words.h"
 
 namespace geiger::cli {
 namespace {
+
+using profile::LifetimeGrouping;
+
+const Choices<LifetimeGrouping> kHeldGroups{{"function", LifetimeGrouping::kFunction},
+                                            {"line", LifetimeGrouping::kLine},
+                                            {"stack", LifetimeGrouping::kStack},
+                                            {"type", LifetimeGrouping::kType}};
 
 struct HoldersArguments {
   ReadOptions read;
@@ -55,6 +64,12 @@ base::Outcome<holders::Copy> copy_process(pid_t pid) {
                        copied.done,
                        {copied.thread, "", copied.stack_pointer, 0, copied.registers},
                        copied.was_only_thread};
+}
+
+std::vector<holders::ThreadRegisters> read_registers(pid_t pid) {
+  std::vector<holders::ThreadRegisters> all;
+  for (auto& read : inject::read_registers(pid)) all.push_back({read.tid, std::move(read.words)});
+  return all;
 }
 
 base::Outcome<int> print_held_blocks(const holders::CoreFile& core,
@@ -98,6 +113,8 @@ void register_holders(CLI::App& app, Work& work) {
   CLI::App* verb = app.add_subcommand("holders", "What keeps the live memory of a running program");
   add_read_options(*verb, options->read);
   add_frame_options(*verb, options->read.frames);
+  add_choice(*verb, "--by", "GROUP", "function (default), line, stack or type", kHeldGroups,
+             [options](LifetimeGrouping by) { options->holders.by = by; });
   verb->add_option("--top", options->holders.top, "Sites and roots to list (default 10; 0: all)")
       ->type_name("N");
   add_parsed(*verb, "--budget", "LIMIT",
@@ -115,6 +132,10 @@ void register_holders(CLI::App& app, Work& work) {
       "--snapshot", [options] { options->scans.copy = copy_process; },
       "Scan copies of the process, each of one instant: it stops for that, some\n"
       "milliseconds per GiB, and may use twice its memory meanwhile");
+  verb->add_flag_callback(
+      "--registers", [options] { options->scans.read_registers = read_registers; },
+      "Registers of threads hold memory too: stops one thread after the other for some\n"
+      "microseconds, but none whose system call would end by that");
   verb->footer(
       "\nRUN is a recording that goes on, or the id of a process that is being recorded.\n"
       "With --core it may be one that has ended.\n"

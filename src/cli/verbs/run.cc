@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "cli/options/ending.h"
 #include "cli/options/run_options.h"
 #include "cli/verbs/commands.h"
 #include "control/run_directory.h"
@@ -157,6 +158,7 @@ run::Environment Run::bare_environment() const {
 run::Environment Run::environment_for(pid_t pid) {
   if (directory_.empty()) return bare_environment();
   run::RuntimeSettings settings = options_.runtime;
+  if (options_.watch.holders_at_exit) settings.scanner = getpid();
   broker_ = control::TraceBroker::open(directory_);
   if (broker_) settings.broker = broker_->digits();
   auto words = run::with_runtime(bare_environment(), settings, preload_->word(), directory_, pid);
@@ -223,6 +225,9 @@ void register_run(CLI::App& app, Work& work) {
   run->callback([options, &work] {
     work = [options]() -> base::Outcome<int> {
       GEIGER_TRY(settle_interval(*options, run::IntervalWish::kAuto));
+      if (options->watch.holders_at_exit && options->runtime.is_dormant) {
+        return usage_failure("--holders=exit: a dormant program does not wait at its exit");
+      }
       return Run(*options).perform();
     };
   });

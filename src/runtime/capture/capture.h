@@ -102,7 +102,7 @@ GEIGER_FAST_PATH std::uint64_t exchange_countdown(std::uint64_t value) {
 //   thread/enrolment.cc    begin_thread / end_thread, from the thread trampoline
 //
 // A failure stops sampling (trace::StopReason), and the program goes on; nothing here aborts,
-// waits, locks or writes to a descriptor of the program.
+// locks, writes to a descriptor of the program, or waits but at the exit (control/exit_scan.h).
 //
 // Threads: lock-free throughout. Signals: a handler may allocate and free while
 // its thread is in here; its allocations during the few instructions of decide() itself are not

@@ -88,6 +88,11 @@ void ImageDecoder::on(const Record& record, const trace::MarkRecord& layout) {
       {process_, record.header.thread, layout.time, std::string(trace::text_of(record))});
 }
 
+void ImageDecoder::on(const Record& record, const trace::ObservationRecord& layout) {
+  observation_ += trace::text_of(record);
+  if (layout.left == 0) observed_.push_back(std::exchange(observation_, {}));
+}
+
 void ImageDecoder::on(const Record& record, const trace::MappingRecord& layout) {
   saw(layout.time);
   const bool is_known =

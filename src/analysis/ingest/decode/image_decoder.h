@@ -70,6 +70,7 @@ class ImageDecoder : public SegmentSink<ImageDecoder, SamplePlace> {
   void on(const trace::Record& record, const trace::ThreadRecord& layout);
   void on(const trace::Record& record, const trace::ThreadNameRecord& layout);
   void on(const trace::Record& record, const trace::MarkRecord& layout);
+  void on(const trace::Record& record, const trace::ObservationRecord& layout);
   void on(const trace::Record& record, const trace::MappingRecord& layout);
   void on(const trace::Record& record, const trace::UtilizationRecord& layout);
   void on(const trace::Record& record, const trace::ResidencyRecord& layout);
@@ -81,6 +82,8 @@ class ImageDecoder : public SegmentSink<ImageDecoder, SamplePlace> {
   void finish(const trace::RecordReader& reader, bool is_open);
 
   [[nodiscard]] std::uint32_t process() const { return process_; }
+  /// Payloads of observations among the records, in order.
+  [[nodiscard]] const std::vector<std::string>& observed() const { return observed_; }
   /// The sample of a record; profile::kNone if the record is not a sample.
   [[nodiscard]] std::uint32_t sample_of(trace::Ref ref) const {
     return inherited_.samples.find(ref);
@@ -121,6 +124,8 @@ class ImageDecoder : public SegmentSink<ImageDecoder, SamplePlace> {
   /// Where this image's part of each vector begins.
   std::size_t first_sample_, first_heap_sample_, first_mark_, first_mapping_, first_fault_;
   RefIndex samples_, heap_samples_;
+  std::string observation_;  ///< Parts of one that is not whole yet.
+  std::vector<std::string> observed_;
   std::vector<SamplePlace> freed_before_;  ///< Of earlier segments, freed in this one.
   Oddities oddities_;
 };

@@ -7,6 +7,7 @@
 #include <bit>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/frames/labels.h"
+#include "analysis/profile/frames/types.h"
 #include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/recording/recording.h"
 #include "analysis/profile/select/thinned.h"
@@ -67,6 +69,8 @@ class Grouper {
         return first_like(sample.free_stack);
       case LifetimeGrouping::kThread:
         return sample.thread;
+      case LifetimeGrouping::kType:
+        return types().of(sample.type, sample.stack);
       case LifetimeGrouping::kSize:
         return static_cast<std::uint32_t>(std::bit_width(sample.requested));
     }
@@ -93,6 +97,9 @@ class Grouper {
       case LifetimeGrouping::kThread:
         describe_thread(group, key);
         break;
+      case LifetimeGrouping::kType:
+        group.name = types()[key];
+        break;
       case LifetimeGrouping::kSize:
         describe_size(group, key);
         break;
@@ -100,6 +107,11 @@ class Grouper {
   }
 
  private:
+  const Types& types() {
+    if (!types_) types_.emplace(recording_);
+    return *types_;
+  }
+
   /// The first stack with the same functions at the same lines, as far as views show them.
   std::uint32_t first_like(std::uint32_t stack) {
     if (stack >= like_.size()) return stack;
@@ -188,6 +200,7 @@ class Grouper {
   std::map<std::vector<std::uint32_t>, std::uint32_t> by_places_;
   LifetimeGrouping grouping_;
   bool joins_recursion_;
+  std::optional<Types> types_;
 };
 
 void sort_groups(std::vector<LifetimeGroup>& groups) {

@@ -41,6 +41,7 @@ enum class LifetimeGrouping : std::uint8_t {
   kThread,     ///< The thread that allocated.
   kSize,       ///< Requested bytes, by powers of two.
   kLine,       ///< A line of such a function.
+  kType,       ///< The type of the object (frames/types.h).
 };
 
 /// CLOCK_MONOTONIC instants, the last one excluded.

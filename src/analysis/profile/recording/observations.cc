@@ -29,7 +29,9 @@ void append(Observations& observations, Observations later) {
   std::ranges::move(later.walks, std::back_inserter(walks));
   thin(walks);
   if (!later.walk_fault.empty()) observations.walk_fault = std::move(later.walk_fault);
-  if (later.holders) observations.holders = std::move(later.holders);
+  const bool is_newer =
+      later.holders && (!observations.holders || later.holders->time >= observations.holders->time);
+  if (is_newer) observations.holders = std::move(later.holders);
   if (!later.holders_fault.empty()) observations.holders_fault = std::move(later.holders_fault);
   if (later.last) observations.last = std::move(later.last);
   if (!later.at_maximum) return;
@@ -52,7 +54,8 @@ Holder holder_from(const Holders& holders, const SampleHold& sample, std::uint32
   if (sample.hold == Hold::kReached) {
     return {holders.roots[sample.root], sample.hold, sample.is_alone, observations, sample.path};
   }
-  return {std::string(is_unreachable(sample.hold) ? kUnreachable : kUndecidedHold), sample.hold};
+  const std::string_view undecided = sample.hold == Hold::kListed ? kOnlyListed : kUndecidedHold;
+  return {std::string(is_unreachable(sample.hold) ? kUnreachable : undecided), sample.hold};
 }
 
 }  // namespace

@@ -152,8 +152,9 @@ enum class Hold : std::uint8_t {
   kTimeOver,      ///< Not reached before the time for it was over.
   kNoBlock,       ///< It lies in no block that the scan knows.
   kNear,          ///< Reached only if blocks begin a little before where that was inferred.
+  kListed,        ///< Reached only through the lists of CPython's collector.
 };
-inline constexpr std::size_t kHolds = 8;
+inline constexpr std::size_t kHolds = 9;
 
 /// A block on the way from a root to an object.
 struct HolderStep {
@@ -184,9 +185,11 @@ struct Holders {
   Nanoseconds time = 0;  ///< CLOCK_MONOTONIC, when the last scan began.
   Nanoseconds cost = 0;  ///< Processor time of all scans.
   std::uint32_t scans = 0;
-  bool is_inferred = false;  ///< Where blocks begin was inferred from pointers.
-  Bytes not_understood = 0;  ///< Of heaps whose blocks are known: their bytes count as roots.
-  Bytes unread = 0;          ///< Could not be read: in swap.
+  bool is_inferred = false;    ///< Where blocks begin was inferred from pointers.
+  Bytes not_understood = 0;    ///< Of heaps whose blocks are known: their bytes count as roots.
+  Bytes unread = 0;            ///< Could not be read: in swap.
+  bool has_registers = false;  ///< Of threads: they are roots too.
+  std::uint32_t unread_registers = 0;  ///< Then, of so many threads they could not be read.
   std::uint64_t blocks = 0;
   std::vector<std::string> roots;
   std::vector<HolderPath> paths;
@@ -203,8 +206,9 @@ struct HeldBlocks {
   std::vector<ChunkCount> sizes;  ///< Those with most bytes first.
 };
 
-/// "[unreachable]", "[undecided]": what objects are called that no root is known to hold.
-inline constexpr std::string_view kUnreachable = "[unreachable]", kUndecidedHold = "[undecided]";
+/// "[unreachable]", "[undecided]" ...: what objects are called that no root is known to hold.
+inline constexpr std::string_view kUnreachable = "[unreachable]", kUndecidedHold = "[undecided]",
+                                  kOnlyListed = "[only listed by CPython's collector]";
 /// Objects that no scan was about.
 inline constexpr std::string_view kNotScanned = "[not scanned]";
 

@@ -124,6 +124,7 @@ class Builder {
     add_totals();
     add_sites();
     add_roots();
+    add_listed();
     return std::move(report_);
   }
 
@@ -142,6 +143,8 @@ class Builder {
     report_.scans = std::max(report_.scans, holders.scans);
     report_.is_inferred |= holders.is_inferred;
     report_.unread += holders.unread;
+    report_.has_registers |= holders.has_registers;
+    report_.unread_registers += holders.unread_registers;
     report_.not_understood += holders.not_understood;
     for (std::uint32_t i = 0; i < recording_.samples.size(); ++i) {
       const profile::Sample& sample = recording_.samples[i];
@@ -215,6 +218,20 @@ class Builder {
     if (options_.top > 0) report_.roots.resize(std::min(report_.roots.size(), options_.top));
   }
 
+  void add_listed() {
+    if (report_.of(Hold::kListed).samples == 0) return;
+    profile::LifetimeSelection selection;
+    selection.with_unseen_allocations = true;
+    selection.keeps = [this](const profile::Sample& sample) {
+      return profile::Answer(sample.holder != kNone &&
+                             recording_.holders[sample.holder].hold == Hold::kListed);
+    };
+    constexpr auto kByType = profile::LifetimeGrouping::kType;
+    for (const auto& group : profile::lifetime_groups(recording_, kByType, selection)) {
+      report_.listed.push_back({group.name, measure_of(group.samples)});
+    }
+  }
+
   const Recording& recording_;
   const HoldersOptions& options_;
   profile::ShownPath shown_;
@@ -282,8 +299,19 @@ std::string_view words_of(Hold hold) {
       return "undecided: it lies in no block that the scan knows";
     case Hold::kNear:
       return "undecided: reached only if blocks begin a little before where that was inferred";
+    case Hold::kListed:
+      return "listed only by the garbage collector of CPython";
   }
   return "";
+}
+
+std::string listed_text(const HoldersReport& report) {
+  constexpr std::size_t kTypes = 5;
+  const auto types = present::first_of(report.listed, kTypes, [](const HeldType& type) {
+    return fmt::format("{} {}", present::printable(type.name), report::bytes_text(type.live));
+  });
+  return fmt::format("Only the garbage collector of CPython lists {}: {}.",
+                     report::bytes_text(report.of(Hold::kListed)), types);
 }
 
 std::string shown_root(const std::string& root) {
@@ -358,6 +386,12 @@ std::string scanned_text(const HoldersReport& report) {
     text += fmt::format(" {} is in swap, or not in the core file: it was not read.",
                         present::exact_bytes(report.unread));
   }
+  if (report.unread_registers > 0) {
+    text += fmt::format(
+        " The registers of {} were not read, as that would have ended what it waits for: what they "
+        "alone hold seems unreachable.",
+        present::plural(report.unread_registers, "thread"));
+  }
   return text;
 }
 
@@ -407,6 +441,7 @@ std::string to_text(const HoldersReport& report, const Recording& /*recording*/,
                     const present::Style& style) {
   std::string out =
       present::wrap_lines(sentence(report) + "\n\n" + scanned_text(report) + "\n", style.width);
+  if (!report.listed.empty()) out += present::wrap_lines(listed_text(report) + "\n", style.width);
   for (const std::string& fault : report.faults) {
     out += present::wrap_lines("Not scanned to the end: " + fault + "\n", style.width);
   }
@@ -428,8 +463,9 @@ using present::InRecording;
 using present::Of;
 
 std::string_view key_of(Hold hold) {
-  constexpr std::string_view kKeys[] = {"reached", "unreferenced", "unreachable", "moving",
-                                        "unread",  "time_over",    "no_block",    "near"};
+  constexpr std::string_view kKeys[] = {"reached",  "unreferenced", "unreachable",
+                                        "moving",   "unread",       "time_over",
+                                        "no_block", "near",         "listed"};
   return present::name_among(kKeys, hold);
 }
 
@@ -477,6 +513,13 @@ static const Fields<HolderRoot>& fields_of(Of<HolderRoot> /*type*/) {
   return kFields;
 }
 
+static const Fields<HeldType>& fields_of(Of<HeldType> /*type*/) {
+  static const auto kFields = Fields<HeldType>("held_type", "Live objects of a type.")
+                                  .field("name", "", &HeldType::name)
+                                  .field("live", "", &HeldType::live);
+  return kFields;
+}
+
 const Fields<HoldersReport>& fields_of(Of<HoldersReport> /*type*/) {
   static const auto kFields =
       Fields<HoldersReport>("holders")
@@ -489,12 +532,18 @@ const Fields<HoldersReport>& fields_of(Of<HoldersReport> /*type*/) {
           .field("is_inferred", "where blocks begin was inferred from pointers",
                  &HoldersReport::is_inferred)
           .field("unread_bytes", "in swap, or not in the core file", &HoldersReport::unread)
+          .field("registers_read", "registers of threads were roots too",
+                 &HoldersReport::has_registers)
+          .field("threads_without_registers", "of them, threads whose registers could not be read",
+                 &HoldersReport::unread_registers)
           .field("not_understood_bytes", "of heaps; they count as roots",
                  &HoldersReport::not_understood)
           .field("judged", "what lived through all scans", &HoldersReport::judged)
           .field("not_judged", "what was live at the last scan besides", &HoldersReport::others)
           .field("roots", "the largest first", &HoldersReport::roots)
           .field("sites", "the largest first", &HoldersReport::sites)
+          .field("listed", "what only CPython's collector lists; the largest first",
+                 &HoldersReport::listed)
           .field("faults", "processes that could not be scanned, and why", &HoldersReport::faults);
   return kFields;
 }

@@ -50,22 +50,31 @@ struct HolderRoot {
   present::Measure alone;  ///< What could be freed without it: no other root holds it.
 };
 
+/// Objects of a type.
+struct HeldType {
+  std::string name;
+  present::Measure live;
+};
+
 struct HoldersReport {
   HoldersOptions options;
   Nanoseconds time = 0;  ///< After the recording's start, of the last scan.
   std::uint32_t scans = 0;
   bool is_inferred = false;  ///< Where blocks begin was inferred, in one of the processes.
   Bytes unread = 0, not_understood = 0;
-  std::uint64_t processes = 0;  ///< Scanned.
-  present::Measure judged;      ///< Live in all scans.
-  present::Measure others;      ///< Of the processes, what was live at the last one besides.
+  bool has_registers = false;          ///< Registers of threads were read, as roots.
+  std::uint32_t unread_registers = 0;  ///< Of so many threads they could not be.
+  std::uint64_t processes = 0;         ///< Scanned.
+  present::Measure judged;             ///< Live in all scans.
+  present::Measure others;             ///< Of the processes, what was live at the last one besides.
   /// Of what was judged, by Hold.
   std::array<present::Measure, profile::kHolds> holds{};
   std::array<present::Share, profile::kHolds> shares{};
   std::uint64_t all_sites = 0, all_roots = 0;  ///< Before `top`.
   std::vector<HeldSite> sites;                 ///< The largest first.
   std::vector<HolderRoot> roots;               ///< Likewise.
-  std::vector<std::string> faults;             ///< Processes that could not be scanned, and why.
+  std::vector<HeldType> listed;     ///< What only CPython's collector lists, the largest first.
+  std::vector<std::string> faults;  ///< Processes that could not be scanned, and why.
 
   [[nodiscard]] const present::Measure& of(profile::Hold hold) const {
     return holds[static_cast<std::size_t>(hold)];

@@ -12,6 +12,7 @@
 #include "runtime/capture/control/attach.h"
 #include "runtime/capture/control/confinement.h"
 #include "runtime/capture/control/dormancy.h"
+#include "runtime/capture/control/exit_scan.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/program/names.h"
 #include "runtime/capture/sample/live_samples.h"
@@ -287,6 +288,7 @@ namespace {
 
 /// Runs at exit(), after those destructors of the program that precede ours.
 [[gnu::destructor]] void finish() {
+  wait_for_scan();
   const bool is_ours = is_recording();
   if (is_ours) end_recording(trace::State::kExited);
   if (is_ours || is_asleep()) leave_rendezvous();

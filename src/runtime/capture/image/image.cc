@@ -14,6 +14,7 @@
 #include "base/raw_syscall.h"
 #include "base/text_builder.h"
 #include "runtime/capture/control/dormancy.h"
+#include "runtime/capture/control/exit_scan.h"
 #include "runtime/capture/image/checkpoint.h"
 #include "runtime/capture/program/names.h"
 #include "runtime/capture/sample/live_samples.h"
@@ -253,6 +254,7 @@ GEIGER_SLOW_PATH bool start_slow() {
     find_executable();
     unwind::init();
     find_interpreter();
+    watch_exit();
     started = start_image(false);
   }
   image.phase.store(started ? Phase::kSampling : Phase::kOff, std::memory_order_release);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/loader.h"
 #include "runtime/capture/image/segment.h"
@@ -84,11 +85,11 @@ bool apply_mode_word(const char* begin, const char* end, Settings& settings, Sta
     settings.python = Settings::Python::kOff;
     return true;
   }
-  constexpr std::size_t kRootLength = 5;
-  if (end - begin > 5 && strncmp(begin, "root=", kRootLength) == 0) {
-    return parse_number(begin + kRootLength, end, settings.root_pid);
-  }
-  return false;
+  const auto is_number = [&](std::string_view name, std::uint64_t& value) {
+    return std::string_view(begin, static_cast<std::size_t>(end - begin)).starts_with(name) &&
+           parse_number(begin + name.size(), end, value);
+  };
+  return is_number("root=", settings.root_pid) || is_number("scanner=", settings.scanner_pid);
 }
 
 bool apply_mode(const char* text, Settings& settings, Start& start) {

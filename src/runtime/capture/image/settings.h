@@ -18,7 +18,7 @@
 //   GEIGER_BROKER=DIGITS     the supervisor that creates traces which the process cannot
 //                            (trace/rendezvous.h)
 //   GEIGER_MODE=WORD,...     pure, fp, nochildren, paused, freestacks, nomappings,
-//                            aggregate, dormant, off, root=PID
+//                            aggregate, dormant, off, root=PID, scanner=PID
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,8 @@ struct Settings {
   bool aggregates = false;
   std::uint64_t seed = 0;
   std::uint64_t root_pid = 0;  ///< The first process of the run, 0 = not given.
+  /// The process that scans this one's memory at its exit; 0: none.
+  std::uint64_t scanner_pid = 0;
   bool has_seed = false;
   bool is_pure = false;
   bool use_frame_pointers = false;

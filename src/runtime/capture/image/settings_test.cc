@@ -69,12 +69,14 @@ TEST(Settings, HaveDefaults) {
 }
 
 TEST(Settings, MayBeManyWords) {
-  const Settings all =
-      settings_of("GEIGER_MODE=pure,fp,,paused,freestacks,nomappings,nochildren,dormant,root=17,");
+  const Settings all = settings_of(
+      "GEIGER_MODE=pure,fp,,paused,freestacks,nomappings,nochildren,dormant,root=17,"
+      "scanner=18,");
   EXPECT_TRUE(all.is_pure && all.use_frame_pointers && all.starts_paused && all.free_stacks);
   EXPECT_FALSE(all.records_mappings || all.follow_children);
   EXPECT_TRUE(all.is_dormant);
   EXPECT_EQ(all.root_pid, 17U);
+  EXPECT_EQ(all.scanner_pid, 18U);
   EXPECT_FALSE(settings_of("GEIGER_MODE=").is_pure);
   EXPECT_EQ(all.python, Settings::Python::kAll);
   EXPECT_EQ(settings_of("GEIGER_MODE=pystacks").python, Settings::Python::kStacks);
