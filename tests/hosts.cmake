@@ -23,7 +23,7 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host acknowledge asleep attached bounded changes edges empty exits faulty first full_cache heap heap_loops holders jumps lifetimes limits loading loops mappings names news
+foreach(host acknowledge asleep attached bounded changes content edges empty exits faulty first full_cache heap heap_loops holders jumps lifetimes limits loading loops mappings names news
     phases processes registers residency sandboxed signals stacks storms threads traps truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()

@@ -267,9 +267,9 @@ void remove_maps(const ingest::Ingested& ingested, const Traces& traces) {
 void store_observations(const Afterwards& run, const Traces& traces) {
   for (const std::string& path : traces.ended) {
     auto observed = run.observer == nullptr ? std::nullopt : run.observer->take(path);
-    if (run.holders != nullptr) {
+    for (MemoryScans* scans : run.scans) {
       profile::Observations all = observed ? std::move(*observed) : profile::Observations{};
-      if (run.holders->add_to(path, all) || observed) observed = std::move(all);
+      if (scans->add_to(path, all) || observed) observed = std::move(all);
     }
     if (!observed) continue;
     const ingest::ImageChunks chunks[] = {
@@ -383,9 +383,10 @@ AfterwardsResult finish(const Afterwards& run) {
   auto ingested = ingest::read_recording(directory);
   for (const auto& warning : ingested.recording.warnings) terminal::complain(warning);
   if (run.unrecorded.size() >= UnrecordedWatch::kMost) {
-    terminal::complain(fmt::format("only the first {} processes without the library are named: "
-                                   "there may be more",
-                                   UnrecordedWatch::kMost));
+    terminal::complain(
+        fmt::format("only the first {} processes without the library are named: "
+                    "there may be more",
+                    UnrecordedWatch::kMost));
   }
   if (ingested.recording.processes.empty()) {
     terminal::complain("nothing was recorded: no trace is readable");

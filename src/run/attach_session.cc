@@ -104,7 +104,8 @@ class Session {
   std::optional<control::TraceHome> home_;
   std::optional<control::TraceFeeder> feeder_;
   std::optional<observe::Observer> observer_;
-  HolderScans holders_;
+  MemoryScans holders_{scan_for_holders, keep_whole};
+  MemoryScans content_{scan_content, profile::append};
   std::optional<control::RunWatch> watch_;
   std::vector<inject::Address> modules_;
   Clock::time_point start_, next_look_;
@@ -192,6 +193,11 @@ nanoseconds Session::round() {
     observer_->follow(feeder_->writing());
     wait = std::min(wait, nanoseconds(observer_->round()));
     feeder_->ask_residency(observer_->take_questions());
+    const auto snapshots = observer_->take_snapshots();
+    if (options_.recording.observation.wants_content) {
+      for (const auto& trace : snapshots) content_.want(trace.pid, trace.path);
+      wait = std::min(wait, content_.round());
+    }
     say_what_is_settled();
   }
   if (watch_) {
@@ -307,6 +313,7 @@ base::Outcome<void> Session::end(End end) {
 
 void Session::finish() {
   holders_.finish();
+  content_.finish();
   watch_.reset();  // It has traces open for writing, as their processes had.
   feeder_->finish();
   const control::WatchLosses losses = feeder_->losses();  // Before the traces change their place.
@@ -325,7 +332,7 @@ void Session::finish() {
                               .losses = losses,
                               .unrecorded = {},
                               .observer = observer_ ? &*observer_ : nullptr,
-                              .holders = &holders_};
+                              .scans = {&holders_, &content_}};
   static_cast<void>(finish_run(afterwards));
 }
 

@@ -36,8 +36,6 @@ using profile::Holders;
 using profile::HolderStep;
 using profile::SampleHold;
 
-constexpr Bytes kTraceAtOnce = 64 * kMiB;
-
 Nanoseconds processor_time() { return base::clock_now(CLOCK_PROCESS_CPUTIME_ID); }
 
 /// What all scans may take, and how fast.
@@ -62,20 +60,6 @@ class Effort {
   Nanoseconds began_ = processor_time(), start_ = base::monotonic_now();
 };
 
-bool follow_to_end(observe::TraceFollower& follower) {
-  constexpr int kMost = 1024;
-  for (int i = 0; i < kMost; ++i) {
-    if (follower.follow(kTraceAtOnce, base::monotonic_now())) return true;
-  }
-  return false;
-}
-
-/// A process id may belong to another process by now; its mappings would not show the trace.
-bool shows_trace(std::span<const Mapping> mappings, const observe::TraceFollower& follower) {
-  return std::ranges::any_of(
-      mappings, [&](const Mapping& mapping) { return mapping.inode == follower.inode(); });
-}
-
 /// One scan.
 class Scan {
  public:
@@ -93,9 +77,9 @@ class Scan {
     if (!maps) return base::Failure{fmt::format("maps: {}", std::strerror(errno))};
     if (maps->empty()) return base::Failure{"the process has ended"};
     layout_.mappings = observe::parse_smaps(*maps);
-    if (!follow_to_end(follower_)) return base::Failure{"its trace grows faster than it is read"};
+    if (!follower_.follow_to_end()) return base::Failure{"its trace grows faster than it is read"};
     samples_ = observe::without_pools(follower_.live().by_address());
-    if (!shows_trace(layout_.mappings, follower_)) {
+    if (!follower_.is_shown_by(layout_.mappings)) {
       return base::Failure{"it does not write this trace any more"};
     }
     find_modules(layout_, modules_);
@@ -111,14 +95,14 @@ class Scan {
     roots_ = roots_of(layout_, threads_, thread_locals);
     names_.use(roots_);
     is_complete_ = mark({.step = step});
-    if (!follow_to_end(follower_)) return base::Failure{"its trace grows faster than it is read"};
+    if (!follower_.follow_to_end()) return base::Failure{"its trace grows faster than it is read"};
     return check_still_there();
   }
 
   /// Fails if what was read may be the nothing that an ended process has, or another program's.
   [[nodiscard]] base::Outcome<void> check_still_there() const {
     const auto maps = files_.status() ? files_.read("maps") : std::nullopt;
-    if (!maps || !shows_trace(observe::parse_smaps(*maps), follower_)) {
+    if (!maps || !follower_.is_shown_by(observe::parse_smaps(*maps))) {
       return base::Failure{"the process ended while it was scanned"};
     }
     return {};

@@ -427,7 +427,10 @@ Nanoseconds Observer::round() {
       const Nanoseconds spent = process->cost() - before;
       processor_time_ += process->processor_time() - worked;
       cost_ += spent;
-      if (has_snapshot) latest_ = spent;
+      if (has_snapshot) {
+        latest_ = spent;
+        snapshots_.push_back({path, process->pid()});
+      }
     }
     if (can_afford_walk(now)) {
       const Nanoseconds spent = process->walk_if_due(now);

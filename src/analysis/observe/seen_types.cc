@@ -61,9 +61,9 @@ constexpr Bytes kMostTraceAtEnd = 16 * kMiB;
 /// Samples lie far from one another, and so do types.
 constexpr std::size_t kPagesAtOnce = 1;
 
-/// The version of the process's interpreters, which determines the layout of objects; empty if it
-/// has none, or they differ.
-std::optional<std::uint32_t> version_of(const LiveSet& live) {
+}  // namespace
+
+std::optional<std::uint32_t> interpreter_version(const LiveSet& live) {
   std::optional<std::uint32_t> found;
   for (const auto& [start, version] : live.interpreters()) {
     const bool is_other = found && *found >> 16 != version >> 16;
@@ -73,8 +73,6 @@ std::optional<std::uint32_t> version_of(const LiveSet& live) {
   return found;
 }
 
-}  // namespace
-
 void SeenTypes::read(const ProcessFiles& files, Pagemap& pagemap,
                      std::span<const LiveSample> samples, const TraceFollower& follower) {
   read_.clear();
@@ -83,7 +81,7 @@ void SeenTypes::read(const ProcessFiles& files, Pagemap& pagemap,
            !types_.contains(sample.ref);
   };
   if (std::ranges::none_of(samples, is_wanted)) return;
-  const auto version = version_of(follower.live());
+  const auto version = interpreter_version(follower.live());
   if (!version) return refuse("objects of this version of Python, or of this build, are not known");
   const base::UniqueFd memory = files.open("mem");
   if (!memory.is_open()) return refuse(std::string("mem: ") + std::strerror(errno));

@@ -49,6 +49,10 @@ class PythonTypes {
   std::map<Address, std::optional<Type>> types_;
 };
 
+/// The version of the process's interpreters, which determines the layout of objects; empty if it
+/// has none, they differ, or their objects are not known.
+[[nodiscard]] std::optional<std::uint32_t> interpreter_version(const LiveSet& live);
+
 // The types of a process's live samples of Python objects, as far as snapshots have seen them.
 
 /// What an object is does not change, so each sample is read until its type is known. Samples that

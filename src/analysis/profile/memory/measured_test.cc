@@ -19,10 +19,13 @@ constexpr Bytes kInterval = 100;
 /// An object with what is known of it.
 struct Object {
   Bytes requested, usable, resident, swapped, waste;
+  Bytes zero;
+  std::uint32_t copies;  ///< A divisor of `requested`.
 };
-const std::vector<Object> kObjects = {
-    {8, 24, 8, 0, 700}, {40, 40, 10, 5, 3},  {90, 104, 0, 90, 50}, {17, 24, 17, 0, 999},
-    {64, 72, 0, 0, 1},  {1, 24, 1, 0, 4000}, {55, 56, 5, 50, 0},   {500, 504, 99, 1, 7}};
+const std::vector<Object> kObjects = {{8, 24, 8, 0, 700, 8, 1},    {40, 40, 10, 5, 3, 3, 4},
+                                      {90, 104, 0, 90, 50, 90, 1}, {17, 24, 17, 0, 999, 2, 17},
+                                      {64, 72, 0, 0, 1, 0, 2},     {1, 24, 1, 0, 4000, 0, 1},
+                                      {55, 56, 5, 50, 0, 11, 5},   {500, 504, 99, 1, 7, 250, 1}};
 
 double inclusion(const Object& object) {
   return estimation::inclusion_probability(
@@ -40,6 +43,8 @@ Recording recording_of(unsigned subset) {
   Snapshot snapshot;
   snapshot.time = 100;
   snapshot.waste_fault.clear();
+  Content content;
+  content.time = 100;
   for (unsigned i = 0; i < kObjects.size(); ++i) {
     if ((subset >> i & 1U) == 0) continue;
     const auto index = static_cast<std::uint32_t>(recording.samples.size());
@@ -50,7 +55,9 @@ Recording recording_of(unsigned subset) {
     recording.samples.push_back(sample);
     snapshot.residency.push_back({index, kObjects[i].resident, kObjects[i].swapped});
     snapshot.waste.push_back({index, kObjects[i].waste});
+    content.samples.push_back({index, kObjects[i].zero, 0, kObjects[i].copies, kObjects[i].copies});
   }
+  observations.content_at_maximum = content;
   observations.at_maximum = snapshot;
   recording.observations.push_back(observations);
   return recording;
@@ -69,6 +76,12 @@ double value_of(const Object& object, Kind kind) {
     case Kind::kUsable:
     case Kind::kLiveUsable:
       return static_cast<double>(object.usable);
+    case Kind::kZero:
+      return static_cast<double>(object.zero);
+    case Kind::kWhollyZero:
+      return static_cast<double>(object.zero == object.requested ? object.requested : 0);
+    case Kind::kDuplicate:
+      return static_cast<double>(object.requested - object.requested / object.copies);
     default:
       return static_cast<double>(object.usable - object.requested);
   }
@@ -102,7 +115,8 @@ TEST_P(Enumeration, IsUnbiasedWithItsVariance) {
 INSTANTIATE_TEST_SUITE_P(Kinds, Enumeration,
                          ::testing::Values(Kind::kResident, Kind::kSwapped, Kind::kUntouched,
                                            Kind::kStranded, Kind::kOverhead, Kind::kLiveOverhead,
-                                           Kind::kUsable, Kind::kLiveUsable),
+                                           Kind::kUsable, Kind::kLiveUsable, Kind::kZero,
+                                           Kind::kWhollyZero, Kind::kDuplicate),
                          [](const auto& kind) {
                            std::string name(name_of(kind.param));
                            std::erase(name, '-');

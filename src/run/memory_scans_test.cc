@@ -1,4 +1,4 @@
-#include "run/holder_scans.h"
+#include "run/memory_scans.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ std::uint32_t scans_kept(profile::Observations first, profile::Observations late
   return first.holders ? first.holders->scans : 0;
 }
 
-TEST(HolderScans, TheLastWholeAnswerStays) {
+TEST(MemoryScans, TheLastWholeAnswerStays) {
   EXPECT_EQ(scans_kept({}, answer(3)), 3U);
   EXPECT_EQ(scans_kept(answer(3), answer(4)), 4U);
   EXPECT_EQ(scans_kept(answer(3), answer(0, "the process has ended")), 3U);

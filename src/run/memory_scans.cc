@@ -1,4 +1,4 @@
-#include "run/holder_scans.h"
+#include "run/memory_scans.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "analysis/content/content.h"
 #include "analysis/holders/holders.h"
 #include "analysis/ingest/observation_chunk.h"
 #include "base/clock.h"
@@ -31,8 +32,8 @@ constexpr nanoseconds kScanLook = std::chrono::milliseconds(100);
 constexpr nanoseconds kNothingWanted = std::chrono::hours(1);
 
 /// Never returns. What it writes is the answer, if it is whole.
-[[noreturn]] void scan(pid_t pid, const std::string& trace, bool is_awaited, int answer,
-                       pid_t parent) {
+[[noreturn]] void answer_as_child(MemoryScans::Scan scan, pid_t pid, const std::string& trace,
+                                  bool is_awaited, int answer, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   sigset_t none;
@@ -45,15 +46,18 @@ constexpr nanoseconds kNothingWanted = std::chrono::hours(1);
   ::dup2(answer, STDERR_FILENO + 1);
   answer = STDERR_FILENO + 1;
   ::close_range(static_cast<unsigned>(answer) + 1, ~0U, 0);
-  const double share = is_awaited ? 1 : kScanShare;
-  const std::string found =
-      ingest::encode_observations(holders::find_holders(pid, trace, {.share = share}));
+  const std::string found = ingest::encode_observations(scan(pid, trace, is_awaited));
   for (std::size_t done = 0; done < found.size();) {
     const ssize_t written = ::write(answer, found.data() + done, found.size() - done);
     if (written < 0) ::_exit(1);
     done += static_cast<std::size_t>(written);
   }
   ::_exit(0);
+}
+
+Nanoseconds cost_of(const profile::Observations& answer) {
+  return (answer.holders ? answer.holders->cost : 0) +
+         (answer.last_content ? answer.last_content->cost : 0);
 }
 
 }  // namespace
@@ -63,7 +67,15 @@ void keep_whole(profile::Observations& kept, profile::Observations later) {
   if (!is_whole || later.holders_fault.empty()) kept = std::move(later);
 }
 
-HolderScans::~HolderScans() {
+profile::Observations scan_for_holders(pid_t pid, const std::string& trace, bool is_awaited) {
+  return holders::find_holders(pid, trace, {.share = is_awaited ? 1 : kScanShare});
+}
+
+profile::Observations scan_content(pid_t pid, const std::string& trace, bool /*is_awaited*/) {
+  return content::read_content(pid, trace);
+}
+
+MemoryScans::~MemoryScans() {
   for (const auto& [pid, process] : processes_) {
     if (process.child == 0) continue;
     ::syscall(SYS_pidfd_send_signal, process.handle.get(), SIGKILL, nullptr, 0);
@@ -71,14 +83,14 @@ HolderScans::~HolderScans() {
   }
 }
 
-void HolderScans::want(pid_t pid, const std::string& trace, bool is_awaited) {
+void MemoryScans::want(pid_t pid, const std::string& trace, bool is_awaited) {
   Process& process = processes_[pid];
   process.is_wanted = true;
   process.is_awaited |= is_awaited;
   if (process.child == 0) process.trace = trace;
 }
 
-void HolderScans::begin(pid_t pid, Process& process) {
+void MemoryScans::begin(pid_t pid, Process& process) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
   process.answer = base::UniqueFd(ends[0]);
@@ -86,7 +98,9 @@ void HolderScans::begin(pid_t pid, Process& process) {
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   const pid_t parent = ::getpid();
   process.child = ::fork();
-  if (process.child == 0) scan(pid, process.trace, process.is_awaited, write.get(), parent);
+  if (process.child == 0) {
+    answer_as_child(scan_, pid, process.trace, process.is_awaited, write.get(), parent);
+  }
   process.child = std::max(process.child, 0);
   process.handle = base::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, process.child, 0)));
   process.is_wanted = false;
@@ -94,7 +108,7 @@ void HolderScans::begin(pid_t pid, Process& process) {
   process.received.clear();
 }
 
-bool HolderScans::receive(Process& process) {
+bool MemoryScans::receive(Process& process) {
   std::array<char, 65536> part{};
   ssize_t got = 0;
   while ((got = ::read(process.answer.get(), part.data(), part.size())) > 0) {
@@ -107,15 +121,15 @@ bool HolderScans::receive(Process& process) {
   // References stay what they are.
   auto answer = ingest::decode_observations(
       process.received, [](trace::Ref ref) { return static_cast<std::uint32_t>(ref); });
-  const Nanoseconds cost = answer && answer->holders ? answer->holders->cost : 0;
+  const Nanoseconds cost = answer ? cost_of(*answer) : 0;
   process.due = process.begun + static_cast<Nanoseconds>(static_cast<double>(cost) / kShareOfAll);
   if (answer) {
-    keep_whole(answers_[std::string(base::file_name_of(process.trace))], std::move(*answer));
+    keep_(answers_[std::string(base::file_name_of(process.trace))], std::move(*answer));
   }
   return true;
 }
 
-nanoseconds HolderScans::round() {
+nanoseconds MemoryScans::round() {
   nanoseconds wait = kNothingWanted;
   for (auto& [pid, process] : processes_) {
     if (process.child != 0 && !receive(process)) wait = std::min(wait, kScanLook);
@@ -131,11 +145,11 @@ nanoseconds HolderScans::round() {
   return wait;
 }
 
-bool HolderScans::is_busy() const {
+bool MemoryScans::is_busy() const {
   return std::ranges::any_of(processes_, [](const auto& each) { return each.second.child != 0; });
 }
 
-void HolderScans::finish() {
+void MemoryScans::finish() {
   constexpr int kSeconds = 5;
   for (auto& [pid, process] : processes_) {
     process.is_wanted = false;
@@ -146,7 +160,7 @@ void HolderScans::finish() {
   }
 }
 
-bool HolderScans::add_to(const std::string& trace, profile::Observations& observations) {
+bool MemoryScans::add_to(const std::string& trace, profile::Observations& observations) {
   const auto found = answers_.find(std::string(base::file_name_of(trace)));
   if (found == answers_.end()) return false;
   profile::append(observations, std::move(found->second));
