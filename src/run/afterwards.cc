@@ -265,6 +265,7 @@ void remove_maps(const ingest::Ingested& ingested, const Traces& traces) {
 // Before anything is read, so that the observations come back with the samples that they are about.
 // A trace that cannot be changed is reported when it is sealed.
 void store_observations(const Afterwards& run, const Traces& traces) {
+  std::string unread;  // What is said once: processes may be many.
   for (const std::string& path : traces.ended) {
     auto observed = run.observer == nullptr ? std::nullopt : run.observer->take(path);
     for (MemoryScans* scans : run.scans) {
@@ -272,10 +273,13 @@ void store_observations(const Afterwards& run, const Traces& traces) {
       if (scans->add_to(path, all) || observed) observed = std::move(all);
     }
     if (!observed) continue;
+    if (!observed->last_content && unread.empty()) unread = observed->content_fault;
     const ingest::ImageChunks chunks[] = {
         {0, {{trace::ChunkType::kObservations, ingest::encode_observations(*observed)}}}};
     static_cast<void>(ingest::store_chunks(path, chunks));
   }
+  if (unread.empty()) return;
+  terminal::complain(fmt::format("what objects contain could not be read: {}", unread));
 }
 
 // Returns what the user calls the result. The parts stay where packing failed, and

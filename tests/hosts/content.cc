@@ -3,17 +3,17 @@
 //   content still|churn|hidden|ending [UNITS]     UNITS: of 1,000 (the default), how many objects
 //
 // Each function allocates objects of one kind of content. Prints "ready" when all is done. Then
-// still: waits until it is killed. churn: a thread writes, frees and allocates some of them all the
+// still: waits until it is killed. churn: writes, frees and allocates some of them all the
 // time. hidden: as still, but the process may not be read from outside, and goes on allocating.
 // ending: exits after some milliseconds.
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 
 namespace {
 
@@ -83,8 +83,9 @@ SITE void tiny_and_equal() {
 /// Freed again, so that their memory still looks like the texts.
 SITE void freed_texts() {
   static void* freed[100'000];
-  for (int i = 0; i < 100 * units; ++i) write_text(freed[i] = std::malloc(kText), "value", i % 50);
-  for (int i = 0; i < 100 * units; ++i) std::free(freed[i]);
+  const int texts = 100 * std::min(units, 1000);
+  for (int i = 0; i < texts; ++i) write_text(freed[i] = std::malloc(kText), "value", i % 50);
+  for (int i = 0; i < texts; ++i) std::free(freed[i]);
 }
 
 /// Equal texts, each of which is freed or written within some microseconds.

@@ -77,6 +77,36 @@ class Window {
   std::vector<std::byte> bytes_;
 };
 
+/// Bytes that are hashed at places where perhaps nothing begins: of objects full of one word, which
+/// begin like that at each of their words, there would be too many. Contents of a size are given up
+/// when they take too much.
+class Effort {
+ public:
+  Bytes scanned = 0;
+
+  [[nodiscard]] bool allows(Bytes size) {
+    constexpr Bytes kMost = 64 * kMiB, kPart = 8;
+    Bytes& of_size = hashed_[size];
+    if (of_size == kGivenUp) return false;
+    if (all_ > kMost + scanned || of_size > (kMost + scanned) / kPart) {
+      of_size = kGivenUp;
+      return false;
+    }
+    of_size += size;
+    all_ += size;
+    return true;
+  }
+  [[nodiscard]] bool has_given_up(Bytes size) const {
+    const auto found = hashed_.find(size);
+    return found != hashed_.end() && found->second == kGivenUp;
+  }
+
+ private:
+  static constexpr Bytes kGivenUp = ~Bytes{0};
+  std::map<Bytes, Bytes> hashed_;  ///< By size.
+  Bytes all_ = 0;
+};
+
 /// A sample as it was when it was first looked at.
 struct Looked {
   LiveSample sample;
@@ -93,13 +123,13 @@ class Reading {
 
   base::Outcome<profile::Content> read() {
     profile::Content content;
-    content.time = base::monotonic_now();
     const Nanoseconds began = time_spent();
     const auto maps = files_.read("maps");
     if (!maps) return base::Failure{fmt::format("maps: {}", std::strerror(errno))};
     if (maps->empty()) return base::Failure{"the process has ended"};
     layout_.mappings = observe::parse_smaps(*maps);
     if (!follower_.follow_to_end()) return base::Failure{"its trace grows faster than it is read"};
+    content.time = base::monotonic_now();
     if (!follower_.is_shown_by(layout_.mappings)) {
       return base::Failure{"it does not write this trace any more"};
     }
@@ -298,12 +328,15 @@ class Reading {
   }
 
   void count_copies() {
-    if (!others_.empty()) count_blocks();
+    if (!others_.empty()) {
+      add_blocks();
+      is_inferred_ = layout_.blocks.areas().empty();
+      is_inferred_ ? count_anywhere() : count_blocks();
+    }
     if (!types_.empty()) count_texts();
   }
 
   void count_blocks() {
-    add_blocks();
     for (std::size_t i = 0; i < others_.size(); ++i) {
       Looked& looked = looked_[others_[i]];
       if (looked.found.most_copies == kAnyCopies) continue;
@@ -330,12 +363,52 @@ class Reading {
     }
   }
 
+  /// Of other allocators a live block may begin at any multiple of 16 bytes, or of 8 where a sample
+  /// lies so, and what begins there may be free: there are at most so many copies.
+  void count_anywhere() {
+    Bytes grain = holders::kGrain;
+    Effort effort;
+    for (std::size_t i = 0; i < others_.size(); ++i) {
+      Looked& looked = looked_[others_[i]];
+      if (looked.sample.address % holders::kGrain != 0) grain = sizeof(std::uint64_t);
+      if (looked.found.most_copies == kAnyCopies) continue;
+      looked.content = contents_.add({firsts_[i], 0}, looked.sample.requested, looked.hash);
+    }
+    Window window(*memory_);
+    const Bytes page = memory_->page_bytes();
+    for_each_writable([&](const Mapping& mapping) {
+      for (Address at = mapping.start; at + kLeastCandidate <= mapping.end; at += grain) {
+        if (at % page == 0) {
+          if (memory_->is_absent(at)) {
+            at += page - grain;
+            continue;
+          }
+          effort.scanned += page;
+        }
+        contents_.count({window.word(at), 0}, [&](Bytes size) {
+          return effort.allows(size) ? window.hash(at, size) : 0;
+        });
+      }
+    });
+    for (const std::uint32_t other : others_) {
+      if (!effort.has_given_up(looked_[other].sample.requested)) continue;
+      looked_[other].content = kAnyCopies;
+      looked_[other].found.most_copies = kAnyCopies;
+    }
+  }
+
+  /// The mappings in which objects may lie.
+  template <class Function>
+  void for_each_writable(const Function& function) const {
+    for (const Mapping& mapping : layout_.mappings) {
+      if (is_anonymous(mapping) && mapping.is_writable) function(mapping);
+    }
+  }
+
   /// Where the blocks are, if that is known for certain.
   void add_blocks() {
     Bytes heap = 0;
-    for (const Mapping& mapping : layout_.mappings) {
-      if (is_anonymous(mapping) && mapping.is_writable) heap += mapping.end - mapping.start;
-    }
+    for_each_writable([&](const Mapping& mapping) { heap += mapping.end - mapping.start; });
     if (heap > kMostHeap) return;
     const std::string_view allocator = follower_.header().allocator;
     if (observe::is_glibc(allocator)) add_glibc_blocks(layout_, *memory_);
@@ -345,17 +418,16 @@ class Reading {
   void count_texts() {
     Window window(*memory_);
     const Bytes page = memory_->page_bytes();
-    for (const Mapping& mapping : layout_.mappings) {
-      if (!is_anonymous(mapping) || !mapping.is_writable) continue;
+    for_each_writable([&](const Mapping& mapping) {
       for (Address at = mapping.start; at + sizeof(TextHead) <= mapping.end;) {
         if (at % page == 0 && memory_->is_absent(at)) {
           at += page;
           continue;
         }
         if (types_.contains(window.word(at + 8))) count_text(at, window);
-        at += 16;
+        at += holders::kGrain;
       }
-    }
+    });
   }
 
   void count_text(Address at, Window& window) {
@@ -377,7 +449,8 @@ class Reading {
       if (is_alone) continue;
       const bool is_same = copies > 0 && follower_.live().contains(looked.sample.ref) &&
                            hash_of(looked) == looked.hash;
-      found.copies = is_same ? copies : 1;
+      const bool is_counted = is_same && (looked.text || !is_inferred_);
+      found.copies = is_counted ? copies : 1;
       found.most_copies =
           is_same ? with_missed(copies, looked.sample.requested, missed) : kAnyCopies;
     }
@@ -402,6 +475,7 @@ class Reading {
   std::vector<std::uint32_t> others_;
   std::vector<std::uint64_t> firsts_;
   Contents contents_;
+  bool is_inferred_ = false;  ///< Where blocks begin is not known.
   std::uint32_t version_ = 0;
   std::map<Address, TextType> types_;
 };

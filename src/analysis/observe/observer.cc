@@ -387,8 +387,9 @@ void Observer::follow(const std::vector<Writing>& traces) {
 
 void Observer::begin(const Writing& trace) {
   std::string& newest = newest_[{trace.pid, trace.image_start}];
-  observed_[trace.path] =
+  const auto& process = observed_[trace.path] =
       std::make_unique<ProcessObserver>(trace.pid, trace.path, wants_waste_, !newest.empty());
+  if (process->is_faulty()) snapshots_.push_back({trace.path, trace.pid});
   if (!newest.empty()) before_[trace.path] = newest;
   newest = trace.path;
 }

@@ -97,6 +97,8 @@ class ProcessObserver {
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
+  /// Nothing can be read of it.
+  [[nodiscard]] bool is_faulty() const { return !found_.fault.empty(); }
   /// Whether to query the process itself now for how much of its live samples is in memory:
   /// a snapshot was due, and its pages may not be read from outside. True once each time. False
   /// of a process with system call filters that we do not have: one might end it for the answer.
@@ -176,7 +178,8 @@ class Observer {
   /// their pages may not be read; forgets them.
   [[nodiscard]] std::vector<std::string> take_questions();
 
-  /// The processes of which snapshots were taken since the last call.
+  /// The processes of which snapshots were taken since the last call, and those that turned out
+  /// to be unreadable.
   [[nodiscard]] std::vector<Writing> take_snapshots() { return std::exchange(snapshots_, {}); }
 
   /// The observations of a trace, if any, which it then forgets. With the counters of its earlier

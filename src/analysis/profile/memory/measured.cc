@@ -181,14 +181,24 @@ void add_content(const SampleContent& found, const Sample& sample, Nanoseconds s
 }
 
 void add_contents(const Recording& recording, const Selection& selection, Collector& collector) {
+  std::map<std::uint32_t, Nanoseconds> times;  // By process.
+  std::vector<bool> is_read(recording.samples.size());
   for (const Observations& observations : recording.observations) {
     const Content* content = content_at(observations, selection.moment);
     if (content == nullptr) continue;
+    times[observations.process] = content->time;
     for (const SampleContent& found : content->samples) {
       const Sample& sample = recording.samples[found.sample];
+      is_read[found.sample] = true;
       if (!is_live_at(sample, content->time)) continue;
       add_content(found, sample, content->time, selection.kind, collector);
     }
+  }
+  for (std::size_t i = 0; i < is_read.size(); ++i) {
+    const Sample& sample = recording.samples[i];
+    const auto time = times.find(sample.process);
+    if (is_read[i] || time == times.end() || !is_live_at(sample, time->second)) continue;
+    collector.leave_open(sample);
   }
 }
 

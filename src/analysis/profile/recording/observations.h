@@ -160,7 +160,7 @@ struct Content {
   Nanoseconds time = 0;  ///< CLOCK_MONOTONIC, when the reading began.
   Nanoseconds cost = 0;  ///< Processor time it took.
   Bytes resident = 0;    ///< RSS then.
-  /// Those that lived at `time`, in order of `sample`.
+  /// In order of `sample`. Of others that lived at `time` nothing is known.
   std::vector<SampleContent> samples;
 };
 
