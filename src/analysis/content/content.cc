@@ -85,7 +85,7 @@ class Effort {
   Bytes scanned = 0;
 
   [[nodiscard]] bool allows(Bytes size) {
-    constexpr Bytes kMost = 64 * kMiB, kPart = 8;
+    constexpr Bytes kMost = 128 * kMiB, kPart = 2;
     Bytes& of_size = hashed_[size];
     if (of_size == kGivenUp) return false;
     if (all_ > kMost + scanned || of_size > (kMost + scanned) / kPart) {

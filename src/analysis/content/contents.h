@@ -29,54 +29,44 @@ class Contents {
   /// Counts a block. `hash_of(size)` is that of its first bytes, asked for once for each size of
   /// contents with its face.
   template <class HashOf>
-  void count(const Face& face, const HashOf& hash_of);
-
-  [[nodiscard]] std::uint32_t copies(std::uint32_t content) const {
-    return contents_[content].copies;
+  void count(const Face& face, const HashOf& hash_of) {
+    const std::uint64_t bit = bit_of(face);
+    if ((filter_[bit / 64] >> bit % 64 & 1) == 0) return;
+    const auto sizes = sizes_.find(face);
+    if (sizes == sizes_.end()) return;
+    for (const Bytes size : sizes->second) {
+      const auto number = numbers_.find({face, hash_of(size)});
+      if (number != numbers_.end()) ++copies_[number->second];
+    }
   }
-  [[nodiscard]] bool is_empty() const { return contents_.empty(); }
+
+  [[nodiscard]] std::uint32_t copies(std::uint32_t content) const { return copies_[content]; }
 
  private:
   static constexpr unsigned kFilterBits = 22;
-  static constexpr std::uint32_t kNone = 0xffffffff;
-  struct Content {
-    Bytes size = 0;
+  /// The hash of a content depends on its size too.
+  struct Key {
+    Face face;
     std::uint64_t hash = 0;
-    std::uint32_t next = kNone;  ///< With the same face.
-    std::uint32_t copies = 0;
+    friend bool operator==(const Key&, const Key&) = default;
   };
-  struct FaceHash {
-    std::size_t operator()(const Face& face) const { return mixed(face); }
+  struct Mixed {
+    std::size_t operator()(const Face& face) const {
+      constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+      const std::uint64_t mix = (face.first ^ face.extent * kOdd) * kOdd;
+      return mix ^ mix >> 32;
+    }
+    std::size_t operator()(const Key& key) const { return (*this)(key.face) ^ key.hash; }
   };
 
-  [[nodiscard]] static std::uint64_t mixed(const Face& face) {
-    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
-    const std::uint64_t mix = (face.first ^ face.extent * kOdd) * kOdd;
-    return mix ^ mix >> 32;
-  }
-  [[nodiscard]] std::uint64_t bit_of(const Face& face) const {
-    return mixed(face) & ((std::uint64_t{1} << kFilterBits) - 1);
+  [[nodiscard]] static std::uint64_t bit_of(const Face& face) {
+    return Mixed()(face) & ((std::uint64_t{1} << kFilterBits) - 1);
   }
 
   std::vector<std::uint64_t> filter_;
-  tsl::robin_map<Face, std::uint32_t, FaceHash> first_;
-  std::vector<Content> contents_;
+  tsl::robin_map<Face, std::vector<Bytes>, Mixed> sizes_;  ///< Of the contents with a face.
+  tsl::robin_map<Key, std::uint32_t, Mixed> numbers_;
+  std::vector<std::uint32_t> copies_;  ///< By content.
 };
-
-template <class HashOf>
-void Contents::count(const Face& face, const HashOf& hash_of) {
-  const std::uint64_t bit = bit_of(face);
-  if ((filter_[bit / 64] >> bit % 64 & 1) == 0) return;
-  const auto first = first_.find(face);
-  if (first == first_.end()) return;
-  Bytes size = 0;
-  std::uint64_t hash = 0;
-  for (std::uint32_t i = first->second; i != kNone; i = contents_[i].next) {
-    Content& content = contents_[i];
-    if (content.size != size) hash = hash_of(content.size);
-    size = content.size;
-    if (content.hash == hash && content.copies + 1 != kNone) ++content.copies;
-  }
-}
 
 }  // namespace geiger::content

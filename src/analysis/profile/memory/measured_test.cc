@@ -20,8 +20,8 @@ constexpr Bytes kInterval = 100;
 /// An object with what is known of it.
 struct Object {
   Bytes requested, usable, resident, swapped, waste;
-  Bytes zero;
-  std::uint32_t copies;  ///< A divisor of `requested`.
+  Bytes zero = 0;
+  std::uint32_t copies = 1;  ///< A divisor of `requested`.
 };
 const std::vector<Object> kObjects = {{8, 24, 8, 0, 700, 8, 1},    {40, 40, 10, 5, 3, 3, 4},
                                       {90, 104, 0, 90, 50, 90, 1}, {17, 24, 17, 0, 999, 2, 17},
