@@ -57,7 +57,7 @@ class Program:
         if preload:
             environment["LD_PRELOAD"] = preload
         self.process = subprocess.Popen(
-            [GEIGER, "run", "-q", "--seed", "5", "--interval", interval, *options, "-o", self.file,
+            [GEIGER, "run", "-q", "--seed", "7", "--interval", interval, *options, "-o", self.file,
              "--", *(command or [harness.host("content"), mode, str(units)])],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
         assert self.process.stdout.readline() == "ready\n"
@@ -121,11 +121,11 @@ class Exact(unittest.TestCase):
 
 class Sampled(unittest.TestCase):
     def test_limits_hold_the_truth(self):
-        with Program("still", 300, interval="16KiB") as program:
+        with Program("still", 100, interval="16KiB") as program:
             for kind, site, truth in (
-                    ("zero", "buffers", 20 * 300 * BUFFER * 3 / 4),
-                    ("blank", "never_written", 20 * 300 * BLANK),
-                    ("duplicate", "texts_of_50_values", 200 * 300 * TEXT * (1 - 1 / 1200)),
+                    ("zero", "buffers", 20 * 100 * BUFFER * 3 / 4),
+                    ("blank", "never_written", 20 * 100 * BLANK),
+                    ("duplicate", "texts_of_50_values", 200 * 100 * TEXT * (1 - 1 / 400)),
                     ("duplicate", "large_pairs", 8 * LARGE / 2)):
                 _, low, high = program.rows(kind)[site]
                 self.assertLessEqual(low, truth, site)
@@ -202,12 +202,12 @@ class Refusals(unittest.TestCase):
     def test_of_other_allocators_it_is_an_upper_limit(self):
         for name in ("jemalloc", "geiger"):
             with self.subTest(allocator=name), Program(
-                    "still", 20, preload=str(harness.ALLOCATORS[name])) as program:
+                    "still", 10, preload=str(harness.ALLOCATORS[name])) as program:
                 found = program.rows("duplicate")
                 value, low, high = found["texts_of_50_values"]
-                truth = 200 * 20 * TEXT * (1 - 1 / 80)
+                truth = 200 * 10 * TEXT * (1 - 1 / 40)
                 self.assertEqual((value, low), (0, 0))
-                self.assertGreaterEqual(high, truth - 3 * math.sqrt(4000))
+                self.assertGreaterEqual(high, truth - 3 * math.sqrt(2000))
                 self.assertEqual(found["large_pairs"], (0, 0, 8 * LARGE))
                 self.assertNotIn("buffers", found)
 

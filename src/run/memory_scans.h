@@ -26,7 +26,8 @@ void keep_whole(profile::Observations& kept, profile::Observations later);
                                                  bool is_awaited);
 
 /// Each scan is done by a child of ours, of low priority; of a process at most one at a time, and
-/// together they take a part of a processor. Has no thread of its own: it works when it is called.
+/// all of it together take a part of a processor. Has no thread of its own: it works when it is
+/// called.
 class MemoryScans {
  public:
   /// `is_awaited`: a user waits for the answer.
