@@ -1,6 +1,7 @@
 #include "analysis/content/content.h"
 
 #include <fmt/format.h>
+#include <tsl/robin_set.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -39,20 +40,26 @@ constexpr std::size_t kMostSamples = std::size_t{1} << 17;
 constexpr Bytes kMostHeap = 3 * kGiB / 2;
 constexpr Bytes kLeastCandidate = 16;
 constexpr Bytes kAtOnce = 256 * kKiB;
+/// Where only some pages are looked at.
+constexpr Bytes kAheadOfFew = 12 * kKiB;
 
 Nanoseconds time_spent() { return base::clock_now(CLOCK_PROCESS_CPUTIME_ID); }
 
 /// A view of memory that goes forward.
 class Window {
  public:
-  explicit Window(holders::Memory& memory)
-      : memory_(memory), bytes_(kAtOnce + memory.page_bytes()) {}
+  /// Reads so much ahead.
+  explicit Window(holders::Memory& memory, Bytes ahead = kAtOnce)
+      : memory_(memory), ahead_(ahead), bytes_(kAtOnce + memory.page_bytes()) {}
 
   /// Requires bytes <= kAtOnce. What is not there is 0.
   [[nodiscard]] std::span<const std::byte> at(Address address, Bytes bytes) {
-    if (address < start_ || address + bytes > start_ + bytes_.size()) {
-      start_ = address / memory_.page_bytes() * memory_.page_bytes();
-      const Piece piece{start_, bytes_.size()};
+    if (address < start_ || address + bytes > end_) {
+      const Bytes page = memory_.page_bytes();
+      start_ = address / page * page;
+      end_ = (address + std::max(bytes, ahead_) + page - 1) / page * page;
+      end_ = std::min(end_, start_ + bytes_.size());
+      const Piece piece{start_, end_ - start_};
       memory_.read({&piece, 1}, bytes_.data());
     }
     return {bytes_.data() + (address - start_), bytes};
@@ -73,7 +80,8 @@ class Window {
 
  private:
   holders::Memory& memory_;
-  Address start_ = 0;
+  Bytes ahead_;
+  Address start_ = 0, end_ = 0;
   std::vector<std::byte> bytes_;
 };
 
@@ -349,14 +357,15 @@ class Reading {
       const Bytes extent = layout_.blocks.end_of(*block) - block->start;
       looked.content = contents_.add({firsts_[i], extent}, looked.sample.requested, looked.hash);
     }
-    Window window(*memory_);
+    Window window(*memory_, kAheadOfFew);
+    const Bytes page = memory_->page_bytes();
     for (const holders::Area& area : layout_.blocks.areas()) {
       const Address end = area.span().end;
       Address start =
           area.is_start(area.span().start) ? area.span().start : area.end_of(area.span().start);
       for (Address next = 0; start < end; start = next) {
         next = area.end_of(start);
-        if (area.is_free(start) || memory_->is_absent(start)) continue;
+        if (area.is_free(start) || !pages_.contains(start / page)) continue;
         contents_.count({window.word(start), next - start},
                         [&](Bytes size) { return window.hash(start, size); });
       }
@@ -411,7 +420,12 @@ class Reading {
     for_each_writable([&](const Mapping& mapping) { heap += mapping.end - mapping.start; });
     if (heap > kMostHeap) return;
     const std::string_view allocator = follower_.header().allocator;
-    if (observe::is_glibc(allocator)) add_glibc_blocks(layout_, *memory_);
+    if (!observe::is_glibc(allocator)) return;
+    for (const std::uint64_t first : firsts_) contents_.expect(first);
+    const Bytes page = memory_->page_bytes();
+    add_glibc_blocks(layout_, *memory_, [&](Address block, std::uint64_t first) {
+      if (contents_.may_begin(first)) pages_.insert(block / page);
+    });
   }
 
   /// Python's pools are not told from its other memory: an object may begin at any 16 bytes.
@@ -475,7 +489,8 @@ class Reading {
   std::vector<std::uint32_t> others_;
   std::vector<std::uint64_t> firsts_;
   Contents contents_;
-  bool is_inferred_ = false;  ///< Where blocks begin is not known.
+  tsl::robin_set<std::uint64_t> pages_;  ///< Where blocks begin that begin like a candidate.
+  bool is_inferred_ = false;             ///< Where blocks begin is not known.
   std::uint32_t version_ = 0;
   std::map<Address, TextType> types_;
 };

@@ -11,8 +11,7 @@ std::uint32_t Contents::add(const Face& face, Bytes size, std::uint64_t hash) {
   copies_.push_back(0);
   std::vector<Bytes>& sizes = sizes_[face];
   if (std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
-  const std::uint64_t bit = bit_of(face);
-  filter_[bit / 64] |= std::uint64_t{1} << bit % 64;
+  expect(face.first);
   return number->second;
 }
 

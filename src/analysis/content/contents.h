@@ -23,6 +23,13 @@ class Contents {
  public:
   Contents() : filter_(std::size_t{1} << (kFilterBits - 6)) {}
 
+  /// Contents that begin with this word will be added.
+  void expect(std::uint64_t first) { filter_[bit_of(first) / 64] |= mask_of(first); }
+  /// False: none of those that were expected.
+  [[nodiscard]] bool may_begin(std::uint64_t first) const {
+    return (filter_[bit_of(first) / 64] & mask_of(first)) != 0;
+  }
+
   /// The number of the content of `size` bytes with this hash; the same for equal ones.
   std::uint32_t add(const Face& face, Bytes size, std::uint64_t hash);
 
@@ -30,8 +37,7 @@ class Contents {
   /// contents with its face.
   template <class HashOf>
   void count(const Face& face, const HashOf& hash_of) {
-    const std::uint64_t bit = bit_of(face);
-    if ((filter_[bit / 64] >> bit % 64 & 1) == 0) return;
+    if (!may_begin(face.first)) return;
     const auto sizes = sizes_.find(face);
     if (sizes == sizes_.end()) return;
     for (const Bytes size : sizes->second) {
@@ -59,8 +65,11 @@ class Contents {
     std::size_t operator()(const Key& key) const { return (*this)(key.face) ^ key.hash; }
   };
 
-  [[nodiscard]] static std::uint64_t bit_of(const Face& face) {
-    return Mixed()(face) & ((std::uint64_t{1} << kFilterBits) - 1);
+  [[nodiscard]] static std::uint64_t bit_of(std::uint64_t first) {
+    return Mixed()(Face{first, 0}) & ((std::uint64_t{1} << kFilterBits) - 1);
+  }
+  [[nodiscard]] static std::uint64_t mask_of(std::uint64_t first) {
+    return std::uint64_t{1} << bit_of(first) % 64;
   }
 
   std::vector<std::uint64_t> filter_;
