@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import jsonschema
@@ -24,6 +25,7 @@ GEIGER = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 and os.sep in sys
     harness.BUILD / "bin" / "geiger")
 TEXT, BUFFER, BLANK, LARGE = 61, 1000, 800, 300_000
 KINDS = ("zero", "blank", "duplicate")
+HOLDS = (1, 3, 10, 30)  # Seconds: a busy machine reads late.
 # Root may look into every process.
 OTHER_USER = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
 
@@ -154,16 +156,19 @@ class Stored(unittest.TestCase):
             self.assertIn("record with --content", asked.stderr)
 
     def test_it_stays_in_the_file_and_is_counts_alone(self):
-        with Program("still", 2, "--content") as program:
-            for _ in range(50):  # A snapshot comes once a second.
-                if rows(program.file + ".parts", "zero"):
-                    break
-            time_to_be_read()
-            program.end()
-            found = rows(program.file, "zero")
-            self.assertEqual(found["buffers"][0], 40 * BUFFER * 3 // 4)
-            with open(program.file, "rb") as file:
-                self.assertNotIn(b"value 0000000000000000", file.read())
+        for hold in HOLDS:
+            with Program("still", 2, "--content") as program:
+                time.sleep(hold)
+                program.end()
+                asked = ask(program.file, "zero")
+                whole = asked.returncode == 0 and rows(program.file, "zero").get(
+                    "buffers", (0,))[0] == 40 * BUFFER * 3 // 4
+                if hold != HOLDS[-1] and not whole:
+                    continue
+                self.assertTrue(whole, asked.stdout + asked.stderr)
+                with open(program.file, "rb") as file:
+                    self.assertNotIn(b"value 0000000000000000", file.read())
+                return
 
     def test_a_process_may_end_meanwhile(self):
         for seed in range(5):
@@ -174,30 +179,29 @@ class Stored(unittest.TestCase):
                                 "--content" in asked.stderr, (seed, said, asked.stderr))
 
 
-def time_to_be_read():
-    import time
-    time.sleep(3)
-
-
 class Refusals(unittest.TestCase):
     def test_a_process_that_may_not_be_read(self):
-        with tempfile.TemporaryDirectory() as directory:
-            os.chmod(directory, 0o777)
-            file = os.path.join(directory, "hidden.geiger")
-            process = subprocess.Popen(
-                [*OTHER_USER, GEIGER, "run", "-q", "--content", "--interval", "4KiB", "-o", file,
-                 "--", harness.host("content"), "hidden", "2"],
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=directory)
-            self.assertEqual(process.stdout.readline(), "ready\n")
-            time_to_be_read()
-            process.send_signal(signal.SIGTERM)
-            _, said = process.communicate()
-            lines = [line for line in said.splitlines() if "objects contain" in line]
-            self.assertEqual(len(lines), 1, said)
-            self.assertIn("Permission denied", lines[0])
-            asked = ask(file, "zero")
-            self.assertNotEqual(asked.returncode, 0)
-            self.assertIn("Permission denied", asked.stderr)
+        for hold in HOLDS:
+            with tempfile.TemporaryDirectory() as directory:
+                os.chmod(directory, 0o777)
+                file = os.path.join(directory, "hidden.geiger")
+                process = subprocess.Popen(
+                    [*OTHER_USER, GEIGER, "run", "-q", "--content", "--interval", "4KiB", "-o", file,
+                     "--", harness.host("content"), "hidden", "2"],
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=directory)
+                self.assertEqual(process.stdout.readline(), "ready\n")
+                time.sleep(hold)
+                process.send_signal(signal.SIGTERM)
+                _, said = process.communicate()
+                lines = [line for line in said.splitlines() if "objects contain" in line]
+                if hold != HOLDS[-1] and not lines:
+                    continue
+                self.assertEqual(len(lines), 1, said)
+                self.assertIn("Permission denied", lines[0])
+                asked = ask(file, "zero")
+                self.assertNotEqual(asked.returncode, 0)
+                self.assertIn("Permission denied", asked.stderr)
+                return
 
     def test_of_other_allocators_it_is_an_upper_limit(self):
         for name in ("jemalloc", "geiger"):

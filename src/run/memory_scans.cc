@@ -39,9 +39,6 @@ constexpr nanoseconds kNothingWanted = std::chrono::hours(1);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Lower ones get next to nothing on a busy machine: a scan would outlive its program.
-  constexpr int kLow = 10;
-  if (!is_awaited) ::setpriority(PRIO_PROCESS, 0, kLow);
   // Traces that are open here would seem to be written still.
   ::dup2(answer, STDERR_FILENO + 1);
   answer = STDERR_FILENO + 1;
@@ -68,6 +65,9 @@ void keep_whole(profile::Observations& kept, profile::Observations later) {
 }
 
 profile::Observations scan_for_holders(pid_t pid, const std::string& trace, bool is_awaited) {
+  // Lower ones get next to nothing on a busy machine: a scan would outlive its program.
+  constexpr int kLow = 10;
+  if (!is_awaited) ::setpriority(PRIO_PROCESS, 0, kLow);
   return holders::find_holders(pid, trace, {.share = is_awaited ? 1 : kScanShare});
 }
 

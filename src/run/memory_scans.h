@@ -18,16 +18,15 @@ namespace geiger::run {
 /// the kept one was not.
 void keep_whole(profile::Observations& kept, profile::Observations later);
 
-/// holders::find_holders, with a part of a processor where nobody waits.
+/// holders::find_holders; where nobody waits, with a part of a processor and low priority.
 [[nodiscard]] profile::Observations scan_for_holders(pid_t pid, const std::string& trace,
                                                      bool is_awaited);
-/// content::read_content, which is quick.
+/// content::read_content, which is quick: the longer it takes, the more changes meanwhile.
 [[nodiscard]] profile::Observations scan_content(pid_t pid, const std::string& trace,
                                                  bool is_awaited);
 
-/// Each scan is done by a child of ours, of low priority; of a process at most one at a time, and
-/// all of it together take a part of a processor. Has no thread of its own: it works when it is
-/// called.
+/// Each scan is done by a child of ours; of a process at most one at a time, and all of it together
+/// take a part of a processor. Has no thread of its own: it works when it is called.
 class MemoryScans {
  public:
   /// `is_awaited`: a user waits for the answer.

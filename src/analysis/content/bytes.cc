@@ -30,14 +30,19 @@ void Hash::add(std::span<const std::byte> part) {
   constexpr std::uint64_t kOdd = 0x9fb21c651e98df25;
   constexpr int kTurn = 31;
   size_ += part.size();
-  const std::uint64_t seed = profile::table_seed();
-  while (!part.empty()) {
-    std::uint64_t word = 0;
-    const std::size_t bytes = std::min(part.size(), sizeof word);
-    std::memcpy(&word, part.data(), bytes);
-    state_ = std::rotl((state_ ^ word ^ seed) * kOdd, kTurn);
-    part = part.subspan(bytes);
+  std::uint64_t state = state_, word = 0;
+  const std::byte* at = part.data();
+  for (const std::byte* end = at + part.size() / sizeof word * sizeof word; at < end;
+       at += sizeof word) {
+    std::memcpy(&word, at, sizeof word);
+    state = std::rotl((state ^ word) * kOdd, kTurn);
   }
+  if (const std::size_t rest = part.size() % sizeof word; rest > 0) {
+    word = 0;
+    std::memcpy(&word, at, rest);
+    state = std::rotl((state ^ word) * kOdd, kTurn);
+  }
+  state_ = state;
 }
 
 std::uint64_t Hash::value() const { return profile::spread(state_, size_); }

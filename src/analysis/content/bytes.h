@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "analysis/profile/recording/recording.h"
 #include "base/units.h"
 
 namespace geiger::content {
@@ -21,7 +22,7 @@ class Hash {
   [[nodiscard]] std::uint64_t value() const;
 
  private:
-  std::uint64_t state_ = 0;
+  std::uint64_t state_ = profile::table_seed();
   Bytes size_ = 0;
 };
 

@@ -34,23 +34,23 @@ using observe::Mapping;
 using profile::kAnyCopies;
 using profile::SampleContent;
 
-/// They and what is found of them take 96 bytes each.
-constexpr std::size_t kMostSamples = std::size_t{1} << 17;
-/// The map of a heap's blocks takes a fortieth of it.
-constexpr Bytes kMostHeap = 3 * kGiB / 2;
+constexpr std::size_t kMostSamples = std::size_t{1} << 16;
+/// Of samples, with what is found of them and their contents, and of the map of a heap's blocks.
+constexpr Bytes kMostMemory = 56 * kMiB, kPerSample = 540, kHeapPerByte = 40;
 constexpr Bytes kLeastCandidate = 16;
 constexpr Bytes kAtOnce = 256 * kKiB;
-/// Where only some pages are looked at.
-constexpr Bytes kAheadOfFew = 12 * kKiB;
 
 Nanoseconds time_spent() { return base::clock_now(CLOCK_PROCESS_CPUTIME_ID); }
 
 /// A view of memory that goes forward.
 class Window {
  public:
-  /// Reads so much ahead.
-  explicit Window(holders::Memory& memory, Bytes ahead = kAtOnce)
-      : memory_(memory), ahead_(ahead), bytes_(kAtOnce + memory.page_bytes()) {}
+  explicit Window(holders::Memory& memory)
+      : memory_(memory), bytes_(kAtOnce + memory.page_bytes()) {}
+
+  /// How much it reads from now on where it does not show what is asked for; at most kAtOnce.
+  void read_ahead(Bytes bytes) { ahead_ = bytes; }
+  [[nodiscard]] Address end() const { return end_; }
 
   /// Requires bytes <= kAtOnce. What is not there is 0.
   [[nodiscard]] std::span<const std::byte> at(Address address, Bytes bytes) {
@@ -80,7 +80,7 @@ class Window {
 
  private:
   holders::Memory& memory_;
-  Bytes ahead_;
+  Bytes ahead_ = kAtOnce;
   Address start_ = 0, end_ = 0;
   std::vector<std::byte> bytes_;
 };
@@ -357,19 +357,34 @@ class Reading {
       const Bytes extent = layout_.blocks.end_of(*block) - block->start;
       looked.content = contents_.add({firsts_[i], extent}, looked.sample.requested, looked.hash);
     }
-    Window window(*memory_, kAheadOfFew);
+    Window window(*memory_);
     const Bytes page = memory_->page_bytes();
+    std::uint64_t latest = 0;  // The page of the block before.
+    bool is_wanted = false;
     for (const holders::Area& area : layout_.blocks.areas()) {
       const Address end = area.span().end;
       Address start =
           area.is_start(area.span().start) ? area.span().start : area.end_of(area.span().start);
       for (Address next = 0; start < end; start = next) {
         next = area.end_of(start);
-        if (area.is_free(start) || !pages_.contains(start / page)) continue;
+        if (start / page != latest) {
+          latest = start / page;
+          is_wanted = pages_.contains(latest);
+          if (is_wanted && start >= window.end()) window.read_ahead(wanted_from(latest));
+        }
+        if (!is_wanted || area.is_free(start)) continue;
         contents_.count({window.word(start), next - start},
                         [&](Bytes size) { return window.hash(start, size); });
       }
     }
+  }
+
+  /// The bytes of wanted pages that follow one another.
+  [[nodiscard]] Bytes wanted_from(std::uint64_t page) const {
+    const Bytes size = memory_->page_bytes();
+    Bytes bytes = size;
+    while (bytes < kAtOnce && pages_.contains(page + bytes / size)) bytes += size;
+    return bytes;
   }
 
   /// Of other allocators a live block may begin at any multiple of 16 bytes, or of 8 where a sample
@@ -418,13 +433,16 @@ class Reading {
   void add_blocks() {
     Bytes heap = 0;
     for_each_writable([&](const Mapping& mapping) { heap += mapping.end - mapping.start; });
-    if (heap > kMostHeap) return;
+    if (heap / kHeapPerByte + looked_.size() * kPerSample > kMostMemory) return;
     const std::string_view allocator = follower_.header().allocator;
     if (!observe::is_glibc(allocator)) return;
     for (const std::uint64_t first : firsts_) contents_.expect(first);
     const Bytes page = memory_->page_bytes();
+    std::uint64_t latest = 0;
     add_glibc_blocks(layout_, *memory_, [&](Address block, std::uint64_t first) {
-      if (contents_.may_begin(first)) pages_.insert(block / page);
+      if (block / page == latest || !contents_.may_begin(first)) return;
+      latest = block / page;
+      pages_.insert(latest);
     });
   }
 

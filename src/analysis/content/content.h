@@ -16,8 +16,8 @@ namespace geiger::content {
 /// Of process `pid`, which writes `trace`: Observations::last_content and content_at_maximum, which
 /// are the same, or content_fault. Samples are named by the references of their records.
 ///
-/// Brings nothing into the process's memory. Takes below .5 s of processor time per GiB of heap,
-/// and below 64 MiB of memory.
+/// Brings nothing into the process's memory. Takes below 64 MiB of memory, and about half a second
+/// of processor time per GiB of heap; more where blocks are small (docs/guide/content.md).
 [[nodiscard]] profile::Observations read_content(pid_t pid, const std::string& trace);
 
 }  // namespace geiger::content
