@@ -2,8 +2,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <limits.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
