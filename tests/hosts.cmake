@@ -23,7 +23,7 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host acknowledge asleep attached bounded changes edges empty exits faulty first full_cache heap heap_loops holders in_register jumps leaving lifetimes limits loading loops mappings names news
+foreach(host acknowledge asleep attached bounded changes content edges empty exits faulty first full_cache heap heap_loops holders in_register jumps leaving lifetimes limits loading loops mappings names news
     phases processes registers residency sandboxed signals stacks storms threads traps truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
@@ -155,6 +155,8 @@ if(TARGET geiger_preload)
   geiger_process_test(musl e2e musl.py $<TARGET_FILE:geiger>)
   geiger_process_test(static_programs e2e static_programs.py $<TARGET_FILE:geiger>)
   geiger_process_test(guard e2e guard.py $<TARGET_FILE:geiger>)
+  geiger_process_test(content e2e content.py $<TARGET_FILE:geiger>)
+  geiger_small_case(content e2e content.py Exact Stored.test_only_if_it_was_asked_for)
   geiger_process_test(holders e2e holders.py $<TARGET_FILE:geiger>)
   geiger_process_test(holders_core e2e holders_core.py $<TARGET_FILE:geiger>)
   geiger_process_test(holders_snapshot e2e holders_snapshot.py $<TARGET_FILE:geiger>)

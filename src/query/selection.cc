@@ -237,7 +237,9 @@ constexpr const char* kPartKindsHelp =
     "their pages at the RSS maximum;\n"
     "usable, live-usable: sizes including allocator overhead;\n"
     "overhead, live-overhead: allocator overhead (rounding);\n"
-    "stranded: free memory held by live objects (run --fragmentation)";
+    "stranded: free memory held by live objects (run --fragmentation);\n"
+    "zero, blank, duplicate: zero bytes, wholly zero objects, equal\n"
+    "objects beyond the first (run --content)";
 
 bool is_known(About about, Kinds kinds) {
   if (about == About::kObjects) return true;
@@ -351,7 +353,8 @@ class Instants {
       subject_.selection.moment = is_last ? profile::Moment::kLast : profile::Moment::kMaximum;
       subject_.scope.asked =
           present::asked_inside(recording_, subject_.selection.kind, subject_.selection.moment);
-      subject_.scope.read = present::read_at(recording_, subject_.selection.moment);
+      subject_.scope.read =
+          present::read_at(recording_, subject_.selection.kind, subject_.selection.moment);
       return {};
     }
     if (!options.at.empty()) return apply_at(options.at);
@@ -499,6 +502,9 @@ base::Outcome<Subject> subject_of(const SelectionOptions& options,
   auto filter = GEIGER_TRY(filter_of(options, recording, remarks));
   std::ranges::move(remarks.said, std::back_inserter(subject.remarks));
   subject.scope.open = std::move(remarks.open);
+  if (profile::is_of_content(subject.selection.kind)) {
+    subject.scope.open.emplace_back(present::kUnknownContent);
+  }
   subject.scope.lacks = profile::missing_part(recording);
   subject.selection.keeps = std::move(filter);
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {

@@ -265,17 +265,21 @@ void remove_maps(const ingest::Ingested& ingested, const Traces& traces) {
 // Before anything is read, so that the observations come back with the samples that they are about.
 // A trace that cannot be changed is reported when it is sealed.
 void store_observations(const Afterwards& run, const Traces& traces) {
+  std::string unread;  // What is said once: processes may be many.
   for (const std::string& path : traces.ended) {
     auto observed = run.observer == nullptr ? std::nullopt : run.observer->take(path);
-    if (run.holders != nullptr) {
+    for (MemoryScans* scans : run.scans) {
       profile::Observations all = observed ? std::move(*observed) : profile::Observations{};
-      if (run.holders->add_to(path, all) || observed) observed = std::move(all);
+      if (scans->add_to(path, all) || observed) observed = std::move(all);
     }
     if (!observed) continue;
+    if (!observed->last_content && unread.empty()) unread = observed->content_fault;
     const ingest::ImageChunks chunks[] = {
         {0, {{trace::ChunkType::kObservations, ingest::encode_observations(*observed)}}}};
     static_cast<void>(ingest::store_chunks(path, chunks));
   }
+  if (unread.empty()) return;
+  terminal::complain(fmt::format("what objects contain could not be read: {}", unread));
 }
 
 // Returns what the user calls the result. The parts stay where packing failed, and
@@ -383,9 +387,10 @@ AfterwardsResult finish(const Afterwards& run) {
   auto ingested = ingest::read_recording(directory);
   for (const auto& warning : ingested.recording.warnings) terminal::complain(warning);
   if (run.unrecorded.size() >= UnrecordedWatch::kMost) {
-    terminal::complain(fmt::format("only the first {} processes without the library are named: "
-                                   "there may be more",
-                                   UnrecordedWatch::kMost));
+    terminal::complain(
+        fmt::format("only the first {} processes without the library are named: "
+                    "there may be more",
+                    UnrecordedWatch::kMost));
   }
   if (ingested.recording.processes.empty()) {
     terminal::complain("nothing was recorded: no trace is readable");

@@ -10,7 +10,7 @@
 #include "analysis/observe/observer.h"
 #include "base/units.h"
 #include "control/trace_feeder.h"
-#include "run/holder_scans.h"
+#include "run/memory_scans.h"
 
 namespace geiger::foreign {
 class ProcessRoot;
@@ -37,7 +37,8 @@ struct Afterwards {
   control::WatchLosses losses;
   std::vector<std::string> unrecorded;    ///< UnrecordedWatch::found().
   observe::Observer* observer = nullptr;  ///< What was read about the processes, if anything.
-  HolderScans* holders = nullptr;         ///< What holds their memory, if that was asked for.
+                                          /// What is known of their memory by scans.
+  std::vector<MemoryScans*> scans = {};
 };
 
 struct AfterwardsResult {

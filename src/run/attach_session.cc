@@ -86,7 +86,7 @@ class Session {
   [[nodiscard]] std::optional<End> look();
   [[nodiscard]] nanoseconds round();
   void show_progress();
-  void find_holders();
+  void scan_at_end(MemoryScans& scans, const std::string& purpose);
   void say_what_is_settled();
   [[nodiscard]] control::WatchOptions watch_options();
   base::Outcome<void> end(End end);
@@ -104,7 +104,8 @@ class Session {
   std::optional<control::TraceHome> home_;
   std::optional<control::TraceFeeder> feeder_;
   std::optional<observe::Observer> observer_;
-  HolderScans holders_;
+  MemoryScans holders_{scan_for_holders, keep_whole};
+  MemoryScans content_{scan_content, profile::append};
   std::optional<control::RunWatch> watch_;
   std::vector<inject::Address> modules_;
   Clock::time_point start_, next_look_;
@@ -192,6 +193,11 @@ nanoseconds Session::round() {
     observer_->follow(feeder_->writing());
     wait = std::min(wait, nanoseconds(observer_->round()));
     feeder_->ask_residency(observer_->take_questions());
+    const auto snapshots = observer_->take_snapshots();
+    if (options_.recording.observation.wants_content) {
+      for (const auto& trace : snapshots) content_.want(trace.pid, trace.path);
+      wait = std::min(wait, content_.round());
+    }
     say_what_is_settled();
   }
   if (watch_) {
@@ -262,15 +268,15 @@ Session::End Session::watch() {
 }
 
 /// Until it is done, or another signal comes.
-void Session::find_holders() {
+void Session::scan_at_end(MemoryScans& scans, const std::string& purpose) {
   for (const auto& writing : feeder_->writing()) {
-    if (writing.pid == order_.pid) holders_.want(writing.pid, writing.path, true);
+    if (writing.pid == order_.pid) scans.want(writing.pid, writing.path, true);
   }
-  say("looking for what holds its memory; ^C ends that");
+  say(fmt::format("{}; ^C ends that", purpose));
   signalfd_siginfo info{};
   while (read(signals_.get(), &info, sizeof info) == sizeof info) {
   }
-  for (static_cast<void>(round()); holders_.is_busy(); static_cast<void>(round())) {
+  for (static_cast<void>(round()); scans.is_busy(); static_cast<void>(round())) {
     std::array<pollfd, 2> sources{pollfd{signals_.get(), POLLIN, 0},
                                   pollfd{process_.get(), POLLIN, 0}};
     const int events = poll(sources.data(), sources.size(), 100);
@@ -307,6 +313,7 @@ base::Outcome<void> Session::end(End end) {
 
 void Session::finish() {
   holders_.finish();
+  content_.finish();
   watch_.reset();  // It has traces open for writing, as their processes had.
   feeder_->finish();
   const control::WatchLosses losses = feeder_->losses();  // Before the traces change their place.
@@ -325,7 +332,7 @@ void Session::finish() {
                               .losses = losses,
                               .unrecorded = {},
                               .observer = observer_ ? &*observer_ : nullptr,
-                              .holders = &holders_};
+                              .scans = {&holders_, &content_}};
   static_cast<void>(finish_run(afterwards));
 }
 
@@ -339,7 +346,12 @@ base::Outcome<bool> Session::perform() {
   if (options_.recording.observation.observes) observer_.emplace(false);
   if (!options_.recording.watch.is_empty()) watch_.emplace(watch_options());
   const End ended = watch();
-  if (ended == End::kAsked && options_.recording.watch.holders_at_end) find_holders();
+  if (ended == End::kAsked && options_.recording.watch.holders_at_end) {
+    scan_at_end(holders_, "looking for what holds its memory");
+  }
+  if (ended == End::kAsked && options_.recording.observation.wants_content) {
+    scan_at_end(content_, "reading what its memory contains");
+  }
   GEIGER_TRY(end(ended));
   finish();
   return ended == End::kAsked || ended == End::kDetached;

@@ -309,6 +309,7 @@ Supervisor::Supervisor(pid_t program, const std::string& directory, RecordingWin
     watch_.emplace(std::move(options));
   }
   if (observation.observes) observer_.emplace(observation.wants_waste);
+  wants_content_ = observation.wants_content;
   if (observer_ && observation.wants_waste) asks_ = start_ + std::chrono::milliseconds(500);
   if (window.delay.count() > 0) {
     opens_ = start_ + window.delay;
@@ -362,7 +363,10 @@ nanoseconds Supervisor::observe() {
   observer_->follow(feeder_->writing());
   const nanoseconds wait(observer_->round());
   feeder_->ask_residency(observer_->take_questions());
-  return wait;
+  const auto snapshots = observer_->take_snapshots();
+  if (!wants_content_) return wait;
+  for (const observe::Writing& trace : snapshots) content_.want(trace.pid, trace.path);
+  return std::min(wait, content_.round());
 }
 
 nanoseconds Supervisor::watch() {
@@ -399,6 +403,7 @@ int Supervisor::wait_for_end() {
     if (relay_.relay() && reap()) break;
   }
   holders_.finish();
+  content_.finish();
   if (feeder_) feeder_->finish();
   watch_.reset();  // It has traces open for writing, as their processes had.
   relay_.discard();

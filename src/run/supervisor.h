@@ -17,7 +17,7 @@
 #include "control/run_watch.h"
 #include "control/trace_feeder.h"
 #include "run/environment.h"
-#include "run/holder_scans.h"
+#include "run/memory_scans.h"
 
 namespace geiger::run {
 
@@ -106,8 +106,9 @@ struct RecordingWindow {
 
 /// Which memory readings to take of the processes from outside.
 struct ObservationOptions {
-  bool observes = true;      ///< Memory over time, and where live samples lie.
-  bool wants_waste = false;  ///< Also what allocators keep free (--fragmentation).
+  bool observes = true;        ///< Memory over time, and where live samples lie.
+  bool wants_waste = false;    ///< Also what allocators keep free (--fragmentation).
+  bool wants_content = false;  ///< Also what live samples contain (--content).
 };
 
 /// One thread, one loop; every wait is a ppoll.
@@ -136,7 +137,8 @@ class Supervisor {
 
   /// The observations of the processes, once the program has ended; nullptr if none were requested.
   [[nodiscard]] observe::Observer* observer() { return observer_ ? &*observer_ : nullptr; }
-  [[nodiscard]] HolderScans& holders() { return holders_; }
+  [[nodiscard]] MemoryScans& holders() { return holders_; }
+  [[nodiscard]] MemoryScans& content() { return content_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -153,7 +155,9 @@ class Supervisor {
   SignalRelay relay_;
   std::optional<control::TraceFeeder> feeder_;
   std::optional<observe::Observer> observer_;
-  HolderScans holders_;
+  MemoryScans holders_{scan_for_holders, keep_whole};
+  MemoryScans content_{scan_content, profile::append};
+  bool wants_content_ = false;
   std::optional<control::RunWatch> watch_;
   std::optional<UnrecordedWatch> unrecorded_;
   Clock::time_point start_ = Clock::now();

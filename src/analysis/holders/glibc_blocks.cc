@@ -25,7 +25,8 @@ struct Heap {
 
 class GlibcBlocks {
  public:
-  GlibcBlocks(Layout& layout, Memory& memory) : layout_(layout), words_(memory), memory_(memory) {}
+  GlibcBlocks(Layout& layout, Memory& memory, const Met& met)
+      : layout_(layout), words_(memory), memory_(memory), met_(met) {}
 
   void add_all() {
     name_heap();
@@ -71,6 +72,7 @@ class GlibcBlocks {
         at = std::max(at + page, heap->end / page * page);
       } else if (const Bytes bytes = own_chunk_at(at, mapping.end); bytes > 0) {
         get_area().add(at + kHeader);
+        if (met_) met_(at + kHeader, word(at + kHeader, mapping.end));
         close(get_area(), at + bytes, mapping.end);
         layout_.leave_out({at, at + bytes});
         at += bytes;
@@ -153,6 +155,7 @@ class GlibcBlocks {
           next + kHeader <= heap.end && (word(next + 8, heap.end) & kPreviousInUse) != 0;
       area.add(at + kHeader);
       if (!is_used) area.set_free(at + kHeader);
+      if (is_used && met_) met_(at + kHeader, word(at + kHeader, heap.end));
       at = next;
     }
     layout_.leave_out({from, at});
@@ -307,12 +310,15 @@ class GlibcBlocks {
   Layout& layout_;
   Words words_;
   Memory& memory_;
+  const Met& met_;
   std::vector<Address> arenas_;
   Span heap_;  ///< [heap].
 };
 
 }  // namespace
 
-void add_glibc_blocks(Layout& layout, Memory& memory) { GlibcBlocks(layout, memory).add_all(); }
+void add_glibc_blocks(Layout& layout, Memory& memory, const Met& met) {
+  GlibcBlocks(layout, memory, met).add_all();
+}
 
 }  // namespace geiger::holders

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -48,8 +49,11 @@ void settle(std::vector<Span>& spans);
 /// The chunks of all arenas of glibc's malloc, and those with mappings of their own. Chunks that a
 /// thread's cache (tcache) or a fastbin keeps, which look used, are free.
 ///
+/// `met`: is told of each used block, or one in a cache, with its first word.
+///
 /// Source of the layout: malloc/malloc.c and malloc/arena.c of glibc 2.26 and later, 64 bits.
-void add_glibc_blocks(Layout& layout, Memory& memory);
+using Met = std::function<void(Address block, std::uint64_t first)>;
+void add_glibc_blocks(Layout& layout, Memory& memory, const Met& met = {});
 
 /// The blocks of geiger's own malloc, `library`. Free ones are blocks that nothing points to.
 /// False, and nothing is added, if it changed while it was read.

@@ -5,34 +5,37 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/observe/process_memory.h"
-
 namespace geiger::holders {
 
 using observe::PageState;
+
+ProcessMemory::Page ProcessMemory::page_of(PageState state) {
+  if (state == PageState::kResident) return Page::kPresent;
+  return state == PageState::kSwapped ? Page::kSwapped : Page::kAbsent;
+}
 
 ProcessMemory::ProcessMemory(pid_t pid, const observe::ProcessFiles& files,
                              const observe::ProcessFiles& sharer,
                              std::span<const observe::Mapping> mappings, Bytes page_bytes)
     : pid_(pid), page_bytes_(page_bytes) {
   const base::UniqueFd own = files.open("pagemap"), shared = sharer.open("pagemap");
-  std::vector<std::uint64_t> entries;
+  constexpr std::size_t kAtOnce = 65536;
+  std::vector<std::uint64_t> entries(kAtOnce);
   for (const observe::Mapping& mapping : mappings) {
     if (!mapping.is_readable) continue;
     Known& known = known_.emplace_back(Known{{mapping.start, mapping.end}, {}});
     const std::size_t pages = (mapping.end - mapping.start) / page_bytes;
-    entries.assign(pages, 0);
+    known.pages.reserve(pages);
     const base::UniqueFd& pagemap = mapping.is_shared ? shared : own;
     const auto read = observe::Pagemap::reader_of(pagemap.get());
-    const std::size_t count =
-        pagemap.is_open() ? read(mapping.start / page_bytes, entries.data(), pages) : 0;
-    for (std::size_t i = 0; i < pages; ++i) {
-      const PageState state =
-          i < count ? observe::page_state(entries[i]) : PageState::kSwapped;  // Not known.
-      known.pages.push_back(static_cast<std::uint8_t>(state == PageState::kResident ? Page::kPresent
-                                                      : state == PageState::kSwapped
-                                                          ? Page::kSwapped
-                                                          : Page::kAbsent));
+    for (std::size_t first = 0; first < pages; first += kAtOnce) {
+      const std::size_t part = std::min(pages - first, kAtOnce);
+      const std::size_t count =
+          pagemap.is_open() ? read(mapping.start / page_bytes + first, entries.data(), part) : 0;
+      for (std::size_t i = 0; i < part; ++i) {
+        known.pages.push_back(static_cast<std::uint8_t>(
+            i < count ? page_of(observe::page_state(entries[i])) : Page::kSwapped));  // Not known.
+      }
     }
   }
 }
@@ -96,6 +99,7 @@ void ProcessMemory::read_present(std::span<const Piece> pieces, std::span<std::b
     std::size_t whole = 0;
     for (; left >= pieces[done + whole].bytes; ++whole) left -= pieces[done + whole].bytes;
     std::memset(into[done + whole], 0, pieces[done + whole].bytes);
+    gone_ += pieces[done + whole].bytes;
     done += whole + 1;
   }
 }

@@ -11,6 +11,7 @@
 
 #include "analysis/holders/block_map.h"
 #include "analysis/observe/proc_files.h"
+#include "analysis/observe/process_memory.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
 
@@ -41,9 +42,11 @@ class Memory {
   [[nodiscard]] virtual Bytes lacks(Span /*span*/) const { return 0; }
   /// Bytes that were to be read and are in swap.
   [[nodiscard]] Bytes unread() const { return unread_; }
+  /// Bytes that were to be read and were not there any more, or may not be read any more.
+  [[nodiscard]] Bytes gone() const { return gone_; }
 
  protected:
-  Bytes unread_ = 0;
+  Bytes unread_ = 0, gone_ = 0;
 };
 
 /// The memory of a running process. Brings nothing into it: only pages are read that were in memory
@@ -67,6 +70,7 @@ class ProcessMemory : public Memory {
     std::vector<std::uint8_t> pages;
   };
 
+  [[nodiscard]] static Page page_of(observe::PageState state);
   [[nodiscard]] Page page_at(Address address) const;
   void read_present(std::span<const Piece> pieces, std::span<std::byte* const> into);
 

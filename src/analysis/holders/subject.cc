@@ -16,21 +16,6 @@ using observe::Mapping;
 
 namespace {
 
-bool follow_to_end(observe::TraceFollower& follower) {
-  constexpr int kMost = 1024;
-  constexpr Bytes kTraceAtOnce = 64 * kMiB;
-  for (int i = 0; i < kMost; ++i) {
-    if (follower.follow(kTraceAtOnce, base::monotonic_now())) return true;
-  }
-  return false;
-}
-
-/// A process id may belong to another process by now; its mappings would not show the trace.
-bool shows_trace(std::span<const Mapping> mappings, const observe::TraceFollower& follower) {
-  return std::ranges::any_of(
-      mappings, [&](const Mapping& mapping) { return mapping.inode == follower.inode(); });
-}
-
 /// Those that replace the C library's malloc.
 bool is_other_allocator(std::string_view path) {
   constexpr std::string_view kNames[] = {"libjemalloc", "libmimalloc", "libtcmalloc"};
@@ -62,7 +47,7 @@ base::Outcome<void> RunningProcess::open(const std::string& trace) {
 base::Outcome<std::vector<Mapping>> RunningProcess::look() {
   std::vector<Mapping> mappings = GEIGER_TRY(mappings_of(files_));
   GEIGER_TRY(follow());
-  if (!shows_trace(mappings, follower_)) {
+  if (!follower_.is_shown_by(mappings)) {
     return base::Failure{"it does not write this trace any more"};
   }
   return mappings;
@@ -90,14 +75,14 @@ void RunningProcess::read_registers(std::vector<Thread>& threads) const {
 
 base::Outcome<void> RunningProcess::check_still_there() const {
   const auto mappings = mappings_of(files_);
-  if (!files_.status() || !mappings.has_value() || !shows_trace(mappings.value(), follower_)) {
+  if (!files_.status() || !mappings.has_value() || !follower_.is_shown_by(mappings.value())) {
     return base::Failure{"the process ended while it was scanned"};
   }
   return {};
 }
 
 base::Outcome<void> RunningProcess::follow() {
-  if (follow_to_end(follower_)) return {};
+  if (follower_.follow_to_end()) return {};
   return base::Failure{"its trace grows faster than it is read"};
 }
 
@@ -162,7 +147,7 @@ base::Outcome<std::vector<Mapping>> CopiedProcess::look() {
   GEIGER_TRY(follower_.open(trace_));
   follower_.show_between(copy_.begun, copy_.done);
   GEIGER_TRY(RunningProcess::follow());
-  if (!shows_trace(mappings, follower_)) {
+  if (!follower_.is_shown_by(mappings)) {
     return base::Failure{"it does not write this trace any more"};
   }
   return mappings;
@@ -175,8 +160,7 @@ std::unique_ptr<Memory> CopiedProcess::memory(std::span<const Mapping> mappings)
 
 base::Outcome<void> CopiedProcess::check_still_there() const {
   const auto mappings = mappings_of(*copy_files_);
-  if (!copy_files_->status() || !mappings.has_value() ||
-      !shows_trace(mappings.value(), follower_)) {
+  if (!copy_files_->status() || !mappings.has_value() || !follower_.is_shown_by(mappings.value())) {
     return base::Failure{"the copy of the process was killed while it was scanned"};
   }
   return {};

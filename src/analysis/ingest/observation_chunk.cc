@@ -22,7 +22,12 @@ using profile::Snapshot;
 namespace in_observations {
 constexpr int kSeries = 1, kHighWater = 2, kCost = 3, kRefused = 4, kFault = 5, kAtMaximum = 6,
               kLast = 7, kTypeNames = 8, kTypedSamples = 9, kTypes = 10, kTypesFault = 11,
-              kWalks = 12, kWalkFault = 13, kHolders = 14, kHoldersFault = 15;
+              kWalks = 12, kWalkFault = 13, kHolders = 14, kHoldersFault = 15,
+              kContentAtMaximum = 16, kLastContent = 17, kContentFault = 18;
+}
+namespace in_content {
+constexpr int kTime = 1, kCost = 2, kResident = 3, kSamples = 4, kZero = 5, kUnread = 6,
+              kCopies = 7, kMostCopies = 8;
 }
 namespace in_holders {
 constexpr int kTime = 1, kCost = 2, kScans = 3, kIsInferred = 4, kNotUnderstood = 5, kUnread = 6,
@@ -212,6 +217,26 @@ std::string encode(const profile::Holders& holders) {
   return bytes;
 }
 
+std::string encode(const profile::Content& content) {
+  std::string bytes;
+  protozero::pbf_writer writer(bytes);
+  add_number(writer, in_content::kTime, content.time);
+  add_number(writer, in_content::kCost, content.cost);
+  add_number(writer, in_content::kResident, content.resident);
+  const auto& samples = content.samples;
+  add_numbers(writer, in_content::kSamples,
+              differences(column(samples, [](const auto& each) { return each.sample; })));
+  add_numbers(writer, in_content::kZero,
+              column(samples, [](const auto& each) { return each.zero; }));
+  add_numbers(writer, in_content::kUnread,
+              column(samples, [](const auto& each) { return each.unread; }));
+  add_numbers(writer, in_content::kCopies,
+              column(samples, [](const auto& each) { return each.copies; }));
+  add_numbers(writer, in_content::kMostCopies,
+              column(samples, [](const auto& each) { return each.most_copies; }));
+  return bytes;
+}
+
 // ---------------------------------------------------------------- decoding ---
 
 /// Thrown and caught within this file, like protozero's own exceptions.
@@ -339,6 +364,34 @@ void take_waste(const Columns& columns, const SampleOf& sample_of, Snapshot& sna
     const std::uint32_t sample = sample_of(next_ref(ref, columns.waste_samples[i]));
     if (sample != profile::kNone) snapshot.waste.push_back({sample, read_bytes(columns.waste[i])});
   }
+}
+
+profile::Content decode_content(protozero::pbf_reader reader, const SampleOf& sample_of) {
+  profile::Content content;
+  Numbers samples, zero, unread, copies, most_copies;
+  read_fields(
+      reader, OnField(in_content::kTime, [&] { content.time = read_number(reader); }),
+      OnField(in_content::kCost, [&] { content.cost = read_number(reader); }),
+      OnField(in_content::kResident, [&] { content.resident = read_bytes(read_number(reader)); }),
+      OnField(in_content::kSamples, [&] { samples = read_numbers(reader); }),
+      OnField(in_content::kZero, [&] { zero = read_numbers(reader); }),
+      OnField(in_content::kUnread, [&] { unread = read_numbers(reader); }),
+      OnField(in_content::kCopies, [&] { copies = read_numbers(reader); }),
+      OnField(in_content::kMostCopies, [&] { most_copies = read_numbers(reader); }));
+  const std::size_t count = samples.size();
+  checked(0, zero.size() == count && unread.size() == count && copies.size() == count &&
+                 most_copies.size() == count);
+  std::uint64_t ref = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t sample = sample_of(next_ref(ref, samples[i]));
+    checked(0,
+            copies[i] >= 1 && copies[i] <= most_copies[i] && most_copies[i] <= profile::kAnyCopies);
+    if (sample == profile::kNone) continue;
+    content.samples.push_back({sample, read_bytes(zero[i]), read_bytes(unread[i]),
+                               static_cast<std::uint32_t>(copies[i]),
+                               static_cast<std::uint32_t>(most_copies[i])});
+  }
+  return content;
 }
 
 Snapshot decode_snapshot(protozero::pbf_reader reader, const SampleOf& sample_of) {
@@ -500,7 +553,15 @@ Observations decode(protozero::pbf_reader reader, const SampleOf& sample_of) {
       OnField(in_observations::kHolders,
               [&] { observations.holders = decode_holders(read_message(reader), sample_of); }),
       OnField(in_observations::kHoldersFault,
-              [&] { observations.holders_fault = read_text(reader); }));
+              [&] { observations.holders_fault = read_text(reader); }),
+      OnField(in_observations::kContentAtMaximum,
+              [&] {
+                observations.content_at_maximum = decode_content(read_message(reader), sample_of);
+              }),
+      OnField(in_observations::kLastContent,
+              [&] { observations.last_content = decode_content(read_message(reader), sample_of); }),
+      OnField(in_observations::kContentFault,
+              [&] { observations.content_fault = read_text(reader); }));
   take_types(types, sample_of, observations.types);
   checked(0, std::ranges::is_sorted(observations.series, {}, &SeriesPoint::time));
   checked(0, std::ranges::is_sorted(observations.walks, {}, &ChunkCensus::time));
@@ -532,6 +593,14 @@ std::string encode_observations(const Observations& observations) {
     writer.add_message(in_observations::kHolders, encode(*observations.holders));
   }
   add_text(writer, in_observations::kHoldersFault, observations.holders_fault);
+  if (observations.content_at_maximum) {
+    writer.add_message(in_observations::kContentAtMaximum,
+                       encode(*observations.content_at_maximum));
+  }
+  if (observations.last_content) {
+    writer.add_message(in_observations::kLastContent, encode(*observations.last_content));
+  }
+  add_text(writer, in_observations::kContentFault, observations.content_fault);
   return bytes;
 }
 

@@ -110,6 +110,8 @@ std::string some_observations(Nanoseconds time) {
   snapshot.waste = {{first + 16, 12}};
   snapshot.waste_fault.clear();
   observations.last = snapshot;
+  observations.last_content = {time, 9, 8192, {{first, 3, 4, 2, 5}, {first + 9, 1, 0, 1, 1}}};
+  observations.content_fault = "later it ended";
   observations.types = {{"dict", "app.Node"}, {{first, 1}, {first + 9, 0}}, "a fault"};
   return encode_observations(observations);
 }
@@ -133,6 +135,17 @@ TEST_F(Seal, ObservationsNameSamples) {
   EXPECT_EQ(found.last->residency[1].swapped, 50U);
   ASSERT_EQ(found.last->waste.size(), 1U);
   EXPECT_EQ(found.last->waste[0].sample, 2U);
+  EXPECT_FALSE(found.content_at_maximum);
+  EXPECT_EQ(found.content_fault, "later it ended");
+  ASSERT_TRUE(found.last_content);
+  EXPECT_EQ(found.last_content->resident, 8192U);
+  ASSERT_EQ(found.last_content->samples.size(), 1U);
+  const profile::SampleContent& content = found.last_content->samples[0];
+  EXPECT_EQ(content.sample, 0U);
+  EXPECT_EQ(content.zero, 3U);
+  EXPECT_EQ(content.unread, 4U);
+  EXPECT_EQ(content.copies, 2U);
+  EXPECT_EQ(content.most_copies, 5U);
 }
 
 /// Samples of Python's objects take their types from them, those of others and those that the

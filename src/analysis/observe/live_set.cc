@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/clock.h"
+
 namespace geiger::observe {
 
 namespace {
@@ -221,6 +223,20 @@ base::Outcome<void> TraceFollower::open(const std::string& path) {
 
 bool TraceFollower::follow(Bytes most, Nanoseconds now) {
   return image_ && image_->update(now, live_, most) == ingest::GrowingImage::Progress::kCaughtUp;
+}
+
+bool TraceFollower::follow_to_end() {
+  constexpr int kMost = 1024;
+  constexpr Bytes kAtOnce = 64 * kMiB;
+  for (int i = 0; i < kMost; ++i) {
+    if (follow(kAtOnce, base::monotonic_now())) return true;
+  }
+  return false;
+}
+
+bool TraceFollower::is_shown_by(std::span<const Mapping> mappings) const {
+  return std::ranges::any_of(mappings,
+                             [&](const Mapping& mapping) { return mapping.inode == inode(); });
 }
 
 }  // namespace geiger::observe

@@ -131,6 +131,11 @@ class TraceFollower {
   /// records that are being written.
   [[nodiscard]] bool follow(Bytes most, Nanoseconds now);
 
+  /// All that was added. False if more is added than can be read.
+  [[nodiscard]] bool follow_to_end();
+  /// Whether the trace is among the mappings: a process id may belong to another process by now.
+  [[nodiscard]] bool is_shown_by(std::span<const Mapping> mappings) const;
+
   [[nodiscard]] const LiveSet& live() const { return live_; }
   /// As of LiveSet; before what is to be read.
   void show_between(Nanoseconds first, Nanoseconds last) { live_.show_between(first, last); }

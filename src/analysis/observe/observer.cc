@@ -387,8 +387,9 @@ void Observer::follow(const std::vector<Writing>& traces) {
 
 void Observer::begin(const Writing& trace) {
   std::string& newest = newest_[{trace.pid, trace.image_start}];
-  observed_[trace.path] =
+  const auto& process = observed_[trace.path] =
       std::make_unique<ProcessObserver>(trace.pid, trace.path, wants_waste_, !newest.empty());
+  if (process->is_faulty()) snapshots_.push_back({trace.path, trace.pid});
   if (!newest.empty()) before_[trace.path] = newest;
   newest = trace.path;
 }
@@ -427,7 +428,10 @@ Nanoseconds Observer::round() {
       const Nanoseconds spent = process->cost() - before;
       processor_time_ += process->processor_time() - worked;
       cost_ += spent;
-      if (has_snapshot) latest_ = spent;
+      if (has_snapshot) {
+        latest_ = spent;
+        snapshots_.push_back({path, process->pid()});
+      }
     }
     if (can_afford_walk(now)) {
       const Nanoseconds spent = process->walk_if_due(now);

@@ -96,6 +96,9 @@ class ProcessObserver {
   /// A snapshot whether or not one is due.
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  /// Nothing can be read of it.
+  [[nodiscard]] bool is_faulty() const { return !found_.fault.empty(); }
   /// Whether to query the process itself now for how much of its live samples is in memory:
   /// a snapshot was due, and its pages may not be read from outside. True once each time. False
   /// of a process with system call filters that we do not have: one might end it for the answer.
@@ -175,6 +178,10 @@ class Observer {
   /// their pages may not be read; forgets them.
   [[nodiscard]] std::vector<std::string> take_questions();
 
+  /// The processes of which snapshots were taken since the last call, and those that turned out
+  /// to be unreadable.
+  [[nodiscard]] std::vector<Writing> take_snapshots() { return std::exchange(snapshots_, {}); }
+
   /// The observations of a trace, if any, which it then forgets. With the counters of its earlier
   /// segments that have been deleted since.
   [[nodiscard]] std::optional<profile::Observations> take(const std::string& path);
@@ -199,6 +206,7 @@ class Observer {
   Nanoseconds allowed_until_ = 0;
   Nanoseconds cost_of_walks_ = 0, latest_walk_ = 0;
   std::map<std::string, std::unique_ptr<ProcessObserver>> observed_;
+  std::vector<Writing> snapshots_;
   std::map<std::string, profile::Observations> found_;
   std::map<std::pair<pid_t, Nanoseconds>, std::string> newest_;  ///< Segment of an image.
   std::map<std::string, std::string> before_;                    ///< Of a segment.

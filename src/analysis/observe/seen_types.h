@@ -50,7 +50,7 @@ class PythonTypes {
 };
 
 /// The version of the process's interpreters, which determines the layout of objects; nothing if it
-/// has none, or they differ.
+/// has none, they differ, or their objects are not known.
 [[nodiscard]] std::optional<std::uint32_t> python_version_of(const LiveSet& live);
 
 // The types of a process's live samples of Python objects, as far as snapshots have seen them.

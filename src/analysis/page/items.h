@@ -68,7 +68,8 @@ class Buckets {
 inline constexpr std::array kKinds{
     profile::Kind::kAllocated, profile::Kind::kLiveAtEnd,    profile::Kind::kLiveAtPeak,
     profile::Kind::kResident,  profile::Kind::kSwapped,      profile::Kind::kUntouched,
-    profile::Kind::kStranded,  profile::Kind::kLiveOverhead, profile::Kind::kOverhead,
+    profile::Kind::kStranded,  profile::Kind::kZero,         profile::Kind::kWhollyZero,
+    profile::Kind::kDuplicate, profile::Kind::kLiveOverhead, profile::Kind::kOverhead,
     profile::Kind::kMapped,    profile::Kind::kMappedAtPeak, profile::Kind::kMappedTotal,
     profile::Kind::kReserved,  profile::Kind::kMappedFiles};
 

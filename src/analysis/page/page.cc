@@ -433,8 +433,12 @@ Selection selection_of(const Selection& all, Kind kind) {
   return selection;
 }
 
-/// How resident bytes are known, where processes were queried from inside.
+/// How resident bytes are known, where processes were queried from inside; what contents leave
+/// open.
 std::string Draft::asked_note(const Selection& selection) const {
+  if (profile::is_of_content(selection.kind)) {
+    return fmt::format(" Upper limits include {}.", present::kUnknownContent);
+  }
   const auto asked = present::asked_inside(recording_, selection.kind, selection.moment);
   if (!asked) return {};
   return " Residency is " + present::text_of(*asked) + ".";

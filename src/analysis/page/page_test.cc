@@ -68,7 +68,7 @@ PageData page_of_all(const Recording& recording, std::size_t most = PageOptions:
 TEST(Page, CellsArriveAtTheTotalsOfEveryKind) {
   const Recording recording = profile::example::small_server();
   const PageData data = page_of_all(recording);
-  EXPECT_EQ(data.profiles.size(), 14U);
+  EXPECT_EQ(data.profiles.size(), 17U);
   for (const PageProfile& page : data.profiles) expect_arrives(data, page);
   EXPECT_GT(of(data, Kind::kAllocated).bytes.value, 12.0 * kMiB);
 }
@@ -258,7 +258,7 @@ TEST(Page, CurvesOfFewSamplesHaveIntervalsFromTheStartToTheLongestWatched) {
 
 TEST(Page, NothingRecordedIsAPageToo) {
   const PageData none = page_of_all(Recording{});
-  EXPECT_EQ(none.profiles.size(), 14U);
+  EXPECT_EQ(none.profiles.size(), 17U);
   profile::TestRecording test;
   const PageData empty = page_of_all(test.recording);
   EXPECT_EQ(of(empty, Kind::kAllocated).bytes.value, 0);

@@ -62,13 +62,29 @@ const Fields<AskedInside>& fields_of(Of<AskedInside> /*type*/) {
   return kFields;
 }
 
-std::optional<ReadAt> read_at(const profile::Recording& recording, profile::Moment moment) {
+namespace {
+
+/// When what a kind is of was read of a process.
+std::optional<Nanoseconds> time_read(const profile::Observations& observations, profile::Kind kind,
+                                     profile::Moment moment) {
+  if (profile::is_of_content(kind)) {
+    const profile::Content* content = profile::content_at(observations, moment);
+    return content == nullptr ? std::nullopt : std::optional(content->time);
+  }
+  const profile::Snapshot* snapshot = profile::snapshot_at(observations, moment);
+  return snapshot == nullptr ? std::nullopt : std::optional(snapshot->time);
+}
+
+}  // namespace
+
+std::optional<ReadAt> read_at(const profile::Recording& recording, profile::Kind kind,
+                              profile::Moment moment) {
   std::optional<ReadAt> read;
   const Nanoseconds start = profile::start_of(recording);
   for (const profile::Observations& observations : recording.observations) {
-    const profile::Snapshot* snapshot = profile::snapshot_at(observations, moment);
-    if (snapshot == nullptr) continue;
-    const Nanoseconds after = snapshot->time - std::min(snapshot->time, start);
+    const auto time = time_read(observations, kind, moment);
+    if (!time) continue;
+    const Nanoseconds after = *time - std::min(*time, start);
     if (!read) read = ReadAt{.first = after, .last = after, .moment = moment};
     ++read->processes;
     read->first = std::min(read->first, after);
@@ -216,7 +232,7 @@ namespace {
 /// Whether the text of a kind stands alone, where that of others follows "bytes".
 bool is_noun(profile::Kind kind) {
   return kind == profile::Kind::kOverhead || kind == profile::Kind::kLiveOverhead ||
-         kind == profile::Kind::kMappedFiles;
+         kind == profile::Kind::kMappedFiles || profile::is_of_content(kind);
 }
 
 }  // namespace

@@ -48,8 +48,13 @@ struct ReadAt {
   profile::Moment moment = profile::Moment::kMaximum;
 };
 
+/// What kinds of contents leave open.
+inline constexpr std::string_view kUnknownContent =
+    "objects whose content could not be read, or compared with all others (swapped out, freed or "
+    "changed meanwhile)";
+
 /// Nothing where no memory was read from outside.
-[[nodiscard]] std::optional<ReadAt> read_at(const profile::Recording& recording,
+[[nodiscard]] std::optional<ReadAt> read_at(const profile::Recording& recording, profile::Kind kind,
                                             profile::Moment moment);
 
 /// "9.55 s after the start, at the largest RSS reading".

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/content/content.h"
 #include "analysis/holders/holders.h"
 #include "analysis/import/import.h"
 #include "analysis/ingest/observation_chunk.h"
@@ -96,8 +97,10 @@ base::Outcome<Input> read_runs(const std::vector<std::string>& runs, const ReadO
     };
   } else if (options.observes_running || options.infers_types) {
     reading.observe = [&](const std::string& trace, std::uint32_t pid) {
-      return ingest::encode_observations(
-          observe::observe_now(static_cast<pid_t>(pid), trace, options.observes_running));
+      const auto process = static_cast<pid_t>(pid);
+      auto found = observe::observe_now(process, trace, options.observes_running);
+      if (options.reads_content) profile::append(found, content::read_content(process, trace));
+      return ingest::encode_observations(found);
     };
   }
   terminal::Progress progress("reading", " MiB");

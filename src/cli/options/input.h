@@ -28,6 +28,7 @@ struct ReadOptions {
   query::FrameOptions frames;
   bool includes_finalization = false;  ///< As of ingest::Options.
   bool observes_running = false;       ///< Also read the memory of processes that still run.
+  bool reads_content = false;          ///< And what their objects contain.
   /// Also look for what holds the memory of such processes.
   std::optional<holders::Options> holders = {};
   /// In this core file instead, of the process that it is of.

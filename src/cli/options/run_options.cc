@@ -237,9 +237,11 @@ void add_observation_options(CLI::App& run, run::RunOptions& options) {
   run.add_flag("--fragmentation", options.observation.wants_waste,
                "Also record free memory that live objects keep from being\n"
                "returned to the system (for table --kind stranded)");
+  CLI::Option* content = add_content_option(run, options);
   run.add_flag_callback(
-      "--no-observe", [&options] { options.observation.observes = false; },
-      "Do not observe the memory of the processes (geiger rss needs it)");
+         "--no-observe", [&options] { options.observation.observes = false; },
+         "Do not observe the memory of the processes (geiger rss needs it)")
+      ->excludes(content);
 }
 
 std::function<void(const std::vector<std::string>&)> conditions_into(
@@ -259,6 +261,12 @@ void add_control_options(CLI::App& run, run::RunOptions& options) {
 }
 
 }  // namespace
+
+CLI::Option* add_content_option(CLI::App& verb, run::RunOptions& options) {
+  return verb.add_flag("--content", options.observation.wants_content,
+                       "Also read what live objects contain: zero bytes, equal objects; only\n"
+                       "counts are stored (docs/guide/content.md)");
+}
 
 void add_holders_option(CLI::App& verb, control::WatchOptions& watch, const std::string& usual) {
   const std::string help =

@@ -24,6 +24,8 @@ base::Outcome<void> settle_interval(run::RunOptions& options, run::IntervalWish 
 
 /// --mark-on, --snapshot-on, --keep, --budget. `watch` outlives the parse.
 void add_watch_options(CLI::App& verb, control::WatchOptions& watch);
+/// --content. `options` outlives the parse.
+CLI::Option* add_content_option(CLI::App& verb, run::RunOptions& options);
 /// --holders; `usual` is meant by it alone: "peak", or "end" for a recording that geiger ends.
 void add_holders_option(CLI::App& verb, control::WatchOptions& watch, const std::string& usual);
 

@@ -30,6 +30,7 @@ void register_attach(CLI::App& app, Work& work) {
   add_duration_option(*attach, options->recording, "Detach after this long (default: at ^C)");
   add_watch_options(*attach, options->recording.watch);
   add_holders_option(*attach, options->recording.watch, "end");
+  add_content_option(*attach, options->recording);
   attach->add_flag("--despite-seccomp", options->despite_seccomp,
                    "Attach even if it is not known whether the process may make the\n"
                    "system calls of the runtime: if its filter cannot be read, or\n"

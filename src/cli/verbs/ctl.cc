@@ -26,7 +26,7 @@
 #include "control/run_watch.h"
 #include "foreign/process_root.h"
 #include "query/words.h"
-#include "run/holder_scans.h"
+#include "run/memory_scans.h"
 #include "terminal/terminal.h"
 #include "trace/format.h"
 #include "trace/share.h"

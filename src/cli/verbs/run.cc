@@ -208,7 +208,7 @@ int Run::finish(int status, pid_t pid, Nanoseconds ran_for, run::Supervisor& sup
                                      .losses = supervisor.losses(),
                                      .unrecorded = supervisor.unrecorded(),
                                      .observer = supervisor.observer(),
-                                     .holders = &supervisor.holders()};
+                                     .scans = {&supervisor.holders(), &supervisor.content()}};
     if (run::finish_run(afterwards).has_running_processes) preload_->keep();
     if (!options_.receiver.empty()) push(output_.shown_for(pid), options_.receiver);
   }

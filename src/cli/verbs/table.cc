@@ -69,6 +69,7 @@ bool print_places(const report::TableReport& report, PlacesForm form) {
 base::Outcome<int> print_table(TableArguments& options) {
   GEIGER_TRY(choose_places(options));
   options.read.observes_running = profile::is_measured(query::kind_of(options.selection));
+  options.read.reads_content = profile::is_of_content(query::kind_of(options.selection));
   options.read.infers_types = options.table.by == GroupBy::kType;
   const auto input = GEIGER_TRY(read_input(options.read, options.selection));
   options.table.level = options.read.level;

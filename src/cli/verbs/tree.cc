@@ -22,6 +22,7 @@ struct TreeArguments {
 
 base::Outcome<int> print_tree(TreeArguments& options) {
   options.read.observes_running = profile::is_measured(query::kind_of(options.selection));
+  options.read.reads_content = profile::is_of_content(query::kind_of(options.selection));
   const auto input = GEIGER_TRY(read_input(options.read, options.selection));
   options.tree.level = options.read.level;
   auto subject = GEIGER_TRY(subject_in(options.selection, input.recording()));

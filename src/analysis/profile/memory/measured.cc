@@ -38,6 +38,16 @@ class Collector {
     profile_.largest_ratio = std::max(profile_.largest_ratio, ratio);
   }
 
+  /// Adds a sample of which at least `least` and at most `most` bytes count. Its open part is such
+  /// that both together have the sum of squares of `most`, or more, and a larger sum.
+  void add_between(const Sample& sample, Bytes least, Bytes most) {
+    add(sample, least);
+    if (most <= least || is_selected(sample) == Answer::kNo) return;
+    const auto a = static_cast<double>(least), b = static_cast<double>(most);
+    const auto open = static_cast<Bytes>(std::ceil(std::sqrt((b - a) * (b + a))));
+    profile_.open.push_back(entry_of(sample, std::min(open, most), 1));
+  }
+
   /// Adds a sample of which it is not known how much of it counts.
   void leave_open(const Sample& sample) {
     if (is_selected(sample) == Answer::kNo) return;
@@ -149,6 +159,49 @@ void add_waste(const Recording& recording, const Selection& selection, Collector
   }
 }
 
+void add_content(const SampleContent& found, const Sample& sample, Nanoseconds salt, Kind kind,
+                 Collector& collector) {
+  const Bytes size = sample.requested;
+  const Bytes unread = std::min(found.unread, size), zero = std::min(found.zero, size - unread);
+  if (kind == Kind::kZero) return collector.add_between(sample, zero, zero + unread);
+  if (kind == Kind::kWhollyZero) {
+    const bool may_be = zero + unread == size;
+    return collector.add_between(sample, may_be && unread == 0 ? size : 0, may_be ? size : 0);
+  }
+  const auto beyond_first = [size](std::uint32_t copies) {
+    return static_cast<double>(size) * (1 - 1 / static_cast<double>(copies));
+  };
+  const Bytes least = rounded_at_random(beyond_first(found.copies), salt ^ found.sample);
+  const bool is_counted = found.most_copies == found.copies;
+  collector.add_between(sample, least,
+                        is_counted ? least
+                        : found.most_copies == kAnyCopies
+                            ? size
+                            : static_cast<Bytes>(std::ceil(beyond_first(found.most_copies))));
+}
+
+void add_contents(const Recording& recording, const Selection& selection, Collector& collector) {
+  std::map<std::uint32_t, Nanoseconds> times;  // By process.
+  std::vector<bool> is_read(recording.samples.size());
+  for (const Observations& observations : recording.observations) {
+    const Content* content = content_at(observations, selection.moment);
+    if (content == nullptr) continue;
+    times[observations.process] = content->time;
+    for (const SampleContent& found : content->samples) {
+      const Sample& sample = recording.samples[found.sample];
+      is_read[found.sample] = true;
+      if (!is_live_at(sample, content->time)) continue;
+      add_content(found, sample, content->time, selection.kind, collector);
+    }
+  }
+  for (std::size_t i = 0; i < is_read.size(); ++i) {
+    const Sample& sample = recording.samples[i];
+    const auto time = times.find(sample.process);
+    if (is_read[i] || time == times.end() || !is_live_at(sample, time->second)) continue;
+    collector.leave_open(sample);
+  }
+}
+
 /// What allocators said last of each process: samples that were live then.
 std::map<std::uint32_t, Nanoseconds> last_told(const Recording& recording) {
   std::map<std::uint32_t, Nanoseconds> last;
@@ -231,6 +284,12 @@ const Snapshot* snapshot_at(const Observations& observations, Moment moment) {
   return kept ? &*kept : nullptr;
 }
 
+const Content* content_at(const Observations& observations, Moment moment) {
+  const auto& kept =
+      moment == Moment::kMaximum ? observations.content_at_maximum : observations.last_content;
+  return kept ? &*kept : nullptr;
+}
+
 const Observations* observations_of(const Recording& recording, std::uint32_t process) {
   const auto found = std::ranges::find(recording.observations, process, &Observations::process);
   return found == recording.observations.end() ? nullptr : &*found;
@@ -249,6 +308,11 @@ Profile select_measured(const Recording& recording, const Selection& selection) 
       add_waste(recording, selection, collector);
       add_utilization(recording, collector);
       break;
+    case Kind::kZero:
+    case Kind::kWhollyZero:
+    case Kind::kDuplicate:
+      add_contents(recording, selection, collector);
+      break;
     default:
       add_residency(recording, selection, collector);
   }
@@ -261,13 +325,19 @@ base::Outcome<void> check_kind(const Recording& recording, std::uint32_t process
   GEIGER_TRY(check_recorded(recording, process, kind));
   if (is_of_blocks(kind) || !is_measured(kind)) return {};
   if (needs_waste && has_utilization(recording, process)) return {};
-  if (!needs_waste && answers_used(recording, moment).contains(process)) {
+  const bool needs_content = is_of_content(kind);
+  if (!needs_waste && !needs_content && answers_used(recording, moment).contains(process)) {
     if (kind == Kind::kResident) return {};
     return base::Failure{std::string(kNotToldApart)};
   }
   const Observations* observations = observations_of(recording, process);
   if (observations == nullptr) {
     return base::Failure{std::string(kNotObserved)};
+  }
+  if (needs_content) {
+    if (content_at(*observations, moment) != nullptr) return {};
+    const std::string& why = observations->content_fault;
+    return base::Failure{why.empty() ? std::string(kNoContent) : why};
   }
   if (!observations->fault.empty()) return base::Failure{observations->fault};
   const Snapshot* snapshot = snapshot_at(*observations, moment);

@@ -23,6 +23,8 @@ namespace geiger::profile {
 
 /// The snapshot of a moment; nullptr if there is none.
 [[nodiscard]] const Snapshot* snapshot_at(const Observations& observations, Moment moment);
+/// The same of what objects contain.
+[[nodiscard]] const Content* content_at(const Observations& observations, Moment moment);
 [[nodiscard]] const Observations* observations_of(const Recording& recording,
                                                   std::uint32_t process);
 
@@ -39,6 +41,10 @@ namespace geiger::profile {
 /// Why nothing was read of a process from outside.
 inline constexpr std::string_view kNotObserved =
     "the process was not observed: record with geiger run, without --no-observe";
+
+/// Why nothing is known of what its objects contain.
+inline constexpr std::string_view kNoContent =
+    "what its objects contain was not read: record with --content";
 
 /// Why an aggregated recording lacks the fate and the times of single samples.
 inline constexpr std::string_view kAggregated =

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 #include <random>
+#include <utility>
 
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/testing/test_recording.h"
@@ -19,10 +20,13 @@ constexpr Bytes kInterval = 100;
 /// An object with what is known of it.
 struct Object {
   Bytes requested, usable, resident, swapped, waste;
+  Bytes zero = 0;
+  std::uint32_t copies = 1;  ///< A divisor of `requested`.
 };
-const std::vector<Object> kObjects = {
-    {8, 24, 8, 0, 700}, {40, 40, 10, 5, 3},  {90, 104, 0, 90, 50}, {17, 24, 17, 0, 999},
-    {64, 72, 0, 0, 1},  {1, 24, 1, 0, 4000}, {55, 56, 5, 50, 0},   {500, 504, 99, 1, 7}};
+const std::vector<Object> kObjects = {{8, 24, 8, 0, 700, 8, 1},    {40, 40, 10, 5, 3, 3, 4},
+                                      {90, 104, 0, 90, 50, 90, 1}, {17, 24, 17, 0, 999, 2, 17},
+                                      {64, 72, 0, 0, 1, 0, 2},     {1, 24, 1, 0, 4000, 0, 1},
+                                      {55, 56, 5, 50, 0, 11, 5},   {500, 504, 99, 1, 7, 250, 1}};
 
 double inclusion(const Object& object) {
   return estimation::inclusion_probability(
@@ -40,6 +44,8 @@ Recording recording_of(unsigned subset) {
   Snapshot snapshot;
   snapshot.time = 100;
   snapshot.waste_fault.clear();
+  Content content;
+  content.time = 100;
   for (unsigned i = 0; i < kObjects.size(); ++i) {
     if ((subset >> i & 1U) == 0) continue;
     const auto index = static_cast<std::uint32_t>(recording.samples.size());
@@ -50,7 +56,9 @@ Recording recording_of(unsigned subset) {
     recording.samples.push_back(sample);
     snapshot.residency.push_back({index, kObjects[i].resident, kObjects[i].swapped});
     snapshot.waste.push_back({index, kObjects[i].waste});
+    content.samples.push_back({index, kObjects[i].zero, 0, kObjects[i].copies, kObjects[i].copies});
   }
+  observations.content_at_maximum = content;
   observations.at_maximum = snapshot;
   recording.observations.push_back(observations);
   return recording;
@@ -69,6 +77,12 @@ double value_of(const Object& object, Kind kind) {
     case Kind::kUsable:
     case Kind::kLiveUsable:
       return static_cast<double>(object.usable);
+    case Kind::kZero:
+      return static_cast<double>(object.zero);
+    case Kind::kWhollyZero:
+      return static_cast<double>(object.zero == object.requested ? object.requested : 0);
+    case Kind::kDuplicate:
+      return static_cast<double>(object.requested - object.requested / object.copies);
     default:
       return static_cast<double>(object.usable - object.requested);
   }
@@ -102,7 +116,8 @@ TEST_P(Enumeration, IsUnbiasedWithItsVariance) {
 INSTANTIATE_TEST_SUITE_P(Kinds, Enumeration,
                          ::testing::Values(Kind::kResident, Kind::kSwapped, Kind::kUntouched,
                                            Kind::kStranded, Kind::kOverhead, Kind::kLiveOverhead,
-                                           Kind::kUsable, Kind::kLiveUsable),
+                                           Kind::kUsable, Kind::kLiveUsable, Kind::kZero,
+                                           Kind::kWhollyZero, Kind::kDuplicate),
                          [](const auto& kind) {
                            std::string name(name_of(kind.param));
                            std::erase(name, '-');
@@ -350,6 +365,56 @@ TEST(Answers, StandOnlyWhereNobodyCouldLook) {
     EXPECT_NE(told.reason().find("mincore"), std::string::npos);
   }
   EXPECT_TRUE(check_kind(recording, Kind::kResident, Moment::kMaximum).has_value());
+}
+
+Recording one(Bytes size, SampleContent known) {
+  TestRecording test(1);
+  test.sample(kNone, size).is_certain = true;
+  Content content;
+  content.time = 3000;
+  content.samples.push_back(known);
+  Observations observations;
+  observations.content_at_maximum = std::move(content);
+  test.recording.observations.push_back(std::move(observations));
+  return std::move(test.recording);
+}
+
+estimation::Estimate estimate_of(const Recording& recording, Kind kind) {
+  return estimation::estimate_bytes(total(recording, select(recording, kind)), 0.95);
+}
+
+std::pair<double, double> limits(const estimation::Estimate& estimate) {
+  return {estimate.interval.lo, estimate.interval.hi};
+}
+
+TEST(ContentKind, WhatIsKnownIsExact) {
+  const Recording recording = one(600, {0, 40, 0, 3, 3});
+  EXPECT_EQ(limits(estimate_of(recording, Kind::kZero)), std::pair(40.0, 40.0));
+  EXPECT_EQ(estimate_of(recording, Kind::kWhollyZero).interval.hi, 0);
+  EXPECT_EQ(limits(estimate_of(recording, Kind::kDuplicate)), std::pair(400.0, 400.0));
+}
+
+TEST(ContentKind, WhatIsNotKnownIsInUpperLimits) {
+  const Recording swapped = one(600, {0, 0, 600, 1, kAnyCopies});
+  for (const Kind kind : {Kind::kZero, Kind::kWhollyZero, Kind::kDuplicate}) {
+    const auto found = estimate_of(swapped, kind);
+    EXPECT_EQ(found.value, 0);
+    EXPECT_EQ(limits(found), std::pair(0.0, 600.0)) << name_of(kind);
+  }
+  const Recording part = one(600, {0, 100, 500, 1, kAnyCopies});
+  EXPECT_EQ(estimate_of(part, Kind::kZero).interval.lo, 100);
+  EXPECT_GE(estimate_of(part, Kind::kZero).interval.hi, 600);
+  EXPECT_EQ(limits(estimate_of(part, Kind::kWhollyZero)), std::pair(0.0, 600.0));
+  const Recording not_zero = one(600, {0, 99, 500, 1, kAnyCopies});
+  EXPECT_EQ(estimate_of(not_zero, Kind::kWhollyZero).interval.hi, 0) << "one byte is not";
+}
+
+TEST(ContentKind, ReasonsAreGiven) {
+  Recording recording = one(600, {0, 40, 0, 3, 3});
+  EXPECT_TRUE(check_kind(recording, Kind::kZero, Moment::kMaximum).has_value());
+  EXPECT_EQ(check_kind(recording, Kind::kZero, Moment::kLast).reason(), kNoContent);
+  recording.observations[0].content_fault = "maps: Permission denied";
+  EXPECT_EQ(check_kind(recording, Kind::kZero, Moment::kLast).reason(), "maps: Permission denied");
 }
 
 TEST(Measured, KindsHaveNames) {

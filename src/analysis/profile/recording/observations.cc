@@ -24,7 +24,9 @@ void append(Observations& observations, Observations later) {
   observations.cost += later.cost;
   observations.refused += later.refused;
   if (observations.fault.empty()) observations.fault = std::move(later.fault);
-  observations.types = std::move(later.types);
+  if (!later.types.samples.empty() || !later.types.fault.empty()) {
+    observations.types = std::move(later.types);
+  }
   auto& walks = observations.walks;
   std::ranges::move(later.walks, std::back_inserter(walks));
   thin(walks);
@@ -33,6 +35,16 @@ void append(Observations& observations, Observations later) {
       later.holders && (!observations.holders || later.holders->time >= observations.holders->time);
   if (is_newer) observations.holders = std::move(later.holders);
   if (!later.holders_fault.empty()) observations.holders_fault = std::move(later.holders_fault);
+  if (later.last_content) {
+    const auto& largest = later.content_at_maximum;
+    const auto& known = observations.content_at_maximum;
+    if (largest && (!known || largest->resident > known->resident)) {
+      observations.content_at_maximum = std::move(later.content_at_maximum);
+    }
+    observations.last_content = std::move(later.last_content);
+    observations.content_fault.clear();
+  }
+  if (!later.content_fault.empty()) observations.content_fault = std::move(later.content_fault);
   if (later.last) observations.last = std::move(later.last);
   if (!later.at_maximum) return;
   const bool is_larger = !observations.at_maximum || later.at_maximum->counts.resident >

@@ -141,6 +141,29 @@ struct Snapshot {
   }
 };
 
+/// Any number of copies, as none could be counted.
+inline constexpr std::uint32_t kAnyCopies = 0xffffffff;
+
+/// What the bytes of a live sample's object were, as counts alone.
+struct SampleContent {
+  std::uint32_t sample = 0;  ///< Index into Recording::samples.
+  Bytes zero = 0;            ///< Of the requested bytes, those that were zero.
+  Bytes unread = 0;          ///< Those that are not known: swapped out, or freed before.
+  /// Live blocks with the same size and content, itself included; 1 of what is no candidate: small
+  /// or wholly zero objects, and those of classes (docs/internals/estimators.md, Equal objects).
+  std::uint32_t copies = 1;
+  std::uint32_t most_copies = 1;  ///< With those that may be copies; kAnyCopies: no limit.
+};
+
+/// The content of the live samples of a process, each looked at once while it ran.
+struct Content {
+  Nanoseconds time = 0;  ///< CLOCK_MONOTONIC, when the reading began.
+  Nanoseconds cost = 0;  ///< Processor time it took.
+  Bytes resident = 0;    ///< RSS then.
+  /// In order of `sample`. Of others that lived at `time` nothing is known.
+  std::vector<SampleContent> samples;
+};
+
 /// What keeps a live object alive, at one instant.
 enum class Hold : std::uint8_t {
   kReached,       ///< A chain of pointers from a root reaches it.
@@ -242,6 +265,9 @@ struct Observations {
   ObjectTypes types;
   std::optional<Holders> holders;
   std::string holders_fault;  ///< Why `holders` is not known, if it was asked for.
+  /// At the largest RSS of all readings of content, and the last one.
+  std::optional<Content> content_at_maximum, last_content;
+  std::string content_fault;  ///< Why the latest reading of content failed; empty if it did not.
 };
 
 /// Leaves every second of the walks out until they are at most kMostWalks.

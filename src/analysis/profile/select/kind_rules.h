@@ -15,10 +15,13 @@ enum class Kind : std::uint8_t {
   kLiveAtPeak,  ///< Live at the instant of the largest estimated live heap.
   kTemporary,   ///< Allocated while recording, and freed within kTemporaryLife.
   // Of a part of each object (measured.h). At the moment of a snapshot:
-  kResident,   ///< Its bytes on resident pages.
-  kSwapped,    ///< On pages that were swapped out.
-  kUntouched,  ///< On pages that were never touched, or given back.
-  kStranded,   ///< Free bytes of its page or slab that it answers for.
+  kResident,    ///< Its bytes on resident pages.
+  kSwapped,     ///< On pages that were swapped out.
+  kUntouched,   ///< On pages that were never touched, or given back.
+  kStranded,    ///< Free bytes of its page or slab that it answers for.
+  kZero,        ///< Its bytes that were zero.
+  kWhollyZero,  ///< All of it, if all of its bytes were zero.
+  kDuplicate,   ///< What it would save to keep one of the equal objects.
   // Usable beyond requested bytes:
   kOverhead,      ///< Of everything allocated.
   kLiveOverhead,  ///< Of what was live at the end.
@@ -68,7 +71,7 @@ struct KindRules {
 };
 
 /// In the order in which help and messages list them.
-inline constexpr std::array<KindRules, 17> kKindRules{{
+inline constexpr std::array<KindRules, 20> kKindRules{{
     {.kind = Kind::kAllocated,
      .name = "allocated",
      .text = "allocated",
@@ -154,6 +157,25 @@ inline constexpr std::array<KindRules, 17> kKindRules{{
      .at = AtInstant::kSnapshot,
      .meaning =
          "Free bytes on pages and slabs that live objects hold: fragmentation, by who holds it."},
+    {.kind = Kind::kZero,
+     .name = "zero",
+     .text = "zero bytes",
+     .about = About::kSnapshots,
+     .at = AtInstant::kSnapshot,
+     .meaning = "Bytes of live objects that were zero when their content was read."},
+    {.kind = Kind::kWhollyZero,
+     .name = "blank",
+     .text = "wholly zero objects",
+     .about = About::kSnapshots,
+     .at = AtInstant::kSnapshot,
+     .meaning =
+         "Live objects whose bytes were all zero: allocated, but nothing is stored in them."},
+    {.kind = Kind::kDuplicate,
+     .name = "duplicate",
+     .text = "equal copies beyond the first",
+     .about = About::kSnapshots,
+     .at = AtInstant::kSnapshot,
+     .meaning = "What it would save to keep one of each group of live objects with equal content."},
     {.kind = Kind::kMapped,
      .name = "mapped",
      .text = "mapped at the end",
@@ -216,6 +238,10 @@ inline constexpr std::array<KindRules, 17> kKindRules{{
 }
 [[nodiscard]] constexpr bool is_of_snapshot(Kind kind) {
   return rules_of(kind).about == About::kSnapshots;
+}
+/// What objects contain, which is read only if it was asked for (--content).
+[[nodiscard]] constexpr bool is_of_content(Kind kind) {
+  return kind == Kind::kZero || kind == Kind::kWhollyZero || kind == Kind::kDuplicate;
 }
 [[nodiscard]] constexpr bool is_of_blocks(Kind kind) {
   return rules_of(kind).about == About::kBlocks;

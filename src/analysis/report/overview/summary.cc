@@ -121,8 +121,9 @@ MappedLine mapped_line(const Recording& recording) {
 
 std::vector<KindLine> further_kinds(const Recording& recording, double level) {
   std::vector<KindLine> lines;
-  for (const Kind kind : {Kind::kLiveUsable, Kind::kLiveOverhead, Kind::kResident, Kind::kSwapped,
-                          Kind::kUntouched, Kind::kStranded}) {
+  for (const Kind kind :
+       {Kind::kLiveUsable, Kind::kLiveOverhead, Kind::kResident, Kind::kSwapped, Kind::kUntouched,
+        Kind::kStranded, Kind::kZero, Kind::kWhollyZero, Kind::kDuplicate}) {
     profile::Selection selection;
     selection.kind = kind;
     if (!profile::check_kind(recording, kind, selection.moment).has_value()) continue;
