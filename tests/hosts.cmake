@@ -24,7 +24,7 @@ function(geiger_host name source)
 endfunction()
 
 foreach(host acknowledge asleep attached bounded changes content edges empty exits faulty first full_cache heap heap_loops holders in_register jumps leaving lifetimes limits loading loops mappings names news
-    phases processes registers residency sandboxed signals stacks storms threads traps truth)
+    phases processes registers residency sandboxed signals stacks storms threads traps truth wastes)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
 # A fixed address lets the analysis tell sites from the addresses that truth prints.
@@ -161,6 +161,8 @@ if(TARGET geiger_preload)
   geiger_process_test(holders_core e2e holders_core.py $<TARGET_FILE:geiger>)
   geiger_process_test(holders_snapshot e2e holders_snapshot.py $<TARGET_FILE:geiger>)
   geiger_small_case(holders e2e holders.py KnownBlocks Stored AtExit CPython Registers Refusals)
+  geiger_process_test(advice e2e advice.py)
+  geiger_small_case(advice e2e advice.py)
   geiger_process_test(python_battery e2e python_battery.py)
   geiger_small_case(python_battery e2e python_battery.py)
   geiger_process_test(python_frames e2e python_frames.py)
