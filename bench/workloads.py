@@ -59,15 +59,15 @@ def real_programs(directory, scale=1.0):
     unit = os.path.join(directory, "unit.cc")
     pathlib.Path(unit).write_text(UNIT if scale >= 1 else UNIT.replace("<regex>", "<set>").replace(
         "std::regex r(t); ", ""))
+    rows = os.path.join(directory, "rows.py")
+    pathlib.Path(rows).write_text(PYTHON.format(rows=5000, rounds=max(1, int(12 * scale))))
     repository = make_repository(directory, int(40000 * scale))
     home = {"HOME": directory, "GIT_CONFIG_NOSYSTEM": "1"}
     return [
         Workload("git", ["git", "--no-pager", "log", "--stat"], home, repository),
         Workload("sqlite", ["sqlite3", ":memory:", SQLITE.format(rows=int(700000 * scale))], {},
                  directory),
-        Workload("json", ["/usr/bin/python3", "-S", "-c",
-                          PYTHON.format(rows=5000, rounds=max(1, int(12 * scale)))],
-                 {"PYTHONMALLOC": "malloc"}, directory),
+        Workload("json", ["/usr/bin/python3", "-S", rows], {"PYTHONMALLOC": "malloc"}, directory),
         Workload("perl", ["/usr/bin/perl", "-e", PERL.format(rounds=max(1, int(25 * scale)))],
                  {"PERL_HASH_SEED": "1"}, directory),
         Workload("g++", ["g++", "-O2", "-S", "-o", "/dev/null", unit], {}, directory),

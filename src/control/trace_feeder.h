@@ -117,6 +117,9 @@ class TraceFeeder {
   /// `rights`: those of the process whose directory it is, if it is not ours.
   explicit TraceFeeder(std::string directory, bool has_namespaces = false,
                        std::optional<foreign::Rights> rights = std::nullopt);
+  ~TraceFeeder();
+  TraceFeeder(const TraceFeeder&) = delete;
+  TraceFeeder& operator=(const TraceFeeder&) = delete;
 
   /// Readable when a trace appeared; -1 if inotify is not available.
   [[nodiscard]] int fd() const { return inotify_.get(); }
@@ -158,6 +161,7 @@ class TraceFeeder {
   std::string directory_;
   base::UniqueFd directory_fd_;
   base::UniqueFd inotify_;
+  int watch_ = -1;
   std::vector<WatchedTrace> watched_;
   std::set<std::string> known_;
   std::set<std::string> late_;

@@ -131,6 +131,16 @@ Checked<Estimate> calibrated_bytes(const NodeSums& part, const NodeSums& whole, 
   return most.has_value() ? reaching(known.value(), most.value()) : most;
 }
 
+Checked<Estimate> calibrated_bytes(const NodeSums& part, const NodeSums& whole, KnownTotal total,
+                                   double level) {
+  const Checked<Estimate> least =
+      calibrated_bytes(part, whole, static_cast<double>(total.bytes), level);
+  if (total.open == 0 || !least.has_value()) return least;
+  const Checked<Estimate> most =
+      calibrated_bytes(part, whole, static_cast<double>(total.bytes + total.open), level);
+  return most.has_value() ? reaching(least.value(), most.value()) : most;
+}
+
 double calibrated_value(const NodeSums& part, const NodeSums& whole, double exact_bytes) {
   const Checked<Division> division = divide(part, whole, exact_bytes);
   return division.has_value() ? part.certain_bytes + division.value().value() : 0;

@@ -4,11 +4,18 @@
 
 #include <cstdint>
 
+#include "base/units.h"
 #include "estimation/checked.h"
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
 
 namespace geiger::estimation {
+
+/// A total of bytes that were counted: at least `bytes`, and at most `open` more.
+struct KnownTotal {
+  Bytes bytes = 0;
+  Bytes open = 0;
+};
 
 /// Bytes of a part of a whole that has exactly `exact_bytes`, certain objects of
 /// both included. The value is the regression estimate Y_s + (N - Y) V_s/V: the values of disjoint
@@ -29,6 +36,12 @@ namespace geiger::estimation {
 /// division of the unseen bytes is unknown: the value is the bytes seen.
 [[nodiscard]] Checked<Estimate> calibrated_bytes(const NodeSums& part, const NodeSums& whole,
                                                  double exact_bytes, double level);
+
+/// As above, of a total of which a little is open: the estimate for the least total, with the upper
+/// limit of that for the largest. Both limits grow with the total, so its coverage is that of the
+/// true one.
+[[nodiscard]] Checked<Estimate> calibrated_bytes(const NodeSums& part, const NodeSums& whole,
+                                                 KnownTotal total, double level);
 
 /// Only the value of calibrated_bytes, 0 on error: for sorting.
 [[nodiscard]] double calibrated_value(const NodeSums& part, const NodeSums& whole,

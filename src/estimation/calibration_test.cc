@@ -264,6 +264,26 @@ TEST(Calibration, ValuesOfDisjointPartsAddUpToTheExactTotal) {
 }
 
 // A part with all the samples need not be everything; but its upper limit is.
+// Whatever of the open bytes belongs to the total, the interval for it is within that shown.
+TEST(Calibration, CoversEveryTotalThatIsLeftOpen) {
+  const NodeSums part = small_objects(70);
+  NodeSums whole = part;
+  whole.merge(small_objects(300));
+  const KnownTotal total{static_cast<Bytes>(whole.weighted_bytes), static_cast<Bytes>(8 * kT)};
+  const Estimate shown = calibrated_bytes(part, whole, total, 0.95).value();
+  for (int eighth = 0; eighth <= 8; ++eighth) {
+    const double exact = static_cast<double>(total.bytes) + eighth * kT;
+    const Estimate own = calibrated_bytes(part, whole, exact, 0.95).value();
+    EXPECT_LE(shown.interval.lo, own.interval.lo);
+    EXPECT_GE(shown.interval.hi, own.interval.hi);
+    EXPECT_LE(shown.value, own.value);
+    EXPECT_GE(shown.value + shown.open, own.value * (1 - 1e-12));
+  }
+  const KnownTotal closed{total.bytes, 0};
+  EXPECT_LT(width(calibrated_bytes(part, whole, closed, 0.95).value().interval),
+            width(shown.interval));
+}
+
 TEST(Calibration, PartWithAllSamplesReachesTheTotal) {
   const NodeSums whole = small_objects(40);
   const double exact = 41 * kT;

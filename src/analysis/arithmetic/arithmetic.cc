@@ -102,8 +102,8 @@ class Arguments {
     const NodeSums sums = row();
     const double exact = number();
     const bool calibrates = truth();
-    return {sums, exact < 0 ? std::nullopt : std::optional(present::whole_number(exact)),
-            calibrates};
+    if (exact < 0) return {sums, std::nullopt, calibrates};
+    return {sums, estimation::KnownTotal{present::whole_number(exact)}, calibrates};
   }
 
  private:

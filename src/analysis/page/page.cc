@@ -499,7 +499,7 @@ void Draft::add_kind(Kind kind) {
     page.bytes = total.bytes;
     page.objects = total.objects;
     page.exact_total = whole.exact();
-    page.calibrates = whole.calibrated_to().has_value();
+    page.calibrates = whole.exact() && whole.calibrated_to();
     page.largest_interval = profile.largest_interval;
     page.object_interval = profile.largest_interval / profile.largest_ratio;
     const double complete = profile::complete_from(recording_, profile);

@@ -214,6 +214,11 @@ std::string probability(double p) {
   return p < 0.0995 ? fmt::format("{:.1g}", p) : fmt::format("{:.2f}", p);
 }
 
+std::string counted_bytes(Bytes bytes, Bytes open) {
+  return open == 0 ? exact_bytes(bytes)
+                   : fmt::format("{} + at most {}", exact_bytes(bytes), exact_bytes(open));
+}
+
 std::string exact_bytes(Bytes bytes) {
   const auto value = static_cast<double>(bytes);
   const Scale scale = scale_of(value, Quantity::kBytes);

@@ -48,6 +48,8 @@ struct Figure {
 
 /// An exactly known number of bytes in binary units: "12.58 GiB", "512 KiB".
 [[nodiscard]] std::string exact_bytes(Bytes bytes);
+/// A total that was counted, of which at most `open` is not known: "871.1 MiB + at most 433 KiB".
+[[nodiscard]] std::string counted_bytes(Bytes bytes, Bytes open);
 
 /// An upper bound, rounded up, and a lower one, rounded down: "1.9 MiB".
 [[nodiscard]] std::string bound_bytes(double bytes);

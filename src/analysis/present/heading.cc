@@ -317,12 +317,13 @@ std::string nothing_sampled(profile::Kind kind, const Scope& scope) {
   return fmt::format("No samples of this kind ({}). See --kind allocated.\n", kind_text(kind));
 }
 
-std::string profile_footer(std::string notes, std::optional<Bytes> calibrated_to, bool is_split,
-                           const Style& style) {
+std::string profile_footer(std::string notes, std::optional<estimation::KnownTotal> calibrated_to,
+                           bool is_split, const Style& style) {
   if (calibrated_to) {
-    notes +=
-        fmt::format("Figures with at least {} samples are calibrated to the exact total of {}.\n",
-                    estimation::kSamplesToCalibrate, exact_bytes(*calibrated_to));
+    notes += fmt::format("Figures with at least {} samples are calibrated to the {} of {}.\n",
+                         estimation::kSamplesToCalibrate,
+                         calibrated_to->open == 0 ? "exact total" : "counted total",
+                         counted_bytes(calibrated_to->bytes, calibrated_to->open));
   }
   if (is_split) notes += split_note();
   return notes.empty()

@@ -141,7 +141,8 @@ inline constexpr std::string_view kBeforeFinalization = "before the interpreter 
 
 /// Last lines of a text report: `notes`, which end their lines, and why rows differ from
 /// what their samples alone would say. Empty where there is nothing to note.
-[[nodiscard]] std::string profile_footer(std::string notes, std::optional<Bytes> calibrated_to,
+[[nodiscard]] std::string profile_footer(std::string notes,
+                                         std::optional<estimation::KnownTotal> calibrated_to,
                                          bool is_split, const Style& style);
 
 /// Why the peak rests on three quarters of the samples only.

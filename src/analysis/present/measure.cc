@@ -19,10 +19,10 @@ bool is_any_pure(const profile::Recording& recording) {
                      [](const profile::Process& process) { return process.is_pure; });
 }
 
-std::optional<Bytes> exact_total(const profile::Recording& recording,
-                                 const profile::Profile& profile) {
+std::optional<estimation::KnownTotal> known_total(const profile::Recording& recording,
+                                                  const profile::Profile& profile) {
   if (profile.kind != profile::Kind::kAllocated || profile.is_part) return std::nullopt;
-  return profile::exactly_allocated(recording);
+  return profile::known_allocated(recording);
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ std::string miss_text(const Estimate& estimate, const profile::ProcessTotals& co
 }
 
 Whole::Whole(const profile::Recording& recording, const profile::Profile& profile)
-    : WholeSums(profile::total(recording, profile), exact_total(recording, profile),
+    : WholeSums(profile::total(recording, profile), known_total(recording, profile),
                 !is_any_pure(recording)),
       recording_(recording),
       peak_(profile.peak) {}
@@ -63,9 +63,10 @@ Measure Whole::measured(double level) const {
 
 Measure Whole::measure_total(double level) const {
   Measure total = measured(level);
-  if (!exact()) return total;
-  const auto bytes = static_cast<double>(*exact());
-  total.calibrated = {bytes, 0, {bytes, bytes}, sums().samples, bytes};
+  if (!known()) return total;
+  const auto bytes = static_cast<double>(known()->bytes);
+  const auto open = static_cast<double>(known()->open);
+  total.calibrated = {bytes, 0, {bytes, bytes + open}, sums().samples, bytes, open};
   return total;
 }
 

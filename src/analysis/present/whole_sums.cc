@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "estimation/calibration.h"
 #include "estimation/estimate.h"
 
 namespace geiger::present {
@@ -66,12 +65,12 @@ bool WholeSums::calibrates(const NodeSums& part) const {
 
 double WholeSums::bytes_for_order(const NodeSums& part) const {
   if (!calibrates(part)) return part.all_bytes();
-  return estimation::calibrated_value(part, sums_, static_cast<double>(*exact_));
+  return estimation::calibrated_value(part, sums_, static_cast<double>(known_->bytes));
 }
 
 std::optional<Estimate> WholeSums::calibrated(const NodeSums& part, double level) const {
   if (!calibrates(part)) return std::nullopt;
-  const auto found = estimation::calibrated_bytes(part, sums_, static_cast<double>(*exact_), level);
+  const auto found = estimation::calibrated_bytes(part, sums_, *known_, level);
   return found.has_value() ? std::optional(found.value()) : std::nullopt;
 }
 
@@ -88,12 +87,19 @@ const Estimate& shown_bytes(const Measure& measure) {
 }
 
 std::optional<double> exact_bytes(const Measure& measure) {
-  return measure.calibrated ? std::optional(measure.calibrated->value) : std::nullopt;
+  const bool is_exact = measure.calibrated && measure.calibrated->open == 0;
+  return is_exact ? std::optional(measure.calibrated->value) : std::nullopt;
 }
 
 Figure total_figure(const Measure& measure) {
   Figure shown = figure(shown_bytes(measure), Quantity::kBytes);
-  if (measure.calibrated && shown.error.empty()) shown.error = "exactly";
+  if (!measure.calibrated) return shown;
+  if (measure.calibrated->open > 0) {
+    return {counted_bytes(static_cast<Bytes>(measure.calibrated->value),
+                          static_cast<Bytes>(measure.calibrated->open)),
+            ""};
+  }
+  if (shown.error.empty()) shown.error = "exactly";
   return shown;
 }
 
@@ -129,11 +135,13 @@ Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
 }
 
 Share share_of(const Measure& measure, const NodeSums& part, const WholeSums& whole, double level) {
-  const auto exact = static_cast<double>(whole.exact().value_or(0));
-  if (!(exact > 0)) return share_of(part, whole.sums(), level);
+  const estimation::KnownTotal total = whole.known().value_or(estimation::KnownTotal{});
+  if (total.bytes == 0) return share_of(part, whole.sums(), level);
+  const auto least = static_cast<double>(total.bytes);
+  const double most = least + static_cast<double>(total.open);
   const Estimate& bytes = shown_bytes(measure);
-  const auto of_exact = [exact](double value) { return std::min(1.0, value / exact); };
-  return {of_exact(bytes.value), {of_exact(bytes.interval.lo), of_exact(bytes.interval.hi)}};
+  return {std::min(1.0, bytes.value / least),
+          {std::min(1.0, bytes.interval.lo / most), std::min(1.0, bytes.interval.hi / least)}};
 }
 
 }  // namespace geiger::present

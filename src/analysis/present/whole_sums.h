@@ -6,6 +6,7 @@
 
 #include "analysis/present/format.h"
 #include "base/units.h"
+#include "estimation/calibration.h"
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
 
@@ -34,27 +35,30 @@ struct Measure {
 /// The measure of a row that is listed because it was sampled: the interval allows for that.
 [[nodiscard]] Measure measure_row(const estimation::NodeSums& sums, double level);
 
-/// The sums of a whole, of which rows are parts. Of what was allocated the exact total may be
-/// known.
+/// The sums of a whole, of which rows are parts. Of what was allocated the total may be known.
 class WholeSums {
  public:
-  /// `calibrates`: measures of parts are calibrated to the exact total, where that is known.
-  WholeSums(const estimation::NodeSums& sums, std::optional<Bytes> exact, bool calibrates)
-      : sums_(sums), exact_(exact), calibrates_(exact && calibrates) {}
+  /// `calibrates`: measures of parts are calibrated to the total, where that is known.
+  WholeSums(const estimation::NodeSums& sums, std::optional<estimation::KnownTotal> known,
+            bool calibrates)
+      : sums_(sums), known_(known), calibrates_(known && calibrates) {}
 
   [[nodiscard]] const estimation::NodeSums& sums() const { return sums_; }
-  /// Known to the byte; nothing for other kinds than allocated, nor for a part of it: a
-  /// window, a filter.
-  [[nodiscard]] std::optional<Bytes> exact() const { return exact_; }
-  /// The exact total, where measures of parts with enough samples are calibrated to it:
+  /// Nothing for other kinds than allocated, nor for a part of it: a window, a filter.
+  [[nodiscard]] std::optional<estimation::KnownTotal> known() const { return known_; }
+  /// Known to the byte.
+  [[nodiscard]] std::optional<Bytes> exact() const {
+    return known_ && known_->open == 0 ? std::optional(known_->bytes) : std::nullopt;
+  }
+  /// The total, where measures of parts with enough samples are calibrated to it:
   /// not in pure recordings, for whose large objects that does not keep its coverage.
-  [[nodiscard]] std::optional<Bytes> calibrated_to() const {
-    return calibrates_ ? exact_ : std::nullopt;
+  [[nodiscard]] std::optional<estimation::KnownTotal> calibrated_to() const {
+    return calibrates_ ? known_ : std::nullopt;
   }
   /// Bytes of a part as measure_row shows them, without their error: for sorting
   /// and cutting off only.
   [[nodiscard]] double bytes_for_order(const estimation::NodeSums& part) const;
-  /// The bytes of a part given the exact total; nothing where that does not make them surer.
+  /// The bytes of a part given the total; nothing where that does not make them surer.
   [[nodiscard]] std::optional<estimation::Estimate> calibrated(const estimation::NodeSums& part,
                                                                double level) const;
 
@@ -67,7 +71,7 @@ class WholeSums {
   [[nodiscard]] bool calibrates(const estimation::NodeSums& part) const;
 
   estimation::NodeSums sums_;
-  std::optional<Bytes> exact_;
+  std::optional<estimation::KnownTotal> known_;
   bool calibrates_;
 };
 
@@ -78,16 +82,17 @@ class WholeSums {
 [[nodiscard]] Share share_of(const estimation::NodeSums& part, const estimation::NodeSums& whole,
                              double level);
 
-/// Share of a row in its whole; of the exact total where that is known, so that a share is as sure
+/// Share of a row in its whole; of the total where that is known, so that a share is as sure
 /// as the bytes of its row, calibrated or not.
 [[nodiscard]] Share share_of(const Measure& measure, const estimation::NodeSums& part,
                              const WholeSums& whole, double level);
 
 /// The bytes to show: calibrated ones if there are any.
 [[nodiscard]] const estimation::Estimate& shown_bytes(const Measure& measure);
-/// The exact total, where bytes are calibrated to it.
+/// The total, where bytes are calibrated to it and it is known to the byte.
 [[nodiscard]] std::optional<double> exact_bytes(const Measure& measure);
-/// The bytes to show as text; an exact total reads "265.5 MiB exactly".
+/// The bytes to show as text; an exact total reads "265.5 MiB exactly", one
+/// that is open "265.5 MiB + at most 433 KiB".
 [[nodiscard]] Figure total_figure(const Measure& measure);
 
 /// Whether the upper limit of the objects says something: where too few sizes were seen, only that

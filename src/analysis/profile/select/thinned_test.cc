@@ -90,6 +90,23 @@ TEST(MissingSegments, LeaveNoExactTotalAndNoMappings) {
   }
 }
 
+TEST(OpenTotals, AreKnownOfWindowsWhereLittleIsOpen) {
+  Known known;
+  known.certain(2000);
+  Thread& thread = known.recording.threads.emplace_back();
+  thread.bytes = 1'000'000;
+  thread.armed = 10'000;
+  EXPECT_FALSE(known_allocated(known.recording)) << "the process was cut off";
+  known.recording.processes[0].is_aggregated = true;
+  const auto total = known_allocated(known.recording);
+  ASSERT_TRUE(total);
+  EXPECT_EQ(total->bytes, 1'000'000U);
+  EXPECT_EQ(total->open, 10'000U);
+  EXPECT_FALSE(exactly_allocated(known.recording));
+  thread.armed = 10'001;
+  EXPECT_FALSE(known_allocated(known.recording)) << "more than 1 %";
+}
+
 TEST(ThinnedSamples, CountAsAllocatedAndTheOthersStandForThem) {
   Known known;
   known.recording.processes[0].thinning = 1;

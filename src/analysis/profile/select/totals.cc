@@ -165,13 +165,21 @@ ProcessTotals all_totals(const Recording& recording, std::span<const ProcessTota
 }
 
 std::optional<Bytes> exactly_allocated(const Recording& recording) {
+  const auto known = known_allocated(recording);
+  return known && known->open == 0 ? std::optional(known->bytes) : std::nullopt;
+}
+
+std::optional<estimation::KnownTotal> known_allocated(const Recording& recording) {
   const bool is_whole = recording.warnings.empty() && !recording.processes.empty() &&
                         std::ranges::all_of(recording.processes, is_wholly_recorded);
   if (!is_whole) return std::nullopt;
   // Without the estimates, which take a pass over all samples.
   ProcessTotals totals;
   for (const Thread& thread : recording.threads) add_thread(totals, thread);
-  if (totals.unsettled_threads > 0) return std::nullopt;
+  const bool is_summed = std::ranges::all_of(recording.processes, &Process::is_aggregated);
+  constexpr Bytes kMostOpen = 100;  // One in so many.
+  if (totals.unsettled_threads > 0 && !is_summed) return std::nullopt;
+  if (totals.unsettled_bound > totals.exact_bytes / kMostOpen) return std::nullopt;
   // What was seen is a part of what was allocated, or one of the two is wrong.
   Bytes seen = 0;
   for (const Sample& sample : recording.samples) {
@@ -182,7 +190,7 @@ std::optional<Bytes> exactly_allocated(const Recording& recording) {
     seen += count_of(tally, Kind::kAllocated) * tally.alike.requested;
   }
   if (seen > totals.exact_bytes) return std::nullopt;
-  return totals.exact_bytes;
+  return estimation::KnownTotal{totals.exact_bytes, totals.unsettled_bound};
 }
 
 double always_recorded_from(const Recording& recording) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/profile/recording/recording.h"
+#include "estimation/calibration.h"
 #include "estimation/counts.h"
 #include "estimation/sums.h"
 
@@ -81,6 +82,10 @@ struct ProcessTotals {
 /// no record dropped, no segment missing, nothing damaged. Estimates of parts can then be
 /// calibrated to it.
 [[nodiscard]] std::optional<Bytes> exactly_allocated(const Recording& recording);
+
+/// As above, but of windows that were summed up at most 1 % of the total may be open: what threads
+/// of processes that still run allocated since they were last counted.
+[[nodiscard]] std::optional<estimation::KnownTotal> known_allocated(const Recording& recording);
 
 /// The size from which every allocation was recorded, in bytes: the largest interval;
 /// infinite where some process recorded nothing with certainty.

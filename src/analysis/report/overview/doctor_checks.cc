@@ -475,10 +475,8 @@ Diagnosis check_total(const CheckInput& input) {
             "much or more.",
             "See the other findings for the cause; without one, report it."};
   }
-  std::string exactly = present::exact_bytes(input.totals.exact_bytes);
-  if (input.totals.unsettled_bound > 0) {
-    exactly += fmt::format(" + at most {}", present::exact_bytes(input.totals.unsettled_bound));
-  }
+  const std::string exactly =
+      present::counted_bytes(input.totals.exact_bytes, input.totals.unsettled_bound);
   const std::string miss = present::miss_text(input.allocated, input.totals, input.report.hits);
   return {Severity::kGood, "total",
           fmt::format("The estimate {}: {} estimated, exactly {}.",

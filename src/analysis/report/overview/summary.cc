@@ -570,12 +570,7 @@ std::string what_ran(const Recording& recording) {
 }
 
 std::string exact_total_text(const SummaryReport& report) {
-  const ProcessTotals& totals = report.exact;
-  std::string out = present::exact_bytes(totals.exact_bytes);
-  if (totals.unsettled_bound > 0) {
-    out += fmt::format(" + at most {}", present::exact_bytes(totals.unsettled_bound));
-  }
-  return out;
+  return present::counted_bytes(report.exact.exact_bytes, report.exact.unsettled_bound);
 }
 
 std::string bytes_text(const present::Measure& measure) {

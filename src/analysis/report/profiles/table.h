@@ -77,7 +77,7 @@ struct TableReport {
   std::uint64_t callers = 0;  ///< Of them, left out because they have no samples of their own.
   present::Measure others;    ///< Self of the rows left out.
   /// The exact total, where rows are calibrated to it.
-  std::optional<Bytes> calibrated_to;
+  std::optional<estimation::KnownTotal> calibrated_to;
   /// Of rows that are types, where there are objects of Python.
   std::optional<profile::PythonTyping> python;
   /// Rows are parts of a total. Heaps are not: one may lie within another.

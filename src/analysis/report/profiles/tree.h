@@ -39,7 +39,7 @@ struct TreeReport {
   std::uint64_t nodes = 0;      ///< Before branches were left out.
   std::vector<TreeLine> lines;  ///< Depth first; line 0 is the root.
   /// The exact total, where branches are calibrated to it.
-  std::optional<Bytes> calibrated_to;
+  std::optional<estimation::KnownTotal> calibrated_to;
   std::set<std::string> absent = {};  ///< present::absent_modules().
 };
 

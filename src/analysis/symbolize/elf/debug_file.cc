@@ -90,14 +90,26 @@ std::string ask_debuginfod(const std::string& build_id) {
 }
 
 constexpr Bytes kLargestUnpacked = 4 * kGiB;
+constexpr std::uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD
+
+/// Whether it is worth to read the file: most are large and have no such section.
+bool has_zstd_section(const base::UniqueFd& file) {
+  const std::unique_ptr<Elf, int (*)(Elf*)> elf(elf_begin(file.get(), ELF_C_READ, nullptr),
+                                                elf_end);
+  Elf_Scn* section = nullptr;
+  while (elf && (section = elf_nextscn(elf.get(), section)) != nullptr) {
+    GElf_Chdr packed;
+    if (gelf_getchdr(section, &packed) != nullptr && packed.ch_type == kZstd) return true;
+  }
+  return false;
+}
 
 /// The file with the sections that zstd compressed unpacked behind its end; "" where there are
 /// none, or the file is damaged. libelf unpacks them by itself from 0.189 on.
 std::string with_unpacked_sections(const std::string& path) {
-  constexpr std::uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD
   const base::UniqueFd file = foreign::open_regular(path, O_RDONLY);
   std::optional<std::string> bytes =
-      file.is_open() ? read_all(file, kLargestUnpacked) : std::nullopt;
+      file.is_open() && has_zstd_section(file) ? read_all(file, kLargestUnpacked) : std::nullopt;
   Elf64_Ehdr header;
   if (!bytes || bytes->size() < sizeof header) return "";
   std::memcpy(&header, bytes->data(), sizeof header);

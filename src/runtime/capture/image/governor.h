@@ -52,9 +52,10 @@ class Governor {
   static constexpr double kMostSaved = 1'000'000;
   static constexpr Bytes kMostRaise = 4;
 
-  /// Cost of a sample: the time before and after the measured part, and the most that is counted
-  /// for a thread that was interrupted meanwhile.
-  static constexpr Nanoseconds kAroundSample = 150;
+  /// Cost of a sample besides the measured part: before and after it, and in the program, whose
+  /// caches it filled. By paired runs at 32 KiB and without samples: measurements.md. And the most
+  /// that is counted for a thread that was interrupted meanwhile.
+  static constexpr Nanoseconds kAroundSample = 700;
   static constexpr Nanoseconds kMostSampleCost = 20'000;
   static constexpr Nanoseconds kFreeCost = 200;
   static constexpr Nanoseconds kMappingCost = 1'000;
