@@ -248,7 +248,7 @@ class Scan {
   void find_python_objects() {
     constexpr std::uint32_t kFirst = 0x030a;  // Its pools are larger than those before.
     constexpr std::size_t kPages = 1024;
-    const auto version = observe::python_version_of(follower_.live());
+    const auto version = observe::python_version_of(subject_.live());
     if (!version || *version >> 16 < kFirst) {
       samples_ = observe::without_pools(samples_);
       return;
@@ -265,7 +265,7 @@ class Scan {
       const Mapping& mapping = layout_.mappings[i];
       const bool is_its =
           layout_.modules[i] != kNoMapping && mapping.is_writable &&
-          follower_.live().interpreters().contains(layout_.mappings[layout_.modules[i]].start);
+          subject_.live().interpreters().contains(layout_.mappings[layout_.modules[i]].start);
       if (is_its) variables.push_back({mapping.start, mapping.end});
     }
     find_links(layout_, *python_memory_, *python_, variables);
