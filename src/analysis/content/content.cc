@@ -1,6 +1,7 @@
 #include "analysis/content/content.h"
 
 #include <fmt/format.h>
+#include <tsl/robin_map.h>
 #include <tsl/robin_set.h>
 
 #include <algorithm>
@@ -36,7 +37,7 @@ using profile::SampleContent;
 
 constexpr std::size_t kMostSamples = std::size_t{1} << 16;
 /// Of samples, with what is found of them and their contents, and of the map of a heap's blocks.
-constexpr Bytes kMostMemory = 56 * kMiB, kPerSample = 540, kHeapPerByte = 40;
+constexpr Bytes kMostMemory = 56 * kMiB, kPerSample = 640, kHeapPerByte = 40;
 constexpr Bytes kLeastCandidate = 16;
 constexpr Bytes kAtOnce = 256 * kKiB;
 
@@ -85,18 +86,22 @@ class Window {
   std::vector<std::byte> bytes_;
 };
 
-/// Bytes that are hashed at places where perhaps nothing begins: of objects full of one word, which
-/// begin like that at each of their words, there would be too many. Contents of a size are given up
-/// when they take too much.
+/// Bounds the bytes that are hashed. Where blocks are not known, objects full of one word begin at
+/// each of their words; and a trace may claim samples of any sizes. Contents of a size that takes
+/// too much are given up.
 class Effort {
  public:
+  /// So many times what was scanned may be hashed, and the `part`-th part of that for one size.
+  Effort(Bytes times, Bytes part) : times_(times), part_(part) {}
+
   Bytes scanned = 0;
 
   [[nodiscard]] bool allows(Bytes size) {
-    constexpr Bytes kMost = 128 * kMiB, kPart = 2;
+    constexpr Bytes kMost = 128 * kMiB;
     Bytes& of_size = hashed_[size];
     if (of_size == kGivenUp) return false;
-    if (all_ > kMost + scanned || of_size > (kMost + scanned) / kPart) {
+    const Bytes most = kMost + times_ * scanned;
+    if (all_ > most || of_size > most / part_) {
       of_size = kGivenUp;
       return false;
     }
@@ -111,8 +116,8 @@ class Effort {
 
  private:
   static constexpr Bytes kGivenUp = ~Bytes{0};
-  std::map<Bytes, Bytes> hashed_;  ///< By size.
-  Bytes all_ = 0;
+  Bytes times_, part_, all_ = 0;
+  tsl::robin_map<Bytes, Bytes> hashed_;  ///< By size.
 };
 
 /// A sample as it was when it was first looked at.
@@ -146,7 +151,7 @@ class Reading {
     const std::vector<LiveSample> samples = follower_.live().by_address();
     if (samples.size() > kMostSamples) return base::Failure{"too many live samples to look up"};
     memory_.emplace(pid_, files_, files_, layout_.mappings, follower_.header().page_size);
-    look_at(samples);
+    GEIGER_TRY(look_at(samples));
     drop_freed();
     count_copies();
     if (!follower_.follow_to_end()) return base::Failure{"its trace grows faster than it is read"};
@@ -182,9 +187,25 @@ class Reading {
   /// Of what could not be read so far.
   [[nodiscard]] Bytes unread() const { return memory_->unread() + memory_->gone(); }
 
-  void look_at(std::span<const LiveSample> samples) {
-    find_python(samples);
-    looked_.reserve(samples.size());
+  /// Fails where samples cannot be those of this process.
+  base::Outcome<void> look_at(std::span<const LiveSample> all) {
+    find_python(all);
+    looked_.reserve(all.size());
+    std::vector<LiveSample> samples;
+    Bytes claimed = 0, mapped = 0;
+    for (const Mapping& mapping : layout_.mappings) {
+      if (is_anonymous(mapping)) mapped += mapping.end - mapping.start;
+    }
+    for (const LiveSample& sample : all) {
+      if (!is_readable(sample)) {
+        add(sample, 0, sample.requested);
+        continue;
+      }
+      samples.push_back(sample);
+      claimed += sample.requested;
+    }
+    // Objects of Python lie in blocks that may be samples too.
+    if (claimed > 2 * mapped) return base::Failure{"its samples overlap"};
     std::vector<std::byte> bytes(kAtOnce), own;
     std::vector<Piece> pieces;
     // Many small ones by one system call. Where some of it cannot be read, one by one.
@@ -216,6 +237,7 @@ class Reading {
         }
       }
     }
+    return {};
   }
 
   void look_at_small(const LiveSample& sample, std::span<const std::byte> bytes, Bytes unread) {
@@ -244,15 +266,18 @@ class Reading {
     if (looked.found.unread == 0) classify(looked, first, hash.value());
   }
 
-  Looked& add(const LiveSample& sample, Bytes zero, Bytes unread) {
+  /// Whether it lies in memory where what was never touched is 0.
+  [[nodiscard]] bool is_readable(const LiveSample& sample) const {
     const Mapping* mapping = mapping_of(sample.address);
-    const bool is_known = mapping != nullptr && is_anonymous(*mapping) &&
-                          sample.address + sample.requested <= mapping->end;
+    return mapping != nullptr && is_anonymous(*mapping) &&
+           sample.requested <= mapping->end - sample.address;
+  }
+
+  Looked& add(const LiveSample& sample, Bytes zero, Bytes unread) {
     SampleContent found;
     found.sample = sample.ref;
-    found.unread = is_known ? std::min(unread, sample.requested) : sample.requested;
-    // What was not read seemed to be 0.
-    found.zero = is_known ? zero - std::min(zero, unread) : 0;
+    found.unread = std::min(unread, sample.requested);
+    found.zero = zero - std::min(zero, unread);  // What was not read seemed to be 0.
     if (found.unread > 0) found.most_copies = kAnyCopies;
     return looked_.emplace_back(Looked{sample, found});
   }
@@ -359,6 +384,7 @@ class Reading {
     }
     Window window(*memory_);
     const Bytes page = memory_->page_bytes();
+    Effort effort(4, 1);
     std::uint64_t latest = 0;  // The page of the block before.
     bool is_wanted = false;
     for (const holders::Area& area : layout_.blocks.areas()) {
@@ -373,10 +399,13 @@ class Reading {
           if (is_wanted && start >= window.end()) window.read_ahead(wanted_from(latest));
         }
         if (!is_wanted || area.is_free(start)) continue;
-        contents_.count({window.word(start), next - start},
-                        [&](Bytes size) { return window.hash(start, size); });
+        effort.scanned += next - start;
+        contents_.count({window.word(start), next - start}, [&](Bytes size) {
+          return effort.allows(size) ? window.hash(start, size) : 0;
+        });
       }
     }
+    give_up(effort);
   }
 
   /// The bytes of wanted pages that follow one another.
@@ -391,7 +420,7 @@ class Reading {
   /// lies so, and what begins there may be free: there are at most so many copies.
   void count_anywhere() {
     Bytes grain = holders::kGrain;
-    Effort effort;
+    Effort effort(1, 2);
     for (std::size_t i = 0; i < others_.size(); ++i) {
       Looked& looked = looked_[others_[i]];
       if (looked.sample.address % holders::kGrain != 0) grain = sizeof(std::uint64_t);
@@ -414,6 +443,10 @@ class Reading {
         });
       }
     });
+    give_up(effort);
+  }
+
+  void give_up(const Effort& effort) {
     for (const std::uint32_t other : others_) {
       if (!effort.has_given_up(looked_[other].sample.requested)) continue;
       looked_[other].content = kAnyCopies;

@@ -1,6 +1,7 @@
 // The str and bytes objects of CPython in memory: what of them makes two equal.
 //
-// Source of the layout: Include/cpython/unicodeobject.h and bytesobject.h of CPython 3.8 to 3.13.
+// Source of the layout: the structures PyASCIIObject, PyCompactUnicodeObject and PyBytesObject of
+// CPython 3.8 to 3.13.
 #pragma once
 
 #include <array>
