@@ -8,6 +8,7 @@ Every allocation is sampled, so each block is judged and the numbers are exact.
 """
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -40,7 +41,7 @@ def allocator(name):
 class Program:
     """The host under geiger, asked while it runs."""
 
-    def __init__(self, *words, preload=None, options=()):
+    def __init__(self, *words, preload=None, options=(), host="holders"):
         self.here = tempfile.TemporaryDirectory(prefix="geiger-holders-")
         self.file = os.path.join(self.here.name, "run.geiger")
         environment = dict(os.environ)
@@ -48,7 +49,7 @@ class Program:
             environment["LD_PRELOAD"] = preload
         self.process = subprocess.Popen(
             [GEIGER, "run", "-q", "--interval", "1", *options, "-o", self.file, "--",
-             harness.host("holders"), *words],
+             harness.host(host), *words],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
         assert self.process.stdout.readline() == "ready\n"
 
@@ -288,6 +289,21 @@ class AtExit(unittest.TestCase):
         run.stdin.close()
         with run.stdout:
             self.assertEqual(run.stdout.read(), b"at exit\ndestroyed\n")
+
+
+class Registers(unittest.TestCase):
+    def test_they_hold_blocks_and_what_a_stop_would_end_goes_on(self):
+        program = Program(host="in_register")
+        try:
+            without = json.loads(program.ask("--json"))
+            report = json.loads(program.ask("--json", "--registers"))
+            self.assertEqual(select.select([program.process.stdout], [], [], 0)[0], [], "it was interrupted")
+        finally:
+            program.end()
+        self.assertEqual(set(sums(without)["by_register"][0]) & {"reached"}, set())
+        self.assertEqual(sums(report)["by_register"], ({"reached": 50 * 48}, {"registers of thread in_register"}))
+        self.assertEqual((without["registers_read"], report["registers_read"]), (False, True))
+        self.assertEqual(report["threads_without_registers"], 1)
 
 
 class MovingBlocks(unittest.TestCase):

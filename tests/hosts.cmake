@@ -23,7 +23,7 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host acknowledge asleep attached bounded changes edges empty exits faulty first full_cache heap heap_loops holders jumps leaving lifetimes limits loading loops mappings names news
+foreach(host acknowledge asleep attached bounded changes edges empty exits faulty first full_cache heap heap_loops holders in_register jumps leaving lifetimes limits loading loops mappings names news
     phases processes registers residency sandboxed signals stacks storms threads traps truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
@@ -156,7 +156,7 @@ if(TARGET geiger_preload)
   geiger_process_test(static_programs e2e static_programs.py $<TARGET_FILE:geiger>)
   geiger_process_test(guard e2e guard.py $<TARGET_FILE:geiger>)
   geiger_process_test(holders e2e holders.py $<TARGET_FILE:geiger>)
-  geiger_small_case(holders e2e holders.py KnownBlocks Stored AtExit CPython Refusals)
+  geiger_small_case(holders e2e holders.py KnownBlocks Stored AtExit CPython Registers Refusals)
   geiger_process_test(python_battery e2e python_battery.py)
   geiger_small_case(python_battery e2e python_battery.py)
   geiger_process_test(python_frames e2e python_frames.py)

@@ -32,6 +32,7 @@
 #include "foreign/process_root.h"
 #include "inject/borrowed_thread.h"
 #include "inject/machine.h"
+#include "inject/registers.h"
 #include "inject/remote_modules.h"
 #include "inject/safe_point.h"
 #include "inject/target.h"
@@ -41,28 +42,11 @@ namespace geiger::inject {
 /// Threads whose system call is restarted come first, those that would see EINTR last.
 [[nodiscard]] std::vector<pid_t> threads_by_rank(pid_t pid);
 
-namespace {
-
-int rank_of(pid_t pid, pid_t tid) {
-  std::ifstream in(fmt::format("/proc/{}/task/{}/syscall", pid, tid));
-  std::string word;
-  in >> word;
-  if (word.empty() || word == "running" || word == "-1") return 1;
-  const int number = std::atoi(word.c_str());
-  const bool sees_it = machine::notices_stops(number) || number == SYS_epoll_pwait ||
-                       number == SYS_semop || number == SYS_semtimedop || number == SYS_msgrcv ||
-                       number == SYS_msgsnd || number == SYS_rt_sigtimedwait ||
-                       number == SYS_io_getevents;
-  return sees_it ? 2 : 0;
-}
-
-}  // namespace
-
 /// Reads each rank once: threads continue to run, and sorting by a changing order is undefined.
 std::vector<pid_t> threads_by_rank(pid_t pid) {
-  std::vector<std::pair<int, pid_t>> ranked;
-  for (const pid_t tid : threads_of(pid)) ranked.emplace_back(rank_of(pid, tid), tid);
-  std::ranges::stable_sort(ranked, {}, &std::pair<int, pid_t>::first);
+  std::vector<std::pair<StopEffect, pid_t>> ranked;
+  for (const pid_t tid : threads_of(pid)) ranked.emplace_back(effect_of_stop(pid, tid), tid);
+  std::ranges::stable_sort(ranked, {}, &std::pair<StopEffect, pid_t>::first);
   std::vector<pid_t> threads;
   for (const auto& [rank, tid] : ranked) threads.push_back(tid);
   return threads;

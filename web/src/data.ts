@@ -147,6 +147,8 @@ export interface Holders {
   /** that were scanned */ processes: number;
   /** where blocks begin was inferred from pointers */ is_inferred: boolean;
   /** in swap */ unread_bytes: number;
+  /** registers of threads were roots too */ registers_read: boolean;
+  /** of them, threads whose registers could not be read */ threads_without_registers: number;
   /** of heaps; they count as roots */ not_understood_bytes: number;
   /** what lived through all scans */ judged: Measure;
   /** what was live at the last scan besides */ not_judged: Measure;

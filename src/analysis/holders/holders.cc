@@ -81,12 +81,13 @@ bool shows_trace(std::span<const Mapping> mappings, const observe::TraceFollower
 class Scan {
  public:
   Scan(pid_t pid, const observe::ProcessFiles& files, observe::TraceFollower& follower,
-       ModuleFiles& modules, RootNames& names, const Effort& effort)
+       ModuleFiles& modules, RootNames& names, const Options& options, const Effort& effort)
       : pid_(pid),
         files_(files),
         follower_(follower),
         modules_(modules),
         names_(names),
+        options_(options),
         effort_(effort) {}
 
   base::Outcome<void> take(Bytes step) {
@@ -112,6 +113,7 @@ class Scan {
     const Bytes thread_locals = look_at_thread_locals();
     roots_ = roots_of(layout_, threads_, thread_locals);
     names_.use(roots_);
+    read_registers();
     is_complete_ = mark({.step = step});
     if (!follow_to_end(follower_)) return base::Failure{"its trace grows faster than it is read"};
     return check_still_there();
@@ -130,6 +132,12 @@ class Scan {
   [[nodiscard]] bool is_complete() const { return is_complete_; }
   [[nodiscard]] const Layout& layout() const { return layout_; }
   [[nodiscard]] Bytes unread() const { return memory_->unread(); }
+  /// Threads with registers that were not read, if any were to be.
+  [[nodiscard]] std::uint32_t unread_registers() const {
+    if (!options_.read_registers) return 0;
+    return static_cast<std::uint32_t>(std::ranges::count_if(
+        threads_, [](const Thread& thread) { return thread.registers.empty(); }));
+  }
 
   /// The block of a sample, if it has one.
   [[nodiscard]] std::optional<BlockMap::Block> block_of(const LiveSample& sample) const {
@@ -252,6 +260,7 @@ class Scan {
                               kLeastPages, kMostPages));
     marker_.emplace(layout_.blocks, *cache_, rules, [this] { return effort_.may_go_on(); });
     mark_roots(rules.step);
+    mark_registers();
     return marker_->run();
   }
 
@@ -298,6 +307,23 @@ class Scan {
         }
         marker_->root(words.at(at, roots.span.end), at, holds, group_of);
         at += step;
+      }
+    }
+  }
+
+  void read_registers() {
+    if (!options_.read_registers) return;
+    for (ThreadRegisters& read : options_.read_registers(pid_)) {
+      const auto thread = std::ranges::find(threads_, read.tid, &Thread::tid);
+      if (thread != threads_.end()) thread->registers = std::move(read.words);
+    }
+  }
+
+  void mark_registers() {
+    for (const Thread& thread : threads_) {
+      const auto group_of = [&](Address) { return names_.group_of_registers(thread); };
+      for (const std::uint64_t word : thread.registers) {
+        marker_->root(word, thread.stack_pointer, Holds::kForAWhile, group_of);
       }
     }
   }
@@ -378,6 +404,7 @@ class Scan {
   observe::TraceFollower& follower_;
   ModuleFiles& modules_;
   RootNames& names_;
+  const Options& options_;
   const Effort& effort_;
   Layout layout_;
   std::vector<LiveSample> samples_;
@@ -532,7 +559,7 @@ base::Outcome<void> scan_all(pid_t pid, const std::string& trace, const Options&
     // Pointers of packed structures are looked for where they are needed: that takes half as much
     // time again.
     const Bytes step = scan || is_still ? 4 : 8;
-    scan.emplace(pid, files, follower, modules, names, effort);
+    scan.emplace(pid, files, follower, modules, names, options, effort);
     outcome = scan->take(step);
     if (!outcome.has_value()) break;
     verdicts.add(*scan, follower);
@@ -540,6 +567,8 @@ base::Outcome<void> scan_all(pid_t pid, const std::string& trace, const Options&
     about.is_inferred = scan->layout().is_inferred;
     about.not_understood = scan->layout().not_understood;
     about.unread = scan->unread();
+    about.has_registers = bool(options.read_registers);
+    about.unread_registers = scan->unread_registers();
     about.blocks = scan->layout().blocks.blocks();
   } while (!verdicts.is_settled() && verdicts.scans() < options.most_scans && scan->is_complete());
   if (verdicts.scans() == 0) return outcome;

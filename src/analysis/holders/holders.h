@@ -8,13 +8,23 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "analysis/profile/recording/observations.h"
 #include "base/units.h"
 
 namespace geiger::holders {
+
+/// Registers of a thread.
+struct ThreadRegisters {
+  pid_t tid = 0;
+  std::vector<std::uint64_t> words;
+};
+/// Of a process's threads, those whose registers can be read without ending what they wait for.
+using ReadRegisters = std::function<std::vector<ThreadRegisters>(pid_t)>;
 
 struct Options {
   unsigned most_scans = 16;
@@ -22,8 +32,9 @@ struct Options {
   Nanoseconds processor =
       60'000'000'000;  ///< For all scans; what is not reached then is undecided.
   std::function<void(unsigned scans, unsigned most)> progress = {};  ///< Before each scan.
-  double share = 1;         ///< Of a processor, on average: it rests in between.
-  bool is_waiting = false;  ///< One of its threads waits for the answer.
+  double share = 1;                   ///< Of a processor, on average: it rests in between.
+  bool is_waiting = false;            ///< One of its threads waits for the answer.
+  ReadRegisters read_registers = {};  ///< Empty: registers are not read.
 };
 
 /// Of process `pid`, which writes `trace`: Observations::holders, or why they are not known. If the

@@ -30,6 +30,7 @@ struct Thread {
   /// The C library's structure for it, behind whose beginning lie its thread-local variables; 0:
   /// not found.
   Address control_block = 0;
+  std::vector<std::uint64_t> registers = {};  ///< As far as they are known.
 };
 
 /// The threads that can be read, of the first thousand.
@@ -80,6 +81,9 @@ class RootNames {
 
   /// The group of the root word at `address`; the last one if there are too many.
   [[nodiscard]] RootGroup group_of(Address address);
+  [[nodiscard]] RootGroup group_of_registers(const Thread& thread) {
+    return group("registers of thread " + thread.name);
+  }
   [[nodiscard]] const std::string& name_of(RootGroup group) const { return names_[group]; }
 
   /// The vtable that an object at whose beginning `word` was found belongs to: its class. Else "".

@@ -27,7 +27,8 @@ constexpr int kSeries = 1, kHighWater = 2, kCost = 3, kRefused = 4, kFault = 5, 
 namespace in_holders {
 constexpr int kTime = 1, kCost = 2, kScans = 3, kIsInferred = 4, kNotUnderstood = 5, kUnread = 6,
               kBlocks = 7, kRoots = 8, kTypes = 9, kPaths = 10, kSamples = 11, kHolds = 12,
-              kHeldBy = 13, kHeldAlong = 14, kIsAlone = 15;
+              kHeldBy = 13, kHeldAlong = 14, kIsAlone = 15, kHasRegisters = 16,
+              kUnreadRegisters = 17;
 }
 namespace in_walk {
 constexpr int kTime = 1, kBytes = 2, kCounts = 3;
@@ -185,6 +186,8 @@ std::string encode(const profile::Holders& holders) {
   add_number(writer, in_holders::kNotUnderstood, holders.not_understood);
   add_number(writer, in_holders::kUnread, holders.unread);
   add_number(writer, in_holders::kBlocks, holders.blocks);
+  add_number(writer, in_holders::kHasRegisters, holders.has_registers ? 1 : 0);
+  add_number(writer, in_holders::kUnreadRegisters, holders.unread_registers);
   for (const std::string& root : holders.roots) add_text(writer, in_holders::kRoots, root);
   std::vector<std::string> types;
   for (const profile::HolderPath& path : holders.paths) {
@@ -442,6 +445,9 @@ profile::Holders decode_holders(protozero::pbf_reader reader, const SampleOf& sa
               [&] { holders.not_understood = read_bytes(read_number(reader)); }),
       OnField(in_holders::kUnread, [&] { holders.unread = read_bytes(read_number(reader)); }),
       OnField(in_holders::kBlocks, [&] { holders.blocks = read_number(reader); }),
+      OnField(in_holders::kHasRegisters, [&] { holders.has_registers = read_number(reader) != 0; }),
+      OnField(in_holders::kUnreadRegisters,
+              [&] { holders.unread_registers = static_cast<std::uint32_t>(read_number(reader)); }),
       OnField(in_holders::kRoots, [&] { add(holders.roots); }),
       OnField(in_holders::kTypes, [&] { add(columns.types); }),
       OnField(in_holders::kPaths,

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "cli/options/ending.h"
@@ -16,6 +18,7 @@
 #include "control/controlled.h"
 #include "control/run_directory.h"
 #include "control/run_watch.h"
+#include "inject/registers.h"
 #include "query/words.h"
 
 namespace geiger::cli {
@@ -47,6 +50,12 @@ base::Outcome<double> parse_share(const std::string& text) {
   const auto budget = control::parse_overhead(text);
   if (budget.has_value() && budget->share > 0) return budget->share;
   return base::Failure{"'" + text + "' is not a share of a processor (example: 10%)"};
+}
+
+std::vector<holders::ThreadRegisters> read_registers(pid_t pid) {
+  std::vector<holders::ThreadRegisters> all;
+  for (auto& read : inject::read_registers(pid)) all.push_back({read.tid, std::move(read.words)});
+  return all;
 }
 
 base::Outcome<int> print_holders(HoldersArguments& options) {
@@ -85,6 +94,10 @@ void register_holders(CLI::App& app, Work& work) {
              "Processor time for a process (default 60s); what is not reached then\nis undecided",
              query::parse_duration,
              [options](Nanoseconds time) { options->scans.processor = time; });
+  verb->add_flag_callback(
+      "--registers", [options] { options->scans.read_registers = read_registers; },
+      "Registers of threads hold memory too: stops one thread after the other for some\n"
+      "microseconds, but none whose system call would end by that");
   verb->footer(
       "\nRUN is a recording that goes on, or the id of a process that is being recorded.\n"
       "\nReads the memory of the processes that still run, from outside and without stopping\n"

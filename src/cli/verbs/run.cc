@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "cli/options/ending.h"
 #include "cli/options/run_options.h"
 #include "cli/verbs/commands.h"
 #include "control/run_directory.h"
@@ -224,6 +225,9 @@ void register_run(CLI::App& app, Work& work) {
   run->callback([options, &work] {
     work = [options]() -> base::Outcome<int> {
       GEIGER_TRY(settle_interval(*options, run::IntervalWish::kAuto));
+      if (options->watch.holders_at_exit && options->runtime.is_dormant) {
+        return usage_failure("--holders=exit: a dormant program does not wait at its exit");
+      }
       return Run(*options).perform();
     };
   });

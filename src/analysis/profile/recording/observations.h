@@ -185,9 +185,11 @@ struct Holders {
   Nanoseconds time = 0;  ///< CLOCK_MONOTONIC, when the last scan began.
   Nanoseconds cost = 0;  ///< Processor time of all scans.
   std::uint32_t scans = 0;
-  bool is_inferred = false;  ///< Where blocks begin was inferred from pointers.
-  Bytes not_understood = 0;  ///< Of heaps whose blocks are known: their bytes count as roots.
-  Bytes unread = 0;          ///< Could not be read: in swap.
+  bool is_inferred = false;    ///< Where blocks begin was inferred from pointers.
+  Bytes not_understood = 0;    ///< Of heaps whose blocks are known: their bytes count as roots.
+  Bytes unread = 0;            ///< Could not be read: in swap.
+  bool has_registers = false;  ///< Of threads: they are roots too.
+  std::uint32_t unread_registers = 0;  ///< Then, of so many threads they could not be read.
   std::uint64_t blocks = 0;
   std::vector<std::string> roots;
   std::vector<HolderPath> paths;

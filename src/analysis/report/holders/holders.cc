@@ -143,6 +143,8 @@ class Builder {
     report_.scans = std::max(report_.scans, holders.scans);
     report_.is_inferred |= holders.is_inferred;
     report_.unread += holders.unread;
+    report_.has_registers |= holders.has_registers;
+    report_.unread_registers += holders.unread_registers;
     report_.not_understood += holders.not_understood;
     for (std::uint32_t i = 0; i < recording_.samples.size(); ++i) {
       const profile::Sample& sample = recording_.samples[i];
@@ -384,6 +386,12 @@ std::string scanned_text(const HoldersReport& report) {
   if (report.unread > 0) {
     text += fmt::format(" {} is in swap, and was not read.", present::exact_bytes(report.unread));
   }
+  if (report.unread_registers > 0) {
+    text += fmt::format(
+        " The registers of {} were not read, as that would have ended what it waits for: what they "
+        "alone hold seems unreachable.",
+        present::plural(report.unread_registers, "thread"));
+  }
   return text;
 }
 
@@ -528,6 +536,10 @@ const Fields<HoldersReport>& fields_of(Of<HoldersReport> /*type*/) {
           .field("is_inferred", "where blocks begin was inferred from pointers",
                  &HoldersReport::is_inferred)
           .field("unread_bytes", "in swap", &HoldersReport::unread)
+          .field("registers_read", "registers of threads were roots too",
+                 &HoldersReport::has_registers)
+          .field("threads_without_registers", "of them, threads whose registers could not be read",
+                 &HoldersReport::unread_registers)
           .field("not_understood_bytes", "of heaps; they count as roots",
                  &HoldersReport::not_understood)
           .field("judged", "what lived through all scans", &HoldersReport::judged)

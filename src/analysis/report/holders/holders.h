@@ -61,9 +61,11 @@ struct HoldersReport {
   std::uint32_t scans = 0;
   bool is_inferred = false;  ///< Where blocks begin was inferred, in one of the processes.
   Bytes unread = 0, not_understood = 0;
-  std::uint64_t processes = 0;  ///< Scanned.
-  present::Measure judged;      ///< Live in all scans.
-  present::Measure others;      ///< Of the processes, what was live at the last one besides.
+  bool has_registers = false;          ///< Registers of threads were read, as roots.
+  std::uint32_t unread_registers = 0;  ///< Of so many threads they could not be.
+  std::uint64_t processes = 0;         ///< Scanned.
+  present::Measure judged;             ///< Live in all scans.
+  present::Measure others;             ///< Of the processes, what was live at the last one besides.
   /// Of what was judged, by Hold.
   std::array<present::Measure, profile::kHolds> holds{};
   std::array<present::Share, profile::kHolds> shares{};
