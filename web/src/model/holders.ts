@@ -18,8 +18,13 @@ export function isUnreachable({ hold }: HeldPart): boolean {
   return hold === "unreferenced" || hold === "unreachable";
 }
 
+/** By CPython's collector alone. */
+export function isListed({ hold }: HeldPart): boolean {
+  return hold === "listed";
+}
+
 export function isUndecided(part: HeldPart): boolean {
-  return part.hold !== "reached" && !isUnreachable(part);
+  return part.hold !== "reached" && !isUnreachable(part) && !isListed(part);
 }
 
 /** The site that is a function. */

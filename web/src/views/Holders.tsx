@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { HeldPart, HolderRoot, Holders as Data, Measure } from "../data";
-import { type Held, isUndecided, isUnreachable, partsOf } from "../model/holders";
+import { type Held, isListed, isUndecided, isUnreachable, partsOf } from "../model/holders";
 import { elided, printable } from "../model/names";
 import { shareFigure, textOf } from "../numbers/arithmetic";
 import { Bar } from "./Bar";
@@ -145,6 +145,13 @@ export function Holders(props: ViewProps & { holders: Data }) {
         kind="unreachable"
         held={partsOf(holders, isUnreachable)}
         note="Strong evidence for a leak, not proof: pointers that are hidden (xored, compressed, only in registers) are not seen."
+      />
+      <Unheld
+        {...shown}
+        title="Only listed by CPython's collector"
+        kind="listed"
+        held={partsOf(holders, isListed)}
+        note="Cycles that its next collection frees, or never where the program has called gc.disable()."
       />
       {roots.length > 0 && (
         <div class="suspect held">
