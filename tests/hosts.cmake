@@ -24,7 +24,7 @@ function(geiger_host name source)
 endfunction()
 
 foreach(host acknowledge asleep attached bounded changes content edges empty exits faulty first full_cache heap heap_loops holders jumps lifetimes limits loading loops mappings names news
-    phases processes registers residency sandboxed signals stacks storms threads traps truth)
+    phases processes registers residency sandboxed signals stacks storms threads traps truth wastes)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
 # A fixed address lets the analysis tell sites from the addresses that truth prints.
@@ -159,6 +159,8 @@ if(TARGET geiger_preload)
   geiger_small_case(content e2e content.py Exact Stored.test_only_if_it_was_asked_for)
   geiger_process_test(holders e2e holders.py $<TARGET_FILE:geiger>)
   geiger_small_case(holders e2e holders.py KnownBlocks Stored Refusals)
+  geiger_process_test(advice e2e advice.py)
+  geiger_small_case(advice e2e advice.py)
   geiger_process_test(python_battery e2e python_battery.py)
   geiger_small_case(python_battery e2e python_battery.py)
   geiger_process_test(python_frames e2e python_frames.py)

@@ -23,6 +23,7 @@ void register_stats(CLI::App& app, Work& work);
 void register_marks(CLI::App& app, Work& work);
 void register_lifetimes(CLI::App& app, Work& work);
 void register_leaks(CLI::App& app, Work& work);
+void register_advise(CLI::App& app, Work& work);
 void register_faults(CLI::App& app, Work& work);
 void register_holders(CLI::App& app, Work& work);
 void register_diff(CLI::App& app, Work& work);
@@ -63,6 +64,7 @@ inline constexpr Command kCommands[] = {
     {"marks", register_marks},
     {"lifetimes", register_lifetimes},
     {"leaks", register_leaks},
+    {"advise", register_advise},
     {"faults", register_faults},
     {"holders", register_holders},
     {"diff", register_diff, Words::kSides},

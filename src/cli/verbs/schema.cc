@@ -4,6 +4,7 @@
 #include "analysis/page/page_data.h"
 #include "analysis/present/fields.h"
 #include "analysis/profile/frames/frame_rules.h"
+#include "analysis/report/advice/advice.h"
 #include "analysis/report/allocators/allocators.h"
 #include "analysis/report/compare/check.h"
 #include "analysis/report/compare/diff.h"
@@ -50,6 +51,7 @@ std::string schema_of_reports() {
       document_schema<report::AllocatorsReport>("compare-malloc"),
       of<report::FaultsReport>("faults"),
       of<report::HoldersReport>("holders"),
+      document_schema<report::AdviceReport>("advise"),
       of<report::LiveReport>("live"),
       of<report::LifetimesReport>("lifetimes"),
       of<report::LeaksReport>("leaks"),

@@ -1,0 +1,158 @@
+#include "analysis/advice/advice.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "analysis/advice/candidates.h"
+#include "analysis/present/fields.h"
+#include "analysis/profile/memory/measured.h"
+#include "analysis/profile/select/thinned.h"
+#include "estimation/estimate.h"
+
+namespace geiger::advice {
+
+namespace {
+
+using estimation::Estimate;
+using estimation::Interval;
+using profile::Recording;
+
+/// A part of a whole; both have errors, and each its own interval.
+present::Share ratio_of(const Estimate& part, const Estimate& whole) {
+  if (!(whole.value > 0)) return {};
+  const auto over = [](double a, double b) { return b > 0 ? std::min(1.0, a / b) : 1.0; };
+  return {over(part.value, whole.value),
+          {over(part.interval.lo, whole.interval.hi), over(part.interval.hi, whole.interval.lo)}};
+}
+
+class Judge {
+ public:
+  Judge(const Recording& recording, const Options& options, StackBook& stacks,
+        Candidates& candidates)
+      : recording_(recording), stacks_(stacks), candidates_(candidates) {
+    findings_.options = options;
+    findings_.not_looked_for = std::move(candidates.not_looked_for);
+    findings_.looked_at = candidates.places.size();
+    // Each interval, those of the wholes too, has an equal part of the chance to err.
+    const double intervals =
+        static_cast<double>(candidates.places.size() + candidates.wholes.size());
+    findings_.level = 1 - estimation::alpha_of(options.level) / std::max(1.0, 2 * intervals);
+    for (const auto& [of, whole] : candidates.wholes) {
+      present::Measure measure = present::measure_total(whole.sums, findings_.level);
+      if (whole.exact) {
+        const auto bytes = static_cast<double>(*whole.exact);
+        measure.bytes = {bytes, 0, {bytes, bytes}, measure.samples, bytes};
+      }
+      wholes_[of] = measure;
+    }
+  }
+
+  Findings judge() {
+    for (const Candidate& candidate : candidates_.places) add(candidate);
+    std::ranges::stable_sort(findings_.items, [](const Item& a, const Item& b) {
+      return std::tuple(rules_of(a.advice).of, -a.saved.bytes.interval.lo, a.name) <
+             std::tuple(rules_of(b.advice).of, -b.saved.bytes.interval.lo, b.name);
+    });
+    for (const Advice advice : candidates_.looked_for) {
+      if (std::ranges::find(findings_.items, advice, &Item::advice) == findings_.items.end()) {
+        findings_.not_found.push_back(advice);
+      }
+    }
+    return std::move(findings_);
+  }
+
+ private:
+  void add(const Candidate& candidate) {
+    const Options& options = findings_.options;
+    const present::Measure& whole = wholes_[rules_of(candidate.advice).of];
+    // Most places are too small by far: the few others are looked at in full.
+    const bool may_matter =
+        candidate.saved.all_bytes() >= static_cast<double>(options.least_bytes) ||
+        candidate.saved.all_objects() >= static_cast<double>(options.least_calls);
+    if (!candidate.is_fit || !may_matter) return;
+    Item item;
+    item.advice = candidate.advice;
+    item.saved = present::measure_row(candidate.saved, findings_.level);
+    if (candidate.bytes && item.saved.bytes.value >= options.least_share * whole.bytes.value) {
+      item.saved.bytes = candidate.bytes(findings_.level);
+    }
+    item.share = ratio_of(item.saved.bytes, whole.bytes);
+    item.call_share = ratio_of(item.saved.objects, whole.objects);
+    if (!is_worth(item)) return;
+    if (candidate.growth != nullptr) {
+      item.container = candidate.growth->container;
+      item.remedy = candidate.growth->remedy;
+    }
+    for (const std::uint32_t sample : candidate.samples) {
+      const estimation::Count count = count_of_fate(recording_, recording_.samples[sample]);
+      item.calls[count.size] += 1 / estimation::inclusion_probability(count);
+    }
+    item.requested = candidate.requested;
+    item.usable = candidate.usable;
+    name(item, candidate.stack);
+    findings_.items.push_back(std::move(item));
+  }
+
+  [[nodiscard]] bool is_worth(const Item& item) const {
+    const Options& options = findings_.options;
+    const Interval& bytes = item.saved.bytes.interval;
+    const Interval& calls = item.saved.objects.interval;
+    const bool saves_bytes = item.share.interval.lo >= options.least_share &&
+                             bytes.lo >= static_cast<double>(options.least_bytes);
+    if (rules_of(item.advice).of != Of::kAllocated) return saves_bytes;
+    const bool saves_calls = item.call_share.interval.lo >= options.least_share &&
+                             calls.lo >= static_cast<double>(options.least_calls);
+    // A block that is used a few times is the one that remains.
+    constexpr double kOften = 100;
+    const bool is_often = item.advice != Advice::kReuse || calls.lo >= kOften;
+    return saves_calls || (saves_bytes && is_often);
+  }
+
+  void name(Item& item, std::uint32_t stack) const {
+    const StackFacts& facts = stacks_[stack];
+    const profile::Label& label = stacks_.labels()[facts.place.label];
+    item.name = label.name;
+    if (label.module != profile::kNone) item.module = stacks_.labels().module_name(label.module);
+    if (!facts.place.file.empty()) {
+      item.where = {.file = std::string(facts.place.file), .line = facts.place.line};
+    }
+    item.callers = nearest_callers(stacks_.labels(), facts.callers);
+  }
+
+  const Recording& recording_;
+  StackBook& stacks_;
+  Candidates& candidates_;
+  std::map<Of, present::Measure> wholes_;
+  Findings findings_;
+};
+
+}  // namespace
+
+std::string_view name_of(Advice advice) {
+  const auto index = static_cast<std::size_t>(advice);
+  return index < kAdviceRules.size() ? kAdviceRules[index].name : std::string_view();
+}
+
+std::string_view name_of(Of of) {
+  constexpr std::string_view kNames[] = {"allocated", "peak", "snapshot"};
+  return present::name_among(kNames, of);
+}
+
+Findings find_advice(const Recording& recording, const Options& options) {
+  StackBook stacks(recording);
+  Candidates candidates;
+  const auto told = check_kind(recording, profile::Kind::kTemporary, profile::Moment::kLast);
+  if (!told.has_value()) {
+    for (const AdviceRules& rules : kAdviceRules) {
+      candidates.leave_out(rules.advice, told.reason());
+    }
+    return Judge(recording, options, stacks, candidates).judge();
+  }
+  look_at_work(recording, stacks, candidates);
+  look_at_peak(recording, stacks, candidates);
+  look_at_snapshots(recording, stacks, candidates);
+  return Judge(recording, options, stacks, candidates).judge();
+}
+
+}  // namespace geiger::advice

@@ -1,0 +1,313 @@
+#include "analysis/report/advice/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "analysis/naming/display_name.h"
+#include "analysis/present/format.h"
+#include "analysis/present/function_names.h"
+#include "analysis/profile/frames/labels.h"
+#include "analysis/profile/select/totals.h"
+#include "base/text.h"
+
+namespace geiger::report {
+
+namespace {
+
+using advice::Advice;
+using advice::Findings;
+using advice::Item;
+
+/// The words of one kind of advice. {0}: the container; {1}: its remedy; {2}, {3}: sizes.
+struct Words {
+  Advice advice;
+  std::string_view todo;
+};
+
+constexpr Words kWords[] = {
+    {Advice::kReserve, "The {0} grows by copying: {1}."},
+    {Advice::kReuse,
+     "These blocks are freed within 1 ms by the thread that made them: keep one, and use it "
+     "again."},
+    {Advice::kPeak,
+     "These objects pass at the peak: free them earlier, or do the work in smaller parts."},
+    {Advice::kUntouched,
+     "These bytes were never touched: allocate less, or only when it is needed. Until then they "
+     "take address space alone."},
+    {Advice::kPool,
+     "Objects of {2} take {3} each and are freed together: an arena needs no header and no "
+     "rounding "
+     "for each."},
+    {Advice::kRounding, "Objects of {2} take blocks of {3}: make them smaller, or use the rest."},
+};
+
+std::string_view whole_text(advice::Of of) {
+  constexpr std::string_view kTexts[] = {"what was allocated", "the heap at the peak",
+                                         "the heap at the largest RSS"};
+  return kTexts[static_cast<std::size_t>(of)];
+}
+
+std::string_view section_text(advice::Of of) {
+  return of == advice::Of::kAllocated ? "Fewer allocations" : "Less memory";
+}
+
+/// "growth by copying, short-lived blocks".
+std::string wastes_text(const std::vector<Advice>& all) {
+  return present::first_of(all, all.size(),
+                           [](Advice each) { return std::string(rules_of(each).waste); });
+}
+
+}  // namespace
+
+AdviceReport advice_report(const profile::Recording& recording, const advice::Options& options) {
+  return {.findings = advice::find_advice(recording, options),
+          .ran = profile::duration_of(recording)};
+}
+
+std::string site_text(const Item& item) {
+  const std::string name = present::printable(naming::display_name(item.name));
+  const std::string where = text_of(item.where);
+  const std::string beside = where.empty() ? item.module : where;
+  return beside.empty() ? name : fmt::format("{} ({})", name, present::printable(beside));
+}
+
+std::string todo_text(const Item& item) {
+  const auto* const words = std::ranges::find(kWords, item.advice, &Words::advice);
+  return fmt::format(fmt::runtime(words->todo), item.container, item.remedy,
+                     present::exact_bytes(item.requested), present::exact_bytes(item.usable));
+}
+
+std::string saving_text(const Item& item) {
+  const advice::Of of = rules_of(item.advice).of;
+  const std::string bytes = fmt::format(
+      "{}, {} of {}", present::figure(item.saved.bytes, present::Quantity::kBytes).text(),
+      present::figure(item.share).text(), whole_text(of));
+  if (of != advice::Of::kAllocated) return bytes;
+  return fmt::format(
+      "{}, in {} ({})", bytes,
+      present::figure(item.saved.objects, present::Quantity::kObjects).text() + " allocations",
+      present::figure(item.call_share).text());
+}
+
+std::optional<estimation::Estimate> seconds_of(const AdviceReport& report, const Item& item) {
+  const bool is_known =
+      rules_of(item.advice).of == advice::Of::kAllocated && report.pairs.is_known();
+  if (!is_known) return std::nullopt;
+  return report.pairs.seconds(item.saved.objects, item.calls);
+}
+
+std::string clause(const AdviceReport& report) {
+  if (report.findings.items.empty()) return "";
+  const Item& item = report.findings.items.front();
+  return fmt::format("{}: {}, {}; see geiger advise", site_text(item), rules_of(item.advice).waste,
+                     saving_text(item));
+}
+
+namespace {
+
+std::string seconds_text(const AdviceReport& report, const Item& item) {
+  const auto seconds = seconds_of(report, item);
+  if (!seconds) return "";
+  const auto text = [](double value) {
+    return present::duration(present::whole_number(1e9 * value));
+  };
+  return fmt::format("; about {} [{}, {}] of processor time for malloc and free, of a run of {}",
+                     text(seconds->value), text(seconds->interval.lo), text(seconds->interval.hi),
+                     present::duration(report.ran));
+}
+
+std::string item_text(std::size_t number, const AdviceReport& report, const present::Style& style) {
+  const Item& item = report.findings.items[number];
+  constexpr std::size_t kIndent = 3;
+  std::string callers = item.callers.empty() ? "" : present::callers_text(item.callers, style);
+  const std::string site = site_text(item);
+  const auto tail = present::tail_within(callers.empty() ? "" : "< " + callers,
+                                         style.width - kIndent, present::columns_of(site));
+  std::string out = fmt::format("{:<2} {}{}\n", number + 1,
+                                present::paint(style, present::Role::kHeading, site), tail);
+  for (const std::string& line : {todo_text(item), fmt::format("Saves {}{}.", saving_text(item),
+                                                               seconds_text(report, item))}) {
+    out += std::string(kIndent, ' ') + present::wrap(line, kIndent, style.width) + "\n";
+  }
+  return out;
+}
+
+std::string advice_heading(const AdviceReport& report) {
+  const Findings& findings = report.findings;
+  const advice::Options& options = findings.options;
+  const std::string bound = fmt::format("{} and {}", present::level_text(options.least_share),
+                                        present::exact_bytes(options.least_bytes));
+  if (findings.items.empty()) {
+    return fmt::format("No saving is surely as large as {} of its whole.\n", bound);
+  }
+  return fmt::format(
+      "{} with a saving that is surely at least {} of its whole.\n",
+      findings.items.size() == 1 ? "1 place" : fmt::format("{} places", findings.items.size()),
+      bound);
+}
+
+/// What the list rests on, and what it cannot say.
+std::string advice_footer(const AdviceReport& report) {
+  const Findings& findings = report.findings;
+  std::string out;
+  if (!findings.not_found.empty()) {
+    out += fmt::format("Looked for and not found: {}.\n", wastes_text(findings.not_found));
+  }
+  for (const advice::NotLooked& missed : findings.not_looked_for) {
+    out +=
+        fmt::format("Not looked for: {} ({}).\n", missed.waste, present::printable(missed.reason));
+  }
+  if (report.pairs.is_known()) {
+    out += fmt::format(
+        "Times are of pairs of malloc and free of {}, timed on this machine now, with the blocks "
+        "in "
+        "the processor's cache.\n",
+        present::printable(base::file_name_of(report.pairs.allocator)));
+  } else if (!report.pairs.fault.empty()) {
+    out += fmt::format("Not timed: malloc and free, {}.\n", present::printable(report.pairs.fault));
+  }
+  if (findings.looked_at == 0) return out;
+  return out +
+         fmt::format(
+             "The probability that any of these intervals is wrong is at most {}: {} looked at, "
+             "each interval alone errs with at most {}.\n",
+             present::level_text(1 - findings.options.level),
+             present::plural(findings.looked_at, "place") +
+                 (findings.looked_at == 1 ? " was" : " were"),
+             present::probability(1 - findings.level));
+}
+
+}  // namespace
+
+std::string to_text(const AdviceReport& report, const present::Style& style) {
+  const auto& items = report.findings.items;
+  std::string out = present::wrap_lines(advice_heading(report), style.width);
+  const std::size_t shown = report.top == 0 ? items.size() : std::min(items.size(), report.top);
+  std::string_view section;
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (const auto next = section_text(rules_of(items[i].advice).of); next != section) {
+      section = next;
+      out += "\n" + present::paint(style, present::Role::kHeading, section) + "\n";
+    }
+    out += item_text(i, report, style);
+  }
+  if (shown < items.size())
+    out += fmt::format("{} more; --top 0 shows all.\n", items.size() - shown);
+  return out + "\n" +
+         present::paint(style, present::Role::kFaint,
+                        present::wrap_lines(advice_footer(report), style.width));
+}
+
+}  // namespace geiger::report
+
+namespace geiger::present {
+
+using advice::Item;
+using advice::NotLooked;
+
+static const Fields<Item>& fields_of(Of<Item> /*type*/) {
+  static const auto kFields =
+      Fields<Item>()
+          .field("advice", "", [](const Item& it) { return name_of(it.advice); })
+          .one_of(texts_of<advice::Advice>([](advice::Advice each) { return name_of(each); }))
+          .field("waste", "in words", [](const Item& it) { return rules_of(it.advice).waste; })
+          .inlined([](const Item& it) {
+            return Named{it.name, true};
+          })
+          .field("module", "", &Item::module)
+          .inlined(&Item::where)
+          .field("callers", "the nearest, \"b < c\"", &Item::callers)
+          .field("site", "\"parse_rows (parser.cc:88)\"",
+                 [](const Item& it) { return report::site_text(it); })
+          .field("todo", "what to do, a sentence",
+                 [](const Item& it) { return report::todo_text(it); })
+          .field("saving", "in words", [](const Item& it) { return report::saving_text(it); })
+          .field("of", "what `share` is a share of",
+                 [](const Item& it) { return name_of(rules_of(it.advice).of); })
+          .one_of(texts_of<advice::Of>([](advice::Of each) { return name_of(each); }))
+          .field("saved", "at `interval_level`", &Item::saved)
+          .field("share", "of the bytes", &Item::share)
+          .field("call_share", "of the allocations", [](const Item& it) {
+            return if_true(rules_of(it.advice).of == advice::Of::kAllocated, it.call_share);
+          });
+  return kFields;
+}
+
+static const Fields<NotLooked>& fields_of(Of<NotLooked> /*type*/) {
+  static const auto kFields = Fields<NotLooked>()
+                                  .field("waste", "", &NotLooked::waste)
+                                  .field("reason", "and what to do", &NotLooked::reason);
+  return kFields;
+}
+
+}  // namespace geiger::present
+
+namespace geiger::report {
+
+using present::Fields;
+using present::Of;
+
+namespace {
+
+struct ItemOf {
+  const Item& it;
+  const AdviceReport& report;
+};
+
+const Fields<ItemOf>& fields_of(Of<ItemOf> /*type*/) {
+  static const auto kFields =
+      Fields<ItemOf>("advised", "A place, what to do there, and what that saves.")
+          .inlined([](const ItemOf& of) -> const Item& { return of.it; })
+          .field("seconds",
+                 "of processor time for the allocations that it saves, if that was timed",
+                 [](const ItemOf& of) { return seconds_of(of.report, of.it); });
+  return kFields;
+}
+
+}  // namespace
+
+const Fields<AdviceReport>& fields_of(Of<AdviceReport> /*type*/) {
+  static const auto kFields =
+      Fields<AdviceReport>("advise")
+          .field("level", "that all intervals hold together",
+                 [](const AdviceReport& it) { return it.findings.options.level; })
+          .field("interval_level", "of each interval",
+                 [](const AdviceReport& it) { return it.findings.level; })
+          .field("looked_at", "places, once for each question",
+                 [](const AdviceReport& it) { return it.findings.looked_at; })
+          .field("least_share", "of its whole that a saving surely is",
+                 [](const AdviceReport& it) { return it.findings.options.least_share; })
+          .field("least_bytes", "that a saving surely is",
+                 [](const AdviceReport& it) { return it.findings.options.least_bytes; })
+          .field("timed",
+                 "the allocator of which pairs of malloc and free were timed on this machine",
+                 [](const AdviceReport& it) {
+                   return present::if_true(it.pairs.is_known(), it.pairs.allocator);
+                 })
+          .field("ran_ns", "from the first start to the last end", &AdviceReport::ran)
+          .field("items", "by what they are a share of, then by the lower limit of what they save",
+                 [](const AdviceReport& it) {
+                   std::vector<ItemOf> items;
+                   for (const Item& item : it.findings.items) items.push_back({item, it});
+                   return items;
+                 })
+          .field("not_found", "what was looked for and not found",
+                 [](const AdviceReport& it) {
+                   std::vector<std::string_view> names;
+                   for (const Advice each : it.findings.not_found) {
+                     names.push_back(rules_of(each).waste);
+                   }
+                   return names;
+                 })
+          .field("not_looked_for", "what could not be looked for, and why",
+                 [](const AdviceReport& it) { return it.findings.not_looked_for; });
+  return kFields;
+}
+
+std::string to_json(const AdviceReport& report) { return present::document("advise", report); }
+
+}  // namespace geiger::report

@@ -1,0 +1,43 @@
+// `advise`: what to change in a program, and what that saves.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/advice/advice.h"
+#include "analysis/advice/pair_times.h"
+#include "analysis/present/fields.h"
+#include "analysis/present/measure.h"
+#include "analysis/present/text.h"
+#include "analysis/profile/recording/recording.h"
+
+namespace geiger::report {
+
+struct AdviceReport {
+  advice::Findings findings;
+  advice::PairTimes pairs = {};  ///< Of the allocator of the program.
+  Nanoseconds ran = 0;           ///< From the first start to the last end.
+  std::size_t top = 20;          ///< Items to show; 0: all.
+};
+
+[[nodiscard]] AdviceReport advice_report(const profile::Recording& recording,
+                                         const advice::Options& options);
+
+/// "parse_rows (parser.cc:88)".
+[[nodiscard]] std::string site_text(const advice::Item& item);
+/// What to do, a sentence: "The vector grows by copying: call reserve() before it is filled."
+[[nodiscard]] std::string todo_text(const advice::Item& item);
+/// "310 MiB ± 20, 19 % ± 2 of what was allocated, in 12.1 k ± 0.4 allocations (8 % ± 1)".
+[[nodiscard]] std::string saving_text(const advice::Item& item);
+/// The processor time of the allocations that it saves; nothing if that is not known.
+[[nodiscard]] std::optional<estimation::Estimate> seconds_of(const AdviceReport& report,
+                                                             const advice::Item& item);
+/// The first item in one line, for the end of a run; empty without items.
+[[nodiscard]] std::string clause(const AdviceReport& report);
+
+[[nodiscard]] std::string to_text(const AdviceReport& report, const present::Style& style);
+[[nodiscard]] std::string to_json(const AdviceReport& report);
+[[nodiscard]] const present::Fields<AdviceReport>& fields_of(present::Of<AdviceReport> /*type*/);
+
+}  // namespace geiger::report
