@@ -43,7 +43,7 @@ KINDS = ["live", "peak", "resident", "swapped", "untouched", "overhead", "live-o
          "usable", "live-usable", "stranded", "mapped", "mapped-peak", "mapped-total", "mapped-files", "reserved"]
 OF_A_RUN = (
     [["summary"], ["stats"], ["rss"], ["rss", "--at", "last"],
-     ["marks"], ["faults"], ["doctor"], ["plan"], ["plan", "--change", "1MiB"], ["tree"],
+     ["marks"], ["faults"], ["advise"], ["doctor"], ["plan"], ["plan", "--change", "1MiB"], ["tree"],
      ["tree", "--inverted"], ["tree", "--kind", "mapped"], ["leaks"], ["leaks", "--all"],
      ["leaks", "--all", "--by", "function"]]
     + [["table", "--by", by] for by in GROUPS] + [["table", "--kind", kind] for kind in KINDS]

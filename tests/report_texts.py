@@ -27,7 +27,7 @@ GROUPS = ("line", "stack", "module", "thread", "tid", "process", "size", "type",
 KINDS = ("live", "peak", "resident", "untouched", "live-usable", "mapped")
 ONE = (["summary", "table", "table --sort total", "table --names full", "tree", "tree --inverted", "tree --kind live",
         "stats", "stats --kind live", "rss", "rss --at last", "marks", "lifetimes", "lifetimes --by stack",
-        "lifetimes --by thread", "lifetimes --by none", "leaks", "leaks --all", "faults", "doctor", "plan",
+        "lifetimes --by thread", "lifetimes --by none", "leaks", "leaks --all", "advise --no-times", "faults", "doctor", "plan",
         "plan --interval 16KiB,64KiB --site 1MiB"]
        + [f"table --by {by}" for by in GROUPS] + [f"table --kind {kind}" for kind in KINDS]
        + [f"{verb} --from 20% --to 80% --size 1..4KiB" for verb in ("summary", "table", "stats", "lifetimes")])
@@ -36,7 +36,7 @@ TWO = ["diff", "diff --by stack --all", "diff --by line --all", "diff --kind liv
 FLEET = ["list", "doctor", "top", "top --by host", "diff 1 2", "check 1 2 --max-growth 5%", "series", "cost",
          "cost --price 0.5"]
 COMMANDS = ([f"{command} shop" for command in ONE] + [f"{command} shop shop_later" for command in TWO]
-            + [f"{command} hostile_names" for command in ("summary", "table", "tree", "marks", "lifetimes")]
+            + [f"{command} hostile_names" for command in ("summary", "table", "tree", "marks", "lifetimes", "advise")]
             + [f"fleet {command} --store fleet.db" for command in FLEET])
 
 

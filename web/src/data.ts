@@ -38,6 +38,7 @@ export interface PageData {
   /** what resident memory consists of */ resident: AccountLine[];
   /** not where they cannot be judged */ leaks?: Leaks;
   /** as `geiger holders` has them, if they were stored */ holders?: Holders;
+  /** as `geiger advise` has it, of whole recordings */ advice?: Advise;
   sources: Source[];
   /** what was left out to bound the page, in words; empty: nothing */ left_out: string[];
   diff?: Diff;
@@ -52,6 +53,45 @@ export interface AccountLine {
   lo: number;
   hi: number;
   /** below the lines above it */ depth: number;
+}
+
+export interface Advise {
+  /** how much is advised */ sentence: string;
+  /** sentences: what was not found, not looked for, and what limits hold */ notes: string[];
+  /** that all intervals hold together */ level: number;
+  /** of each interval */ interval_level: number;
+  /** places, once for each question */ looked_at: number;
+  /** of its whole that a saving surely is */ least_share: number;
+  /** that a saving surely is */ least_bytes: number;
+  /** the allocator of which pairs of malloc and free were timed on this machine */ timed?: string;
+  /** from the first start to the last end */ ran_ns: number;
+  /** by what they are a share of, then by the lower limit of what they save */ items: Advised[];
+  /** what was looked for and not found */ not_found: string[];
+  /** what could not be looked for, and why */ not_looked_for: {
+    waste: string;
+    /** and what to do */ reason: string;
+  }[];
+}
+
+/** A place, what to do there, and what that saves. */
+export interface Advised {
+  advice: "reserve" | "reuse" | "peak" | "untouched" | "blank" | "duplicate" | "pool" | "rounding";
+  /** in words */ waste: string;
+  /** as demangled */ name: string;
+  /** without arguments, `std::` and the like, as the text shows it; of functions and types */ short_name?: string;
+  module: string;
+  /** where debug information has it */ file?: string;
+  /** 1 for the first */ line?: number;
+  /** of a row of several lines: how many more */ other_lines?: number;
+  /** the nearest, "b < c" */ callers: string;
+  /** "parse_rows (parser.cc:88)" */ site: string;
+  /** what to do, a sentence */ todo: string;
+  /** in words */ saving: string;
+  /** what `share` is a share of */ of: "allocated" | "peak" | "snapshot" | "content";
+  /** at `interval_level` */ saved: Measure;
+  /** of the bytes */ share: Share;
+  /** of the allocations */ call_share?: Share;
+  /** of processor time for the allocations that it saves, if that was timed */ seconds?: Estimated;
 }
 
 /** Samples by all that the page can tell apart, by column. */

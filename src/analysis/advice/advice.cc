@@ -1,6 +1,8 @@
 #include "analysis/advice/advice.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -70,7 +72,10 @@ class Judge {
     const bool may_matter =
         candidate.saved.all_bytes() >= static_cast<double>(options.least_bytes) ||
         candidate.saved.all_objects() >= static_cast<double>(options.least_calls);
-    if (!candidate.is_fit || !may_matter) return;
+    // What was never touched is zero too.
+    const bool is_said =
+        candidate.advice == Advice::kBlank && untouched_.contains(stacks_[candidate.stack].place);
+    if (!candidate.is_fit || !may_matter || is_said) return;
     Item item;
     item.advice = candidate.advice;
     item.saved = present::measure_row(candidate.saved, findings_.level);
@@ -91,6 +96,7 @@ class Judge {
     item.requested = candidate.requested;
     item.usable = candidate.usable;
     name(item, candidate.stack);
+    if (item.advice == Advice::kUntouched) untouched_.insert(stacks_[candidate.stack].place);
     findings_.items.push_back(std::move(item));
   }
 
@@ -124,6 +130,7 @@ class Judge {
   StackBook& stacks_;
   Candidates& candidates_;
   std::map<Of, present::Measure> wholes_;
+  std::set<Place> untouched_;  ///< Of items.
   Findings findings_;
 };
 
@@ -135,24 +142,63 @@ std::string_view name_of(Advice advice) {
 }
 
 std::string_view name_of(Of of) {
-  constexpr std::string_view kNames[] = {"allocated", "peak", "snapshot"};
+  constexpr std::string_view kNames[] = {"allocated", "peak", "snapshot", "content"};
   return present::name_among(kNames, of);
 }
 
-Findings find_advice(const Recording& recording, const Options& options) {
-  StackBook stacks(recording);
+namespace {
+
+/// Fails if the recording cannot tell.
+base::Outcome<Candidates> look(const Recording& recording, StackBook& stacks) {
+  GEIGER_TRY(check_kind(recording, profile::Kind::kTemporary, profile::Moment::kLast));
   Candidates candidates;
-  const auto told = check_kind(recording, profile::Kind::kTemporary, profile::Moment::kLast);
-  if (!told.has_value()) {
-    for (const AdviceRules& rules : kAdviceRules) {
-      candidates.leave_out(rules.advice, told.reason());
-    }
-    return Judge(recording, options, stacks, candidates).judge();
-  }
   look_at_work(recording, stacks, candidates);
   look_at_peak(recording, stacks, candidates);
   look_at_snapshots(recording, stacks, candidates);
+  look_at_contents(recording, stacks, candidates);
+  return candidates;
+}
+
+}  // namespace
+
+Findings find_advice(const Recording& recording, const Options& options) {
+  StackBook stacks(recording);
+  auto looked = look(recording, stacks);
+  Candidates candidates;
+  if (looked.has_value()) {
+    candidates = std::move(looked.value());
+  } else {
+    for (const AdviceRules& rules : kAdviceRules) {
+      candidates.leave_out(rules.advice, looked.reason());
+    }
+  }
   return Judge(recording, options, stacks, candidates).judge();
+}
+
+std::vector<present::Measure> savings_of(const Recording& recording,
+                                         const std::vector<Item>& items, double level) {
+  StackBook stacks(recording);
+  auto looked = look(recording, stacks);
+  const Candidates candidates = looked.has_value() ? std::move(looked.value()) : Candidates{};
+  std::vector<present::Measure> savings;
+  for (const Item& item : items) {
+    estimation::NodeSums sums;
+    const Candidate* largest = nullptr;
+    for (const Candidate& each : candidates.places) {
+      const bool is_its = each.advice == item.advice &&
+                          stacks.labels()[stacks[each.stack].place.label].name == item.name;
+      if (!is_its) continue;
+      sums.merge(each.saved);
+      if (largest == nullptr || each.saved.all_bytes() > largest->saved.all_bytes()) {
+        largest = &each;
+      }
+    }
+    const auto whole = candidates.wholes.find(rules_of(item.advice).of);
+    if (whole != candidates.wholes.end()) sums.could_have_sampled(whole->second.sums);
+    savings.push_back(present::measure_total(sums, level));
+    if (largest != nullptr && largest->bytes) savings.back().bytes = largest->bytes(level);
+  }
+  return savings;
 }
 
 }  // namespace geiger::advice

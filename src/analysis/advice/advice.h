@@ -21,13 +21,23 @@
 
 namespace geiger::advice {
 
-enum class Advice : std::uint8_t { kReserve, kReuse, kPeak, kUntouched, kPool, kRounding };
+enum class Advice : std::uint8_t {
+  kReserve,
+  kReuse,
+  kPeak,
+  kUntouched,
+  kBlank,
+  kDuplicate,
+  kPool,
+  kRounding
+};
 
 /// What a saving is a part of.
 enum class Of : std::uint8_t {
   kAllocated,  ///< All that was allocated: work, not memory.
   kPeak,       ///< What was live at the peak.
   kSnapshot,   ///< What was live when the largest resident set was read.
+  kContent,    ///< What was live when the content of objects was read, at the largest resident set.
 };
 
 /// What is the same for all advice of a kind.
@@ -38,11 +48,13 @@ struct AdviceRules {
   std::string_view waste;  ///< "growth by copying".
 };
 
-inline constexpr std::array<AdviceRules, 6> kAdviceRules{{
+inline constexpr std::array<AdviceRules, 8> kAdviceRules{{
     {Advice::kReserve, Of::kAllocated, "reserve", "growth by copying"},
     {Advice::kReuse, Of::kAllocated, "reuse", "short-lived blocks"},
     {Advice::kPeak, Of::kPeak, "peak", "objects that pass at the peak"},
     {Advice::kUntouched, Of::kSnapshot, "untouched", "memory that is never touched"},
+    {Advice::kBlank, Of::kContent, "blank", "objects that are wholly zero"},
+    {Advice::kDuplicate, Of::kContent, "duplicate", "objects with equal content"},
     {Advice::kPool, Of::kPeak, "pool", "small objects that die together"},
     {Advice::kRounding, Of::kPeak, "rounding", "sizes that are rounded up"},
 }};
@@ -99,5 +111,11 @@ struct Findings {
 
 /// Looks for everything that the recording can tell.
 [[nodiscard]] Findings find_advice(const profile::Recording& recording, const Options& options);
+
+/// What the functions of `items` would still save of the same kind in another recording, one for each
+/// item; of all their lines, as lines move. Each interval is one of `level`.
+[[nodiscard]] std::vector<present::Measure> savings_of(const profile::Recording& recording,
+                                                       const std::vector<Item>& items,
+                                                       double level);
 
 }  // namespace geiger::advice

@@ -57,5 +57,7 @@ void look_at_work(const profile::Recording& recording, StackBook& stacks, Candid
 void look_at_peak(const profile::Recording& recording, StackBook& stacks, Candidates& out);
 /// kUntouched: the memory as it was read from outside.
 void look_at_snapshots(const profile::Recording& recording, StackBook& stacks, Candidates& out);
+/// kBlank and kDuplicate: what objects contain, where that was read.
+void look_at_contents(const profile::Recording& recording, StackBook& stacks, Candidates& out);
 
 }  // namespace geiger::advice

@@ -1,9 +1,7 @@
 #include "analysis/advice/growth.h"
 
 #include <algorithm>
-#include <utility>
-
-#include "analysis/profile/select/patterns.h"
+#include <string_view>
 
 namespace geiger::advice {
 
@@ -16,52 +14,52 @@ constexpr std::string_view kReserveRust =
 /// The first that matches counts.
 constexpr GrowthRule kGrowthRules[] = {
     // libstdc++, 4 to 15.
-    {"*std::vector<*>::_M_realloc_insert*", "vector", kReserve},
-    {"*std::vector<*>::_M_realloc_append*", "vector", kReserve},
-    {"*std::vector<*>::_M_emplace_back_aux*", "vector", kReserve},
-    {"*std::vector<*>::_M_default_append*", "vector", kReserve},
-    {"*std::vector<*>::_M_fill_insert*", "vector", kReserve},
-    {"*std::vector<*>::_M_fill_append*", "vector", kReserve},
-    {"*std::vector<*>::_M_range_insert*", "vector", kReserve},
-    {"*std::vector<*>::_M_insert_aux*", "vector", kReserve},
-    {"*std::vector<*>::_M_reallocate*", "vector", kReserve},
-    {"*std::*basic_string<*>::_M_mutate*", "string", kReserve},
-    {"*std::*basic_stringbuf<*>::overflow*", "string stream",
+    {"std::vector<", "::_M_realloc_insert", "vector", kReserve},
+    {"std::vector<", "::_M_realloc_append", "vector", kReserve},
+    {"std::vector<", "::_M_emplace_back_aux", "vector", kReserve},
+    {"std::vector<", "::_M_default_append", "vector", kReserve},
+    {"std::vector<", "::_M_fill_insert", "vector", kReserve},
+    {"std::vector<", "::_M_fill_append", "vector", kReserve},
+    {"std::vector<", "::_M_range_insert", "vector", kReserve},
+    {"std::vector<", "::_M_insert_aux", "vector", kReserve},
+    {"basic_string<", "::_M_mutate", "string", kReserve},
+    {"basic_stringbuf<", "::overflow", "string stream",
      "write into a string with reserve(), or reuse the stream"},
-    {"*std::_Hashtable<*>::_M_rehash*", "hash table", kReserve},
+    {"std::_Hashtable<", "::_M_rehash", "hash table", kReserve},
     // libc++.
-    {"*std::__?::vector<*>::__*slow_path*", "vector", kReserve},
-    {"*std::__?::vector<*>::__append*", "vector", kReserve},
-    {"*std::__?::vector<*>::__swap_out_circular_buffer*", "vector", kReserve},
-    {"*std::__?::basic_string<*>::__grow_by*", "string", kReserve},
-    {"*std::__?::__hash_table<*>::__*rehash*", "hash table", kReserve},
+    {"std::__1::vector<", "::__push_back_slow_path", "vector", kReserve},
+    {"std::__1::vector<", "::__emplace_back_slow_path", "vector", kReserve},
+    {"std::__1::vector<", "::__append", "vector", kReserve},
+    {"std::__1::basic_string<", "::__grow_by", "string", kReserve},
+    {"std::__1::__hash_table<", "rehash", "hash table", kReserve},
     // Rust.
-    {"*raw_vec::RawVec*>::grow*", "Vec or String", kReserveRust},
-    {"*raw_vec::RawVec*::grow_amortized*", "Vec or String", kReserveRust},
-    {"*raw_vec::RawVec*do_reserve_and_handle*", "Vec or String", kReserveRust},
-    {"*raw_vec::finish_grow*", "Vec or String", kReserveRust},
-    {"*hashbrown::raw::RawTable*::reserve_rehash*", "HashMap", kReserveRust},
-    {"*hashbrown::raw::RawTable*::resize*", "HashMap", kReserveRust},
+    {"raw_vec::RawVec", "::grow", "Vec or String", kReserveRust},
+    {"raw_vec::RawVec", "do_reserve_and_handle", "Vec or String", kReserveRust},
+    {"raw_vec::", "finish_grow", "Vec or String", kReserveRust},
+    {"hashbrown::raw::RawTable", "::reserve_rehash", "HashMap", kReserveRust},
+    {"hashbrown::raw::RawTable", "::resize", "HashMap", kReserveRust},
     // LLVM, GCC, Abseil, Boost.
-    {"*llvm::SmallVector*::grow*", "SmallVector", kReserve},
-    {"*llvm::DenseMap*::grow*", "DenseMap", kReserve},
-    {"*llvm::StringMapImpl::RehashTable*", "StringMap", "make it with its final size"},
-    {"*va_heap::reserve<*", "vec", "make it with its final size (vec::create)"},
-    {"*absl::*inlined_vector_internal::Storage<*>::*Slow*", "InlinedVector", kReserve},
-    {"*absl::*raw_hash_set<*>::resize*", "hash table", kReserve},
-    {"*boost::container::vector<*>::priv_*no_capacity*", "vector", kReserve},
-    // Qt, GLib.
-    {"*QArrayData*::reallocate*", "container of Qt", kReserve},
-    {"*QByteArray::realloc*", "QByteArray", kReserve},
-    {"*QString::realloc*", "QString", kReserve},
-    {"*QHashPrivate::Data<*>::rehash*", "QHash", kReserve},
-    {"g_array_maybe_expand*", "GArray", "make it with g_array_sized_new()"},
-    {"g_ptr_array_maybe_expand*", "GPtrArray", "make it with g_ptr_array_sized_new()"},
-    {"g_string_*expand*", "GString", "make it with g_string_sized_new()"},
-    // Interpreters and servers.
-    {"list_resize*", "list", "make it at once: a comprehension, or [None] * n"},
-    {"enlargeStringInfo*", "StringInfo", "enlargeStringInfo() to its final size at first"},
-    {"*sdsMakeRoomFor*", "sds", "sdsMakeRoomFor() to its final size at first"},
+    {"llvm::SmallVector", "::grow", "SmallVector", kReserve},
+    {"llvm::DenseMap", "::grow", "DenseMap", kReserve},
+    {"llvm::StringMapImpl", "::RehashTable", "StringMap", "make it with its final size"},
+    {"va_heap::", "reserve<", "vec", "make it with its final size (vec::create)"},
+    {"inlined_vector_internal::Storage<", "Slow", "InlinedVector", kReserve},
+    {"raw_hash_set<", "::resize", "hash table", kReserve},
+    {"boost::container::vector<", "no_capacity", "vector", kReserve},
+    // Qt.
+    {"QArrayData", "::reallocate", "container of Qt", kReserve},
+    {"QByteArray", "::realloc", "QByteArray", kReserve},
+    {"QString", "::realloc", "QString", kReserve},
+    {"QHashPrivate::Data<", "::rehash", "QHash", kReserve},
+    // GLib, interpreters, servers.
+    {"", "g_array_maybe_expand", "GArray", "make it with g_array_sized_new()"},
+    {"", "g_ptr_array_maybe_expand", "GPtrArray", "make it with g_ptr_array_sized_new()"},
+    {"", "g_string_maybe_expand", "GString", "make it with g_string_sized_new()"},
+    {"", "g_string_expand", "GString", "make it with g_string_sized_new()"},
+    {"", "list_resize", "list", "make it at once: a comprehension, or [None] * n"},
+    {"", "enlargeStringInfo", "StringInfo", "enlargeStringInfo() to its final size at first"},
+    {"", "sdsMakeRoomFor", "sds", "sdsMakeRoomFor() to its final size at first"},
+    {"", "_sdsMakeRoomFor", "sds", "sdsMakeRoomFor() to its final size at first"},
 };
 
 /// Frames that an object's maker and its user may have between them.
@@ -69,12 +67,15 @@ constexpr std::size_t kCallers = 4;
 
 }  // namespace
 
-const GrowthRule kReallocRule{"", "block",
+const GrowthRule kReallocRule{"", "", "block",
                               "ask for its final size at first, or for twice as much each time"};
 
 const GrowthRule* growth_rule_of(std::string_view function) {
   const auto* const rule = std::ranges::find_if(kGrowthRules, [&](const GrowthRule& each) {
-    return profile::matches_glob(each.functions, function);
+    if (each.scope.empty()) return function.starts_with(each.function);
+    const std::size_t at = function.find(each.scope);
+    return at != std::string_view::npos &&
+           function.find(each.function, at + each.scope.size()) != std::string_view::npos;
   });
   return rule == std::end(kGrowthRules) ? nullptr : rule;
 }

@@ -12,7 +12,8 @@ namespace geiger::advice {
 
 /// Functions of one container, and what to do to have it grow less often.
 struct GrowthRule {
-  std::string_view functions;  ///< A glob over demangled names.
+  std::string_view scope;      ///< In demangled names, "std::vector<"; empty: of C.
+  std::string_view function;   ///< After it, or of C the beginning of the name.
   std::string_view container;  ///< "vector".
   std::string_view remedy;     ///< "call reserve() before it is filled".
 };

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -305,21 +306,43 @@ std::vector<Entry> never_touched(const Recording& recording) {
   return entries;
 }
 
-/// What was live at the snapshots that `kind` is read from.
-NodeSums live_at_snapshots(const Recording& recording) {
+/// What was live of each process at an instant of its observations, where `time_of` has one.
+template <typename TimeOf>
+NodeSums live_when_read(const Recording& recording, const TimeOf& time_of) {
   NodeSums sums;
   for (const profile::Observations& observations : recording.observations) {
-    const profile::Snapshot* snapshot = snapshot_at(observations, Moment::kMaximum);
-    if (snapshot == nullptr || !snapshot->residency_fault.empty()) continue;
     profile::Selection selection;
     selection.kind = Kind::kLiveAtEnd;
-    selection.at = snapshot->time;
+    selection.at = time_of(observations);
+    if (!selection.at) continue;
     selection.keeps = [process = observations.process](const Sample& sample) -> profile::Answer {
       return sample.process == process;
     };
     sums.merge(total(recording, select(recording, selection)));
   }
   return sums;
+}
+
+/// A candidate for each place that has entries, with what is open of it.
+void add_places(const Recording& recording, StackBook& stacks, const Profile& profile,
+                Advice advice, Candidates& out) {
+  struct Group {
+    std::vector<Entry> entries, open;
+  };
+  std::map<Place, Group> places;
+  for (const Entry& entry : profile.entries) {
+    if (entry.stack != kNone) places[stacks[entry.stack].place].entries.push_back(entry);
+  }
+  for (const Entry& entry : profile.open) {
+    const auto place = entry.stack == kNone ? places.end() : places.find(stacks[entry.stack].place);
+    if (place != places.end()) place->second.open.push_back(entry);
+  }
+  for (auto& [place, group] : places) {
+    const std::uint32_t stack = group.entries.front().stack;
+    Profile own = with_entries(profile, std::move(group.entries));
+    own.open = std::move(group.open);
+    out.places.push_back({.advice = advice, .stack = stack, .saved = total(recording, own)});
+  }
 }
 
 }  // namespace
@@ -341,16 +364,33 @@ void look_at_snapshots(const Recording& recording, StackBook& stacks, Candidates
   const Profile profile = select_measured(recording, selection);
   const Profile untouched =
       valued(profile, never_touched(recording), [](const Entry& entry) { return entry.value; });
-  out.wholes[Of::kSnapshot] = {live_at_snapshots(recording)};
-  std::map<Place, std::vector<Entry>> places;
-  for (const Entry& entry : untouched.entries) {
-    if (entry.stack != kNone) places[stacks[entry.stack].place].push_back(entry);
-  }
-  for (auto& [place, entries] : places) {
-    const std::uint32_t stack = entries.front().stack;
-    out.places.push_back({.advice = Advice::kUntouched,
-                          .stack = stack,
-                          .saved = total(recording, with_entries(untouched, std::move(entries)))});
+  out.wholes[Of::kSnapshot] = {live_when_read(
+      recording, [](const profile::Observations& observations) -> std::optional<Nanoseconds> {
+        const profile::Snapshot* snapshot = snapshot_at(observations, Moment::kMaximum);
+        if (snapshot == nullptr || !snapshot->residency_fault.empty()) return std::nullopt;
+        return snapshot->time;
+      })};
+  add_places(recording, stacks, untouched, Advice::kUntouched, out);
+}
+
+void look_at_contents(const Recording& recording, StackBook& stacks, Candidates& out) {
+  constexpr std::pair<Advice, Kind> kContents[] = {{Advice::kBlank, Kind::kWhollyZero},
+                                                   {Advice::kDuplicate, Kind::kDuplicate}};
+  for (const auto& [advice, kind] : kContents) {
+    if (const auto told = check_kind(recording, kind, Moment::kMaximum); !told.has_value()) {
+      out.leave_out(advice, told.reason());
+      continue;
+    }
+    out.looked_for.push_back(advice);
+    out.wholes[Of::kContent] = {live_when_read(
+        recording, [](const profile::Observations& observations) -> std::optional<Nanoseconds> {
+          const profile::Content* content = content_at(observations, Moment::kMaximum);
+          return content == nullptr ? std::nullopt : std::optional(content->time);
+        })};
+    profile::Selection selection;
+    selection.kind = kind;
+    selection.moment = Moment::kMaximum;
+    add_places(recording, stacks, select_measured(recording, selection), advice, out);
   }
 }
 

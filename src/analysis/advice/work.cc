@@ -47,9 +47,10 @@ class Growth {
     for (std::uint32_t i = 0; i < recording.samples.size(); ++i) {
       const Sample& sample = recording.samples[i];
       if (!grows(sample) || sample.is_thinned_out || sample.stack == kNone) continue;
-      if (sample.free_stack != kNone) {
-        answers_[i] = is_freed_by_growth(sample);
-      } else {
+      const bool is_known = sample.free_stack != kNone;
+      if (is_known) answers_[i] = is_freed_by_growth(sample);
+      // Whether realloc made a block larger or smaller its stack does not tell.
+      if (is_realloc(sample) || !is_known) {
         chains[{sample.process, sample.thread, stacks_[sample.stack].place}].push_back(i);
       }
     }
@@ -72,7 +73,7 @@ class Growth {
     return freed.growth != nullptr && freed.growth->container == made.growth->container;
   }
 
-  /// Of blocks of one place and thread, without the stacks that freed them: growth allocates a
+  /// Of blocks of one place and thread, by times: growth allocates a
   /// larger block, copies, and then frees the old one, before it grows again; realloc has freed it
   /// before the new block is seen. So one block may be the next of the old one. If it is not, and
   /// every larger one was recorded, nothing grew.
@@ -81,14 +82,15 @@ class Growth {
     std::ranges::sort(blocks, {}, time_of);
     for (const std::uint32_t i : blocks) {
       const Sample& old = recording_.samples[i];
-      if (old.free_time == 0) continue;
+      const bool is_decided = old.free_stack != kNone && answers_[i] == Answer::kNo;
+      if (old.free_time == 0 || is_decided) continue;
       auto next = std::ranges::upper_bound(blocks, old.free_time, {}, time_of);
       // Later than the old one, which is among those before its free.
       if (!is_realloc(old)) --next;
       if (next != blocks.end() && is_next(old, recording_.samples[*next])) {
         answers_[i] = Answer::kYes;
-      } else if (!is_every_larger_recorded(old)) {
-        answers_[i] = Answer::kOpen;
+      } else {
+        answers_[i] = is_every_larger_recorded(old) ? Answer::kNo : Answer::kOpen;
       }
     }
   }
@@ -96,8 +98,9 @@ class Growth {
   [[nodiscard]] static bool is_next(const Sample& old, const Sample& next) {
     // Of containers at most doubled, and one more object; of strings with what is appended.
     constexpr Bytes kMostGrowth = 4;
-    const bool is_larger =
-        next.requested > old.requested && next.requested / kMostGrowth <= old.requested;
+    const bool is_its_free = old.free_stack == kNone || old.free_stack == next.stack;
+    const bool is_larger = is_its_free && next.requested > old.requested &&
+                           next.requested / kMostGrowth <= old.requested;
     const auto [first, last] = std::minmax(old.free_time, next.time);
     return is_larger && last - first <= copying_time(old.requested) && !old.free_unseen &&
            old.free_thread == old.thread;
@@ -126,8 +129,6 @@ Answer is_short_lived(const Sample& sample, StackBook& stacks) {
 
 /// The samples of a place by what they count for.
 struct Group {
-  std::uint32_t stack = kNone;
-  const GrowthRule* growth = nullptr;
   Samples copied, copied_or_not;
   Samples reusable, reusable_or_not, others;
 };
@@ -152,9 +153,13 @@ class Work {
     }
     out_.looked_for.push_back(Advice::kReserve);
     out_.looked_for.push_back(Advice::kReuse);
-    if (is_any_open_) {
+    if (misses_stacks_) {
       out_.not_looked_for.push_back(
           {"growth by copying in blocks below the sampling interval", "record with --free-stacks"});
+    }
+    if (misses_sizes_) {
+      out_.not_looked_for.push_back({"growth by realloc in blocks below the sampling interval",
+                                     "record with a smaller --interval"});
     }
   }
 
@@ -162,17 +167,14 @@ class Work {
   void add(Group& group, std::uint32_t index) {
     const Sample& sample = recording_.samples[index];
     const bool grows = growth_.grows(sample);
-    if (group.stack == kNone) group.stack = sample.stack;
     if (grows) {
       const Answer is_copied = growth_.is_copied(index);
       if (is_copied == Answer::kYes) {
-        group.stack = sample.stack;
-        group.growth = stacks_[sample.stack].growth;
         group.copied.push_back(index);
         return;
       }
       if (is_copied == Answer::kOpen) {
-        is_any_open_ = true;
+        (is_realloc(sample) ? misses_sizes_ : misses_stacks_) = true;
         group.copied_or_not.push_back(index);
         return;
       }
@@ -190,12 +192,22 @@ class Work {
     return sums;
   }
 
+  /// The stack that most of the samples have.
+  [[nodiscard]] std::uint32_t usual_stack(const Samples& samples) const {
+    std::map<std::uint32_t, std::size_t> counts;
+    for (const std::uint32_t i : samples) ++counts[recording_.samples[i].stack];
+    return std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; })
+        ->first;
+  }
+
   void add_growth(const Group& group) {
     if (group.copied.empty()) return;
+    const std::uint32_t stack = usual_stack(group.copied);
+    const GrowthRule* const growth = stacks_[stack].growth;
     out_.places.push_back({.advice = Advice::kReserve,
-                           .stack = group.stack,
+                           .stack = stack,
                            .saved = sums_of(group.copied, group.copied_or_not),
-                           .growth = group.growth == nullptr ? &kReallocRule : group.growth,
+                           .growth = growth == nullptr ? &kReallocRule : growth,
                            .samples = group.copied});
   }
 
@@ -204,7 +216,7 @@ class Work {
     const estimation::NodeSums saved = sums_of(group.reusable, group.reusable_or_not);
     const double rest = sums_of(group.others, {}).all_bytes() + saved.open.all_bytes();
     out_.places.push_back({.advice = Advice::kReuse,
-                           .stack = recording_.samples[group.reusable.front()].stack,
+                           .stack = usual_stack(group.reusable),
                            .saved = saved,
                            .is_fit = saved.all_bytes() >= kNearlyAll * (saved.all_bytes() + rest),
                            .samples = group.reusable});
@@ -216,7 +228,7 @@ class Work {
   Candidates& out_;
   std::map<Place, Group> groups_;
   Samples all_;
-  bool is_any_open_ = false;
+  bool misses_stacks_ = false, misses_sizes_ = false;
 };
 
 }  // namespace

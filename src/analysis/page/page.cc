@@ -31,6 +31,7 @@
 #include "analysis/profile/select/profile.h"
 #include "analysis/profile/select/thinned.h"
 #include "analysis/profile/select/totals.h"
+#include "analysis/report/advice/advice.h"
 #include "analysis/report/holders/holders.h"
 #include "analysis/report/lives/leaks.h"
 #include "analysis/report/lives/lifetimes.h"
@@ -72,6 +73,10 @@ void add_header(PageData& data, const profile::Recording& recording, const PageO
 [[nodiscard]] std::optional<report::HoldersReport> holders_of(const profile::Recording& recording,
                                                               const PageOptions& options,
                                                               std::vector<std::string>& left_out);
+
+/// What `geiger advise` says of a whole recording that has ended; its names fit the page.
+[[nodiscard]] std::optional<report::AdviceReport> advice_of(const profile::Recording& recording,
+                                                            const PageOptions& options);
 
 /// Their nodes numbered as the page's are: `moved`, per node of the call tree.
 void renumber(Leaks& leaks, std::span<const std::uint32_t> moved);
@@ -340,6 +345,16 @@ std::optional<report::HoldersReport> holders_of(const profile::Recording& record
   return report;
 }
 
+std::optional<report::AdviceReport> advice_of(const profile::Recording& recording,
+                                              const PageOptions& options) {
+  if (!is_whole(options) || options.is_followed || !recording.tallies.empty()) return std::nullopt;
+  report::AdviceReport report = report::advice_report(recording, {.level = options.level});
+  auto& items = report.findings.items;
+  items.resize(std::min(items.size(), kMostSites));
+  for (advice::Item& item : items) shorten(item.name, item.module, item.where.file, item.callers);
+  return report;
+}
+
 void renumber(Leaks& leaks, std::span<const std::uint32_t> moved) {
   for (std::vector<LeakSite>* sites : {&leaks.owners, &leaks.sites}) {
     for (LeakSite& site : *sites) site.node = moved[site.node];
@@ -413,6 +428,7 @@ Draft::Draft(const Recording& recording, const PageOptions& options)
   fixed_.resident = resident_account(recording, options);
   fixed_.leaks = leaks_of(recording, options, gathering_, tree_, names_);
   fixed_.holders = holders_of(recording, options, fixed_.left_out);
+  fixed_.advice = advice_of(recording, options);
   fixed_.open = options.scope.open;
   fixed_.refresh = options.refresh;
   fixed_.preset = options.preset;

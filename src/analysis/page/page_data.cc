@@ -630,6 +630,7 @@ static const Fields<PageData>& fields_of(Of<PageData> /*type*/) {
           .field("resident", "what resident memory consists of", &PageData::resident)
           .field("leaks", "not where they cannot be judged", &PageData::leaks)
           .field("holders", "as `geiger holders` has them, if they were stored", &PageData::holders)
+          .field("advice", "as `geiger advise` has it, of whole recordings", &PageData::advice)
           .field("sources", "", &PageData::sources)
           .field("left_out", "what was left out to bound the page, in words; empty: nothing",
                  &PageData::left_out)

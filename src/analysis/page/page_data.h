@@ -9,6 +9,7 @@
 
 #include "analysis/present/grid.h"
 #include "analysis/profile/recording/recording.h"
+#include "analysis/report/advice/advice.h"
 #include "analysis/report/holders/holders.h"
 #include "analysis/report/overview/summary.h"
 #include "estimation/estimate.h"
@@ -262,6 +263,7 @@ struct PageData {
   std::vector<AccountLine> resident;
   std::optional<Leaks> leaks;
   std::optional<report::HoldersReport> holders;
+  std::optional<report::AdviceReport> advice;
   std::vector<Source> sources;
   std::vector<std::string> left_out;
   std::optional<Diff> diff;

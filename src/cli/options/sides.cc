@@ -99,12 +99,14 @@ class Runs {
   }
 
   /// Adds two runs, which may be recordings of one process.
-  base::Outcome<void> add_pair(const std::string& before, const std::string& after) {
+  base::Outcome<void> add_pair(const std::string& before, const std::string& after,
+                               const TakePair& take) {
     terminal::Progress progress("reading runs");
     auto a = GEIGER_TRY(read_run(before, selection_, infers_types_, is_damaged_));
     progress.update(1, 2);
     auto b = GEIGER_TRY(read_run(after, selection_, infers_types_, is_damaged_));
     profile::find_wrappers(std::array{&a.ingested.recording, &b.ingested.recording});
+    if (take) take(a.recording(), b.recording());
     const auto images = ingest::match_images(a.ingested.recording, b.ingested.recording);
     return for_each_kind([&](profile::Kind kind) -> base::Outcome<void> {
       const auto part_a = GEIGER_TRY(part_of(before, a.recording(), selection_, kind));
@@ -245,10 +247,11 @@ base::Outcome<Sides> sides_of(const std::vector<std::string>& words, bool needs_
 
 base::Outcome<Collections> collect_all(const Sides& sides,
                                        std::vector<compare::Collector> collectors,
-                                       const query::SelectionOptions& selection) {
+                                       const query::SelectionOptions& selection,
+                                       const TakePair& take) {
   Runs runs(selection, std::move(collectors));
   const bool is_pair = sides.before.size() == 1 && sides.after.size() == 1;
-  GEIGER_TRY(is_pair ? runs.add_pair(sides.before.front(), sides.after.front())
+  GEIGER_TRY(is_pair ? runs.add_pair(sides.before.front(), sides.after.front(), take)
                      : runs.add_all(sides));
   return runs.finish();
 }

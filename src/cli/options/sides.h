@@ -1,6 +1,7 @@
 // Two sides on a command line, and reading them: BEFORE AFTER, or BEFORE... -- AFTER...
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -52,8 +53,12 @@ struct Collections {
   std::vector<compare::Collected> collected;  ///< In the order of the collectors.
   bool is_damaged = false;
 };
+/// `take`: is called once with the recordings of two single runs; may be empty.
+using TakePair =
+    std::function<void(const profile::Recording& before, const profile::Recording& after)>;
 base::Outcome<Collections> collect_all(const Sides& sides,
                                        std::vector<compare::Collector> collectors,
-                                       const query::SelectionOptions& selection);
+                                       const query::SelectionOptions& selection,
+                                       const TakePair& take = {});
 
 }  // namespace geiger::cli

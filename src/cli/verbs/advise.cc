@@ -20,6 +20,7 @@ struct AdviseArguments {
   ReadOptions read;
   advice::Options search;
   std::size_t top = 20;
+  bool leaves_out_times = false;
   std::string times_file;  ///< Of the process that times an allocator.
 };
 
@@ -35,7 +36,8 @@ base::Outcome<int> print_advice(AdviseArguments& options) {
   const bool saves_calls = std::ranges::any_of(report.findings.items, [](const auto& item) {
     return rules_of(item.advice).of == advice::Of::kAllocated;
   });
-  if (saves_calls) report.pairs = run::time_pairs(main_process(input.recording()).allocator);
+  if (saves_calls && !options.leaves_out_times)
+    report.pairs = run::time_pairs(main_process(input.recording()).allocator);
   return print(report, options.read) ? input.exit_code() : kExitFailed;
 }
 
@@ -51,6 +53,8 @@ void register_advise(CLI::App& app, Work& work) {
       "Name savings that surely are at least this share of their whole,\nand 1 MiB (default 5%)",
       query::parse_share, [options](double share) { options->search.least_share = share; });
   verb->add_option("--top", options->top, "Places to show (default 20; 0: all)")->type_name("N");
+  verb->add_flag("--no-times", options->leaves_out_times,
+                 "Do not time malloc and free on this machine");
   verb->add_option("--time-pairs", options->times_file)->group("");
   verb->footer(
       "\nRecord with --free-stacks, so that growth by copying is found in small blocks\n"

@@ -55,7 +55,11 @@ base::Outcome<int> print_diff(DiffArguments& options) {
   for (const profile::Kind kind : kinds_of(options.selection)) {
     collectors.emplace_back(kind, options.grouping);
   }
-  auto collections = GEIGER_TRY(collect_all(sides, std::move(collectors), options.selection));
+  const TakePair follow = [&options](const auto& before, const auto& after) {
+    options.diff.advice = report::followed_advice(before, after, options.level);
+  };
+  auto collections = GEIGER_TRY(collect_all(sides, std::move(collectors), options.selection,
+                                            options.diff.scope.is_part() ? TakePair() : follow));
   std::vector<compare::Comparison> comparisons;
   for (compare::Collected& collected : collections.collected) {
     GEIGER_TRY(compare::check_comparable(collected, options.level));

@@ -8,6 +8,7 @@ export const TABS = [
   "functions",
   "lines",
   "leaks",
+  "advice",
   "holders",
   "lifetimes",
   "memory",

@@ -5,6 +5,7 @@ import { hasDimension, type Selected } from "../model/selection";
 import type { Steps } from "../model/slices";
 import { type Tab, TABS } from "../model/state";
 import type { ViewProps } from "./context";
+import { Advice } from "./Advice";
 import { Flame, type Trees, treesDependOn, treesOf } from "./Flame";
 import { Holders } from "./Holders";
 import { Busy, Kept } from "./Kept";
@@ -20,6 +21,7 @@ const TAB_NAMES: Record<Tab, string> = {
   functions: "Functions",
   lines: "Lines",
   leaks: "Leaks",
+  advice: "Advice",
   holders: "Holders",
   lifetimes: "Lifetimes",
   memory: "Memory",
@@ -33,7 +35,8 @@ const TAB_NAMES: Record<Tab, string> = {
   source: "Source",
 };
 
-/** The tabs that are always in view; that of holders is if there is anything in it, the others are in a list. */
+/** The tabs that are always in view, and those that are if there is anything in them; the others are in a list. */
+const SHOWN_IF_FILLED: Tab[] = ["advice", "holders"];
 const SHOWN: Tab[] = ["flame", "functions", "lines", "leaks", "lifetimes", "memory"];
 
 /** Whether there is anything in a tab. */
@@ -47,6 +50,7 @@ function hasContent(page: Page, selected: Selected, tab: Tab): boolean {
   if (tab === "lifetimes") return page.data.lifetimes.length > 0;
   if (tab === "memory") return page.data.resident.length > 0;
   if (tab === "leaks") return page.data.leaks !== undefined;
+  if (tab === "advice") return page.data.advice !== undefined;
   if (tab === "holders") return page.data.holders !== undefined;
   return true;
 }
@@ -80,7 +84,7 @@ function TabButton(props: ViewProps & { tab: Tab }) {
 export function Tabs(props: ViewProps & { isFiltering: boolean; onFilter: () => void }) {
   const { page, selected, state, change } = props;
   const filled = TABS.filter((tab) => hasContent(page, selected, tab));
-  const shown = TABS.filter((tab) => SHOWN.includes(tab) || (tab === "holders" && filled.includes(tab)));
+  const shown = TABS.filter((tab) => SHOWN.includes(tab) || (SHOWN_IF_FILLED.includes(tab) && filled.includes(tab)));
   const further = filled.filter((tab) => !shown.includes(tab));
   const tabs = TABS.filter((tab) => shown.includes(tab) || tab === state.tab);
   const move = (event: KeyboardEvent) => {
@@ -151,6 +155,7 @@ export function View(props: ViewProps) {
       {trees && <Flame {...props} trees={trees} />}
       {groups && <TableView key={tab} {...props} tab={tab} groups={groups} />}
       {tab === "leaks" && <Leaks {...props} />}
+      {tab === "advice" && page.data.advice && <Advice advice={page.data.advice} />}
       {tab === "holders" && page.data.holders && <Holders {...props} holders={page.data.holders} />}
       {tab === "lifetimes" && <Lifetimes {...props} />}
       {tab === "memory" && <Memory {...props} />}

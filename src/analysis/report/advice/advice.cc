@@ -38,6 +38,9 @@ constexpr Words kWords[] = {
     {Advice::kUntouched,
      "These bytes were never touched: allocate less, or only when it is needed. Until then they "
      "take address space alone."},
+    {Advice::kBlank,
+     "These objects are wholly zero: allocate them when there is something to store."},
+    {Advice::kDuplicate, "Objects with equal content: keep one of each, and share it."},
     {Advice::kPool,
      "Objects of {2} take {3} each and are freed together: an arena needs no header and no "
      "rounding "
@@ -47,12 +50,20 @@ constexpr Words kWords[] = {
 
 std::string_view whole_text(advice::Of of) {
   constexpr std::string_view kTexts[] = {"what was allocated", "the heap at the peak",
-                                         "the heap at the largest RSS"};
+                                         "the heap at the largest RSS",
+                                         "the heap whose content was read"};
   return kTexts[static_cast<std::size_t>(of)];
 }
 
 std::string_view section_text(advice::Of of) {
   return of == advice::Of::kAllocated ? "Fewer allocations" : "Less memory";
+}
+
+/// Whether the upper limit of the allocations says something.
+bool knows_calls(const Item& item) {
+  constexpr double kFar = 10;
+  const estimation::Interval& calls = item.saved.objects.interval;
+  return calls.hi <= kFar * calls.lo;
 }
 
 /// "growth by copying, short-lived blocks".
@@ -87,22 +98,27 @@ std::string saving_text(const Item& item) {
       "{}, {} of {}", present::figure(item.saved.bytes, present::Quantity::kBytes).text(),
       present::figure(item.share).text(), whole_text(of));
   if (of != advice::Of::kAllocated) return bytes;
-  return fmt::format(
-      "{}, in {} ({})", bytes,
-      present::figure(item.saved.objects, present::Quantity::kObjects).text() + " allocations",
-      present::figure(item.call_share).text());
+  if (!knows_calls(item)) {
+    return fmt::format(
+        "{}, in at least {}", bytes,
+        present::plural(present::whole_number(item.saved.objects.interval.lo), "allocation"));
+  }
+  return fmt::format("{}, in {} allocations ({})", bytes,
+                     present::figure(item.saved.objects, present::Quantity::kObjects).text(),
+                     present::figure(item.call_share).text());
 }
 
 std::optional<estimation::Estimate> seconds_of(const AdviceReport& report, const Item& item) {
-  const bool is_known =
-      rules_of(item.advice).of == advice::Of::kAllocated && report.pairs.is_known();
+  const bool is_known = rules_of(item.advice).of == advice::Of::kAllocated &&
+                        report.pairs.is_known() && knows_calls(item);
   if (!is_known) return std::nullopt;
   return report.pairs.seconds(item.saved.objects, item.calls);
 }
 
 std::string clause(const AdviceReport& report) {
   if (report.findings.items.empty()) return "";
-  const Item& item = report.findings.items.front();
+  const Item& item = *std::ranges::max_element(
+      report.findings.items, {}, [](const Item& each) { return each.share.interval.lo; });
   return fmt::format("{}: {}, {}; see geiger advise", site_text(item), rules_of(item.advice).waste,
                      saving_text(item));
 }
@@ -142,50 +158,55 @@ std::string advice_heading(const AdviceReport& report) {
   const std::string bound = fmt::format("{} and {}", present::level_text(options.least_share),
                                         present::exact_bytes(options.least_bytes));
   if (findings.items.empty()) {
-    return fmt::format("No saving is surely as large as {} of its whole.\n", bound);
+    return fmt::format("No saving is surely as large as {} of its whole.", bound);
   }
   return fmt::format(
-      "{} with a saving that is surely at least {} of its whole.\n",
+      "{} with a saving that is surely at least {} of its whole.",
       findings.items.size() == 1 ? "1 place" : fmt::format("{} places", findings.items.size()),
       bound);
 }
 
-/// What the list rests on, and what it cannot say.
-std::string advice_footer(const AdviceReport& report) {
+/// What was not found, what the list rests on, and what it cannot say: sentences.
+std::vector<std::string> advice_notes(const AdviceReport& report) {
   const Findings& findings = report.findings;
-  std::string out;
+  std::vector<std::string> notes;
   if (!findings.not_found.empty()) {
-    out += fmt::format("Looked for and not found: {}.\n", wastes_text(findings.not_found));
+    notes.push_back(fmt::format("Looked for and not found: {}.", wastes_text(findings.not_found)));
   }
-  for (const advice::NotLooked& missed : findings.not_looked_for) {
-    out +=
-        fmt::format("Not looked for: {} ({}).\n", missed.waste, present::printable(missed.reason));
+  std::vector<std::pair<std::string, std::string>> missed;  // By reason, in order.
+  for (const advice::NotLooked& each : findings.not_looked_for) {
+    const bool is_same = !missed.empty() && missed.back().first == each.reason;
+    if (!is_same) missed.emplace_back(each.reason, "");
+    missed.back().second += (is_same ? ", " : "") + each.waste;
+  }
+  for (const auto& [reason, wastes] : missed) {
+    notes.push_back(fmt::format("Not looked for: {} ({}).", wastes, present::printable(reason)));
   }
   if (report.pairs.is_known()) {
-    out += fmt::format(
+    notes.push_back(fmt::format(
         "Times are of pairs of malloc and free of {}, timed on this machine now, with the blocks "
-        "in "
-        "the processor's cache.\n",
-        present::printable(base::file_name_of(report.pairs.allocator)));
+        "in the processor's cache.",
+        present::printable(base::file_name_of(report.pairs.allocator))));
   } else if (!report.pairs.fault.empty()) {
-    out += fmt::format("Not timed: malloc and free, {}.\n", present::printable(report.pairs.fault));
+    notes.push_back(
+        fmt::format("Not timed: malloc and free ({}).", present::printable(report.pairs.fault)));
   }
-  if (findings.looked_at == 0) return out;
-  return out +
-         fmt::format(
-             "The probability that any of these intervals is wrong is at most {}: {} looked at, "
-             "each interval alone errs with at most {}.\n",
-             present::level_text(1 - findings.options.level),
-             present::plural(findings.looked_at, "place") +
-                 (findings.looked_at == 1 ? " was" : " were"),
-             present::probability(1 - findings.level));
+  if (findings.looked_at > 0) {
+    notes.push_back(fmt::format(
+        "The probability that any of these intervals is wrong is at most {}: {} looked at, each "
+        "interval alone errs with at most {}.",
+        present::level_text(1 - findings.options.level),
+        present::plural(findings.looked_at, "place") + (findings.looked_at == 1 ? " was" : " were"),
+        present::probability(1 - findings.level)));
+  }
+  return notes;
 }
 
 }  // namespace
 
 std::string to_text(const AdviceReport& report, const present::Style& style) {
   const auto& items = report.findings.items;
-  std::string out = present::wrap_lines(advice_heading(report), style.width);
+  std::string out = present::wrap_lines(advice_heading(report) + "\n", style.width);
   const std::size_t shown = report.top == 0 ? items.size() : std::min(items.size(), report.top);
   std::string_view section;
   for (std::size_t i = 0; i < shown; ++i) {
@@ -197,9 +218,10 @@ std::string to_text(const AdviceReport& report, const present::Style& style) {
   }
   if (shown < items.size())
     out += fmt::format("{} more; --top 0 shows all.\n", items.size() - shown);
+  std::string notes;
+  for (const std::string& note : advice_notes(report)) notes += note + "\n";
   return out + "\n" +
-         present::paint(style, present::Role::kFaint,
-                        present::wrap_lines(advice_footer(report), style.width));
+         present::paint(style, present::Role::kFaint, present::wrap_lines(notes, style.width));
 }
 
 }  // namespace geiger::report
@@ -273,6 +295,9 @@ const Fields<ItemOf>& fields_of(Of<ItemOf> /*type*/) {
 const Fields<AdviceReport>& fields_of(Of<AdviceReport> /*type*/) {
   static const auto kFields =
       Fields<AdviceReport>("advise")
+          .field("sentence", "how much is advised", &advice_heading)
+          .field("notes", "sentences: what was not found, not looked for, and what limits hold",
+                 &advice_notes)
           .field("level", "that all intervals hold together",
                  [](const AdviceReport& it) { return it.findings.options.level; })
           .field("interval_level", "of each interval",
@@ -305,6 +330,57 @@ const Fields<AdviceReport>& fields_of(Of<AdviceReport> /*type*/) {
                  })
           .field("not_looked_for", "what could not be looked for, and why",
                  [](const AdviceReport& it) { return it.findings.not_looked_for; });
+  return kFields;
+}
+
+Followed FollowedAdvice::verdict() const {
+  constexpr double kLittle = 0.1;
+  const double least = before.bytes.interval.lo, most = after.bytes.interval.hi;
+  if (most <= kLittle * least) return Followed::kTaken;
+  return most < least ? Followed::kPartly : Followed::kOpen;
+}
+
+std::vector<FollowedAdvice> followed_advice(const profile::Recording& before,
+                                            const profile::Recording& after, double level) {
+  const Findings findings = advice::find_advice(before, {.level = level});
+  const auto was = advice::savings_of(before, findings.items, findings.level);
+  const auto is = advice::savings_of(after, findings.items, findings.level);
+  std::vector<FollowedAdvice> all;
+  for (std::size_t i = 0; i < findings.items.size(); ++i) {
+    all.push_back({findings.items[i], was[i], is[i]});
+  }
+  return all;
+}
+
+namespace {
+
+std::string_view verdict_text(Followed verdict) {
+  constexpr std::string_view kTexts[] = {"taken", "smaller", "not shown to be smaller"};
+  return present::name_among(kTexts, verdict);
+}
+
+}  // namespace
+
+std::string text_of(const FollowedAdvice& followed) {
+  const auto bytes = [](const present::Measure& measure) {
+    return present::figure(measure.bytes, present::Quantity::kBytes).text();
+  };
+  return fmt::format("{} at {}: {} before, {} after: {}", rules_of(followed.item.advice).waste,
+                     site_text(followed.item), bytes(followed.before), bytes(followed.after),
+                     verdict_text(followed.verdict()));
+}
+
+const Fields<FollowedAdvice>& fields_of(Of<FollowedAdvice> /*type*/) {
+  static const auto kFields =
+      Fields<FollowedAdvice>("followed_advice", "An advice for the run before, and what is left.")
+          .field("advice", "", [](const FollowedAdvice& it) { return name_of(it.item.advice); })
+          .one_of(present::texts_of<Advice>([](Advice each) { return name_of(each); }))
+          .field("site", "", [](const FollowedAdvice& it) { return site_text(it.item); })
+          .field("before", "what all lines of the function would save", &FollowedAdvice::before)
+          .field("after", "the same", &FollowedAdvice::after)
+          .field("verdict", "", [](const FollowedAdvice& it) { return verdict_text(it.verdict()); })
+          .one_of(present::texts_of<Followed>(verdict_text))
+          .field("text", "a line", [](const FollowedAdvice& it) { return text_of(it); });
   return kFields;
 }
 

@@ -456,6 +456,11 @@ const Fields<DiffReport>& fields_of(Of<DiffReport> /*type*/) {
                  of_strata(&Comparison::strata))
           .field("matched", "with `--match`: the share of both sides' exposure that is in them",
                  of_strata(&Comparison::matched))
+          .field("advice", "of two whole runs: what `advise` says of the run before",
+                 [](const DiffReport& it) {
+                   return present::if_true(!it.options.advice.empty(),
+                                           std::span(it.options.advice));
+                 })
           .field("rows", "in the order of `--sort`; with `--all` those without change too",
                  [](const DiffReport& it) { return rows_of(it); })
           .field("caveats", "sentences", [](const DiffReport& it) { return caveats(it); });
@@ -744,6 +749,15 @@ std::string footer(const DiffReport& report, const present::Style& style) {
 
 }  // namespace
 
+/// What became of the advice for the run before.
+static std::string advice_lines(const DiffReport& report, const present::Style& style) {
+  std::string out;
+  for (const FollowedAdvice& each : report.options.advice) {
+    out += "  " + present::wrap(text_of(each), 2, style.width) + "\n";
+  }
+  return out.empty() ? "" : "\nAdvice for the run before:\n" + out;
+}
+
 std::string to_text(const DiffReport& report, const present::Style& style) {
   std::string out = heading(report, style) + totals_text(report, style);
   if (report.lines.empty()) {
@@ -751,7 +765,8 @@ std::string to_text(const DiffReport& report, const present::Style& style) {
   } else {
     out += rows_text(report, style);
   }
-  return out + footer(report, style) + text_of(report.options.scope.fleet, style);
+  return out + advice_lines(report, style) + footer(report, style) +
+         text_of(report.options.scope.fleet, style);
 }
 
 }  // namespace geiger::report

@@ -10,6 +10,7 @@
 #include "analysis/present/fields.h"
 #include "analysis/present/heading.h"
 #include "analysis/present/text.h"
+#include "analysis/report/advice/advice.h"
 
 namespace geiger::report {
 
@@ -25,6 +26,7 @@ struct DiffOptions {
   std::string per = "run";  ///< What values are per, if there are several.
   /// Relative standard deviation of the load of hosts, where values are not per load.
   std::optional<double> load_deviation = {};
+  std::vector<FollowedAdvice> advice = {};  ///< Of two whole runs.
 };
 
 /// What one kind of bytes came to on both sides.

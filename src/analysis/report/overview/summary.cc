@@ -16,6 +16,7 @@
 #include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/select/peak.h"
+#include "analysis/report/advice/advice.h"
 #include "analysis/report/faults/faults.h"
 #include "analysis/report/lives/leaks.h"
 
@@ -261,6 +262,10 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
     report.top_live_at_peak = sites(recording, peak, options);
   }
   add_leak(report, recording, teardowns);
+  if (options.has_advice) {
+    report.advice =
+        clause(advice_report(recording, {.level = options.level, .least_share = kLargeSaving}));
+  }
   if (options.has_all_kinds && !report.is_part()) {
     report.kinds = further_kinds(recording, options.level);
     if (report.samples > 0 && !report.is_aggregated)

@@ -36,6 +36,8 @@ struct SummaryOptions {
   /// Also the self-check and a line for each process, of which closing_lines() says nothing; a few
   /// passes over all samples.
   bool has_checks = true;
+  /// Also the largest saving that `advise` is sure of; several passes over all samples.
+  bool has_advice = false;
   /// Of kind kAllocated: what allocated bytes are of. The peak is then the one within its
   /// window, and what was live at the end is what was at the window's.
   profile::Selection selection = {};
@@ -89,7 +91,8 @@ struct SummaryReport {
   std::optional<Finding> beside;  ///< What is said beside the first finding (find_opening).
   std::string fault;  ///< The sentence on the first fault of a guarded run; empty: none was seen.
   GuardedObjects guarding;  ///< Of whole recordings.
-  std::string leak;         ///< The sentence on the first leak suspect; empty without suspects.
+  std::string advice;  ///< The clause on a large saving (advice.h); of has_advice; may be empty.
+  std::string leak;    ///< The sentence on the first leak suspect; empty without suspects.
   /// That a site may be one, or that none was looked for; else empty.
   std::string leak_note;
   std::uint64_t samples = 0;  ///< Certain ones included.

@@ -343,6 +343,7 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
     say(clause(report.finding), present::Role::kHeading);
   }
   if (report.beside) say(clause(*report.beside), present::Role::kHeading);
+  if (!report.advice.empty()) say(present::printable(report.advice), present::Role::kHeading);
   if (!report.leak_note.empty()) say(present::printable(report.leak_note), present::Role::kFaint);
   const std::string unnamed = unnamed_in(report, {}).clause();
   if (!unnamed.empty()) say(unnamed, present::Role::kFaint);
