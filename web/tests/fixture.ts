@@ -366,6 +366,38 @@ function holders(word: (usual: string) => string): NonNullable<PageData["holders
   };
 }
 
+function advice(word: (usual: string) => string): NonNullable<PageData["advice"]> {
+  const bytes: Estimate = { value: 3e8, lo: 2.8e8, hi: 3.2e8, variance: 1e14, samples: 40, exact: 0 };
+  const share = { value: 0.19, lo: 0.17, hi: 0.21 };
+  return {
+    sentence: "1 place with a saving that is surely at least 5 % and 1 MiB of its whole.",
+    notes: ["Looked for and not found: short-lived blocks."],
+    level: 0.95,
+    interval_level: 0.999,
+    looked_at: 12,
+    least_share: 0.05,
+    least_bytes: 1 << 20,
+    ran_ns: 10 * SECOND,
+    items: [
+      {
+        advice: "reserve",
+        waste: "growth by copying",
+        name: word("parse_rows"),
+        module: "server",
+        callers: word("read_file < main"),
+        site: word("parse_rows (parser.cc:88)"),
+        todo: "The vector grows by copying: call reserve() before it is filled.",
+        saving: "286 MiB ± 19, 19 % ± 2 of what was allocated",
+        of: "allocated",
+        saved: { bytes, objects: { ...bytes, value: 1e4 }, samples: 40, certain_samples: 0 },
+        share,
+      },
+    ],
+    not_found: ["short-lived blocks"],
+    not_looked_for: [],
+  };
+}
+
 const columns = (names: string[]) =>
   names.map((name) => ({ name, heading: name, meaning: `the ${name} of it` }));
 
@@ -413,6 +445,7 @@ export function fixture(options: FixtureOptions = {}): PageData {
     ],
     leaks: { ...leaks(count), unreachable: [word("lose is unreachable")] },
     holders: holders(word),
+    advice: advice(word),
     sources: [],
     left_out: options.names ? [word("")] : [],
   };

@@ -469,6 +469,15 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await opened.close();
   });
 
+  it("says what to change, and what was not found", async () => {
+    const opened = await shown(fixture({ nodes: 300 }), "tab=advice");
+    expect(await opened.page.textContent("#view [aria-label=Advice]")).toMatch(
+      /^1 place .*parse_rows \(parser\.cc:88\)The vector grows by copying: call reserve.*Saves286 MiB ± 19, .*Called byread_file < main.*not found: short-lived/,
+    );
+    expectQuiet(opened);
+    await opened.close();
+  });
+
   it("is walked by keyboard", async () => {
     const opened = await shown(fixture({ nodes: 600 }));
     const { page } = opened;

@@ -119,7 +119,7 @@ std::string clause(const AdviceReport& report) {
   if (report.findings.items.empty()) return "";
   const Item& item = *std::ranges::max_element(
       report.findings.items, {}, [](const Item& each) { return each.share.interval.lo; });
-  return fmt::format("{}: {}, {}; see geiger advise", site_text(item), rules_of(item.advice).waste,
+  return fmt::format("{} at {}: {}; see geiger advise", rules_of(item.advice).waste, site_text(item),
                      saving_text(item));
 }
 
