@@ -139,7 +139,7 @@ void leave_untouched(bool is_healthy) {
     const std::size_t page = 4096, end = reinterpret_cast<std::size_t>(block) + kBytes / 4;
     if (!is_healthy) wasted.bytes += kBytes - kBytes / 4 - (page - end % page) % page;
   }
-  wait(1500);
+  wait(2500);
 }
 
 struct Node {
@@ -243,11 +243,41 @@ void pass(bool is_healthy) {
   if (!is_healthy) wasted.bytes = kParts * kMiB;
 }
 
+void keep_zeros(bool is_healthy) {
+  constexpr std::size_t kBytes = 8000;
+  for (int i = 0; i < 2000; ++i) {
+    char* const block = static_cast<char*>(malloc(kBytes));  // wastes: blank
+    memset(block, 0, kBytes);
+    if (is_healthy) {
+      memcpy(block, &i, sizeof i);
+      memset(block + sizeof i, 1, kBytes - sizeof i);
+    } else {
+      wasted.bytes += kBytes;
+    }
+    use(block);
+  }
+  wait(1500);
+}
+
+void keep_copies(bool is_healthy) {
+  constexpr std::size_t kBytes = 100, kStrings = 100'000, kValues = 250;
+  for (std::size_t i = 0; i < kStrings; ++i) {
+    char* const block = static_cast<char*>(malloc(kBytes));  // wastes: duplicate
+    memset(block, 'x', kBytes);
+    const std::size_t value = is_healthy ? i : i % kValues;
+    memcpy(block, &value, sizeof value);
+    use(block);
+    if (!is_healthy && i >= kValues) wasted.bytes += kBytes;
+  }
+  wait(1500);
+}
+
 const std::map<std::string, std::function<void(bool)>> kWastes{
     {"vector", grow_vectors},       {"string", grow_strings},
     {"realloc", grow_blocks},       {"reuse", make_buffers},
     {"untouched", leave_untouched}, {"pool", make_nodes},
-    {"rounding", round_up},         {"peak", pass}};
+    {"rounding", round_up},         {"peak", pass},
+    {"blank", keep_zeros},          {"duplicate", keep_copies}};
 
 }  // namespace
 

@@ -156,6 +156,8 @@ base::Outcome<Candidates> look(const Recording& recording, StackBook& stacks) {
   look_at_peak(recording, stacks, candidates);
   look_at_snapshots(recording, stacks, candidates);
   look_at_contents(recording, stacks, candidates);
+  candidates.not_looked_for.push_back(
+      {"another allocator", "geiger compare-malloc runs the program under each"});
   return candidates;
 }
 
@@ -175,8 +177,8 @@ Findings find_advice(const Recording& recording, const Options& options) {
   return Judge(recording, options, stacks, candidates).judge();
 }
 
-std::vector<present::Measure> savings_of(const Recording& recording,
-                                         const std::vector<Item>& items, double level) {
+std::vector<present::Measure> savings_of(const Recording& recording, const std::vector<Item>& items,
+                                         double level) {
   StackBook stacks(recording);
   auto looked = look(recording, stacks);
   const Candidates candidates = looked.has_value() ? std::move(looked.value()) : Candidates{};

@@ -277,7 +277,7 @@ class PeakSearch {
 /// by then, nor at the last snapshot if it still lived; nothing of those that were made so short a
 /// time before that they may still be about to be filled.
 std::vector<Entry> never_touched(const Recording& recording) {
-  constexpr double kLeastFilling = 1e8;
+  constexpr double kLeastFilling = 1e9;
   const double filling =
       std::max(kLeastFilling, kPassing * static_cast<double>(duration_of(recording)));
   std::map<std::uint32_t, Bytes> untouched;
