@@ -82,6 +82,23 @@ class Wastes(unittest.TestCase):
             with self.subTest(case=case):
                 self.assertEqual(report["items"], [])
 
+    def test_diff_says_what_was_taken(self):
+        for name, words in (("before", []), ("after", ["healthy"])):
+            self.geiger("run", "-q", "--seed", 1, "--interval", INTERVAL, "--free-stacks", "-o", f"{name}.geiger", "--",
+                        harness.host("wastes"), "vector", *words)
+        followed = json.loads(self.geiger("diff", "--json", "before.geiger", "after.geiger"))["advice"]
+        self.assertEqual([(each["advice"], each["verdict"]) for each in followed], [("reserve", "taken")])
+        self.assertIn(b"growth by copying at numbers (wastes.cc:", self.geiger("diff", "before.geiger", "after.geiger"))
+        same = json.loads(self.geiger("diff", "--json", "before.geiger", "before.geiger"))["advice"]
+        self.assertEqual([each["verdict"] for each in same], ["not shown to be smaller"])
+
+    def test_a_run_ends_with_what_is_large_and_sure(self):
+        for words, is_said in ([], True), (["healthy"], False):
+            done = harness.run_bare([harness.BUILD / "bin" / "geiger", "run", "-f", "--seed", 1, "--interval", INTERVAL,
+                                     "--free-stacks", "-o", "said.geiger", "--", harness.host("wastes"), "string",
+                                     *words], cwd=self.here.name)
+            self.assertEqual(b"geiger: growth by copying at text (wastes.cc:" in done.stderr, is_said, done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
