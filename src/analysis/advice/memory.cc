@@ -78,7 +78,8 @@ struct AtPeak {
 class Ends {
  public:
   explicit Ends(const Recording& recording, const std::vector<profile::Teardown>& teardowns)
-      : recording_(recording), judged_before_(profile::judged_before(teardowns)) {}
+      : judged_before_(profile::judged_before(teardowns)),
+        passing_(kPassing * static_cast<double>(duration_of(recording))) {}
 
   /// CLOCK_MONOTONIC; infinite of what is tidied up at the end, or is there then.
   [[nodiscard]] double of(const Sample& sample) const {
@@ -88,13 +89,12 @@ class Ends {
                    : static_cast<double>(sample.free_time);
   }
   [[nodiscard]] bool passes(const Sample& sample) const {
-    return of(sample) - static_cast<double>(sample.time) <=
-           kPassing * static_cast<double>(duration_of(recording_));
+    return of(sample) - static_cast<double>(sample.time) <= passing_;
   }
 
  private:
-  const Recording& recording_;
   std::vector<Nanoseconds> judged_before_;
+  double passing_;
 };
 
 double weight_of(const Recording& recording, const Sample& sample) {
