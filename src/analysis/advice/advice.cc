@@ -89,9 +89,14 @@ class Judge {
       item.container = candidate.growth->container;
       item.remedy = candidate.growth->remedy;
     }
-    for (const std::uint32_t sample : candidate.samples) {
-      const estimation::Count count = count_of_fate(recording_, recording_.samples[sample]);
-      item.calls[count.size] += 1 / estimation::inclusion_probability(count);
+    const bool has_pools = std::ranges::any_of(candidate.samples, [&](std::uint32_t i) {
+      return vocabulary::is_python_block(recording_.samples[i].entry_point);
+    });
+    if (!has_pools) {
+      for (const std::uint32_t sample : candidate.samples) {
+        const estimation::Count count = count_of_fate(recording_, recording_.samples[sample]);
+        item.calls[count.size] += 1 / estimation::inclusion_probability(count);
+      }
     }
     item.requested = candidate.requested;
     item.usable = candidate.usable;

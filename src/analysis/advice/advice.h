@@ -87,7 +87,8 @@ struct Item {
   std::string_view remedy;     ///< Of kReserve: "call reserve() before it is filled".
   /// Of kPool and kRounding: the requested and usable size that most of it has.
   Bytes requested = 0, usable = 0;
-  /// Of Of::kAllocated: number by requested bytes, estimated.
+  /// Of Of::kAllocated: number by requested bytes, estimated; empty if some of them are not
+  /// malloc's but of CPython's own pools.
   std::map<Bytes, double> calls;
   present::Measure saved;     ///< Bytes and allocations (of memory: objects), at Findings::level.
   present::Share share;       ///< Of the bytes of the whole.
@@ -112,8 +113,8 @@ struct Findings {
 /// Looks for everything that the recording can tell.
 [[nodiscard]] Findings find_advice(const profile::Recording& recording, const Options& options);
 
-/// What the functions of `items` would still save of the same kind in another recording, one for each
-/// item; of all their lines, as lines move. Each interval is one of `level`.
+/// What the functions of `items` would still save of the same kind in another recording, one for
+/// each item; of all their lines, as lines move. Each interval is one of `level`.
 [[nodiscard]] std::vector<present::Measure> savings_of(const profile::Recording& recording,
                                                        const std::vector<Item>& items,
                                                        double level);

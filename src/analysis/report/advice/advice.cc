@@ -110,7 +110,7 @@ std::string saving_text(const Item& item) {
 
 std::optional<estimation::Estimate> seconds_of(const AdviceReport& report, const Item& item) {
   const bool is_known = rules_of(item.advice).of == advice::Of::kAllocated &&
-                        report.pairs.is_known() && knows_calls(item);
+                        report.pairs.is_known() && knows_calls(item) && !item.calls.empty();
   if (!is_known) return std::nullopt;
   return report.pairs.seconds(item.saved.objects, item.calls);
 }
@@ -119,8 +119,8 @@ std::string clause(const AdviceReport& report) {
   if (report.findings.items.empty()) return "";
   const Item& item = *std::ranges::max_element(
       report.findings.items, {}, [](const Item& each) { return each.share.interval.lo; });
-  return fmt::format("{} at {}: {}; see geiger advise", rules_of(item.advice).waste, site_text(item),
-                     saving_text(item));
+  return fmt::format("{} at {}: {}; see geiger advise", rules_of(item.advice).waste,
+                     site_text(item), saving_text(item));
 }
 
 namespace {
