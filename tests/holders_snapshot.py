@@ -23,17 +23,19 @@ def pid_of(program):
     return int(trace.split(".")[-3])
 
 
-def copies_of(pid):
-    """Processes of the same program that trace nothing of their own: copies."""
+def copies_of(program):
+    """Other processes with its trace that are traced."""
     found = []
-    for status in glob.glob("/proc/[0-9]*/status"):
+    for place in glob.glob("/proc/[0-9]*"):
         try:
-            with open(status, encoding="utf-8") as file:
-                fields = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
+            with open(place + "/status", encoding="utf-8") as file:
+                is_traced = "TracerPid:\t0\n" not in file.read()
+            with open(place + "/maps", encoding="utf-8") as file:
+                has_trace = program.file + ".parts" in file.read()
         except OSError:
             continue
-        if fields["Name"] == "holders" and fields["TracerPid"] != "0" and fields["Pid"] != str(pid):
-            found.append(int(fields["Pid"]))
+        if is_traced and has_trace and place != f"/proc/{pid_of(program)}":
+            found.append(place)
     return found
 
 
@@ -43,7 +45,7 @@ def state_of(pid):
         with open(f"/proc/{pid}/{name}", encoding="utf-8") as file:
             return file.read()
 
-    signals = [line for line in read("status").splitlines() if line.startswith(("Sig", "Shd", "Threads", "TracerPid"))]
+    signals = [line for line in read("status").splitlines() if line.startswith(("Sig", "Shd", "Threads", "TracerPid")) and not line.startswith("SigQ")]
     children = [read(f"task/{task}/children") for task in sorted(os.listdir(f"/proc/{pid}/task"))]
     maps = [line.split()[:2] for line in read("maps").splitlines() if "[heap]" not in line]
     return signals, children, maps, sorted(os.listdir(f"/proc/{pid}/fd"))
@@ -80,19 +82,19 @@ class OfAllKinds(unittest.TestCase):
         before = state_of(pid)
         self.program.ask("--snapshot")
         self.assertEqual(state_of(pid), before)
-        self.assertEqual(copies_of(pid), [])
+        self.assertEqual(copies_of(self.program), [])
 
     def test_the_copy_ends_with_its_scanner(self):
         pid = pid_of(self.program)
         before = state_of(pid)
         scanner = subprocess.Popen([GEIGER, "holders", "--snapshot", "--budget", "1%", self.program.file + ".parts"],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while not copies_of(pid) and scanner.poll() is None:
+        while not copies_of(self.program) and scanner.poll() is None:
             time.sleep(0.002)
         self.assertIsNone(scanner.poll())
         scanner.send_signal(signal.SIGKILL)
         scanner.wait()
-        while copies_of(pid):
+        while copies_of(self.program):
             time.sleep(0.002)
         self.assertEqual(state_of(pid), before)
 

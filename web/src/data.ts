@@ -146,7 +146,7 @@ export interface Holders {
   scans: number;
   /** that were scanned */ processes: number;
   /** where blocks begin was inferred from pointers */ is_inferred: boolean;
-  /** in swap */ unread_bytes: number;
+  /** in swap, or not in the core file */ unread_bytes: number;
   /** of heaps; they count as roots */ not_understood_bytes: number;
   /** what lived through all scans */ judged: Measure;
   /** what was live at the last scan besides */ not_judged: Measure;
