@@ -203,12 +203,13 @@ class Refused(unittest.TestCase):
 
     def test_what_is_damaged(self):
         self.refuse(self.elf(), "no registers")
-        self.refuse(self.elf(phnum=1, segments=self.segment(4, 120, 24) + struct.pack("<III", 5, 1 << 30, 1) + bytes(12)),
-                    "a note is cut")
+        note = struct.pack("<III", 5, 1 << 30, 1) + bytes(12)
+        self.refuse(self.elf(phnum=1, segments=self.segment(4, 120, 24) + note), "a note is cut")
         self.refuse(self.elf(phnum=1, segments=self.segment(1, (1 << 64) - 1, 1 << 20)), "makes no sense")
 
     def test_what_is_not_there(self):
-        asked = subprocess.run([GEIGER, "holders", "--core", "/nonexistent"], capture_output=True, text=True, check=False)
+        asked = subprocess.run([GEIGER, "holders", "--core", "/nonexistent"], capture_output=True, text=True,
+                               check=False)
         self.assertEqual((asked.returncode, asked.stderr), (1, "geiger: /nonexistent: No such file or directory\n"))
 
 

@@ -39,13 +39,23 @@ def copies_of(program):
     return found
 
 
+def is_traced(pid):
+    """Whether any of its threads is."""
+    for status in glob.glob(f"/proc/{pid}/task/*/status"):
+        with open(status, encoding="utf-8") as file:
+            if "TracerPid:\t0\n" not in file.read():
+                return True
+    return False
+
+
 def state_of(pid):
     """What others see of a process: its children, signals, mappings, open files."""
     def read(name):
         with open(f"/proc/{pid}/{name}", encoding="utf-8") as file:
             return file.read()
 
-    signals = [line for line in read("status").splitlines() if line.startswith(("Sig", "Shd", "Threads", "TracerPid")) and not line.startswith("SigQ")]
+    shown = ("SigPnd", "SigBlk", "SigIgn", "SigCgt", "ShdPnd", "Threads", "TracerPid")
+    signals = [line for line in read("status").splitlines() if line.startswith(shown)]
     children = [read(f"task/{task}/children") for task in sorted(os.listdir(f"/proc/{pid}/task"))]
     maps = [line.split()[:2] for line in read("maps").splitlines() if "[heap]" not in line]
     return signals, children, maps, sorted(os.listdir(f"/proc/{pid}/fd"))
@@ -98,6 +108,23 @@ class OfAllKinds(unittest.TestCase):
             time.sleep(0.002)
         self.assertEqual(state_of(pid), before)
 
+
+    def test_the_process_outlives_a_scanner_that_is_killed_while_it_is_stopped(self):
+        pid = pid_of(self.program)
+        before = state_of(pid)
+        stopped = 0
+        for _ in range(10):
+            scanner = subprocess.Popen([GEIGER, "holders", "--snapshot", self.program.file + ".parts"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while not is_traced(pid) and scanner.poll() is None:
+                continue
+            stopped += is_traced(pid)
+            scanner.kill()
+            scanner.wait()
+        while is_traced(pid) or copies_of(self.program):
+            time.sleep(0.002)
+        self.assertGreater(stopped, 0)
+        self.assertEqual(state_of(pid), before)
 
     def test_every_kind_is_told(self):
         found = holders.sums(json.loads(self.program.ask("--json", "--snapshot")))
