@@ -93,6 +93,22 @@ class OfGdb(Core):
         self.assertIn(why, asked.stderr)
 
 
+@unittest.skipUnless(shutil.which("gcore"), "gdb is not installed")
+class OfMovingBlocks(unittest.TestCase):
+    def test_the_instant_of_the_file_counts(self):
+        """Four threads move, allocate and free before it is written, and afterwards."""
+        program = holders.Program("churn")
+        try:
+            trace, = os.listdir(program.file + ".parts")
+            core = gcore(os.path.join(program.here.name, "core"), int(trace.split(".")[-3]))
+            found = holders.sums(json.loads(program.ask("--json", "--core", core)))
+        finally:
+            program.end()
+        self.assertEqual(set(found["moved"][0]), {"reached"})
+        lost = sum(size for hold, size in found["lost"][0].items() if hold in holders.UNREACHABLE)
+        self.assertGreaterEqual(lost, 600 * 48)
+
+
 class OfTheKernel(Core):
     @classmethod
     def write(cls):
