@@ -338,7 +338,8 @@ class OtherAllocators(unittest.TestCase):
         self.check(Program(preload=path), True, most_held)
 
     def check(self, program, is_inferred, most_held, may_be=("reached",)):
-        """Held ones are as `may_be` says. Of lost blocks at most the share `most_held` may seem held, by words that are left over."""
+        """Held ones are as `may_be` says. Of lost blocks at most the share `most_held` may seem held, by words that
+        are left over."""
         try:
             report = json.loads(program.ask("--json"))
         finally:

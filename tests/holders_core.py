@@ -93,6 +93,22 @@ class OfGdb(Core):
         self.assertIn(why, asked.stderr)
 
 
+@unittest.skipUnless(shutil.which("gcore"), "gdb is not installed")
+class OfMovingBlocks(unittest.TestCase):
+    def test_the_instant_of_the_file_counts(self):
+        """Four threads move, allocate and free before it is written, and afterwards."""
+        program = holders.Program("churn")
+        try:
+            trace, = os.listdir(program.file + ".parts")
+            core = gcore(os.path.join(program.here.name, "core"), int(trace.split(".")[-3]))
+            found = holders.sums(json.loads(program.ask("--json", "--core", core)))
+        finally:
+            program.end()
+        self.assertEqual(set(found["moved"][0]), {"reached"})
+        lost = sum(size for hold, size in found["lost"][0].items() if hold in holders.UNREACHABLE)
+        self.assertGreaterEqual(lost, 600 * 48)
+
+
 class OfTheKernel(Core):
     @classmethod
     def write(cls):
@@ -203,12 +219,13 @@ class Refused(unittest.TestCase):
 
     def test_what_is_damaged(self):
         self.refuse(self.elf(), "no registers")
-        self.refuse(self.elf(phnum=1, segments=self.segment(4, 120, 24) + struct.pack("<III", 5, 1 << 30, 1) + bytes(12)),
-                    "a note is cut")
+        note = struct.pack("<III", 5, 1 << 30, 1) + bytes(12)
+        self.refuse(self.elf(phnum=1, segments=self.segment(4, 120, 24) + note), "a note is cut")
         self.refuse(self.elf(phnum=1, segments=self.segment(1, (1 << 64) - 1, 1 << 20)), "makes no sense")
 
     def test_what_is_not_there(self):
-        asked = subprocess.run([GEIGER, "holders", "--core", "/nonexistent"], capture_output=True, text=True, check=False)
+        asked = subprocess.run([GEIGER, "holders", "--core", "/nonexistent"], capture_output=True, text=True,
+                               check=False)
         self.assertEqual((asked.returncode, asked.stderr), (1, "geiger: /nonexistent: No such file or directory\n"))
 
 

@@ -23,18 +23,29 @@ def pid_of(program):
     return int(trace.split(".")[-3])
 
 
-def copies_of(pid):
-    """Processes of the same program that trace nothing of their own: copies."""
+def copies_of(program):
+    """Other processes with its trace that are traced."""
     found = []
-    for status in glob.glob("/proc/[0-9]*/status"):
+    for place in glob.glob("/proc/[0-9]*"):
         try:
-            with open(status, encoding="utf-8") as file:
-                fields = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
+            with open(place + "/status", encoding="utf-8") as file:
+                is_traced = "TracerPid:\t0\n" not in file.read()
+            with open(place + "/maps", encoding="utf-8") as file:
+                has_trace = program.file + ".parts" in file.read()
         except OSError:
             continue
-        if fields["Name"] == "holders" and fields["TracerPid"] != "0" and fields["Pid"] != str(pid):
-            found.append(int(fields["Pid"]))
+        if is_traced and has_trace and place != f"/proc/{pid_of(program)}":
+            found.append(place)
     return found
+
+
+def is_traced(pid):
+    """Whether any of its threads is."""
+    for status in glob.glob(f"/proc/{pid}/task/*/status"):
+        with open(status, encoding="utf-8") as file:
+            if "TracerPid:\t0\n" not in file.read():
+                return True
+    return False
 
 
 def state_of(pid):
@@ -43,7 +54,8 @@ def state_of(pid):
         with open(f"/proc/{pid}/{name}", encoding="utf-8") as file:
             return file.read()
 
-    signals = [line for line in read("status").splitlines() if line.startswith(("Sig", "Shd", "Threads", "TracerPid"))]
+    shown = ("SigPnd", "SigBlk", "SigIgn", "SigCgt", "ShdPnd", "Threads", "TracerPid")
+    signals = [line for line in read("status").splitlines() if line.startswith(shown)]
     children = [read(f"task/{task}/children") for task in sorted(os.listdir(f"/proc/{pid}/task"))]
     maps = [line.split()[:2] for line in read("maps").splitlines() if "[heap]" not in line]
     return signals, children, maps, sorted(os.listdir(f"/proc/{pid}/fd"))
@@ -80,22 +92,39 @@ class OfAllKinds(unittest.TestCase):
         before = state_of(pid)
         self.program.ask("--snapshot")
         self.assertEqual(state_of(pid), before)
-        self.assertEqual(copies_of(pid), [])
+        self.assertEqual(copies_of(self.program), [])
 
     def test_the_copy_ends_with_its_scanner(self):
         pid = pid_of(self.program)
         before = state_of(pid)
         scanner = subprocess.Popen([GEIGER, "holders", "--snapshot", "--budget", "1%", self.program.file + ".parts"],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while not copies_of(pid) and scanner.poll() is None:
+        while not copies_of(self.program) and scanner.poll() is None:
             time.sleep(0.002)
         self.assertIsNone(scanner.poll())
         scanner.send_signal(signal.SIGKILL)
         scanner.wait()
-        while copies_of(pid):
+        while copies_of(self.program):
             time.sleep(0.002)
         self.assertEqual(state_of(pid), before)
 
+
+    def test_the_process_outlives_a_scanner_that_is_killed_while_it_is_stopped(self):
+        pid = pid_of(self.program)
+        before = state_of(pid)
+        stopped = 0
+        for _ in range(10):
+            scanner = subprocess.Popen([GEIGER, "holders", "--snapshot", self.program.file + ".parts"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while not is_traced(pid) and scanner.poll() is None:
+                continue
+            stopped += is_traced(pid)
+            scanner.kill()
+            scanner.wait()
+        while is_traced(pid) or copies_of(self.program):
+            time.sleep(0.002)
+        self.assertGreater(stopped, 0)
+        self.assertEqual(state_of(pid), before)
 
     def test_every_kind_is_told(self):
         found = holders.sums(json.loads(self.program.ask("--json", "--snapshot")))

@@ -185,14 +185,17 @@ bool BorrowedThread::save_extended() {
   return false;
 }
 
+bool BorrowedThread::set_mask(std::uint64_t mask) const {
+  return ptrace(PTRACE_SETSIGMASK, tid_, reinterpret_cast<void*>(sizeof mask), &mask) == 0;
+}
+
 base::Outcome<void> BorrowedThread::borrow(const CallPlaces& places, Address stack) {
   places_ = places;
   if (!save_extended()) {
     return base::Failure{fmt::format("its registers cannot be read: {}", std::strerror(errno))};
   }
-  std::uint64_t blocked = ~kFaults;
   if (ptrace(PTRACE_GETSIGMASK, tid_, reinterpret_cast<void*>(sizeof mask_), &mask_) != 0 ||
-      ptrace(PTRACE_SETSIGMASK, tid_, reinterpret_cast<void*>(sizeof blocked), &blocked) != 0) {
+      !set_mask(~kFaults)) {
     return base::Failure{fmt::format("its signals cannot be blocked: {}", std::strerror(errno))};
   }
   is_borrowed_ = true;
@@ -401,7 +404,11 @@ base::Outcome<pid_t> BorrowedThread::copy_memory(Address exit) {
     return base::Failure{fmt::format("clone: {}", std::strerror(static_cast<int>(-*number)))};
   }
   if (helper <= 0) return base::Failure{"its helper is not known"};
+  // That takes a while: meanwhile the thread is as it was, and goes on as it was if we are killed.
+  static_cast<void>(set_registers(saved_));
+  set_mask(mask_);
   auto copy = copy_by(helper);
+  set_mask(~kFaults);
   int status = 0;
   kill(helper, SIGKILL);
   static_cast<void>(wait_for_stop(helper, Clock::now() + kLongestStop, status));
@@ -461,7 +468,7 @@ void BorrowedThread::restore_registers() {
   if (is_borrowed_) {
     iovec area{extended_.data(), extended_.size()};
     ptrace(PTRACE_SETREGSET, tid_, reinterpret_cast<void*>(extended_kind_), &area);
-    ptrace(PTRACE_SETSIGMASK, tid_, reinterpret_cast<void*>(sizeof mask_), &mask_);
+    set_mask(mask_);
   }
   go_on_waiting();
   static_cast<void>(set_registers(saved_));

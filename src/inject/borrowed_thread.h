@@ -97,6 +97,7 @@ class BorrowedThread {
                                                          std::initializer_list<Address> arguments);
   [[nodiscard]] std::optional<long> run_call(user_regs_struct call);
   [[nodiscard]] base::Outcome<pid_t> copy_by(pid_t helper);
+  bool set_mask(std::uint64_t mask) const;
   [[nodiscard]] bool save_extended();
   [[nodiscard]] Address stack_top() const;  ///< A multiple of 16.
   [[nodiscard]] bool write_return_address();

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
@@ -425,34 +426,95 @@ base::Outcome<void> check_reaper(pid_t pid, BorrowedThread& thread, const Remote
 
 }  // namespace
 
-MemoryCopy::~MemoryCopy() {
-  kill(pid_, SIGKILL);
-  int status = 0;
-  while (waitpid(pid_, &status, __WALL) == pid_ && WIFSTOPPED(status)) continue;
-}
+namespace {
 
-base::Outcome<Copied> copy_memory(const Order& order) {
+/// What a keeper says of the copy that it made; a failure has a reason.
+struct Answer {
+  char reason[1024];
+  pid_t copy, thread;
+  std::uint64_t begun, done, stack_pointer;
+  bool was_only_thread;
+  user_regs_struct registers;
+};
+
+base::Outcome<void> make_copy(const Order& order, Answer& answer) {
   GEIGER_TRY(check_room(order.pid));
   Injection injection(order);
   GEIGER_TRY(injection.examine(false));
   GEIGER_TRY(check_company(order.pid, injection.facts()));
   const Address exit = injection.address_of("_exit");
   const RemoteMemory memory(order.pid);
-  Copied copied;
   const auto copy = [&](BorrowedThread& thread) -> base::Outcome<void> {
     GEIGER_TRY(check_reaper(order.pid, thread, memory));
-    copied.was_only_thread = threads_of(order.pid).size() == 1;
-    copied.begun = base::monotonic_now();
-    copied.copy = std::make_shared<MemoryCopy>(GEIGER_TRY(thread.copy_memory(exit)));
-    copied.done = base::monotonic_now();
-    const user_regs_struct& registers = thread.registers();
-    copied.thread = thread.tid();
-    copied.stack_pointer = machine::sp(registers);
-    copied.registers.resize(sizeof registers / 8);
-    std::memcpy(copied.registers.data(), &registers, copied.registers.size() * 8);
+    answer.was_only_thread = threads_of(order.pid).size() == 1;
+    answer.begun = base::monotonic_now();
+    answer.copy = GEIGER_TRY(thread.copy_memory(exit));
+    answer.done = base::monotonic_now();
+    answer.registers = thread.registers();
+    answer.thread = thread.tid();
+    answer.stack_pointer = machine::sp(answer.registers);
     return {};
   };
   GEIGER_TRY(injection.perform(copy));
+  return {};
+}
+
+/// Makes a copy, which ends with this process, and waits until `life` ends. What ends geiger
+/// meanwhile does not end it: the process would go on with our registers.
+[[noreturn]] void keep_copy(const Order& order, pid_t parent, int said, int life) {
+  ::setsid();
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
+  Answer answer{};
+  const auto made = make_copy(order, answer);
+  if (!made.has_value()) made.reason().copy(answer.reason, sizeof answer.reason - 1);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // From here on; others of ours may hold `life` open, too.
+  if (::getppid() != parent) ::_exit(0);
+  static_cast<void>(!::write(said, &answer, sizeof answer));
+  char byte = 0;
+  while (::read(life, &byte, 1) < 0 && errno == EINTR) continue;
+  ::_exit(0);
+}
+
+}  // namespace
+
+MemoryCopy::~MemoryCopy() {
+  life_.reset();
+  waitpid(keeper_, nullptr, 0);
+}
+
+base::Outcome<Copied> copy_memory(const Order& order) {
+  std::array<int, 2> said{}, life{};
+  if (::pipe2(said.data(), O_CLOEXEC) != 0) return base::Failure{std::strerror(errno)};
+  const base::UniqueFd answers(said[0]);
+  base::UniqueFd says(said[1]);
+  if (::pipe2(life.data(), O_CLOEXEC) != 0) return base::Failure{std::strerror(errno)};
+  base::UniqueFd ends(life[0]), lives(life[1]);
+  const pid_t parent = ::getpid();
+  const pid_t keeper = ::fork();
+  if (keeper < 0) return base::Failure{std::strerror(errno)};
+  if (keeper == 0) {
+    lives.reset();
+    keep_copy(order, parent, says.get(), ends.get());
+  }
+  says.reset();
+  ends.reset();
+  Copied copied;
+  copied.copy = std::make_shared<MemoryCopy>(keeper, std::move(lives));
+  Answer answer{};
+  ssize_t got = 0;
+  do {
+    got = ::read(answers.get(), &answer, sizeof answer);
+  } while (got < 0 && errno == EINTR);
+  if (got != sizeof answer) return base::Failure{"the process that was to keep the copy has ended"};
+  if (answer.reason[0] != '\0') return base::Failure{answer.reason};
+  copied.pid = answer.copy;
+  copied.begun = answer.begun;
+  copied.done = answer.done;
+  copied.thread = answer.thread;
+  copied.stack_pointer = answer.stack_pointer;
+  copied.registers.resize(sizeof answer.registers / 8);
+  std::memcpy(copied.registers.data(), &answer.registers, copied.registers.size() * 8);
+  copied.was_only_thread = answer.was_only_thread;
   return copied;
 }
 

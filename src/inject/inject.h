@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/outcome.h"
+#include "base/unique_fd.h"
 
 namespace geiger::inject {
 
@@ -33,23 +35,23 @@ struct Order {
 /// Ends recording; the library stays, dormant.
 [[nodiscard]] base::Outcome<void> detach(const Order& order);
 
-/// A process with a copy of another one's memory, which never runs. It ends with this, and with the
-/// thread that made it.
+/// A process with a copy of another one's memory, which never runs. It ends with this, and with us:
+/// a process of ours keeps it.
 class MemoryCopy {
  public:
-  explicit MemoryCopy(pid_t pid) : pid_(pid) {}
+  MemoryCopy(pid_t keeper, base::UniqueFd life) : keeper_(keeper), life_(std::move(life)) {}
   MemoryCopy(const MemoryCopy&) = delete;
   MemoryCopy& operator=(const MemoryCopy&) = delete;
   ~MemoryCopy();
 
-  [[nodiscard]] pid_t pid() const { return pid_; }
-
  private:
-  pid_t pid_;
+  pid_t keeper_;
+  base::UniqueFd life_;
 };
 
 struct Copied {
   std::shared_ptr<MemoryCopy> copy;
+  pid_t pid = 0;
   std::uint64_t begun = 0, done = 0;  ///< CLOCK_MONOTONIC, ns: what it shows lies in between.
   pid_t thread = 0;                   ///< The one that was stopped for it, and
   std::uint64_t stack_pointer = 0;    ///< what it had.

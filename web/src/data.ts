@@ -186,7 +186,7 @@ export interface Holders {
   scans: number;
   /** that were scanned */ processes: number;
   /** where blocks begin was inferred from pointers */ is_inferred: boolean;
-  /** in swap */ unread_bytes: number;
+  /** in swap, or not in the core file */ unread_bytes: number;
   /** registers of threads were roots too */ registers_read: boolean;
   /** of them, threads whose registers could not be read */ threads_without_registers: number;
   /** of heaps; they count as roots */ not_understood_bytes: number;

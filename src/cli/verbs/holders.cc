@@ -58,7 +58,7 @@ base::Outcome<double> parse_share(const std::string& text) {
 
 base::Outcome<holders::Copy> copy_process(pid_t pid) {
   const auto copied = GEIGER_TRY(inject::copy_memory({pid}));
-  return holders::Copy{copied.copy->pid(),
+  return holders::Copy{copied.pid,
                        copied.copy,
                        copied.begun,
                        copied.done,
