@@ -329,7 +329,8 @@ void say_what_was_recorded(const Afterwards& run, const Traces& traces,
   constexpr double kLevel = 0.95;
   const present::Style style = terminal::error_style(kLevel);
   const auto report = report::summary_report(
-      recording, {.level = style.level, .run = shown, .sites = 0, .has_checks = false, .has_advice = true});
+      recording,
+      {.level = style.level, .run = shown, .sites = 0, .has_checks = false, .has_advice = true});
   std::string lines = report::closing_lines(report, recording, style);
   if (isatty(STDERR_FILENO) == 1) lines = present::wrap_lines(lines, style.width);
   fmt::print(stderr, "{}", style.has_unicode ? lines : present::to_ascii_marks(lines));
