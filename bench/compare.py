@@ -130,7 +130,7 @@ TOOLS = [
          ["dpkg-query", "-W", "-f", "${Version}", "libgoogle-perftools4"],
          env={"LD_PRELOAD": str(TCMALLOC), "HEAPPROFILE": "{d}/gperftools"},
          files="gperftools*.heap", answer=["google-pprof", "--text", "{program}", "{file}"],
-         read=rows_of_pprof),
+         read=rows_of_pprof, is_slow=True),
     Tool("massif", ["valgrind"], ["valgrind", "--version"],
          ["valgrind", "-q", "--trace-children=yes", "--tool=massif",
           "--massif-out-file={d}/massif.%p"],

@@ -93,11 +93,13 @@ class Wastes(unittest.TestCase):
         self.assertEqual([each["verdict"] for each in same], ["not shown to be smaller"])
 
     def test_a_run_ends_with_what_is_large_and_sure(self):
-        for words, is_said in ([], True), (["healthy"], False):
+        for words, is_said in (["peak"], True), (["peak", "healthy"], False), (["string"], False):
             done = harness.run_bare([harness.BUILD / "bin" / "geiger", "run", "-f", "--seed", 1, "--interval", INTERVAL,
-                                     "--free-stacks", "-o", "said.geiger", "--", harness.host("wastes"), "string",
+                                     "--free-stacks", "-o", "said.geiger", "--", harness.host("wastes"),
                                      *words], cwd=self.here.name)
-            self.assertEqual(b"geiger: growth by copying at text (wastes.cc:" in done.stderr, is_said, done.stderr)
+            self.assertEqual(b"geiger: objects that pass at the peak at convert (wastes.cc:" in done.stderr, is_said,
+                             done.stderr)
+            self.assertEqual(b"see geiger advise" in done.stderr, is_said)
 
 
 if __name__ == "__main__":

@@ -116,11 +116,14 @@ std::optional<estimation::Estimate> seconds_of(const AdviceReport& report, const
 }
 
 std::string clause(const AdviceReport& report) {
-  if (report.findings.items.empty()) return "";
-  const Item& item = *std::ranges::max_element(
-      report.findings.items, {}, [](const Item& each) { return each.share.interval.lo; });
-  return fmt::format("{} at {}: {}; see geiger advise", rules_of(item.advice).waste,
-                     site_text(item), saving_text(item));
+  const Item* largest = nullptr;
+  for (const Item& item : report.findings.items) {
+    if (rules_of(item.advice).of == advice::Of::kAllocated) continue;
+    if (largest == nullptr || item.share.interval.lo > largest->share.interval.lo) largest = &item;
+  }
+  if (largest == nullptr) return "";
+  return fmt::format("{} at {}: {}; see geiger advise", rules_of(largest->advice).waste,
+                     site_text(*largest), saving_text(*largest));
 }
 
 namespace {

@@ -37,7 +37,8 @@ inline constexpr double kLargeSaving = 0.25;
 /// The processor time of the allocations that it saves; nothing if that is not known.
 [[nodiscard]] std::optional<estimation::Estimate> seconds_of(const AdviceReport& report,
                                                              const advice::Item& item);
-/// The item with the largest share in one line, for the end of a run; empty without items.
+/// The item of memory with the largest share in one line, for the end of a run; empty without. Of
+/// allocations a large share may take a few milliseconds: they do not belong there.
 [[nodiscard]] std::string clause(const AdviceReport& report);
 
 /// Whether a saving that was advised is there in a later run.
