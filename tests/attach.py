@@ -405,6 +405,28 @@ class Hosts(AttachTest):
         self.assertEqual(self.geiger("detach", process.pid).returncode, 1)
         self.end(process)
 
+    def test_the_process_outlives_geiger_that_is_killed_while_a_thread_is_stopped(self):
+        process = self.host("loops", "2")
+
+        def is_traced():
+            return any("TracerPid:\t0\n" not in status.read_text()
+                       for status in pathlib.Path(f"/proc/{process.pid}/task").glob("*/status"))
+
+        stopped = 0
+        for _ in range(10):
+            for verb in "attach", "detach":
+                with subprocess.Popen([GEIGER, verb, str(process.pid)], cwd=self.directory,
+                                      stderr=subprocess.DEVNULL) as ordered:
+                    while not is_traced() and ordered.poll() is None:
+                        continue
+                    stopped += is_traced()
+                    ordered.kill()
+                wait_until(lambda: not is_traced(), "the thread goes on")
+            self.geiger("detach", process.pid)
+            self.ask(process)
+        self.assertGreater(stopped, 0)
+        self.end(process)
+
 
 class Programs(AttachTest):
     def test_python(self):

@@ -58,7 +58,7 @@ class Core(unittest.TestCase):
     def check_kinds(self, report):
         found = holders.sums(report)
         kinds = [name for name in found if name.startswith(("by_", "lost", "hidden"))]
-        self.assertGreaterEqual(len(kinds), 48)
+        self.assertGreaterEqual(len(kinds), 51)
         for name in kinds:
             wanted = holders.UNREACHABLE if name in holders.LOST + holders.HIDDEN else ("reached",)
             self.assertEqual(set(found[name][0]) - set(wanted), set(), name)

@@ -143,13 +143,14 @@ std::string attach_error_text(int code) {
   }
 }
 
-/// An attachment to one process through one borrowed thread.
+/// An attachment to one process through one borrowed thread. In a process of its own (apart()).
 class Injection {
  public:
   using Work = std::function<base::Outcome<void>(BorrowedThread&)>;
 
-  explicit Injection(const Order& order)
-      : pid_(order.pid), memory_(order.pid), facts_(facts_of(pid_)) {}
+  /// `geiger`: the process that waits for it; if that ends, no thread is borrowed any more.
+  Injection(const Order& order, pid_t geiger)
+      : pid_(order.pid), geiger_(geiger), memory_(order.pid), facts_(facts_of(pid_)) {}
 
   /// Finds the modules and the places that calls need.
   base::Outcome<void> examine(bool despite_seccomp);
@@ -175,7 +176,7 @@ class Injection {
                                    std::optional<int>* file = nullptr);
   base::Outcome<void> load_copy(BorrowedThread& thread, const Library& library);
 
-  pid_t pid_;
+  pid_t pid_, geiger_;
   RemoteMemory memory_;
   std::optional<ProcessFacts> facts_;
   std::vector<RemoteModule> modules_;
@@ -310,6 +311,7 @@ base::Outcome<nanoseconds> Injection::perform(const Work& work) {
       if (threads.empty()) return base::Failure{refusal_text(pid_, ESRCH)};
       for (const pid_t tid : threads) {
         ++i;
+        if (::getppid() != geiger_) return base::Failure{"geiger has ended"};
         if (const auto stopped = GEIGER_TRY(try_thread(safe, tid, work))) return *stopped;
         std::this_thread::sleep_for(pause);
       }
@@ -399,9 +401,56 @@ base::Outcome<void> Injection::call_entry(BorrowedThread& thread, const Entry& e
   return {};
 }
 
+/// What ends geiger shall not end this process, while it borrows a thread: that would go on with
+/// our registers.
+void outlive_geiger() {
+  ::setsid();
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
+}
+
+/// Waits for it; false if it never came.
+template <class Answer>
+bool read_answer(const base::UniqueFd& from, Answer& answer) {
+  ssize_t got = 0;
+  do {
+    got = ::read(from.get(), &answer, sizeof answer);
+  } while (got < 0 && errno == EINTR);
+  return got == ssize_t{sizeof answer};
+}
+
+/// Does `work` in a process of its own. Returns what that does: how long a thread was stopped.
+base::Outcome<nanoseconds> apart(const std::function<base::Outcome<nanoseconds>(pid_t)>& work) {
+  struct Answer {
+    char reason[1024];
+    nanoseconds::rep stopped;
+  };
+  std::array<int, 2> said{};
+  if (::pipe2(said.data(), O_CLOEXEC) != 0) return base::Failure{std::strerror(errno)};
+  const base::UniqueFd answers(said[0]);
+  base::UniqueFd says(said[1]);
+  const pid_t geiger = ::getpid();
+  const pid_t worker = ::fork();
+  if (worker < 0) return base::Failure{std::strerror(errno)};
+  Answer answer{};
+  if (worker == 0) {
+    outlive_geiger();
+    const auto done = work(geiger);
+    if (done.has_value()) answer.stopped = done.value().count();
+    if (!done.has_value()) done.reason().copy(answer.reason, sizeof answer.reason - 1);
+    static_cast<void>(!::write(says.get(), &answer, sizeof answer));
+    ::_exit(0);
+  }
+  says.reset();
+  const bool is_answered = read_answer(answers, answer);
+  while (::waitpid(worker, nullptr, 0) < 0 && errno == EINTR) continue;
+  if (!is_answered) return base::Failure{"the process of geiger that attaches has ended"};
+  if (answer.reason[0] != '\0') return base::Failure{answer.reason};
+  return nanoseconds(answer.stopped);
+}
+
 /// Makes a request of a loaded runtime.
-base::Outcome<void> request(const Order& order, const char* entry) {
-  Injection injection(order);
+base::Outcome<nanoseconds> request(const Order& order, pid_t geiger, const char* entry) {
+  Injection injection(order, geiger);
   GEIGER_TRY(injection.examine(order.despite_seccomp));
   const auto present = injection.runtime();
   const bool is_attached =
@@ -410,8 +459,12 @@ base::Outcome<void> request(const Order& order, const char* entry) {
     return base::Failure{fmt::format("geiger is not attached to process {}", order.pid)};
   }
   const Entry found = injection.entry_of(entry);
-  GEIGER_TRY(injection.perform(
-      [&](BorrowedThread& thread) { return injection.call_entry(thread, found, ""); }));
+  return injection.perform(
+      [&](BorrowedThread& thread) { return injection.call_entry(thread, found, ""); });
+}
+
+base::Outcome<void> request_apart(const Order& order, const char* entry) {
+  GEIGER_TRY(apart([&](pid_t geiger) { return request(order, geiger, entry); }));
   return {};
 }
 
@@ -437,9 +490,9 @@ struct Answer {
   user_regs_struct registers;
 };
 
-base::Outcome<void> make_copy(const Order& order, Answer& answer) {
+base::Outcome<void> make_copy(const Order& order, pid_t geiger, Answer& answer) {
   GEIGER_TRY(check_room(order.pid));
-  Injection injection(order);
+  Injection injection(order, geiger);
   GEIGER_TRY(injection.examine(false));
   GEIGER_TRY(check_company(order.pid, injection.facts()));
   const Address exit = injection.address_of("_exit");
@@ -459,13 +512,11 @@ base::Outcome<void> make_copy(const Order& order, Answer& answer) {
   return {};
 }
 
-/// Makes a copy, which ends with this process, and waits until `life` ends. What ends geiger
-/// meanwhile does not end it: the process would go on with our registers.
+/// Makes a copy, which ends with this process, and waits until `life` ends.
 [[noreturn]] void keep_copy(const Order& order, pid_t parent, int said, int life) {
-  ::setsid();
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
+  outlive_geiger();
   Answer answer{};
-  const auto made = make_copy(order, answer);
+  const auto made = make_copy(order, parent, answer);
   if (!made.has_value()) made.reason().copy(answer.reason, sizeof answer.reason - 1);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // From here on; others of ours may hold `life` open, too.
   if (::getppid() != parent) ::_exit(0);
@@ -501,11 +552,9 @@ base::Outcome<Copied> copy_memory(const Order& order) {
   Copied copied;
   copied.copy = std::make_shared<MemoryCopy>(keeper, std::move(lives));
   Answer answer{};
-  ssize_t got = 0;
-  do {
-    got = ::read(answers.get(), &answer, sizeof answer);
-  } while (got < 0 && errno == EINTR);
-  if (got != sizeof answer) return base::Failure{"the process that was to keep the copy has ended"};
+  if (!read_answer(answers, answer)) {
+    return base::Failure{"the process that was to keep the copy has ended"};
+  }
   if (answer.reason[0] != '\0') return base::Failure{answer.reason};
   copied.pid = answer.copy;
   copied.begun = answer.begun;
@@ -518,9 +567,11 @@ base::Outcome<Copied> copy_memory(const Order& order) {
   return copied;
 }
 
-base::Outcome<nanoseconds> attach(const Order& order, const std::string& library,
-                                  const std::string& settings) {
-  Injection injection(order);
+namespace {
+
+base::Outcome<nanoseconds> attach_from(pid_t geiger, const Order& order, const std::string& library,
+                                       const std::string& settings) {
+  Injection injection(order, geiger);
   GEIGER_TRY(injection.examine(order.despite_seccomp));
   const auto present = injection.runtime();
   GEIGER_TRY(check_not_recorded(order.pid, present));
@@ -535,8 +586,15 @@ base::Outcome<nanoseconds> attach(const Order& order, const std::string& library
   });
 }
 
-base::Outcome<void> follow(const Order& order) { return request(order, base::kFollowEntry); }
+}  // namespace
 
-base::Outcome<void> detach(const Order& order) { return request(order, base::kDetachEntry); }
+base::Outcome<nanoseconds> attach(const Order& order, const std::string& library,
+                                  const std::string& settings) {
+  return apart([&](pid_t geiger) { return attach_from(geiger, order, library, settings); });
+}
+
+base::Outcome<void> follow(const Order& order) { return request_apart(order, base::kFollowEntry); }
+
+base::Outcome<void> detach(const Order& order) { return request_apart(order, base::kDetachEntry); }
 
 }  // namespace geiger::inject

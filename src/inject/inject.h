@@ -21,7 +21,8 @@ struct Order {
   bool despite_seccomp = false;
 };
 
-// A failure leaves the process unchanged.
+// A failure leaves the process unchanged. Each works in a process of ours, which lives on if geiger
+// is killed while a thread is borrowed, until that has its registers back.
 
 /// Loads the runtime unless it is loaded, and starts recording. `library`: its file here;
 /// `settings`: lines GEIGER_X=Y. Returns how long the borrowed thread was stopped.

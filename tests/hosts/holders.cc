@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <queue>
 #include <set>
 #include <string>
 #include <string_view>
@@ -53,22 +54,24 @@ __attribute__((noinline)) void wipe_stack() {
     return opaque(std::malloc(bytes));                                   \
   }
 KIND(by_global)
-KIND(by_array) KIND(by_member) KIND(by_static_local) KIND(by_union) KIND(by_thread_local)
+KIND(by_array)
+KIND(by_member) KIND(by_static_local) KIND(by_union) KIND(by_thread_local)
     KIND(by_thread_local_of_thread) KIND(by_stack_of_main) KIND(by_stack_of_blocked)
         KIND(by_stack_of_running) KIND(by_vector) KIND(by_map) KIND(by_unordered_map) KIND(by_list)
             KIND(by_forward_list) KIND(by_deque) KIND(by_set) KIND(by_multimap) KIND(by_tuple)
-                KIND(by_optional) KIND(by_variant) KIND(by_any) KIND(by_function)
-                    KIND(by_unique_ptr) KIND(by_shared_ptr) KIND(by_pair) KIND(by_string_bytes)
-                        KIND(by_atomic) KIND(by_own_mapping) KIND(by_shared_mapping)
-                            KIND(by_thread_key) KIND(by_block) KIND(by_block_of_block)
-                                KIND(by_calloc_block) KIND(by_realloc_block) KIND(by_big_block)
-                                    KIND(by_array_of_arrays) KIND(by_double_pointer)
-                                        KIND(by_interior) KIND(by_end) KIND(by_low_tag)
-                                            KIND(by_high_tag) KIND(by_packed) KIND(by_const_pointer)
-                                                KIND(lost) KIND(lost_list) KIND(lost_cycle)
-                                                    KIND(lost_payload) KIND(hidden_by_xor)
-                                                        KIND(hidden_by_complement)
-                                                            KIND(hidden_in_32_bits)
+                KIND(by_optional) KIND(by_queue) KIND(by_multiset) KIND(by_object) KIND(by_variant)
+                    KIND(by_any) KIND(by_function) KIND(by_unique_ptr) KIND(by_shared_ptr)
+                        KIND(by_pair) KIND(by_string_bytes) KIND(by_atomic) KIND(by_own_mapping)
+                            KIND(by_shared_mapping) KIND(by_thread_key) KIND(by_block)
+                                KIND(by_block_of_block) KIND(by_calloc_block) KIND(by_realloc_block)
+                                    KIND(by_big_block) KIND(by_array_of_arrays)
+                                        KIND(by_double_pointer) KIND(by_interior) KIND(by_end)
+                                            KIND(by_low_tag) KIND(by_high_tag) KIND(by_packed)
+                                                KIND(by_const_pointer) KIND(lost) KIND(lost_list)
+                                                    KIND(lost_cycle) KIND(lost_payload)
+                                                        KIND(hidden_by_xor)
+                                                            KIND(hidden_by_complement)
+                                                                KIND(hidden_in_32_bits)
 
 }  // namespace
 
@@ -94,6 +97,17 @@ std::set<void*> g_set;
 std::multimap<int, void*> g_multimap;
 std::tuple<int, void*, char> g_tuple[kBlocks];
 std::optional<void*> g_optional[kBlocks];
+std::queue<void*> g_queue;
+std::multiset<void*> g_multiset;
+struct Object {
+  virtual ~Object() = default;
+};
+struct Owner : Object {
+  explicit Owner(void* owned) : pointer(owned) {}
+  int number = 0;
+  void* pointer;
+};
+std::vector<std::unique_ptr<Object>> g_object;
 std::variant<int, void*> g_variant[kBlocks];
 std::vector<std::any> g_any;
 std::vector<std::function<void()>> g_function;
@@ -196,6 +210,9 @@ __attribute__((noinline)) void hold() {
     g_multimap.emplace(1, by_multimap());
     g_tuple[i] = {i, by_tuple(), 'x'};
     g_optional[i] = by_optional();
+    g_queue.push(by_queue());
+    g_multiset.insert(by_multiset());
+    g_object.push_back(std::make_unique<Owner>(by_object()));
     g_variant[i] = by_variant();
     g_any.emplace_back(by_any());
     void* captured = by_function();
