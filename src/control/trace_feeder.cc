@@ -227,9 +227,12 @@ TraceFeeder::TraceFeeder(std::string directory, bool has_namespaces,
   }
 }
 
-TraceFeeder::~TraceFeeder() {
-  // Closing an instance that still has a watch takes the kernel 8 to 24 ms.
-  if (watch_ >= 0) inotify_rm_watch(inotify_.get(), watch_);
+TraceFeeder::~TraceFeeder() { finish(); }
+
+void TraceFeeder::finish() {
+  watched_.clear();
+  // Closing an instance whose watch has just ended, or has not, takes the kernel up to 24 ms.
+  if (watch_ >= 0) inotify_rm_watch(inotify_.get(), std::exchange(watch_, -1));
 }
 
 bool TraceFeeder::adopt(const std::string& name) {

@@ -128,8 +128,8 @@ class TraceFeeder {
   std::chrono::milliseconds round();
   /// Switches recording off or on in every process, present and future.
   void set_paused(bool is_paused);
-  /// Releases every trace.
-  void finish() { watched_.clear(); }
+  /// Releases every trace, and looks for no more.
+  void finish();
 
   /// Requests the utilization of slabs from every process.
   void ask_utilization();
