@@ -126,7 +126,8 @@ Estimate lowered_by(const Recording& recording, StackBook& stacks, const Ends& e
   saved.interval = {std::max(0.0, with.interval.lo - without.interval.hi),
                     std::max(0.0, with.interval.hi - without.interval.lo)};
   saved.value = std::clamp(with.value - without.value, saved.interval.lo, saved.interval.hi);
-  saved.samples = with.samples;
+  // Chance is in it even if all samples were certain: what was live at the peak below them.
+  saved.samples = std::max<std::uint64_t>(with.samples, 1);
   return saved;
 }
 
