@@ -250,6 +250,7 @@ void blocked() {
     pointers[i] = by_stack_of_blocked();
     t_pointer[i] = by_thread_local_of_thread();
   }
+  wipe_stack();
   started();
   for (;;) pause();
   std::free(pointers[0]);
@@ -258,6 +259,7 @@ void blocked() {
 void running() {
   void* volatile pointers[kBlocks];
   for (void* volatile& pointer : pointers) pointer = by_stack_of_running();
+  wipe_stack();
   started();
   while (pointers[0] != nullptr) continue;
 }
