@@ -288,7 +288,8 @@ def short(name):
 
 
 def table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    rule = "-" * max(3, len(head[0]))  # Each its own: no line of a page stands twice.
+    lines = ["| " + " | ".join(head) + " |", f"|{rule}|" + "---|" * (len(head) - 1)]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
@@ -307,13 +308,15 @@ def tables(results, alone, tools):
             ("Files written", lambda one: size(one.trace)),
             ("Time from the end of the program to the printed answer",
              lambda one: seconds(one.answer))]:
-        parts.append(f"**{title}**\n\n" + table(["program", *names], cells(text)))
+        parts.append(table([title, *names], cells(text)))
     errors = results.get("truth", {})
-    parts.append("**Largest error of what is said of the one site whose memory is known**\n\n" + table(
-        names, [[f"{100 * errors[name].error:+.1f} %" if name in errors and
-                 errors[name].error is not None else "not told" for name in names]]))
-    parts.append("**What is named first**\n\n" + table(
-        ["program", *names],
+    parts.append(table(
+        ["Largest error of what is said of", *names],
+        [[f"`{TRUTH_SITE}` of truth",
+          *(f"{100 * errors[name].error:+.1f} %" if name in errors and errors[name].error is not None
+            else "not told" for name in names)]]))
+    parts.append(table(
+        ["What is named first", *names],
         [[workload, *(f"`{short(row[name].first)}`" if name in row and row[name].first else "-"
                       for name in names)] for workload, row in results.items()]))
     return "\n\n".join(parts)
