@@ -63,7 +63,7 @@ inline constexpr std::array<AdviceRules, 8> kAdviceRules{{
   return kAdviceRules[static_cast<std::size_t>(advice)];
 }
 
-/// As in documents; empty of what is none.
+/// The name in JSON documents; empty if the value is not one of the enumerators.
 [[nodiscard]] std::string_view name_of(Advice advice);
 [[nodiscard]] std::string_view name_of(Of of);
 

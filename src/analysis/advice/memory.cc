@@ -204,7 +204,7 @@ class PeakSearch {
     double within = 0, most = 0;
     for (std::size_t first = 0, last = 0; last < deaths.size(); ++last) {
       within += deaths[last].second;
-      // Infinity less itself is no number, and so not above the instant.
+      // Infinity minus infinity is NaN, which is not greater than `instant`.
       while (deaths[last].first - deaths[first].first > instant) within -= deaths[first++].second;
       most = std::max(most, within);
     }

@@ -26,8 +26,8 @@ struct PythonText {
   Bytes bytes = 0;   ///< Of the payload.
 };
 
-/// Nothing of what is no object with references, or a str with its characters elsewhere. A freed
-/// block has the address of the next one, or nothing, in place of the references. `version` as
+/// Nothing if this is not an object with references, or a str that stores its characters elsewhere.
+/// A freed block has the address of the next one, or 0, in place of the references. `version` as
 /// Py_Version.
 [[nodiscard]] std::optional<PythonText> text_of(TextType type, const TextHead& head,
                                                 std::uint32_t version);

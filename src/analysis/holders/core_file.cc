@@ -399,7 +399,7 @@ std::unique_ptr<Memory> CoreFile::memory() const {
     base::UniqueFd file = mapping.path.empty() ? base::UniqueFd() : open_file(mapping);
     const Bytes offset = mapping.offset + (at - mapping.start);
     Address end = mapping.end;
-    if (file.is_open()) {  // What lies behind the end of a file is 0.
+    if (file.is_open()) {  // Bytes past the end of the file read as 0.
       const auto size = static_cast<Bytes>(std::max<off_t>(::lseek(file.get(), 0, SEEK_END), 0));
       end = std::min(end, at + (size - std::min(size, offset)));
     }

@@ -23,8 +23,8 @@ namespace geiger::holders {
 
 class CoreFile {
  public:
-  /// Fails, in one line, where it is no whole core file of a 64-bit process whose registers are
-  /// known.
+  /// Fails, in one line, if the file is not a core file, is cut off, or is of a 32-bit process or
+  /// of a processor whose registers are not known.
   [[nodiscard]] static base::Outcome<CoreFile> open(const std::string& path);
 
   [[nodiscard]] const std::string& path() const { return path_; }

@@ -43,13 +43,13 @@ struct Options {
 [[nodiscard]] profile::Observations find_holders(pid_t pid, const std::string& trace,
                                                  const Options& options);
 
-/// The same of any subject; `rest` is called between two scans.
+/// Like the function above, for any subject. `rest` is called between two scans.
 [[nodiscard]] profile::Observations find_holders(Subject& subject, ModuleFiles& modules,
                                                  const Options& options,
                                                  const std::function<void()>& rest);
 
-/// The same of a process whose core file there is, at the instant when that was written: `image`,
-/// in `trace`, is what it has recorded. Nothing if the core file is another process's, or older
+/// Like the function above, for a core file, at the instant when it was written. `image`, in
+/// `trace`, is what the process recorded. Nothing if the core file is another process's, or older
 /// than the image.
 [[nodiscard]] std::optional<profile::Observations> find_holders(const CoreFile& core,
                                                                 const ingest::InputFile& trace,
