@@ -82,9 +82,10 @@ bool Admission::is_needed() const {
 bool Admission::gives_way(Peer peer) {
   const std::lock_guard lock(mutex_);
   if (!is_short()) return false;
+  // By threads, not by how many of them wait just now: those of a peer with many may all be busy.
   const auto most =
-      std::ranges::max_element(slow_, {}, [](const auto& each) { return each.second; });
-  if (!ends_ && most != slow_.end() && slow_[peer] < most->second) return false;
+      std::ranges::max_element(served_, {}, [](const auto& each) { return each.second; });
+  if (!ends_ && most != served_.end() && served_[peer] < most->second) return false;
   ++leaving_;
   update();
   return true;
@@ -92,7 +93,7 @@ bool Admission::gives_way(Peer peer) {
 
 bool Admission::wait_for_leave(std::chrono::milliseconds longest) {
   std::unique_lock lock(mutex_);
-  if (slow_.empty()) return false;
+  if (slow_ == 0) return false;
   left_.wait_for(lock, longest);
   return true;
 }
@@ -118,14 +119,14 @@ void Admission::count_down(Counts& counts, Peer peer) {
   if (--count->second == 0) counts.erase(count);
 }
 
-Admission::Waiting::Waiting(Admission& admission, Peer peer) : admission_(admission), peer_(peer) {
+Admission::Waiting::Waiting(Admission& admission) : admission_(admission) {
   const std::lock_guard lock(admission_.mutex_);
-  ++admission_.slow_[peer_];
+  ++admission_.slow_;
 }
 
 Admission::Waiting::~Waiting() {
   const std::lock_guard lock(admission_.mutex_);
-  count_down(admission_.slow_, peer_);
+  --admission_.slow_;
 }
 
 Admission::Need::Need(Admission& admission) : admission_(admission) {

@@ -2,8 +2,8 @@
 //
 // Every request is read on a thread, so connections that send slowly, or nothing, could take all
 // of them. They do not have to end as long as threads are free. Where one is needed, a connection
-// that keeps its thread waiting gives way, of the peer that has most of them: a peer that opens
-// any number of connections takes threads from itself alone.
+// that keeps its thread waiting gives way, of the peer that has most threads: a peer that opens any
+// number of connections takes threads from itself alone.
 #pragma once
 
 #include <sys/socket.h>
@@ -85,14 +85,13 @@ class Admission {
   /// Marks a connection that keeps its thread waiting.
   class Waiting {
    public:
-    Waiting(Admission& admission, Peer peer);
+    explicit Waiting(Admission& admission);
     ~Waiting();
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
 
    private:
     Admission& admission_;
-    Peer peer_;
   };
 
   /// Has a slow connection give way for something other than a thread.
@@ -121,7 +120,8 @@ class Admission {
   std::condition_variable added_, left_;
   std::map<Peer, std::deque<Arrival>> arrivals_;  ///< No deque is empty.
   std::size_t waiting_ = 0;                       ///< In arrivals_.
-  Counts served_, slow_;                          ///< Connections on threads; those of Waiting.
+  Counts served_;                                 ///< Connections on threads.
+  std::size_t slow_ = 0;                          ///< Of them those of Waiting.
   std::size_t idle_ = 0, needs_ = 0;              ///< Threads in next(); objects of Need.
   std::size_t leaving_ = 0;                       ///< Were asked to give way and have not left.
   bool ends_ = false, is_signalled_ = false;

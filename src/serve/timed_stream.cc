@@ -80,7 +80,7 @@ void TimedStream::turn(Direction direction) {
 
 /// For the socket. False if the peer has had its time.
 bool TimedStream::wait(short events) {
-  const Admission::Waiting waiting(admission_, arrival_.peer);
+  const Admission::Waiting waiting(admission_);
   const Clock::time_point began = Clock::now();
   pollfd sources[] = {{socket(), events, 0}, {admission_.needed_descriptor(), POLLIN, 0}};
   while (true) {
