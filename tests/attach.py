@@ -414,8 +414,8 @@ class Hosts(AttachTest):
 
         stopped = 0
         for _ in range(10):
-            for verb in "attach", "detach":
-                with subprocess.Popen([GEIGER, verb, str(process.pid)], cwd=self.directory,
+            for order in ("attach", "--duration", "1s"), ("detach",):
+                with subprocess.Popen([GEIGER, *order, str(process.pid)], cwd=self.directory,
                                       stderr=subprocess.DEVNULL) as ordered:
                     while not is_traced() and ordered.poll() is None:
                         continue
@@ -425,6 +425,22 @@ class Hosts(AttachTest):
             self.geiger("detach", process.pid)
             self.ask(process)
         self.assertGreater(stopped, 0)
+        self.end(process)
+
+    def test_orders_at_the_same_time_are_carried_out_one_after_another(self):
+        process = self.host("loops", "3")
+        self.attach(process.pid, 0.1)  # From now on its stack for calls is kept.
+        for i in range(10):
+            attach = [("attach", "--duration", "300ms", "-o", f"{i}-{j}.geiger") for j in range(3)]
+            orders = [subprocess.Popen([GEIGER, *order, str(process.pid)], cwd=self.directory,
+                                       stderr=subprocess.PIPE, text=True)
+                      for order in (*attach, *3 * [("detach",)])]
+            for order in orders:
+                said = order.communicate(timeout=PATIENCE)[1]
+                if order.returncode != 0:
+                    self.assertRegex(said, "already being recorded|is not attached|not being recorded")
+            self.geiger("detach", process.pid)
+            self.ask(process)
         self.end(process)
 
 

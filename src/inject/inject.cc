@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -67,6 +68,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{10};
 constexpr int kTriesPerLook = 50;
 constexpr const char* kUnwritable = "its memory cannot be written";
+constexpr const char* kGeigerEnded = "geiger has ended";
 
 /// The library's bytes up to the end of its loaded segments: debug information is neither read,
 /// which takes seconds on a busy disk, nor copied.
@@ -150,9 +152,9 @@ class Injection {
 
   /// `geiger`: the process that waits for it; if that ends, no thread is borrowed any more.
   Injection(const Order& order, pid_t geiger)
-      : pid_(order.pid), geiger_(geiger), memory_(order.pid), facts_(facts_of(pid_)) {}
+      : pid_(order.pid), geiger_(geiger), memory_(order.pid) {}
 
-  /// Finds the modules and the places that calls need.
+  /// Waits for others that attach, then finds the modules and the places that calls need.
   base::Outcome<void> examine(bool despite_seccomp);
   /// Runs `work` on a borrowed thread. Returns how long the thread was stopped.
   base::Outcome<nanoseconds> perform(const Work& work);
@@ -168,6 +170,7 @@ class Injection {
                                  const std::string& text);
 
  private:
+  base::Outcome<void> lock();
   bool find_places();
   base::Outcome<std::optional<nanoseconds>> try_thread(const SafePoints& safe, pid_t tid,
                                                        const Work& work);
@@ -178,6 +181,7 @@ class Injection {
 
   pid_t pid_, geiger_;
   RemoteMemory memory_;
+  base::UniqueFd locked_;
   std::optional<ProcessFacts> facts_;
   std::vector<RemoteModule> modules_;
   CallPlaces places_;
@@ -185,8 +189,28 @@ class Injection {
   int tries_ = 0;  ///< Threads stopped to find a safe point.
 };
 
+// Two threads at a time would run on the one stack that is kept for this, and what one loads the
+// other would not see. The lock is on a file that only those can open who may trace the process.
+// It does not reach beyond one mount of /proc.
+base::Outcome<void> Injection::lock() {
+  locked_ = base::UniqueFd(::open(fmt::format("/proc/{}/mem", pid_).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!locked_.is_open()) return {};  // Then it cannot be traced either.
+  const auto deadline = Clock::now() + kPatience;
+  while (::flock(locked_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (::getppid() != geiger_) return base::Failure{kGeigerEnded};
+    if (Clock::now() >= deadline) {
+      return base::Failure{fmt::format("another geiger is busy with process {}", pid_)};
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return {};
+}
+
 base::Outcome<void> Injection::examine(bool despite_seccomp) {
+  GEIGER_TRY(lock());
+  facts_ = facts_of(pid_);
   GEIGER_TRY(check_process(pid_, facts_, despite_seccomp));
+  GEIGER_TRY(check_not_traced(pid_, *facts_));
   modules_ = modules_of(pid_);
   if (modules_.empty()) return base::Failure{refusal_text(pid_, EPERM)};
   if (first_of(modules_, ModuleKind::kLibc) == nullptr) {
@@ -311,7 +335,7 @@ base::Outcome<nanoseconds> Injection::perform(const Work& work) {
       if (threads.empty()) return base::Failure{refusal_text(pid_, ESRCH)};
       for (const pid_t tid : threads) {
         ++i;
-        if (::getppid() != geiger_) return base::Failure{"geiger has ended"};
+        if (::getppid() != geiger_) return base::Failure{kGeigerEnded};
         if (const auto stopped = GEIGER_TRY(try_thread(safe, tid, work))) return *stopped;
         std::this_thread::sleep_for(pause);
       }

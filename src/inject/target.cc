@@ -104,10 +104,6 @@ base::Outcome<void> check_process(pid_t pid, const std::optional<ProcessFacts>& 
   }
   if (!facts->has_memory)
     return base::Failure{fmt::format("process {} is a thread of the kernel", pid)};
-  if (facts->tracer != 0) {
-    return base::Failure{
-        fmt::format("process {} is being traced by process {}", pid, facts->tracer)};
-  }
   const bool is_ours = facts->uid == geteuid() && facts->has_one_user;
   if (!is_ours && geteuid() != 0) {
     return base::Failure{
@@ -115,6 +111,11 @@ base::Outcome<void> check_process(pid_t pid, const std::optional<ProcessFacts>& 
   }
   if (facts->confinement.mode == 0) return {};
   return check_filters(pid, despite_seccomp).with_prefix(fmt::format("process {} ", pid));
+}
+
+base::Outcome<void> check_not_traced(pid_t pid, const ProcessFacts& facts) {
+  if (facts.tracer == 0) return {};
+  return base::Failure{fmt::format("process {} is being traced by process {}", pid, facts.tracer)};
 }
 
 std::vector<pid_t> threads_of(pid_t pid) {

@@ -53,6 +53,9 @@ struct ProcessFacts {
 [[nodiscard]] base::Outcome<void> check_process(pid_t pid, const std::optional<ProcessFacts>& facts,
                                                 bool despite_seccomp);
 
+/// Fails if its first thread is traced: by a debugger, or for a moment by another geiger.
+[[nodiscard]] base::Outcome<void> check_not_traced(pid_t pid, const ProcessFacts& facts);
+
 /// Why the kernel did not let us trace `pid`, by its errno.
 [[nodiscard]] std::string refusal_text(pid_t pid, int error);
 
