@@ -239,7 +239,12 @@ std::optional<Session::End> Session::look() {
   const auto modules = inject::named_modules_of(order_.pid);
   if (modules.empty()) return std::nullopt;
   const auto runtime = inject::runtime_in(order_.pid, modules);
-  if (!runtime) return End::kReplaced;
+  if (!runtime) {
+    // A process that ends loses its memory before it is seen to have ended.
+    const auto facts = inject::facts_of(order_.pid);
+    if (!facts || !facts->has_memory) return std::nullopt;
+    return End::kReplaced;
+  }
   if (runtime->said.state != static_cast<std::uint32_t>(base::AttachState::kAttached)) {
     return End::kDetached;
   }
