@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace geiger::holders {
-
-namespace {
-constexpr std::uint32_t kNoWord = 0xffffffff;
-}  // namespace
 
 Area::Area(Span span)
     : span_{span.start / kGrain * kGrain, (span.end + kGrain - 1) / kGrain * kGrain} {
@@ -33,11 +30,9 @@ Address Area::start_of(Address address) const {
   const std::size_t grain = grain_of(address);
   std::size_t word = grain / 64;
   std::uint64_t bits = starts_[word] & ~std::uint64_t{0} >> (63 - grain % 64);
-  if (bits == 0) {
-    if (word == 0 || latest_[word - 1] == kNoWord) return 0;
-    word = latest_[word - 1];
-    bits = starts_[word];
-  }
+  constexpr int kNear = 16;
+  for (int i = 0; bits == 0 && i < kNear && word > 0; ++i) bits = starts_[--word];
+  if (bits == 0) return before_[word] == 0 ? 0 : start_of_number(first_ + before_[word] - 1);
   return address_of(word, 63 - static_cast<unsigned>(std::countl_zero(bits)));
 }
 
@@ -56,15 +51,25 @@ Address Area::end_of(Address start) const {
 std::uint32_t Area::index(std::uint32_t first) {
   first_ = first;
   before_.resize(starts_.size());
-  latest_.resize(starts_.size());
-  std::uint32_t count = 0, latest = kNoWord;
+  count_ = 0;
   for (std::size_t word = 0; word < starts_.size(); ++word) {
-    before_[word] = count;
-    if (starts_[word] != 0) latest = static_cast<std::uint32_t>(word);
-    latest_[word] = latest;
-    count += static_cast<std::uint32_t>(std::popcount(starts_[word]));
+    before_[word] = count_;
+    count_ += static_cast<std::uint32_t>(std::popcount(starts_[word]));
   }
-  return first + count;
+  return first + count_;
+}
+
+void Area::finish() {
+  Bits by_number((std::size_t{count_} + 63) / 64);
+  std::uint32_t number = 0;
+  for (std::size_t word = 0; word < starts_.size(); ++word) {
+    for (std::uint64_t bits = starts_[word]; bits != 0; bits &= bits - 1, ++number) {
+      const std::uint64_t is_free = free_[word] >> std::countr_zero(bits) & 1;
+      by_number[number / 64] |= is_free << number % 64;
+    }
+  }
+  free_ = std::move(by_number);
+  is_finished_ = true;
 }
 
 std::uint32_t Area::number_of(Address start) const {
@@ -103,11 +108,16 @@ Area* BlockMap::area_of(Address address) {
   return &areas_[last_];
 }
 
+void BlockMap::finish() {
+  for (Area& area : areas_) area.finish();
+}
+
 std::optional<BlockMap::Block> BlockMap::block_at(Address address) const {
   const Area* area = area_of(address);
   const Address start = area == nullptr ? 0 : area->start_of(address);
   if (start == 0) return std::nullopt;
-  return Block{start, area->number_of(start), area->is_free(start)};
+  const std::uint32_t number = area->number_of(start);
+  return Block{start, number, area->is_free(start, number)};
 }
 
 Address BlockMap::start_of(std::uint32_t number) const {

@@ -20,6 +20,9 @@ TEST(BlockMap, FindsBlocksByAnyByte) {
   EXPECT_EQ(map.block_at(0x1003f)->start, 0x10010U);
   EXPECT_EQ(map.block_at(0x10010)->number, 0U);
   EXPECT_TRUE(map.block_at(0x10fff)->is_free);
+  map.finish();
+  EXPECT_TRUE(map.block_at(0x10fff)->is_free);
+  EXPECT_FALSE(map.block_at(0x1003f)->is_free);
   EXPECT_EQ(map.block_at(0x11ff8)->number, 2U);
   EXPECT_EQ(map.block_at(0x20fff)->number, 3U);
   EXPECT_EQ(map.end_of(*map.block_at(0x10010)), 0x10040U);
@@ -27,6 +30,19 @@ TEST(BlockMap, FindsBlocksByAnyByte) {
   for (std::uint32_t i = 0; i < map.blocks(); ++i) {
     EXPECT_EQ(map.block_at(map.start_of(i))->number, i);
   }
+}
+
+TEST(BlockMap, FindsTheStartOfABlockThatIsFarAway) {
+  BlockMap map;
+  Area& area = map.add({0x10000, 0x10000 + 0x100000});
+  area.add(0x18000);
+  area.add(0x100000);
+  map.index();
+  EXPECT_FALSE(map.block_at(0x17ff0)) << "before the first";
+  for (const Address at : {0x18000, 0x18400, 0x1c000, 0x1c400, 0xfffff}) {
+    EXPECT_EQ(map.block_at(at)->start, 0x18000U);
+  }
+  EXPECT_EQ(map.block_at(0x10ffff)->number, 1U);
 }
 
 TEST(BlockMap, RemovesWhatASampleCovers) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
@@ -92,6 +93,7 @@ class Scan {
     roots_ = roots_of(layout_, threads_, thread_locals);
     names_.use(roots_);
     subject_.read_registers(threads_);
+    layout_.blocks.finish();
     is_complete_ = mark({.step = step});
     GEIGER_TRY(subject_.follow());
     return subject_.check_still_there();
@@ -228,7 +230,8 @@ class Scan {
       Address start = area.is_start(first) ? first : area.end_of(first);
       for (Address next = 0; start < area.span().end; start = next) {
         next = area.end_of(start);
-        if (!area.is_free(start)) visit(start, next - start, area.number_of(start));
+        const std::uint32_t number = area.number_of(start);
+        if (!area.is_free(start, number)) visit(start, next - start, number);
       }
     }
   }
@@ -275,7 +278,7 @@ class Scan {
     Bytes bytes = 0;
     for (const Area& area : layout_.blocks.areas()) bytes += area.span().end - area.span().start;
     constexpr std::size_t kLeastPages = 16, kMostPages = 4096;
-    constexpr Bytes kPart = 64;  // Of the heap.
+    constexpr Bytes kPart = 128;  // Of the heap.
     cache_.emplace(*memory_,
                    std::clamp(static_cast<std::size_t>(bytes / kPart) / memory_->page_bytes(),
                               kLeastPages, kMostPages));
@@ -426,31 +429,37 @@ class Verdicts {
   /// Scans in order. Samples that died meanwhile are left out.
   void add(Scan& scan, const Subject& subject) {
     last_.clear();
-    unreached_ = rescued_ = 0;
+    unreached_ = 0;
+    missed_ = 0;
+    ++scans_;
     for (const LiveSample& sample : scan.samples()) {
       if (!subject.live().contains(sample.ref)) continue;
       Seen& seen = seen_[sample.ref];
-      const bool is_old = seen.scans == scans_;  // Else it was allocated after the first scan.
-      seen.scans = is_old ? scans_ + 1 : kNotAll;
+      const bool is_old = seen.scans == scans_ - 1;  // Else it was allocated after the first scan.
+      seen.scans = is_old ? scans_ : kNotAll;
       const auto block = scan.block_of(sample);
       if (!block) {
         last_.push_back({sample.ref, Hold::kNoBlock});
       } else if (scan.marker().is_reached(block->number)) {
-        rescued_ += is_old && !seen.was_reached && scans_ > 0 ? 1 : 0;
         seen.was_reached = true;
+        seen.last_reached = scans_;
+        seen.missed_until_then = seen.misses;
         last_.push_back(reached(scan, sample, block->number));
       } else {
         unreached_ += is_old && !seen.was_reached ? 1 : 0;
+        ++seen.misses;
         last_.push_back({sample.ref, Hold::kMoving});
       }
+      if (is_old && seen.was_reached) missed_ += others_missed(seen);
     }
-    ++scans_;
-    quiet_ = scans_ > 1 && rescued_ == 0 ? quiet_ + 1 : 0;
   }
-  /// Whether another scan would find nothing new: nothing is left to be found, or the last two did
-  /// not. Of f objects that moved each time, with a probability of p that a scan misses one, it is
-  /// wrong with p^(2 f).
-  [[nodiscard]] bool is_settled() const { return is_still_ || unreached_ == 0 || quiet_ >= 2; }
+  /// Whether what no scan reached is unreachable: nothing is left that moves, or less than a
+  /// hundredth of an object.
+  [[nodiscard]] bool is_settled() const {
+    constexpr std::uint32_t kFewest = 3;
+    constexpr double kMostMissed = 0.01;
+    return is_still_ || unreached_ == 0 || (scans_ >= kFewest && missed_ <= kMostMissed);
+  }
   [[nodiscard]] std::uint32_t scans() const { return scans_; }
 
   /// What none of the scans reached, by the last one.
@@ -513,14 +522,26 @@ class Verdicts {
 
   static constexpr std::uint32_t kNotAll = 0xffffffff;
   struct Seen {
-    std::uint32_t scans = 0;  ///< That saw it live; kNotAll: not the first one.
+    std::uint32_t scans = 0;   ///< That saw it live; kNotAll: not the first one.
+    std::uint32_t misses = 0;  ///< Scans that did not reach it.
+    std::uint32_t last_reached = 0, missed_until_then = 0;
     bool was_reached = false;
   };
 
+  /// How many objects all scans have missed for each like this one, by Horvitz and Thompson: where
+  /// scans miss one with probability p, all n do with p^n, so one that was reached stands for
+  /// p^n / (1 - p^n) that were not. What it was missed after it was last reached does not count: it
+  /// may be lost since. Shares of misses vary more than p, which errs to more scans.
+  [[nodiscard]] double others_missed(const Seen& seen) const {
+    const double share = static_cast<double>(seen.missed_until_then) / seen.last_reached;
+    const double all = std::pow(share, scans_);
+    return all / (1 - all);
+  }
+
   bool is_still_;
-  std::uint32_t scans_ = 0, quiet_ = 0;
+  std::uint32_t scans_ = 0;
   std::uint64_t unreached_ = 0;  ///< By all scans.
-  std::uint64_t rescued_ = 0;    ///< Reached by the last scan, and by none before.
+  double missed_ = 0;            ///< Estimate: unreached objects that are reachable.
   tsl::robin_map<trace::Ref, Seen> seen_;
   std::vector<SampleHold> last_;  ///< By the last scan.
   std::map<RootGroup, std::uint32_t> roots_;

@@ -26,7 +26,7 @@
 namespace geiger::holders {
 
 struct Options {
-  unsigned most_scans = 16;
+  unsigned most_scans = 32;
   Nanoseconds pause = 1'000'000'000;  ///< Between two scans.
   Nanoseconds processor =
       60'000'000'000;  ///< For all scans; what is not reached then is undecided.

@@ -25,7 +25,7 @@ Marker::Marker(const BlockMap& blocks, Memory& memory, MarkingRules rules,
       memory_(memory),
       rules_(rules),
       may_go_on_(std::move(may_go_on)),
-      labels_(blocks.blocks(), kNone),
+      labels_(blocks.blocks()),
       parents_(blocks.blocks(), 0),
       waiting_((std::size_t{blocks.blocks()} + 63) / 64, 0) {}
 
@@ -33,32 +33,31 @@ void Marker::root_slow(Address address, Address at, Holds holds, RootGroup group
   const auto block = blocks_.block_at(address);
   if (!block) return;
   const auto parent = kIsRoot | static_cast<std::uint32_t>(roots_.size());
-  const Label on_stack = holds == Holds::kForAWhile ? kOnStack : Label{0};
-  if (visit(*block, parent, static_cast<Label>((group + 1) | on_stack))) roots_.push_back(at);
+  if (visit(*block, parent, label_of(group, holds))) roots_.push_back(at);
 }
 
 bool Marker::visit(const BlockMap::Block& block, std::uint32_t parent, Label label) {
   if (block.is_free) return false;
-  Label& known = labels_[block.number];
+  const Label known = labels_.get(block.number);
   const bool is_better = known == kNone || (known & kOnStack) > (label & kOnStack);
   if (is_better) {
-    known = label;
+    labels_.set(block.number, label);
     parents_[block.number] = parent;
   } else {
     const bool is_settled = known == label || (known & kSeveral) != 0;
     if (is_settled || (known & kOnStack) < (label & kOnStack)) return false;
-    known = static_cast<Label>(known | kSeveral);
+    labels_.set(block.number, static_cast<Label>(known | kSeveral));
   }
-  queue(block.number);
+  queue(block);
   return is_better;
 }
 
-void Marker::queue(std::uint32_t block) {
+void Marker::queue(const BlockMap::Block& block) {
   if (queue_.size() < kMostQueued) {
-    queue_.push_back(block);
+    queue_.push_back({block.start, block.number});
     return;
   }
-  waiting_[block / 64] |= std::uint64_t{1} << block % 64;
+  waiting_[block.number / 64] |= std::uint64_t{1} << block.number % 64;
   has_waiting_ = true;
 }
 
@@ -73,7 +72,8 @@ bool Marker::refill() {
       }
       const auto bit = static_cast<unsigned>(std::countr_zero(waiting_[word]));
       waiting_[word] &= waiting_[word] - 1;
-      queue_.push_back(static_cast<std::uint32_t>(word * 64 + bit));
+      const auto number = static_cast<std::uint32_t>(word * 64 + bit);
+      queue_.push_back({blocks_.start_of(number), number});
     }
   }
   return !queue_.empty();
@@ -92,29 +92,13 @@ bool Marker::run() {
 }
 
 std::size_t Marker::scan_batch() {
-  std::vector<std::uint32_t> batch(
-      queue_.begin(),
-      queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), kMostInBatch)));
-  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(batch.size()));
-  std::ranges::sort(batch);
-  std::vector<Piece> pieces;
-  std::vector<std::uint32_t> owners;
-  std::size_t work = batch.size();
+  const auto count = static_cast<std::ptrdiff_t>(std::min(queue_.size(), kMostInBatch));
+  batch_.assign(queue_.begin(), queue_.begin() + count);
+  queue_.erase(queue_.begin(), queue_.begin() + count);
+  std::ranges::sort(batch_, {}, &Queued::start);
+  std::size_t work = batch_.size();
   Bytes total = 0;
-  const auto flush = [&] {
-    buffer_.resize(std::max<std::size_t>(buffer_.size(), total));
-    memory_.read(pieces, buffer_.data());
-    const std::byte* at = buffer_.data();
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      scan(owners[i], pieces[i].start, at, pieces[i].bytes);
-      at += pieces[i].bytes;
-    }
-    pieces.clear();
-    owners.clear();
-    total = 0;
-  };
-  for (const std::uint32_t number : batch) {
-    const Address begin = blocks_.start_of(number);
+  for (const auto& [begin, number] : batch_) {
     const Area& area = *blocks_.area_of(begin);
     const Address start = std::max(area.span().start, begin - rules_.window);
     const Bytes bytes = area.end_of(begin) - start;
@@ -123,17 +107,29 @@ std::size_t Marker::scan_batch() {
       scan_large(number, start, start + bytes);
       continue;
     }
-    if (total + bytes > kBatch) flush();
-    pieces.push_back({start, bytes});
-    owners.push_back(number);
+    if (total + bytes > kBatch) scan_pieces(std::exchange(total, 0));
+    pieces_.push_back({start, bytes});
+    owners_.push_back(number);
     total += bytes;
   }
-  flush();
+  scan_pieces(total);
   return work;
 }
 
+void Marker::scan_pieces(Bytes total) {
+  buffer_.resize(std::max<std::size_t>(buffer_.size(), total));
+  memory_.read(pieces_, buffer_.data());
+  const std::byte* at = buffer_.data();
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    scan(owners_[i], pieces_[i].start, at, pieces_[i].bytes);
+    at += pieces_[i].bytes;
+  }
+  pieces_.clear();
+  owners_.clear();
+}
+
 void Marker::scan(std::uint32_t from, Address start, const std::byte* bytes, Bytes size) {
-  const Label label = labels_[from];
+  const Label label = labels_.get(from);
   const Area* links = blocks_.area_of(start);
   if (!links->has_links()) links = nullptr;
   for (Bytes at = 0; at + 8 <= size; at += rules_.step) {

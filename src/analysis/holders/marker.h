@@ -54,16 +54,17 @@ class Marker {
   /// may be reachable.
   [[nodiscard]] bool run();
 
-  [[nodiscard]] bool is_reached(std::uint32_t block) const { return labels_[block] != kNone; }
+  [[nodiscard]] bool is_reached(std::uint32_t block) const { return labels_.get(block) != kNone; }
   /// Whether only one group of roots reaches the block: without it, the block could be freed.
   /// Stacks do not count beside others.
   [[nodiscard]] bool is_alone(std::uint32_t block) const {
-    return (labels_[block] & kSeveral) == 0;
+    return (labels_.get(block) & kSeveral) == 0;
   }
   /// Of a reached block: the group of the root that a shortest chain begins at, not on a stack if
   /// there is another.
   [[nodiscard]] RootGroup group_of(std::uint32_t block) const {
-    return static_cast<RootGroup>((labels_[block] & kGroup) - 1);
+    const unsigned label = labels_.get(block);
+    return static_cast<RootGroup>((label >> kHigh << kLowGroupBits | (label & kLowGroup)) - 1);
   }
   /// Of a reached block: the last step of that chain.
   [[nodiscard]] Parent parent_of(std::uint32_t block) const;
@@ -72,7 +73,32 @@ class Marker {
   /// A group + 1, whether others reach the block too, and whether they are all stacks. A block's
   /// label changes four times at most, so it is followed as often at most.
   using Label = std::uint16_t;
-  static constexpr Label kNone = 0, kSeveral = 1U << 15, kOnStack = 1U << 14, kGroup = kOnStack - 1;
+  static constexpr Label kNone = 0, kLowGroup = 0x3f, kOnStack = 0x40, kSeveral = 0x80;
+  static constexpr unsigned kHigh = 8, kLowGroupBits = 6;  ///< The group's other bits are above.
+
+  [[nodiscard]] static Label label_of(RootGroup group, Holds holds) {
+    const unsigned number = group + 1U;
+    const unsigned on_stack = holds == Holds::kForAWhile ? kOnStack : 0;
+    return static_cast<Label>((number >> kLowGroupBits << kHigh) | (number & kLowGroup) | on_stack);
+  }
+
+  /// By block. A byte each, as long as there are at most 62 groups.
+  class Labels {
+   public:
+    explicit Labels(std::size_t blocks) : low_(blocks, 0) {}
+    [[nodiscard]] Label get(std::uint32_t block) const {
+      return static_cast<Label>(low_[block] | (high_.empty() ? 0 : high_[block] << kHigh));
+    }
+    void set(std::uint32_t block, Label label) {
+      low_[block] = static_cast<std::uint8_t>(label);
+      if (label >> kHigh != 0) high_.resize(low_.size(), 0);
+      if (!high_.empty()) high_[block] = static_cast<std::uint8_t>(label >> kHigh);
+    }
+
+   private:
+    std::vector<std::uint8_t> low_, high_;
+  };
+
   static constexpr std::uint32_t kIsRoot = std::uint32_t{1} << 31;
   static constexpr std::uint64_t kAddressBits = (std::uint64_t{1} << 48) - 1;
   static constexpr std::size_t kMostQueued = 65'536;
@@ -80,10 +106,17 @@ class Marker {
   void root_slow(Address address, Address at, Holds holds, RootGroup group);
   /// True if `parent` is the block's parent now.
   bool visit(const BlockMap::Block& block, std::uint32_t parent, Label label);
-  void queue(std::uint32_t block);
+  /// A block to be followed.
+  struct Queued {
+    Address start = 0;
+    std::uint32_t number = 0;
+  };
+  void queue(const BlockMap::Block& block);
   bool refill();
   /// How much it was, in small blocks.
   std::size_t scan_batch();
+  /// Reads pieces_, `total` bytes, and follows what is in them.
+  void scan_pieces(Bytes total);
   void scan(std::uint32_t from, Address start, const std::byte* bytes, Bytes size);
   void scan_large(std::uint32_t from, Address start, Address end);
 
@@ -91,13 +124,16 @@ class Marker {
   Memory& memory_;
   MarkingRules rules_;
   std::function<bool()> may_go_on_;
-  std::vector<Label> labels_;           ///< By block.
+  Labels labels_;
   std::vector<std::uint32_t> parents_;  ///< By block: another, or an index into roots_.
   std::vector<Address> roots_;          ///< Words that were the first to reach a block.
-  std::deque<std::uint32_t> queue_;
+  std::deque<Queued> queue_;
   std::vector<std::uint64_t> waiting_;  ///< By block: it found no room in the queue.
   bool has_waiting_ = false;
   std::vector<std::byte> buffer_;
+  std::vector<Queued> batch_;
+  std::vector<Piece> pieces_;          ///< Of the batch.
+  std::vector<std::uint32_t> owners_;  ///< Of each piece: its block.
 };
 
 }  // namespace geiger::holders
