@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <vector>
 
@@ -86,6 +85,7 @@ class Marker {
   class Labels {
    public:
     explicit Labels(std::size_t blocks) : low_(blocks, 0) {}
+    [[nodiscard]] std::size_t size() const { return low_.size(); }
     [[nodiscard]] Label get(std::uint32_t block) const {
       return static_cast<Label>(low_[block] | (high_.empty() ? 0 : high_[block] << kHigh));
     }
@@ -101,7 +101,6 @@ class Marker {
 
   static constexpr std::uint32_t kIsRoot = std::uint32_t{1} << 31;
   static constexpr std::uint64_t kAddressBits = (std::uint64_t{1} << 48) - 1;
-  static constexpr std::size_t kMostQueued = 65'536;
 
   void root_slow(Address address, Address at, Holds holds, RootGroup group);
   /// True if `parent` is the block's parent now.
@@ -111,10 +110,20 @@ class Marker {
     Address start = 0;
     std::uint32_t number = 0;
   };
-  void queue(const BlockMap::Block& block);
-  bool refill();
-  /// How much it was, in small blocks.
-  std::size_t scan_batch();
+  /// Blocks that are as many steps from the roots: few as a list, many as bits.
+  struct Level {
+    std::vector<Queued> few;
+    std::vector<std::uint64_t> many;  ///< By block.
+    bool are_many = false;
+
+    void add(const Queued& block, std::size_t blocks);
+    [[nodiscard]] bool is_empty() const { return few.empty() && !are_many; }
+  };
+
+  /// False if it was ended early.
+  bool follow(Level& level);
+  /// Follows the blocks of batch_, in order of addresses, and empties it.
+  bool follow_batch();
   /// Reads pieces_, `total` bytes, and follows what is in them.
   void scan_pieces(Bytes total);
   void scan(std::uint32_t from, Address start, const std::byte* bytes, Bytes size);
@@ -127,10 +136,9 @@ class Marker {
   Labels labels_;
   std::vector<std::uint32_t> parents_;  ///< By block: another, or an index into roots_.
   std::vector<Address> roots_;          ///< Words that were the first to reach a block.
-  std::deque<Queued> queue_;
-  std::vector<std::uint64_t> waiting_;  ///< By block: it found no room in the queue.
-  bool has_waiting_ = false;
+  Level level_, next_;
   std::vector<std::byte> buffer_;
+  std::size_t since_asked_ = 0;  ///< Blocks since may_go_on_.
   std::vector<Queued> batch_;
   std::vector<Piece> pieces_;          ///< Of the batch.
   std::vector<std::uint32_t> owners_;  ///< Of each piece: its block.

@@ -114,6 +114,7 @@ PageCache::PageCache(Memory& memory, std::size_t pages)
 void PageCache::read(std::span<const Piece> pieces, std::byte* into) {
   constexpr std::size_t kFew = 16;
   if (pieces.size() > kFew) return read_joined(pieces, into);
+  if (!keeps_pages()) return memory_.read(pieces, into);
   load(pieces);
   for (const Piece& piece : pieces) {
     serve(piece, into);
@@ -121,9 +122,19 @@ void PageCache::read(std::span<const Piece> pieces, std::byte* into) {
   }
 }
 
+/// Tries it now and then where few pieces were on pages that were kept: of a list that is linked at
+/// random a page takes longer than a piece, and the next piece is on another one.
+bool PageCache::keeps_pages() {
+  constexpr std::uint64_t kTries = 256, kUntilNextTry = 4096, kLeastHelped = kTries / 8;
+  if (round_ % kUntilNextTry == 0) tried_ = helped_ = 0;
+  if (tried_ < kTries || helped_ >= kLeastHelped) return true;
+  ++round_;
+  return false;
+}
+
 /// Many at once: neighbours by one read, past what lies between them.
 void PageCache::read_joined(std::span<const Piece> pieces, std::byte* into) {
-  constexpr Bytes kMostBetween = 512, kMostJoined = 64 * kKiB;
+  constexpr Bytes kMostBetween = 2 * kKiB, kMostJoined = 64 * kKiB;
   std::vector<Piece> joined;
   Bytes total = 0;
   const auto is_near = [&](const Piece& piece) {
@@ -167,6 +178,8 @@ void PageCache::load(std::span<const Piece> pieces) {
          ++page) {
       const std::size_t slot = page % pages_.size();
       const bool is_here = pages_[slot] == page;
+      ++tried_;
+      helped_ += is_here ? 1 : 0;
       if (!is_here && rounds_[slot] == round_) continue;
       rounds_[slot] = round_;
       if (is_here) continue;

@@ -81,9 +81,9 @@ class ProcessMemory : public Memory {
 };
 
 /// Reads another memory in larger parts. Of few pieces, as those of a long list, it keeps the
-/// pages: blocks that are read one after the other often share them, and a page costs as much as a
-/// word. What changes meanwhile may be seen as it was. Of many pieces it joins neighbours, so they
-/// should be in order of addresses.
+/// pages as long as that helps: blocks that are read one after the other often share them. What
+/// changes meanwhile may be seen as it was. Of many pieces it joins neighbours, so they should be
+/// in order of addresses.
 class PageCache : public Memory {
  public:
   /// Of so many pages at most.
@@ -97,6 +97,7 @@ class PageCache : public Memory {
 
  private:
   void read_joined(std::span<const Piece> pieces, std::byte* into);
+  [[nodiscard]] bool keeps_pages();
   void load(std::span<const Piece> pieces);
   void add_ahead(std::uint64_t page, std::vector<Piece>& wanted);
   void serve(const Piece& piece, std::byte* into);
@@ -106,6 +107,7 @@ class PageCache : public Memory {
   /// By slot: which page it has, and the round that it came in.
   std::vector<std::uint64_t> pages_, rounds_;
   std::uint64_t round_ = 0;
+  std::uint64_t tried_ = 0, helped_ = 0;  ///< Pieces since keeps_pages() began to try.
   std::vector<std::byte> kept_, loaded_;
 };
 
