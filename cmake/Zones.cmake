@@ -27,7 +27,8 @@ add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=10
 # Rooms of the analysis zone that compute. What the others do (they read options, write text, wait for
 # programs, look names up through libraries) takes as long at -O1, and compiling them takes a quarter less.
 set(GEIGER_ROOMS_THAT_COMPUTE
-  geiger_api geiger_compare geiger_estimation geiger_fleet geiger_ingest geiger_observe geiger_profile)
+  geiger_api geiger_compare geiger_content geiger_estimation geiger_fleet geiger_holders geiger_ingest
+  geiger_observe geiger_profile)
 
 # geiger_compile_briefly(TARGET): at -O1, in the builds that optimize.
 function(geiger_compile_briefly target)

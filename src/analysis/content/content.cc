@@ -149,7 +149,12 @@ class Reading {
     const auto status = files_.status();
     if (status) content.resident = status->counts.resident;
     const std::vector<LiveSample> samples = follower_.live().by_address();
-    if (samples.size() > kMostSamples) return base::Failure{"too many live samples to look up"};
+    if (samples.size() > kMostSamples) {
+      return base::Failure{
+          fmt::format("{} live samples are more than the {} that are looked up; a "
+                      "larger --interval takes fewer",
+                      samples.size(), kMostSamples)};
+    }
     memory_.emplace(pid_, files_, files_, layout_.mappings, follower_.header().page_size);
     GEIGER_TRY(look_at(samples));
     drop_freed();
@@ -398,6 +403,7 @@ class Reading {
           is_wanted = pages_.contains(latest);
           if (is_wanted && start >= window.end()) window.read_ahead(wanted_from(latest));
         }
+        if (!is_wanted) next = area.end_of(std::min((latest + 1) * page, end) - holders::kGrain);
         if (!is_wanted || area.is_free(start)) continue;
         effort.scanned += next - start;
         contents_.count({window.word(start), next - start}, [&](Bytes size) {

@@ -1,6 +1,7 @@
 #include "analysis/holders/memory.h"
 
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,7 +18,7 @@ ProcessMemory::Page ProcessMemory::page_of(PageState state) {
 ProcessMemory::ProcessMemory(pid_t pid, const observe::ProcessFiles& files,
                              const observe::ProcessFiles& sharer,
                              std::span<const observe::Mapping> mappings, Bytes page_bytes)
-    : pid_(pid), page_bytes_(page_bytes) {
+    : pid_(pid), file_(files.open("mem")), page_bytes_(page_bytes) {
   const base::UniqueFd own = files.open("pagemap"), shared = sharer.open("pagemap");
   constexpr std::size_t kAtOnce = 65536;
   std::vector<std::uint64_t> entries(kAtOnce);
@@ -80,6 +81,8 @@ void ProcessMemory::read(std::span<const Piece> pieces, std::byte* into) {
 void ProcessMemory::read_present(std::span<const Piece> pieces, std::span<std::byte* const> into) {
   constexpr std::size_t kMostAtOnce = 512;
   std::array<iovec, kMostAtOnce> here{}, there{};
+  const bool is_short = pieces.size() == 1 && pieces.front().bytes <= page_bytes_;
+  if (is_short && file_.is_open()) return read_alone(pieces.front(), into.front());
   for (std::size_t done = 0; done < pieces.size();) {
     const std::size_t count = std::min(kMostAtOnce, pieces.size() - done);
     Bytes total = 0;
@@ -102,6 +105,21 @@ void ProcessMemory::read_present(std::span<const Piece> pieces, std::span<std::b
     gone_ += pieces[done + whole].bytes;
     done += whole + 1;
   }
+}
+
+/// By the file, which asks for permission once, when it is opened: that takes longer than to read a
+/// few bytes.
+void ProcessMemory::read_alone(const Piece& piece, std::byte* into) {
+  Bytes done = 0;
+  while (done < piece.bytes) {
+    const ssize_t got = ::pread(file_.get(), into + done, piece.bytes - done,
+                                static_cast<off_t>(piece.start + done));
+    if (got <= 0) break;
+    done += static_cast<Bytes>(got);
+  }
+  if (done == piece.bytes) return;
+  std::memset(into, 0, piece.bytes);
+  gone_ += piece.bytes;
 }
 
 PageCache::PageCache(Memory& memory, std::size_t pages)
@@ -232,7 +250,10 @@ void PageCache::serve(const Piece& piece, std::byte* into) {
 
 void Words::load(Address address, Address end) {
   const Bytes page = memory_.page_bytes();
-  start_ = address / page * page;
+  // Where it goes on, the last page stays: what follows a block is often looked at before the
+  // block.
+  const bool goes_on = !bytes_.empty() && address / page * page == start_ + bytes_.size();
+  start_ = address / page * page - (goes_on ? page : 0);
   // The last word may lie before the end of the page.
   const Address until = std::max(std::min(end, start_ + kWindow), address + 8);
   bytes_.resize(until - start_);

@@ -73,8 +73,10 @@ class ProcessMemory : public Memory {
   [[nodiscard]] static Page page_of(observe::PageState state);
   [[nodiscard]] Page page_at(Address address) const;
   void read_present(std::span<const Piece> pieces, std::span<std::byte* const> into);
+  void read_alone(const Piece& piece, std::byte* into);
 
   pid_t pid_;
+  base::UniqueFd file_;
   Bytes page_bytes_;
   std::vector<Known> known_;
   mutable std::size_t last_ = 0;
