@@ -145,6 +145,10 @@ struct FileHeader {
   std::atomic<std::uint32_t> guard_changes;  ///< Times that the setting was another before.
   /// 1 while the process waits in its exit for a scan of its memory, for kLongestExit at most.
   std::atomic<std::uint32_t> waits_at_exit;
+  /// ns of the process's own clock of processor time (CLOCK_PROCESS_CPUTIME_ID), read with
+  /// start_monotonic and stop_monotonic; 0 = not known.
+  std::uint64_t start_processor_time;
+  std::uint64_t stop_processor_time;
 };
 static_assert(sizeof(FileHeader) <= kControlOffset);
 

@@ -201,6 +201,7 @@ void Writer::write_header(Bytes capacity, const Identity& identity) {
   header->page_size = static_cast<std::uint32_t>(getauxval(AT_PAGESZ));
   header->start_monotonic = identity.start_monotonic;
   header->start_realtime = identity.start_realtime;
+  header->start_processor_time = identity.start_processor_time;
   header->seed = identity.seed;
   header->interval = identity.interval;
   copy_text(header->runtime_version, sizeof header->runtime_version, identity.runtime_version);
@@ -245,10 +246,15 @@ void Writer::leave() {
   control_ = nullptr;
 }
 
+void Writer::note_stop(Nanoseconds now) {
+  header_->stop_monotonic = now;
+  header_->stop_processor_time = base::processor_time();
+}
+
 void Writer::finish(State state, Nanoseconds now) {
   // The controller that ended it may truncate the file as soon as it reads this state.
   if (state == State::kStopped) phase_.store(Phase::kEnded, std::memory_order_relaxed);
-  header_->stop_monotonic = now;
+  note_stop(now);
   header_->state.store(state, std::memory_order_release);
 }
 
@@ -320,7 +326,7 @@ void Writer::stop(StopReason reason, int error, Nanoseconds now) {
     return;
   }
   header_->stop_errno = error;
-  header_->stop_monotonic = now;
+  note_stop(now);
   header_->stop_reason.store(reason, std::memory_order_relaxed);
   header_->state.store(State::kOff, std::memory_order_release);
 }

@@ -32,6 +32,7 @@ struct Identity {
   std::uint32_t mode;
   Nanoseconds start_monotonic;
   Nanoseconds start_realtime;
+  Nanoseconds start_processor_time = 0;
   const char* executable;
   const char* started_as = "";
   const char* allocator;
@@ -126,6 +127,7 @@ class Writer {
   bool double_mapping();
   long populate(Bytes end);
   void close_tail();
+  void note_stop(Nanoseconds now);
 
   /// Doublings from the smallest first mapping to the largest capacity.
   static constexpr std::size_t kMaxMappings = 20;

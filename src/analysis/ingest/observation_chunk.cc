@@ -23,7 +23,7 @@ namespace in_observations {
 constexpr int kSeries = 1, kHighWater = 2, kCost = 3, kRefused = 4, kFault = 5, kAtMaximum = 6,
               kLast = 7, kTypeNames = 8, kTypedSamples = 9, kTypes = 10, kTypesFault = 11,
               kWalks = 12, kWalkFault = 13, kHolders = 14, kHoldersFault = 15,
-              kContentAtMaximum = 16, kLastContent = 17, kContentFault = 18;
+              kContentAtMaximum = 16, kLastContent = 17, kContentFault = 18, kWorked = 19;
 }
 namespace in_content {
 constexpr int kTime = 1, kCost = 2, kResident = 3, kSamples = 4, kZero = 5, kUnread = 6,
@@ -530,6 +530,7 @@ Observations decode(protozero::pbf_reader reader, const SampleOf& sample_of) {
       OnField(in_observations::kHighWater,
               [&] { observations.high_water = read_bytes(read_number(reader)); }),
       OnField(in_observations::kCost, [&] { observations.cost = read_number(reader); }),
+      OnField(in_observations::kWorked, [&] { observations.worked = read_number(reader); }),
       OnField(in_observations::kRefused, [&] { observations.refused = read_number(reader); }),
       OnField(in_observations::kFault, [&] { observations.fault = read_text(reader); }),
       OnField(in_observations::kAtMaximum,
@@ -578,6 +579,7 @@ std::string encode_observations(const Observations& observations) {
   }
   add_number(writer, in_observations::kHighWater, observations.high_water);
   add_number(writer, in_observations::kCost, observations.cost);
+  add_number(writer, in_observations::kWorked, observations.worked);
   add_number(writer, in_observations::kRefused, observations.refused);
   add_text(writer, in_observations::kFault, observations.fault);
   if (observations.at_maximum) {

@@ -10,6 +10,7 @@
 #include "analysis/ingest/test_files.h"
 #include "analysis/ingest/traces.h"
 #include "analysis/profile/select/profile.h"
+#include "analysis/profile/select/totals.h"
 #include "trace/test_trace.h"
 
 namespace geiger::ingest {
@@ -172,6 +173,27 @@ TEST_F(Segments, AddUpWhatThreadsCounted) {
   EXPECT_EQ(threads[0].slow_calls, 5U);
   EXPECT_EQ(threads[0].armed, 0U) << "that of the last segment";
   EXPECT_EQ(threads[1].armed, 7U);
+}
+
+// The next segment begins before the one before it ends: what passes in both counts once.
+TEST_F(Segments, AddUpProcessorTime) {
+  const auto set = [](TestTrace& trace, Nanoseconds from, Nanoseconds to) {
+    trace.header().start_processor_time = from;
+    trace.header().stop_processor_time = to;
+  };
+  const auto read = [&] {
+    write_all();
+    return profile::processor_time_of(read_run().recording);
+  };
+  EXPECT_FALSE(read().is_known()) << "of an older runtime";
+  set(three.first, 50, 300);
+  set(three.second, 280, 500);
+  set(three.third, 520, 600);
+  EXPECT_EQ(read().used, 530U);
+  EXPECT_FALSE(read().is_least);
+  set(three.third, 520, 0);
+  EXPECT_EQ(read().used, 450U) << "killed";
+  EXPECT_TRUE(read().is_least);
 }
 
 TEST_F(Segments, ASuffixReadsAlone) {

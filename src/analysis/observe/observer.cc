@@ -328,6 +328,7 @@ void ProcessObserver::keep(Snapshot snapshot) {
 
 profile::Observations ProcessObserver::take() {
   found_.series = series_.points();
+  found_.worked = processor_time_;
   found_.types = types_.take();
   walks_.take(found_);
   return std::move(found_);

@@ -273,6 +273,22 @@ std::uint64_t missing_segments(const Recording& recording) {
   return kFields;
 }
 
+std::string text_of(const profile::ProcessorTime& time) {
+  if (!time.is_known()) return "";
+  return (time.is_least ? "at least " : "") + duration(time.used);
+}
+
+const Fields<profile::ProcessorTime>& fields_of(Of<profile::ProcessorTime> /*type*/) {
+  using profile::ProcessorTime;
+  static const auto kFields =
+      Fields<ProcessorTime>()
+          .field("processor_time_ns", "user and system, while it was recorded; if that is known",
+                 [](const ProcessorTime& it) { return if_true(it.is_known(), it.used); })
+          .field("is_processor_time_least", "some of it is not known, as of a process that was killed",
+                 [](const ProcessorTime& it) { return if_true(it.is_known(), it.is_least); });
+  return kFields;
+}
+
 const Fields<ExtentOf>& fields_of(Of<ExtentOf> /*type*/) {
   static const auto kFields =
       Fields<ExtentOf>()

@@ -72,4 +72,8 @@ struct ExtentOf {
 };
 [[nodiscard]] const Fields<ExtentOf>& fields_of(Of<ExtentOf> /*type*/);
 
+/// "at least 3.1 s"; empty if it is not known.
+[[nodiscard]] std::string text_of(const profile::ProcessorTime& time);
+[[nodiscard]] const Fields<profile::ProcessorTime>& fields_of(Of<profile::ProcessorTime> /*type*/);
+
 }  // namespace geiger::present

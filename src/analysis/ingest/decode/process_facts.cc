@@ -54,6 +54,15 @@ void take_end_signal(profile::Process& process, const trace::FileHeader& header)
   process.was_memory_short = (header.end_signal & trace::kEndShortOfMemory) != 0;
 }
 
+/// A segment begins before the one before it has ended.
+void add_processor_time(profile::Process& process, const trace::FileHeader& header) {
+  const Nanoseconds from = std::max(header.start_processor_time, process.processor_clock);
+  const bool is_known = header.start_processor_time != 0 && header.stop_processor_time >= from;
+  process.processor_clock = is_known ? header.stop_processor_time : from;
+  process.processor_time.used += process.processor_clock - from;
+  if (!is_known) process.processor_time.is_least = true;
+}
+
 void add_guarding(profile::Guarding& guarding, const trace::FileHeader& header) {
   const std::uint32_t setting = header.guard_setting.load();
   guarding.rate = trace::guard_rate_of(setting);
@@ -93,6 +102,9 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
   process.is_aggregated = (header.mode & trace::kModeAggregated) != 0;
   process.ending = ending_of(header.state.load());
   take_end_signal(process, header);
+  process.processor_time.is_least = false;
+  process.processor_start = header.start_processor_time;
+  add_processor_time(process, header);
   process.unread_stacks = header.unread_stacks.load();
   add_guarding(process.guarding, header);
   add_refused(process.refused, header);
@@ -107,6 +119,7 @@ void go_on(profile::Process& process, const trace::FileHeader& header) {
   for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] += header.drops[i].load();
   process.ending = ending_of(header.state.load());
   take_end_signal(process, header);
+  add_processor_time(process, header);
   process.unread_stacks += header.unread_stacks.load();
   add_guarding(process.guarding, header);
   add_refused(process.refused, header);

@@ -22,6 +22,7 @@ void append(Observations& observations, Observations later) {
   series.insert(series.end(), later.series.begin(), later.series.end());
   observations.high_water = std::max(observations.high_water, later.high_water);
   observations.cost += later.cost;
+  observations.worked += later.worked;
   observations.refused += later.refused;
   if (observations.fault.empty()) observations.fault = std::move(later.fault);
   if (!later.types.samples.empty() || !later.types.fault.empty()) {

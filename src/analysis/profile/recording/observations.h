@@ -254,6 +254,7 @@ struct Observations {
   std::vector<SeriesPoint> series;     ///< In order of time.
   Bytes high_water = 0;                ///< The kernel's own maximum, when last read.
   Nanoseconds cost = 0;                ///< Processor time spent on observing it.
+  Nanoseconds worked = 0;              ///< Its own processor time between two readings.
   std::uint64_t refused = 0;           ///< Readings that failed: no permission, gone.
   std::string fault;                   ///< Why nothing could be read; empty otherwise.
   std::optional<Snapshot> at_maximum;  ///< At the largest RSS that was caught.

@@ -269,6 +269,14 @@ struct RefusedTraces {
 };
 
 /// One process image: one trace, or several segments of it.
+/// Processor time of a process's threads, user and system, while it was recorded.
+struct ProcessorTime {
+  Nanoseconds used = 0;  ///< As far as it is known.
+  bool is_least = true;  ///< Some of it is not known.
+
+  [[nodiscard]] bool is_known() const { return used != 0; }
+};
+
 struct Process {
   std::string trace_path;
   std::string executable;
@@ -287,6 +295,10 @@ struct Process {
   /// instant.
   Nanoseconds finalizing_from = 0;
   Nanoseconds start_realtime = 0;
+  /// Of segments that ended by themselves.
+  ProcessorTime processor_time;
+  /// The process's own clock of it, at `start` and when last read; 0 = not known.
+  Nanoseconds processor_start = 0, processor_clock = 0;
   std::uint64_t seed = 0;
   Bytes interval = 0;  ///< T of the first epoch.
   Ending ending = Ending::kStillOpen;

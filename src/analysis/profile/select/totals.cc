@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "analysis/profile/select/peak.h"
 #include "estimation/estimate.h"
@@ -207,11 +209,53 @@ Nanoseconds start_of(const Recording& recording) {
   return processes.empty() ? 0 : std::ranges::min_element(processes, {}, &Process::start)->start;
 }
 
+namespace {
+
+/// Whether a process image that did not end by itself was replaced by a later one, by exec: the
+/// process's clock goes on in that.
+bool is_executed_by(const Process& before, const Process& later) {
+  return later.pid == before.pid && !later.is_fork_child &&
+         later.processor_start >= before.processor_clock;
+}
+
+}  // namespace
+
 Nanoseconds duration_of(const Recording& recording) {
   const Nanoseconds start = start_of(recording);
   Nanoseconds end = start;
   for (const Process& process : recording.processes) end = std::max(end, process.end);
   return end - start;
+}
+
+std::vector<ProcessorTime> processor_times(const Recording& recording) {
+  std::vector<ProcessorTime> times;
+  std::map<std::pair<std::uint32_t, Nanoseconds>, const Process*> by_start;
+  for (const Process& process : recording.processes) {
+    times.push_back(process.processor_time);
+    by_start[{process.pid, process.start}] = &process;
+  }
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const Process& process = recording.processes[i];
+    if (!times[i].is_least || process.processor_clock == 0) continue;
+    const auto next = by_start.upper_bound({process.pid, process.start});
+    if (next == by_start.end() || !is_executed_by(process, *next->second)) continue;
+    times[i].used += next->second->processor_start - process.processor_clock;
+    times[i].is_least = false;
+  }
+  for (const Observations& seen : recording.observations) {
+    ProcessorTime& time = times[seen.process];
+    if (time.is_least) time.used = std::max(time.used, seen.worked);
+  }
+  return times;
+}
+
+ProcessorTime processor_time_of(const Recording& recording) {
+  ProcessorTime all{.used = 0, .is_least = false};
+  for (const ProcessorTime& time : processor_times(recording)) {
+    all.used += time.used;
+    all.is_least = all.is_least || time.is_least;
+  }
+  return all;
 }
 
 bool has_several_intervals(const Recording& recording, std::uint32_t process) {

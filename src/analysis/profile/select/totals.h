@@ -97,6 +97,12 @@ struct ProcessTotals {
 /// From the first start to the last end; 0 without processes.
 [[nodiscard]] Nanoseconds duration_of(const Recording& recording);
 
+/// Of each process. Of one that executed another program it ends when that began to be recorded; of
+/// one that was killed it is what was last read from outside.
+[[nodiscard]] std::vector<ProcessorTime> processor_times(const Recording& recording);
+/// Of all together.
+[[nodiscard]] ProcessorTime processor_time_of(const Recording& recording);
+
 /// Whether the recording has intervals beside the first one of the process.
 [[nodiscard]] bool has_several_intervals(const Recording& recording, std::uint32_t process);
 

@@ -52,13 +52,15 @@ void add_processes(SummaryReport& report, const Recording& recording, const Prof
   report.drops = profile::drops_of(recording);
   if (!report.options.has_checks) return;
   const auto sums = sums_by_process(recording, allocated);
+  const auto processor_times = profile::processor_times(recording);
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     report.processes.push_back({i,
                                 sums[i].samples + sums[i].certain_samples,
                                 totals[i],
                                 present::measure_total(sums[i], report.options.level),
                                 {},
-                                0});
+                                0,
+                                processor_times[i]});
   }
   sort_by_start(report.processes, recording);
 }
@@ -234,6 +236,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   }
   report.gaps = profile::gaps_of(recording);
   report.duration = profile::duration_of(recording);
+  report.processor_time = profile::processor_time_of(recording);
   const Profile allocated = select(recording, of_kind(options.selection, Kind::kAllocated));
   report.detection_limit = estimation::detection_limit(allocated.largest_interval, options.level);
   add_processes(report, recording, allocated);
@@ -564,9 +567,12 @@ std::string what_ran(const Recording& recording) {
   std::string out =
       fmt::format("pid {}: {} after {}", present::pid_text(main), present::ending_text(main),
                   present::duration(main.end - std::min(main.began(), main.end)));
-  if (recording.processes.size() < 2) return out;
-  return out + fmt::format("; {} processes, {}", present::exact_count(recording.processes.size()),
-                           present::duration(profile::duration_of(recording)));
+  if (recording.processes.size() > 1) {
+    out += fmt::format("; {} processes, {}", present::exact_count(recording.processes.size()),
+                       present::duration(profile::duration_of(recording)));
+  }
+  const std::string time = present::text_of(profile::processor_time_of(recording));
+  return time.empty() ? out : out + fmt::format(" ({} of processor time)", time);
 }
 
 std::string exact_total_text(const SummaryReport& report) {

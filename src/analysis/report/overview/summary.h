@@ -57,6 +57,7 @@ struct ProcessLine {
   present::Measure allocated;
   present::Measure own_peak;      ///< Of its heap alone, at its own instant.
   Nanoseconds own_peak_time = 0;  ///< After the start of the recording.
+  profile::ProcessorTime processor_time = {};
 };
 
 /// The program's own mappings, over all processes.
@@ -111,9 +112,10 @@ struct SummaryReport {
   std::optional<LifetimeLine> lifetimes;  ///< The whole; of has_all_kinds.
   std::string end;                        ///< Scope::end of what is live at the end.
   bool is_peak_split = false;
-  bool is_aggregated = false;   ///< Of a process at least: no peak, no lifetimes are known.
-  Nanoseconds peak_time = 0;    ///< After the start: when all processes together held most.
-  Nanoseconds duration = 0;     ///< From the first start to the last end.
+  bool is_aggregated = false;  ///< Of a process at least: no peak, no lifetimes are known.
+  Nanoseconds peak_time = 0;   ///< After the start: when all processes together held most.
+  Nanoseconds duration = 0;    ///< From the first start to the last end.
+  profile::ProcessorTime processor_time;
   double detection_limit = 0;   ///< Bytes.
   std::uint64_t truncated = 0;  ///< Samples whose stack was cut off.
   std::uint64_t stacks = 0;

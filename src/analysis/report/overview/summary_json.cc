@@ -140,6 +140,7 @@ const Fields<ProcessOf>& fields_of(Of<ProcessOf> /*type*/) {
           .field("start_ns", "monotonic", of(&Process::start))
           .field("end_ns", "monotonic", of(&Process::end))
           .field("start_realtime_ns", "since 1970", of(&Process::start_realtime))
+          .inlined([](const ProcessOf& it) { return it.line.processor_time; })
           .field("records", "", of(&Process::records))
           .field("uncommitted_records", "cut off", of(&Process::uncommitted))
           .field("samples", "", [](const ProcessOf& it) { return it.line.samples; })
@@ -285,6 +286,7 @@ const Fields<Document>& fields_of(Of<Document> /*type*/) {
           .field("level", "confidence level of all intervals",
                  [](const SummaryReport& it) { return it.options.level; })
           .field("duration_ns", "from the first start to the last end", &SummaryReport::duration)
+          .inlined(&SummaryReport::processor_time)
           .inlined(&scope_of)
           .field("origin", "of imported profiles: what they are, and what their numbers rest on",
                  [](const SummaryReport& it) {

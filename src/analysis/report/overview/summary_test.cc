@@ -226,7 +226,7 @@ TEST(Summary, SaysWhatWasLost) {
   recording.threads[1].armed = kMiB;
   recording.warnings.emplace_back("a.geiger: offset 8192: \x1b[31mbad");
   const std::string text = summary_text_of(recording);
-  EXPECT_THAT(text, HasSubstr("the file system had no space left (No space left on device)"));
+  EXPECT_THAT(text, HasSubstr("the file system had no space left (No space left on\ndevice)"));
   EXPECT_THAT(text, HasSubstr("3                         a signal handler allocated"));
   EXPECT_THAT(text, HasSubstr("144 MiB + at most 1 MiB"));
   EXPECT_THAT(text,

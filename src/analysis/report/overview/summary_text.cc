@@ -53,10 +53,12 @@ std::string heading(const SummaryReport& report, const Recording& recording,
                     const present::Style& style) {
   if (recording.processes.empty()) return "The recording is empty: it contains no process.\n";
   if (is_foreign(report)) return foreign_heading(report, recording, style);
-  std::string out = fmt::format(
-      "{}, {}\n",
-      present::paint(style, present::Role::kHeading, present::printable(program_text(recording))),
-      what_ran(recording));
+  const std::string name = present::printable(program_text(recording));
+  std::string out =
+      present::wrap(fmt::format("{}, {}", name, what_ran(recording)), 0, style.width) + "\n";
+  if (out.starts_with(name)) {  // Else it is broken.
+    out.replace(0, name.size(), present::paint(style, present::Role::kHeading, name));
+  }
   const bool is_attached =
       std::ranges::min_element(recording.processes, {}, &Process::start)->is_attached;
   if (is_attached) out += "attached while it ran: earlier allocations are not included\n";

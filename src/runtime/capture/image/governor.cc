@@ -1,7 +1,5 @@
 #include "runtime/capture/image/governor.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -102,17 +100,6 @@ Bytes Governor::balance(Bytes interval, Nanoseconds used) {
 
 namespace {
 
-/// Of all threads. In a process that confined itself the call fails; then `now`, which is at least
-/// as much for a single thread.
-Nanoseconds processor_time(Nanoseconds now) {
-  timespec used{};
-  const long result =
-      base::raw_syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, reinterpret_cast<long>(&used));
-  if (base::is_error(result)) return now;
-  return static_cast<Nanoseconds>(used.tv_sec) * 1'000'000'000 +
-         static_cast<Nanoseconds>(used.tv_nsec);
-}
-
 /// Handles bursts between two checks of the supervisor that keeps the budget: after each step of
 /// the trace's growth, the interval doubles. The next interval depends on the past only, so
 /// estimates stay unbiased.
@@ -169,7 +156,9 @@ GEIGER_SLOW_PATH void regulate_interval(Nanoseconds begun) {
   image.intervals.governor.spend_on_sample(now - begun);
   if (!image.intervals.governor.is_due(now, image.threads.load(std::memory_order_relaxed))) return;
   const std::uint64_t current = current_segment().epoch.interval.load(std::memory_order_relaxed);
-  set_interval(image.intervals.governor.balance(current, processor_time(now)));
+  // In a process that confined itself: the time, at least as much for a single thread.
+  const Nanoseconds used = base::processor_time();
+  set_interval(image.intervals.governor.balance(current, used != 0 ? used : now));
 }
 
 }  // namespace geiger::capture

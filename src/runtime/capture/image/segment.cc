@@ -164,6 +164,7 @@ trace::Identity identity(const Segment* before) {
           .mode = mode,
           .start_monotonic = base::monotonic_now(),
           .start_realtime = base::realtime_now(),
+          .start_processor_time = base::processor_time(),
           .executable = executable_path(),
           .started_as = started_as(),
           .allocator = allocator_path,
