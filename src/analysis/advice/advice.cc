@@ -74,7 +74,7 @@ class Judge {
         candidate.saved.all_objects() >= static_cast<double>(options.least_calls);
     // What was never touched is zero too.
     const bool is_said =
-        candidate.advice == Advice::kBlank && untouched_.contains(stacks_[candidate.stack].place);
+        candidate.advice == Advice::kBlank && untouched_.contains(place_of(candidate));
     if (!candidate.is_fit || !may_matter || is_said) return;
     Item item;
     item.advice = candidate.advice;
@@ -100,8 +100,8 @@ class Judge {
     }
     item.requested = candidate.requested;
     item.usable = candidate.usable;
-    name(item, candidate.stack);
-    if (item.advice == Advice::kUntouched) untouched_.insert(stacks_[candidate.stack].place);
+    name(item, candidate.stacks);
+    if (item.advice == Advice::kUntouched) untouched_.insert(place_of(candidate));
     findings_.items.push_back(std::move(item));
   }
 
@@ -120,8 +120,12 @@ class Judge {
     return saves_calls || (saves_bytes && is_often);
   }
 
-  void name(Item& item, std::uint32_t stack) const {
-    const StackFacts& facts = stacks_[stack];
+  [[nodiscard]] const Place& place_of(const Candidate& candidate) const {
+    return stacks_[usual_stack(candidate.stacks)].place;
+  }
+
+  void name(Item& item, const Stacks& stacks) const {
+    const StackFacts& facts = stacks_[usual_stack(stacks)];
     const profile::Label& label = stacks_.labels()[facts.place.label];
     item.name = label.name;
     if (label.module != profile::kNone) item.module = stacks_.labels().module_name(label.module);
@@ -129,6 +133,36 @@ class Judge {
       item.where = {.file = std::string(facts.place.file), .line = facts.place.line};
     }
     item.callers = nearest_callers(stacks_.labels(), facts.callers);
+    add_owner(item, stacks, facts.callers);
+  }
+
+  void add_owner(Item& item, const Stacks& stacks, const std::vector<std::uint32_t>& named) const {
+    std::vector<std::vector<std::uint32_t>> functions;
+    std::vector<profile::HeldSite> sites;
+    double all = 0;
+    for (const auto& [stack, held] : stacks) {
+      functions.push_back(stacks_.own_callers(stack));
+      sites.push_back(held);
+      all += held.bytes;
+    }
+    constexpr double kMost = 0.5;
+    double most = kMost * all;
+    for (const profile::OwnerGroup& owner : profile::held_by(functions, sites).owners) {
+      double bytes = 0;
+      std::size_t count = 0;
+      for (std::size_t i = 0; i < sites.size(); ++i) {
+        if (std::ranges::find(functions[i], owner.function) == functions[i].end()) continue;
+        bytes += sites[i].bytes;
+        ++count;
+      }
+      if (bytes <= most) continue;
+      most = bytes;
+      const profile::Label& label = stacks_.labels()[owner.function];
+      const bool is_said = std::ranges::find(named, owner.function) != named.end();
+      item.owner = is_said || label.is_unnamed() ? "" : label.name;
+      item.stacks = sites.size();
+      item.owned_stacks = count;
+    }
   }
 
   const Recording& recording_;
@@ -141,6 +175,11 @@ class Judge {
 
 }  // namespace
 
+std::uint32_t usual_stack(const Stacks& stacks) {
+  return std::ranges::max_element(stacks, {}, [](const auto& each) { return each.second.bytes; })
+      ->first;
+}
+
 std::string_view name_of(Advice advice) {
   const auto index = static_cast<std::size_t>(advice);
   return index < kAdviceRules.size() ? kAdviceRules[index].name : std::string_view();
@@ -152,6 +191,10 @@ std::string_view name_of(Of of) {
 }
 
 namespace {
+
+std::string_view label_name(StackBook& stacks, const Candidate& candidate) {
+  return stacks.labels()[stacks[usual_stack(candidate.stacks)].place.label].name;
+}
 
 /// Fails if the recording cannot tell.
 base::Outcome<Candidates> look(const Recording& recording, StackBook& stacks) {
@@ -192,9 +235,7 @@ std::vector<present::Measure> savings_of(const Recording& recording, const std::
     estimation::NodeSums sums;
     const Candidate* largest = nullptr;
     for (const Candidate& each : candidates.places) {
-      const bool is_its = each.advice == item.advice &&
-                          stacks.labels()[stacks[each.stack].place.label].name == item.name;
-      if (!is_its) continue;
+      if (each.advice != item.advice || label_name(stacks, each) != item.name) continue;
       sums.merge(each.saved);
       if (largest == nullptr || each.saved.all_bytes() > largest->saved.all_bytes()) {
         largest = &each;

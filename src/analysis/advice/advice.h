@@ -82,9 +82,13 @@ struct Item {
   std::string name;    ///< The function, as demangled.
   std::string module;  ///< Its file's name.
   profile::SourceLine where;
-  std::string callers;         ///< "b < c"; may be empty.
-  std::string_view container;  ///< Of kReserve: "vector".
-  std::string_view remedy;     ///< Of kReserve: "call reserve() before it is filled".
+  std::string callers;  ///< "b < c"; may be empty.
+  /// The function of own code that most of it comes from, where several stacks lead to the place;
+  /// empty if there is none, or it is among the callers.
+  std::string owner;
+  std::size_t stacks = 0, owned_stacks = 0;  ///< With samples; those that the owner is in.
+  std::string_view container;                ///< Of kReserve: "vector".
+  std::string_view remedy;                   ///< Of kReserve: "call reserve() before it is filled".
   /// Of kPool and kRounding: the requested and usable size that most of it has.
   Bytes requested = 0, usable = 0;
   /// Of Of::kAllocated: number by requested bytes, estimated; empty if some of them are not

@@ -104,6 +104,35 @@ TEST_F(AdviceOfARun, ShortLivedBlocksAreReused) {
   EXPECT_EQ(found.items[0].saved.objects.value, 200);
 }
 
+// Two ways lead to it. The one with most bytes names the callers, and what both have further out is
+// the owner.
+TEST_F(AdviceOfARun, TheOwnerIsNamedWhereTheCallersAreNotIt) {
+  const auto by = [&](const std::vector<std::string>& callers) {
+    std::vector<std::uint32_t> path{made_.location({"make"})};
+    for (const std::string& each : callers) path.push_back(made_.location({each}));
+    path.push_back(main_);
+    return made_.stack(path);
+  };
+  const auto make = [&](std::uint32_t stack, Nanoseconds count) {
+    for (Nanoseconds i = 0; i < count; ++i) {
+      add(stack, kInterval, kSecond + i * 10'000'000, kSecond + i * 10'000'000 + 5000);
+    }
+  };
+  made_.recording.processes[0].executable = "/usr/bin/target";
+  make(by({"one_a", "one_b", "one_c", "load_all"}), 90);
+  make(by({"two_a", "two_b", "two_c", "load_all"}), 110);
+  Findings found = find();
+  ASSERT_EQ(found.items.size(), 1U);
+  EXPECT_EQ(found.items[0].callers, "two_a < two_b < two_c");
+  EXPECT_EQ(found.items[0].owner, "load_all");
+  EXPECT_EQ(found.items[0].owned_stacks, 2U);
+  EXPECT_EQ(found.items[0].stacks, 2U);
+  make(by({"load_all"}), 300);
+  found = find();
+  ASSERT_EQ(found.items.size(), 1U);
+  EXPECT_EQ(found.items[0].owner, "") << "it is among the callers";
+}
+
 TEST_F(AdviceOfARun, WhatOthersFreeIsNotReused) {
   for (Nanoseconds i = 0; i < 200; ++i) {
     Sample& sample =

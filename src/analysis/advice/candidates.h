@@ -11,16 +11,29 @@
 
 #include "analysis/advice/advice.h"
 #include "analysis/advice/growth.h"
+#include "analysis/profile/lives/owners.h"
 #include "analysis/profile/recording/recording.h"
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
 
 namespace geiger::advice {
 
+/// What the stacks of a place hold, by stack.
+using Stacks = std::map<std::uint32_t, profile::HeldSite>;
+
+inline void add_to(Stacks& stacks, std::uint32_t stack, double bytes) {
+  profile::HeldSite& held = stacks[stack];
+  held.samples += 1;
+  held.bytes += bytes;
+}
+
+/// The one with most bytes. Requires one.
+[[nodiscard]] std::uint32_t usual_stack(const Stacks& stacks);
+
 /// A place with at least one sample that counts for a question.
 struct Candidate {
   Advice advice = Advice::kReserve;
-  std::uint32_t stack = profile::kNone;  ///< One of the place's, which names it.
+  Stacks stacks;  ///< The usual one names the place.
   estimation::NodeSums saved;
   /// It has what the advice is for: nearly all of the place's bytes are of that sort.
   bool is_fit = true;

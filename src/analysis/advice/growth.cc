@@ -98,6 +98,14 @@ const StackFacts& StackBook::operator[](std::uint32_t stack) {
   return facts_[stack];
 }
 
+std::vector<std::uint32_t> StackBook::own_callers(std::uint32_t stack) {
+  const std::uint32_t place = (*this)[stack].place.label;
+  std::vector<std::uint32_t> own = own_functions_of(shown_, stack);
+  const auto last = std::find(own.rbegin(), own.rend(), place);
+  own.erase(own.begin(), last.base());
+  return own;
+}
+
 StackFacts StackBook::facts_of(std::uint32_t stack) {
   StackFacts facts;
   const auto& locations = recording_.stacks[stack].locations;

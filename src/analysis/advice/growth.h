@@ -49,6 +49,8 @@ class StackBook {
 
   /// Requires a stack of the recording.
   [[nodiscard]] const StackFacts& operator[](std::uint32_t stack);
+  /// The functions of own code that call the stack's place, the nearest first; not the outermost.
+  [[nodiscard]] std::vector<std::uint32_t> own_callers(std::uint32_t stack);
   [[nodiscard]] const profile::Labels& labels() const { return shown_.labels(); }
 
  private:

@@ -12,6 +12,7 @@
 #include "analysis/advice/candidates.h"
 #include "analysis/present/measure.h"
 #include "analysis/profile/frames/labels.h"
+#include "analysis/profile/lives/lifetimes.h"
 #include "analysis/profile/lives/teardown.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/select/peak.h"
@@ -70,7 +71,7 @@ std::pair<Bytes, Bytes> usual_size(const std::vector<Entry>& entries) {
 
 /// The samples of one place at the peak.
 struct AtPeak {
-  std::uint32_t stack = kNone;
+  Stacks stacks;
   std::vector<const Sample*> samples;
 };
 
@@ -96,11 +97,6 @@ class Ends {
   std::vector<Nanoseconds> judged_before_;
   double passing_;
 };
-
-double weight_of(const Recording& recording, const Sample& sample) {
-  return std::max(static_cast<double>(sample.requested),
-                  static_cast<double>(recording.epochs[sample.epoch].interval));
-}
 
 Estimate peak_of(const Recording& recording, double level) {
   return present::measure_total(recording, select(recording, Kind::kLiveAtPeak), level).bytes;
@@ -147,7 +143,7 @@ class PeakSearch {
     for (const Sample* sample : chosen.samples) {
       if (sample->stack == kNone) continue;
       AtPeak& place = places_[stacks[sample->stack].place];
-      place.stack = sample->stack;
+      add_to(place.stacks, sample->stack, weight_of(recording, *sample));
       place.samples.push_back(sample);
     }
   }
@@ -224,7 +220,7 @@ class PeakSearch {
     if (saved.entries.empty()) return false;
     const auto [requested, usable] = usual_size(saved.entries);
     out_.places.push_back({.advice = Advice::kPool,
-                           .stack = place.stack,
+                           .stacks = place.stacks,
                            .saved = total(recording_, saved),
                            .is_fit = die_together(place),
                            .requested = requested,
@@ -239,7 +235,7 @@ class PeakSearch {
     if (saved.entries.empty()) return;
     const auto [requested, usable] = usual_size(saved.entries);
     out_.places.push_back({.advice = Advice::kRounding,
-                           .stack = place.stack,
+                           .stacks = place.stacks,
                            .saved = total(recording_, saved),
                            .requested = requested,
                            .usable = usable});
@@ -257,7 +253,7 @@ class PeakSearch {
     if (entries.empty()) return;
     out_.places.push_back(
         {.advice = Advice::kPeak,
-         .stack = at_peak.stack,
+         .stacks = at_peak.stacks,
          .saved = total(recording_, with_entries(profile_, std::move(entries))),
          .is_fit = passing >= kNearlyAll * all,
          .bytes = [&recording = recording_, &stacks = stacks_, ends = ends_, place](double level) {
@@ -339,10 +335,14 @@ void add_places(const Recording& recording, StackBook& stacks, const Profile& pr
     if (place != places.end()) place->second.open.push_back(entry);
   }
   for (auto& [place, group] : places) {
-    const std::uint32_t stack = group.entries.front().stack;
+    Stacks held;
+    for (const Entry& entry : group.entries) {
+      add_to(held, entry.stack, static_cast<double>(entry.value));
+    }
     Profile own = with_entries(profile, std::move(group.entries));
     own.open = std::move(group.open);
-    out.places.push_back({.advice = advice, .stack = stack, .saved = total(recording, own)});
+    out.places.push_back(
+        {.advice = advice, .stacks = std::move(held), .saved = total(recording, own)});
   }
 }
 

@@ -192,20 +192,21 @@ class Work {
     return sums;
   }
 
-  /// The stack that most of the samples have.
-  [[nodiscard]] std::uint32_t usual_stack(const Samples& samples) const {
-    std::map<std::uint32_t, std::size_t> counts;
-    for (const std::uint32_t i : samples) ++counts[recording_.samples[i].stack];
-    return std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; })
-        ->first;
+  [[nodiscard]] Stacks stacks_of(const Samples& samples) const {
+    Stacks stacks;
+    for (const std::uint32_t i : samples) {
+      const Sample& sample = recording_.samples[i];
+      add_to(stacks, sample.stack, weight_of(recording_, sample));
+    }
+    return stacks;
   }
 
   void add_growth(const Group& group) {
     if (group.copied.empty()) return;
-    const std::uint32_t stack = usual_stack(group.copied);
-    const GrowthRule* const growth = stacks_[stack].growth;
+    Stacks stacks = stacks_of(group.copied);
+    const GrowthRule* const growth = stacks_[usual_stack(stacks)].growth;
     out_.places.push_back({.advice = Advice::kReserve,
-                           .stack = stack,
+                           .stacks = std::move(stacks),
                            .saved = sums_of(group.copied, group.copied_or_not),
                            .growth = growth == nullptr ? &kReallocRule : growth,
                            .samples = group.copied});
@@ -216,7 +217,7 @@ class Work {
     const estimation::NodeSums saved = sums_of(group.reusable, group.reusable_or_not);
     const double rest = sums_of(group.others, {}).all_bytes() + saved.open.all_bytes();
     out_.places.push_back({.advice = Advice::kReuse,
-                           .stack = usual_stack(group.reusable),
+                           .stacks = stacks_of(group.reusable),
                            .saved = saved,
                            .is_fit = saved.all_bytes() >= kNearlyAll * (saved.all_bytes() + rest),
                            .samples = group.reusable});
