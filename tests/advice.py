@@ -97,7 +97,7 @@ class Wastes(unittest.TestCase):
             done = harness.run_bare([harness.BUILD / "bin" / "geiger", "run", "-f", "--seed", 1, "--interval", INTERVAL,
                                      "--free-stacks", "-o", "said.geiger", "--", harness.host("wastes"),
                                      *words], cwd=self.here.name)
-            self.assertEqual(b"geiger: objects that pass at the peak at convert (wastes.cc:" in done.stderr, is_said,
+            self.assertEqual(b"geiger: short-lived objects at the peak at convert (wastes.cc:" in done.stderr, is_said,
                              done.stderr)
             self.assertEqual(b"see geiger advise" in done.stderr, is_said)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -79,8 +80,9 @@ class OtherAllocators(unittest.TestCase):
 
     @unittest.skipIf(not NAMES, "no other allocator is installed")
     def test_comparison(self):
-        done = geiger("compare-malloc", "--rounds", "2", "--json", "--", *PROGRAM)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = geiger("compare-malloc", "--rounds", "2", "--json", "--", *PROGRAM, cwd=self.here)
+        self.assertEqual((done.returncode, done.stderr),
+                         (0, "geiger: wrote geiger-perl.allocators, which geiger advise reads\n"))
         report = json.loads(done.stdout)
         own, *others = report["allocators"]
         self.assertTrue(own["is_own"])
@@ -90,8 +92,39 @@ class OtherAllocators(unittest.TestCase):
             self.assertEqual(len(each["runs"]), 2)
             self.assertGreater(each["peak_rss"]["value"], 6e6)
             self.assertIn("kept", each)
-        text = geiger("compare-malloc", "--rounds", "2", "--", *PROGRAM, env=dict(os.environ, COLUMNS="80"))
+        text = geiger("compare-malloc", "--rounds", "2", "--", *PROGRAM, env=dict(os.environ, COLUMNS="80"),
+                      cwd=self.here)
         self.assertLessEqual(max(map(len, text.stdout.splitlines())), 80, text.stdout)
+
+    def advised(self, run="run.geiger"):
+        """What is not looked for or found, of other allocators, and their names."""
+        report = json.loads(geiger("advise", "--json", "--no-times", self.here / run, cwd="/").stdout)
+        reasons = [each["reason"] for each in report["not_looked_for"] if each["waste"] == "another allocator"]
+        return reasons, "another allocator" in report["not_found"], report["other_allocators"]
+
+    @unittest.skipIf(not NAMES, "no other allocator is installed")
+    def test_advise_reads_the_result_for_the_same_build(self):
+        self.run_under(NAMES[0], *PROGRAM)
+        self.assertEqual(self.advised(), (["no comparison is stored: run geiger compare-malloc"], False, []))
+        geiger("compare-malloc", "--rounds", "3", "--allocators", NAMES[0], "--", *PROGRAM, cwd=self.here)
+        stored = self.here / "geiger-perl.allocators"
+        lines = stored.read_text().splitlines(keepends=True)
+        # Runs that take half of it under the other allocator, then as much.
+        for factor, is_better in ((0.5, True), (1, False)):
+            own = [line.split() for line in lines[:lines.index(f"allocator {NAMES[0]}\n")] if line.startswith("run ")]
+            self.assertEqual(len(own), 3)
+            made = [line for line in lines if not line.startswith("run ")]
+            at = made.index(f"allocator {NAMES[0]}\n")
+            made[at:at] = ["".join(f"run {cpu} {peak}\n" for _, cpu, peak in own)]
+            made.extend(f"run {float(cpu) * factor} {int(int(peak) * factor)}\n" for _, cpu, peak in own)
+            stored.write_text("".join(made))
+            reasons, is_not_found, better = self.advised()
+            self.assertEqual((reasons, is_not_found), ([], not is_better))
+            self.assertEqual([round(each["cpu_of_own"]["value"], 6) for each in better], [0.5] if is_better else [])
+        stored.write_text(re.sub(r"(?m)^build_id ..", "build_id 00", "".join(lines)))
+        reasons, is_not_found, better = self.advised()
+        self.assertEqual((is_not_found, better), (False, []))
+        self.assertRegex(reasons[0], "geiger-perl.allocators is of another build")
 
     def test_programs_that_fail_or_differ(self):
         done = geiger("compare-malloc", "--rounds", "2", "--", "/nowhere/program")

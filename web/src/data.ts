@@ -65,12 +65,15 @@ export interface Advise {
   /** that a saving surely is */ least_bytes: number;
   /** the allocator of which pairs of malloc and free were timed on this machine */ timed?: string;
   /** from the first start to the last end */ ran_ns: number;
+  /** user and system, while it was recorded; if that is known */ processor_time_ns?: number;
+  /** some of it is not known, as of a process that was killed */ is_processor_time_least?: boolean;
   /** by what they are a share of, then by the lower limit of what they save */ items: Advised[];
   /** what was looked for and not found */ not_found: string[];
   /** what could not be looked for, and why */ not_looked_for: {
     waste: string;
     /** and what to do */ reason: string;
   }[];
+  /** those under which the program surely takes less (geiger compare-malloc) */ other_allocators: OtherAllocator[];
 }
 
 /** A place, what to do there, and what that saves. */
@@ -83,7 +86,8 @@ export interface Advised {
   /** where debug information has it */ file?: string;
   /** 1 for the first */ line?: number;
   /** of a row of several lines: how many more */ other_lines?: number;
-  /** the nearest, "b < c" */ callers: string;
+  /** the nearest, "b < c", of the stack with most of it */ callers: string;
+  /** the function of own code that most of it comes from, if several stacks lead to the place and it is not among `callers` */ owner?: string;
   /** "parse_rows (parser.cc:88)" */ site: string;
   /** what to do, a sentence */ todo: string;
   /** in words */ saving: string;
@@ -304,6 +308,15 @@ export interface Measure {
 export interface Nodes {
   /** how far before the node its parent stands; 0 for the root */ up: number[];
   frame: number[];
+}
+
+export interface OtherAllocator {
+  /** with its version */ name: string;
+  path: string;
+  /** what to do, a sentence */ todo: string;
+  /** in words, a sentence */ saving: string;
+  /** ratio to the program's own */ cpu_of_own: Estimated;
+  /** ratio to the program's own */ peak_rss_of_own: Estimated;
 }
 
 /** Frames that the command line left out or in; the reader may change both. */

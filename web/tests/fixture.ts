@@ -373,7 +373,7 @@ function advice(word: (usual: string) => string): NonNullable<PageData["advice"]
   const bytes: Estimate = { value: 3e8, lo: 2.8e8, hi: 3.2e8, variance: 1e14, samples: 40, exact: 0 };
   const share = { value: 0.19, lo: 0.17, hi: 0.21 };
   return {
-    sentence: "1 place with a saving that is surely at least 5 % and 1 MiB of its whole.",
+    sentence: "1 place to change. It surely saves at least 5 % of memory, allocations or processor time.",
     notes: ["Looked for and not found: short-lived blocks."],
     level: 0.95,
     interval_level: 0.999,
@@ -388,6 +388,7 @@ function advice(word: (usual: string) => string): NonNullable<PageData["advice"]
         name: word("parse_rows"),
         module: "server",
         callers: word("read_file < main"),
+        owner: word("import_all"),
         site: word("parse_rows (parser.cc:88)"),
         todo: "The vector grows by copying: call reserve() before it is filled.",
         saving: "286 MiB ± 19, 19 % ± 2 of what was allocated",
@@ -398,6 +399,16 @@ function advice(word: (usual: string) => string): NonNullable<PageData["advice"]
     ],
     not_found: ["short-lived blocks"],
     not_looked_for: [],
+    other_allocators: [
+      {
+        name: word("mimalloc 2.0.9"),
+        path: word("/lib/libmimalloc.so"),
+        todo: word("Link the program with it, or preload /lib/libmimalloc.so."),
+        saving: "Saves 8 % ± 2 of 5.1 s of processor time, and takes 17 % ± 1 more than 46 MiB of peak RSS.",
+        cpu_of_own: { ...bytes, value: 0.92, lo: 0.9, hi: 0.94 },
+        peak_rss_of_own: { ...bytes, value: 1.17, lo: 1.16, hi: 1.18 },
+      },
+    ],
   };
 }
 

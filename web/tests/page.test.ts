@@ -472,7 +472,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
   it("says what to change, and what was not found", async () => {
     const opened = await shown(fixture({ nodes: 300 }), "tab=advice");
     expect(await opened.page.textContent("#view [aria-label=Advice]")).toMatch(
-      /^1 place .*parse_rows \(parser\.cc:88\)The vector grows by copying: call reserve.*Saves286 MiB ± 19, .*Called byread_file < main.*not found: short-lived/,
+      /^1 place .*parse_rows \(parser\.cc:88\)The vector grows by copying: call reserve.*Saves286 MiB ± 19, .*Called byread_file < mainMostly fromimport_all.*mimalloc 2\.0\.9Link the program.*Saves 8 % .*not found: short-lived/,
     );
     expectQuiet(opened);
     await opened.close();

@@ -204,8 +204,6 @@ base::Outcome<Candidates> look(const Recording& recording, StackBook& stacks) {
   look_at_peak(recording, stacks, candidates);
   look_at_snapshots(recording, stacks, candidates);
   look_at_contents(recording, stacks, candidates);
-  candidates.not_looked_for.push_back(
-      {"another allocator", "geiger compare-malloc runs the program under each"});
   return candidates;
 }
 

@@ -51,7 +51,7 @@ struct AdviceRules {
 inline constexpr std::array<AdviceRules, 8> kAdviceRules{{
     {Advice::kReserve, Of::kAllocated, "reserve", "growth by copying"},
     {Advice::kReuse, Of::kAllocated, "reuse", "short-lived blocks"},
-    {Advice::kPeak, Of::kPeak, "peak", "objects that pass at the peak"},
+    {Advice::kPeak, Of::kPeak, "peak", "short-lived objects at the peak"},
     {Advice::kUntouched, Of::kSnapshot, "untouched", "memory that is never touched"},
     {Advice::kBlank, Of::kContent, "blank", "objects that are wholly zero"},
     {Advice::kDuplicate, Of::kContent, "duplicate", "objects with equal content"},

@@ -349,9 +349,11 @@ std::optional<report::AdviceReport> advice_of(const profile::Recording& recordin
                                               const PageOptions& options) {
   if (!is_whole(options) || options.is_followed || !recording.tallies.empty()) return std::nullopt;
   report::AdviceReport report = report::advice_report(recording, {.level = options.level});
+  report.allocators = options.allocators;
   auto& items = report.findings.items;
   items.resize(std::min(items.size(), kMostSites));
-  for (advice::Item& item : items) shorten(item.name, item.module, item.where.file, item.callers);
+  for (advice::Item& item : items)
+    shorten(item.name, item.module, item.where.file, item.callers, item.owner);
   return report;
 }
 

@@ -41,6 +41,7 @@ struct PageOptions {
   std::string title = {};                   ///< Empty: the program's name.
   std::optional<Nanoseconds> refresh = {};  ///< Until the page is to ask again.
   Preset preset = {};                       ///< What the page begins with.
+  report::OtherAllocators allocators = {};  ///< As `geiger advise` has them.
   /// The recording is of hosts, not of processes, and has this kind alone: nothing is known of
   /// instants, threads and lives. Nothing: it has all that it can tell.
   std::optional<profile::Kind> only = {};

@@ -9,6 +9,7 @@
 #include "cli/options/input.h"
 #include "cli/options/parsed_option.h"
 #include "cli/options/selection_options.h"
+#include "cli/options/stored_allocators.h"
 #include "cli/verbs/commands.h"
 #include "query/words.h"
 #include "run/malloc_pairs.h"
@@ -33,6 +34,7 @@ base::Outcome<int> print_advice(AdviseArguments& options) {
   options.search.level = options.read.level;
   report::AdviceReport report = report::advice_report(input.recording(), options.search);
   report.top = options.top;
+  report.allocators = stored_allocators(input, options.search);
   const bool saves_calls = std::ranges::any_of(report.findings.items, [](const auto& item) {
     return rules_of(item.advice).of == advice::Of::kAllocated;
   });
@@ -50,7 +52,7 @@ void register_advise(CLI::App& app, Work& work) {
   add_frame_options(*verb, options->read.frames);
   add_parsed(
       *verb, "--least", "SHARE",
-      "Name savings that surely are at least this share of their whole,\nand 1 MiB (default 5%)",
+      "Name savings that surely are at least this share of the total,\nand 1 MiB (default 5%)",
       query::parse_share, [options](double share) { options->search.least_share = share; });
   verb->add_option("--top", options->top, "Places to show (default 20; 0: all)")->type_name("N");
   verb->add_flag("--no-times", options->leaves_out_times,
@@ -59,7 +61,8 @@ void register_advise(CLI::App& app, Work& work) {
   verb->footer(
       "\nRecord with --free-stacks, so that growth by copying is found in small blocks\n"
       "too (docs/guide/advice.md). All intervals of the list hold together at the level of\n"
-      "--ci, so that they are wider than those of other reports.");
+      "--ci, so that they are wider than those of other reports. After geiger\n"
+      "compare-malloc of the program, its result is part of the list.");
   verb->callback([options, &work] { work = [options] { return print_advice(*options); }; });
 }
 

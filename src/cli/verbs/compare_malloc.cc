@@ -19,6 +19,7 @@
 #include "cli/options/input.h"
 #include "cli/options/run_options.h"
 #include "cli/options/scratch.h"
+#include "cli/options/stored_allocators.h"
 #include "cli/verbs/commands.h"
 #include "modules/module.h"
 #include "run/allocator_library.h"
@@ -71,6 +72,7 @@ class Comparison {
   std::vector<Side> sides_;  ///< The program's own allocator first.
   terminal::Progress progress_{"comparing", " runs"};
   std::size_t done_ = 0;
+  report::ComparedProgram compared_;
 };
 
 void Comparison::add_side(const run::AllocatorLibrary& library) {
@@ -144,12 +146,21 @@ void Comparison::record(Side& side) {
   if (read.recording.processes.empty()) return;
   side.runs.memory = report::allocator_memory(read.recording, options_.level);
   if (!side.runs.path.empty()) return;
+  compared_ = report::compared_program(read.recording);
   const fs::path own = read.recording.processes.front().allocator;
   side.runs.name = own.filename();
   for (Side& other : sides_) {
     std::error_code error;
     other.runs.is_own_too = !other.runs.path.empty() && fs::equivalent(own, other.runs.path, error);
   }
+}
+
+/// For `geiger advise`. Without it the report is the same.
+void store_for_advice(const report::StoredComparison& comparison) {
+  const auto stored = store_comparison(comparison);
+  terminal::complain(stored.has_value()
+                         ? fmt::format("wrote {}, which geiger advise reads", stored.value())
+                         : "not stored for geiger advise: " + stored.reason());
 }
 
 base::Outcome<int> Comparison::perform() {
@@ -159,12 +170,15 @@ base::Outcome<int> Comparison::perform() {
     if (side.runs.fault.empty()) record(side);
     update();
   }
-  std::vector<report::AllocatorRuns> runs;
-  for (Side& side : sides_) runs.push_back(std::move(side.runs));
-  report::AllocatorsReport report = report::allocators_report(std::move(runs), options_.level);
+  report::StoredComparison comparison{.of = compared_};
+  for (Side& side : sides_) comparison.runs.push_back(std::move(side.runs));
   for (const std::string& word : options_.program) {
-    report.program += (report.program.empty() ? "" : " ") + present::as_typed(word);
+    comparison.command += (comparison.command.empty() ? "" : " ") + present::as_typed(word);
   }
+  store_for_advice(comparison);
+  report::AllocatorsReport report =
+      report::allocators_report(std::move(comparison.runs), options_.level);
+  report.program = std::move(comparison.command);
   const int status = sides_.front().status;
   if (status != 0) report.ending = ending_text(status);
   return print(report, options_) ? kExitOk : kExitFailed;
@@ -195,7 +209,8 @@ void register_compare_malloc(CLI::App& app, Work& work) {
       "\nRuns PROGRAM without geiger under each allocator in turn, and compares\n"
       "processor time and peak memory; one more run under each is recorded, to measure\n"
       "the memory that the allocator keeps. The program must end by itself\n"
-      "(docs/guide/allocators.md).\n"
+      "(docs/guide/allocators.md). The result is also written to geiger-PROGRAM.allocators\n"
+      "in the current directory, for geiger advise.\n"
       "\nExamples:\n"
       "  geiger compare-malloc -- ./bench --small\n"
       "  geiger compare-malloc --rounds 20 --allocators mimalloc -- python3 job.py");

@@ -17,6 +17,7 @@
 #include "cli/options/input.h"
 #include "cli/options/selection_options.h"
 #include "cli/options/sides.h"
+#include "cli/options/stored_allocators.h"
 #include "cli/verbs/commands.h"
 #include "cli/verbs/page_file.h"
 #include "query/text_file.h"
@@ -80,6 +81,7 @@ base::Outcome<std::string> document_of(const ReportArguments& options, const Inp
                                        bool& is_damaged) {
   terminal::Progress progress("making the page");
   auto page = GEIGER_TRY(page_options(options, input.recording()));
+  page.allocators = stored_allocators(input, {.level = options.read.level});
   page.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
   if (options.has_source) page.read_source = source_text;
   if (options.before.empty()) return page::page_data(input.recording(), page);

@@ -10,7 +10,7 @@ export function Advice({ advice }: { advice: Advise }) {
       <p class="say">
         <b>{advice.sentence}</b>
       </p>
-      {advice.items.map(({ site, todo, saving, callers }, i) => (
+      {advice.items.map(({ site, todo, saving, callers, owner }, i) => (
         <div key={i} class="suspect held">
           <h2>
             <bdi>{elided(printable(site), LONGEST_NAME)}</bdi>
@@ -25,7 +25,22 @@ export function Advice({ advice }: { advice: Advise }) {
                 <dd>{elided(printable(callers), LONGEST_TEXT)}</dd>
               </>
             )}
+            {owner !== undefined && (
+              <>
+                <dt>Mostly from</dt>
+                <dd>{elided(printable(owner), LONGEST_TEXT)}</dd>
+              </>
+            )}
           </dl>
+        </div>
+      ))}
+      {advice.other_allocators.map(({ name, todo, saving }, i) => (
+        <div key={i} class="suspect held">
+          <h2>
+            <bdi>{elided(printable(name), LONGEST_NAME)}</bdi>
+          </h2>
+          <p>{elided(printable(todo), LONGEST_TEXT)}</p>
+          <p>{saving}</p>
         </div>
       ))}
       {advice.notes.map((note, i) => (

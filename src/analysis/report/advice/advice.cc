@@ -10,6 +10,7 @@
 #include "analysis/naming/display_name.h"
 #include "analysis/present/format.h"
 #include "analysis/present/function_names.h"
+#include "analysis/present/recording_words.h"
 #include "analysis/profile/frames/labels.h"
 #include "analysis/profile/select/totals.h"
 #include "base/text.h"
@@ -34,12 +35,14 @@ constexpr Words kWords[] = {
      "These blocks are freed within 1 ms by the thread that made them: keep one, and use it "
      "again."},
     {Advice::kPeak,
-     "These objects pass at the peak: free them earlier, or do the work in smaller parts."},
+     "These objects live only for a short time around the peak: free them earlier, or do the work "
+     "in "
+     "smaller parts."},
     {Advice::kUntouched,
      "These bytes were never touched: allocate less, or only when it is needed. Until then they "
-     "take address space alone."},
+     "take only address space."},
     {Advice::kBlank,
-     "These objects are wholly zero: allocate them when there is something to store."},
+     "These objects contain only zeros: allocate them when there is something to store."},
     {Advice::kDuplicate, "Objects with equal content: keep one of each, and share it."},
     {Advice::kPool,
      "Objects of {2} take {3} each and are freed together: an arena needs no header and no "
@@ -66,17 +69,12 @@ bool knows_calls(const Item& item) {
   return calls.hi <= kFar * calls.lo;
 }
 
-/// "growth by copying, short-lived blocks".
-std::string wastes_text(const std::vector<Advice>& all) {
-  return present::first_of(all, all.size(),
-                           [](Advice each) { return std::string(rules_of(each).waste); });
-}
-
 }  // namespace
 
 AdviceReport advice_report(const profile::Recording& recording, const advice::Options& options) {
   return {.findings = advice::find_advice(recording, options),
-          .ran = profile::duration_of(recording)};
+          .ran = profile::duration_of(recording),
+          .processor_time = profile::processor_time_of(recording)};
 }
 
 std::string site_text(const Item& item) {
@@ -90,6 +88,10 @@ std::string todo_text(const Item& item) {
   const auto* const words = std::ranges::find(kWords, item.advice, &Words::advice);
   return fmt::format(fmt::runtime(words->todo), item.container, item.remedy,
                      present::exact_bytes(item.requested), present::exact_bytes(item.usable));
+}
+
+std::string todo_text(const OtherAllocator& allocator) {
+  return fmt::format("Link the program with it, or preload {}.", allocator.path);
 }
 
 std::string saving_text(const Item& item) {
@@ -134,50 +136,98 @@ std::string seconds_text(const AdviceReport& report, const Item& item) {
   const auto text = [](double value) {
     return present::duration(present::whole_number(1e9 * value));
   };
-  return fmt::format("; about {} [{}, {}] of processor time for malloc and free, of a run of {}",
+  const std::string used = present::text_of(report.processor_time);
+  return fmt::format("; about {} [{}, {}] of processor time for malloc and free, of {}",
                      text(seconds->value), text(seconds->interval.lo), text(seconds->interval.hi),
-                     present::duration(report.ran));
+                     used.empty() ? "a run of " + present::duration(report.ran) : used + " in all");
+}
+
+/// A heading, and sentences below it.
+std::string entry_text(std::size_t number, const std::string& heading,
+                       const std::vector<std::string>& sentences, const present::Style& style) {
+  constexpr std::size_t kIndent = 3;
+  std::string out = fmt::format("{:<2} {}\n", number, heading);
+  for (const std::string& sentence : sentences) {
+    out += std::string(kIndent, ' ') + present::wrap(sentence, kIndent, style.width) + "\n";
+  }
+  return out;
+}
+
+std::string owner_text(const Item& item) {
+  if (item.owner.empty()) return "";
+  return fmt::format(" Most of it comes from {}, in {} of {} stacks.",
+                     present::printable(naming::display_name(item.owner)), item.owned_stacks,
+                     item.stacks);
 }
 
 std::string item_text(std::size_t number, const AdviceReport& report, const present::Style& style) {
   const Item& item = report.findings.items[number];
   constexpr std::size_t kIndent = 3;
-  std::string callers = item.callers.empty() ? "" : present::callers_text(item.callers, style);
+  const std::string callers =
+      item.callers.empty() ? "" : "< " + present::callers_text(item.callers, style);
   const std::string site = site_text(item);
-  const auto tail = present::tail_within(callers.empty() ? "" : "< " + callers,
-                                         style.width - kIndent, present::columns_of(site));
-  std::string out = fmt::format("{:<2} {}{}\n", number + 1,
-                                present::paint(style, present::Role::kHeading, site), tail);
-  for (const std::string& line : {todo_text(item), fmt::format("Saves {}{}.", saving_text(item),
-                                                               seconds_text(report, item))}) {
-    out += std::string(kIndent, ' ') + present::wrap(line, kIndent, style.width) + "\n";
-  }
-  return out;
+  const std::size_t room = style.width - kIndent;
+  std::string tail = present::tail_within(callers, room, present::columns_of(site));
+  // A line of its own: of a library's function they are what the program's author knows.
+  if (tail.empty() && !callers.empty()) tail = "\n " + present::tail_within(callers, room, 0);
+  return entry_text(number + 1, present::paint(style, present::Role::kHeading, site) + tail,
+                    {todo_text(item) + owner_text(item),
+                     fmt::format("Saves {}{}.", saving_text(item), seconds_text(report, item))},
+                    style);
+}
+
+std::string allocator_text(std::size_t number, const OtherAllocator& better,
+                           const present::Style& style) {
+  return entry_text(number,
+                    present::paint(style, present::Role::kHeading, present::printable(better.name)),
+                    {present::printable(todo_text(better)), better.saving}, style);
 }
 
 std::string advice_heading(const AdviceReport& report) {
   const Findings& findings = report.findings;
   const advice::Options& options = findings.options;
-  const std::string bound = fmt::format("{} and {}", present::level_text(options.least_share),
-                                        present::exact_bytes(options.least_bytes));
-  if (findings.items.empty()) {
-    return fmt::format("No saving is surely as large as {} of its whole.", bound);
+  const std::string share = present::level_text(options.least_share);
+  const std::size_t places = findings.items.size(), others = report.allocators.better.size();
+  if (places + others == 0) {
+    return fmt::format(
+        "Found nothing that surely saves at least {0} and {1} of memory, or {0} and {2} of the "
+        "allocations.",
+        share, present::exact_bytes(options.least_bytes),
+        present::exact_count(options.least_calls));
   }
-  return fmt::format(
-      "{} with a saving that is surely at least {} of its whole.",
-      findings.items.size() == 1 ? "1 place" : fmt::format("{} places", findings.items.size()),
-      bound);
+  std::vector<std::string> found;
+  if (places != 0) found.push_back(present::plural(places, "place") + " to change");
+  if (others != 0) found.push_back(present::plural(others, "other allocator") + " to try");
+  return fmt::format("{}. {} surely saves at least {} of memory, allocations or processor time.",
+                     fmt::join(found, " and "), places + others == 1 ? "It" : "Each", share);
+}
+
+constexpr std::string_view kOtherAllocator = "another allocator";
+
+std::vector<std::string_view> not_found_in(const AdviceReport& report) {
+  std::vector<std::string_view> wastes;
+  for (const Advice each : report.findings.not_found) wastes.push_back(rules_of(each).waste);
+  const OtherAllocators& other = report.allocators;
+  if (other.why_not.empty() && other.better.empty()) wastes.push_back(kOtherAllocator);
+  return wastes;
+}
+
+std::vector<advice::NotLooked> not_looked_for_in(const AdviceReport& report) {
+  std::vector<advice::NotLooked> wastes = report.findings.not_looked_for;
+  const std::string& why_not = report.allocators.why_not;
+  if (!why_not.empty()) wastes.push_back({std::string(kOtherAllocator), why_not});
+  return wastes;
 }
 
 /// What was not found, what the list rests on, and what it cannot say: sentences.
 std::vector<std::string> advice_notes(const AdviceReport& report) {
   const Findings& findings = report.findings;
   std::vector<std::string> notes;
-  if (!findings.not_found.empty()) {
-    notes.push_back(fmt::format("Looked for and not found: {}.", wastes_text(findings.not_found)));
+  if (const auto not_found = not_found_in(report); !not_found.empty()) {
+    notes.push_back(fmt::format("Looked for and not found: {}.", fmt::join(not_found, ", ")));
   }
   std::vector<std::pair<std::string, std::string>> missed;  // By reason, in order.
-  for (const advice::NotLooked& each : findings.not_looked_for) {
+  for (const advice::NotLooked& each : not_looked_for_in(report)) {
     const bool is_same = !missed.empty() && missed.back().first == each.reason;
     if (!is_same) missed.emplace_back(each.reason, "");
     missed.back().second += (is_same ? ", " : "") + each.waste;
@@ -187,8 +237,8 @@ std::vector<std::string> advice_notes(const AdviceReport& report) {
   }
   if (report.pairs.is_known()) {
     notes.push_back(fmt::format(
-        "Times are of pairs of malloc and free of {}, timed on this machine now, with the blocks "
-        "in the processor's cache.",
+        "Times: malloc and free of {} were timed on this machine just now, with the blocks in the "
+        "processor's cache.",
         present::printable(base::file_name_of(report.pairs.allocator))));
   } else if (!report.pairs.fault.empty()) {
     notes.push_back(
@@ -196,11 +246,19 @@ std::vector<std::string> advice_notes(const AdviceReport& report) {
   }
   if (findings.looked_at > 0) {
     notes.push_back(fmt::format(
-        "The probability that any of these intervals is wrong is at most {}: {} looked at, each "
-        "interval alone errs with at most {}.",
+        "The probability that any of these intervals is wrong is at most {}: {} judged, each "
+        "interval is wrong with probability at most {}.",
         present::level_text(1 - findings.options.level),
         present::plural(findings.looked_at, "place") + (findings.looked_at == 1 ? " was" : " were"),
         present::probability(1 - findings.level)));
+  }
+  if (const OtherAllocators& other = report.allocators; other.why_not.empty()) {
+    notes.push_back(fmt::format(
+        "The program's allocator was compared with {} in {} of {}. The probability that any of "
+        "them saves less than its interval says is at most {}.",
+        present::printable(fmt::format("{}", fmt::join(other.compared, ", "))),
+        present::plural(other.rounds, "round"), present::printable(other.program),
+        present::level_text(1 - findings.options.level)));
   }
   return notes;
 }
@@ -221,6 +279,13 @@ std::string to_text(const AdviceReport& report, const present::Style& style) {
   }
   if (shown < items.size())
     out += fmt::format("{} more; --top 0 shows all.\n", items.size() - shown);
+  const OtherAllocators& other = report.allocators;
+  if (!other.better.empty()) {
+    out += "\n" + present::paint(style, present::Role::kHeading, "Another allocator") + "\n";
+  }
+  for (std::size_t i = 0; i < other.better.size(); ++i) {
+    out += allocator_text(items.size() + i + 1, other.better[i], style);
+  }
   std::string notes;
   for (const std::string& note : advice_notes(report)) notes += note + "\n";
   return out + "\n" +
@@ -245,7 +310,11 @@ static const Fields<Item>& fields_of(Of<Item> /*type*/) {
           })
           .field("module", "", &Item::module)
           .inlined(&Item::where)
-          .field("callers", "the nearest, \"b < c\"", &Item::callers)
+          .field("callers", "the nearest, \"b < c\", of the stack with most of it", &Item::callers)
+          .field("owner",
+                 "the function of own code that most of it comes from, if several stacks lead to "
+                 "the place and it is not among `callers`",
+                 [](const Item& it) { return if_true(!it.owner.empty(), it.owner); })
           .field("site", "\"parse_rows (parser.cc:88)\"",
                  [](const Item& it) { return report::site_text(it); })
           .field("todo", "what to do, a sentence",
@@ -275,6 +344,19 @@ namespace geiger::report {
 
 using present::Fields;
 using present::Of;
+
+static const Fields<OtherAllocator>& fields_of(Of<OtherAllocator> /*type*/) {
+  static const auto kFields =
+      Fields<OtherAllocator>("other_allocator")
+          .field("name", "with its version", &OtherAllocator::name)
+          .field("path", "", &OtherAllocator::path)
+          .field("todo", "what to do, a sentence",
+                 [](const OtherAllocator& it) { return todo_text(it); })
+          .field("saving", "in words, a sentence", &OtherAllocator::saving)
+          .field("cpu_of_own", "ratio to the program's own", &OtherAllocator::cpu_ratio)
+          .field("peak_rss_of_own", "ratio to the program's own", &OtherAllocator::peak_ratio);
+  return kFields;
+}
 
 namespace {
 
@@ -317,22 +399,18 @@ const Fields<AdviceReport>& fields_of(Of<AdviceReport> /*type*/) {
                    return present::if_true(it.pairs.is_known(), it.pairs.allocator);
                  })
           .field("ran_ns", "from the first start to the last end", &AdviceReport::ran)
+          .inlined(&AdviceReport::processor_time)
           .field("items", "by what they are a share of, then by the lower limit of what they save",
                  [](const AdviceReport& it) {
                    std::vector<ItemOf> items;
                    for (const Item& item : it.findings.items) items.push_back({item, it});
                    return items;
                  })
-          .field("not_found", "what was looked for and not found",
-                 [](const AdviceReport& it) {
-                   std::vector<std::string_view> names;
-                   for (const Advice each : it.findings.not_found) {
-                     names.push_back(rules_of(each).waste);
-                   }
-                   return names;
-                 })
-          .field("not_looked_for", "what could not be looked for, and why",
-                 [](const AdviceReport& it) { return it.findings.not_looked_for; });
+          .field("not_found", "what was looked for and not found", &not_found_in)
+          .field("not_looked_for", "what could not be looked for, and why", &not_looked_for_in)
+          .field("other_allocators",
+                 "those under which the program surely takes less (geiger compare-malloc)",
+                 [](const AdviceReport& it) { return it.allocators.better; });
   return kFields;
 }
 

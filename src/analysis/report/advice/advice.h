@@ -15,11 +15,30 @@
 
 namespace geiger::report {
 
+/// An allocator under which the program surely takes less.
+struct OtherAllocator {
+  std::string name;  ///< "mimalloc 2.0.9".
+  std::string path;
+  std::string saving;  ///< "Saves 8 % [6, 11] of 5.1 s of processor time, and takes ...".
+  estimation::Estimate cpu_ratio, peak_ratio;  ///< To those of the program's own.
+};
+
+/// What `geiger compare-malloc` found of the program.
+struct OtherAllocators {
+  std::string why_not = "no comparison is stored: run geiger compare-malloc";  ///< Empty: one is.
+  std::string program = {};                                                    ///< As typed.
+  std::size_t rounds = 0;
+  std::vector<std::string> compared = {};
+  std::vector<OtherAllocator> better = {};
+};
+
 struct AdviceReport {
   advice::Findings findings;
+  OtherAllocators allocators = {};
   advice::PairTimes pairs = {};  ///< Of the allocator of the program.
   Nanoseconds ran = 0;           ///< From the first start to the last end.
-  std::size_t top = 20;          ///< Items to show; 0: all.
+  profile::ProcessorTime processor_time = {};
+  std::size_t top = 20;  ///< Items to show; 0: all.
 };
 
 /// The share of its whole that a saving surely is, for the end of a run to speak of it.
@@ -32,6 +51,7 @@ inline constexpr double kLargeSaving = 0.25;
 [[nodiscard]] std::string site_text(const advice::Item& item);
 /// What to do, a sentence: "The vector grows by copying: call reserve() before it is filled."
 [[nodiscard]] std::string todo_text(const advice::Item& item);
+[[nodiscard]] std::string todo_text(const OtherAllocator& allocator);
 /// "310 MiB ± 20, 19 % ± 2 of what was allocated, in 12.1 k ± 0.4 allocations (8 % ± 1)".
 [[nodiscard]] std::string saving_text(const advice::Item& item);
 /// The processor time of the allocations that it saves; nothing if that is not known.

@@ -62,10 +62,10 @@ AllocatorsReport allocators_report(std::vector<AllocatorRuns> runs, double level
       line.cpu_ratio = estimation::ratio_of_pairs(own_cpu, cpu, level);
       line.peak_ratio = estimation::ratio_of_pairs(own_peaks, peaks, level);
       const bool may_tell = report.rounds >= kLeastRounds && !each.is_own_too;
-      line.takes_less_cpu =
-          may_tell && estimation::ratio_of_pairs(own_cpu, cpu, joint).interval.hi < 1;
-      line.takes_less_memory =
-          may_tell && estimation::ratio_of_pairs(own_peaks, peaks, joint).interval.hi < 1;
+      line.joint_cpu_ratio = estimation::ratio_of_pairs(own_cpu, cpu, joint);
+      line.joint_peak_ratio = estimation::ratio_of_pairs(own_peaks, peaks, joint);
+      line.takes_less_cpu = may_tell && line.joint_cpu_ratio.interval.hi < 1;
+      line.takes_less_memory = may_tell && line.joint_peak_ratio.interval.hi < 1;
     }
     line.runs = std::move(each);
     report.lines.push_back(std::move(line));
@@ -92,17 +92,22 @@ AllocatorMemory allocator_memory(const profile::Recording& recording, double lev
   return memory;
 }
 
+std::string ratio_text(const estimation::Estimate& ratio) {
+  if (!std::isfinite(ratio.interval.hi)) return fmt::format("{:.2f}, one run", ratio.value);
+  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.value, ratio.interval.lo, ratio.interval.hi);
+}
+
+std::string name_of(const AllocatorRuns& runs) {
+  const std::string name = present::printable(runs.name);
+  if (runs.path.empty()) return name.empty() ? "its own" : fmt::format("its own ({})", name);
+  return runs.version.empty() ? name : name + " " + runs.version;
+}
+
 namespace {
 
 using estimation::Estimate;
 
 std::string seconds(double value) { return present::duration(present::whole_number(value * 1e9)); }
-
-/// "0.55 [0.53, 0.57]"; "0.55, one run" if its error is unknown.
-std::string ratio_text(const Estimate& ratio) {
-  if (!std::isfinite(ratio.interval.hi)) return fmt::format("{:.2f}, one run", ratio.value);
-  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.value, ratio.interval.lo, ratio.interval.hi);
-}
 
 std::string with_error(const std::string& value, const Estimate& mean, const auto& text) {
   if (!std::isfinite(mean.interval.hi)) return value;
@@ -110,12 +115,6 @@ std::string with_error(const std::string& value, const Estimate& mean, const aut
 }
 
 std::string bytes(double value) { return present::exact_bytes(present::whole_number(value)); }
-
-std::string name_of(const AllocatorRuns& runs) {
-  const std::string name = present::printable(runs.name);
-  if (runs.path.empty()) return name.empty() ? "its own" : fmt::format("its own ({})", name);
-  return runs.version.empty() ? name : name + " " + runs.version;
-}
 
 bool is_compared(const AllocatorLine& line) {
   return line.runs.fault.empty() && !line.runs.path.empty();

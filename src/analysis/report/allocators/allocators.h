@@ -47,8 +47,10 @@ struct AllocatorLine {
   AllocatorRuns runs;
   estimation::Estimate cpu, peak;              ///< Means.
   estimation::Estimate cpu_ratio, peak_ratio;  ///< To the program's own.
-  /// Takes significantly less than the program's own: the probability that any of all comparisons,
-  /// of either figure, is wrong is at most 1 - level.
+  /// At a level at which the probability that any upper limit of all comparisons, of either figure,
+  /// is too low is at most 1 - level.
+  estimation::Estimate joint_cpu_ratio, joint_peak_ratio;
+  /// Takes significantly less than the program's own, by these.
   bool takes_less_cpu = false, takes_less_memory = false;
 };
 
@@ -65,6 +67,11 @@ struct AllocatorsReport {
 
 /// The memory that the allocator keeps, by a recording; `level` in (0, 1).
 [[nodiscard]] AllocatorMemory allocator_memory(const profile::Recording& recording, double level);
+
+/// "0.55 [0.53, 0.57]"; "0.55, one run" if its error is unknown.
+[[nodiscard]] std::string ratio_text(const estimation::Estimate& ratio);
+/// "mimalloc 2.0.9"; "its own (libc.so.6)".
+[[nodiscard]] std::string name_of(const AllocatorRuns& runs);
 
 [[nodiscard]] std::string to_text(const AllocatorsReport& report, const present::Style& style);
 [[nodiscard]] std::string to_json(const AllocatorsReport& report);
