@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,8 @@ using profile::Sample;
 constexpr Bytes kSmall = 256;
 /// The share of the recording's time in which objects die together, and for which others pass.
 constexpr double kAtOnce = 0.05, kPassing = 0.05;
+/// With more of what was live than this open, something may be missed.
+constexpr double kOpen = 0.05;
 /// What glibc puts before each block.
 constexpr Bytes kHeader = 8;
 constexpr Bytes kWord = 8;
@@ -382,7 +385,6 @@ void look_at_contents(const Recording& recording, StackBook& stacks, Candidates&
       out.leave_out(advice, told.reason());
       continue;
     }
-    out.looked_for.push_back(advice);
     out.wholes[Of::kContent] = {live_when_read(
         recording, [](const profile::Observations& observations) -> std::optional<Nanoseconds> {
           const profile::Content* content = content_at(observations, Moment::kMaximum);
@@ -391,7 +393,16 @@ void look_at_contents(const Recording& recording, StackBook& stacks, Candidates&
     profile::Selection selection;
     selection.kind = kind;
     selection.moment = Moment::kMaximum;
-    add_places(recording, stacks, select_measured(recording, selection), advice, out);
+    const Profile profile = select_measured(recording, selection);
+    const double open = total(recording, profile).open.all_bytes();
+    if (open <= kOpen * out.wholes[Of::kContent].sums.all_bytes()) {
+      out.looked_for.push_back(advice);
+    } else {
+      out.not_looked_for.push_back(
+          {std::string("some ").append(rules_of(advice).waste),
+           "their content could not be read, or not compared with that of all others"});
+    }
+    add_places(recording, stacks, profile, advice, out);
   }
 }
 
