@@ -4,16 +4,14 @@
 #include <gelf.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <utility>
 
+#include "analysis/symbolize/confined.h"
 #include "analysis/symbolize/demangle.h"
 #include "analysis/symbolize/dwarf/members.h"
 #include "analysis/symbolize/elf/debug_file.h"
 #include "analysis/symbolize/module_names.h"
-#include "analysis/symbolize/symbolize.h"
-#include "analysis/symbolize/worker.h"
 
 namespace geiger::symbolize {
 
@@ -77,15 +75,11 @@ std::vector<DataSymbol> get(const SymbolSet& set, std::size_t module) {
   return symbols;
 }
 
-/// What `read` finds in the files of a module, read by a confined process. Empty if they are
-/// missing, or cannot be read.
+/// What `read` finds in the files of a module. Empty if they are missing, or cannot be read.
 DataSymbols read_confined(const std::string& path, bool reads_dwarf,
                           const std::function<DataSymbols(const DebugFile&)>& read) {
-  const std::vector<ModuleJob> jobs(1, ModuleJob{path, "", {}});
-  const Options options;
-  const auto work = [&](const ModuleJob& job, const std::function<void(std::size_t)>&) {
-    const auto file = open_debug_file(
-        job.path, job.build_id, {options.debug_dirs, options.kept_files, false, reads_dwarf, 0});
+  const auto work = [&](const ModuleJob& job, const SearchOptions& options) {
+    const auto file = open_debug_file(job.path, job.build_id, options);
     const DataSymbols found = read(*file);
     ModuleAnswer answer{file->file_state(), "", {}, {}};
     answer.names.strings.emplace_back();  // For what frames do not have.
@@ -93,17 +87,9 @@ DataSymbols read_confined(const std::string& path, bool reads_dwarf,
     put(found.thread_locals, answer.names);
     return answer;
   };
-  WorkerLimits limits;
-  limits.silence = options.patience;
-  limits.of_job = [&](const ModuleJob& job) {
-    return job_limits(bytes_to_read(job.path, "", options), kMostSymbols / 10, reads_dwarf);
-  };
-  Worker worker(jobs, work, limits);
-  while (auto message = worker.receive()) {
-    if (!message->answer) continue;
-    return {get(message->answer->names, 0), get(message->answer->names, 1)};
-  }
-  return {};
+  const auto answer = ask_confined({path, "", {}}, kMostSymbols / 10, reads_dwarf, work);
+  if (!answer) return {};
+  return {get(answer->names, 0), get(answer->names, 1)};
 }
 
 }  // namespace
