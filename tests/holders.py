@@ -307,6 +307,36 @@ class Registers(unittest.TestCase):
         self.assertEqual(report["threads_without_registers"], 1)
 
 
+def in_frame(function, thread):
+    return rf"{function} \(frames\.cc:\d+\), stack of thread {thread}"
+
+
+def check_frames(test, report, wanted):
+    """Of tests/hosts/frames.cc: blocks by what allocates them, and the pattern of what alone holds them."""
+    found = sums(report)
+    for name, root in wanted.items():
+        holds, roots = found[name]
+        test.assertEqual(set(holds), {"reached"}, name)
+        test.assertEqual(len(roots), 1, (name, roots))
+        test.assertRegex(roots.pop(), f"^{root}$", name)
+
+
+class Frames(unittest.TestCase):
+    def test_a_function_is_named_only_where_that_is_proved(self):
+        program = Program(host="frames")
+        try:
+            report = json.loads(program.ask("--json"))
+        finally:
+            program.end()
+        check_frames(self, report, {
+            "by_frame": in_frame("hold_in_frame", "waiting"),
+            "by_frame_of_caller": in_frame("hold_in_caller", "waiting"),
+            "by_saved_register": in_frame("hold_in_register", "register"),  # Another function has saved it.
+            "by_frame_with_pointer": "stack of thread pointer",  # Where it points to is not known.
+            "by_frame_without_rules": "stack of thread no-rules",
+            "by_running_frame": "stack of thread running"})
+
+
 class MovingBlocks(unittest.TestCase):
     def check(self, how):
         """Four threads move their blocks all the time. None is called unreachable, all that are lost are."""

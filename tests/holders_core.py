@@ -109,6 +109,25 @@ class OfMovingBlocks(unittest.TestCase):
         self.assertGreaterEqual(lost, 600 * 48)
 
 
+@unittest.skipUnless(shutil.which("gcore"), "gdb is not installed")
+class OfFrames(unittest.TestCase):
+    def test_all_registers_are_known(self):
+        program = holders.Program(host="frames")
+        try:
+            trace, = os.listdir(program.file + ".parts")
+            core = gcore(os.path.join(program.here.name, "core"), int(trace.split(".")[-3]))
+            report = json.loads(program.ask("--json", "--core", core))
+        finally:
+            program.end()
+        holders.check_frames(self, report, {
+            "by_frame": holders.in_frame("hold_in_frame", r"\d+"),
+            "by_frame_of_caller": holders.in_frame("hold_in_caller", r"\d+"),
+            "by_saved_register": holders.in_frame("hold_in_register", r"\d+"),
+            "by_frame_with_pointer": holders.in_frame("hold_with_pointer", r"\d+"),
+            "by_frame_without_rules": r"stack of thread \d+",
+            "by_running_frame": holders.in_frame("hold_and_run", r"\d+")})
+
+
 class OfTheKernel(Core):
     @classmethod
     def write(cls):

@@ -23,7 +23,7 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host acknowledge asleep attached bounded changes content edges empty exits faulty first full_cache heap heap_loops holders in_register jumps leaving lifetimes limits loading loops mappings names news
+foreach(host acknowledge asleep attached bounded changes content edges empty exits faulty first frames full_cache heap heap_loops holders in_register jumps leaving lifetimes limits loading loops mappings names news
     phases processes registers residency sandboxed signals stacks storms threads traps truth wastes)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
@@ -53,6 +53,8 @@ target_link_options(host_residency PRIVATE -no-pie)
 # It talks to the runtime that it finds.
 target_include_directories(host_phases PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_features(host_phases PRIVATE cxx_std_20)
+# The search for a function at its first call would leave words below the stack pointer.
+target_link_options(host_frames PRIVATE -Wl,-z,now)
 # Each call is on the stack.
 target_compile_options(host_names PRIVATE -fno-optimize-sibling-calls)
 geiger_host(titles hosts/titles.cc)
@@ -160,7 +162,7 @@ if(TARGET geiger_preload)
   geiger_process_test(holders e2e holders.py $<TARGET_FILE:geiger>)
   geiger_process_test(holders_core e2e holders_core.py $<TARGET_FILE:geiger>)
   geiger_process_test(holders_snapshot e2e holders_snapshot.py $<TARGET_FILE:geiger>)
-  geiger_small_case(holders e2e holders.py KnownBlocks Stored AtExit CPython Registers Refusals)
+  geiger_small_case(holders e2e holders.py KnownBlocks Stored AtExit CPython Registers Frames Refusals)
   geiger_process_test(advice e2e advice.py)
   geiger_small_case(advice e2e advice.py)
   geiger_process_test(processor_time e2e processor_time.py)

@@ -9,11 +9,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "analysis/holders/registers.h"
 #include "analysis/ingest/files.h"
 #include "base/text.h"
 
@@ -21,16 +21,8 @@ namespace geiger::holders {
 
 using observe::Mapping;
 
-/// Where the registers of a thread are among its words (struct elf_prstatus, user_regs_struct).
-struct RegisterLayout {
-  std::uint16_t machine;
-  std::size_t words, stack_pointer;
-  std::optional<std::size_t> control_block;
-};
 namespace {
 
-constexpr RegisterLayout kRegisterLayouts[] = {{EM_X86_64, 27, 19, 21},
-                                               {EM_AARCH64, 34, 31, std::nullopt}};
 // Of 64-bit machines alike (struct elf_prstatus, struct elf_prpsinfo).
 constexpr std::size_t kStatusPid = 32, kStatusRegisters = 112;
 constexpr std::size_t kInfoPid = 24, kInfoName = 40, kInfoNameBytes = 16;
@@ -157,15 +149,13 @@ class CoreReader {
     }
     if (!get(0, &header, sizeof header)) return failure("its header is cut");
     if (header.e_type != ET_CORE) return base::Failure{path + ": an ELF file, but not a core file"};
-    const auto known =
-        std::ranges::find(kRegisterLayouts, header.e_machine, &RegisterLayout::machine);
-    if (known == std::end(kRegisterLayouts) || header.e_ident[EI_DATA] != ELFDATA2LSB) {
+    registers_ = register_layout(header.e_machine);
+    if (registers_ == nullptr || header.e_ident[EI_DATA] != ELFDATA2LSB) {
       return base::Failure{
           fmt::format("{}: a core file of another processor (ELF machine {}); those of x86-64 and "
                       "AArch64 can be read",
                       path, header.e_machine)};
     }
-    registers_ = known;
     return {};
   }
 
@@ -253,6 +243,7 @@ class CoreReader {
       thread.control_block = value_at<std::uint64_t>(words, *registers_->control_block * 8);
     }
     add_words(thread, words);
+    thread.halt = halt_of(*registers_, thread.registers);
   }
 
   /// Two numbers, of which the second is the unit of offsets, three for each file, and all names.

@@ -18,6 +18,7 @@
 #include "analysis/holders/marker.h"
 #include "analysis/holders/memory.h"
 #include "analysis/holders/roots.h"
+#include "analysis/holders/stack_frames.h"
 #include "analysis/holders/subject.h"
 #include "analysis/observe/allocator_heaps.h"
 #include "analysis/observe/heap_walks.h"
@@ -312,6 +313,7 @@ class Scan {
     const Bytes page = memory_->page_bytes();
     const auto group_of = [&](Address at) { return names_.group_of(at); };
     for (const Roots& roots : roots_) {
+      if (roots.kind == Roots::Kind::kStack) walk_stack(roots.span, words);
       const Holds holds = roots.kind == Roots::Kind::kStack ? Holds::kForAWhile : Holds::kFirmly;
       for (Address at = (roots.span.start + 7) / 8 * 8; at + 8 <= roots.span.end;) {
         if (at % page == 0 && memory_->is_absent(at)) {
@@ -322,6 +324,23 @@ class Scan {
         at += step;
       }
     }
+  }
+
+  /// If one thread has halted on it, and does not run while it is read.
+  void walk_stack(const Span& span, Words& words) {
+    constexpr Bytes kMostStack = 8 * kMiB;
+    names_.use(nullptr);
+    const auto is_its = [&](const Thread& each) { return span.holds(each.stack_pointer); };
+    const auto thread = std::ranges::find_if(threads_, is_its);
+    if (thread == threads_.end() || std::ranges::count_if(threads_, is_its) != 1) return;
+    const auto before = subject_.halt_of(*thread);
+    const Address end = words.load(span.start, span.end, kMostStack);
+    const bool has_stayed = before && before->stack_pointer == thread->stack_pointer &&
+                            before == subject_.halt_of(*thread);
+    if (!has_stayed) return;
+    frames_.emplace(layout_, modules_);
+    frames_->walk(*before, {end, [&](Address at) { return words.at(at, end); }});
+    names_.use(&*frames_);
   }
 
   void mark_registers() {
@@ -416,6 +435,7 @@ class Scan {
   std::optional<observe::PythonTypes> python_;  ///< If there is an interpreter that is known.
   std::vector<Thread> threads_;
   std::vector<Roots> roots_;
+  std::optional<StackFrames> frames_;  ///< Of the stack that is being marked.
   std::optional<Marker> marker_;
   bool is_complete_ = false;
 };

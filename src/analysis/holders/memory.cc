@@ -248,17 +248,18 @@ void PageCache::serve(const Piece& piece, std::byte* into) {
   }
 }
 
-void Words::load(Address address, Address end) {
+Address Words::load(Address address, Address end, Bytes most) {
   const Bytes page = memory_.page_bytes();
   // Where it goes on, the last page stays: what follows a block is often looked at before the
   // block.
   const bool goes_on = !bytes_.empty() && address / page * page == start_ + bytes_.size();
   start_ = address / page * page - (goes_on ? page : 0);
   // The last word may lie before the end of the page.
-  const Address until = std::max(std::min(end, start_ + kWindow), address + 8);
+  const Address until = std::max(std::min(end, start_ + most), address + 8);
   bytes_.resize(until - start_);
   const Piece piece{start_, until - start_};
   memory_.read({&piece, 1}, bytes_.data());
+  return until;
 }
 
 }  // namespace geiger::holders

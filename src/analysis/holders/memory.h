@@ -127,10 +127,12 @@ class Words {
     return word;
   }
 
+  /// Reads what follows `address` now, `most` bytes or up to `end`; returns up to where words in
+  /// order are as they were then.
+  Address load(Address address, Address end, Bytes most = kWindow);
+
  private:
   static constexpr Bytes kWindow = 256 * kKiB;
-
-  void load(Address address, Address end);
 
   Memory& memory_;
   Address start_ = 0;

@@ -50,7 +50,8 @@ const ModuleHeaders& ModuleFiles::headers(const Mapping& mapping) {
 
 // By its path where that leads to the same file: debug files may lie beside it.
 template <class Read>
-symbolize::DataSymbols ModuleFiles::read_file(const Mapping& mapping, const Read& read) const {
+auto ModuleFiles::read_file(const Mapping& mapping, const Read& read) const
+    -> decltype(read(std::string())) {
   if (root_ && root_->sees_same(mapping.path)) return read(mapping.path);
   const base::UniqueFd file = open(mapping);
   if (!file.is_open()) return {};
@@ -68,6 +69,35 @@ const symbolize::DataSymbols& ModuleFiles::members(const Mapping& mapping) {
   const auto [at, is_new] = members_.try_emplace({mapping.path, mapping.inode});
   if (is_new) at->second = read_file(mapping, symbolize::data_members);
   return at->second;
+}
+
+template <class Value, class Read>
+const ModuleFiles::ByAddress<Value>& ModuleFiles::look_up(std::map<Key, ByAddress<Value>>& known,
+                                                          const Mapping& mapping,
+                                                          const std::vector<Address>& addresses,
+                                                          const Read& read) {
+  ByAddress<Value>& values = known[{mapping.path, mapping.inode}];
+  std::vector<Address> missing;
+  for (const Address address : addresses) {
+    if (address != 0 && values.try_emplace(address).second) missing.push_back(address);
+  }
+  if (missing.empty()) return values;
+  std::ranges::sort(missing);
+  for (auto& [address, value] :
+       read_file(mapping, [&](const std::string& path) { return read(path, missing); })) {
+    values[address] = std::move(value);
+  }
+  return values;
+}
+
+const ModuleFiles::ByAddress<symbolize::CallerRules>& ModuleFiles::rules(
+    const Mapping& mapping, const std::vector<Address>& addresses) {
+  return look_up(rules_, mapping, addresses, symbolize::caller_rules);
+}
+
+const ModuleFiles::ByAddress<symbolize::FunctionPlace>& ModuleFiles::functions(
+    const Mapping& mapping, const std::vector<Address>& addresses) {
+  return look_up(functions_, mapping, addresses, symbolize::function_places);
 }
 
 std::uint32_t ModuleFiles::constant(const Mapping& mapping, Address address) const {

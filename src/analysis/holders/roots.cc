@@ -85,8 +85,8 @@ std::vector<Thread> threads_of(const observe::ProcessFiles& files) {
     if (auto name = files.read(fmt::format("task/{}/comm", *tid).c_str())) {
       thread.name = name->substr(0, name->find('\n'));
     }
-    const auto call = files.read(fmt::format("task/{}/syscall", *tid).c_str());
-    if (call) thread.stack_pointer = observe::parse_stack_pointer(*call).value_or(0);
+    thread.halt = halt_of(files, *tid);
+    if (thread.halt) thread.stack_pointer = thread.halt->stack_pointer;
   }
   return threads;
 }
@@ -143,6 +143,7 @@ void RootNames::use(const Layout& layout, std::span<const Thread> threads,
                     : static_cast<std::uint32_t>(executable - layout.mappings.data());
   threads_ = threads;
   memory_ = &memory;
+  frames_ = nullptr;
   modules_.clear();
   find_thread_locals();
 }
@@ -182,7 +183,7 @@ void RootNames::find_thread_locals() {
   std::map<Address, std::uint32_t> modules;  // By bias.
   for (std::uint32_t i = 0; i < layout_->mappings.size(); ++i) {
     const Mapping& mapping = layout_->mappings[i];
-    if (layout_->modules[i] == i) modules[mapping.start - files_.headers(mapping).first_vaddr] = i;
+    if (layout_->modules[i] == i) modules[files_.bias(mapping)] = i;
   }
   if (executable_ != kNoMapping) {
     const Bytes bytes = files_.headers(layout_->mappings[executable_]).thread_locals;
@@ -233,13 +234,15 @@ std::string RootNames::name_at(Address address, const Roots& roots) {
     const Thread* thread = thread_in(threads_, mapping, &Thread::control_block);
     if (thread != nullptr) return thread_local_at(address, *thread);
   }
-  last_variable_ = roots.span;
   if (roots.kind == Roots::Kind::kStack) {
     const Thread* thread = thread_in(threads_, mapping, &Thread::stack_pointer);
     if (thread == nullptr) thread = thread_in(threads_, mapping, &Thread::control_block);
-    return thread == nullptr ? "stack of the main thread"
-                             : fmt::format("stack of thread {}", thread->name);
+    const std::string stack = thread == nullptr ? "stack of the main thread"
+                                                : fmt::format("stack of thread {}", thread->name);
+    const std::string function = frames_ == nullptr ? "" : frames_->function_at(address);
+    return function.empty() ? stack : fmt::format("{}, {}", function, stack);
   }
+  last_variable_ = roots.span;
   if (!mapping.path.empty()) return mapping.path;
   return "anonymous memory";
 }
@@ -284,7 +287,7 @@ const RootNames::Module* RootNames::module_of(std::uint32_t mapping) {
   const Mapping& begin = layout_->mappings[first];
   module.path = begin.path;
   module.start = begin.start;
-  module.bias = begin.start - files_.headers(begin).first_vaddr;
+  module.bias = files_.bias(begin);
   module.symbols = &files_.symbols(begin);
   return &module;
 }

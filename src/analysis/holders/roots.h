@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@
 #include "analysis/holders/marker.h"
 #include "analysis/holders/memory.h"
 #include "analysis/holders/module_files.h"
+#include "analysis/holders/registers.h"
+#include "analysis/holders/stack_frames.h"
 #include "analysis/observe/proc_files.h"
 #include "analysis/symbolize/elf/data_symbols.h"
 #include "base/units.h"
@@ -31,6 +34,7 @@ struct Thread {
   /// not found.
   Address control_block = 0;
   std::vector<std::uint64_t> registers = {};  ///< As far as they are known.
+  std::optional<Halt> halt = {};              ///< If nothing has run since.
 };
 
 /// The threads that can be read, of the first thousand.
@@ -75,6 +79,8 @@ class RootNames {
   void use(const Layout& layout, std::span<const Thread> threads,
            const observe::Mapping* executable, Memory& memory);
   void use(std::span<const Roots> roots);
+  /// Of the stack whose words come next; null: not known.
+  void use(StackFrames* frames) { frames_ = frames; }
 
   /// Of the executable, and of libraries that were there from the start.
   [[nodiscard]] const std::vector<ThreadLocals>& thread_locals() const { return thread_locals_; }
@@ -114,6 +120,7 @@ class RootNames {
   std::span<const Thread> threads_;
   std::uint32_t executable_ = 0;  ///< Its first mapping, or kNoMapping.
   Memory* memory_ = nullptr;
+  StackFrames* frames_ = nullptr;
   std::map<std::uint32_t, Module> modules_;  ///< By first mapping, of this scan.
   std::vector<ThreadLocals> thread_locals_;
   std::unordered_map<std::string, RootGroup> groups_;

@@ -128,9 +128,13 @@ base::Outcome<std::vector<Mapping>> CopiedProcess::look() {
     return base::Failure{"it started a thread while it was to be copied; try again"};
   }
   for (Thread& thread : threads_) {
-    if (thread.tid != copy_.borrowed.tid) continue;
-    thread.stack_pointer = copy_.borrowed.stack_pointer;
-    thread.registers = copy_.borrowed.registers;
+    if (thread.tid == copy_.borrowed.tid) {
+      thread.stack_pointer = copy_.borrowed.stack_pointer;
+      thread.registers = copy_.borrowed.registers;
+      thread.halt = holders::halt_of(own_register_layout(), thread.registers);
+    } else if (thread.halt != holders::halt_of(files_, thread.tid)) {
+      thread.halt.reset();  // It ran meanwhile.
+    }
   }
   copy_files_.emplace(copy_.pid);
   std::vector<Mapping> mappings = GEIGER_TRY(mappings_of(*copy_files_));

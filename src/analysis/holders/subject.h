@@ -36,6 +36,10 @@ class Subject {
   [[nodiscard]] virtual std::unique_ptr<Memory> memory(
       std::span<const observe::Mapping> mappings) const = 0;
   [[nodiscard]] virtual std::vector<Thread> threads() const = 0;
+  /// Where a thread has halted now; nothing of one that runs.
+  [[nodiscard]] virtual std::optional<Halt> halt_of(const Thread& thread) const {
+    return thread.halt;
+  }
   /// Those of threads() that can be read now.
   virtual void read_registers(std::vector<Thread>& /*threads*/) const {}
   [[nodiscard]] virtual std::string executable() const = 0;
@@ -90,6 +94,9 @@ class RunningProcess : public Subject {
   const observe::LiveSet& live() const override { return follower_.live(); }
   std::unique_ptr<Memory> memory(std::span<const observe::Mapping> mappings) const override;
   std::vector<Thread> threads() const override { return threads_of(files_); }
+  std::optional<Halt> halt_of(const Thread& thread) const override {
+    return holders::halt_of(files_, thread.tid);
+  }
   void read_registers(std::vector<Thread>& threads) const override;
   std::string executable() const override { return files_.link("exe"); }
   std::string_view allocator() const override { return follower_.header().allocator; }
@@ -120,6 +127,7 @@ class CopiedProcess : public RunningProcess {
   base::Outcome<std::vector<observe::Mapping>> look() override;
   std::unique_ptr<Memory> memory(std::span<const observe::Mapping> mappings) const override;
   std::vector<Thread> threads() const override { return threads_; }
+  std::optional<Halt> halt_of(const Thread& thread) const override { return thread.halt; }
   base::Outcome<void> check_still_there() const override;
   base::Outcome<void> follow() override { return {}; }
   bool is_still() const override { return is_still_; }

@@ -2,8 +2,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <fmt/format.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -128,7 +128,7 @@ std::vector<Mapping> parse_smaps(std::string_view text) {
   return mappings;
 }
 
-std::optional<Address> parse_stack_pointer(std::string_view text) {
+std::optional<WaitingPlace> parse_waiting_place(std::string_view text) {
   // "NUMBER ARGUMENTS... SP PC", "-1 SP PC" outside of calls, "running".
   std::string_view line = base::take_part(text);
   std::vector<std::string_view> words;
@@ -136,10 +136,26 @@ std::optional<Address> parse_stack_pointer(std::string_view text) {
     words.push_back(word);
   }
   if (words.size() < 3) return std::nullopt;
-  std::string_view pointer = words[words.size() - 2];
-  if (!pointer.starts_with("0x")) return std::nullopt;
-  pointer.remove_prefix(2);
-  return base::number_in<std::uint64_t>(pointer, 16);
+  const auto address = [](std::string_view word) -> std::optional<std::uint64_t> {
+    if (!word.starts_with("0x")) return std::nullopt;
+    return base::number_in<std::uint64_t>(word.substr(2), 16);
+  };
+  const auto stack = address(words[words.size() - 2]), code = address(words.back());
+  if (!stack || !code) return std::nullopt;
+  return WaitingPlace{*stack, *code};
+}
+
+std::optional<std::uint64_t> parse_switches(std::string_view text) {
+  std::optional<std::uint64_t> given_up, lost;
+  while (!text.empty()) {
+    std::string_view line = base::take_part(text);
+    const std::string_view key = next_word(line);
+    const auto count = [&] { return base::number_in<std::uint64_t>(next_word(line)); };
+    if (key == "voluntary_ctxt_switches:") given_up = count();
+    if (key == "nonvoluntary_ctxt_switches:") lost = count();
+  }
+  if (!given_up || !lost) return std::nullopt;
+  return *given_up + *lost;
 }
 
 namespace {
@@ -200,7 +216,7 @@ std::vector<Address> ProcessFiles::stack_pointers() const {
     if (entry->d_name[0] == '.' || pointers.size() >= kMostThreads) continue;
     const auto text = read(fmt::format("task/{}/syscall", entry->d_name).c_str());
     if (!text) continue;
-    if (const auto pointer = parse_stack_pointer(*text)) pointers.push_back(*pointer);
+    if (const auto place = parse_waiting_place(*text)) pointers.push_back(place->stack_pointer);
   }
   return pointers;
 }

@@ -52,8 +52,17 @@ struct Mapping {
 /// In order of addresses; what overlaps the mapping before is left out.
 [[nodiscard]] std::vector<Mapping> parse_smaps(std::string_view text);
 
-/// The stack pointer of /proc/PID/task/TID/syscall; nothing of a running thread.
-[[nodiscard]] std::optional<Address> parse_stack_pointer(std::string_view text);
+/// Where a thread waits.
+struct WaitingPlace {
+  Address stack_pointer = 0, program_counter = 0;
+  bool operator==(const WaitingPlace&) const = default;
+};
+
+/// Of /proc/PID/task/TID/syscall; nothing of a running thread.
+[[nodiscard]] std::optional<WaitingPlace> parse_waiting_place(std::string_view text);
+
+/// How often the thread of /proc/PID/task/TID/status has given up its processor, or lost it.
+[[nodiscard]] std::optional<std::uint64_t> parse_switches(std::string_view text);
 
 // The files of /proc/PID of exactly one process: a process id may soon belong to another process,
 // the opened directory does not.

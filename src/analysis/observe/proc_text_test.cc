@@ -81,7 +81,8 @@ TEST(ProcText, AnyBytesAreRead) {
     }
     text.resize(random() % (text.size() + 1));
     static_cast<void>(parse_status(text));
-    static_cast<void>(parse_stack_pointer(text));
+    static_cast<void>(parse_waiting_place(text));
+    static_cast<void>(parse_switches(text));
     Address last = 0;
     for (const Mapping& mapping : parse_smaps(text)) {
       EXPECT_LE(last, mapping.start);
@@ -105,12 +106,22 @@ TEST(ProcText, ReadsTheKernelsOwn) {
   EXPECT_THAT(mappings, ::testing::Contains(::testing::Field(&Mapping::path, "[stack]")));
 }
 
-TEST(ProcText, ReadsStackPointers) {
-  EXPECT_EQ(parse_stack_pointer("7 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffd1000 0x7f00\n"), 0x7ffd1000U);
-  EXPECT_EQ(parse_stack_pointer("-1 0x7ffd1000 0x7f00\n"), 0x7ffd1000U);
-  EXPECT_FALSE(parse_stack_pointer("running\n"));
-  EXPECT_FALSE(parse_stack_pointer(""));
-  EXPECT_FALSE(parse_stack_pointer("-1 12 0x7f00"));
+TEST(ProcText, ReadsWhereThreadsWait) {
+  const WaitingPlace place{0x7ffd1000, 0x7f00};
+  EXPECT_EQ(parse_waiting_place("7 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffd1000 0x7f00\n"), place);
+  EXPECT_EQ(parse_waiting_place("-1 0x7ffd1000 0x7f00\n"), place);
+  EXPECT_FALSE(parse_waiting_place("running\n"));
+  EXPECT_FALSE(parse_waiting_place(""));
+  EXPECT_FALSE(parse_waiting_place("-1 12 0x7f00"));
+  EXPECT_FALSE(parse_waiting_place("-1 0x7ffd1000 12"));
+}
+
+TEST(ProcText, ReadsHowOftenAThreadStopped) {
+  EXPECT_EQ(parse_switches("Name:\tx\nvoluntary_ctxt_switches:\t40\n"
+                           "nonvoluntary_ctxt_switches:\t2\n"),
+            42U);
+  EXPECT_FALSE(parse_switches("voluntary_ctxt_switches:\t40\n"));
+  EXPECT_FALSE(parse_switches(""));
 }
 
 }  // namespace
