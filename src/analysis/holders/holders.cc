@@ -74,8 +74,8 @@ class Scan {
   base::Outcome<void> take(Bytes step) {
     layout_.mappings = GEIGER_TRY(subject_.look());
     samples_ = subject_.live().by_address();
-    find_modules(layout_, modules_);
     memory_ = subject_.memory(layout_.mappings);
+    find_modules(layout_, modules_, memory_->page_bytes());
     subject_.leave_out_runtime(layout_);
     leave_out_modules(layout_, modules_, "libgeiger-preload");
     add_blocks();

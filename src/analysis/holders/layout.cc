@@ -9,8 +9,7 @@
 
 namespace geiger::holders {
 
-void find_modules(Layout& layout, ModuleFiles& files) {
-  constexpr Bytes kPage = 4096;
+void find_modules(Layout& layout, ModuleFiles& files, Bytes page_bytes) {
   std::vector<observe::Mapping> mappings;
   std::map<std::string, std::uint32_t> latest;  // By path.
   const auto add = [&](observe::Mapping mapping, std::uint32_t module) {
@@ -29,7 +28,8 @@ void find_modules(Layout& layout, ModuleFiles& files) {
       add(mapping, at->second);
     } else if (continues) {
       const Bytes bytes = files.headers(mappings[before]).bytes;
-      const Address end = (mappings[before].start + bytes + kPage - 1) / kPage * kPage;
+      const Address end =
+          (mappings[before].start + bytes + page_bytes - 1) / page_bytes * page_bytes;
       if (bytes == 0 || end >= mapping.end) {
         add(mapping, before);
         continue;

@@ -38,7 +38,7 @@ struct Layout {
 
 /// Finds which mappings are of modules. Anonymous memory that continues a module's data is its .bss
 /// up to where that ends; what the kernel joined to it becomes a mapping of its own.
-void find_modules(Layout& layout, ModuleFiles& files);
+void find_modules(Layout& layout, ModuleFiles& files, Bytes page_bytes);
 
 /// Leaves out the modules whose file's name begins with `name`, with their variables.
 void leave_out_modules(Layout& layout, ModuleFiles& files, std::string_view name);

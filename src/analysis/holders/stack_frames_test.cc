@@ -57,7 +57,7 @@ class Walk {
   explicit Walk(const Halt& halt, ModuleFiles files = own_files()) : files_(std::move(files)) {
     const observe::ProcessFiles own(::getpid());
     layout_.mappings = observe::parse_smaps(*own.read("maps"));
-    find_modules(layout_, files_);
+    find_modules(layout_, files_, 4096);
     Address end = 0;
     for (const observe::Mapping& mapping : layout_.mappings) {
       if (mapping.holds(halt.stack_pointer)) end = mapping.end;
