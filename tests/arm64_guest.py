@@ -27,6 +27,7 @@ TESTS = {
     "control.py": ["Windows", "Requests.test_of_a_life", "Requests.test_marks_of_an_idle_program",
                    "Requests.test_of_a_program_under_run",
                    "Children.test_of_a_sleeper_are_called_by_themselves"],
+    "content.py": ["Exact", "Sampled", "Stored"],
     "holders.py": ["KnownBlocks.test_every_kind_is_told", "KnownBlocks.test_nothing_points_to_what_is_alone",
                    "KnownBlocks.test_nothing_is_brought_into_the_process", "Frames", "Registers",
                    "MovingBlocks.test_at_a_lower_load"],

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""AArch64 under a kernel: run, ctl, attach, rss, holders and doctor in an emulated machine, on pages of 4
+"""AArch64 under a kernel: run, ctl, attach, rss, content, holders and doctor in an emulated machine, on pages of 4
 and of 16 KiB.
 
 Usage: arm64_system.py [4k] [16k]
@@ -22,7 +22,7 @@ import arm64_guest
 SOURCE, BUILD, ROOT = arm64.SOURCE, arm64.BUILD, arm64.ROOT
 SYSROOT = ROOT / "bookworm"
 LIBRARIES = SYSROOT / "usr" / "lib" / "aarch64-linux-gnu"
-HOSTS = ("asleep", "attached", "attached_static", "frames", "holders", "in_register", "loops",
+HOSTS = ("asleep", "attached", "attached_static", "content", "frames", "holders", "in_register", "loops",
          "loading", "plugin")
 PAGES = {"4k": 4096, "16k": 16384}
 SECONDS = 3000

@@ -17,8 +17,6 @@ import tempfile
 import time
 import unittest
 
-import jsonschema
-
 import harness
 
 GEIGER = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 and os.sep in sys.argv[1] else str(
@@ -40,8 +38,11 @@ def rows(run, kind, *words):
     asked = ask(run, kind, "--json", *words)
     assert asked.returncode == 0, asked.stderr
     report = json.loads(asked.stdout)
-    schema = json.loads((harness.ROOT / "docs/schema/geiger-report.schema.json").read_text())
-    jsonschema.validate(report, schema)
+    schema = harness.ROOT / "docs/schema/geiger-report.schema.json"
+    if schema.exists():  # Not where tests/arm64_guest.py runs.
+        import jsonschema
+
+        jsonschema.validate(report, json.loads(schema.read_text()))
     found = {}
     for row in report["rows"]:
         bytes_of = row["self"]["bytes"]
