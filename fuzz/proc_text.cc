@@ -6,7 +6,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace geiger;
   const std::string_view text = fuzz::text_of(data, size);
   static_cast<void>(observe::parse_status(text));
-  static_cast<void>(observe::parse_stack_pointer(text));
+  static_cast<void>(observe::parse_waiting_place(text));
+  static_cast<void>(observe::parse_switches(text));
   Address last = 0;
   for (const observe::Mapping& mapping : observe::parse_smaps(text)) {
     fuzz::require(mapping.start >= last && mapping.end > mapping.start,

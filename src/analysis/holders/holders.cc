@@ -283,10 +283,23 @@ class Scan {
     cache_.emplace(*memory_,
                    std::clamp(static_cast<std::size_t>(bytes / kPart) / memory_->page_bytes(),
                               kLeastPages, kMostPages));
-    marker_.emplace(layout_.blocks, *cache_, rules, [this] { return effort_.may_go_on(); });
-    mark_roots(rules.step);
-    mark_registers();
-    return marker_->run();
+    marker_.emplace(
+        layout_.blocks, *cache_, rules, [this] { return effort_.may_go_on(); },
+        [this](RootGroup a, RootGroup b) { return names_.are_of_one_stack(a, b); });
+    // One after the other: what only seems to hold a block must not give it its name.
+    words_.emplace(*memory_);
+    for (const Roots& roots : roots_) {
+      if (!roots.is_of_stack()) mark_words(roots, rules.step);
+    }
+    if (!marker_->run()) return false;
+    for (const Roots::Kind kind : {Roots::Kind::kStack, Roots::Kind::kBelowStack}) {
+      for (const Roots& roots : roots_) {
+        if (roots.kind == kind) mark_words(roots, rules.step);
+      }
+      if (kind == Roots::Kind::kStack) mark_registers();
+      if (!marker_->run()) return false;
+    }
+    return true;
   }
 
   /// Leaves out those of the allocator. Returns how far they reach in front of control blocks.
@@ -308,39 +321,50 @@ class Scan {
     return furthest;
   }
 
-  void mark_roots(Bytes step) {
-    Words words(*memory_);
+  void mark_words(const Roots& roots, Bytes step) {
     const Bytes page = memory_->page_bytes();
-    const auto group_of = [&](Address at) { return names_.group_of(at); };
-    for (const Roots& roots : roots_) {
-      if (roots.kind == Roots::Kind::kStack) walk_stack(roots.span, words);
-      const Holds holds = roots.kind == Roots::Kind::kStack ? Holds::kForAWhile : Holds::kFirmly;
-      for (Address at = (roots.span.start + 7) / 8 * 8; at + 8 <= roots.span.end;) {
-        if (at % page == 0 && memory_->is_absent(at)) {
-          at += page;
-          continue;
-        }
-        marker_->root(words.at(at, roots.span.end), at, holds, group_of);
-        at += step;
+    const Holds holds = roots.is_of_stack() ? Holds::kForAWhile : Holds::kFirmly;
+    const auto group_of = [this](Address at) { return names_.group_of(at); };
+    const auto mark = [&](Address at) {
+      marker_->root(words_->at(at, roots.span.end), at, holds, group_of);
+    };
+    const Address start = (roots.span.start + 7) / 8 * 8;
+    const Address walked = roots.kind == Roots::Kind::kStack ? walk_stack(roots.span) : start;
+    Address at = start;
+    // What several functions of a stack point to is that of the outermost: the others end first.
+    if (walked >= start + 8) {
+      at = (walked - 8) / 8 * 8 + step;
+      for (Address down = at; down > start; down -= step) mark(down - step);
+    }
+    while (at + 8 <= roots.span.end) {
+      if (at % page == 0 && memory_->is_absent(at)) {
+        at += page;
+        continue;
       }
+      mark(at);
+      at += step;
     }
   }
 
-  /// If one thread has halted on it, and does not run while it is read.
-  void walk_stack(const Span& span, Words& words) {
+  /// If one thread has halted on it, and does not run while it is read. Returns up to where words
+  /// are as they were then; the span's start if it is not known.
+  Address walk_stack(const Span& span) {
     constexpr Bytes kMostStack = 8 * kMiB;
     names_.use(nullptr);
     const auto is_its = [&](const Thread& each) { return span.holds(each.stack_pointer); };
     const auto thread = std::ranges::find_if(threads_, is_its);
-    if (thread == threads_.end() || std::ranges::count_if(threads_, is_its) != 1) return;
+    if (thread == threads_.end() || std::ranges::count_if(threads_, is_its) != 1) {
+      return span.start;
+    }
     const auto before = subject_.halt_of(*thread);
-    const Address end = words.load(span.start, span.end, kMostStack);
+    const Address end = words_->load(span.start, span.end, kMostStack);
     const bool has_stayed = before && before->stack_pointer == thread->stack_pointer &&
                             before == subject_.halt_of(*thread);
-    if (!has_stayed) return;
+    if (!has_stayed) return span.start;
     frames_.emplace(layout_, modules_);
-    frames_->walk(*before, {end, [&](Address at) { return words.at(at, end); }});
+    frames_->walk(*before, {end, [&](Address at) { return words_->at(at, end); }});
     names_.use(&*frames_);
+    return end;
   }
 
   void mark_registers() {
@@ -431,6 +455,7 @@ class Scan {
   std::vector<LiveSample> samples_;
   std::unique_ptr<Memory> memory_;
   std::optional<PageCache> cache_;  ///< For one marking.
+  std::optional<Words> words_;      ///< Of roots.
   std::optional<PageCache> python_memory_;
   std::optional<observe::PythonTypes> python_;  ///< If there is an interpreter that is known.
   std::vector<Thread> threads_;

@@ -20,11 +20,12 @@ constexpr Bytes kLarge = 256 * kKiB;
 }  // namespace
 
 Marker::Marker(const BlockMap& blocks, Memory& memory, MarkingRules rules,
-               std::function<bool()> may_go_on)
+               std::function<bool()> may_go_on, std::function<bool(RootGroup, RootGroup)> are_one)
     : blocks_(blocks),
       memory_(memory),
       rules_(rules),
       may_go_on_(std::move(may_go_on)),
+      are_one_(std::move(are_one)),
       labels_(blocks.blocks()),
       parents_(blocks.blocks(), 0),
       since_asked_(kMostInBatch) {}
@@ -46,6 +47,8 @@ bool Marker::visit(const BlockMap::Block& block, std::uint32_t parent, Label lab
   } else {
     const bool is_settled = known == label || (known & kSeveral) != 0;
     if (is_settled || (known & kOnStack) < (label & kOnStack)) return false;
+    const bool are_several = (label & kSeveral) != 0 || !are_one_(group_in(known), group_in(label));
+    if (!are_several) return false;
     labels_.set(block.number, static_cast<Label>(known | kSeveral));
   }
   next_.add({block.start, block.number}, labels_.size());

@@ -38,9 +38,11 @@ struct MarkingRules {
 
 class Marker {
  public:
-  /// `may_go_on` is asked now and then; if it says no, run() ends early.
+  /// `may_go_on` is asked now and then; if it says no, run() ends early. `are_one` says of two
+  /// groups whether they count as one where only one may hold a block.
   Marker(const BlockMap& blocks, Memory& memory, MarkingRules rules,
-         std::function<bool()> may_go_on);
+         std::function<bool()> may_go_on,
+         std::function<bool(RootGroup, RootGroup)> are_one = std::equal_to<>());
 
   /// The word at `at` is a root. `group_of` is asked if it points into a block.
   template <class GroupOf>
@@ -62,8 +64,7 @@ class Marker {
   /// Of a reached block: the group of the root that a shortest chain begins at, not on a stack if
   /// there is another.
   [[nodiscard]] RootGroup group_of(std::uint32_t block) const {
-    const unsigned label = labels_.get(block);
-    return static_cast<RootGroup>((label >> kHigh << kLowGroupBits | (label & kLowGroup)) - 1);
+    return group_in(labels_.get(block));
   }
   /// Of a reached block: the last step of that chain.
   [[nodiscard]] Parent parent_of(std::uint32_t block) const;
@@ -79,6 +80,10 @@ class Marker {
     const unsigned number = group + 1U;
     const unsigned on_stack = holds == Holds::kForAWhile ? kOnStack : 0;
     return static_cast<Label>((number >> kLowGroupBits << kHigh) | (number & kLowGroup) | on_stack);
+  }
+
+  [[nodiscard]] static RootGroup group_in(unsigned label) {
+    return static_cast<RootGroup>((label >> kHigh << kLowGroupBits | (label & kLowGroup)) - 1);
   }
 
   /// By block. A byte each, as long as there are at most 62 groups.
@@ -133,6 +138,7 @@ class Marker {
   Memory& memory_;
   MarkingRules rules_;
   std::function<bool()> may_go_on_;
+  std::function<bool(RootGroup, RootGroup)> are_one_;
   Labels labels_;
   std::vector<std::uint32_t> parents_;  ///< By block: another, or an index into roots_.
   std::vector<Address> roots_;          ///< Words that were the first to reach a block.

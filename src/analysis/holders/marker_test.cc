@@ -24,7 +24,9 @@ class Marking : public testing::Test {
   }
   Marker& mark(const std::vector<std::tuple<std::uint64_t, RootGroup, Holds>>& roots) {
     map_.index();
-    marker_.emplace(map_, memory_, rules_, [] { return true; });
+    marker_.emplace(
+        map_, memory_, rules_, [] { return true; },
+        [](RootGroup a, RootGroup b) { return a == b || (a > 100 && a / 100 == b / 100); });
     Address at = 0x1000;
     for (const auto& [word, group, holds] : roots) {
       marker_->root(word, at += 8, holds, [group = group](Address) { return group; });
@@ -38,6 +40,18 @@ class Marking : public testing::Test {
   TestMemory memory_;
   std::optional<Marker> marker_;
 };
+
+TEST_F(Marking, GroupsOfOneStackCountAsOne) {
+  point(0, 3);
+  const Marker& marker = mark({{block(0), 101, Holds::kForAWhile},
+                               {block(0), 102, Holds::kForAWhile},
+                               {block(1), 101, Holds::kForAWhile},
+                               {block(1), 201, Holds::kForAWhile}});
+  EXPECT_EQ(marker.group_of(0), 101U) << "the first of them";
+  EXPECT_TRUE(marker.is_alone(0));
+  EXPECT_TRUE(marker.is_alone(3));
+  EXPECT_FALSE(marker.is_alone(1)) << "of two stacks";
+}
 
 TEST_F(Marking, AWindowReadsWhatComesBeforeABlock) {
   point(0, 3, 48);  // Of the block before the one that is held.

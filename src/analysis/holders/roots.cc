@@ -121,9 +121,12 @@ std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> thread
     auto out = std::ranges::lower_bound(layout.not_roots, span.start, {}, &Span::end);
     while (span.start < span.end) {
       const Address end = out == layout.not_roots.end() ? span.end : std::min(span.end, out->start);
-      if (span.start < std::min(end, firm)) {
-        roots.push_back({{span.start, std::min(end, firm)}, kind, i});
-      }
+      const Address until = std::min(end, firm);
+      // Not up to the stack pointer but to its word, which functions begin at.
+      const Address stack =
+          lowest == 0 ? span.start : std::clamp(lowest + kRedZone, span.start, until);
+      if (span.start < stack) roots.push_back({{span.start, stack}, Roots::Kind::kBelowStack, i});
+      if (stack < until) roots.push_back({{stack, until}, kind, i});
       const Address from = std::max(span.start, firm);
       if (from < end) roots.push_back({{from, end}, Roots::Kind::kThreadLocal, i});
       if (out == layout.not_roots.end()) break;
@@ -213,7 +216,10 @@ RootGroup RootNames::group(const std::string& name) {
   const bool has_room = names_.size() + 1 < kMostGroups;
   const std::string& shown = has_room ? name : "other roots";
   const auto [at, is_new] = groups_.try_emplace(shown, static_cast<RootGroup>(names_.size()));
-  if (is_new) names_.push_back(shown);
+  if (is_new) {
+    names_.push_back(shown);
+    stacks_.push_back(at->second);
+  }
   return at->second;
 }
 
@@ -222,9 +228,25 @@ RootGroup RootNames::group_of(Address address) {
   const auto after = std::ranges::upper_bound(by_address_, address, {},
                                               [&](std::size_t i) { return roots_[i].span.start; });
   last_variable_ = {};
-  last_group_ = group(after == by_address_.begin() ? "memory without a name"
-                                                   : name_at(address, roots_[*std::prev(after)]));
+  if (after == by_address_.begin()) return last_group_ = group("memory without a name");
+  const Roots& roots = roots_[*std::prev(after)];
+  const bool is_stack = roots.kind == Roots::Kind::kStack || roots.kind == Roots::Kind::kBelowStack;
+  last_group_ = is_stack ? group_in_stack(address, layout_->mappings[roots.mapping])
+                         : group(name_at(address, roots));
   return last_group_;
+}
+
+RootGroup RootNames::group_in_stack(Address address, const Mapping& mapping) {
+  const Thread* thread = thread_in(threads_, mapping, &Thread::stack_pointer);
+  if (thread == nullptr) thread = thread_in(threads_, mapping, &Thread::control_block);
+  const std::string name = thread == nullptr ? "stack of the main thread"
+                                             : fmt::format("stack of thread {}", thread->name);
+  const RootGroup stack = group(name);
+  const std::string function = frames_ == nullptr ? "" : frames_->function_at(address);
+  if (function.empty()) return stack;
+  const RootGroup found = group(fmt::format("{}, {}", function, name));
+  stacks_[found] = stacks_[stack];
+  return found;
 }
 
 std::string RootNames::name_at(Address address, const Roots& roots) {
@@ -233,14 +255,6 @@ std::string RootNames::name_at(Address address, const Roots& roots) {
   if (roots.kind == Roots::Kind::kThreadLocal) {
     const Thread* thread = thread_in(threads_, mapping, &Thread::control_block);
     if (thread != nullptr) return thread_local_at(address, *thread);
-  }
-  if (roots.kind == Roots::Kind::kStack) {
-    const Thread* thread = thread_in(threads_, mapping, &Thread::stack_pointer);
-    if (thread == nullptr) thread = thread_in(threads_, mapping, &Thread::control_block);
-    const std::string stack = thread == nullptr ? "stack of the main thread"
-                                                : fmt::format("stack of thread {}", thread->name);
-    const std::string function = frames_ == nullptr ? "" : frames_->function_at(address);
-    return function.empty() ? stack : fmt::format("{}, {}", function, stack);
   }
   last_variable_ = roots.span;
   if (!mapping.path.empty()) return mapping.path;

@@ -54,15 +54,19 @@ struct ThreadLocals {
 
 /// A stretch of roots.
 struct Roots {
-  enum class Kind : std::uint8_t { kModule, kThreadLocal, kStack, kMapping };
+  /// kBelowStack: what a function may use below the stack pointer without moving that.
+  enum class Kind : std::uint8_t { kModule, kThreadLocal, kMapping, kStack, kBelowStack };
   Span span;
   Kind kind = Kind::kMapping;
   std::uint32_t mapping = 0;  ///< Index into Layout::mappings.
+
+  /// Of a stack: it may keep words that are not in use.
+  [[nodiscard]] bool is_of_stack() const { return kind >= Kind::kStack; }
 };
 
 /// All roots: readable and writable memory without Layout::not_roots, and without what lies below
-/// the stack pointers of threads. Variables come first, then stacks: of chains of equal length the
-/// first one gives its name. `thread_locals`: bytes that variables of a thread take in front of its
+/// the stack pointers of threads. In the order of kinds: of chains of equal length the first one
+/// gives its name. `thread_locals`: bytes that variables of a thread take in front of its
 /// control block.
 [[nodiscard]] std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> threads,
                                           Bytes thread_locals);
@@ -91,6 +95,10 @@ class RootNames {
     return group("registers of thread " + thread.name);
   }
   [[nodiscard]] const std::string& name_of(RootGroup group) const { return names_[group]; }
+  /// Whether both are of one stack: its functions, and the stack itself.
+  [[nodiscard]] bool are_of_one_stack(RootGroup a, RootGroup b) const {
+    return stacks_[a] == stacks_[b];
+  }
 
   /// The vtable that an object at whose beginning `word` was found belongs to: its class. Else "".
   [[nodiscard]] std::string class_of(std::uint64_t word);
@@ -104,6 +112,7 @@ class RootNames {
   };
 
   [[nodiscard]] RootGroup group(const std::string& name);
+  [[nodiscard]] RootGroup group_in_stack(Address address, const observe::Mapping& mapping);
   [[nodiscard]] std::string name_at(Address address, const Roots& roots);
   [[nodiscard]] std::string variable_at(Address address, std::uint32_t mapping);
   [[nodiscard]] std::string thread_local_at(Address address, const Thread& thread);
@@ -125,7 +134,8 @@ class RootNames {
   std::vector<ThreadLocals> thread_locals_;
   std::unordered_map<std::string, RootGroup> groups_;
   std::vector<std::string> names_;
-  Span last_variable_;  ///< Words in it have the group last_group_.
+  std::vector<RootGroup> stacks_;  ///< By group: that of its stack, or itself.
+  Span last_variable_;             ///< Words in it have the group last_group_.
   RootGroup last_group_ = 0;
 };
 

@@ -139,9 +139,8 @@ void StackFrames::read_names() {
     std::string& name = names_.emplace_back(
         place ? naming::display_name(place->function)
               : fmt::format("{}+0x{:x}", base::file_name_of(module.path), vaddr));
-    if (place && place->line != 0) {
-      name += fmt::format(" ({}:{})", base::file_name_of(place->file), place->line);
-    }
+    // Without the line, which changes as the function goes on: it is the same root all the time.
+    if (place && place->line != 0) name += fmt::format(" ({})", base::file_name_of(place->file));
   }
 }
 

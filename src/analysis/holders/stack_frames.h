@@ -33,7 +33,7 @@ class StackFrames {
   };
   void walk(const Halt& halt, const Stack& stack);
 
-  /// The function whose frame the word at `at` is in, with its line: "main (shop.cc:12)"; empty:
+  /// The function whose frame the word at `at` is in, with its file: "main (shop.cc)"; empty:
   /// not known. A register that a function saved for its caller is its caller's.
   [[nodiscard]] std::string function_at(Address at);
 

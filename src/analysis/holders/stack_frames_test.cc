@@ -112,9 +112,9 @@ TEST(StackFrames, WordsAreInTheFunctionsThatHoldThem) {
     halt_simply([&](const ucontext_t& context) {
       Walk walk(halt_in(context));
       EXPECT_THAT(walk.function_of(held),
-                  testing::ContainsRegex("hold_in_frame.* \\(stack_frames_test\\.cc:[0-9]+\\)"));
+                  testing::ContainsRegex("hold_in_frame.* \\(stack_frames_test\\.cc\\)"));
       EXPECT_THAT(walk.function_of(&context),
-                  StartsWith("geiger::holders::halt_simply (stack_frames_test.cc:"));
+                  StartsWith("geiger::holders::halt_simply (stack_frames_test.cc)"));
       // Below the stack pointer.
       const auto halt = halt_in(context);
       EXPECT_EQ(walk.function_of(reinterpret_cast<const void*>(halt.stack_pointer - 8)), "");
