@@ -289,6 +289,21 @@ class Hosts(AttachTest):
         self.assertEqual(words_into_the_runtime(process.pid), 0)
         self.end(process)
 
+    def test_the_stack_that_is_kept_is_empty(self):
+        """What calls leave on it would look like pointers of the program to who reads its memory."""
+        process = self.host("loops", "1")
+        self.attach(process.pid, 0.1)
+        spans = [[int(number, 16) for number in line.split()[0].split("-")] + [line.split()[1]]
+                 for line in pathlib.Path(f"/proc/{process.pid}/maps").read_text().splitlines()]
+        kept = [above for below, above in zip(spans, spans[1:])
+                if below[1] - below[0] == 1 << 16 and below[2] == "---p" and below[1] == above[0]
+                and above[1] - above[0] >= 1 << 18 and above[2] == "rw-p"]
+        self.assertEqual(len(kept), 1)
+        with open(f"/proc/{process.pid}/mem", "rb", buffering=0) as memory:
+            memory.seek(kept[0][0])
+            self.assertEqual(memory.read(1 << 18).strip(b"\0"), b"")
+        self.end(process)
+
     def test_descriptors_stay(self):
         process = self.host("loops", "1")
         before = descriptors(process.pid)

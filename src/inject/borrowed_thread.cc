@@ -474,6 +474,18 @@ void BorrowedThread::restore_registers() {
   static_cast<void>(set_registers(saved_));
 }
 
+/// What calls have left on it would look like pointers of the program.
+void BorrowedThread::clear_stack() {
+  if (!keeps_stack_) {
+    static_cast<void>(system_call_by_stops(SYS_munmap, {stack_, kGuardBytes + kStackBytes}));
+    return;
+  }
+  static_cast<void>(system_call_by_stops(
+      SYS_mmap,
+      {stack_ + kGuardBytes, kStackBytes, PROT_READ | PROT_WRITE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, static_cast<Address>(-1), 0}));
+}
+
 void BorrowedThread::release() {
   if (!is_seized_) return;
   is_seized_ = false;
@@ -482,9 +494,7 @@ void BorrowedThread::release() {
       static_cast<void>(system_call_by_stops(SYS_rt_sigaction, {SIGSEGV, text_at_, 0, 8}));
     }
     // An abandoned call may have stored an address on its stack.
-    if (stack_ != 0 && !is_abandoned_ && !keeps_stack_) {
-      static_cast<void>(system_call_by_stops(SYS_munmap, {stack_, kGuardBytes + kStackBytes}));
-    }
+    if (stack_ != 0 && !is_abandoned_) clear_stack();
     if (errno_at_ != 0) static_cast<void>(memory_.write(errno_at_, &errno_, sizeof errno_));
     if (!is_lost_) restore_registers();
   }

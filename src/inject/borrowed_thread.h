@@ -105,6 +105,7 @@ class BorrowedThread {
   [[nodiscard]] user_regs_struct for_system_call(Address at, long number,
                                                  std::initializer_list<Address> arguments) const;
   void save_fault_action();
+  void clear_stack();
   void restore_registers();
   void go_on_waiting();
 
