@@ -151,11 +151,14 @@ class Work {
       add_growth(group);
       add_reuse(group);
     }
-    out_.looked_for.push_back(Advice::kReserve);
-    out_.looked_for.push_back(Advice::kReuse);
+    // A block that grows may be copied, or die young: without the stack of its free it is neither.
+    if (!misses_stacks_ && !misses_sizes_) out_.looked_for.push_back(Advice::kReserve);
+    if (!misses_stacks_) out_.looked_for.push_back(Advice::kReuse);
     if (misses_stacks_) {
       out_.not_looked_for.push_back(
-          {"growth by copying in blocks below the sampling interval", "record with --free-stacks"});
+          {"growth by copying and short-lived blocks, where blocks grow "
+           "and are smaller than the sampling interval",
+           "record with --free-stacks"});
     }
     if (misses_sizes_) {
       out_.not_looked_for.push_back({"growth by realloc in blocks below the sampling interval",
