@@ -41,6 +41,15 @@ using profile::Holders;
 using profile::HolderStep;
 using profile::SampleHold;
 
+/// What the files of geiger's runtime are called: preloaded, and loaded by attaching.
+constexpr std::string_view kRuntimes[] = {"libgeiger-preload", "memfd:geiger"};
+
+bool is_runtime(const Mapping& mapping) {
+  return std::ranges::any_of(kRuntimes, [&](std::string_view name) {
+    return base::file_name_of(mapping.path).starts_with(name);
+  });
+}
+
 Nanoseconds processor_time() { return base::clock_now(CLOCK_PROCESS_CPUTIME_ID); }
 
 /// What all scans may take, and how fast.
@@ -77,7 +86,7 @@ class Scan {
     memory_ = subject_.memory(layout_.mappings);
     find_modules(layout_, modules_, memory_->page_bytes());
     subject_.leave_out_runtime(layout_);
-    leave_out_modules(layout_, modules_, "libgeiger-preload");
+    for (const std::string_view name : kRuntimes) leave_out_modules(layout_, modules_, name);
     add_blocks();
     find_python_objects();
     const auto unmatched = std::ranges::count_if(samples_, [&](const LiveSample& sample) {
@@ -708,7 +717,10 @@ base::Outcome<BlockCensus> count_held(const CoreFile& core, const Options& optio
         "run of the process too",
         core.path(), process.allocator().empty() ? "its allocator" : process.allocator())};
   }
-  return scan.count();
+  BlockCensus census = scan.count();
+  census.has_runtime = std::ranges::any_of(
+      scan.layout().mappings, [](const Mapping& mapping) { return is_runtime(mapping); });
+  return census;
 }
 
 }  // namespace geiger::holders

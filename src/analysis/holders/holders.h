@@ -60,6 +60,7 @@ struct Options {
 struct BlockCensus {
   std::vector<profile::HeldBlocks> parts;  ///< The largest first.
   Bytes unread = 0, not_understood = 0;
+  bool has_runtime = false;  ///< geiger recorded the process: its tables count as roots.
 };
 
 /// Of a core file alone: by root and size, all blocks that are in use. Fails where blocks cannot be

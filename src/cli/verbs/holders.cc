@@ -23,6 +23,7 @@
 #include "inject/inject.h"
 #include "inject/registers.h"
 #include "query/words.h"
+#include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {
@@ -75,6 +76,11 @@ std::vector<holders::ThreadRegisters> read_registers(pid_t pid) {
 base::Outcome<int> print_held_blocks(const holders::CoreFile& core,
                                      const HoldersArguments& options) {
   auto census = GEIGER_TRY(holders::count_held(core, options.scans));
+  if (census.has_runtime) {
+    terminal::complain(core.path() +
+                       " is of a process that geiger recorded: name its run too, or the "
+                       "recording's own tables count as roots");
+  }
   const report::BlocksReport report{
       core.path(),          core.program(),          static_cast<std::uint32_t>(core.pid()),
       options.holders.top,  std::move(census.parts), census.unread,

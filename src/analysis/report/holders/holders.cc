@@ -290,7 +290,7 @@ std::string_view words_of(Hold hold) {
     case Hold::kUnreachable:
       return "unreachable: only other unreachable blocks point to it";
     case Hold::kMoving:
-      return "undecided: the last scan did not reach it, but others may";
+      return "undecided: the last scan did not reach it; it may move (try --snapshot)";
     case Hold::kUnread:
       return "undecided: not reached, but a part of the memory could not be read";
     case Hold::kTimeOver:
@@ -453,7 +453,8 @@ std::string to_text(const HoldersReport& report, const Recording& /*recording*/,
       present::wrap_lines(
           "\nUnreachable is strong evidence for a leak, not proof: pointers that are hidden "
           "(xored, "
-          "compressed, only in registers) are not seen. Stale pointers may hold what is lost.\n",
+          "compressed, only in registers) are not seen. Stale pointers may hold what is lost, and "
+          "what would be freed.\n",
           style.width));
   return out;
 }
