@@ -98,10 +98,10 @@ bool Admission::wait_for_leave(std::chrono::milliseconds longest) {
   return true;
 }
 
-/// More is requested than connections were asked to give way for. A thread in next() takes a
-/// connection without help.
+/// More is requested than connections were asked to give way for. While a thread is in next(), it
+/// has yet to take one of those that wait: only then is it known whose threads are most.
 bool Admission::is_short() const {
-  const std::size_t wanted = waiting_ > idle_ ? waiting_ - idle_ : 0;
+  const std::size_t wanted = idle_ == 0 ? waiting_ : 0;
   return ends_ || wanted + needs_ > leaving_;
 }
 
