@@ -83,8 +83,8 @@ struct Item {
   std::string module;  ///< Its file's name.
   profile::SourceLine where;
   std::string callers;  ///< "b < c"; may be empty.
-  /// The function of own code that most of it comes from, where several stacks lead to the place;
-  /// empty if there is none, or it is among the callers.
+  /// The function of own code that most of it comes from, where several stacks lead to the place.
+  /// Empty if no function has most, or if it is one of `callers`.
   std::string owner;
   std::size_t stacks = 0, owned_stacks = 0;  ///< With samples; those that the owner is in.
   std::string_view container;                ///< Of kReserve: "vector".

@@ -122,9 +122,8 @@ std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> thread
     while (span.start < span.end) {
       const Address end = out == layout.not_roots.end() ? span.end : std::min(span.end, out->start);
       const Address until = std::min(end, firm);
-      // Not up to the stack pointer but to its word, which functions begin at.
       const Address stack =
-          lowest == 0 ? span.start : std::clamp(lowest + kRedZone, span.start, until);
+          lowest == 0 ? span.start : std::max(span.start, std::min(lowest + kRedZone, until));
       if (span.start < stack) roots.push_back({{span.start, stack}, Roots::Kind::kBelowStack, i});
       if (stack < until) roots.push_back({{stack, until}, kind, i});
       const Address from = std::max(span.start, firm);
@@ -230,9 +229,8 @@ RootGroup RootNames::group_of(Address address) {
   last_variable_ = {};
   if (after == by_address_.begin()) return last_group_ = group("memory without a name");
   const Roots& roots = roots_[*std::prev(after)];
-  const bool is_stack = roots.kind == Roots::Kind::kStack || roots.kind == Roots::Kind::kBelowStack;
-  last_group_ = is_stack ? group_in_stack(address, layout_->mappings[roots.mapping])
-                         : group(name_at(address, roots));
+  last_group_ = roots.is_of_stack() ? group_in_stack(address, layout_->mappings[roots.mapping])
+                                    : group(name_at(address, roots));
   return last_group_;
 }
 
@@ -245,7 +243,8 @@ RootGroup RootNames::group_in_stack(Address address, const Mapping& mapping) {
   const std::string function = frames_ == nullptr ? "" : frames_->function_at(address);
   if (function.empty()) return stack;
   const RootGroup found = group(fmt::format("{}, {}", function, name));
-  stacks_[found] = stacks_[stack];
+  const bool has_own_group = names_[found].ends_with(name);  // Else there were too many.
+  if (has_own_group) stacks_[found] = stacks_[stack];
   return found;
 }
 
