@@ -95,7 +95,7 @@ bool Reader::is_type_of_types(Address address) const {
     if (!read(address, words.data(), sizeof words) || (words[in_type::kFlags] & kBoth) != kBoth)
       return false;
     if (words[in_type::kType] == address) {
-      Read text;
+      TextRead text;
       if (text_at(words[in_type::kName], text) != "type") return false;
       root_ = address;
     }
@@ -105,7 +105,7 @@ bool Reader::is_type_of_types(Address address) const {
 }
 
 void Reader::copy_name(Address address, const TypeWords& type, TypeName& name) const {
-  Read own, rest;
+  TextRead own, rest;
   const std::string_view plain = text_at(type[in_type::kName], own);
   name.size = 0;
   if ((type[in_type::kFlags] & kHeapType) == 0 || plain.find('.') != std::string_view::npos)
@@ -124,7 +124,7 @@ void Reader::copy_name(Address address, const TypeWords& type, TypeName& name) c
   name.append(qualified_name(address, plain, rest));
 }
 
-std::string_view Reader::qualified_name(Address type, std::string_view name, Read& text) const {
+std::string_view Reader::qualified_name(Address type, std::string_view name, TextRead& text) const {
   for (const Bytes offset : kQualifiedNames) {
     Address string = 0;
     if (!read(type + offset, &string, sizeof string)) continue;
@@ -135,34 +135,37 @@ std::string_view Reader::qualified_name(Address type, std::string_view name, Rea
 }
 
 /// The first thing that the body of a class does is to set __module__.
-std::string_view Reader::module_in(Address keys, Read& text) const {
+std::string_view Reader::module_in(Address keys, TextRead& text) const {
   std::array<Address, 2> entry{};
-  const Address first = first_entry(keys);
+  const Address first = entries_of(keys).first;
   if (first == 0 || !read(first, entry.data(), sizeof entry)) return {};
   return text_of(entry[0], text) == "__module__" ? text_of(entry[1], text) : std::string_view();
 }
 
-/// Where the key of the first entry lies, after the indices (Objects/dictobject.c); 0: not known.
-Address Reader::first_entry(Address keys) const {
-  std::array<std::uint64_t, 2> words{};
-  constexpr unsigned kMostSizeBits = 24;
-  if (!is_plausible(keys) || !read(keys, words.data(), sizeof words)) return 0;
-  if (!has_compact_keys_) {
-    constexpr Bytes kHeader = 40, kHash = 8;
+/// They lie after the indices (Objects/dictobject.c).
+Entries Reader::entries_of(Address keys) const {
+  std::array<std::uint64_t, 5> words{};
+  constexpr std::uint64_t kMostSizeBits = 24;
+  constexpr Bytes kHash = 8, kPair = 16;
+  if (!is_plausible(keys) || !read(keys, words.data(), sizeof words)) return {};
+  Entries entries;
+  if (has_compact_keys_) {
+    constexpr Bytes kHeader = 32;
+    const std::uint64_t index_bits = words[1] >> 8 & 0xff, kind = words[1] >> 16 & 0xff;
+    if (index_bits > kMostSizeBits || kind > 1) return {};
+    const Bytes hash = kind == 0 ? kHash : 0;  // Keys that are strings have it in themselves.
+    entries = {keys + kHeader + (Bytes{1} << index_bits) + hash, hash + kPair, words[3]};
+  } else {
+    constexpr Bytes kHeader = 40;
     const std::uint64_t size = words[1];
-    if (size > std::uint64_t{1} << kMostSizeBits) return 0;
+    if (size > std::uint64_t{1} << kMostSizeBits) return {};
     const Bytes index = size <= 0xff ? 1 : size <= 0xffff ? 2 : 4;
-    return keys + kHeader + size * index + kHash;
+    entries = {keys + kHeader + size * index + kHash, kHash + kPair, words[4]};
   }
-  constexpr Bytes kHeader = 32;
-  const std::uint64_t index_bits = words[1] >> 8 & 0xff, kind = words[1] >> 16 & 0xff;
-  if (index_bits > kMostSizeBits || kind > 1) return 0;
-  const Bytes hash = kind == 0 ? 8 : 0;  // Keys that are strings have their hash in themselves.
-  return keys + kHeader + (Bytes{1} << index_bits) + hash;
+  return entries.count <= std::uint64_t{1} << kMostSizeBits ? entries : Entries{};
 }
 
-/// The text of a str object, if it is short and of ASCII; else empty.
-std::string_view Reader::text_of(Address string, Read& text) const {
+std::string_view Reader::text_of(Address string, TextRead& text) const {
   constexpr std::size_t kLength = 2, kState = 4;
   constexpr std::uint64_t kAscii = 1U << 6 | 1U << 5 | 1U << 2;  // Compact, of one byte each.
   std::array<std::uint64_t, kState + 1> words{};
@@ -183,7 +186,7 @@ std::string_view Reader::text_of(Address string, Read& text) const {
 }
 
 /// The text up to the byte 0, at most kMostNamePart; empty if it is longer, or no text.
-std::string_view Reader::text_at(Address address, Read& text) const {
+std::string_view Reader::text_at(Address address, TextRead& text) const {
   constexpr Bytes kStep = 32;  // A name may be the last thing on a page.
   static_assert(kMostNamePart + kStep <= sizeof text.bytes);
   text.size = 0;

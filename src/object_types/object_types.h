@@ -66,6 +66,15 @@ struct Text {
 inline constexpr Bytes kMostNamePart = 200;
 /// The module and the qualified name.
 using TypeName = Text<2 * kMostNamePart + 1>;
+/// What is copied from the process: steps of text may end after its last byte.
+using TextRead = Text<kMostNamePart + 40>;
+
+/// The entries of a dictionary: the address of a key, behind it that of its value, or 0.
+struct Entries {
+  Address first = 0;  ///< The first one's key.
+  Bytes stride = 0;
+  std::uint64_t count = 0;  ///< Those that were removed from it too.
+};
 
 class Reader {
  public:
@@ -104,21 +113,21 @@ class Reader {
   /// interpreter has cleared the class.
   void copy_name(Address address, const TypeWords& type, TypeName& name) const;
 
+  /// Of the keys of a dictionary that are no other one's too; nothing if they are not known.
+  [[nodiscard]] Entries entries_of(Address keys) const;
+  /// The text of a str object, if it is short and of ASCII; else empty.
+  [[nodiscard]] std::string_view text_of(Address string, TextRead& text) const;
+
  private:
   static constexpr Bytes kHeadBytes = 16;                   ///< Of the collector; of managed words.
   static constexpr std::uint64_t kReferences = 0xffffffff;  ///< Of word 0, in 3.12 and later.
-  /// What is copied from the process: steps of text may end after its last byte.
-  using Read = Text<kMostNamePart + 40>;
-
   [[nodiscard]] bool read(Address address, void* into, Bytes bytes) const {
     return memory_.read(memory_.context, address, into, bytes);
   }
   [[nodiscard]] bool is_type_of_types(Address address) const;
-  std::string_view qualified_name(Address type, std::string_view name, Read& text) const;
-  std::string_view module_in(Address keys, Read& text) const;
-  [[nodiscard]] Address first_entry(Address keys) const;
-  std::string_view text_of(Address string, Read& text) const;
-  std::string_view text_at(Address address, Read& text) const;
+  std::string_view qualified_name(Address type, std::string_view name, TextRead& text) const;
+  std::string_view module_in(Address keys, TextRead& text) const;
+  std::string_view text_at(Address address, TextRead& text) const;
 
   bool has_compact_keys_;  ///< Of dictionaries: from 3.11 on.
   Memory memory_;

@@ -281,7 +281,9 @@ class Scan {
           subject_.live().interpreters().contains(layout_.mappings[layout_.modules[i]].start);
       if (is_its) variables.push_back({mapping.start, mapping.end});
     }
-    find_links(layout_, *python_memory_, *python_, variables);
+    const std::vector<Address> modules = find_links(layout_, *python_memory_, *python_, variables);
+    find_stale(layout_, *memory_, variables);
+    module_variables_ = take_module_variables(layout_, *python_memory_, *python_, modules);
   }
 
   [[nodiscard]] bool mark(const MarkingRules& rules) {
@@ -297,18 +299,63 @@ class Scan {
         [this](RootGroup a, RootGroup b) { return names_.are_of_one_stack(a, b); });
     // One after the other: what only seems to hold a block must not give it its name.
     words_.emplace(*memory_);
+    std::vector<const ModuleVariables*> others;
+    for (const ModuleVariables& variables : module_variables_) {
+      if (!variables.is_imported) {
+        others.push_back(&variables);
+      } else {
+        mark_variables(variables);
+      }
+    }
     for (const Roots& roots : roots_) {
-      if (!roots.is_of_stack()) mark_words(roots, rules.step);
+      if (roots.holds() == Holds::kFirmly) mark_words(roots, rules.step);
     }
     if (!marker_->run()) return false;
-    for (const Roots::Kind kind : {Roots::Kind::kStack, Roots::Kind::kBelowStack}) {
+    if (!mark_reached(others)) return false;
+    for (const Roots::Kind kind :
+         {Roots::Kind::kStack, Roots::Kind::kBelowStack, Roots::Kind::kStale}) {
       for (const Roots& roots : roots_) {
         if (roots.kind == kind) mark_words(roots, rules.step);
       }
       if (kind == Roots::Kind::kStack) mark_registers();
+      if (!marker_->run() || !mark_reached(others)) return false;
+    }
+    return true;
+  }
+
+  void mark_variables(const ModuleVariables& variables) {
+    const auto& [first, stride, count] = variables.entries;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const Address key = first + i * stride;
+      const Address name = python_word(key);
+      const auto group_of = [&](Address) {
+        return names_.group_of_variable(variables.module, python_->text_of(name));
+      };
+      marker_->root(python_word(key + 8), key + 8, Holds::kFirmly, group_of);
+      marker_->root(name, key, Holds::kFirmly, group_of);
+    }
+  }
+
+  /// The variables of modules that something holds, which may hold further ones.
+  [[nodiscard]] bool mark_reached(std::vector<const ModuleVariables*>& modules) {
+    const auto is_reached = [&](const ModuleVariables* variables) {
+      const auto block = layout_.blocks.block_at(variables->entries.first);
+      return block && marker_->is_reached(block->number);
+    };
+    for (auto reached = std::ranges::partition(modules, std::not_fn(is_reached)); !reached.empty();
+         reached = std::ranges::partition(modules, std::not_fn(is_reached))) {
+      for (const ModuleVariables* variables : reached) mark_variables(*variables);
+      modules.erase(reached.begin(), reached.end());
       if (!marker_->run()) return false;
     }
     return true;
+  }
+
+  [[nodiscard]] std::uint64_t python_word(Address address) {
+    std::uint64_t word = 0;
+    const Piece piece{address, sizeof word};
+    python_memory_->read({&piece, 1}, reinterpret_cast<std::byte*>(&word));
+    return word;
   }
 
   /// Leaves out those of the allocator. Returns how far they reach in front of control blocks.
@@ -332,7 +379,7 @@ class Scan {
 
   void mark_words(const Roots& roots, Bytes step) {
     const Bytes page = memory_->page_bytes();
-    const Holds holds = roots.is_of_stack() ? Holds::kForAWhile : Holds::kFirmly;
+    const Holds holds = roots.holds();
     const auto group_of = [this](Address at) { return names_.group_of(at); };
     const auto mark = [&](Address at) {
       marker_->root(words_->at(at, roots.span.end), at, holds, group_of);
@@ -405,10 +452,7 @@ class Scan {
   /// Of an object that the collector knows, or one whose type is its second word.
   [[nodiscard]] std::string python_type_at(Address start, Bytes bytes) {
     for (Bytes before = 0; before <= 32 && before + 16 <= bytes; before += 16) {
-      std::uint64_t word = 0;
-      const Piece piece{start + before + 8, sizeof word};
-      python_memory_->read({&piece, 1}, reinterpret_cast<std::byte*>(&word));
-      const auto* type = python_->type_at(word);
+      const auto* type = python_->type_at(python_word(start + before + 8));
       if (type != nullptr && type->place.before == before) return type->name;
     }
     return "";
@@ -467,6 +511,7 @@ class Scan {
   std::optional<Words> words_;      ///< Of roots.
   std::optional<PageCache> python_memory_;
   std::optional<observe::PythonTypes> python_;  ///< If there is an interpreter that is known.
+  std::vector<ModuleVariables> module_variables_;
   std::vector<Thread> threads_;
   std::vector<Roots> roots_;
   std::optional<StackFrames> frames_;  ///< Of the stack that is being marked.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/proc_files.h"
 #include "analysis/observe/seen_types.h"
+#include "object_types/object_types.h"
 
 namespace geiger::holders {
 
@@ -30,6 +32,8 @@ struct Layout {
   BlockMap blocks;
   /// In order of addresses, apart from each other: blocks, the allocator's own data, the runtime's.
   std::vector<Span> not_roots;
+  /// In order of addresses: roots that may be left over from what they pointed to.
+  std::vector<Span> stale;
   bool is_inferred = false;  ///< Where blocks begin was inferred from pointers.
   Bytes not_understood = 0;  ///< Of heaps whose blocks are known, what is a root.
 
@@ -78,10 +82,30 @@ void add_inferred_blocks(Layout& layout, Memory& memory,
 /// and leaves out the lists' heads, which lie in the interpreter's variables, `interpreter`. A link
 /// is one of two neighbours that point to each other, before an object whose type has such links.
 /// The members of lists, dicts and tuples that the interpreter keeps for the next ones hold nothing
-/// either.
+/// either. Returns the modules that are listed.
 ///
 /// Source of the layout: PyGC_Head in Include/internal/pycore_gc.h, 3.8 to 3.13.
-void find_links(Layout& layout, Memory& memory, observe::PythonTypes& types,
-                std::span<const Span> interpreter);
+[[nodiscard]] std::vector<Address> find_links(Layout& layout, Memory& memory,
+                                              observe::PythonTypes& types,
+                                              std::span<const Span> interpreter);
+
+/// The variables of one of CPython's modules: the entries of its dictionary.
+struct ModuleVariables {
+  std::string module;
+  object_types::Entries entries;
+  bool is_imported = false;  ///< sys.modules has it.
+};
+
+/// Of `modules`. Their dictionaries hold nothing any more, so that each variable is a root.
+[[nodiscard]] std::vector<ModuleVariables> take_module_variables(Layout& layout, Memory& memory,
+                                                                 observe::PythonTypes& types,
+                                                                 std::span<const Address> modules);
+
+/// Finds, among the interpreter's variables, what it keeps for the next objects, and its cache of
+/// attributes: entries of both stay when what they pointed to is another object's.
+///
+/// Source of the layout: the free lists of Include/internal/pycore_*.h, struct type_cache in
+/// pycore_typeobject.h, 3.10 to 3.13.
+void find_stale(Layout& layout, Memory& memory, std::span<const Span> interpreter);
 
 }  // namespace geiger::holders

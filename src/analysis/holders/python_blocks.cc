@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "analysis/holders/layout.h"
@@ -136,6 +137,8 @@ class CollectorLists {
     }
   }
 
+  [[nodiscard]] std::vector<Address> modules() { return std::move(modules_); }
+
   void leave_out_heads(std::span<const Span> interpreter) {
     for (const Span& span : interpreter) {
       for (Address at = span.start; at + 16 <= span.end; at += 8) {
@@ -162,7 +165,9 @@ class CollectorLists {
                              follows(link, words[before / 8 - 1] & ~kFlags);
       if (!is_listed) continue;
       const auto* type = types_.type_at(words[before / 8 + 1]);
-      if (type != nullptr && type->place.before == before) area.set_link(link);
+      if (type == nullptr || type->place.before != before) continue;
+      area.set_link(link);
+      if (type->name == "module") modules_.push_back(start + before);
     }
   }
 
@@ -193,6 +198,7 @@ class CollectorLists {
   Memory& memory_;
   observe::PythonTypes& types_;
   Words words_;
+  std::vector<Address> modules_;
 };
 
 }  // namespace
@@ -201,11 +207,12 @@ bool add_python_blocks(Layout& layout, Memory& memory) {
   return PythonPools(layout, memory).add_all();
 }
 
-void find_links(Layout& layout, Memory& memory, observe::PythonTypes& types,
-                std::span<const Span> interpreter) {
+std::vector<Address> find_links(Layout& layout, Memory& memory, observe::PythonTypes& types,
+                                std::span<const Span> interpreter) {
   CollectorLists lists(layout, memory, types);
   lists.find_links();
   lists.leave_out_heads(interpreter);
+  return lists.modules();
 }
 
 }  // namespace geiger::holders

@@ -32,6 +32,23 @@ const Thread* thread_in(std::span<const Thread> threads, const Mapping& mapping,
   return at == threads.end() ? nullptr : &*at;
 }
 
+/// Makes `stale` stretches roots of their own.
+void split_stale(std::span<const Span> stale, std::vector<Roots>& roots) {
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    const Roots whole = roots[i];
+    if (whole.kind != Roots::Kind::kModule) continue;
+    const auto first = std::ranges::find_if(stale, [&](const Span& span) {
+      return span.end > whole.span.start && span.start < whole.span.end;
+    });
+    if (first == stale.end()) continue;
+    const Span part{std::max(first->start, whole.span.start), std::min(first->end, whole.span.end)};
+    roots[i].span.end = part.start;
+    roots.push_back({part, Roots::Kind::kStale, whole.mapping});
+    roots.push_back({{part.end, whole.span.end}, whole.kind, whole.mapping});
+  }
+  std::erase_if(roots, [](const Roots& each) { return each.span.start == each.span.end; });
+}
+
 }  // namespace
 
 const Mapping* executable_in(const Layout& layout, std::string_view path) {
@@ -133,6 +150,7 @@ std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> thread
       ++out;
     }
   }
+  split_stale(layout.stale, roots);
   std::ranges::stable_sort(roots, {}, &Roots::kind);
   return roots;
 }
@@ -222,6 +240,11 @@ RootGroup RootNames::group(const std::string& name) {
   return at->second;
 }
 
+RootGroup RootNames::group_of_variable(std::string_view module, std::string_view name) {
+  const bool has_room = !name.empty() && names_.size() < kMostGroups / 2;
+  return group(has_room ? fmt::format("{}.{}", module, name) : fmt::format("module {}", module));
+}
+
 RootGroup RootNames::group_of(Address address) {
   if (last_variable_.holds(address)) return last_group_;
   const auto after = std::ranges::upper_bound(by_address_, address, {},
@@ -250,14 +273,24 @@ RootGroup RootNames::group_in_stack(Address address, const Mapping& mapping) {
 
 std::string RootNames::name_at(Address address, const Roots& roots) {
   const Mapping& mapping = layout_->mappings[roots.mapping];
-  if (roots.kind == Roots::Kind::kModule) return variable_at(address, roots.mapping);
+  if (roots.kind == Roots::Kind::kModule || roots.kind == Roots::Kind::kStale)
+    return variable_at(address, roots.mapping);
   if (roots.kind == Roots::Kind::kThreadLocal) {
     const Thread* thread = thread_in(threads_, mapping, &Thread::control_block);
-    if (thread != nullptr) return thread_local_at(address, *thread);
+    if (thread != nullptr && is_thread_local(address, *thread))
+      return thread_local_at(address, *thread);
   }
   last_variable_ = roots.span;
   if (!mapping.path.empty()) return mapping.path;
   return "anonymous memory";
+}
+
+/// The kernel joins other mappings to that of the control block.
+bool RootNames::is_thread_local(Address address, const Thread& thread) const {
+  constexpr Bytes kControlBlock = 4 * kKiB;
+  Bytes before = 0;
+  for (const ThreadLocals& block : thread_locals_) before = std::max(before, block.before);
+  return address + before >= thread.control_block && address < thread.control_block + kControlBlock;
 }
 
 std::string RootNames::thread_local_at(Address address, const Thread& thread) {

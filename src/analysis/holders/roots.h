@@ -54,14 +54,20 @@ struct ThreadLocals {
 
 /// A stretch of roots.
 struct Roots {
-  /// kBelowStack: what a function may use below the stack pointer without moving that.
-  enum class Kind : std::uint8_t { kModule, kThreadLocal, kMapping, kStack, kBelowStack };
+  /// kBelowStack: what a function may use below the stack pointer without moving that. kStale: of
+  /// a module, Layout::stale.
+  enum class Kind : std::uint8_t { kModule, kThreadLocal, kMapping, kStack, kBelowStack, kStale };
   Span span;
   Kind kind = Kind::kMapping;
   std::uint32_t mapping = 0;  ///< Index into Layout::mappings.
 
-  /// Of a stack: it may keep words that are not in use.
-  [[nodiscard]] bool is_of_stack() const { return kind >= Kind::kStack; }
+  [[nodiscard]] bool is_of_stack() const {
+    return kind == Kind::kStack || kind == Kind::kBelowStack;
+  }
+  /// Stacks too keep words that are not in use.
+  [[nodiscard]] Holds holds() const {
+    return kind >= Kind::kStack ? Holds::kForAWhile : Holds::kFirmly;
+  }
 };
 
 /// All roots: readable and writable memory without Layout::not_roots, and without what lies below
@@ -94,6 +100,8 @@ class RootNames {
   [[nodiscard]] RootGroup group_of_registers(const Thread& thread) {
     return group("registers of thread " + thread.name);
   }
+  /// Of a variable of one of CPython's modules.
+  [[nodiscard]] RootGroup group_of_variable(std::string_view module, std::string_view name);
   [[nodiscard]] const std::string& name_of(RootGroup group) const { return names_[group]; }
   /// Whether both are of one stack: its functions, and the stack itself.
   [[nodiscard]] bool are_of_one_stack(RootGroup a, RootGroup b) const {
@@ -115,6 +123,7 @@ class RootNames {
   [[nodiscard]] RootGroup group_in_stack(Address address, const observe::Mapping& mapping);
   [[nodiscard]] std::string name_at(Address address, const Roots& roots);
   [[nodiscard]] std::string variable_at(Address address, std::uint32_t mapping);
+  [[nodiscard]] bool is_thread_local(Address address, const Thread& thread) const;
   [[nodiscard]] std::string thread_local_at(Address address, const Thread& thread);
   [[nodiscard]] const Module* module_of(std::uint32_t mapping);
   /// The address of a variable in the module whose file's name begins with `file`; 0: none.

@@ -54,6 +54,18 @@ std::optional<PythonTypes::Type> PythonTypes::read_type(Address address) const {
   return type.name.empty() ? std::nullopt : std::optional(std::move(type));
 }
 
+object_types::Entries PythonTypes::entries_of(Address dictionary) const {
+  constexpr Bytes kKeys = 32;
+  Address keys = 0;
+  return read_(dictionary + kKeys, &keys, sizeof keys) ? reader_.entries_of(keys)
+                                                       : object_types::Entries{};
+}
+
+std::string PythonTypes::text_of(Address string) const {
+  object_types::TextRead text;
+  return std::string(reader_.text_of(string, text));
+}
+
 namespace {
 
 constexpr std::size_t kMostTyped = std::size_t{1} << 20;

@@ -41,6 +41,11 @@ class PythonTypes {
   /// Null: not a type. Valid as long as this is.
   [[nodiscard]] const Type* type_at(Address address);
 
+  /// Of the dictionary at an address; nothing if they are not known.
+  [[nodiscard]] object_types::Entries entries_of(Address dictionary) const;
+  /// Of a str object, if it is short and of ASCII; else empty.
+  [[nodiscard]] std::string text_of(Address string) const;
+
  private:
   [[nodiscard]] std::optional<Type> read_type(Address address) const;
 
