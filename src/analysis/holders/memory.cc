@@ -18,16 +18,19 @@ ProcessMemory::Page ProcessMemory::page_of(PageState state) {
 ProcessMemory::ProcessMemory(pid_t pid, const observe::ProcessFiles& files,
                              const observe::ProcessFiles& sharer,
                              std::span<const observe::Mapping> mappings, Bytes page_bytes)
-    : pid_(pid), file_(files.open("mem")), page_bytes_(page_bytes) {
-  const base::UniqueFd own = files.open("pagemap"), shared = sharer.open("pagemap");
+    : pid_(pid),
+      file_(files.open("mem")),
+      pagemap_(files.open("pagemap")),
+      shared_pagemap_(sharer.open("pagemap")),
+      page_bytes_(page_bytes) {
   constexpr std::size_t kAtOnce = 65536;
   std::vector<std::uint64_t> entries(kAtOnce);
   for (const observe::Mapping& mapping : mappings) {
     if (!mapping.is_readable) continue;
-    Known& known = known_.emplace_back(Known{{mapping.start, mapping.end}, {}});
+    Known& known = known_.emplace_back(Known{{mapping.start, mapping.end}, mapping.is_shared, {}});
     const std::size_t pages = (mapping.end - mapping.start) / page_bytes;
     known.pages.reserve(pages);
-    const base::UniqueFd& pagemap = mapping.is_shared ? shared : own;
+    const base::UniqueFd& pagemap = mapping.is_shared ? shared_pagemap_ : pagemap_;
     const auto read = observe::Pagemap::reader_of(pagemap.get());
     for (std::size_t first = 0; first < pages; first += kAtOnce) {
       const std::size_t part = std::min(pages - first, kAtOnce);
@@ -41,22 +44,25 @@ ProcessMemory::ProcessMemory(pid_t pid, const observe::ProcessFiles& files,
   }
 }
 
+const ProcessMemory::Known* ProcessMemory::known_at(Address address) const {
+  if (last_ < known_.size() && known_[last_].span.holds(address)) return &known_[last_];
+  const auto after = std::ranges::upper_bound(known_, address, {},
+                                              [](const Known& known) { return known.span.start; });
+  if (after == known_.begin() || !std::prev(after)->span.holds(address)) return nullptr;
+  last_ = static_cast<std::size_t>(std::prev(after) - known_.begin());
+  return &known_[last_];
+}
+
 ProcessMemory::Page ProcessMemory::page_at(Address address) const {
-  if (last_ >= known_.size() || !known_[last_].span.holds(address)) {
-    const auto after = std::ranges::upper_bound(
-        known_, address, {}, [](const Known& known) { return known.span.start; });
-    if (after == known_.begin() || !std::prev(after)->span.holds(address)) return Page::kAbsent;
-    last_ = static_cast<std::size_t>(std::prev(after) - known_.begin());
-  }
-  const Known& known = known_[last_];
-  return static_cast<Page>(known.pages[(address - known.span.start) / page_bytes_]);
+  const Known* known = known_at(address);
+  if (known == nullptr) return Page::kAbsent;
+  return static_cast<Page>(known->pages[(address - known->span.start) / page_bytes_]);
 }
 
 bool ProcessMemory::is_absent(Address address) const { return page_at(address) == Page::kAbsent; }
 
 void ProcessMemory::read(std::span<const Piece> pieces, std::byte* into) {
-  std::vector<Piece> present;
-  std::vector<std::byte*> places;
+  Present present;
   for (const Piece& piece : pieces) {
     const Address end = piece.start + piece.bytes;
     for (Address at = piece.start; at < end;) {
@@ -64,18 +70,48 @@ void ProcessMemory::read(std::span<const Piece> pieces, std::byte* into) {
       Address next = at;
       while (next < end && page_at(next) == page) next = (next / page_bytes_ + 1) * page_bytes_;
       next = std::min(next, end);
-      if (page == Page::kPresent) {
-        present.push_back({at, next - at});
-        places.push_back(into);
+      if (page == Page::kAbsent) {
+        add_absent({at, next - at}, into, present);
       } else {
-        std::memset(into, 0, next - at);
-        if (page == Page::kSwapped) unread_ += next - at;
+        add({at, next - at}, page, into, present);
       }
       into += next - at;
       at = next;
     }
   }
-  read_present(present, places);
+  read_present(present.pieces, present.places);
+}
+
+void ProcessMemory::add(const Piece& piece, Page page, std::byte* into, Present& present) {
+  if (page == Page::kPresent) {
+    present.pieces.push_back(piece);
+    present.places.push_back(into);
+  } else {
+    std::memset(into, 0, piece.bytes);
+    if (page == Page::kSwapped) unread_ += piece.bytes;
+  }
+}
+
+/// Asks again: what the program allocates meanwhile is often on pages that it had not touched.
+void ProcessMemory::add_absent(const Piece& piece, std::byte* into, Present& present) {
+  constexpr std::size_t kAtOnce = 512;
+  std::array<std::uint64_t, kAtOnce> entries{};
+  const Known* known = known_at(piece.start);
+  const bool is_shared = known != nullptr && known->is_shared;
+  const auto read = observe::Pagemap::reader_of(is_shared ? shared_pagemap_.get() : pagemap_.get());
+  const Address end = piece.start + piece.bytes;
+  for (Address at = piece.start; at < end;) {
+    const std::uint64_t first = at / page_bytes_;
+    const std::size_t pages = std::min<std::size_t>((end - 1) / page_bytes_ - first + 1, kAtOnce);
+    const std::size_t count = read(first, entries.data(), pages);
+    for (std::size_t i = 0; i < pages; ++i) {
+      const Address next = std::min(end, (first + i + 1) * page_bytes_);
+      const Page page = i < count ? page_of(observe::page_state(entries[i])) : Page::kAbsent;
+      add({at, next - at}, page, into, present);
+      into += next - at;
+      at = next;
+    }
+  }
 }
 
 void ProcessMemory::read_present(std::span<const Piece> pieces, std::span<std::byte* const> into) {

@@ -34,6 +34,8 @@ class Memory {
   /// never touched, or was unmapped meanwhile, is 0; so is what is in swap, and that counts as
   /// unread(), and what it lacks.
   virtual void read(std::span<const Piece> pieces, std::byte* into) = 0;
+  /// Like read(), but nothing that was read before stands for what is there now.
+  virtual void read_now(const Piece& piece, std::byte* into) { read({&piece, 1}, into); }
   /// Whether there is nothing but zeros on the page of `address`.
   [[nodiscard]] virtual bool is_absent(Address address) const = 0;
   [[nodiscard]] virtual Bytes page_bytes() const = 0;
@@ -49,8 +51,7 @@ class Memory {
   Bytes unread_ = 0, gone_ = 0;
 };
 
-/// The memory of a running process. Brings nothing into it: only pages are read that were in memory
-/// when it was opened.
+/// The memory of a running process. Brings nothing into it: only pages are read that are in memory.
 class ProcessMemory : public Memory {
  public:
   /// `mappings` in order of addresses. Which pages are in memory, `files` say; of shared mappings
@@ -64,19 +65,28 @@ class ProcessMemory : public Memory {
 
  private:
   enum class Page : std::uint8_t { kAbsent, kPresent, kSwapped };
-  /// The pages of a mapping, two bits each.
+  /// The pages of a mapping when it was opened, two bits each.
   struct Known {
     Span span;
+    bool is_shared = false;
     std::vector<std::uint8_t> pages;
+  };
+  /// Bytes that are in memory, and where they go.
+  struct Present {
+    std::vector<Piece> pieces;
+    std::vector<std::byte*> places;
   };
 
   [[nodiscard]] static Page page_of(observe::PageState state);
+  [[nodiscard]] const Known* known_at(Address address) const;
   [[nodiscard]] Page page_at(Address address) const;
+  void add(const Piece& piece, Page page, std::byte* into, Present& present);
+  void add_absent(const Piece& piece, std::byte* into, Present& present);
   void read_present(std::span<const Piece> pieces, std::span<std::byte* const> into);
   void read_alone(const Piece& piece, std::byte* into);
 
   pid_t pid_;
-  base::UniqueFd file_;
+  base::UniqueFd file_, pagemap_, shared_pagemap_;
   Bytes page_bytes_;
   std::vector<Known> known_;
   mutable std::size_t last_ = 0;
@@ -96,6 +106,7 @@ class PageCache : public Memory {
     return memory_.is_absent(address);
   }
   [[nodiscard]] Bytes page_bytes() const override { return memory_.page_bytes(); }
+  void read_now(const Piece& piece, std::byte* into) override { memory_.read_now(piece, into); }
 
  private:
   void read_joined(std::span<const Piece> pieces, std::byte* into);
