@@ -1,3 +1,5 @@
+#include <tsl/robin_map.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -19,8 +21,73 @@ constexpr Bytes kTop = 96;           ///< In that, where its last chunk is.
 /// So many chunks in a row are no accident.
 constexpr int kEnoughChunks = 6;
 
+/// A heap grows meanwhile; pointers up to `limit` are noticed.
 struct Heap {
-  Address first = 0, end = 0;
+  Address first = 0, end = 0, limit = 0;
+};
+constexpr Bytes kMostGrowth = 16 * kMiB;
+
+/// The size of a chunk by its header; 0: it is none.
+Bytes chunk_bytes(std::uint64_t size) {
+  const Bytes bytes = size & ~kFlags;
+  return bytes >= kLeastChunk && bytes % 16 == 0 && (size & kHasOwnMapping) == 0 ? bytes : 0;
+}
+
+/// glibc 2.32 and later mangle the links between chunks in caches.
+Address demangled(Address block, std::uint64_t link) { return link ^ block >> 12; }
+
+/// What malloc has taken from free chunks, and from the last chunk of a heap: by their headers.
+class LateGlibcBlocks : public LateBlocks {
+ public:
+  /// `heaps`: their chunks. `key`: the second word of chunks in a thread's cache; 0: not known.
+  LateGlibcBlocks(Memory& memory, std::vector<Span> heaps, std::uint64_t key)
+      : memory_(memory), heaps_(std::move(heaps)), key_(key) {}
+
+  std::optional<Span> at(Address target, Span free) override {
+    if (!is_in_heap(free.start) || !free.holds(target)) return std::nullopt;
+    Known& known = known_.try_emplace(free.start, Known{{}, free.start}).first.value();
+    while (known.next <= target) {
+      const Address start = known.next;
+      const Bytes bytes = chunk_bytes(word(start - 8));
+      if (bytes == 0) return std::nullopt;
+      const Span block{start, start + bytes};
+      const bool is_used = (word(block.end - 8) & kPreviousInUse) != 0;
+      if (is_used) known.used.push_back(block);
+      if (!is_used && block.holds(target)) return std::nullopt;
+      known.next = block.end;
+    }
+    const auto after = std::ranges::upper_bound(known.used, target, {}, &Span::start);
+    if (after == known.used.begin()) return std::nullopt;
+    const Span block = *std::prev(after);
+    return block.holds(target) && !is_cached(block.start) ? std::optional(block) : std::nullopt;
+  }
+
+ private:
+  /// Blocks in use that were found in what was one free block.
+  struct Known {
+    std::vector<Span> used;  ///< In order of addresses.
+    Address next = 0;        ///< Where to look for more.
+  };
+
+  [[nodiscard]] bool is_in_heap(Address address) const {
+    return std::ranges::any_of(heaps_, [&](const Span& heap) { return heap.holds(address); });
+  }
+  [[nodiscard]] std::uint64_t word(Address address) const {
+    std::uint64_t word = 0;
+    memory_.read_now({address, sizeof word}, reinterpret_cast<std::byte*>(&word));
+    return word;
+  }
+  /// Chunks in caches look used.
+  [[nodiscard]] bool is_cached(Address block) const {
+    const Address next = demangled(block, word(block));
+    return (key_ != 0 && word(block + 8) == key_) || next == 0 ||
+           (next % 16 == 0 && is_in_heap(next));
+  }
+
+  Memory& memory_;
+  std::vector<Span> heaps_;
+  std::uint64_t key_;
+  tsl::robin_map<Address, Known> known_;  ///< By the free block's start.
 };
 
 class GlibcBlocks {
@@ -35,7 +102,7 @@ class GlibcBlocks {
       const observe::Mapping& mapping = mappings[i];
       if (!mapping.is_writable || !mapping.is_readable || mapping.is_shared) continue;
       if (mapping.path == "[heap]") {
-        heap_ = {mapping.start, mapping.end};
+        heap_ = {mapping.start, mapping.end, mapping.end};
         // Of a forked child it may be two, and a chunk lie in both.
         const auto goes_on = [&](const observe::Mapping& next) {
           return next.path == "[heap]" && next.start == heap_.end && next.is_readable;
@@ -43,31 +110,44 @@ class GlibcBlocks {
         for (; i + 1 < mappings.size() && goes_on(mappings[i + 1]); ++i) {
           heap_.end = mappings[i + 1].end;
         }
-        walk(layout_.blocks.add(heap_), {heap_.start, heap_.end});
+        const Address next = i + 1 < mappings.size() ? mappings[i + 1].start : ~Address{0};
+        heap_.limit = std::min(next, heap_.end + kMostGrowth);
+        walk(layout_.blocks.add({heap_.first, heap_.limit}), heap_);
       } else if (mapping.path.empty()) {
-        add_mapping(mapping);
+        add_mapping(mapping, i + 1 < mappings.size() ? &mappings[i + 1] : nullptr);
       }
     }
     layout_.blocks.index();
     free_cached();
+    layout_.late.push_back(
+        std::make_unique<LateGlibcBlocks>(memory_, std::move(heaps_), cache_key_));
   }
 
  private:
   [[nodiscard]] std::uint64_t word(Address address, Address end) { return words_.at(address, end); }
+  [[nodiscard]] std::uint64_t word_now(Address address) {
+    std::uint64_t word = 0;
+    memory_.read_now({address, sizeof word}, reinterpret_cast<std::byte*>(&word));
+    return word;
+  }
 
-  /// Arenas of threads, and chunks with mappings of their own, which may be neighbours.
-  void add_mapping(const observe::Mapping& mapping) {
+  /// Arenas of threads, and chunks with mappings of their own, which may be neighbours. What
+  /// follows an arena is reserved for it: `next`.
+  void add_mapping(const observe::Mapping& mapping, const observe::Mapping* next) {
+    const bool may_grow = next != nullptr && next->start == mapping.end && !next->is_readable;
+    const Address limit = may_grow ? std::min(next->end, mapping.end + kMostGrowth) : mapping.end;
     Area* area = nullptr;
     const auto get_area = [&]() -> Area& {
-      if (area == nullptr) area = &layout_.blocks.add({mapping.start, mapping.end});
+      if (area == nullptr) area = &layout_.blocks.add({mapping.start, limit});
       return *area;
     };
     const Bytes page = memory_.page_bytes();
     for (Address at = mapping.start; at + page <= mapping.end;) {
       if (memory_.is_absent(at)) {
         at += page;
-      } else if (const auto heap = arena_heap_at(at, mapping.end)) {
+      } else if (auto heap = arena_heap_at(at, mapping.end)) {
         layout_.leave_out({at, heap->first});
+        heap->limit = heap->end == mapping.end ? limit : heap->end;
         walk(get_area(), *heap);
         at = std::max(at + page, heap->end / page * page);
       } else if (const Bytes bytes = own_chunk_at(at, mapping.end); bytes > 0) {
@@ -93,11 +173,11 @@ class GlibcBlocks {
     const Address until = std::min(end, at + bytes);
     if (before != 0) {
       if (before % kArenaHeap != 0) return std::nullopt;
-      return Heap{at + description, until};
+      return Heap{at + description, until, until};
     }
     if (arena - description != at) return std::nullopt;
     arenas_.push_back(arena);
-    return Heap{(arena + kArenaState + 15) / 16 * 16, until};
+    return Heap{(arena + kArenaState + 15) / 16 * 16, until, until};
   }
 
   Bytes own_chunk_at(Address at, Address end) {
@@ -117,11 +197,8 @@ class GlibcBlocks {
 
   /// The size of the chunk at `at`; 0: not a chunk.
   Bytes chunk_at(Address at, Address end) {
-    const std::uint64_t size = word(at + 8, end);
-    const Bytes bytes = size & ~kFlags;
-    const bool is_one = bytes >= kLeastChunk && bytes % 16 == 0 && (size & kHasOwnMapping) == 0 &&
-                        bytes <= end - at;
-    return is_one ? bytes : 0;
+    const Bytes bytes = chunk_bytes(word(at + 8, end));
+    return bytes <= end - at ? bytes : 0;
   }
 
   bool is_chain(Address at, Address end) {
@@ -137,9 +214,10 @@ class GlibcBlocks {
 
   /// Where the chain of chunks breaks, it is looked for again: what is skipped is a root.
   void walk(Area& area, Heap heap) {
+    heaps_.push_back({heap.first, heap.limit});
     Address at = heap.first, from = heap.first;
     while (at + kLeastChunk <= heap.end) {
-      const Bytes bytes = chunk_at(at, heap.end);
+      const Bytes bytes = chunk_at(at, heap.limit);
       if (bytes == 0) {
         layout_.leave_out({from, at});
         close(area, at, heap.end);
@@ -159,7 +237,7 @@ class GlibcBlocks {
       at = next;
     }
     layout_.leave_out({from, at});
-    close(area, heap.end, area.span().end);
+    if (at < heap.end || heap.limit == heap.end) close(area, heap.end, area.span().end);
   }
 
   // Chunks that caches keep look used. Their lists are walked, and only as far as they make sense:
@@ -221,17 +299,15 @@ class GlibcBlocks {
       Area* area = block % 16 == 0 ? layout_.blocks.area_of(block) : nullptr;
       if (area == nullptr || !area->is_start(block) || area->is_free(block)) return;
       if (chunk != 0 && area->end_of(block) - block != chunk) return;
-      std::uint64_t link = 0;
-      const Piece piece{block, sizeof link};
-      memory_.read({&piece, 1}, reinterpret_cast<std::byte*>(&link));
+      const std::uint64_t link = word_now(block);
       area->set_free(block);
+      if (chunk != 0 && cache_key_ == 0) cache_key_ = word_now(block + 8);
       block = next_of(block, link);
     }
   }
 
-  /// glibc 2.32 and later mangle the links.
   Address next_of(Address block, std::uint64_t link) {
-    const Address mangled = link ^ block >> 12;
+    const Address mangled = demangled(block, link);
     return mangled % 16 == 0 && layout_.blocks.area_of(mangled) != nullptr ? mangled
            : layout_.blocks.area_of(link) != nullptr                       ? link
                                                                            : 0;
@@ -248,9 +324,7 @@ class GlibcBlocks {
         const Address block = chunk + kHeader;
         Area* area = chunk % 16 == 0 ? layout_.blocks.area_of(block) : nullptr;
         if (area == nullptr || !area->is_start(block) || area->is_free(block)) break;
-        std::uint64_t link = 0;
-        const Piece first{block, sizeof link};
-        memory_.read({&first, 1}, reinterpret_cast<std::byte*>(&link));
+        const std::uint64_t link = word_now(block);
         area->set_free(block);
         chunk = next_of(block, link);
       }
@@ -261,7 +335,7 @@ class GlibcBlocks {
   /// when that was walked, and empty bins point to themselves.
   Address main_arena() {
     constexpr Bytes kMostGrown = kGiB;  // Since the mappings were read.
-    const Span heap{heap_.start, heap_.end + kMostGrown};
+    const Span heap{heap_.first, heap_.end + kMostGrown};
     return main_arena([&](Address top) { return heap.holds(top); });
   }
 
@@ -312,7 +386,9 @@ class GlibcBlocks {
   Memory& memory_;
   const Met& met_;
   std::vector<Address> arenas_;
-  Span heap_;  ///< [heap].
+  std::vector<Span> heaps_;
+  std::uint64_t cache_key_ = 0;
+  Heap heap_;  ///< [heap].
 };
 
 }  // namespace

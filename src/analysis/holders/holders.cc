@@ -272,6 +272,7 @@ class Scan {
       python_memory_->read({&piece, 1}, static_cast<std::byte*>(into));
       return true;
     });
+    for (const Span& span : subject_.mapped_since(layout_.mappings)) layout_.add_mapping(span);
     static_cast<void>(add_python_blocks(layout_, *memory_));
     std::vector<Span> variables;
     for (std::size_t i = 0; i < layout_.mappings.size(); ++i) {
@@ -296,7 +297,8 @@ class Scan {
                               kLeastPages, kMostPages));
     marker_.emplace(
         layout_.blocks, *cache_, rules, [this] { return effort_.may_go_on(); },
-        [this](RootGroup a, RootGroup b) { return names_.are_of_one_stack(a, b); });
+        [this](RootGroup a, RootGroup b) { return names_.are_of_one_stack(a, b); },
+        [this](Address target, Span free) { return layout_.late_at(target, free); });
     // One after the other: what only seems to hold a block must not give it its name.
     words_.emplace(*memory_);
     std::vector<const ModuleVariables*> others;
@@ -320,7 +322,18 @@ class Scan {
       if (kind == Roots::Kind::kStack) mark_registers();
       if (!marker_->run() || !mark_reached(others)) return false;
     }
-    return true;
+    mark_mapped_since();
+    return marker_->run() && mark_reached(others);
+  }
+
+  /// New blocks may lie in it, by which older ones are reached.
+  void mark_mapped_since() {
+    const auto group_of = [this](Address) { return names_.group_of_mapped_since(); };
+    for (const Span& span : subject_.mapped_since(layout_.mappings)) {
+      for (Address at = span.start; at + 8 <= span.end; at += 8) {
+        marker_->root(words_->at(at, span.end), at, Holds::kForAWhile, group_of);
+      }
+    }
   }
 
   void mark_variables(const ModuleVariables& variables) {

@@ -55,6 +55,27 @@ void leave_out_modules(Layout& layout, ModuleFiles& files, std::string_view name
   }
 }
 
+void Layout::add_mapping(Span span) {
+  observe::Mapping mapping;
+  mapping.start = span.start;
+  mapping.end = span.end;
+  mapping.is_readable = mapping.is_writable = true;
+  const auto at = std::ranges::lower_bound(mappings, span.start, {}, &observe::Mapping::start);
+  const auto index = static_cast<std::uint32_t>(at - mappings.begin());
+  mappings.insert(at, std::move(mapping));
+  for (std::uint32_t& module : modules) {
+    if (module != kNoMapping && module >= index) ++module;
+  }
+  modules.insert(modules.begin() + index, kNoMapping);
+}
+
+std::optional<Span> Layout::late_at(Address target, Span free) const {
+  for (const auto& part : late) {
+    if (auto block = part->at(target, free)) return block;
+  }
+  return std::nullopt;
+}
+
 void settle(std::vector<Span>& spans) {
   std::erase_if(spans, [](const Span& span) { return span.start >= span.end; });
   std::ranges::sort(spans, {}, &Span::start);

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +26,18 @@ namespace geiger::holders {
 
 inline constexpr std::uint32_t kNoMapping = 0xffffffff;
 
+/// Of an allocator: blocks that were free when the layout was read, and are in use now.
+class LateBlocks {
+ public:
+  LateBlocks() = default;
+  LateBlocks(const LateBlocks&) = delete;
+  LateBlocks& operator=(const LateBlocks&) = delete;
+  virtual ~LateBlocks() = default;
+
+  /// The one at `target`, which is in `free`, a block that was free.
+  [[nodiscard]] virtual std::optional<Span> at(Address target, Span free) = 0;
+};
+
 struct Layout {
   std::vector<observe::Mapping> mappings;  ///< In order of addresses.
   /// By mapping, the first mapping of its program or library, or of a file that was mapped to be
@@ -34,10 +48,16 @@ struct Layout {
   std::vector<Span> not_roots;
   /// In order of addresses: roots that may be left over from what they pointed to.
   std::vector<Span> stale;
+  /// What is free is another's part in each.
+  std::vector<std::unique_ptr<LateBlocks>> late;
   bool is_inferred = false;  ///< Where blocks begin was inferred from pointers.
   Bytes not_understood = 0;  ///< Of heaps whose blocks are known, what is a root.
 
   void leave_out(Span span) { not_roots.push_back(span); }
+  /// Anonymous memory that was mapped since. After find_modules().
+  void add_mapping(Span span);
+  /// The block in use at `target`, which is in a block that was free.
+  [[nodiscard]] std::optional<Span> late_at(Address target, Span free) const;
 };
 
 /// Finds which mappings are of modules. Anonymous memory that continues a module's data is its .bss

@@ -20,7 +20,8 @@ constexpr Bytes kLarge = 256 * kKiB;
 }  // namespace
 
 Marker::Marker(const BlockMap& blocks, Memory& memory, MarkingRules rules,
-               std::function<bool()> may_go_on, std::function<bool(RootGroup, RootGroup)> are_one)
+               std::function<bool()> may_go_on, std::function<bool(RootGroup, RootGroup)> are_one,
+               LateAt late_at)
     : blocks_(blocks),
       memory_(memory),
       rules_(rules),
@@ -28,31 +29,38 @@ Marker::Marker(const BlockMap& blocks, Memory& memory, MarkingRules rules,
       are_one_(std::move(are_one)),
       labels_(blocks.blocks()),
       parents_(blocks.blocks(), 0),
-      since_asked_(kMostInBatch) {}
+      since_asked_(kMostInBatch),
+      late_at_(std::move(late_at)) {}
 
 void Marker::root_slow(Address address, Address at, Holds holds, RootGroup group) {
   const auto block = blocks_.block_at(address);
   if (!block) return;
   const auto parent = kIsRoot | static_cast<std::uint32_t>(roots_.size());
-  if (visit(*block, parent, label_of(group, holds))) roots_.push_back(at);
+  if (visit(*block, address, parent, label_of(group, holds))) roots_.push_back(at);
 }
 
-bool Marker::visit(const BlockMap::Block& block, std::uint32_t parent, Label label) {
-  if (block.is_free) return false;
-  const Label known = labels_.get(block.number);
-  const bool is_better = known == kNone || (known & kOnStack) > (label & kOnStack);
-  if (is_better) {
-    labels_.set(block.number, label);
-    parents_[block.number] = parent;
-  } else {
-    const bool is_settled = known == label || (known & kSeveral) != 0;
-    if (is_settled || (known & kOnStack) < (label & kOnStack)) return false;
-    const bool are_several = (label & kSeveral) != 0 || !are_one_(group_in(known), group_in(label));
-    if (!are_several) return false;
-    labels_.set(block.number, static_cast<Label>(known | kSeveral));
+bool Marker::visit(const BlockMap::Block& block, Address target, std::uint32_t parent,
+                   Label label) {
+  if (block.is_free) {
+    if (late_at_) late_.push_back({target, {block.start, blocks_.end_of(block)}, parent, label});
+    return bool(late_at_);
   }
+  const Label known = labels_.get(block.number);
+  const Label next = joined(known, label);
+  if (next == known) return false;
+  labels_.set(block.number, next);
   next_.add({block.start, block.number}, labels_.size());
-  return is_better;
+  if (!is_better(known, label)) return false;
+  parents_[block.number] = parent;
+  return true;
+}
+
+Marker::Label Marker::joined(Label known, Label label) const {
+  if (is_better(known, label)) return label;
+  const bool is_settled = known == label || (known & kSeveral) != 0;
+  if (is_settled || (known & kOnStack) < (label & kOnStack)) return known;
+  const bool are_several = (label & kSeveral) != 0 || !are_one_(group_in(known), group_in(label));
+  return are_several ? static_cast<Label>(known | kSeveral) : known;
 }
 
 void Marker::Level::add(const Queued& block, std::size_t blocks) {
@@ -73,11 +81,50 @@ void Marker::Level::add(const Queued& block, std::size_t blocks) {
 // Level by level, so that chains are shortest ones. Each in order of addresses: neighbours are read
 // together, which takes a fraction of the time.
 bool Marker::run() {
-  while (!next_.is_empty()) {
-    std::swap(level_, next_);
-    if (!follow(level_)) return false;
+  do {
+    while (!next_.is_empty()) {
+      std::swap(level_, next_);
+      if (!follow(level_)) return false;
+    }
+    if (!follow_late()) return false;
+  } while (!next_.is_empty() || !late_.empty());
+  return true;
+}
+
+// A list that grows at its head begins with such a block in most scans.
+bool Marker::follow_late() {
+  std::vector<Late> late;
+  std::swap(late, late_);
+  std::ranges::sort(late, {}, &Late::target);
+  for (const Late& pointer : late) {
+    if (++since_asked_ >= kMostInBatch) {
+      if (!may_go_on_()) return false;
+      since_asked_ = 0;
+    }
+    const auto block = late_at_(pointer.target, pointer.free);
+    if (!block) continue;
+    Label& label = late_labels_[block->start];
+    const Label next = joined(label, pointer.label);
+    if (next == label) continue;
+    label = next;
+    scan_late(*block, pointer.parent, next);
   }
   return true;
+}
+
+void Marker::scan_late(const Span& block, std::uint32_t parent, Label label) {
+  buffer_.resize(std::max<std::size_t>(buffer_.size(), kLarge));
+  for (Address at = block.start; at < block.end; at += kLarge) {
+    const Piece piece{at, std::min(kLarge, block.end - at)};
+    memory_.read_now(piece, buffer_.data());
+    for (Bytes offset = 0; offset + 8 <= piece.bytes; offset += rules_.step) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, buffer_.data() + offset, 8);
+      const Address target = word & kAddressBits;
+      const auto found = blocks_.block_at(target);
+      if (found) visit(*found, target, parent, label);
+    }
+  }
 }
 
 bool Marker::follow(Level& level) {
@@ -149,7 +196,7 @@ void Marker::scan(std::uint32_t from, Address start, const std::byte* bytes, Byt
     if (blocks_.area_of(address) == nullptr) continue;
     if (links != nullptr && links->is_link((start + at) / kGrain * kGrain)) continue;
     const auto block = blocks_.block_at(address);
-    if (block && block->number != from) visit(*block, from, label);
+    if (block && block->number != from) visit(*block, address, from, label);
   }
 }
 

@@ -6,9 +6,12 @@
 // block: edges are read when they are followed.
 #pragma once
 
+#include <tsl/robin_map.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "analysis/holders/block_map.h"
@@ -38,11 +41,15 @@ struct MarkingRules {
 
 class Marker {
  public:
+  /// The block that is in use at an address now, in a block that was free.
+  using LateAt = std::function<std::optional<Span>(Address, Span)>;
+
   /// `may_go_on` is asked now and then; if it says no, run() ends early. `are_one` says of two
   /// groups whether they count as one where only one may hold a block.
   Marker(const BlockMap& blocks, Memory& memory, MarkingRules rules,
          std::function<bool()> may_go_on,
-         std::function<bool(RootGroup, RootGroup)> are_one = std::equal_to<>());
+         std::function<bool(RootGroup, RootGroup)> are_one = std::equal_to<>(),
+         LateAt late_at = {});
 
   /// The word at `at` is a root. `group_of` is asked if it points into a block.
   template <class GroupOf>
@@ -108,8 +115,13 @@ class Marker {
   static constexpr std::uint64_t kAddressBits = (std::uint64_t{1} << 48) - 1;
 
   void root_slow(Address address, Address at, Holds holds, RootGroup group);
-  /// True if `parent` is the block's parent now.
-  bool visit(const BlockMap::Block& block, std::uint32_t parent, Label label);
+  /// `target` is in the block. True if `parent` is needed from now on.
+  bool visit(const BlockMap::Block& block, Address target, std::uint32_t parent, Label label);
+  /// What a block is labelled that has a label, or kNone, and is reached with another one.
+  [[nodiscard]] Label joined(Label known, Label label) const;
+  [[nodiscard]] static bool is_better(Label known, Label label) {
+    return known == kNone || (known & kOnStack) > (label & kOnStack);
+  }
   /// A block to be followed.
   struct Queued {
     Address start = 0;
@@ -133,6 +145,9 @@ class Marker {
   void scan_pieces(Bytes total);
   void scan(std::uint32_t from, Address start, const std::byte* bytes, Bytes size);
   void scan_large(std::uint32_t from, Address start, Address end);
+  /// Follows pointers to what was free. False if it was ended early.
+  bool follow_late();
+  void scan_late(const Span& block, std::uint32_t parent, Label label);
 
   const BlockMap& blocks_;
   Memory& memory_;
@@ -148,6 +163,17 @@ class Marker {
   std::vector<Queued> batch_;
   std::vector<Piece> pieces_;          ///< Of the batch.
   std::vector<std::uint32_t> owners_;  ///< Of each piece: its block.
+
+  /// A pointer to what was free when the blocks were found, and the parent of what it holds.
+  struct Late {
+    Address target = 0;
+    Span free;
+    std::uint32_t parent = 0;
+    Label label = kNone;
+  };
+  LateAt late_at_;
+  std::vector<Late> late_;
+  tsl::robin_map<Address, Label> late_labels_;  ///< By where a block begins.
 };
 
 }  // namespace geiger::holders

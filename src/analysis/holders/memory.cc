@@ -59,7 +59,24 @@ ProcessMemory::Page ProcessMemory::page_at(Address address) const {
   return static_cast<Page>(known->pages[(address - known->span.start) / page_bytes_]);
 }
 
-bool ProcessMemory::is_absent(Address address) const { return page_at(address) == Page::kAbsent; }
+int ProcessMemory::pagemap_of(Address address) const {
+  const Known* known = known_at(address);
+  return known != nullptr && known->is_shared ? shared_pagemap_.get() : pagemap_.get();
+}
+
+bool ProcessMemory::is_absent(Address address) const {
+  constexpr std::size_t kAtOnce = 512;
+  if (page_at(address) != Page::kAbsent) return false;
+  const std::uint64_t page = address / page_bytes_;
+  if (page < first_recent_ || page - first_recent_ >= recent_.size()) {
+    const auto read = observe::Pagemap::reader_of(pagemap_of(address));
+    recent_.resize(kAtOnce);
+    first_recent_ = page;
+    recent_.resize(read(page, recent_.data(), kAtOnce));
+  }
+  return page - first_recent_ >= recent_.size() ||
+         page_of(observe::page_state(recent_[page - first_recent_])) == Page::kAbsent;
+}
 
 void ProcessMemory::read(std::span<const Piece> pieces, std::byte* into) {
   Present present;
@@ -96,9 +113,7 @@ void ProcessMemory::add(const Piece& piece, Page page, std::byte* into, Present&
 void ProcessMemory::add_absent(const Piece& piece, std::byte* into, Present& present) {
   constexpr std::size_t kAtOnce = 512;
   std::array<std::uint64_t, kAtOnce> entries{};
-  const Known* known = known_at(piece.start);
-  const bool is_shared = known != nullptr && known->is_shared;
-  const auto read = observe::Pagemap::reader_of(is_shared ? shared_pagemap_.get() : pagemap_.get());
+  const auto read = observe::Pagemap::reader_of(pagemap_of(piece.start));
   const Address end = piece.start + piece.bytes;
   for (Address at = piece.start; at < end;) {
     const std::uint64_t first = at / page_bytes_;

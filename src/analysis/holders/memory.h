@@ -79,6 +79,7 @@ class ProcessMemory : public Memory {
 
   [[nodiscard]] static Page page_of(observe::PageState state);
   [[nodiscard]] const Known* known_at(Address address) const;
+  [[nodiscard]] int pagemap_of(Address address) const;
   [[nodiscard]] Page page_at(Address address) const;
   void add(const Piece& piece, Page page, std::byte* into, Present& present);
   void add_absent(const Piece& piece, std::byte* into, Present& present);
@@ -90,6 +91,9 @@ class ProcessMemory : public Memory {
   Bytes page_bytes_;
   std::vector<Known> known_;
   mutable std::size_t last_ = 0;
+  /// Some pages in order, as they were a little ago: is_absent() is asked of one after the other.
+  mutable std::uint64_t first_recent_ = 0;
+  mutable std::vector<std::uint64_t> recent_;
 };
 
 /// Reads another memory in larger parts. Of few pieces, as those of a long list, it keeps the

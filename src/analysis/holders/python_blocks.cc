@@ -21,6 +21,63 @@ struct Pool {
   Bytes touched = 0;  ///< From the pool's start; blocks behind it were never used.
 };
 
+bool is_block(Address at, const Pool& pool, Address block) {
+  const Bytes offset = block - at;
+  return block == 0 || (offset >= kPoolHeader && offset < pool.touched &&
+                        (offset - kPoolHeader) % pool.block == 0);
+}
+
+/// The pool at `at`, of `words`; nothing if there is none. Free pools too: what is in them is not
+/// in use.
+std::optional<Pool> pool_of(Address at, const std::array<std::uint64_t, 6>& words) {
+  const std::uint64_t size_class = words[4] >> 32;
+  constexpr std::uint64_t kClasses = 32, kMostArenas = 1U << 24, kLow = 0xffffffff;
+  if (size_class >= kClasses || (words[4] & kLow) >= kMostArenas) return std::nullopt;
+  Pool pool{words[0], words[1], (size_class + 1) * kGrain, words[5] & kLow};
+  if (words[5] >> 32 != kPool - pool.block) return std::nullopt;
+  const Bytes blocks = pool.touched - std::min(pool.touched, kPoolHeader);
+  const bool is_sane = blocks > 0 && blocks % pool.block == 0 && pool.touched <= kPool &&
+                       pool.used <= blocks / pool.block && is_block(at, pool, pool.first_free);
+  return is_sane ? std::optional(pool) : std::nullopt;
+}
+
+/// Of pools, by their headers and lists of free blocks as they are now.
+class LatePythonBlocks : public LateBlocks {
+ public:
+  /// `arenas`: mappings with pools.
+  LatePythonBlocks(Memory& memory, std::vector<Span> arenas)
+      : memory_(memory), arenas_(std::move(arenas)) {}
+
+  std::optional<Span> at(Address target, Span /*free*/) override {
+    const Address start = target / kPool * kPool;
+    const bool is_in_arena = std::ranges::any_of(arenas_, [&](const Span& arena) {
+      return arena.holds(start) && arena.holds(start + kPool - 1);
+    });
+    if (!is_in_arena) return std::nullopt;
+    std::array<std::uint64_t, 6> header{};
+    memory_.read_now({start, sizeof header}, reinterpret_cast<std::byte*>(header.data()));
+    const auto pool = pool_of(start, header);
+    if (!pool || target < start + kPoolHeader || target >= start + pool->touched) {
+      return std::nullopt;
+    }
+    const Bytes into = (target - start - kPoolHeader) % pool->block;
+    const Address block = target - into;
+    Bytes steps = pool->touched / pool->block;
+    for (Address at = pool->first_free; at != 0 && is_block(start, *pool, at) && steps > 0;
+         --steps) {
+      if (at == block) return std::nullopt;
+      std::uint64_t next = 0;
+      memory_.read_now({at, sizeof next}, reinterpret_cast<std::byte*>(&next));
+      at = next;
+    }
+    return Span{block, block + pool->block};
+  }
+
+ private:
+  Memory& memory_;
+  std::vector<Span> arenas_;
+};
+
 class PythonPools {
  public:
   PythonPools(Layout& layout, Memory& memory) : layout_(layout), memory_(memory), words_(memory) {}
@@ -35,41 +92,32 @@ class PythonPools {
     layout_.blocks.index();  // To find areas; blocks follow.
     for (const auto& [start, pool] : pools_) add(start, pool);
     layout_.blocks.index();
+    layout_.late.push_back(std::make_unique<LatePythonBlocks>(memory_, std::move(spans_)));
     return !pools_.empty();
   }
 
  private:
   void find_in(Span span) {
+    std::vector<Span> untouched;  // Pools to be.
     for (Address at = (span.start + kPool - 1) / kPool * kPool; at + kPool <= span.end;
          at += kPool) {
-      if (memory_.is_absent(at)) continue;
+      if (memory_.is_absent(at)) {
+        untouched.push_back({at, at + kPool});
+        continue;
+      }
       const auto pool = pool_at(at, span.end);
       if (!pool) continue;
       pools_.emplace_back(at, *pool);
       if (spans_.empty() || spans_.back().start != span.start) spans_.push_back(span);
     }
+    if (spans_.empty() || spans_.back().start != span.start) return;
+    for (const Span& pool : untouched) layout_.leave_out(pool);
   }
 
-  /// Free pools too: what is in them is not in use.
   std::optional<Pool> pool_at(Address at, Address end) {
-    const std::uint64_t arena_and_class = words_.at(at + 32, end);
-    const std::uint64_t offsets = words_.at(at + 40, end);
-    const std::uint64_t size_class = arena_and_class >> 32;
-    constexpr std::uint64_t kClasses = 32, kMostArenas = 1U << 24, kLow = 0xffffffff;
-    if (size_class >= kClasses || (arena_and_class & kLow) >= kMostArenas) return std::nullopt;
-    Pool pool{words_.at(at, end), words_.at(at + 8, end), (size_class + 1) * kGrain,
-              offsets & kLow};
-    if (offsets >> 32 != kPool - pool.block) return std::nullopt;
-    const Bytes blocks = pool.touched - std::min(pool.touched, kPoolHeader);
-    const bool is_sane = blocks > 0 && blocks % pool.block == 0 && pool.touched <= kPool &&
-                         pool.used <= blocks / pool.block && is_block(at, pool, pool.first_free);
-    return is_sane ? std::optional(pool) : std::nullopt;
-  }
-
-  static bool is_block(Address at, const Pool& pool, Address block) {
-    const Bytes offset = block - at;
-    return block == 0 || (offset >= kPoolHeader && offset < pool.touched &&
-                          (offset - kPoolHeader) % pool.block == 0);
+    std::array<std::uint64_t, 6> words{};
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = words_.at(at + 8 * i, end);
+    return pool_of(at, words);
   }
 
   /// The allocator of what is not small may have an area in the mapping already.
@@ -143,7 +191,11 @@ class CollectorLists {
     for (const Span& span : interpreter) {
       for (Address at = span.start; at + 16 <= span.end; at += 8) {
         const std::uint64_t next = words_.at(at, span.end), before = words_.at(at + 8, span.end);
-        if (leads_back(at, next) && follows(at, before)) layout_.leave_out({at, at + 16});
+        // The list may change meanwhile, at one end.
+        const bool is_head =
+            (leads_back(at, next) && (follows(at, before) || is_collected(before))) ||
+            (follows(at, before) && is_collected(next));
+        if (is_head) layout_.leave_out({at, at + 16});
       }
     }
   }
@@ -168,6 +220,14 @@ class CollectorLists {
       if (type == nullptr || type->place.before != before) continue;
       area.set_link(link);
       if (type->name == "module") modules_.push_back(start + before);
+      if (type->name == "dict") {
+        const auto& [first, stride, count] = types_.entries_of(start + before);
+        leave_out_unused(first, first + count * stride);
+      }
+      if (type->name == "list") {
+        const Address items = word(start + before + 24);
+        leave_out_unused(items, items + 8 * word(start + before + 16));
+      }
     }
   }
 
@@ -183,15 +243,34 @@ class CollectorLists {
     }
   }
 
+  /// What lies behind a container's members, which end at `end`: it is not cleared.
+  void leave_out_unused(Address first, Address end) {
+    const auto block = layout_.blocks.block_at(first);
+    if (!block || block->is_free || end < first) return;
+    Area& area = *layout_.blocks.area_of(first);
+    for (Address at = (end + kGrain - 1) / kGrain * kGrain; at < area.end_of(block->start);
+         at += kGrain) {
+      area.set_link(at);
+    }
+  }
+
   /// Only links to blocks matter: others hold nothing.
   bool leads_back(Address link, Address next) { return points_to(next, 8, link); }
   bool follows(Address link, Address before) { return points_to(before, 0, link); }
   bool points_to(Address block, Bytes offset, Address link) {
-    if (layout_.blocks.area_of(block) == nullptr) return false;
+    return layout_.blocks.area_of(block) != nullptr && (word(block + offset) & ~kFlags) == link;
+  }
+  /// Whether an object follows what may be its links.
+  bool is_collected(Address link) {
+    if (layout_.blocks.area_of(link) == nullptr) return false;
+    const auto* type = types_.type_at(word(link + 24));
+    return type != nullptr && type->place.before >= 16;
+  }
+  std::uint64_t word(Address address) {
     std::uint64_t word = 0;
-    const Piece piece{block + offset, sizeof word};
+    const Piece piece{address, sizeof word};
     memory_.read({&piece, 1}, reinterpret_cast<std::byte*>(&word));
-    return (word & ~kFlags) == link;
+    return word;
   }
 
   Layout& layout_;

@@ -100,6 +100,7 @@ class RootNames {
   [[nodiscard]] RootGroup group_of_registers(const Thread& thread) {
     return group("registers of thread " + thread.name);
   }
+  [[nodiscard]] RootGroup group_of_mapped_since() { return group("memory mapped during the scan"); }
   /// Of a variable of one of CPython's modules.
   [[nodiscard]] RootGroup group_of_variable(std::string_view module, std::string_view name);
   [[nodiscard]] const std::string& name_of(RootGroup group) const { return names_[group]; }

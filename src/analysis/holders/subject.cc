@@ -53,6 +53,26 @@ base::Outcome<std::vector<Mapping>> RunningProcess::look() {
   return mappings;
 }
 
+std::vector<Span> RunningProcess::mapped_since(std::span<const Mapping> mappings) const {
+  std::vector<Span> since;
+  const auto now = mappings_of(files_);
+  if (!now.has_value()) return since;
+  auto before = mappings.begin();
+  for (const Mapping& mapping : now.value()) {
+    if (!mapping.is_readable || !mapping.is_writable) continue;
+    if (mapping.inode == follower_.inode()) continue;
+    Address at = mapping.start;
+    while (before != mappings.end() && before->end <= at) ++before;
+    for (auto old = before; old != mappings.end() && old->start < mapping.end; ++old) {
+      if (!old->is_writable) continue;
+      if (at < old->start) since.push_back({at, old->start});
+      at = std::max(at, old->end);
+    }
+    if (at < mapping.end) since.push_back({at, mapping.end});
+  }
+  return since;
+}
+
 std::unique_ptr<Memory> RunningProcess::memory(std::span<const Mapping> mappings) const {
   return std::make_unique<ProcessMemory>(pid_, files_, files_, mappings,
                                          follower_.header().page_size);

@@ -33,6 +33,11 @@ class Subject {
   [[nodiscard]] virtual base::Outcome<std::vector<observe::Mapping>> look() = 0;
   /// The samples that live, as of look() and of the last follow().
   [[nodiscard]] virtual const observe::LiveSet& live() const = 0;
+  /// Writable memory that was mapped since look(), in order of addresses.
+  [[nodiscard]] virtual std::vector<Span> mapped_since(
+      std::span<const observe::Mapping> /*mappings*/) const {
+    return {};
+  }
   [[nodiscard]] virtual std::unique_ptr<Memory> memory(
       std::span<const observe::Mapping> mappings) const = 0;
   [[nodiscard]] virtual std::vector<Thread> threads() const = 0;
@@ -92,6 +97,7 @@ class RunningProcess : public Subject {
 
   base::Outcome<std::vector<observe::Mapping>> look() override;
   const observe::LiveSet& live() const override { return follower_.live(); }
+  std::vector<Span> mapped_since(std::span<const observe::Mapping> mappings) const override;
   std::unique_ptr<Memory> memory(std::span<const observe::Mapping> mappings) const override;
   std::vector<Thread> threads() const override { return threads_of(files_); }
   std::optional<Halt> halt_of(const Thread& thread) const override {
@@ -125,6 +131,9 @@ class CopiedProcess : public RunningProcess {
   base::Outcome<void> open(const std::string& trace);
 
   base::Outcome<std::vector<observe::Mapping>> look() override;
+  std::vector<Span> mapped_since(std::span<const observe::Mapping> /*mappings*/) const override {
+    return {};
+  }
   std::unique_ptr<Memory> memory(std::span<const observe::Mapping> mappings) const override;
   std::vector<Thread> threads() const override { return threads_; }
   std::optional<Halt> halt_of(const Thread& thread) const override { return thread.halt; }
