@@ -427,9 +427,20 @@ class Refusals(unittest.TestCase):
         with tempfile.TemporaryDirectory() as here:
             run = os.path.join(here, "run.geiger")
             subprocess.run([GEIGER, "run", "-q", "--interval", "1", "-o", run, "--", "sh", "-c", ":"], check=True)
-            asked = subprocess.run([GEIGER, "holders", run], capture_output=True, text=True, check=False)
-            self.assertEqual(asked.returncode, 1, asked.stderr)
-            self.assertEqual(len(asked.stderr.splitlines()), 1, asked.stderr)
+            for words in ([run], []):  # The newest run is named too.
+                self.refuse("run.geiger: its processes have ended", *words, cwd=here)
+
+    def test_what_is_neither_a_run_nor_a_recorded_process(self):
+        for word, why in (("abc", "abc: there is no such run, and it is not a process id"),
+                          ("99999999", "there is no process 99999999"),
+                          (str(os.getpid()), "does not have geiger loaded (use geiger attach")):
+            self.refuse(why, word)
+
+    def refuse(self, why, *words, **options):
+        asked = subprocess.run([GEIGER, "holders", *words], capture_output=True, text=True, check=False, **options)
+        self.assertEqual((asked.returncode, asked.stdout), (1, ""), asked.stderr)
+        self.assertEqual(len(asked.stderr.splitlines()), 1, asked.stderr)
+        self.assertIn(why, asked.stderr)
 
 
 if __name__ == "__main__":

@@ -193,7 +193,7 @@ class Alone(unittest.TestCase):
         said = subprocess.run([GEIGER, "holders", "--top", "0", "--core", self.core], capture_output=True, text=True,
                               check=True).stdout
         self.assertIn(" in 400 blocks is unreachable.", said)
-        self.assertRegex(said, r"g_pointer\[\*\] +64 B ×50")
+        self.assertRegex(said, r"g_pointer\[\*\]\s+64 B ×50")
 
 
 class Made:

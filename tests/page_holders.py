@@ -66,6 +66,7 @@ class PageHolders(unittest.TestCase):
                 root = row["name"]
                 continue
             share, live, how = re.fullmatch("(.*) of its (.*?), (?=[a-z])(.*)", row["detail"]).groups()
+            share += "," if share.endswith(("sample", "samples")) else ""
             how = f"held by {root} {how}".replace(" directly", "") if row["isBelow"] else how
             shown.append((f"{row['name']}  {live}", f"{share} {how}"))
         self.assertGreater(len([how for _, how in shown if "unreachable: " in how]), 1)

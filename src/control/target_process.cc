@@ -94,11 +94,13 @@ base::Outcome<TargetProcess> TargetProcess::open(pid_t pid) {
   }
   if (facts->is_zombie()) return base::Failure{target.shown() + " has ended"};
   if (geteuid() != 0 && facts->uid != geteuid()) {
-    return base::Failure{target.shown() + " belongs to another user"};
+    return base::Failure{target.shown() + " belongs to another user (root may ask)"};
   }
   if (!target.root_) {
     return base::Failure{
-        fmt::format("{}: its root cannot be opened: {}", target.shown(), std::strerror(EACCES))};
+        fmt::format("{} cannot be read: {} (ptrace(2) must be permitted: same user, dumpable, or "
+                    "CAP_SYS_PTRACE)",
+                    target.shown(), std::strerror(EACCES))};
   }
   return target;
 }

@@ -217,9 +217,12 @@ export interface HeldPart {
   hold: "reached" | "unreferenced" | "unreachable" | "moving" | "unread" | "time_over" | "no_block" | "near" | "listed";
   /** that a shortest chain begins at */ root?: string;
   /** blocks between the root and one of the objects */ path?: string;
+  /** more blocks may be before the first of it */ is_path_cut?: boolean;
   live: Measure;
   /** of the site */ share: Share;
+  /** where the share is too uncertain to be shown: "2 of 3 samples" */ in_samples?: string;
   /** of this part, what no other root holds */ alone?: Share;
+  /** what other roots hold of it too, in words */ others?: string;
   /** "held by g_sessions through block (64 B)" */ text: string;
 }
 

@@ -212,9 +212,9 @@ class Scan {
 
   /// From the root to a reached block, without it.
   [[nodiscard]] HolderPath path_to(std::uint32_t block) {
-    constexpr std::size_t kMost = 4096;
     std::vector<std::uint32_t> chain;
-    for (Parent parent = marker_->parent_of(block); !parent.is_root && chain.size() < kMost;
+    for (Parent parent = marker_->parent_of(block);
+         !parent.is_root && chain.size() < profile::kMostHolderBlocks;
          parent = marker_->parent_of(parent.block)) {
       chain.push_back(parent.block);
     }

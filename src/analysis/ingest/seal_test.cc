@@ -573,6 +573,8 @@ TEST_F(NewestRun, IsTheLastModified) {
   EXPECT_EQ(newest_run(files.path("")), files.path("one.geiger"));
   age("geiger-a.1", 1);
   EXPECT_EQ(newest_run(files.path("")), files.path("geiger-a.1"));
+  std::filesystem::create_directory(files.path("two.geiger.parts"));
+  EXPECT_EQ(newest_run(files.path("")), files.path("two.geiger.parts"));
 }
 
 }  // namespace

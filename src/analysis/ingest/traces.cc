@@ -113,8 +113,9 @@ namespace fs = std::filesystem;
 
 bool is_trace_name(const fs::path& path) { return path.extension() == ".geiger"; }
 
-/// geiger-NAME.PID
+/// geiger-NAME.PID, or NAME.geiger.parts of a run that has not ended.
 bool is_run_name(const std::string& name) {
+  if (name.ends_with(".geiger.parts")) return true;
   const std::size_t dot = name.rfind('.');
   if (!name.starts_with("geiger-") || dot == std::string::npos || dot + 1 == name.size()) {
     return false;

@@ -73,8 +73,8 @@ struct TraceFiles {
 [[nodiscard]] TraceFiles traces_in(const std::string& path);
 
 /// The newest run in a directory: the last modified of its run directories
-/// (geiger-NAME.PID) and trace files (*.geiger); of equally new ones the last by
-/// name. Nothing if there is none.
+/// (geiger-NAME.PID, and *.geiger.parts of `run -o` that goes on) and trace files
+/// (*.geiger); of equally new ones the last by name. Nothing if there is none.
 [[nodiscard]] std::optional<std::string> newest_run(const std::string& directory);
 
 // Which images belong to which process: the segments of one may lie in several files.

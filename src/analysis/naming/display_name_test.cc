@@ -39,6 +39,17 @@ TEST(DisplayName, LeavesOutWhatTheAuthorDidNotWrite) {
   expect_all(kPairs);
 }
 
+TEST(DisplayName, LeavesTagsOfTheAbiOut) {
+  constexpr std::array<Pair, 4> kPairs{{
+      {"app::g_names[abi:cxx11]", "app::g_names"},
+      {"app::g_cache[abi:cxx11].names[*]", "app::g_cache.names[*]"},
+      {"thread_local app::t_names[abi:cxx11] of thread main",
+       "thread_local app::t_names of thread main"},
+      {"thread_local t_name[abi:", "thread_local t_name[abi:"},
+  }};
+  expect_all(kPairs);
+}
+
 TEST(DisplayName, KnowsWhereTheNameBegins) {
   constexpr std::array<Pair, 7> kPairs{{
       {"void (*signal_of<int>(int))(int)", "signal_of<int>"},

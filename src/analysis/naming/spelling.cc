@@ -573,6 +573,24 @@ std::string_view subject_words(std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+/// Of variables, and of what names them: "g_names[abi:cxx11] of thread main".
+std::string without_abi_tags(std::string_view text) {
+  constexpr std::string_view kTag = "[abi:";
+  std::string out;
+  for (std::size_t at; (at = text.find(kTag)) != std::string_view::npos;) {
+    std::size_t end = at + kTag.size();
+    while (end < text.size() && is_identifier(text[end])) ++end;
+    const bool is_tag = at > 0 && end < text.size() && text[end] == ']';
+    out += text.substr(0, is_tag ? at : end);
+    text.remove_prefix(is_tag ? end + 1 : end);
+  }
+  return out += text;
+}
+
+}  // namespace
+
 std::string spelled(std::string_view demangled, const Detail& detail) {
   if (is_python_name(demangled)) return python_display_name(demangled);
   const std::string_view whole = without_clone(demangled);
@@ -582,7 +600,7 @@ std::string spelled(std::string_view demangled, const Detail& detail) {
   if (name.starts_with("__static_initialization_and_destruction_0")) return "{static init}";
   const Brackets text(name);
   const Function function = parse_function(text);
-  if (function.path.components.empty()) return std::string(whole);
+  if (function.path.components.empty()) return without_abi_tags(whole);
   Speller speller(text, detail, function.has_parameters);
   speller.append(words);
   speller.append_function(function.path);

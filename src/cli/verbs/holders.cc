@@ -1,7 +1,11 @@
 // `geiger holders`: what keeps the live memory of a running process.
 #include "analysis/report/holders/holders.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -10,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/present/text.h"
 #include "analysis/report/holders/held_blocks.h"
 #include "base/text.h"
 #include "cli/options/ending.h"
@@ -44,11 +49,31 @@ struct HoldersArguments {
 
 /// The trace that a process writes.
 base::Outcome<std::string> trace_of(pid_t pid) {
+  if (::kill(pid, 0) != 0 && errno == ESRCH) {
+    return base::Failure{
+        fmt::format("there is no process {}: if it has ended, name its run, which has the answer "
+                    "if it was recorded with --holders",
+                    pid)};
+  }
   const auto process = GEIGER_TRY(control::Controlled::open(pid));
   if (process.trace() == nullptr) {
-    return base::Failure{process.shown() + " records no trace"};
+    return base::Failure{
+        fmt::format("{} is not being recorded (use geiger ctl {} start)", process.shown(), pid)};
   }
   return process.trace()->path();
+}
+
+/// What is to be read of `run`, which may be the id of a process.
+base::Outcome<std::string> trace_named(const std::string& run) {
+  std::error_code error;
+  if (std::filesystem::exists(run, error)) return run;
+  if (const auto pid = base::number_in<int>(std::string_view(run))) return trace_of(*pid);
+  // Of run -o FILE, which is written at the end.
+  std::string parts = control::parts_of(run);
+  if (std::filesystem::exists(parts, error)) return parts;
+  return base::Failure{run +
+                       ": there is no such run, and it is not a process id ('geiger ctl list' "
+                       "shows the processes that are recorded)"};
 }
 
 base::Outcome<double> parse_share(const std::string& text) {
@@ -96,19 +121,12 @@ base::Outcome<int> print_holders(HoldersArguments& options) {
     if (options.read.runs.empty()) return print_held_blocks(*core, options);
     options.read.core = &*core;
   }
-  for (std::string& run : options.read.runs) {
-    std::error_code error;
-    const auto pid = base::number_in<int>(std::string_view(run));
-    if (std::filesystem::exists(run, error)) continue;
-    if (pid) run = GEIGER_TRY(trace_of(*pid));
-    // Of run -o FILE, which is written at the end.
-    if (const std::string parts = control::parts_of(run); std::filesystem::exists(parts, error)) {
-      run = parts;
-    }
-  }
+  for (std::string& run : options.read.runs) run = GEIGER_TRY(trace_named(run));
   const auto input = GEIGER_TRY(only_own(read_input(options.read), "holders"));
   options.holders.level = options.read.level;
-  const auto report = GEIGER_TRY(report::holders_report(input.recording(), options.holders));
+  const auto report = GEIGER_TRY(
+      report::holders_report(input.recording(), options.holders)
+          .with_prefix(input.shown.empty() ? "" : present::printable(input.shown) + ": "));
   return print(report, options.read, input.recording()) ? input.exit_code() : kExitFailed;
 }
 

@@ -17,6 +17,7 @@ import { Bar } from "./Bar";
 import type { ViewProps } from "./context";
 import { Name } from "./controls";
 import { BytesFigure, Figure, objectsText } from "./Figure";
+import { Portion } from "./Holders";
 import { useSteps } from "./slices";
 import { capitalized } from "./TableFrame";
 
@@ -71,15 +72,15 @@ function HeldBy({ page, change, level, of }: ViewProps & { of: number }) {
         <ul class="plain">
           {site.parts.slice(0, MOST_ASKED).map((part, i) => (
             <li key={i}>
-              <Figure parts={shareFigure(part.share)} />{" "}
+              <Portion part={part} />{" "}
               {elided(printable(part.text.replace(/^held by /, "")), 200)}
             </li>
           ))}
           {site.parts.length > MOST_ASKED && <li class="faint">and others</li>}
         </ul>
         <span class="faint">
-          of <BytesFigure estimate={site.live.bytes} level={level} /> that it allocated itself, live at{" "}
-          {duration(page.data.holders!.after_ns)}.{" "}
+          of <BytesFigure estimate={site.live.bytes} level={level} /> that it allocated itself, live{" "}
+          {duration(page.data.holders!.after_ns)} after the start.{" "}
         </span>
         <button class="text-link" onClick={() => change({ tab: "holders" }, true)}>
           All holders

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { HeldPart, HolderRoot, Holders as Data, Measure } from "../data";
 import { type Held, isListed, isUndecided, isUnreachable, partsOf } from "../model/holders";
 import { elided, printable } from "../model/names";
-import { shareFigure, textOf } from "../numbers/arithmetic";
+import { shareFigure } from "../numbers/arithmetic";
 import { Bar } from "./Bar";
 import type { ViewProps } from "./context";
 import { Head, Name } from "./controls";
@@ -40,22 +40,27 @@ function Row({ live, alone, most, level, kind, children }: RowProps) {
   );
 }
 
+/** How much of its site it is; in samples where these are too few to say. */
+export function Portion({ part }: { part: HeldPart }) {
+  return part.in_samples === undefined ? <Figure parts={shareFigure(part.share)} /> : <>{part.in_samples}</>;
+}
+
 /** A site, and how much of it is held so. */
 function Site({ held: { site, part }, text, level }: { held: Held; text: string; level: number }) {
   return (
     <>
       <Name text={elided(printable(site.text), LONGEST_NAME)} />
       <span class="detail-line">
-        <Figure parts={shareFigure(part.share)} /> of its <BytesFigure estimate={site.live.bytes} level={level} />,{" "}
+        <Portion part={part} /> of its <BytesFigure estimate={site.live.bytes} level={level} />,{" "}
         {elided(printable(text), LONGEST_PATH)}
       </span>
     </>
   );
 }
 
-function throughText({ path, alone }: HeldPart): string {
+function throughText({ path, others }: HeldPart): string {
   const through = path === undefined ? "directly" : `through ${path}`;
-  return alone && alone.value < 1 ? `${through}; ${textOf(shareFigure(alone))} of it by it alone` : through;
+  return others === undefined ? through : `${through}; ${others}`;
 }
 
 interface Shown extends ViewProps {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/profile/recording/recording.h"
+#include "base/text.h"
 
 namespace geiger::profile {
 
@@ -63,9 +64,34 @@ bool is_open_hold(std::string_view holder) {
 
 namespace {
 
-Holder holder_from(const Holders& holders, const SampleHold& sample, std::uint32_t observations) {
+/// What libstdc++ allocates while the loader starts it. The variable that holds it has no name
+/// without debug info.
+bool is_exception_pool(const Recording& recording, const Holders& holders, const SampleHold& hold) {
+  constexpr std::string_view kLibrary = "libstdc++.so", kLoader = "ld-";
+  const std::uint32_t stack = recording.samples[hold.sample].stack;
+  const bool may_be = hold.hold == Hold::kReached && stack < recording.stacks.size() &&
+                      holders.roots[hold.root].starts_with(kLibrary);
+  if (!may_be) return false;
+  const auto& locations = recording.stacks[stack].locations;
+  const auto is_of = [&](std::uint32_t location, std::string_view file) {
+    const std::uint32_t module = recording.locations[location].module;
+    return module != kNone && base::file_name_of(recording.modules[module].path).starts_with(file);
+  };
+  // Frames of the runtime may come first.
+  const auto library =
+      std::ranges::find_if(locations, [&](auto location) { return is_of(location, kLibrary); });
+  const auto loader = std::find_if_not(library, locations.end(),
+                                       [&](auto location) { return is_of(location, kLibrary); });
+  return loader != locations.end() && std::all_of(loader, locations.end(), [&](auto location) {
+           return is_of(location, kLoader);
+         });
+}
+
+Holder holder_from(const Holders& holders, const SampleHold& sample, std::uint32_t observations,
+                   bool is_pool) {
   if (sample.hold == Hold::kReached) {
-    return {holders.roots[sample.root], sample.hold, sample.is_alone, observations, sample.path};
+    return {is_pool ? std::string(kExceptionPool) : holders.roots[sample.root], sample.hold,
+            sample.is_alone, observations, sample.path};
   }
   const std::string_view undecided = sample.hold == Hold::kListed ? kOnlyListed : kUndecidedHold;
   return {std::string(is_unreachable(sample.hold) ? kUnreachable : undecided), sample.hold};
@@ -77,12 +103,13 @@ void name_holders(Recording& recording) {
   for (std::uint32_t i = 0; i < recording.observations.size(); ++i) {
     if (!recording.observations[i].holders) continue;
     const Holders& holders = *recording.observations[i].holders;
-    std::map<std::tuple<Hold, std::uint32_t, std::uint32_t, bool>, std::uint32_t> known;
+    std::map<std::tuple<Hold, std::uint32_t, std::uint32_t, bool, bool>, std::uint32_t> known;
     for (const SampleHold& each : holders.samples) {
       const auto number = static_cast<std::uint32_t>(recording.holders.size());
+      const bool is_pool = is_exception_pool(recording, holders, each);
       const auto [at, is_new] =
-          known.try_emplace({each.hold, each.root, each.path, each.is_alone}, number);
-      if (is_new) recording.holders.push_back(holder_from(holders, each, i));
+          known.try_emplace({each.hold, each.root, each.path, each.is_alone, is_pool}, number);
+      if (is_new) recording.holders.push_back(holder_from(holders, each, i, is_pool));
       recording.samples[each.sample].holder = at->second;
     }
   }

@@ -190,6 +190,9 @@ struct HolderStep {
   std::uint32_t together = 1;
 };
 
+/// Of a longer chain those next to the object are kept.
+inline constexpr std::size_t kMostHolderBlocks = 4096;
+
 /// A chain: of one of the samples of a stack that a root holds.
 struct HolderPath {
   std::vector<HolderStep> steps;  ///< From the root on, without the object itself.
@@ -232,6 +235,8 @@ struct HeldBlocks {
 /// "[unreachable]", "[undecided]" ...: what objects are called that no root is known to hold.
 inline constexpr std::string_view kUnreachable = "[unreachable]", kUndecidedHold = "[undecided]",
                                   kOnlyListed = "[only listed by CPython's collector]";
+/// What a variable of libstdc++ is called that holds what the library allocates when it is loaded.
+inline constexpr std::string_view kExceptionPool = "libstdc++'s emergency pool for exceptions";
 /// Objects that no scan was about.
 inline constexpr std::string_view kNotScanned = "[not scanned]";
 

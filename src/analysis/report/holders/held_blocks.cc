@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "analysis/present/format.h"
 #include "analysis/present/grid.h"
 #include "analysis/report/holders/holders.h"
+#include "base/text.h"
 
 namespace geiger::report {
 
+using present::Cells;
 using present::Fields;
 using present::Of;
 using profile::ChunkCount;
@@ -74,46 +77,39 @@ std::string sentence(const BlocksReport& report) {
   return fmt::format("{} is unreachable.", lost.text());
 }
 
-std::string to_text(const BlocksReport& report, const present::Style& style) {
-  std::string said = fmt::format(
-      "{}\n\n{}, process {} ({}): {} of its heap are in use, with what the allocator adds to each.",
-      sentence(report), present::printable(report.core), report.pid,
-      present::printable(report.program), all_of(report).text());
-  if (report.unread > 0) {
-    said +=
-        fmt::format(" The core file lacks {} of its memory.", present::exact_bytes(report.unread));
-  }
-  std::string out = present::wrap_lines(said + "\n", style.width) + "\n";
-  present::Grid grid({{"held"},
-                      {"freed without it"},
-                      {"blocks"},
-                      {"root", present::Align::kLeft},
-                      {"sizes", present::Align::kLeft}});
-  const std::size_t shown =
-      report.top == 0 ? report.parts.size() : std::min(report.top, report.parts.size());
-  for (std::size_t i = 0; i < shown; ++i) {
-    const HeldBlocks& part = report.parts[i];
-    grid.add({present::exact_bytes(part.bytes), present::exact_bytes(part.alone),
-              present::exact_count(part.blocks), holder_text(part), sizes_text(part.sizes)});
-    grid.keep_whole();
-  }
-  out += grid.text(style);
-  if (shown < report.parts.size()) {
-    out += fmt::format("{} more roots; --top 0 shows all.\n", report.parts.size() - shown);
-  }
-  return out;
-}
-
 namespace {
 
 // What the fields of this namespace are of.
 struct BlocksOfSize : ChunkCount {};
 struct BlocksHeld : HeldBlocks {};
 
-template <class As, class Item>
-std::vector<As> as(const std::vector<Item>& items) {
+constexpr std::string_view kSizes = "sizes";
+
+/// `table`, where it had no room for the sizes with these below its lines.
+std::string with_sizes(std::string_view table, const std::vector<BlocksHeld>& rows,
+                       const present::Style& style) {
+  constexpr std::size_t kIndent = 4;
+  const std::string_view heading = base::take_part(table, '\n');
+  std::string out = fmt::format("{}\n", heading);
+  if (heading.find(kSizes) != std::string_view::npos) return out.append(table);
+  for (const BlocksHeld& row : rows) {
+    const std::string sizes = present::wrap(sizes_text(row.sizes), kIndent, style.width);
+    out += fmt::format("{}\n{:{}}{}\n", base::take_part(table, '\n'), "", kIndent,
+                       present::paint(style, present::Role::kFaint, sizes));
+  }
+  return out;
+}
+
+/// Shorter than in a sentence.
+std::string in_table(const BlocksHeld& part) {
+  return part.hold == profile::Hold::kUnreachable ? "unreachable: such blocks point to it"
+                                                  : holder_text(part);
+}
+
+template <class As, class Items>
+std::vector<As> as(const Items& items) {
   std::vector<As> all;
-  for (const Item& item : items) all.push_back({item});
+  for (const auto& item : items) all.push_back({item});
   return all;
 }
 
@@ -134,17 +130,52 @@ const Fields<BlocksHeld>& fields_of(Of<BlocksHeld> /*type*/) {
                  [](const BlocksHeld& it) { return present::if_true(!it.root.empty(), it.root); })
           .field("bytes", "with what the allocator adds to each",
                  [](const BlocksHeld& it) { return it.bytes; })
+          .column(Cells::kNumber, "held", present::kStays,
+                  [](const BlocksHeld& it) { return present::exact_bytes(it.bytes); })
           .field("blocks", "", [](const BlocksHeld& it) { return it.blocks; })
           .field("alone_bytes", "of them, what no other root holds",
                  [](const BlocksHeld& it) { return it.alone; })
+          .column(Cells::kNumber, "freed without it", 1,
+                  [](const BlocksHeld& it) { return present::exact_bytes(it.alone); })
+          .only_column(Cells::kNumber, "blocks", 2,
+                       [](const BlocksHeld& it) { return present::exact_count(it.blocks); })
+          .only_column(Cells::kName, "root", present::kStays,
+                       [](const BlocksHeld& it) { return in_table(it); })
           .field("sizes", "those with most bytes first",
                  [](const BlocksHeld& it) { return as<BlocksOfSize>(it.sizes); })
+          .column(Cells::kText, kSizes, 3,
+                  [](const BlocksHeld& it) { return sizes_text(it.sizes); })
           .field("text", "what holds them, in words",
                  [](const BlocksHeld& it) { return holder_text(it); });
   return kFields;
 }
 
 }  // namespace
+
+std::string to_text(const BlocksReport& report, const present::Style& style) {
+  std::string said = fmt::format(
+      "{}\n\n{}, process {} ({}): {} of its heap are in use, with what the allocator adds to each.",
+      sentence(report), present::printable(report.core), report.pid,
+      present::printable(report.program), all_of(report).text());
+  if (report.unread > 0) {
+    said +=
+        fmt::format(" The core file lacks {} of its memory.", present::exact_bytes(report.unread));
+  }
+  std::string out = present::wrap_lines(said + "\n", style.width) + "\n";
+  const std::size_t shown =
+      report.top == 0 ? report.parts.size() : std::min(report.top, report.parts.size());
+  const auto rows = as<BlocksHeld>(std::span(report.parts).first(shown));
+  if (rows.empty()) return out;
+  const auto add = [](present::Grid& grid, std::vector<std::string> cells, const BlocksHeld& row) {
+    grid.add(std::move(cells));
+    if (row.hold == profile::Hold::kReached) grid.name(row.root, "");
+  };
+  out += with_sizes(present::fitting_grid(rows, style, add).text(style), rows, style);
+  if (shown < report.parts.size()) {
+    out += present::plural(report.parts.size() - shown, "more root") + "; --top 0 shows all.\n";
+  }
+  return out;
+}
 
 const Fields<BlocksReport>& fields_of(Of<BlocksReport> /*type*/) {
   static const auto kFields =

@@ -12,6 +12,7 @@
 #include "analysis/naming/display_name.h"
 #include "analysis/present/format.h"
 #include "analysis/present/grid.h"
+#include "analysis/present/recording_words.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/lives/lifetimes.h"
 #include "analysis/report/overview/summary.h"
@@ -25,6 +26,12 @@ using profile::Hold;
 using profile::kNone;
 using profile::Recording;
 using Samples = std::vector<std::uint32_t>;
+
+/// A wider interval says hardly more than that it is a share.
+bool has_share(const present::Share& share) {
+  constexpr double kWidest = 0.5;
+  return share.interval.hi - share.interval.lo <= kWidest;
+}
 
 bool is_held(const Recording& recording, std::uint32_t sample) {
   return recording.samples[sample].holder != kNone;
@@ -50,7 +57,7 @@ std::string step_text(const Recording& recording, profile::ShownPath& shown,
     if (sample.stack < recording.stacks.size()) {
       shown.of(sample.stack);
       const std::string& function = shown.labels()[shown.path().front()].name;
-      return fmt::format("[{}]", naming::display_name(function));
+      return fmt::format("block from {}", naming::display_name(function));
     }
   }
   return fmt::format("block ({})", present::exact_bytes(step.bytes));
@@ -87,14 +94,19 @@ std::vector<Passage> passages_of(const Recording& recording, profile::ShownPath&
   return passages;
 }
 
+/// As many as are stored: what is before them is not known.
+bool is_cut(const std::vector<Passage>& passages) {
+  std::uint64_t blocks = 0;
+  for (const Passage& passage : passages) blocks += passage.blocks;
+  return blocks >= profile::kMostHolderBlocks;
+}
+
 /// Of a long one its two ends.
-std::string path_text(const Recording& recording, profile::ShownPath& shown,
-                      const profile::Holder& holder) {
+std::string path_text(const std::vector<Passage>& passages) {
   constexpr std::size_t kFirst = 3, kLast = 2;
-  const auto& paths = recording.observations[holder.observations].holders->paths;
-  const std::vector<Passage> passages = passages_of(recording, shown, paths[holder.path].steps);
+  if (is_cut(passages) && passages.size() == 1) return passages.front().text + " or more";
   const bool is_long = passages.size() > kFirst + kLast + 1;
-  std::string text;
+  std::string text = is_cut(passages) ? "more blocks" : "";
   for (std::size_t i = 0; i < passages.size(); ++i) {
     if (!text.empty()) text += " → ";
     text += passages[i].text;
@@ -104,6 +116,35 @@ std::string path_text(const Recording& recording, profile::ShownPath& shown,
     text += fmt::format(" → {} more", present::exact_count(blocks));
   }
   return text;
+}
+
+/// "1 sample", "both samples", "all 3 samples".
+std::string all_samples(std::uint64_t count) {
+  if (count == 2) return "both samples";
+  return (count == 1 ? "" : "all ") + present::plural(count, "sample");
+}
+
+std::string portion_text(const HeldPart& part) {
+  if (has_share(part.share)) return present::figure(part.share).text();
+  const std::uint64_t some = part.live.samples;
+  if (some < part.of_samples) {
+    return fmt::format("{} of {}", present::exact_count(some),
+                       present::plural(part.of_samples, "sample"));
+  }
+  return all_samples(some);
+}
+
+std::string others_text(const HeldPart& part) {
+  if (part.hold != Hold::kReached || part.alone.value >= 1) return "";
+  const present::Share others{1 - part.alone.value,
+                              {1 - part.alone.interval.hi, 1 - part.alone.interval.lo}};
+  if (has_share(others)) {
+    return fmt::format("other roots hold {} of it too", present::figure(others).text());
+  }
+  const std::uint64_t all = part.live.samples, some = all - part.alone_samples;
+  if (all == 1) return "other roots hold it too";
+  return some == all ? fmt::format("other roots hold {} of it too", all_samples(all))
+                     : fmt::format("other roots hold {} of its {} samples too", some, all);
 }
 
 class Builder {
@@ -117,13 +158,17 @@ class Builder {
     for (const profile::Observations& observations : recording_.observations) take(observations);
     if (report_.processes == 0) {
       return base::Failure{report_.faults.empty()
-                               ? "none of its processes runs any more, or lets this user read its "
-                                 "memory; 'geiger run --holders' stores the answer"
+                               ? "its processes have ended, or this user may not read their "
+                                 "memory, and no answer is stored ('geiger run --holders' stores "
+                                 "one)"
                                : report_.faults.front()};
     }
     add_totals();
     add_sites();
     add_roots();
+    report_.sentence = sentence();
+    cut(report_.sites, report_.all_sites);
+    cut(report_.roots, report_.all_roots);
     add_listed();
     return std::move(report_);
   }
@@ -138,6 +183,8 @@ class Builder {
     if (!observations.holders) return;
     const profile::Holders& holders = *observations.holders;
     ++report_.processes;
+    report_.process = fmt::format("{}, pid {}", present::printable(profile::program_name(process)),
+                                  present::pid_text(process));
     const Nanoseconds start = profile::start_of(recording_);
     report_.time = std::max(report_.time, holders.time - std::min(holders.time, start));
     report_.scans = std::max(report_.scans, holders.scans);
@@ -185,10 +232,7 @@ class Builder {
       const bool is_held = sample.holder != kNone && !is_suppressed(sample.stack);
       return is_held && options_.keeps ? options_.keeps(sample) : profile::Answer(is_held);
     };
-    auto groups = profile::lifetime_groups(recording_, options_.by, selection);
-    report_.all_sites = groups.size();
-    if (options_.top > 0) groups.resize(std::min(groups.size(), options_.top));
-    for (const profile::LifetimeGroup& group : groups) {
+    for (const auto& group : profile::lifetime_groups(recording_, options_.by, selection)) {
       report_.sites.push_back(
           {group.name, group.detail, text_of(group.where), measure_of(group.samples),
            held_parts(recording_, recording_, shown_, group.samples, options_.level)});
@@ -214,8 +258,15 @@ class Builder {
     }
     std::ranges::stable_sort(report_.roots, std::ranges::greater{},
                              [](const HolderRoot& root) { return root.live.bytes.value; });
-    report_.all_roots = report_.roots.size();
-    if (options_.top > 0) report_.roots.resize(std::min(report_.roots.size(), options_.top));
+  }
+
+  /// To what is listed.
+  template <class Item>
+  void cut(std::vector<Item>& items, std::uint64_t& all) const {
+    all = items.size();
+    if (options_.top > 0 && all > options_.top) {
+      items.erase(items.begin() + static_cast<std::ptrdiff_t>(options_.top), items.end());
+    }
   }
 
   void add_listed() {
@@ -230,6 +281,42 @@ class Builder {
     for (const auto& group : profile::lifetime_groups(recording_, kByType, selection)) {
       report_.listed.push_back({group.name, measure_of(group.samples)});
     }
+  }
+
+  /// What is surely unreachable and most, if it is worth saying; else what holds the largest site
+  /// of which that is known.
+  [[nodiscard]] std::string sentence() const {
+    constexpr double kWorthSaying = 0.01;
+    constexpr std::string_view kMoreSamples = "a smaller --interval takes more samples";
+    if (report_.sites.empty()) {
+      return fmt::format("No sampled object was live; {}.", kMoreSamples);
+    }
+    const HeldSite* site = nullptr;
+    const HeldPart* lost = nullptr;
+    for (const HeldSite& each : report_.sites) {
+      for (const HeldPart& part : each.parts) {
+        const bool is_more = profile::is_unreachable(part.hold) &&
+                             part.live.bytes.interval.lo > 0 &&
+                             (lost == nullptr || part.live.bytes.value > lost->live.bytes.value);
+        if (!is_more) continue;
+        lost = &part;
+        site = &each;
+      }
+    }
+    if (lost != nullptr && lost->live.bytes.value >= kWorthSaying * report_.judged.bytes.value) {
+      return fmt::format("{} of {} is {}.", report::bytes_text(lost->live), site_text(*site),
+                         words_of(lost->hold));
+    }
+    for (const HeldSite& each : report_.sites) {
+      const HeldPart& part = each.parts.front();
+      if (!has_share(part.share)) continue;
+      const std::string others = others_text(part);
+      return fmt::format("{}: {} of {} is {}{}{}.", site_text(each),
+                         present::figure(part.share).text(), report::bytes_text(each.live),
+                         held_text(part), others.empty() ? "" : "; ", others);
+    }
+    return fmt::format("{} of live memory: too few to say what holds most of any site; {}.",
+                       present::plural(report_.judged.samples, "sample"), kMoreSamples);
   }
 
   const Recording& recording_;
@@ -258,16 +345,21 @@ std::vector<HeldPart> held_parts(const Recording& recording, const Recording& wh
   std::vector<HeldPart> parts;
   for (const auto& [key, some] : by_holder) {
     const auto& [hold, name] = key;
-    HeldPart part{hold,
-                  "",
-                  "",
-                  present::measure_row(sums_of(some), level),
-                  present::share_of(sums_of(some), sums_of(held), level),
-                  {}};
+    HeldPart part;
+    part.hold = hold;
+    part.live = present::measure_row(sums_of(some), level);
+    part.of_samples = held.size();
+    part.share = present::share_of(sums_of(some), sums_of(held), level);
     if (hold == Hold::kReached) {
+      const profile::Holder& holder = holder_of(recording, some.front());
+      const auto& paths = whole.observations[holder.observations].holders->paths;
+      const auto passages = passages_of(whole, shown, paths[holder.path].steps);
+      const Samples alone = alone_among(recording, some);
       part.root = name;
-      part.path = path_text(whole, shown, holder_of(recording, some.front()));
-      part.alone = present::share_of(sums_of(alone_among(recording, some)), sums_of(some), level);
+      part.path = path_text(passages);
+      part.is_path_cut = is_cut(passages);
+      part.alone_samples = alone.size();
+      part.alone = present::share_of(sums_of(alone), sums_of(some), level);
     }
     parts.push_back(std::move(part));
   }
@@ -296,7 +388,7 @@ std::string_view words_of(Hold hold) {
     case Hold::kTimeOver:
       return "undecided: not reached before the time for the scan was over";
     case Hold::kNoBlock:
-      return "undecided: it lies in no block that the scan knows";
+      return "undecided: not inside a block that the scan knows";
     case Hold::kNear:
       return "undecided: reached only if blocks begin a little before where that was inferred";
     case Hold::kListed:
@@ -318,25 +410,6 @@ std::string shown_root(const std::string& root) {
   return present::printable(naming::display_name(root));
 }
 
-namespace {
-
-/// The site with most that is surely unreachable; null: none.
-const HeldPart* most_unreachable(const HoldersReport& report, const HeldSite*& of) {
-  const HeldPart* most = nullptr;
-  for (const HeldSite& site : report.sites) {
-    for (const HeldPart& part : site.parts) {
-      const bool is_more = profile::is_unreachable(part.hold) && part.live.bytes.interval.lo > 0 &&
-                           (most == nullptr || part.live.bytes.value > most->live.bytes.value);
-      if (!is_more) continue;
-      most = &part;
-      of = &site;
-    }
-  }
-  return most;
-}
-
-}  // namespace
-
 std::string site_text(const HeldSite& site) {
   const std::string name = present::printable(naming::display_name(site.name));
   return site.where.empty() ? name : fmt::format("{} ({})", name, present::printable(site.where));
@@ -349,37 +422,30 @@ std::string held_text(const HeldPart& part) {
   return text;
 }
 
-std::string sentence(const HoldersReport& report) {
-  constexpr double kWorthSaying = 0.01;
-  if (report.sites.empty()) return "Nothing that was sampled was live.";
-  const HeldSite* site = nullptr;
-  const HeldPart* lost = most_unreachable(report, site);
-  if (lost != nullptr && lost->live.bytes.value >= kWorthSaying * report.judged.bytes.value) {
-    return fmt::format("{} of {} is {}.", report::bytes_text(lost->live), site_text(*site),
-                       words_of(lost->hold));
-  }
-  site = &report.sites.front();
-  const HeldPart& part = site->parts.front();
-  return fmt::format("{}: {} of {} is {}.", site_text(*site), present::figure(part.share).text(),
-                     report::bytes_text(site->live), held_text(part));
+std::string part_text(const HeldPart& part) {
+  const std::string others = others_text(part);
+  return portion_text(part) + (has_share(part.share) ? " " : ", ") + held_text(part) +
+         (others.empty() ? "" : "; " + others);
 }
+
+static const present::Fields<HolderRoot>& fields_of(present::Of<HolderRoot> /*type*/);
+static constexpr std::string_view kFreedWithout = "freed without it";
 
 namespace {
 
 std::string scanned_text(const HoldersReport& report) {
   std::string text = fmt::format(
-      "{} {}, the last time at {}: {} of live memory.",
-      report.processes == 1 ? "Scanned" : fmt::format("{} processes scanned", report.processes),
+      "{} scanned {}, the last time {} after the start: {} of live memory.",
+      report.processes == 1 ? report.process + ":" : present::plural(report.processes, "process"),
       present::plural(report.scans, "time"), present::duration(report.time),
       report::bytes_text(report.judged));
   if (report.is_inferred) {
-    text += " Where blocks begin was inferred from pointers: this allocator's are not known.";
+    text += " Where its allocator's blocks begin is not known: that was inferred from pointers.";
   }
   if (report.others.samples > 0) {
     text += fmt::format(
         " {} more was live then, and is not judged: it was freed before the scan ended, or is in "
-        "an "
-        "interpreter's own arenas.",
+        "an interpreter's own arenas.",
         report::bytes_text(report.others));
   }
   if (report.unread > 0) {
@@ -397,40 +463,39 @@ std::string scanned_text(const HoldersReport& report) {
 
 std::string root_lines(const HoldersReport& report, const present::Style& style) {
   if (report.roots.empty()) return "";
-  present::Grid grid({{"held"}, {"freed without it"}, {"root", present::Align::kLeft}});
-  for (const HolderRoot& root : report.roots) {
-    grid.add(
-        {report::bytes_text(root.live), report::bytes_text(root.alone), shown_root(root.name)});
-    grid.keep_whole();
-  }
-  std::string out = grid.text(style);
+  const auto add = [](present::Grid& grid, std::vector<std::string> cells, const HolderRoot& root) {
+    grid.add(std::move(cells));
+    grid.name(root.name, "");
+  };
+  std::string out =
+      present::fitting_grid(report.roots, style, add, present::kLittleRoomBesideAll).text(style);
   if (report.all_roots > report.roots.size()) {
-    out +=
-        fmt::format("{} more roots; --top 0 shows all.\n", report.all_roots - report.roots.size());
+    out += present::plural(report.all_roots - report.roots.size(), "more root") +
+           "; --top 0 shows all.\n";
   }
   return out;
 }
 
 std::string site_lines(const HoldersReport& report, const present::Style& style) {
-  std::string out;
+  if (report.sites.empty()) return "";
+  std::string out = present::paint(style, present::Role::kFaint,
+                                   fmt::format("live memory by {}", name_of(report.options.by))) +
+                    "\n";
   for (const HeldSite& site : report.sites) {
     out += fmt::format("{}  {}\n", site_text(site), report::bytes_text(site.live));
     const std::size_t top = report.options.top;
     const std::size_t shown = top == 0 ? site.parts.size() : std::min(site.parts.size(), top);
     for (const HeldPart& part : std::span(site.parts).first(shown)) {
-      std::string line = fmt::format("{} {}", present::figure(part.share).text(), held_text(part));
-      if (part.hold == Hold::kReached && part.alone.value < 1) {
-        line += fmt::format("; {} of it by it alone", present::figure(part.alone).text());
-      }
-      out += "   " + present::wrap(line, 3, style.width) + "\n";
+      out += "   " + present::wrap(part_text(part), 3, style.width) + "\n";
     }
     if (shown < site.parts.size()) {
-      out += fmt::format("   {} more holders; --top 0 shows all.\n", site.parts.size() - shown);
+      out += fmt::format("   {}; --top 0 shows all.\n",
+                         present::plural(site.parts.size() - shown, "more holder"));
     }
   }
   if (report.all_sites > report.sites.size()) {
-    out +=
-        fmt::format("{} more sites; --top 0 shows all.\n", report.all_sites - report.sites.size());
+    out += present::plural(report.all_sites - report.sites.size(), "more site") +
+           "; --top 0 shows all.\n";
   }
   return out;
 }
@@ -440,25 +505,27 @@ std::string site_lines(const HoldersReport& report, const present::Style& style)
 std::string to_text(const HoldersReport& report, const Recording& /*recording*/,
                     const present::Style& style) {
   std::string out =
-      present::wrap_lines(sentence(report) + "\n\n" + scanned_text(report) + "\n", style.width);
+      present::wrap_lines(report.sentence + "\n\n" + scanned_text(report) + "\n", style.width);
   if (!report.listed.empty()) out += present::wrap_lines(listed_text(report) + "\n", style.width);
   for (const std::string& fault : report.faults) {
     out += present::wrap_lines("Not scanned to the end: " + fault + "\n", style.width);
   }
-  for (const std::string& part : {root_lines(report, style), site_lines(report, style)}) {
+  const std::string roots = root_lines(report, style);
+  for (const std::string& part : {roots, site_lines(report, style)}) {
     if (!part.empty()) out += "\n" + part;
   }
-  out += present::paint(
-      style, present::Role::kFaint,
-      present::wrap_lines(
-          "\nUnreachable is strong evidence for a leak, not proof: pointers that are hidden "
-          "(xored, "
-          "compressed, only in registers) are not seen. Stale pointers may hold what is lost, and "
-          "what would be freed.\n",
-          style.width));
+  if (report.sites.empty()) return out;
+  std::string notes =
+      "\nUnreachable is strong evidence for a leak, not proof: hidden pointers (xored, compressed, "
+      "only in registers) are not seen. Leftover pointers may make lost memory look held.\n";
+  if (roots.find(kFreedWithout) != std::string::npos) {
+    notes += "Freed without it: what no other root holds, stacks aside.\n";
+  }
+  out += present::paint(style, present::Role::kFaint, present::wrap_lines(notes, style.width));
   return out;
 }
 
+using present::Cells;
 using present::Fields;
 using present::InRecording;
 using present::Of;
@@ -479,11 +546,21 @@ const Fields<HeldPart>& fields_of(Of<HeldPart> /*type*/) {
                  [](const HeldPart& it) { return present::if_true(!it.root.empty(), it.root); })
           .field("path", "blocks between the root and one of the objects",
                  [](const HeldPart& it) { return present::if_true(!it.path.empty(), it.path); })
+          .field("is_path_cut", "more blocks may be before the first of it",
+                 [](const HeldPart& it) { return present::if_true(it.is_path_cut, true); })
           .field("live", "", &HeldPart::live)
           .field("share", "of the site", &HeldPart::share)
+          .field("in_samples", "where the share is too uncertain to be shown: \"2 of 3 samples\"",
+                 [](const HeldPart& it) {
+                   return present::if_true(!has_share(it.share), portion_text(it));
+                 })
           .field("alone", "of this part, what no other root holds",
                  [](const HeldPart& it) {
                    return present::if_true(it.hold == Hold::kReached, it.alone);
+                 })
+          .field("others", "what other roots hold of it too, in words",
+                 [](const HeldPart& it) {
+                   return present::if_true(!others_text(it).empty(), others_text(it));
                  })
           .field("text", "\"held by g_sessions through block (64 B)\"",
                  [](const HeldPart& it) { return held_text(it); });
@@ -507,8 +584,13 @@ static const Fields<HolderRoot>& fields_of(Of<HolderRoot> /*type*/) {
   static const auto kFields =
       Fields<HolderRoot>("holder_root", "A variable, stack or mapping that holds live objects.")
           .field("name", "", &HolderRoot::name)
+          .only_column(Cells::kName, "root", present::kStays, &HolderRoot::name)
           .field("held", "objects of which a shortest chain begins at it", &HolderRoot::live)
+          .column(Cells::kNumber, "held", present::kStays,
+                  [](const HolderRoot& it) { return report::bytes_text(it.live); })
           .field("alone", "of them, those that no other root holds", &HolderRoot::alone)
+          .column(Cells::kNumber, kFreedWithout, 1,
+                  [](const HolderRoot& it) { return report::bytes_text(it.alone); })
           .field("text", "the name as people write it",
                  [](const HolderRoot& it) { return shown_root(it.name); });
   return kFields;
@@ -524,7 +606,7 @@ static const Fields<HeldType>& fields_of(Of<HeldType> /*type*/) {
 const Fields<HoldersReport>& fields_of(Of<HoldersReport> /*type*/) {
   static const auto kFields =
       Fields<HoldersReport>("holders")
-          .field("sentence", "", [](const HoldersReport& it) { return sentence(it); })
+          .field("sentence", "", &HoldersReport::sentence)
           .field("scanned", "what was, in words", &scanned_text)
           .field("after_ns", "the start of the recording, when the last scan began",
                  &HoldersReport::time)

@@ -363,8 +363,7 @@ std::vector<std::string> unreachable_sentences(const LeaksReport& report) {
 std::vector<std::string> holders_texts(const LeakLine& line) {
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < std::min(line.held.size(), kHoldersShown); ++i) {
-    const HeldPart& part = line.held[i];
-    texts.push_back(fmt::format("{} {}", present::figure(part.share).text(), held_text(part)));
+    texts.push_back(part_text(line.held[i]));
   }
   return texts;
 }

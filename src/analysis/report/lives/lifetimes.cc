@@ -228,7 +228,7 @@ LifetimesReport lifetimes_report(const Recording& recording, const LifetimesOpti
 
 std::string_view name_of(LifetimeGrouping by) {
   constexpr std::string_view kNames[] = {"none",   "function", "stack", "free stack",
-                                         "thread", "size",     "line"};
+                                         "thread", "size",     "line",  "type"};
   return present::name_among(kNames, by);
 }
 
