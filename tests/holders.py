@@ -41,14 +41,14 @@ def allocator(name):
 class Program:
     """The host under geiger, asked while it runs."""
 
-    def __init__(self, *words, preload=None, options=(), program=None, host="holders"):
+    def __init__(self, *words, preload=None, options=(), program=None, host="holders", interval="1"):
         self.here = tempfile.TemporaryDirectory(prefix="geiger-holders-")
         self.file = os.path.join(self.here.name, "run.geiger")
         environment = dict(os.environ)
         if preload:
             environment["LD_PRELOAD"] = preload
         self.process = subprocess.Popen(
-            [GEIGER, "run", "-q", "--interval", "1", *options, "-o", self.file, "--",
+            [GEIGER, "run", "-q", "--interval", interval, *options, "-o", self.file, "--",
              program or harness.host(host), *words],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
         assert self.process.stdout.readline() == "ready\n"
@@ -364,6 +364,36 @@ class MovingBlocks(unittest.TestCase):
 
     def test_at_a_lower_load(self):
         self.check("churn_slowly")
+
+
+class Growing(unittest.TestCase):
+    """A list that grows at its head begins with nodes that are newer than what a scan has found."""
+
+    def check(self, how, roots, preload=None, malloc=()):
+        program = Program(how, preload=preload, options=malloc, host="list_growing", interval="4KiB")
+        try:
+            report = json.loads(program.ask("--json"))
+        finally:
+            program.end()
+        holds, found = sums(report)["push"]
+        self.assertEqual(set(holds), {"reached"})
+        self.assertLessEqual({own_name(root) for root in found}, roots)
+
+    def test_with_its_head_in_a_variable(self):
+        self.check("static", {"g_head"})
+
+    def test_with_its_head_in_an_object(self):
+        self.check("object", {"g_object"})
+
+    def test_in_the_heap_of_geiger(self):
+        self.check("static", {"g_head"}, malloc=("--malloc", "geiger"))
+
+    def test_of_other_allocators(self):
+        for library in ("libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc_minimal.so.4"):
+            path = allocator(library)
+            if path is not None:
+                with self.subTest(library):
+                    self.check("static", {"g_head", "memory mapped during the scan"}, path)
 
 
 class OtherAllocators(unittest.TestCase):

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,6 +17,52 @@ using observe::LiveSample;
 namespace {
 
 Address end_of(const BlockRun& run) { return run.start + run.count * run.block; }
+
+base::Outcome<observe::GeigerHeap> read_heap(const Layout& layout, Memory& memory,
+                                             std::string_view library) {
+  const auto read = [&](Address address, void* into, std::size_t size) {
+    const Piece piece{address, size};
+    memory.read({&piece, 1}, static_cast<std::byte*>(into));
+    return true;
+  };
+  const auto resident = [](Address, Bytes) { return Bytes{0}; };
+  return observe::read_geiger_heap(read, resident, layout.mappings, library, {});
+}
+
+/// In what was never a block.
+class LateGeigerBlocks : public LateBlocks {
+ public:
+  LateGeigerBlocks(const Layout& layout, Memory& memory, std::string_view library)
+      : layout_(layout), memory_(memory), library_(library) {}
+
+  std::optional<Span> at(Address target, Span /*free*/) override {
+    auto block = known_at(target);
+    constexpr int kMostReads = 100;
+    if (!block && reads_ < kMostReads) {
+      ++reads_;
+      auto found = read_heap(layout_, memory_, library_);
+      if (found.has_value()) runs_ = std::move(found->runs);
+      std::ranges::sort(runs_, {}, &BlockRun::start);
+      block = known_at(target);
+    }
+    return block;
+  }
+
+ private:
+  [[nodiscard]] std::optional<Span> known_at(Address target) const {
+    const auto after = std::ranges::upper_bound(runs_, target, {}, &BlockRun::start);
+    if (after == runs_.begin() || target >= end_of(*std::prev(after))) return std::nullopt;
+    const BlockRun& run = *std::prev(after);
+    const Address start = target - (target - run.start) % run.block;
+    return Span{start, start + run.block};
+  }
+
+  const Layout& layout_;
+  Memory& memory_;
+  std::string library_;
+  std::vector<BlockRun> runs_;  ///< In order of addresses.
+  int reads_ = 0;
+};
 
 void add_runs(BlockMap& blocks, const std::vector<BlockRun>& runs) {
   for (const BlockRun& run : runs) {
@@ -53,13 +102,7 @@ void add_huge(Layout& layout, std::span<const LiveSample> samples) {
 bool add_geiger_blocks(Layout& layout, Memory& memory, std::span<const LiveSample> samples,
                        std::string_view library) {
   constexpr Bytes kSegment = vocabulary::heap_layout::kSegmentBytes;
-  const auto read = [&](Address address, void* into, std::size_t size) {
-    const Piece piece{address, size};
-    memory.read({&piece, 1}, static_cast<std::byte*>(into));
-    return true;
-  };
-  const auto resident = [](Address, Bytes) { return Bytes{0}; };
-  const auto found = observe::read_geiger_heap(read, resident, layout.mappings, library, {});
+  const auto found = read_heap(layout, memory, library);
   if (!found.has_value()) return false;
   for (const Address segment : found->segments) {
     layout.blocks.add({segment, segment + kSegment});
@@ -69,6 +112,7 @@ bool add_geiger_blocks(Layout& layout, Memory& memory, std::span<const LiveSampl
   add_runs(layout.blocks, found->runs);
   add_huge(layout, samples);
   layout.blocks.index();
+  layout.late.push_back(std::make_unique<LateGeigerBlocks>(layout, memory, library));
   return true;
 }
 

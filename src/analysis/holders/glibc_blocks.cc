@@ -249,6 +249,7 @@ class GlibcBlocks {
       layout_.leave_out({arena, arena + kArenaState});
       free_fastbins(arena);
     }
+    leave_out_breaks();
     for (const Address arena : arenas_) free_fastbins(arena);
   }
 
@@ -337,6 +338,24 @@ class GlibcBlocks {
     constexpr Bytes kMostGrown = kGiB;  // Since the mappings were read.
     const Span heap{heap_.first, heap_.end + kMostGrown};
     return main_arena([&](Address top) { return heap.holds(top); });
+  }
+
+  /// The C library's variable (__curbrk) that says where the heap ends: it grows past there.
+  void leave_out_breaks() {
+    if (heap_.end == 0) return;
+    for (std::size_t i = 0; i < layout_.modules.size(); ++i) {
+      const observe::Mapping& mapping = layout_.mappings[i];
+      const std::uint32_t module = layout_.modules[i];
+      const bool is_its = module != kNoMapping && mapping.is_writable &&
+                          observe::is_glibc(layout_.mappings[module].path);
+      if (!is_its) continue;
+      for (Address at = mapping.start; at + 8 <= mapping.end; at += 8) {
+        const Address end = word(at, mapping.end);
+        const bool is_break =
+            end % memory_.page_bytes() == 0 && heap_.end <= end && end <= heap_.limit;
+        if (is_break) layout_.leave_out({at, at + 8});
+      }
+    }
   }
 
   /// Core files do not say which mapping it is.

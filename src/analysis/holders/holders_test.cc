@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/holders/test_memory.h"
+
 namespace geiger::holders {
 namespace {
 
@@ -171,6 +173,34 @@ TEST(GlibcBlocks, AChunkMayLieInTwoMappings) {
   EXPECT_EQ(block->start, kObjects + 16);
   EXPECT_FALSE(block->is_free);
   EXPECT_EQ(layout.blocks.end_of(*block), kObjects + 4096 + 64 + 16);
+}
+
+/// A chunk in use, and the last one of the heap, from which three more are taken afterwards: the
+/// second one is in a cache again, the third is free.
+TEST(GlibcBlocks, WhatIsAllocatedLaterIsFoundByItsHeader) {
+  constexpr std::uint64_t kInUse = 1;
+  constexpr Address kTop = kObjects + 64;
+  Layout layout;
+  layout.mappings = {mapping(kObjects)};
+  layout.mappings[0].path = "[heap]";
+  TestMemory memory;
+  memory.words = {{kObjects + 8, 64 + kInUse}, {kTop + 8, 4096 - 64 + kInUse}};
+  add_glibc_blocks(layout, memory);
+  const auto block = layout.blocks.block_at(kTop + 16);
+  ASSERT_TRUE(block && block->is_free);
+  const Span free{block->start, layout.blocks.end_of(*block)};
+  EXPECT_GE(free.end, kObjects + 4096) << "the heap may grow";
+  EXPECT_FALSE(layout.late_at(kTop + 16, free));
+  memory.words = {{kTop + 8, 48 + kInUse},       {kTop + 16, 7},
+                  {kTop + 48 + 8, 64 + kInUse},  {kTop + 48 + 16, (kTop + 48 + 16) >> 12},
+                  {kTop + 112 + 8, 96 + kInUse}, {kTop + 208 + 8, 4096 - 64 - 208}};
+  const auto first = layout.late_at(kTop + 30, free);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->start, kTop + 16);
+  EXPECT_EQ(first->end, kTop + 48 + 16);
+  EXPECT_FALSE(layout.late_at(kTop + 48 + 16, free)) << "its link ends a list of free ones";
+  EXPECT_FALSE(layout.late_at(kTop + 112 + 16, free)) << "the next one says that it is free";
+  EXPECT_FALSE(layout.late_at(kTop + 300, free));
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ class Marking : public testing::Test {
     map_.index();
     marker_.emplace(
         map_, memory_, rules_, [] { return true; },
-        [](RootGroup a, RootGroup b) { return a == b || (a > 100 && a / 100 == b / 100); });
+        [](RootGroup a, RootGroup b) { return a == b || (a > 100 && a / 100 == b / 100); },
+        late_at_);
     Address at = 0x1000;
     for (const auto& [word, group, holds] : roots) {
       marker_->root(word, at += 8, holds, [group = group](Address) { return group; });
@@ -38,6 +39,7 @@ class Marking : public testing::Test {
   BlockMap map_;
   MarkingRules rules_;
   TestMemory memory_;
+  Marker::LateAt late_at_;
   std::optional<Marker> marker_;
 };
 
@@ -51,6 +53,30 @@ TEST_F(Marking, GroupsOfOneStackCountAsOne) {
   EXPECT_TRUE(marker.is_alone(0));
   EXPECT_TRUE(marker.is_alone(3));
   EXPECT_FALSE(marker.is_alone(1)) << "of two stacks";
+}
+
+/// 8 was free. Its block leads to another one there, and that to 1, which leads to 2.
+TEST_F(Marking, FollowsBlocksThatCameIntoUse) {
+  map_.areas().front().set_free(block(8));
+  map_.areas().front().remove(block(9));
+  point(8, 9);
+  point(9, 1);
+  point(1, 2);
+  late_at_ = [](Address target, Span free) {
+    EXPECT_EQ(free.start, block(8));
+    EXPECT_EQ(free.end, block(10));
+    const Address start = target / 64 * 64;
+    return std::optional(Span{start, start + 64});
+  };
+  const Marker& marker =
+      mark({{block(8) + 24, 3, Holds::kFirmly}, {block(2), 4, Holds::kForAWhile}});
+  EXPECT_EQ(marker.group_of(1), 3U);
+  EXPECT_TRUE(marker.parent_of(1).is_root);
+  EXPECT_EQ(marker.parent_of(1).root, 0x1008U);
+  EXPECT_EQ(marker.group_of(2), 3U) << "rather than a stack";
+  EXPECT_TRUE(marker.is_alone(2));
+  late_at_ = {};
+  EXPECT_FALSE(mark({{block(8), 3, Holds::kFirmly}}).is_reached(1));
 }
 
 TEST_F(Marking, AWindowReadsWhatComesBeforeABlock) {

@@ -65,6 +65,22 @@ TEST_F(PythonBlocks, AreNoneWhereAHeaderIsNotAsItMustBe) {
   EXPECT_TRUE(layout_.not_roots.empty());
 }
 
+TEST_F(PythonBlocks, AreFoundLaterByHeadersAndLists) {
+  ASSERT_TRUE(add_python_blocks(layout_, memory_));
+  const auto late = [&](Address target) {
+    const auto free = layout_.blocks.block_at(target);
+    const auto found = layout_.late_at(target, {free->start, layout_.blocks.end_of(*free)});
+    return found ? found->start : 0;
+  };
+  EXPECT_EQ(late(block(1)), 0U);
+  pool(4, 0, 4);  // The second one is in use now.
+  EXPECT_EQ(late(block(1) + 8), block(1));
+  pool(6, block(4), 7);  // So are the sixth and the seventh.
+  EXPECT_EQ(late(block(4)), 0U) << "free again";
+  EXPECT_EQ(late(block(5) + 63), block(5));
+  EXPECT_EQ(late(block(7)), 0U);
+}
+
 TEST_F(PythonBlocks, AreNotHeldByLinks) {
   memory_.words[block(0)] = block(2);       // A link.
   memory_.words[block(0) + 24] = block(3);  // A reference.
