@@ -277,7 +277,7 @@ export interface LeakSite {
   /** samples since then that are still live */ kept: number;
   /** "at least 4.1 MiB", of a recording that began late: instead of the rate */ growthLimit?: string;
   /** of a recording that began late: how many of its blocks were in use */ inUse?: string;
-  /** "738 MiB ± 12 in 1.2 M ± 0.1 objects" */ held: string;
+  /** "738 MiB ± 12 in 1.2 M ± 0.1 M objects" */ held: string;
   /** "10 sites": of an owner, those that it explains */ sites?: string;
   /** "93 % ± 3 held by g_sessions": the largest, if they were looked for */ holders?: string[];
   /** index into the owners: it is one of its sites that grow */ owner?: number;
