@@ -37,6 +37,7 @@ void register_rss(CLI::App& app, Work& work) {
   add_read_options(*verb, options->read);
   add_moment_option(*verb, options->rss.moment);
   verb->add_option("--pid", options->rss.pid, "Process to show (default: the largest)")
+      ->check(process_id())
       ->type_name("PID");
   verb->callback([options, &work] { work = [options] { return print_rss(*options); }; });
 }
