@@ -25,7 +25,30 @@ std::optional<estimation::KnownTotal> known_total(const profile::Recording& reco
   return profile::known_allocated(recording);
 }
 
+/// Live objects are a part of what was allocated, as long as both are counted as requested.
+std::optional<Bytes> most_bytes(const profile::Recording& recording,
+                                const profile::Profile& profile) {
+  using profile::Kind;
+  const bool is_of_live = profile.kind == Kind::kLiveAtEnd || profile.kind == Kind::kLiveAtPeak ||
+                          profile.kind == Kind::kTemporary;
+  if (!is_of_live || profile.heap != profile::kProcessHeap) return std::nullopt;
+  return profile::most_allocated(recording);
+}
+
 }  // namespace
+
+Estimate at_most(Estimate part, std::optional<Bytes> most) {
+  if (!most || part.interval.hi <= static_cast<double>(*most)) return part;
+  const auto limit = static_cast<double>(*most);
+  if (part.value > limit) {
+    // The samples are high by this factor at least, and so may the lower limit be.
+    part.interval.lo = std::max(part.exact, part.interval.lo * limit / part.value);
+    part.value = limit;
+  }
+  // Of nothing seen the limit reads "< 145 B", where it may be all 144.
+  part.interval.hi = part.samples == 0 ? limit + 1 : limit;
+  return part;
+}
 
 Measure measure_total(const profile::Recording& recording, const profile::Profile& profile,
                       double level) {
@@ -52,13 +75,21 @@ std::string miss_text(const Estimate& estimate, const profile::ProcessTotals& co
 Whole::Whole(const profile::Recording& recording, const profile::Profile& profile)
     : WholeSums(profile::total(recording, profile), known_total(recording, profile),
                 !is_any_pure(recording)),
+      most_(most_bytes(recording, profile)),
       recording_(recording),
       peak_(profile.peak) {}
 
 Measure Whole::measured(double level) const {
   Measure total = present::measure_total(sums(), level);
   if (peak_) total.bytes = estimate_peak(recording_, *peak_, total.bytes, level);
+  total.bytes = at_most(total.bytes, most_);
   return total;
+}
+
+Measure Whole::measure_row(const estimation::NodeSums& part, double level) const {
+  Measure row = WholeSums::measure_row(part, level);
+  row.bytes = at_most(row.bytes, most_);
+  return row;
 }
 
 Measure Whole::measure_total(double level) const {
@@ -91,7 +122,8 @@ const Fields<Estimate>& fields_of(Of<Estimate> /*type*/) {
 const Fields<Measure>& fields_of(Of<Measure> /*type*/) {
   static const auto kFields =
       Fields<Measure>("measure", "Bytes and objects, with the samples behind them.")
-          .field("bytes", "estimated from the samples alone", &Measure::bytes)
+          .field("bytes", "estimated from the samples; of live objects at most what was allocated",
+                 &Measure::bytes)
           .field("objects", "as their upper limit the sampled sizes allow", &Measure::objects)
           .field("samples", "records, certain ones included", &Measure::samples)
           .field("certain_samples", "those recorded because they were as large as the interval",

@@ -25,11 +25,17 @@ class Whole : public WholeSums {
   /// Not calibrated. The bytes of a peak are those of the largest heap (peak.h).
   [[nodiscard]] Measure measured(double level) const;
   [[nodiscard]] Measure measure_total(double level) const;
+  /// As WholeSums has it; of live objects at most what was allocated.
+  [[nodiscard]] Measure measure_row(const estimation::NodeSums& part, double level) const;
 
  private:
+  std::optional<Bytes> most_;
   const profile::Recording& recording_;
   std::optional<profile::PeakTotal> peak_;
 };
+
+/// The estimate of a part of at most `most` bytes: what samples say beyond that is their error.
+[[nodiscard]] estimation::Estimate at_most(estimation::Estimate part, std::optional<Bytes> most);
 
 /// Whole::measured of the profile.
 [[nodiscard]] Measure measure_total(const profile::Recording& recording,
