@@ -89,6 +89,7 @@ export interface Advised {
   /** the nearest, "b < c", of the stack with most of it */ callers: string;
   /** the function of own code that most of it comes from, if several stacks lead to the place and it is not among `callers` */ owner?: string;
   /** "parse_rows (parser.cc:88)" */ site: string;
+  /** of most of its live objects, where what holds memory was looked for: they are to be freed */ lost?: "unreachable" | "listed";
   /** what to do, a sentence */ todo: string;
   /** in words */ saving: string;
   /** what `share` is a share of */ of: "allocated" | "peak" | "snapshot" | "content";
@@ -297,7 +298,7 @@ export interface MayBe {
 
 /** Bytes and objects, with the samples behind them. */
 export interface Measure {
-  /** estimated from the samples alone */ bytes: Estimated;
+  /** estimated from the samples; of live objects at most what was allocated */ bytes: Estimated;
   /** as their upper limit the sampled sizes allow */ objects: Estimated;
   /** records, certain ones included */ samples: number;
   /** those recorded because they were as large as the interval */ certain_samples: number;
