@@ -419,8 +419,7 @@ class Judge {
       return site;
     }
     LateGrowth from_later = *later_->judge_late(site.group);
-    // Of both tests, those of `growing_chunks()` first.
-    std::vector<Bytes> growing = std::move(site.late->growing);
+    std::vector<Bytes> growing = std::move(site.late->growing);  // Of both tests.
     growing.insert(growing.end(), from_later.growing.begin(), from_later.growing.end());
     if (from_later.p_value < site.late->p_value) site.late = std::move(from_later);
     site.late->growing = std::move(growing);
@@ -771,10 +770,9 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   leaks.growing = judge.growing_chunks();
   std::erase_if(leaks.growing, [&](const GrowingChunks& chunks) {
     return std::ranges::any_of(leaks.sites, [&](const LeakSite& site) {
-      const bool is_accused =
-          site.verdict == LeakVerdict::kSuspect ||
-          (site.owner != kNone && leaks.owners[site.owner].whole.verdict == LeakVerdict::kSuspect);
-      return is_accused && site.has_growing(chunks.chunk);
+      const bool is_owned = site.owner != kNone;
+      const LeakSite& judged = is_owned ? leaks.owners[site.owner].whole : site;
+      return judged.verdict == LeakVerdict::kSuspect && site.has_growing(chunks.chunk);
     });
   });
   return leaks;
