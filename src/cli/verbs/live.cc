@@ -83,9 +83,8 @@ void say_end(const live::FollowedRun& run, const live::LiveProgram* program, boo
     return terminal::complain(
         fmt::format("{} no longer exists: nothing is left to read", run.path()));
   }
-  terminal::complain(fmt::format("{}: geiger summary {}",
-                                 has_ended ? "the run has ended" : "it is still running",
-                                 present::as_typed(left)));
+  terminal::complain(has_ended ? "the run has ended" : "it is still running");
+  terminal::suggest("geiger summary " + present::as_typed(left));
 }
 
 /// What is to be looked at, and the program if it has to be started for that.
