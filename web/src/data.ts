@@ -298,11 +298,11 @@ export interface MayBe {
 
 /** Bytes and objects, with the samples behind them. */
 export interface Measure {
-  /** estimated from the samples; of live objects at most what was allocated */ bytes: Estimated;
+  /** estimated from the samples alone */ bytes: Estimated;
   /** as their upper limit the sampled sizes allow */ objects: Estimated;
   /** records, certain ones included */ samples: number;
   /** those recorded because they were as large as the interval */ certain_samples: number;
-  /** the bytes given the exact total of the whole: what the text shows */ calibrated?: Estimated;
+  /** the bytes given what was counted, of the whole or, of live objects, of all allocations: what the text shows */ calibrated?: Estimated;
 }
 
 /** The call tree, root first, by column. Node 0 is the root; a parent's index is less than its child's. */

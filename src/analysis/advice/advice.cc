@@ -52,7 +52,8 @@ class Judge {
         const auto bytes = static_cast<double>(*whole.exact);
         measure.bytes = {bytes, 0, {bytes, bytes}, measure.samples, bytes};
       }
-      if (of != Of::kAllocated) measure.bytes = present::at_most(measure.bytes, most_);
+      if (of != Of::kAllocated) present::end_at(measure, most_);
+      measure.bytes = present::shown_bytes(measure);
       wholes_[of] = measure;
     }
   }
@@ -89,7 +90,8 @@ class Judge {
     const Of of = rules_of(item.advice).of;
     // Of others it is not, or not only, bytes that were asked for.
     if (of == Of::kSnapshot || of == Of::kContent) {
-      item.saved.bytes = present::at_most(item.saved.bytes, most_);
+      present::end_at(item.saved, most_);
+      item.saved.bytes = present::shown_bytes(item.saved);
     }
     if (candidate.bytes && item.saved.bytes.value >= options.least_share * whole.bytes.value) {
       item.saved.bytes = candidate.bytes(findings_.level);

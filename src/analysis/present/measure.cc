@@ -37,17 +37,18 @@ std::optional<Bytes> most_bytes(const profile::Recording& recording,
 
 }  // namespace
 
-Estimate at_most(Estimate part, std::optional<Bytes> most) {
-  if (!most || part.interval.hi <= static_cast<double>(*most)) return part;
+void end_at(Measure& part, std::optional<Bytes> most) {
+  if (!most || part.bytes.interval.hi <= static_cast<double>(*most)) return;
+  Estimate ended = part.bytes;
   const auto limit = static_cast<double>(*most);
-  if (part.value > limit) {
+  if (ended.value > limit) {
     // The samples are high by this factor at least, and so may the lower limit be.
-    part.interval.lo = std::max(part.exact, part.interval.lo * limit / part.value);
-    part.value = limit;
+    ended.interval.lo = std::max(ended.exact, ended.interval.lo * limit / ended.value);
+    ended.value = limit;
   }
   // Of nothing seen the limit reads "< 145 B", where it may be all 144.
-  part.interval.hi = part.samples == 0 ? limit + 1 : limit;
-  return part;
+  ended.interval.hi = ended.samples == 0 ? limit + 1 : limit;
+  part.calibrated = ended;
 }
 
 Measure measure_total(const profile::Recording& recording, const profile::Profile& profile,
@@ -82,13 +83,13 @@ Whole::Whole(const profile::Recording& recording, const profile::Profile& profil
 Measure Whole::measured(double level) const {
   Measure total = present::measure_total(sums(), level);
   if (peak_) total.bytes = estimate_peak(recording_, *peak_, total.bytes, level);
-  total.bytes = at_most(total.bytes, most_);
+  end_at(total, most_);
   return total;
 }
 
 Measure Whole::measure_row(const estimation::NodeSums& part, double level) const {
   Measure row = WholeSums::measure_row(part, level);
-  row.bytes = at_most(row.bytes, most_);
+  end_at(row, most_);
   return row;
 }
 
@@ -122,13 +123,15 @@ const Fields<Estimate>& fields_of(Of<Estimate> /*type*/) {
 const Fields<Measure>& fields_of(Of<Measure> /*type*/) {
   static const auto kFields =
       Fields<Measure>("measure", "Bytes and objects, with the samples behind them.")
-          .field("bytes", "estimated from the samples; of live objects at most what was allocated",
-                 &Measure::bytes)
+          .field("bytes", "estimated from the samples alone", &Measure::bytes)
           .field("objects", "as their upper limit the sampled sizes allow", &Measure::objects)
           .field("samples", "records, certain ones included", &Measure::samples)
           .field("certain_samples", "those recorded because they were as large as the interval",
                  &Measure::certain_samples)
-          .field("calibrated", "the bytes given the exact total of the whole: what the text shows",
+          .field("calibrated",
+                 "the bytes given what was counted, of the whole or, of live objects, of all "
+                 "allocations: "
+                 "what the text shows",
                  &Measure::calibrated);
   return kFields;
 }

@@ -229,9 +229,9 @@ class LongRunVerbs(unittest.TestCase):
         allocated = self.bytes_of("thinned.geiger")
         self.assertEqual(allocated["value"], 64 * 2048)
         live = self.bytes_of("thinned.geiger", "--kind", "live")
-        self.assertAlmostEqual(live["value"], min(2 * kept, 64) * 2048)
+        self.assertAlmostEqual(live["value"], 2 * kept * 2048)
         self.assertLess(live["lo"], 64 * 2048)
-        self.assertLessEqual(live["hi"], 64 * 2048, "no more was allocated")
+        self.assertGreater(live["hi"], 64 * 2048)
         process, = self.json("summary", "thinned.geiger")["processes"]
         self.assertEqual(process["thinning"], {"level": 1, "keep": 0.5})
         self.assertIn("frees were recorded for 1 of 2 samples",
@@ -251,9 +251,7 @@ class LongRunVerbs(unittest.TestCase):
             "SELECT kind, value, variance FROM total_estimates WHERE quantity = 'bytes'")
         for kind, value, variance in rows.fetchall():
             report = self.bytes_of("thinned.geiger", "--kind", kind)
-            # Reports end what is live at what was allocated.
-            most = 64 * 2048 if kind in ("live", "peak") else value
-            self.assertAlmostEqual(min(value, most) / report["value"], 1, places=9, msg=kind)
+            self.assertAlmostEqual(value / report["value"], 1, places=9, msg=kind)
             self.assertAlmostEqual(variance, report["variance"], delta=1e-6 * (variance + 1))
 
     # ------------------------------------------------------------ aggregated

@@ -69,7 +69,7 @@ class Lines {
   [[nodiscard]] LeakLine line_of(LeakSite site) {
     LeakLine line;
     line.live = present::measure_row(site.alive, level_);
-    line.live.bytes = present::at_most(line.live.bytes, most_);
+    present::end_at(line.live, most_);
     line.never_freed = present::share_of(site.alive, site.allocated, level_);
     line.rate = rate_of(site);
     line.too_short = too_short(site);

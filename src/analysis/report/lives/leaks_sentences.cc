@@ -49,7 +49,7 @@ std::string bytes_text(double bytes) { return present::exact_bytes(present::whol
 std::string kept_text(const LeakLine& line) {
   const profile::LateGrowth& late = *line.site.late;
   return fmt::format("{} kept {} of its allocations{} {}", name_and_place(line),
-                     present::figure(line.live.bytes, present::Quantity::kBytes).text(),
+                     present::figure(estimated_bytes(line.live), present::Quantity::kBytes).text(),
                      late.by == profile::LateGrowth::By::kChunks ? " while" : ";",
                      in_use_text(late));
 }
@@ -223,7 +223,7 @@ std::string unnoticed_growth(const LeaksReport& report) {
       "Too few samples to rule out a leak of up to {} at one site, with {} live. A longer run or a "
       "smaller --interval decides.\n",
       present::bound_bytes(report.may_have_leaked),
-      present::figure(report.live.bytes, present::Quantity::kBytes).text());
+      present::figure(estimated_bytes(report.live), present::Quantity::kBytes).text());
 }
 
 /// What keeps a leak from being seen, and what would show it.
@@ -326,7 +326,8 @@ std::string unreachable_text(const HeldSite& site) {
 }
 
 std::string live_text(const LeakLine& line) {
-  return fmt::format("{} in {}", present::figure(line.live.bytes, present::Quantity::kBytes).text(),
+  return fmt::format("{} in {}",
+                     present::figure(estimated_bytes(line.live), present::Quantity::kBytes).text(),
                      present::objects_text(line.live));
 }
 
@@ -382,10 +383,11 @@ std::string false_alarm_rate(double q) { return "false-alarm rate " + present::p
 std::string judged_heap(const LeaksReport& report) {
   const JudgedInstant& judged = report.judged;
   const std::string only = present::only_text(report.options.scope);
-  const std::string live = present::figure(report.live.bytes, present::Quantity::kBytes).text() +
-                           " live" + (only.empty() ? "" : ", " + only);
+  const std::string live =
+      present::figure(estimated_bytes(report.live), present::Quantity::kBytes).text() + " live" +
+      (only.empty() ? "" : ", " + only);
   const std::string end =
-      present::figure(report.live_at_end.bytes, present::Quantity::kBytes).text();
+      present::figure(estimated_bytes(report.live_at_end), present::Quantity::kBytes).text();
   switch (judged.why) {
     case JudgedInstant::Why::kBeforeTeardown:
       return fmt::format(
@@ -429,7 +431,7 @@ std::string leaks_footer(const LeaksReport& report, const present::Style& style)
   for (const SuppressedLine& line : report.suppressed) {
     out +=
         fmt::format("suppressed {} from {} live: leak:{}\n",
-                    present::figure(line.live.bytes, present::Quantity::kBytes).text(),
+                    present::figure(estimated_bytes(line.live), present::Quantity::kBytes).text(),
                     present::plural(line.live.samples, "sample"), present::printable(line.pattern));
   }
   out += fmt::format(

@@ -325,7 +325,9 @@ TEST(Summary, LiveIsAtMostWhatWasCounted) {
   profile::Thread& counted = builder.recording().threads[thread];
   counted.bytes = counted.trials = 600 * kKiB;
   counted.hits = 3;
-  const auto live_of = [&] { return summary_report(builder.recording(), {}).live_at_end.bytes; };
+  const auto live_of = [&] {
+    return shown_bytes(summary_report(builder.recording(), {}).live_at_end);
+  };
   const estimation::Estimate live = live_of();
   EXPECT_EQ(live.value, 600.0 * kKiB);
   EXPECT_EQ(live.interval.hi, 600.0 * kKiB);
