@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/help/command_line.h"
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
 #include "cli/options/selection_options.h"

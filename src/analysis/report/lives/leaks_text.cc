@@ -14,6 +14,7 @@
 #include "analysis/present/text.h"
 #include "analysis/report/lives/leaks.h"
 #include "analysis/report/lives/lifetimes.h"
+#include "analysis/report/overview/summary.h"
 
 namespace geiger::report {
 
