@@ -86,7 +86,7 @@ class ChangedPrograms(unittest.TestCase):
 
     def changed_rows(self, document):
         return [row for row in document["rows"]
-                if row["verdict"] in ("grew", "shrank", "new", "gone")]
+                if row["verdict"] in ("grew", "shrank", "new", "first seen", "gone", "not seen")]
 
 
 class LuaLeak(ChangedPrograms):

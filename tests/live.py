@@ -190,7 +190,7 @@ class Lines(Case):
         process.stdin.close()
         process.wait(PATIENCE)
         said = live.communicate(timeout=PATIENCE)[1]
-        self.assertIn("the run has ended: geiger summary", said)
+        self.assertIn("the run has ended\ngeiger: next: geiger summary", said)
         self.assertFalse(parts.exists())
         # Of an earlier run by now: the next one is what runs.
         pid, _, _ = self.running(1, options=("-f", "-o", "out.geiger"))

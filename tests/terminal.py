@@ -39,8 +39,8 @@ class Terminal(unittest.TestCase):
                               env={**PLAIN, "LC_ALL": "C.UTF-8", **environment}, timeout=120,
                               check=False)
 
-    def shown(self, *words, columns=80, stdout=None, **environment):
-        """On a terminal that is both standard output and standard error."""
+    def shown(self, *words, columns=80, stdout=None, code=0, **environment):
+        """On a terminal that is both standard output and standard error; `code` None: any failure."""
         leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         env = {**PLAIN, "LC_ALL": "C.UTF-8", "TERM": "xterm", **environment}
@@ -56,7 +56,8 @@ class Terminal(unittest.TestCase):
                     break
                 seen += part
             os.close(leader)
-            self.assertEqual(process.wait(timeout=60), 0, seen)
+            ended = process.wait(timeout=60)
+            self.assertTrue(ended == code if code is not None else ended in (1, 2), seen)
         return seen.decode().replace("\r\n", "\n")
 
     def text_shown(self, *words):
@@ -111,6 +112,13 @@ class Terminal(unittest.TestCase):
             self.assertIn("allocated ", " ".join(lines))
             self.assertGreater(len(lines), 4)
             self.assertLessEqual(self.widest("\n".join(lines)), columns, said)
+
+    def test_complaints_are_as_wide_as_standard_error(self):
+        for words in (("table", "--kind", "xyzzy"), ("table", "a b.geiger", "--by", "holder")):
+            said = self.shown(*words, columns=70, code=None)
+            self.assertGreaterEqual(len(said.splitlines()), 2)
+            self.assertLessEqual(self.widest(said), 70, said)
+            self.assertEqual(said.split(), self.piped(*words).stderr.split())
 
     def helps(self):
         """The words that print each help text, those of verbs below verbs too."""
@@ -202,6 +210,28 @@ class Terminal(unittest.TestCase):
         self.assertIn("choose from pprof, otlp, speedscope", self.refused("export", "xyzzy-format"))
         self.assertIn("choose from pprof, otlp, speedscope", self.refused("export"))
         self.assertIn("unknown option '--xyzzy'", self.refused("table", "--xyzzy"))
+
+    def test_bad_numbers_are_refused(self):
+        """Of every option that takes one, in one line that quotes the word."""
+        count = 0
+        for words in list(self.helps()):
+            for option, kind in re.findall(r"(?m)^  (?:-\w, *)?(--[\w-]+) (N|P|PORT|DAYS|PID|SHARE|TIME)\b",
+                                           self.piped(*words).stdout):
+                for bad in ("foo", "-1", "nan"):
+                    said = self.refused(*words[:-1], f"{option}={bad}")
+                    if "is required" in said or "no program given" in said:
+                        continue
+                    self.assertRegex(said, f"(?m)^geiger: .*'{bad}'", (words, option))
+                    count += 1
+        self.assertGreater(count, 100)
+        for line, said in (("leaks --top foo", "--top: invalid number 'foo' (0 or more)"),
+                           ("stats --threads -1", "--threads: invalid number '-1' (0 or more)"),
+                           ("serve --port 70000", "--port: invalid number '70000' (0 to 65535)"),
+                           ("tree --min-percent 101", "--min-percent: invalid number '101' (0 to 100)"),
+                           ("advise --least 500%", "--least: invalid share '500%' (above 0% and up to 100%)"),
+                           ("holders --limit 0", "--limit: must be above 0"),
+                           ("run --duration 0 true", "--duration: must be above 0")):
+            self.assertIn(said, self.refused(*line.split()))
 
     def test_exit_codes(self):
         for code, words in ((0, ["summary", "a b.geiger"]), (1, ["summary", "absent"]),

@@ -105,6 +105,12 @@ base::Outcome<Nanoseconds> parse_duration(std::string_view text) {
   return base::Failure{fmt::format("'{}' is not a duration (try 10s, 500ms or 2m)", text)};
 }
 
+base::Outcome<Nanoseconds> parse_positive_duration(std::string_view text) {
+  const auto time = parse_duration(text);
+  if (time.has_value() && time.value() == 0) return base::Failure{"must be above 0"};
+  return time;
+}
+
 namespace {
 
 std::optional<double> parse_number(std::string_view text) {

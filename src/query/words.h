@@ -22,6 +22,9 @@ base::Outcome<Bytes> parse_size(std::string_view text);
 /// Nanoseconds from "10" or "10s", "500ms", "250us", "2m", "1.5h".
 base::Outcome<Nanoseconds> parse_duration(std::string_view text);
 
+/// The same, but above 0.
+base::Outcome<Nanoseconds> parse_positive_duration(std::string_view text);
+
 // Shares and changes as people type them.
 
 /// A positive share, from "5%" or "0.05". The reason of a failure quotes the text.

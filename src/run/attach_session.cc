@@ -1,5 +1,7 @@
 #include "run/attach_session.h"
 
+#include <elf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <climits>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -18,6 +21,7 @@
 #include <vector>
 
 #include "analysis/observe/observer.h"
+#include "analysis/observe/proc_files.h"
 #include "analysis/present/format.h"
 #include "base/text.h"
 #include "control/run_directory.h"
@@ -56,6 +60,23 @@ base::UniqueFd take_over_end_signals() {
 std::string program_of(pid_t pid) {
   std::error_code error;
   return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), error).string();
+}
+
+/// The base name of what was given to exec, as recordings have it: the executable's own may be
+/// another, behind a link. Empty if it cannot be read.
+std::string started_as(pid_t pid) {
+  const std::string auxv = observe::ProcessFiles(pid).read("auxv").value_or("");
+  const base::UniqueFd memory(open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<std::uint64_t, 2> entry{};
+  for (std::size_t at = 0; at + sizeof entry <= auxv.size(); at += sizeof entry) {
+    std::memcpy(&entry, auxv.data() + at, sizeof entry);
+    if (entry[0] != AT_EXECFN) continue;
+    std::array<char, PATH_MAX> text{};
+    const auto got =
+        pread(memory.get(), text.data(), text.size() - 1, static_cast<off_t>(entry[1]));
+    return got > 0 ? std::string(base::file_name_of(text.data())) : "";
+  }
+  return "";
 }
 
 /// Fails where the process's executable speaks against it.
@@ -157,7 +178,8 @@ base::Outcome<void> Session::check() {
 
 base::Outcome<void> Session::begin() {
   const auto library = GEIGER_TRY(PreloadPath::library());
-  program_ = program_of(order_.pid);
+  program_ = started_as(order_.pid);
+  if (program_.empty()) program_ = program_of(order_.pid);
   output_.emplace(program_, options_.recording.file);
   if (!options_.recording.file.empty() && !options_.recording.replaces &&
       access(output_->file().c_str(), F_OK) == 0) {

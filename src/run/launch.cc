@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "run/target_check.h"
 
 namespace geiger::run {
 
@@ -135,7 +136,13 @@ int Launch::execute(const Environment& environment) {
 int become(std::vector<std::string> argv, Environment environment) {
   const auto arguments = pointers_to(argv);
   const auto words = pointers_to(environment);
-  execvpe(arguments[0], arguments.data(), words.data());
+  // A binary that the kernel refuses, such as another processor's, is no script for a shell.
+  const std::string binary = binary_of(argv.front());
+  if (binary.empty()) {
+    execvpe(arguments[0], arguments.data(), words.data());
+  } else {
+    execve(binary.c_str(), arguments.data(), words.data());
+  }
   return errno;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -64,12 +65,28 @@ Found find_program(const std::string& program) {
   }
 }
 
+// Endings of files that a compiler makes programs of.
+constexpr std::array<std::string_view, 14> kSources{".c",   ".cc", ".cpp", ".cxx", ".h",
+                                                    ".hpp", ".rs", ".go",  ".zig", ".f90",
+                                                    ".d",   ".m",  ".s",   ".java"};
+
+bool is_source(const std::string& path) {
+  return std::ranges::any_of(kSources, [&](std::string_view end) { return path.ends_with(end); });
+}
+
+// The first bytes of a file.
+std::string start_of(const std::string& path) {
+  const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  std::string start(256, '\0');
+  const auto got = fd.is_open() ? read(fd.get(), start.data(), start.size()) : -1;
+  start.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return start;
+}
+
 // The words of a "#!" line; empty if the file does not start with one.
 std::vector<std::string> shebang(const std::string& path) {
-  const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  std::array<char, 256> start{};
-  const auto got = fd.is_open() ? read(fd.get(), start.data(), start.size()) : -1;
-  std::string_view line(start.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::string start = start_of(path);
+  std::string_view line = start;
   if (!line.starts_with("#!")) return {};
   line = line.substr(2, line.find('\n') - 2);
   std::vector<std::string> words;
@@ -81,6 +98,37 @@ std::vector<std::string> shebang(const std::string& path) {
     words.emplace_back(line.substr(0, end));
     line.remove_prefix(end);
   }
+}
+
+std::string reason_of(int error) {
+  return fmt::format("{}", fmt::string_view(strerrordesc_np(error)));
+}
+
+// Why a file that is there cannot be executed, and what to do about it.
+std::string refusal_of(const Found& found) {
+  struct stat status {};
+  if (stat(found.path.c_str(), &status) != 0) return reason_of(found.error);
+  if (S_ISDIR(status.st_mode)) return "it is a directory";
+  if (is_source(found.path)) return "it is source code: compile it, and run the program";
+  if ((status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0) return reason_of(found.error);
+  const auto words = shebang(found.path);
+  if (!words.empty()) {
+    return fmt::format("it is not executable: chmod +x, or run {} {}", fmt::join(words, " "),
+                       found.path);
+  }
+  if (found.path.ends_with(".py")) {
+    return fmt::format("it is not executable: run python3 {}", found.path);
+  }
+  return "it is not executable";
+}
+
+// Why no program of this name was found.
+std::string absence_of(const std::string& program, int error) {
+  if (program.empty() || program.find('/') != std::string::npos) return reason_of(error);
+  const Found here = probe("./" + program);
+  if (here.error == ENOENT) return reason_of(error);
+  return fmt::format("not in PATH; in this directory: ./{}{}", program,
+                     here.error == 0 ? "" : ", but " + refusal_of(here));
 }
 
 // The file whose allocations will be made: the program, or the interpreter of a
@@ -192,6 +240,16 @@ std::vector<std::string> TargetCheck::advice() const {
                   base::file_name_of(examined))};
 }
 
+std::string binary_of(const std::string& program) {
+  const Found found = find_program(program);
+  return found.error == 0 && start_of(found.path)
+                                 .starts_with(
+                                     "\x7f"
+                                     "ELF")
+             ? found.path
+             : "";
+}
+
 TargetCheck check_target(const std::string& program) {
   TargetCheck check;
   const Found found = find_program(program);
@@ -200,7 +258,13 @@ TargetCheck check_target(const std::string& program) {
   if (found.error != 0) {
     const bool is_missing = found.error == ENOENT || found.error == ENOTDIR;
     check.obstacle = is_missing ? Obstacle::kNotFound : Obstacle::kNotExecutable;
-    check.detail = fmt::format("{}", fmt::string_view(strerrordesc_np(found.error)));
+    check.detail = is_missing ? absence_of(program, found.error) : refusal_of(found);
+    return check;
+  }
+  const auto words = shebang(found.path);
+  if (!words.empty() && probe(words[0]).error == ENOENT) {
+    check.obstacle = Obstacle::kNotFound;
+    check.detail = fmt::format("its interpreter '{}' does not exist", words[0]);
     return check;
   }
   check.examined = image_of(found.path);

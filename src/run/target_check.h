@@ -37,6 +37,9 @@ struct TargetCheck {
   [[nodiscard]] std::vector<std::string> advice() const;
 };
 
+/// The path of `program`, found as a shell would, if it is a binary; else empty.
+[[nodiscard]] std::string binary_of(const std::string& program);
+
 /// Looks at `program` (argv[0] of the command) and, for scripts, one level of
 /// interpreter (through `/usr/bin/env`). Reads files only; never executes.
 [[nodiscard]] TargetCheck check_target(const std::string& program);

@@ -165,6 +165,43 @@ TEST_F(CheckTarget, FollowsScriptsToTheirInterpreter) {
   EXPECT_EQ(of("bare-shebang"), Obstacle::kNone);
 }
 
+TEST_F(CheckTarget, SaysWhyAFileCannotBeRun) {
+  const std::string source = write("app.c", "int main() {}\n", 0644);
+  EXPECT_EQ(check_target(source).sentence(),
+            "cannot run '" + source + "': it is source code: compile it, and run the program");
+  EXPECT_EQ(check_target(source).obstacle, Obstacle::kNotExecutable);
+  EXPECT_EQ(check_target(root_).sentence(),
+            "cannot run '" + root_.string() + "': it is a directory");
+  const std::string script = write("script", "#!/bin/sh -e\n", 0644);
+  EXPECT_THAT(check_target(script).sentence(),
+              HasSubstr("it is not executable: chmod +x, or run /bin/sh -e " + script));
+  EXPECT_THAT(check_target(write("a.py", "print()\n", 0644)).sentence(), HasSubstr("run python3 "));
+  EXPECT_THAT(check_target(write("data", "x", 0644)).sentence(),
+              HasSubstr("': it is not executable"));
+  const TargetCheck orphan = check_target(write("orphan", "#!/no/such/shell\n"));
+  EXPECT_EQ(orphan.obstacle, Obstacle::kNotFound);
+  EXPECT_THAT(orphan.sentence(), HasSubstr("its interpreter '/no/such/shell' does not exist"));
+}
+
+TEST_F(CheckTarget, TellsBinariesFromScripts) {
+  ASSERT_TRUE(compile("cc", "plain"));
+  EXPECT_EQ(binary_of(root_ / "plain"), root_ / "plain");
+  EXPECT_EQ(binary_of(write("script", "echo\n")), "");
+  EXPECT_EQ(binary_of(root_ / "missing"), "");
+  EXPECT_NE(binary_of("true"), "") << "by PATH";
+}
+
+TEST_F(CheckTarget, SaysThatAFileIsHereButNotInPath) {
+  write("app.c", "int main() {}\n", 0644);
+  const auto before = fs::current_path();
+  fs::current_path(root_);
+  const TargetCheck check = check_target("app.c");
+  fs::current_path(before);
+  EXPECT_EQ(check.obstacle, Obstacle::kNotFound);
+  EXPECT_THAT(check.sentence(),
+              HasSubstr("not in PATH; in this directory: ./app.c, but it is source"));
+}
+
 // Every prefix of a program, and every single damaged byte of its headers, gives
 // some verdict without harm.
 TEST_F(CheckTarget, SurvivesDamage) {

@@ -150,7 +150,15 @@ bool print_data(std::string_view bytes) {
 }
 
 void complain(std::string_view sentence) {
-  fmt::print(stderr, "geiger: {}\n", present::printable(sentence));
+  std::string line = fmt::format("geiger: {}\n", present::printable(sentence));
+  if (isatty(STDERR_FILENO) == 1) {
+    line = present::wrap_lines(line, terminal_width(STDERR_FILENO, present::kDefaultWidth));
+  }
+  fmt::print(stderr, "{}", line);
+}
+
+void suggest(std::string_view command) {
+  fmt::print(stderr, "geiger: next: {}\n", present::printable(command));
 }
 
 }  // namespace geiger::terminal

@@ -80,7 +80,9 @@ void choose_names(present::Names names);
 /// Writes JSON or other data to standard output unchanged, else like print_report().
 [[nodiscard]] bool print_data(std::string_view bytes);
 
-/// "geiger: SENTENCE" on standard error; control characters are neutralised.
+/// "geiger: SENTENCE" on standard error, wrapped on a terminal; control characters are neutralised.
 void complain(std::string_view sentence);
+/// "geiger: next: COMMAND" on standard error, in one line, which can be copied.
+void suggest(std::string_view command);
 
 }  // namespace geiger::terminal

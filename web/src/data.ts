@@ -89,6 +89,7 @@ export interface Advised {
   /** the nearest, "b < c", of the stack with most of it */ callers: string;
   /** the function of own code that most of it comes from, if several stacks lead to the place and it is not among `callers` */ owner?: string;
   /** "parse_rows (parser.cc:88)" */ site: string;
+  /** of most of its live objects, where what holds memory was looked for: they are to be freed */ lost?: "unreachable" | "listed";
   /** what to do, a sentence */ todo: string;
   /** in words */ saving: string;
   /** what `share` is a share of */ of: "allocated" | "peak" | "snapshot" | "content";
@@ -280,7 +281,7 @@ export interface LeakSite {
   /** samples since then that are still live */ kept: number;
   /** "at least 4.1 MiB", of a recording that began late: instead of the rate */ growthLimit?: string;
   /** of a recording that began late: how many of its blocks were in use */ inUse?: string;
-  /** "738 MiB ± 12 in 1.2 M ± 0.1 objects" */ held: string;
+  /** "738 MiB ± 12 in 1.2 M ± 0.1 M objects" */ held: string;
   /** "10 sites": of an owner, those that it explains */ sites?: string;
   /** "93 % ± 3 held by g_sessions": the largest, if they were looked for */ holders?: string[];
   /** index into the owners: it is one of its sites that grow */ owner?: number;
@@ -304,7 +305,7 @@ export interface Measure {
   /** as their upper limit the sampled sizes allow */ objects: Estimated;
   /** records, certain ones included */ samples: number;
   /** those recorded because they were as large as the interval */ certain_samples: number;
-  /** the bytes given the exact total of the whole: what the text shows */ calibrated?: Estimated;
+  /** the bytes given what was counted, of the whole or, of live objects, of all allocations: what the text shows */ calibrated?: Estimated;
 }
 
 /** The call tree, root first, by column. Node 0 is the root; a parent's index is less than its child's. */

@@ -298,7 +298,7 @@ function leaks(count: number): NonNullable<PageData["leaks"]> {
     q: 1e-4,
     open: "" as const,
     kept: 60,
-    held: "38.1 MiB [28.6, 47.7] in 9.8 k ± 1.2 objects",
+    held: "38.1 MiB [28.6, 47.7] in 9.8 k ± 1.2 k objects",
     holders: ["93 % ± 3 held by g_cache"],
   };
   const undecided = { ...site, verdict: "undecided" as const, p: 0.01, q: 0.2, open: "alone" as const };

@@ -8,8 +8,11 @@
 
 #include "analysis/advice/candidates.h"
 #include "analysis/present/fields.h"
+#include "analysis/present/measure.h"
+#include "analysis/profile/lives/lifetimes.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/select/thinned.h"
+#include "analysis/profile/select/totals.h"
 #include "estimation/estimate.h"
 
 namespace geiger::advice {
@@ -32,7 +35,10 @@ class Judge {
  public:
   Judge(const Recording& recording, const Options& options, StackBook& stacks,
         Candidates& candidates)
-      : recording_(recording), stacks_(stacks), candidates_(candidates) {
+      : recording_(recording),
+        stacks_(stacks),
+        candidates_(candidates),
+        most_(profile::most_allocated(recording)) {
     findings_.options = options;
     findings_.not_looked_for = std::move(candidates.not_looked_for);
     findings_.looked_at = candidates.places.size();
@@ -46,6 +52,8 @@ class Judge {
         const auto bytes = static_cast<double>(*whole.exact);
         measure.bytes = {bytes, 0, {bytes, bytes}, measure.samples, bytes};
       }
+      if (of != Of::kAllocated) present::end_at(measure, most_);
+      measure.bytes = present::shown_bytes(measure);
       wholes_[of] = measure;
     }
   }
@@ -79,6 +87,12 @@ class Judge {
     Item item;
     item.advice = candidate.advice;
     item.saved = present::measure_row(candidate.saved, findings_.level);
+    const Of of = rules_of(item.advice).of;
+    // Of others it is not, or not only, bytes that were asked for.
+    if (of == Of::kSnapshot || of == Of::kContent) {
+      present::end_at(item.saved, most_);
+      item.saved.bytes = present::shown_bytes(item.saved);
+    }
     if (candidate.bytes && item.saved.bytes.value >= options.least_share * whole.bytes.value) {
       item.saved.bytes = candidate.bytes(findings_.level);
     }
@@ -101,6 +115,9 @@ class Judge {
     item.requested = candidate.requested;
     item.usable = candidate.usable;
     name(item, candidate.stacks);
+    // What passes at the peak is freed anyway.
+    const bool is_of_live = of != Of::kAllocated;
+    if (is_of_live && item.advice != Advice::kPeak) item.lost = lost_of(candidate.stacks);
     if (item.advice == Advice::kUntouched) untouched_.insert(place_of(candidate));
     findings_.items.push_back(std::move(item));
   }
@@ -118,6 +135,26 @@ class Judge {
     constexpr double kOften = 100;
     const bool is_often = item.advice != Advice::kReuse || calls.lo >= kOften;
     return saves_calls || (saves_bytes && is_often);
+  }
+
+  [[nodiscard]] Lost lost_of(const Stacks& stacks) const {
+    std::vector<std::uint32_t> judged, unreachable, listed;
+    for (std::uint32_t i = 0; i < recording_.samples.size(); ++i) {
+      const profile::Sample& sample = recording_.samples[i];
+      if (sample.holder == profile::kNone || !stacks.contains(sample.stack)) continue;
+      const profile::Hold hold = recording_.holders[sample.holder].hold;
+      judged.push_back(i);
+      if (profile::is_unreachable(hold)) unreachable.push_back(i);
+      if (hold == profile::Hold::kListed) listed.push_back(i);
+    }
+    const auto is_most = [&](const std::vector<std::uint32_t>& part) {
+      constexpr double kMost = 0.5;
+      return present::share_of(profile::sums_of_samples(recording_, part),
+                               profile::sums_of_samples(recording_, judged), findings_.level)
+                 .interval.lo > kMost;
+    };
+    if (is_most(unreachable)) return Lost::kUnreachable;
+    return is_most(listed) ? Lost::kListed : Lost::kNot;
   }
 
   [[nodiscard]] const Place& place_of(const Candidate& candidate) const {
@@ -168,6 +205,7 @@ class Judge {
   const Recording& recording_;
   StackBook& stacks_;
   Candidates& candidates_;
+  const std::optional<Bytes> most_;
   std::map<Of, present::Measure> wholes_;
   std::set<Place> untouched_;  ///< Of items.
   Findings findings_;
@@ -183,6 +221,11 @@ std::uint32_t usual_stack(const Stacks& stacks) {
 std::string_view name_of(Advice advice) {
   const auto index = static_cast<std::size_t>(advice);
   return index < kAdviceRules.size() ? kAdviceRules[index].name : std::string_view();
+}
+
+std::string_view name_of(Lost lost) {
+  constexpr std::string_view kNames[] = {"", "unreachable", "listed"};
+  return present::name_among(kNames, lost);
 }
 
 std::string_view name_of(Of of) {

@@ -76,6 +76,16 @@ struct Options {
   std::uint64_t least_calls = 100'000;
 };
 
+/// What was found of the objects of a place when what holds memory was looked for.
+enum class Lost : std::uint8_t {
+  kNot,          ///< Or not known.
+  kUnreachable,  ///< Most of them surely are.
+  kListed,       ///< Only CPython's collector lists most of them.
+};
+
+/// "", "unreachable", "listed".
+[[nodiscard]] std::string_view name_of(Lost lost);
+
 /// One place, and what it would save.
 struct Item {
   Advice advice = Advice::kReserve;
@@ -94,6 +104,7 @@ struct Item {
   /// Of Of::kAllocated: number by requested bytes, estimated; empty if some of them are not
   /// malloc's but of CPython's own pools.
   std::map<Bytes, double> calls;
+  Lost lost = Lost::kNot;     ///< Of live memory: it should be freed, whatever else it wastes.
   present::Measure saved;     ///< Bytes and allocations (of memory: objects), at Findings::level.
   present::Share share;       ///< Of the bytes of the whole.
   present::Share call_share;  ///< Of the allocations of the whole; of Of::kAllocated.

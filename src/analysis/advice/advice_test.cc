@@ -186,6 +186,24 @@ TEST_F(AdviceOfARun, ObjectsThatDieOneByOneAreOnlyRounded) {
   EXPECT_EQ(found.items[0].usable, 88U);
 }
 
+TEST_F(AdviceOfARun, WhatIsLostIsToBeFreed) {
+  for (int i = 0; i < 2000; ++i) {
+    Sample& sample = add(make_, 73, 2 * kSecond + 100 * i, 4 * kSecond + i * 2'000'000);
+    sample.usable = 88;
+    sample.holder = i % 10 == 0 ? 0 : 1;
+  }
+  made_.recording.holders = {{.name = "g_cache"}, {.name = "lost"}};
+  const auto lost = [&](profile::Hold hold) {
+    made_.recording.holders[1].hold = hold;
+    const Findings found = find();
+    return found.items.size() == 1 ? name_of(found.items[0].lost) : "other places";
+  };
+  EXPECT_EQ(lost(profile::Hold::kReached), "");
+  EXPECT_EQ(lost(profile::Hold::kMoving), "") << "undecided";
+  EXPECT_EQ(lost(profile::Hold::kUnreachable), "unreachable");
+  EXPECT_EQ(lost(profile::Hold::kListed), "listed");
+}
+
 TEST_F(AdviceOfARun, TheLevelAllowsForAllPlaces) {
   const Findings few = find();
   for (int i = 0; i < 100; ++i) {

@@ -97,8 +97,8 @@ TEST(CommonSamples, DoNotCancelOutAcrossNames) {
   TestRecording before = run_with({{"unnamed", 100}, {"main", 6}});
   TestRecording after = run_with({{"compiled", 100}, {"main", 6}});
   const Comparison comparison = compare(collect(before.recording, after.recording), 0.95);
-  EXPECT_EQ(row(comparison, "compiled").verdict, Verdict::kNew);
-  EXPECT_EQ(row(comparison, "unnamed").verdict, Verdict::kGone);
+  EXPECT_EQ(row(comparison, "compiled").verdict, Verdict::kFirstSeen);
+  EXPECT_EQ(row(comparison, "unnamed").verdict, Verdict::kNotSeen);
   EXPECT_EQ(comparison.total.change.value, 0);
 }
 

@@ -35,8 +35,14 @@ void put_in_order(std::vector<Row>& rows);
 Verdict verdict_of(const Row& row, const Site* site, double alpha) {
   if (row.change.q_value > alpha || row.change.value == 0) return Verdict::kNoise;
   const bool grew = row.change.value > 0;
-  if (site != nullptr && grew && site->before.samples() == 0) return Verdict::kNew;
-  if (site != nullptr && !grew && site->after.samples() == 0) return Verdict::kGone;
+  const auto is_seen = [&](const SiteSide& side) { return site == nullptr || side.samples() > 0; };
+  // Without samples a site may still have less than its upper limit.
+  if (grew && !is_seen(site->before)) {
+    return row.before.interval.hi > 0 ? Verdict::kFirstSeen : Verdict::kNew;
+  }
+  if (!grew && !is_seen(site->after)) {
+    return row.after.interval.hi > 0 ? Verdict::kNotSeen : Verdict::kGone;
+  }
   return grew ? Verdict::kGrew : Verdict::kShrank;
 }
 
@@ -87,8 +93,12 @@ std::string_view name_of(Verdict verdict) {
       return "shrank";
     case Verdict::kNew:
       return "new";
+    case Verdict::kFirstSeen:
+      return "first seen";
     case Verdict::kGone:
       return "gone";
+    case Verdict::kNotSeen:
+      return "not seen";
     case Verdict::kNoise:
       return "noise";
     case Verdict::kTooFew:

@@ -19,16 +19,18 @@ namespace geiger::compare {
 enum class Verdict : std::uint8_t {
   kGrew,
   kShrank,
-  kNew,     ///< Grew from nothing that was seen.
-  kGone,    ///< Shrank to nothing that was seen.
-  kNoise,   ///< The difference may well be chance.
-  kTooFew,  ///< So few samples that no difference could have shown.
+  kNew,        ///< Grew from nothing: all that the side before allocated was recorded.
+  kFirstSeen,  ///< Grew from nothing that was seen, less than the limit of `before`.
+  kGone,       ///< Shrank to nothing: all that the side after allocated was recorded.
+  kNotSeen,    ///< Shrank to nothing that is seen, less than the limit of `after`.
+  kNoise,      ///< The difference may well be chance.
+  kTooFew,     ///< So few samples that no difference could have shown.
 };
 
 /// Whether the verdict says that something changed.
 [[nodiscard]] constexpr bool is_change(Verdict verdict) { return verdict < Verdict::kNoise; }
 
-/// "grew", "shrank", "new", "gone", "noise", "too few samples".
+/// "grew", "shrank", "new", "first seen", "gone", "not seen", "noise", "too few samples".
 [[nodiscard]] std::string_view name_of(Verdict verdict);
 
 /// After minus before, in bytes per run.

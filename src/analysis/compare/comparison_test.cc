@@ -32,11 +32,24 @@ TEST(Comparison, GivesEverySiteAVerdict) {
   EXPECT_EQ(row(comparison, "same").verdict, Verdict::kNoise);
   EXPECT_EQ(row(comparison, "grew").verdict, Verdict::kGrew);
   EXPECT_EQ(row(comparison, "shrank").verdict, Verdict::kShrank);
-  EXPECT_EQ(row(comparison, "new").verdict, Verdict::kNew);
-  EXPECT_EQ(row(comparison, "gone").verdict, Verdict::kGone);
+  EXPECT_EQ(row(comparison, "new").verdict, Verdict::kFirstSeen);
+  EXPECT_EQ(row(comparison, "gone").verdict, Verdict::kNotSeen);
   EXPECT_EQ(row(comparison, "rare").verdict, Verdict::kTooFew);
   EXPECT_EQ(comparison.tested, 5U);
   EXPECT_FALSE(comparison.run_deviation) << "one run per side shows the sampling error only";
+}
+
+/// Where every allocation was recorded, a site without samples allocated nothing.
+TEST(Comparison, OnlyWhatWasRecordedWhollyIsGone) {
+  const auto exact = [](const std::vector<Sampled>& sites) {
+    TestRecording run = run_with(sites, 1);
+    for (profile::Sample& sample : run.recording.samples) sample.is_certain = true;
+    return run;
+  };
+  const Comparison comparison =
+      compared({exact({{"same", 400}, {"old", 50}})}, {exact({{"same", 400}, {"young", 50}})});
+  EXPECT_EQ(row(comparison, "young").verdict, Verdict::kNew);
+  EXPECT_EQ(row(comparison, "old").verdict, Verdict::kGone);
 }
 
 TEST(Comparison, WhatStacksThatWereCutMayHoldIsNotGone) {
@@ -56,7 +69,7 @@ TEST(Comparison, WhatStacksThatWereCutMayHoldIsNotGone) {
     EXPECT_EQ(row(comparison, "leaf").verdict, Verdict::kGrew) << "it is seen in those stacks";
   }
   Collected own = collect_runs({before}, {after}, Kind::kLiveAtEnd);
-  EXPECT_EQ(row(compare(std::move(own), 0.95), "made").verdict, Verdict::kGone)
+  EXPECT_EQ(row(compare(std::move(own), 0.95), "made").verdict, Verdict::kNotSeen)
       << "the leaf is never cut";
 }
 
@@ -108,11 +121,11 @@ TEST(Comparison, StrataKeepApartWhatReleasesMix) {
 TEST(Comparison, WhatASideLacksIsNotGone) {
   const auto whole = run_with({{"main", 50}, {"gone", 100}});
   auto part = run_with({{"main", 50}, {"new", 100}});
-  EXPECT_EQ(row(compared({whole}, {part}), "gone").verdict, Verdict::kGone);
+  EXPECT_EQ(row(compared({whole}, {part}), "gone").verdict, Verdict::kNotSeen);
   part.recording.unrecorded_processes = 1;
   const Comparison comparison = compared({whole}, {part});
   EXPECT_EQ(row(comparison, "gone").verdict, Verdict::kTooFew);
-  EXPECT_EQ(row(comparison, "new").verdict, Verdict::kNew) << "the other side is whole";
+  EXPECT_EQ(row(comparison, "new").verdict, Verdict::kFirstSeen) << "the other side is whole";
   EXPECT_EQ(row(compared({part}, {whole}), "gone").verdict, Verdict::kTooFew) << "not new";
 }
 

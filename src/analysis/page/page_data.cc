@@ -458,7 +458,7 @@ static const Fields<LeakSite>& fields_of(Of<LeakSite> /*type*/) {
                  said(&LeakSite::growth_limit))
           .field("inUse", "of a recording that began late: how many of its blocks were in use",
                  said(&LeakSite::in_use))
-          .field("held", "\"738 MiB ± 12 in 1.2 M ± 0.1 objects\"", &LeakSite::held)
+          .field("held", "\"738 MiB ± 12 in 1.2 M ± 0.1 M objects\"", &LeakSite::held)
           .field("sites", "\"10 sites\": of an owner, those that it explains",
                  said(&LeakSite::sites))
           .field("holders", "\"93 % ± 3 held by g_sessions\": the largest, if they were looked for",

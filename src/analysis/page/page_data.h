@@ -171,7 +171,7 @@ struct LeakSite {
   std::string open;  ///< Why it is undecided, as report::name_of; else empty.
   std::uint64_t kept = 0;
   std::string growth_limit, in_use;
-  std::string held;   ///< "738 MiB ± 12 in 1.2 M ± 0.1 objects".
+  std::string held;   ///< "738 MiB ± 12 in 1.2 M ± 0.1 M objects".
   std::string sites;  ///< Of an owner: "10 sites", those that it explains; empty of a site.
   std::vector<std::string> holders;    ///< As report::holders_texts.
   std::optional<std::uint32_t> owner;  ///< Of a site: the index of what explains it.

@@ -108,14 +108,17 @@ Figure plus_minus(const Estimate& estimate, Quantity quantity) {
       std::max(estimate.value - estimate.interval.lo, estimate.interval.hi - estimate.value);
   const Scale scale = scale_of(estimate.value, quantity);
   const int decimals = error_decimals(half / scale.factor, scale);
+  const std::string error = number(half / scale.factor, decimals, Rounding::kUp);
   return {with_unit(number(estimate.value / scale.factor, decimals, Rounding::kNearest), scale),
-          fmt::format("± {}", number(half / scale.factor, decimals, Rounding::kUp))};
+          fmt::format("± {}", quantity == Quantity::kObjects ? with_unit(error, scale) : error)};
 }
 
 Figure with_limits(const Estimate& estimate, Quantity quantity) {
   const Interval& limits = estimate.interval;
   const Scale scale = scale_of(estimate.value, quantity);
-  const bool one_unit = scale_of(limits.lo, quantity).factor == scale.factor &&
+  // "170 k [114, 277]" would read as 277 objects.
+  const bool is_multiple = quantity == Quantity::kObjects && scale.factor > 1;
+  const bool one_unit = !is_multiple && scale_of(limits.lo, quantity).factor == scale.factor &&
                         scale_of(limits.hi, quantity).factor == scale.factor;
   const std::string value = natural(estimate.value, quantity, Rounding::kNearest);
   if (!one_unit) {

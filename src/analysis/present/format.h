@@ -2,6 +2,7 @@
 // everywhere: an estimate never appears without its interval.
 //
 //   812 MiB ± 25               samples on both sides, interval nearly symmetric
+//   170 k ± 20 k               the same of objects: k and M are no units of their own
 //   512 KiB [16 B, 1.9 MiB]    few samples: the interval leans to one side
 //   < 1.9 MiB                  nothing was seen: the upper limit, never 0
 //   0 B [0 B, 8.6 MiB]         nothing was seen for certain: samples that may belong are open

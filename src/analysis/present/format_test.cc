@@ -56,7 +56,9 @@ TEST(Figure, ExactValuesHaveNoError) {
 
 TEST(Figure, CountsUseDecimalSteps) {
   EXPECT_EQ(objects(1234, 1134, 1334), "1,234 ± 100");
-  EXPECT_EQ(objects(85.12e6, 83.9e6, 86.3e6), "85.1 M ± 1.3");
+  EXPECT_EQ(objects(85.12e6, 83.9e6, 86.3e6), "85.1 M ± 1.3 M");
+  EXPECT_EQ(objects(170e3, 114e3, 277e3), "170 k [114 k, 277 k]");
+  EXPECT_EQ(objects(12e3, 8e3, 22e3), "12.0 k [8,000, 22.0 k]");
   EXPECT_EQ(objects(12345, 12345, 12345), "12,345");
 }
 

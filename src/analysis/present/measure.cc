@@ -25,7 +25,31 @@ std::optional<estimation::KnownTotal> known_total(const profile::Recording& reco
   return profile::known_allocated(recording);
 }
 
+/// Live objects are a part of what was allocated, as long as both are counted as requested.
+std::optional<Bytes> most_bytes(const profile::Recording& recording,
+                                const profile::Profile& profile) {
+  using profile::Kind;
+  const bool is_of_live = profile.kind == Kind::kLiveAtEnd || profile.kind == Kind::kLiveAtPeak ||
+                          profile.kind == Kind::kTemporary;
+  if (!is_of_live || profile.heap != profile::kProcessHeap) return std::nullopt;
+  return profile::most_allocated(recording);
+}
+
 }  // namespace
+
+void end_at(Measure& part, std::optional<Bytes> most) {
+  if (!most || part.bytes.interval.hi <= static_cast<double>(*most)) return;
+  Estimate ended = part.bytes;
+  const auto limit = static_cast<double>(*most);
+  if (ended.value > limit) {
+    // The samples are high by this factor at least, and so may the lower limit be.
+    ended.interval.lo = std::max(ended.exact, ended.interval.lo * limit / ended.value);
+    ended.value = limit;
+  }
+  // Of nothing seen the limit reads "< 145 B", where it may be all 144.
+  ended.interval.hi = ended.samples == 0 ? limit + 1 : limit;
+  part.calibrated = ended;
+}
 
 Measure measure_total(const profile::Recording& recording, const profile::Profile& profile,
                       double level) {
@@ -52,13 +76,21 @@ std::string miss_text(const Estimate& estimate, const profile::ProcessTotals& co
 Whole::Whole(const profile::Recording& recording, const profile::Profile& profile)
     : WholeSums(profile::total(recording, profile), known_total(recording, profile),
                 !is_any_pure(recording)),
+      most_(most_bytes(recording, profile)),
       recording_(recording),
       peak_(profile.peak) {}
 
 Measure Whole::measured(double level) const {
   Measure total = present::measure_total(sums(), level);
   if (peak_) total.bytes = estimate_peak(recording_, *peak_, total.bytes, level);
+  end_at(total, most_);
   return total;
+}
+
+Measure Whole::measure_row(const estimation::NodeSums& part, double level) const {
+  Measure row = WholeSums::measure_row(part, level);
+  end_at(row, most_);
+  return row;
 }
 
 Measure Whole::measure_total(double level) const {
@@ -96,7 +128,10 @@ const Fields<Measure>& fields_of(Of<Measure> /*type*/) {
           .field("samples", "records, certain ones included", &Measure::samples)
           .field("certain_samples", "those recorded because they were as large as the interval",
                  &Measure::certain_samples)
-          .field("calibrated", "the bytes given the exact total of the whole: what the text shows",
+          .field("calibrated",
+                 "the bytes given what was counted, of the whole or, of live objects, of all "
+                 "allocations: "
+                 "what the text shows",
                  &Measure::calibrated);
   return kFields;
 }

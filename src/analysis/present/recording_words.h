@@ -12,6 +12,10 @@
 
 namespace geiger::present {
 
+/// What to do about objects that only CPython's collector lists.
+inline constexpr std::string_view kCollectorRemedy =
+    "only CPython's collector can free them: call gc.collect(), or break the cycles with weakref";
+
 // Words for values that a recording stores as numbers: those of the vocabulary, also for unknown
 // values from a later runtime, and for the endings of processes.
 

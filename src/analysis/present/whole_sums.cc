@@ -86,14 +86,22 @@ const Estimate& shown_bytes(const Measure& measure) {
   return measure.calibrated ? *measure.calibrated : measure.bytes;
 }
 
+bool is_counted(const Measure& measure) {
+  return measure.calibrated && measure.calibrated->exact >= measure.calibrated->value;
+}
+
+const Estimate& estimated_bytes(const Measure& measure) {
+  return is_counted(measure) ? measure.bytes : shown_bytes(measure);
+}
+
 std::optional<double> exact_bytes(const Measure& measure) {
-  const bool is_exact = measure.calibrated && measure.calibrated->open == 0;
+  const bool is_exact = is_counted(measure) && measure.calibrated->open == 0;
   return is_exact ? std::optional(measure.calibrated->value) : std::nullopt;
 }
 
 Figure total_figure(const Measure& measure) {
   Figure shown = figure(shown_bytes(measure), Quantity::kBytes);
-  if (!measure.calibrated) return shown;
+  if (!is_counted(measure)) return shown;
   if (measure.calibrated->open > 0) {
     return {counted_bytes(static_cast<Bytes>(measure.calibrated->value),
                           static_cast<Bytes>(measure.calibrated->open)),

@@ -19,8 +19,8 @@ struct Measure {
   std::uint64_t certain_samples = 0;
   /// Too few sizes were seen to bound the objects: only their lower limit says something.
   bool has_unknown_sizes = false;
-  /// The bytes given the exact total of the whole, where that is known and makes
-  /// them surer: what reports show then.
+  /// The bytes given what was counted, where that makes them surer: what reports show then. Of a
+  /// whole whose total is known that total; of live objects at most what was allocated.
   std::optional<estimation::Estimate> calibrated;
 };
 
@@ -89,6 +89,10 @@ class WholeSums {
 
 /// The bytes to show: calibrated ones if there are any.
 [[nodiscard]] const estimation::Estimate& shown_bytes(const Measure& measure);
+/// The same, but what samples say where the bytes were counted.
+[[nodiscard]] const estimation::Estimate& estimated_bytes(const Measure& measure);
+/// Whether calibrated bytes are a total that was counted, with what is open of it.
+[[nodiscard]] bool is_counted(const Measure& measure);
 /// The total, where bytes are calibrated to it and it is known to the byte.
 [[nodiscard]] std::optional<double> exact_bytes(const Measure& measure);
 /// The bytes to show as text; an exact total reads "265.5 MiB exactly", one

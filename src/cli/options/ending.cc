@@ -45,7 +45,7 @@ void suggest(const std::string& verb, const std::vector<std::string>& runs) {
 
 void suggest_command(const std::string& command) {
   if (is_silent || isatty(STDERR_FILENO) != 1) return;
-  terminal::complain("next: " + command);
+  terminal::suggest(command);
 }
 
 void suggest_nothing() { is_silent = true; }

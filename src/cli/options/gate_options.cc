@@ -9,6 +9,7 @@
 #include "analysis/profile/select/patterns.h"
 #include "cli/options/ending.h"
 #include "cli/options/output.h"
+#include "cli/options/parsed_option.h"
 #include "cli/options/sides.h"
 #include "query/text_file.h"
 #include "query/words.h"
@@ -171,7 +172,7 @@ void add_gate_options(CLI::App& verb, GateOptions& options) {
       ->type_name("SIZE");
   verb.add_option("--junit", options.junit, "Also write JUnit XML")->type_name("FILE");
   options.by = add_grouping_options(verb, options.grouping, false);
-  verb.add_option("--top", options.check.top, "Gates to list (default 30; 0: all)")->type_name("N");
+  add_number(verb, "--top", "N", options.check.top, "Gates to list (default 30; 0: all)");
 }
 
 base::Outcome<compare::Gates> gates_of(const GateOptions& options) {

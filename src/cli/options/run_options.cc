@@ -39,8 +39,7 @@ std::function<void(const std::string&)> size_into(Bytes& target, const char* opt
   };
 }
 
-std::chrono::nanoseconds duration_of(const std::string& text, const char* option) {
-  const Nanoseconds time = value_or_throw(option, query::parse_duration(text));
+std::chrono::nanoseconds at_most_a_century(Nanoseconds time) {
   constexpr Nanoseconds kCentury = Nanoseconds{100} * 365 * 24 * 3600 * 1'000'000'000;
   return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(time, kCentury)));
 }
@@ -138,8 +137,7 @@ void add_sampling_options(CLI::App& run, run::RunOptions& options) {
       ->type_name("SIZE");
   run.add_flag("--pure", runtime.is_pure,
                "Sample large objects too, instead of recording each one");
-  run.add_option("--seed", runtime.seed, "Seed of the random numbers, to repeat a run")
-      ->type_name("N");
+  add_number(run, "--seed", "N", runtime.seed, "Seed of the random numbers, to repeat a run");
   run.add_flag_callback(
       "--children", [&runtime] { runtime.follows_children = true; },
       "Profile the processes that the program starts (default)");
@@ -170,7 +168,8 @@ void add_duration_option(CLI::App& verb, run::RunOptions& options, const char* h
   verb.add_option_function<std::string>(
           "--duration",
           [&options](const std::string& text) {
-            options.window.duration = duration_of(text, "--duration");
+            options.window.duration = at_most_a_century(
+                value_or_throw("--duration", query::parse_positive_duration(text)));
           },
           help)
       ->type_name("TIME");
@@ -211,11 +210,10 @@ void add_bounds(CLI::App& run, run::RunOptions& options) {
                "Store counts of equal samples instead of every sample, for runs\n"
                "of weeks; no peak, no lifetimes, no time windows")
       ->excludes(segments);
-  run.add_option("--live-samples", runtime.live,
-                 "Maximum of live samples to track (default 4194304); beyond it,\n"
-                 "every second one is no longer tracked, and reports allow for it")
-      ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 32))
-      ->type_name("N");
+  add_number(run, "--live-samples", "N", runtime.live,
+             "Maximum of live samples to track (default 4194304); beyond it,\n"
+             "every second one is no longer tracked, and reports allow for it",
+             1024, std::uint64_t{1} << 32);
 }
 
 namespace {
@@ -224,7 +222,8 @@ void add_window_options(CLI::App& run, run::RunOptions& options) {
   run.add_option_function<std::string>(
          "--delay",
          [&options](const std::string& text) {
-           options.window.delay = duration_of(text, "--delay");
+           options.window.delay =
+               at_most_a_century(value_or_throw("--delay", query::parse_duration(text)));
            options.runtime.starts_paused = options.window.delay.count() > 0;
          },
          "Start recording after this time (10s, 500ms, 2m); child\n"
@@ -305,10 +304,9 @@ void add_watch_options(CLI::App& verb, control::WatchOptions& watch) {
       "psi>10% (waiting for memory) or every=10m; may be repeated");
   add("--snapshot-on", watch.snapshot_on,
       "Like --mark-on; also start a new trace file, readable on its own");
-  verb.add_option("--keep", watch.keep,
-                  "Keep only the N snapshots of each process with the largest RSS\n"
-                  "(default 0: all); other trace files are not deleted")
-      ->type_name("N");
+  add_number(verb, "--keep", "N", watch.keep,
+             "Keep only the N snapshots of each process with the largest RSS\n"
+             "(default 0: all); other trace files are not deleted");
   add_parsed(verb, "--budget", "LIMIT",
              "Raise the interval if recording costs more than 0.5% of CPU\n"
              "time, or takes more than 2000/s samples",

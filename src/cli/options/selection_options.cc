@@ -74,14 +74,18 @@ base::Outcome<void> check_followed(const profile::Recording& recording, const st
   return usage_failure(fmt::format("{}: {}", what, profile::kAggregated));
 }
 
+base::Outcome<void> check_holders(const profile::Recording& recording, profile::GroupBy by) {
+  if (by != profile::GroupBy::kHolder || !recording.holders.empty()) return {};
+  return base::Failure{
+      "what holds its memory was not looked for: 'geiger holders' does while it runs, 'geiger run "
+      "--holders' stores it"};
+}
+
 void add_sort_option(CLI::App& verb, report::SortBy& sort) {
   using report::SortBy;
-  static const Choices<SortBy> kSorts{{"self", SortBy::kSelf},
-                                      {"total", SortBy::kTotal},
-                                      {"samples", SortBy::kSamples},
-                                      {"objects", SortBy::kObjects},
-                                      {"name", SortBy::kName},
-                                      {"natural", SortBy::kNatural}};
+  static const Choices<SortBy> kSorts{{"self", SortBy::kSelf},       {"total", SortBy::kTotal},
+                                      {"samples", SortBy::kSamples}, {"objects", SortBy::kObjects},
+                                      {"name", SortBy::kName},       {"natural", SortBy::kNatural}};
   add_choice(verb, "--sort", "COLUMN",
              "self (default), total, samples, objects, name, or natural:\n"
              "sizes, lifetimes and alignments in their order",
@@ -103,6 +107,7 @@ void add_filter_options(CLI::App& verb, query::SelectionOptions& options) {
   verb.add_option("--size", options.size, "Only objects of these sizes: 1KiB..4KiB")
       ->type_name("MIN..MAX");
   verb.add_option("--pid", options.pids, "Only this process; may be repeated")
+      ->check(process_id())
       ->type_name("PID")
       ->allow_extra_args(false);
   verb.add_option("--function", options.function, "Only stacks through this function: '*Cache::*'")

@@ -39,6 +39,9 @@ void add_heap_option(CLI::App& verb, query::SelectionOptions& options);
 void add_selection_options(CLI::App& verb, query::SelectionOptions& options,
                            query::Kinds kinds = query::Kinds::kOfWholeObjects);
 
+/// Fails where objects are grouped by what holds them, and no scan for that is stored.
+base::Outcome<void> check_holders(const profile::Recording& recording, profile::GroupBy by);
+
 /// Fails where a verb or an option needs samples that were followed to their frees, and a process
 /// of the recording only counted them.
 base::Outcome<void> check_followed(const profile::Recording& recording, const std::string& what);

@@ -18,6 +18,7 @@
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
 #include "cli/options/parsed_option.h"
+#include "cli/options/selection_options.h"
 #include "terminal/progress.h"
 #include "terminal/terminal.h"
 
@@ -74,7 +75,7 @@ class Runs {
       const auto& runs = which == compare::Which::kBefore ? sides.before : sides.after;
       std::set<ingest::ImageIdentity> of_side;
       for (const std::string& run : runs) {
-        auto input = GEIGER_TRY(read_run(run, selection_, infers_types_, is_damaged_));
+        auto input = GEIGER_TRY(read(run));
         input.ingested.recording.frame_rules = rules;
         std::set<ingest::ImageIdentity> of_run;
         for (const profile::Process& process : input.recording().processes) {
@@ -102,9 +103,9 @@ class Runs {
   base::Outcome<void> add_pair(const std::string& before, const std::string& after,
                                const TakePair& take) {
     terminal::Progress progress("reading runs");
-    auto a = GEIGER_TRY(read_run(before, selection_, infers_types_, is_damaged_));
+    auto a = GEIGER_TRY(read(before));
     progress.update(1, 2);
-    auto b = GEIGER_TRY(read_run(after, selection_, infers_types_, is_damaged_));
+    auto b = GEIGER_TRY(read(after));
     profile::find_wrappers(std::array{&a.ingested.recording, &b.ingested.recording});
     if (take) take(a.recording(), b.recording());
     const auto images = ingest::match_images(a.ingested.recording, b.ingested.recording);
@@ -131,6 +132,15 @@ class Runs {
   }
 
  private:
+  base::Outcome<Input> read(const std::string& run) {
+    auto input = GEIGER_TRY(read_run(run, selection_, infers_types_, is_damaged_));
+    for (const compare::Collector& collector : collectors_) {
+      const auto checked = check_holders(input.recording(), collector.by());
+      if (!checked.has_value()) return base::Failure{run + ": " + checked.reason()};
+    }
+    return input;
+  }
+
   /// Gives up kinds that fail, but for the last one that is left.
   template <typename Add>
   base::Outcome<void> for_each_kind(const Add& add_kind) {
@@ -160,9 +170,7 @@ class Runs {
     std::vector<Input> inputs;
     std::vector<profile::Recording*> recordings;
     for (const auto* runs : {&sides.before, &sides.after}) {
-      if (!runs->empty())
-        inputs.push_back(
-            GEIGER_TRY(read_run(runs->front(), selection_, infers_types_, is_damaged_)));
+      if (!runs->empty()) inputs.push_back(GEIGER_TRY(read(runs->front())));
     }
     for (Input& input : inputs) recordings.push_back(&input.ingested.recording);
     profile::find_wrappers(recordings);

@@ -50,11 +50,11 @@ void register_advise(CLI::App& app, Work& work) {
   CLI::App* verb = app.add_subcommand("advise", "What to change in the program, and what it saves");
   add_read_options(*verb, options->read);
   add_frame_options(*verb, options->read.frames);
-  add_parsed(
-      *verb, "--least", "SHARE",
-      "Name savings that surely are at least this share of the total,\nand 1 MiB (default 5%)",
-      query::parse_share, [options](double share) { options->search.least_share = share; });
-  verb->add_option("--top", options->top, "Places to show (default 20; 0: all)")->type_name("N");
+  add_share(
+      *verb, "--least",
+      "Name savings that surely are at least this share of the total,\nand 1 MiB (default 5%)", 1,
+      [options](double share) { options->search.least_share = share; });
+  add_number(*verb, "--top", "N", options->top, "Places to show (default 20; 0: all)");
   verb->add_flag("--no-times", options->leaves_out_times,
                  "Do not time malloc and free on this machine");
   verb->add_option("--time-pairs", options->times_file)->group("");

@@ -18,16 +18,20 @@
 #include "cli/verbs/commands.h"
 #include "fleet/document/document.h"
 #include "fleet/turns/turn_keeper.h"
+#include "query/words.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {
 
+constexpr Nanoseconds kSecond = 1'000'000'000;
+
 struct AgentArguments {
   std::string to, token_file, spool;
   fleet::AgentOptions agent;
   std::vector<std::string> labels;
-  std::uint64_t grid = 600, spool_bytes = fleet::Spool::kMostBytes;
+  Nanoseconds grid = 600 * kSecond;
+  Bytes spool_bytes = fleet::Spool::kMostBytes;
   std::optional<fleet::Schedule> turns;
   double share = 1;
   std::string salt;
@@ -60,9 +64,7 @@ base::Outcome<void> complete(AgentArguments& options) {
                                                    fmt::format("{} '{}': ", option, *name)));
   }
   agent.names.labels = GEIGER_TRY(labels_of(options.labels));
-  constexpr std::uint64_t kHour = 3600;
-  if (kHour % options.grid != 0) return usage_failure("--grid: must divide an hour, such as 10m");
-  agent.grid = static_cast<std::int64_t>(options.grid);
+  agent.grid = static_cast<std::int64_t>(options.grid / kSecond);
   if (options.spool.empty()) options.spool = default_spool();
   if (agent.watched.empty() && !variable("GEIGER_DIR").empty()) {
     agent.watched.push_back(variable("GEIGER_DIR"));
@@ -91,6 +93,13 @@ base::Outcome<std::unique_ptr<fleet::Duty>> duty_of(AgentArguments& options, fle
   options.turns->salt = options.salt;
   return std::unique_ptr<fleet::Duty>(
       std::make_unique<fleet::TurnKeeper>(*options.turns, agent.fleeting, agent.names, spool, log));
+}
+
+/// Whole seconds that divide an hour.
+base::Outcome<Nanoseconds> parse_grid(const std::string& text) {
+  const Nanoseconds time = GEIGER_TRY(query::parse_positive_duration(text));
+  if (time % kSecond == 0 && 3600 * kSecond % time == 0) return time;
+  return base::Failure{fmt::format("'{}' does not divide an hour (example: 10m)", text)};
 }
 
 base::Outcome<int> run_agent(AgentArguments options) {
@@ -151,16 +160,12 @@ void register_agent(CLI::App& app, Work& work) {
                    "Directory for unsent documents (default: STATE_DIRECTORY, else\n"
                    "geiger-agent in the user's state directory)")
       ->type_name("DIR");
-  verb->add_option(
-          "--spool-bytes", options->spool_bytes,
-          "Maximum size of the spool; beyond it the oldest documents are dropped\n(default 64MiB)")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("SIZE");
-  verb->add_option("--grid", options->grid, "Length of a window; must divide an hour (default 10m)")
-      ->transform(CLI::AsNumberWithUnit(
-          std::map<std::string, std::uint64_t>{{"s", 1}, {"m", 60}, {"h", 3600}}))
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{3600}))
-      ->type_name("TIME");
+  add_parsed(
+      *verb, "--spool-bytes", "SIZE",
+      "Maximum size of the spool; beyond it the oldest documents are dropped\n(default 64MiB)",
+      query::parse_size, [options](Bytes bytes) { options->spool_bytes = bytes; });
+  add_parsed(*verb, "--grid", "TIME", "Length of a window; must divide an hour (default 10m)",
+             parse_grid, [options](Nanoseconds time) { options->grid = time; });
   add_parsed(*verb, "--record", "TIME/PERIOD",
              "Wake sleeping programs and record them for TIME in every PERIOD, such as\n"
              "2m/1h (default: only follow what is recorded anyway)",

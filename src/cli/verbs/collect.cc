@@ -155,10 +155,8 @@ void register_collect(CLI::App& app, Work& work) {
                    "File with the tokens that agents send, one per line; read again when it\n"
                    "changes (default: none, and only this host can send)")
       ->type_name("FILE");
-  verb->add_option("--keep-days", options->keep_days,
-                   "Refuse documents that are older than this (default 90)")
-      ->check(CLI::Range(1, 3650))
-      ->type_name("N");
+  add_number(*verb, "--keep-days", "N", options->keep_days,
+             "Refuse documents that are older than this (default 90)", 1, 3650);
   verb->footer(
       "\nAgents on other hosts need a TLS proxy in front of it (docs/guide/fleet-agent.md). A\n"
       "document that was answered with 200 survives a crash.\n"

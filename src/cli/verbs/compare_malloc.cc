@@ -17,6 +17,7 @@
 #include "cli/help/help_formatter.h"
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
+#include "cli/options/parsed_option.h"
 #include "cli/options/run_options.h"
 #include "cli/options/scratch.h"
 #include "cli/options/stored_allocators.h"
@@ -197,10 +198,8 @@ void register_compare_malloc(CLI::App& app, Work& work) {
       ->type_name("NAME|PATH,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  verb->add_option("--rounds", options->rounds,
-                   "Runs under each allocator (default 5; a verdict needs 3)")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1000}))
-      ->type_name("N");
+  add_number(*verb, "--rounds", "N", options->rounds,
+             "Runs under each allocator (default 5; a verdict needs 3)", 1, 1000);
   verb->add_flag("--show-output", options->shows_output,
                  "Let the program write to the terminal; its input is\nempty either way");
   add_report_options(*verb, options->level, options->is_json);

@@ -180,7 +180,7 @@ class CompareVerbs(unittest.TestCase):
         diff = self.json("diff", "--kind", "live", "plain.geiger", "leak.geiger")
         self.assertEqual([row["name"] for row in diff["rows"]], ["remember"])
         row = diff["rows"][0]
-        self.assertEqual(row["verdict"], "new")
+        self.assertEqual(row["verdict"], "first seen")
         self.assertLess(row["change"]["lo"], self.truth["leak"]["leaked"])
         self.assertGreater(row["change"]["hi"], self.truth["leak"]["leaked"])
         allocated = self.json("diff", *ALLOCATED, "plain.geiger", "leak.geiger")

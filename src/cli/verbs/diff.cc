@@ -86,7 +86,7 @@ void register_diff(CLI::App& app, Work& work) {
   add_grouping_options(*verb, options->grouping, true);
   add_choice(*verb, "--sort", "COLUMN", "change (default), before, after or name", kDiffSorts,
              [options](DiffSort sort) { options->diff.sort = sort; });
-  verb->add_option("--top", options->diff.top, "Rows to show (default 30; 0: all)")->type_name("N");
+  add_number(*verb, "--top", "N", options->diff.top, "Rows to show (default 30; 0: all)");
   verb->add_flag("--all", options->diff.shows_all,
                  "Also show rows whose difference is within noise");
   add_selection_options(*verb, options->selection, query::Kinds::kWithMappings);

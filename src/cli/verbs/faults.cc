@@ -6,6 +6,7 @@
 
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
+#include "cli/options/parsed_option.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
 
@@ -36,8 +37,7 @@ void register_faults(CLI::App& app, Work& work) {
   CLI::App* verb = app.add_subcommand("faults", "Wrong uses of memory, found by run --guard");
   add_read_options(*verb, options->read);
   add_frame_options(*verb, options->read.frames);
-  verb->add_option("--top", options->faults.top, "Faults to list (default 20; 0: all)")
-      ->type_name("N");
+  add_number(*verb, "--top", "N", options->faults.top, "Faults to list (default 20; 0: all)");
   verb->add_flag("--fail", options->fails, "Exit with 3 if there are faults");
   verb->footer(
       "\nUse after free, overflows, double and invalid frees, each with the stacks of the\n"

@@ -139,14 +139,14 @@ void register_holders(CLI::App& app, Work& work) {
   add_frame_options(*verb, options->read.frames);
   add_choice(*verb, "--by", "GROUP", "function (default), line, stack or type", kHeldGroups,
              [options](LifetimeGrouping by) { options->holders.by = by; });
-  verb->add_option("--top", options->holders.top, "Sites and roots to list (default 10; 0: all)")
-      ->type_name("N");
+  add_number(*verb, "--top", "N", options->holders.top,
+             "Sites and roots to list (default 10; 0: all)");
   add_parsed(*verb, "--budget", "LIMIT",
              "Take at most this share of a processor, such as 10%: it then takes longer",
              parse_share, [options](double share) { options->scans.share = share; });
   add_parsed(*verb, "--limit", "TIME",
              "Processor time for a process (default 60s); what is not reached then\nis undecided",
-             query::parse_duration,
+             query::parse_positive_duration,
              [options](Nanoseconds time) { options->scans.processor = time; });
   verb->add_option("--core", options->core,
                    "Of a process that wrote this core file, at that instant; without RUN by size\n"

@@ -86,18 +86,6 @@ base::Outcome<int> print_leaks(LeaksArguments& options) {
   return exit_code_of(options, report, input);
 }
 
-/// A probability in (0, 1), as "5%" or "0.05"; parse_level reads those as well, but takes
-/// 50 to 99 without the sign for per cent.
-void add_share(CLI::App& verb, const char* name, const char* help, double most, double& into) {
-  const auto parse = [most](const std::string& text) -> base::Outcome<double> {
-    const auto share = parse_level(text);
-    if (share && *share <= most) return *share;
-    return base::Failure{
-        fmt::format("invalid share '{}' (above 0% and up to {:g}%)", text, 100 * most)};
-  };
-  add_parsed(verb, name, "SHARE", help, parse, [&into](double share) { into = share; });
-}
-
 }  // namespace
 
 void register_leaks(CLI::App& app, Work& work) {
@@ -109,9 +97,9 @@ void register_leaks(CLI::App& app, Work& work) {
   add_choice(*verb, "--by", "GROUP", "stack (default) or function", kLeakGroups,
              [options](LifetimeGrouping by) { options->leaks.search.by = by; });
   add_share(*verb, "--q", "Share of false suspects to accept (default 5%)", 0.5,
-            options->leaks.search.q);
+            [options](double share) { options->leaks.search.q = share; });
   add_share(*verb, "--warm-up", "Share of the time ignored as warm-up (default 25%)", 0.9,
-            options->leaks.search.warm_up);
+            [options](double share) { options->leaks.search.warm_up = share; });
   verb->add_option("--until", options->until,
                    std::string("Judge the heap at WHEN (default: before the cleanup at exit):\n") +
                        query::kWhenForms)
@@ -120,8 +108,7 @@ void register_leaks(CLI::App& app, Work& work) {
                    "File of known leaks in LeakSanitizer's format: leak:PATTERN")
       ->type_name("FILE");
   verb->add_flag("--all", options->leaks.shows_all, "Also list the other sites with live bytes");
-  verb->add_option("--top", options->leaks.top, "Sites to show (default 20; 0: all)")
-      ->type_name("N");
+  add_number(*verb, "--top", "N", options->leaks.top, "Sites to show (default 20; 0: all)");
   verb->add_flag("--fail", options->fails,
                  "Exit with 3 if there are suspects, with 4 if undecided");
   verb->footer(

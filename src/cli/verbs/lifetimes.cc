@@ -60,15 +60,10 @@ base::Outcome<int> print_lifetimes(LifetimesArguments& options) {
   return input.exit_code();
 }
 
-base::Outcome<Nanoseconds> parse_limit(const std::string& text) {
-  const auto time = query::parse_duration(text);
-  if (time.has_value() && time.value() == 0) return base::Failure{"must be above 0"};
-  return time;
-}
-
 void add_times(CLI::App& verb, LifetimesArguments& options) {
   add_parsed(verb, "--temporary", "TIME",
-             "Objects that live up to this are temporary (default 1ms)", parse_limit,
+             "Objects that live up to this are temporary (default 1ms)",
+             query::parse_positive_duration,
              [&options](Nanoseconds limit) { options.lifetimes.temporary = limit; });
   add_window_options(verb, options.selection);
   add_filter_options(verb, options.selection);
@@ -84,8 +79,7 @@ void register_lifetimes(CLI::App& app, Work& work) {
   add_read_options(*verb, options->read);
   add_choice(*verb, "--by", "GROUP", "function (default), line, stack, thread, size or none",
              kGroupings, [options](LifetimeGrouping by) { options->lifetimes.by = by; });
-  verb->add_option("--top", options->lifetimes.top, "Rows to show (default 30; 0: all)")
-      ->type_name("N");
+  add_number(*verb, "--top", "N", options->lifetimes.top, "Rows to show (default 30; 0: all)");
   add_times(*verb, *options);
   verb->add_flag("--observed-only", options->lifetimes.selection.observed_only,
                  "Only objects whose free was recorded; over-represents short lives");

@@ -83,9 +83,8 @@ void say_end(const live::FollowedRun& run, const live::LiveProgram* program, boo
     return terminal::complain(
         fmt::format("{} no longer exists: nothing is left to read", run.path()));
   }
-  terminal::complain(fmt::format("{}: geiger summary {}",
-                                 has_ended ? "the run has ended" : "it is still running",
-                                 present::as_typed(left)));
+  terminal::complain(has_ended ? "the run has ended" : "it is still running");
+  terminal::suggest("geiger summary " + present::as_typed(left));
 }
 
 /// What is to be looked at, and the program if it has to be started for that.
@@ -175,16 +174,15 @@ void register_live(CLI::App& app, Work& work) {
              [options](milliseconds time) { options->session.every = time; });
   add_parsed(*verb, "--window", "TIME", "Also show growth over this recent time (default 30s)",
              parse_time, [options](milliseconds time) { options->session.recent = time; });
-  verb->add_option("--updates", options->session.most_updates,
-                   "Stop after N updates (default: when the program ends)")
-      ->type_name("N");
+  add_number(*verb, "--updates", "N", options->session.most_updates,
+             "Stop after N updates (default: when the program ends)", 1);
   add_choice(*verb, "--by", "GROUP",
              "function (default), line, stack, thread, module, size, type or label", kLiveGroups,
              [options](profile::GroupBy by) { options->session.live.table.by = by; });
   add_choice(*verb, "--kind", "KIND", "live (default) or allocated", kLiveKinds,
              [options](profile::Kind kind) { options->session.live.kind = kind; });
-  verb->add_option("--top", options->session.live.table.top, "Rows of --json (default 30; 0: all)")
-      ->type_name("N");
+  add_number(*verb, "--top", "N", options->session.live.table.top,
+             "Rows of --json (default 30; 0: all)");
   verb->add_option("--interval", options->interval, "Sampling interval of PROGRAM")
       ->type_name("SIZE");
   add_report_options(*verb, options->session.live.table.level, options->is_json);

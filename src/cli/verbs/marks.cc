@@ -7,6 +7,7 @@
 #include "analysis/present/text.h"
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
+#include "cli/options/parsed_option.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
 
@@ -37,8 +38,7 @@ void register_marks(CLI::App& app, Work& work) {
   auto options = std::make_shared<MarksArguments>();
   CLI::App* verb = app.add_subcommand("marks", "List named instants, and the heap at each");
   add_read_options(*verb, options->read);
-  verb->add_option("--top", options->marks.top, "Marks to list (default 50; 0: all)")
-      ->type_name("N");
+  add_number(*verb, "--top", "N", options->marks.top, "Marks to list (default 50; 0: all)");
   verb->callback([options, &work] { work = [options] { return print_marks(*options); }; });
 }
 

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/help/command_line.h"
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
 #include "cli/options/selection_options.h"
@@ -37,6 +38,7 @@ void register_rss(CLI::App& app, Work& work) {
   add_read_options(*verb, options->read);
   add_moment_option(*verb, options->rss.moment);
   verb->add_option("--pid", options->rss.pid, "Process to show (default: the largest)")
+      ->check(process_id())
       ->type_name("PID");
   verb->callback([options, &work] { work = [options] { return print_rss(*options); }; });
 }

@@ -99,9 +99,8 @@ void register_serve(CLI::App& app, Work& work) {
   verb->add_option("PID", options->word,
                    "A recorded process, its run directory or FILE (default: the only one)")
       ->type_name("");
-  verb->add_option("--port", options->port, "Port on 127.0.0.1 (default 0: a free one)")
-      ->check(CLI::Range(0, kHighestPort))
-      ->type_name("PORT");
+  add_number(*verb, "--port", "PORT", options->port, "Port on 127.0.0.1 (default 0: a free one)", 0,
+             kHighestPort);
   add_parsed(*verb, "--token", "TOKEN", "Token that requests must carry (default: a random one)",
              parse_token, [options](const std::string& token) { options->token = token; });
   add_level_option(*verb, options->level);

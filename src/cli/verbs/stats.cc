@@ -7,6 +7,7 @@
 
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
+#include "cli/options/parsed_option.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
 
@@ -38,8 +39,8 @@ void register_stats(CLI::App& app, Work& work) {
   CLI::App* verb =
       app.add_subcommand("stats", "Sizes, entry points, lifetimes, threads and stack depths");
   add_read_options(*verb, options->read);
-  verb->add_option("--threads", options->stats.threads, "Threads to list (default 20; 0: all)")
-      ->type_name("N");
+  add_number(*verb, "--threads", "N", options->stats.threads,
+             "Threads to list (default 20; 0: all)");
   add_selection_options(*verb, options->selection);
   add_frame_options(*verb, options->read.frames);
   verb->callback([options, &work] { work = [options] { return print_stats(*options); }; });

@@ -77,11 +77,7 @@ base::Outcome<int> print_table(TableArguments& options) {
   if (options.table.by == GroupBy::kLifetime) {
     GEIGER_TRY(check_followed(input.recording(), "--by lifetime"));
   }
-  if (options.table.by == GroupBy::kHolder && input.recording().holders.empty()) {
-    return base::Failure{
-        "what holds its memory was not looked for: 'geiger holders' does while it "
-        "runs, 'geiger run --holders' stores it"};
-  }
+  GEIGER_TRY(check_holders(input.recording(), options.table.by));
   GEIGER_TRY(check_data(input.recording(), subject.selection));
   options.table.scope = std::move(subject.scope);
   const auto report =
@@ -114,9 +110,8 @@ void register_table(CLI::App& app, Work& work) {
              Choices<PlacesForm>{{"gcc", &report::to_gcc}, {"sarif", &report::to_sarif}},
              [options](PlacesForm form) { options->places = form; });
   add_sort_option(*verb, options->table.sort);
-  verb->add_option("--top", options->table.top,
-                   "Rows to show (default 30; 0: all, even without own samples)")
-      ->type_name("N");
+  add_number(*verb, "--top", "N", options->table.top,
+             "Rows to show (default 30; 0: all, even without own samples)");
   add_selection_options(*verb, options->selection, query::Kinds::kAll);
   add_frame_options(*verb, options->read.frames);
   verb->callback([options, &work] { work = [options] { return print_table(*options); }; });

@@ -8,6 +8,7 @@
 #include "analysis/profile/memory/measured.h"
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
+#include "cli/options/parsed_option.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
 
@@ -42,10 +43,8 @@ void register_tree(CLI::App& app, Work& work) {
   CLI::App* verb = app.add_subcommand("tree", "The call tree, with the allocations of each branch");
   add_read_options(*verb, options->read);
   verb->add_flag("--inverted", options->tree.is_inverted, "Callees above their callers");
-  verb->add_option("--min-percent", options->tree.min_percent,
-                   "Omit branches with less of the total (default 1)")
-      ->check(CLI::Range(0.0, 100.0))
-      ->type_name("P");
+  add_number(*verb, "--min-percent", "P", options->tree.min_percent,
+             "Omit branches with less of the total (default 1)", 0, 100);
   add_selection_options(*verb, options->selection, query::Kinds::kAll);
   add_frame_options(*verb, options->read.frames);
   verb->callback([options, &work] { work = [options] { return print_tree(*options); }; });

@@ -451,10 +451,9 @@ LateGrowth LateGrowthTest::judge(std::span<const std::uint32_t> samples) const {
   }
   growth.seconds = 0;
   judge_by_chunks(*parts, kept_per_second, growth);
-  const auto grows = std::ranges::find_if(growing_, [&](const GrowingChunks& chunks) {
-    return parts->contains({chunks.process, chunks.chunk});
-  });
-  if (grows != growing_.end()) growth.growing = grows->chunk;
+  for (const GrowingChunks& chunks : growing_) {
+    if (parts->contains({chunks.process, chunks.chunk})) growth.growing.push_back(chunks.chunk);
+  }
   return growth;
 }
 

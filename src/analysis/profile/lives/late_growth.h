@@ -41,9 +41,9 @@ struct LateGrowth {
   /// kChunks: bytes in use of its sizes at both ends of that time. kMemory: resident and swapped
   /// bytes at the start. kInherited: an upper limit of the live bytes then.
   double in_use_from = 0, in_use_to = 0;
-  Bytes chunk = 0;    ///< kChunks: the size if there is only one, else 0.
-  Bytes growing = 0;  ///< kChunks: the size of its chunks that keeps growing, else 0.
-  double kept = 0;    ///< Bytes allocated in the recording and live at its end, estimated.
+  Bytes chunk = 0;             ///< kChunks: the size if there is only one, else 0.
+  std::vector<Bytes> growing;  ///< kChunks: the sizes of its chunks that keep growing.
+  double kept = 0;             ///< Bytes allocated in the recording and live at its end, estimated.
   /// Seconds of recording that find a leak of a tenth of what it kept with power .8, unless other
   /// sites' unseen frees hide it. 0 if it kept nothing.
   double decided_after = 0;

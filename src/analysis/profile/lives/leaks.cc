@@ -418,8 +418,11 @@ class Judge {
       site.p_value = std::max(site.p_value, site.late->p_value);
       return site;
     }
-    const LateGrowth from_later = *later_->judge_late(site.group);
-    if (from_later.p_value < site.late->p_value) site.late = from_later;
+    LateGrowth from_later = *later_->judge_late(site.group);
+    std::vector<Bytes> growing = std::move(site.late->growing);  // Of both tests.
+    growing.insert(growing.end(), from_later.growing.begin(), from_later.growing.end());
+    if (from_later.p_value < site.late->p_value) site.late = std::move(from_later);
+    site.late->growing = std::move(growing);
     site.p_value = std::min(1.0, 2 * kTests * site.late->p_value);
     return site;
   }
@@ -463,7 +466,7 @@ bool may_be_lasting(const LeakGrowth& growth, double q) {
 /// Of a site that was not accused because of objects from before the recording.
 Open late_open_of(const LeakSite& site, double q) {
   const LateGrowth& late = *site.late;
-  if (late.growing != 0 && site.all.bytes > 0) return Open::kChunks;
+  if (!late.growing.empty() && site.all.bytes > 0) return Open::kChunks;
   const bool may_grow =
       site.seen_p_value <= q || may_be_lasting(site.all, q) || may_be_lasting(site.old, q);
   if (!may_grow) return Open::kNothing;
@@ -767,8 +770,9 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   leaks.growing = judge.growing_chunks();
   std::erase_if(leaks.growing, [&](const GrowingChunks& chunks) {
     return std::ranges::any_of(leaks.sites, [&](const LeakSite& site) {
-      return site.verdict == LeakVerdict::kSuspect && site.late &&
-             site.late->growing == chunks.chunk;
+      const bool is_owned = site.owner != kNone;
+      const LeakSite& judged = is_owned ? leaks.owners[site.owner].whole : site;
+      return judged.verdict == LeakVerdict::kSuspect && site.has_growing(chunks.chunk);
     });
   });
   return leaks;

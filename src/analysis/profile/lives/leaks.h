@@ -173,6 +173,11 @@ struct LeakSite {
   /// hold; 0: not such a site, or not known to have stopped.
   Nanoseconds stopped = 0;
 
+  /// Whether it has samples of chunks of this size, which keep growing.
+  [[nodiscard]] bool has_growing(Bytes chunk) const {
+    return late && std::ranges::find(late->growing, chunk) != late->growing.end();
+  }
+
   /// At most this many bytes leaked since the warm-up: they would be part of either growth.
   [[nodiscard]] double most_leaked() const {
     return old.is_whole ? std::min(all.interval.hi, old.interval.hi) : all.interval.hi;

@@ -344,10 +344,24 @@ TEST_F(LateLeaksOf, ChunksThatStayAreTurnover) {
 TEST_F(LateLeaksOf, ChunksThatGrowAccuseTheirOnlySite) {
   const LeakSite site = by_walks([](std::uint64_t i) { return 5000 + 25 * i + i % 3; });
   EXPECT_EQ(site.verdict, LeakVerdict::kSuspect);
-  EXPECT_EQ(site.late->growing, 112U);
+  EXPECT_TRUE(site.has_growing(112));
   EXPECT_GT(site.late->at_least, 0);
   EXPECT_LT(site.late->at_least, 1000 * 104);
   EXPECT_TRUE(leaks().growing.empty()) << "the suspect has them";
+}
+
+TEST_F(LateLeaksOf, ASuspectHasAllOfItsSizes) {
+  const std::uint32_t cache = test_.recording.samples.back().stack;
+  for (Nanoseconds at = 1008; at < 2000; at += 10) test_.sample(cache, 232, at).usable = 232;
+  for (std::uint64_t i = 0; i <= 40; ++i) {
+    const std::uint64_t more = 25 * i + i % 3;
+    observed_.walks.push_back({1000 + 25 * i, {{112, 5000 + more}, {240, 3000 + more / 2}}});
+  }
+  const LeakSite site = judged();
+  EXPECT_EQ(site.verdict, LeakVerdict::kSuspect);
+  EXPECT_TRUE(site.has_growing(112));
+  EXPECT_TRUE(site.has_growing(240));
+  EXPECT_TRUE(leaks().growing.empty()) << "the suspect has both";
 }
 
 TEST_F(LateLeaksOf, ChunksThatGrowAccuseNoneOfTwoSites) {

@@ -74,6 +74,25 @@ bool is_wholly_recorded(const Process& process) {
          !process.has_gap() && vocabulary::lost_samples(process.drops) == 0;
 }
 
+/// Of what was recorded all was counted, though threads may not have settled.
+bool is_wholly_counted(const Process& process) {
+  return !process.is_imported && process.uncommitted == 0 && !process.misses_beginning() &&
+         !process.has_gap() && process.ending != Ending::kContinued;
+}
+
+/// Whether at most `bytes` were seen, and what was seen is a part of what was counted.
+bool has_seen_at_most(const Recording& recording, Bytes bytes) {
+  Bytes seen = 0;
+  for (const Sample& sample : recording.samples) {
+    if (is_allocation_seen(sample)) seen += sample.requested;
+  }
+  for (const Tally& tally : recording.tallies) {
+    if (tally.alike.heap != kProcessHeap) continue;
+    seen += count_of(tally, Kind::kAllocated) * tally.alike.requested;
+  }
+  return seen <= bytes;
+}
+
 }  // namespace
 
 std::span<const Sample> samples_of(const Recording& recording, std::uint32_t process) {
@@ -182,17 +201,18 @@ std::optional<estimation::KnownTotal> known_allocated(const Recording& recording
   constexpr Bytes kMostOpen = 100;  // One in so many.
   if (totals.unsettled_threads > 0 && !is_summed) return std::nullopt;
   if (totals.unsettled_bound > totals.exact_bytes / kMostOpen) return std::nullopt;
-  // What was seen is a part of what was allocated, or one of the two is wrong.
-  Bytes seen = 0;
-  for (const Sample& sample : recording.samples) {
-    if (is_allocation_seen(sample)) seen += sample.requested;
-  }
-  for (const Tally& tally : recording.tallies) {
-    if (tally.alike.heap != kProcessHeap) continue;
-    seen += count_of(tally, Kind::kAllocated) * tally.alike.requested;
-  }
-  if (seen > totals.exact_bytes) return std::nullopt;
+  if (!has_seen_at_most(recording, totals.exact_bytes)) return std::nullopt;
   return estimation::KnownTotal{totals.exact_bytes, totals.unsettled_bound};
+}
+
+std::optional<Bytes> most_allocated(const Recording& recording) {
+  const bool is_whole = recording.warnings.empty() && !recording.threads.empty() &&
+                        std::ranges::all_of(recording.processes, is_wholly_counted);
+  if (!is_whole) return std::nullopt;
+  ProcessTotals totals;
+  for (const Thread& thread : recording.threads) add_thread(totals, thread);
+  const Bytes most = totals.exact_bytes + totals.unsettled_bound;
+  return has_seen_at_most(recording, most) ? std::optional(most) : std::nullopt;
 }
 
 double always_recorded_from(const Recording& recording) {

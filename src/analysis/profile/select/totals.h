@@ -87,6 +87,10 @@ struct ProcessTotals {
 /// of processes that still run allocated since they were last counted.
 [[nodiscard]] std::optional<estimation::KnownTotal> known_allocated(const Recording& recording);
 
+/// An upper limit of the bytes that all processes allocated in the recording: what was counted,
+/// with what threads had not settled. Nothing where a part was not counted, or less than was seen.
+[[nodiscard]] std::optional<Bytes> most_allocated(const Recording& recording);
+
 /// The size from which every allocation was recorded, in bytes: the largest interval;
 /// infinite where some process recorded nothing with certainty.
 [[nodiscard]] double always_recorded_from(const Recording& recording);

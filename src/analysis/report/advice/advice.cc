@@ -85,6 +85,13 @@ std::string site_text(const Item& item) {
 }
 
 std::string todo_text(const Item& item) {
+  if (item.lost == advice::Lost::kUnreachable) {
+    return "Most of these objects are unreachable: free them; geiger leaks names what lost them.";
+  }
+  if (item.lost == advice::Lost::kListed) {
+    return present::as_sentence(
+        fmt::format("most of these objects are garbage; {}", present::kCollectorRemedy));
+  }
   const auto* const words = std::ranges::find(kWords, item.advice, &Words::advice);
   return fmt::format(fmt::runtime(words->todo), item.container, item.remedy,
                      present::exact_bytes(item.requested), present::exact_bytes(item.usable));
@@ -124,7 +131,9 @@ std::string clause(const AdviceReport& report) {
     if (largest == nullptr || item.share.interval.lo > largest->share.interval.lo) largest = &item;
   }
   if (largest == nullptr) return "";
-  return fmt::format("{} at {}: {}; see geiger advise", rules_of(largest->advice).waste,
+  const bool is_lost = largest->lost != advice::Lost::kNot;
+  return fmt::format("{} at {}: {}; see geiger advise",
+                     is_lost ? "objects that can be freed" : rules_of(largest->advice).waste,
                      site_text(*largest), saving_text(*largest));
 }
 
@@ -317,6 +326,13 @@ static const Fields<Item>& fields_of(Of<Item> /*type*/) {
                  [](const Item& it) { return if_true(!it.owner.empty(), it.owner); })
           .field("site", "\"parse_rows (parser.cc:88)\"",
                  [](const Item& it) { return report::site_text(it); })
+          .field("lost",
+                 "of most of its live objects, where what holds memory was looked for: they are to "
+                 "be freed",
+                 [](const Item& it) {
+                   return if_true(it.lost != advice::Lost::kNot, name_of(it.lost));
+                 })
+          .one_of({"unreachable", "listed"})
           .field("todo", "what to do, a sentence",
                  [](const Item& it) { return report::todo_text(it); })
           .field("saving", "in words", [](const Item& it) { return report::saving_text(it); })

@@ -52,7 +52,7 @@ inline constexpr double kLargeSaving = 0.25;
 /// What to do, a sentence: "The vector grows by copying: call reserve() before it is filled."
 [[nodiscard]] std::string todo_text(const advice::Item& item);
 [[nodiscard]] std::string todo_text(const OtherAllocator& allocator);
-/// "310 MiB ± 20, 19 % ± 2 of what was allocated, in 12.1 k ± 0.4 allocations (8 % ± 1)".
+/// "310 MiB ± 20, 19 % ± 2 of what was allocated, in 12.1 k ± 0.4 k allocations (8 % ± 1)".
 [[nodiscard]] std::string saving_text(const advice::Item& item);
 /// The processor time of the allocations that it saves; nothing if that is not known.
 [[nodiscard]] std::optional<estimation::Estimate> seconds_of(const AdviceReport& report,

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "analysis/present/format.h"
@@ -183,7 +184,7 @@ std::string undecided_by_runs(const Comparison& comparison, const std::string& r
   return out;
 }
 
-/// Functions that lost lines and have new ones.
+/// Functions with lines that only one side has, of either side.
 std::size_t moved_functions(const Comparison& comparison) {
   if (comparison.collected.grouping.by != profile::GroupBy::kLine) return 0;
   using Function = std::pair<std::string_view, std::string_view>;
@@ -193,11 +194,12 @@ std::size_t moved_functions(const Comparison& comparison) {
     return {site.name, site.detail};
   };
   for (const compare::Row& row : comparison.rows) {
-    if (row.verdict == Verdict::kGone) gone.insert(function_of(row));
+    const bool is_gone = row.verdict == Verdict::kGone || row.verdict == Verdict::kNotSeen;
+    if (is_gone) gone.insert(function_of(row));
   }
   for (const compare::Row& row : comparison.rows) {
-    const bool is_back = row.verdict == Verdict::kNew && gone.contains(function_of(row));
-    if (is_back) moved.insert(function_of(row));
+    const bool is_new = row.verdict == Verdict::kNew || row.verdict == Verdict::kFirstSeen;
+    if (is_new && gone.contains(function_of(row))) moved.insert(function_of(row));
   }
   return moved.size();
 }
@@ -245,8 +247,9 @@ std::vector<std::string> caveats(const DiffReport& report) {
   std::vector<std::string> lines;
   if (const std::size_t moved = moved_functions(comparison); moved > 0) {
     lines.push_back(fmt::format(
-        "{} with both new lines and lines that are gone: lines are matched by number, so code that "
-        "moved between the builds is compared with other code. --by function avoids this.",
+        "{} with lines seen only before and lines seen only after: lines are matched by number, so "
+        "code that moved between the builds is compared with other code. --by function avoids "
+        "this.",
         present::plural(moved, "function")));
   }
   if (std::string open = undecided_by_runs(comparison, run); !open.empty()) {
@@ -721,9 +724,28 @@ std::string reach_text(const Comparison& comparison) {
                      present::bound_bytes(comparison.total.change.detectable));
 }
 
+/// What sites may have that were seen on one side only: "not seen: no samples after, so less than
+/// 1.85 MiB."
+std::string unseen_limits(const DiffReport& report) {
+  double before = 0, after = 0;
+  for (const std::size_t line : report.lines) {
+    const compare::Row& row = report.comparison.rows[line];
+    if (row.verdict == Verdict::kFirstSeen) before = std::max(before, row.before.interval.hi);
+    if (row.verdict == Verdict::kNotSeen) after = std::max(after, row.after.interval.hi);
+  }
+  std::string out;
+  for (const auto& [most, verdict, side] : {std::tuple(before, Verdict::kFirstSeen, "before"),
+                                            std::tuple(after, Verdict::kNotSeen, "after")}) {
+    if (most <= 0) continue;
+    out += fmt::format("{}: no samples {}, so less than {} there.\n", name_of(verdict), side,
+                       present::bound_bytes(most));
+  }
+  return out;
+}
+
 /// Explains the columns whose headings do not.
 std::string legend(const DiffReport& report) {
-  std::string out;
+  std::string out = unseen_limits(report);
   if (report.options.shows_all && report.too_few > 0) out += "? has too few samples to say.\n";
   if (report.changes > 0) out += "q: expected share of false positives up to this row.\n";
   return out;

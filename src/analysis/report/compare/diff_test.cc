@@ -44,12 +44,14 @@ TEST(Diff, ReadsLikeThis) {
   counted    65.06 MiB        75.12 MiB        +10.06 MiB        +15.5 %
   estimated   65.1 MiB ± 4.1   75.1 MiB ± 4.4   +10.1 MiB ± 5.9
 
-         change                     after                     q  detectable  function
-grew  +10.0 MiB ± 2.2            16.2 MiB ± 1.9         < 1e-12    2.74 MiB  make_buffer  target
-gone  -2.50 MiB [-3.41, -1.75]  < 237 KiB                 2e-12    1.84 MiB  load  target
-new   +1.88 MiB [+1.22, +2.68]   1.88 MiB [1.26, 2.68]    1e-09     503 KiB  cache  target
+               change                     after                     q  function
+grew        +10.0 MiB ± 2.2            16.2 MiB ± 1.9         < 1e-12  make_buffer  target
+not seen    -2.50 MiB [-3.41, -1.75]  < 237 KiB                 2e-12  load  target
+first seen  +1.88 MiB [+1.22, +2.68]   1.88 MiB [1.26, 2.68]    1e-09  cache  target
 
 1 function differs by no more than noise, 1 has too few samples to say; --all shows them.
+first seen: no samples before, so less than 237 KiB there.
+not seen: no samples after, so less than 237 KiB there.
 q: expected share of false positives up to this row.
 Detectable with 80 % power: a new function of 503 KiB, a change of the total by 8.24 MiB.
 One run per side: the intervals include the sampling error, not run-to-run variation. Several runs
@@ -141,10 +143,10 @@ TEST(Diff, SaysWhichFunctionsMayHaveMoved) {
   EXPECT_THAT(text, HasSubstr("by line: 95 %"));
   EXPECT_THAT(text, HasSubstr("store.cc:20"));
   EXPECT_THAT(text, HasSubstr("store.cc:23"));
-  EXPECT_THAT(text, HasSubstr("1 function with both new lines and lines that are gone"));
+  EXPECT_THAT(text, HasSubstr("1 function with lines seen only before and lines seen only after"));
   for (const auto& [right_side, by] :
        {std::pair(left, GroupBy::kLine), std::pair(right, GroupBy::kFunction)}) {
-    EXPECT_THAT(to_text(diff_of(left, right_side, {}, by), {}), Not(HasSubstr("lines that are")));
+    EXPECT_THAT(to_text(diff_of(left, right_side, {}, by), {}), Not(HasSubstr("lines seen only")));
   }
 }
 

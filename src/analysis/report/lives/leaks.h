@@ -98,6 +98,15 @@ struct JudgedInstant {
   std::optional<Nanoseconds> freed_from;
 };
 
+/// Sites with unreachable memory that the text names.
+inline constexpr std::size_t kUnreachableNamed = 5;
+
+/// Unreachable memory of the other sites.
+struct UnreachableRest {
+  std::uint64_t sites = 0;
+  present::Measure live;  ///< Of them all.
+};
+
 /// The conclusion of the whole report.
 enum class LeakFinding : std::uint8_t { kSuspects, kUndecided, kClear };
 
@@ -115,6 +124,8 @@ struct LeaksReport {
   /// Sites of which memory surely was unreachable when what holds it was looked for, whatever they
   /// grow by: the unreachable parts of each, the largest first.
   std::vector<HeldSite> unreachable;
+  UnreachableRest unreachable_rest;
+  present::Measure listed;  ///< What only CPython's collector lists; no samples: nothing known.
   /// Those of owners are suspects; `not_judged` is as of LeakLine::too_short.
   std::uint64_t suspects = 0, undecided = 0, clear = 0, not_judged = 0;
   std::uint64_t tested = 0;
@@ -150,7 +161,7 @@ struct LeaksReport {
 [[nodiscard]] LeaksReport leaks_report(const profile::Recording& recording,
                                        const LeaksOptions& options);
 
-/// The first sentence of the report: "Cache::get (cache.cc:26) kept 738 MiB ± 12 in 1.2 M ± 0.1
+/// The first sentence of the report: "Cache::get (cache.cc:26) kept 738 MiB ± 12 in 1.2 M ± 0.1 M
 /// objects, growing by 105 MiB ± 9 a second, in 10 sites; false-alarm rate 7e-06."
 [[nodiscard]] std::string sentence(const LeaksReport& report);
 
@@ -173,7 +184,8 @@ struct LeaksReport {
 
 /// "18.3 MiB ± 1.1 of lose (srv.cc:19) is unreachable: nothing points to it": its largest part.
 [[nodiscard]] std::string unreachable_text(const HeldSite& site);
-/// Sentences on the first sites with unreachable memory, and on how many more there are.
+/// Sentences on the first sites with unreachable memory, on the others, and on what only CPython's
+/// collector can free.
 [[nodiscard]] std::vector<std::string> unreachable_sentences(const LeaksReport& report);
 /// "93 % ± 3 held by g_sessions through block (64 B)": the largest parts of what is live.
 [[nodiscard]] std::vector<std::string> holders_texts(const LeakLine& line);
@@ -189,9 +201,9 @@ struct LeaksReport {
 /// "blocks of 2,064 bytes in use grew by 52 KiB ± 3 a second".
 [[nodiscard]] std::string growing_text(const profile::GrowingChunks& chunks);
 /// Of a site with objects from before the recording: "blocks of 2,064 bytes in use went from 40,000
-/// to 41,200", or what was in memory when the recording began.
+/// to 41,200", or what its process already had in memory when the recording began.
 [[nodiscard]] std::string in_use_text(const profile::LateGrowth& late);
-/// "738 MiB ± 12 in 1.2 M ± 0.1 objects".
+/// "738 MiB ± 12 in 1.2 M ± 0.1 M objects".
 [[nodiscard]] std::string live_text(const LeakLine& line);
 /// "10 sites", "10 of 12 sites".
 [[nodiscard]] std::string sites_text(const OwnerLine& owner);

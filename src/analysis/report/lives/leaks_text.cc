@@ -10,9 +10,11 @@
 #include "analysis/naming/display_name.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/measure.h"
+#include "analysis/present/recording_words.h"
 #include "analysis/present/text.h"
 #include "analysis/report/lives/leaks.h"
 #include "analysis/report/lives/lifetimes.h"
+#include "analysis/report/overview/summary.h"
 
 namespace geiger::report {
 
@@ -21,8 +23,8 @@ namespace {
 using profile::LeakVerdict;
 using profile::Open;
 
-/// Of a suspect, and of the whole; `geiger holders` shows the rest.
-constexpr std::size_t kHoldersShown = 3, kUnreachableShown = 5;
+/// Of a suspect; `geiger holders` shows the rest.
+constexpr std::size_t kHoldersShown = 3;
 /// Frames of a stack that evidence shows; the rest is counted.
 constexpr std::size_t kFramesShown = 8;
 constexpr std::size_t kFactIndent = 13;
@@ -82,10 +84,16 @@ std::string growth(const LeakLine& line) {
                      present::exact_count(line.site.kept));
 }
 
+/// Why what it kept is not in place of what was there before.
+std::string accusing_text(const profile::LateGrowth& late) {
+  const std::string in_use = in_use_text(late);
+  return late.by == profile::LateGrowth::By::kChunks ? in_use : in_use + ", and it kept more";
+}
+
 /// Which of the two tests is significant.
 std::string evidence(const LeakLine& line) {
   const profile::LeakSite& site = line.site;
-  if (site.late) return in_use_text(*site.late) + "; " + false_alarm_rate(site.q_value);
+  if (site.late) return accusing_text(*site.late) + "; " + false_alarm_rate(site.q_value);
   std::string text;
   if (site.all.is_lasting) text = "its live bytes grow, " + present::p_equation(site.all.p_value);
   if (site.old.is_lasting) {
@@ -194,6 +202,13 @@ std::string sites_below(const OwnerLine& owner, const LeaksReport& report,
   return out + item(fmt::format("{} more", below.size() - kSitesShown), style);
 }
 
+/// Whether surely some of it is listed only by CPython's collector.
+bool is_listed(const LeakLine* line) {
+  return std::ranges::any_of(line->held, [](const HeldPart& part) {
+    return part.hold == profile::Hold::kListed && part.live.bytes.interval.lo > 0;
+  });
+}
+
 std::string suspect(std::size_t number, const LeakLine& line, const LeaksReport& report,
                     const present::Style& style) {
   const std::string lead = fmt::format("{}  ", number);
@@ -214,6 +229,7 @@ std::string suspect(std::size_t number, const LeakLine& line, const LeaksReport&
   for (const std::string& text : holders_texts(line)) {
     out += fact(std::exchange(name, ""), text, style);
   }
+  if (is_listed(&line)) out += fact("remedy", std::string(present::kCollectorRemedy), style);
   if (const OwnerLine* const owner = report.owner_of(line))
     out += sites_below(*owner, report, style);
   return out + "\n";
@@ -349,13 +365,19 @@ std::string text_of(const LeaksReport& report, const present::Style& style) {
 
 std::vector<std::string> unreachable_sentences(const LeaksReport& report) {
   std::vector<std::string> sentences;
-  const std::size_t shown = std::min(report.unreachable.size(), kUnreachableShown);
+  const std::size_t shown = std::min(report.unreachable.size(), kUnreachableNamed);
   for (std::size_t i = 0; i < shown; ++i) {
     sentences.push_back(unreachable_text(report.unreachable[i]) + ".");
   }
-  if (const std::size_t more = report.unreachable.size() - shown; more > 0) {
-    sentences.push_back(fmt::format("A part of {} is unreachable too: geiger holders --top 0.",
-                                    present::plural(more, "other site")));
+  if (const UnreachableRest& rest = report.unreachable_rest; rest.sites > 0) {
+    sentences.push_back(fmt::format("{} of {} is unreachable too: geiger holders --top 0.",
+                                    report::bytes_text(rest.live),
+                                    present::plural(rest.sites, "other site")));
+  }
+  const bool is_said = std::ranges::any_of(report.accused(), is_listed);
+  if (!is_said && report.listed.bytes.interval.lo > 0) {
+    sentences.push_back(fmt::format("{} is garbage: {}.", report::bytes_text(report.listed),
+                                    present::kCollectorRemedy));
   }
   return sentences;
 }
@@ -425,7 +447,8 @@ static const Fields<LateGrowth>& fields_of(Of<LateGrowth> /*type*/) {
                  &LateGrowth::in_use_from)
           .field("in_use_to", "bytes at its end; `memory`: 0", &LateGrowth::in_use_to)
           .field("chunk_bytes", "0: of several sizes", &LateGrowth::chunk)
-          .field("growing_chunk_bytes", "a size of it that grows; 0: none", &LateGrowth::growing)
+          .field("growing_chunk_bytes", "a size of it that grows; 0: none",
+                 [](const LateGrowth& it) { return it.growing.empty() ? 0 : it.growing.front(); })
           .field("decided_after_seconds",
                  "of recording, which find a leak of a tenth of what it kept in four of five cases",
                  &LateGrowth::decided_after);
@@ -632,6 +655,13 @@ const Fields<JudgedOf>& fields_of(Of<JudgedOf> /*type*/) {
 
 }  // namespace
 
+static const Fields<UnreachableRest>& fields_of(Of<UnreachableRest> /*type*/) {
+  static const auto kFields = Fields<UnreachableRest>()
+                                  .field("site_count", "", &UnreachableRest::sites)
+                                  .inlined(&UnreachableRest::live);
+  return kFields;
+}
+
 static const Fields<SuppressedLine>& fields_of(Of<SuppressedLine> /*type*/) {
   static const auto kFields = Fields<SuppressedLine>("suppressed")
                                   .field("pattern", "", &SuppressedLine::pattern)
@@ -710,6 +740,15 @@ const Fields<InRecording<LeaksReport>>& fields_of(Of<InRecording<LeaksReport>> /
               [](const LeaksReport& it) {
                 return present::if_true(!it.unreachable.empty(), it.unreachable);
               })
+          .field("unreachable_rest",
+                 "unreachable memory of all but the five sites with most, if there is any",
+                 [](const LeaksReport& it) {
+                   return present::if_true(it.unreachable_rest.sites > 0, it.unreachable_rest);
+                 })
+          .field("listed", "what only CPython's collector can free, if that was looked for",
+                 [](const LeaksReport& it) {
+                   return present::if_true(it.listed.samples > 0, it.listed);
+                 })
           .field("growing_chunks",
                  "of processes recorded late: chunks in use that grow and belong to no suspect",
                  &growing_in)

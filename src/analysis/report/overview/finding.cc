@@ -463,7 +463,7 @@ namespace {
 /// "58.0 MiB [44.1, 74.9]"; what was counted needs no interval.
 std::string whole_text(const Finding& finding) {
   const present::Figure total = present::total_figure(finding.total);
-  return finding.total.calibrated ? total.value : total.text();
+  return is_counted(finding.total) ? total.value : total.text();
 }
 
 std::string owned_text(const FoundSite& site) {

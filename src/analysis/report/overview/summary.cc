@@ -580,7 +580,7 @@ std::string exact_total_text(const SummaryReport& report) {
 }
 
 std::string bytes_text(const present::Measure& measure) {
-  return present::figure(measure.bytes, present::Quantity::kBytes).text();
+  return present::figure(estimated_bytes(measure), present::Quantity::kBytes).text();
 }
 
 }  // namespace geiger::report

@@ -48,17 +48,17 @@ TEST(Summary, ShowsLinesWholeHoweverNarrow) {
 
 TEST(Summary, ReadsLikeThis) {
   EXPECT_EQ(summary_text_of(small_server()),
-            R"(At the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 138 MiB ± 18.
+            R"(At the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 138 MiB [121, 144].
 
 server, pid 4711: exited after 2.50 s
 ± and [ ] are 95 % intervals
 
   interval          512 KiB between sampled bytes, on average
   samples           253                       1 large block recorded exactly
-  allocated         146 MiB ± 17              33.5 k [18.1, 76.8] objects
+  allocated         146 MiB ± 17              33.5 k [18.1 k, 76.8 k] objects
   exact total       144 MiB                   the estimate differs by z = 0.2, within chance
   self-check        passed                    hits z = 0.2, offsets of sampled bytes p = 1
-  live at the peak  138 MiB ± 18              401 ms after the start; measured with three quarters
+  live at the peak  138 MiB [121, 144]        401 ms after the start; measured with three quarters
                                               of the samples
   live at the end   43.9 MiB [36.7, 52.6]     512 [397, 651] objects
   detection limit   1.85 MiB                  any site without samples allocated less than this
@@ -72,7 +72,7 @@ Most allocated, by function
   5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]  grow  main.cc:768
 
 Most live at the peak, by function
-  126 MiB ± 19                 91 % [89, 93]     make_buffer  main.cc:1280
+  126 MiB ± 18                 91 % [89, 93]     make_buffer  main.cc:1280
    12 MiB exact + < 2.46 MiB  8.7 % [7.4, 10.7]  load_table  main.cc:1536
 
 next: geiger table geiger-server.4711 --kind peak
@@ -314,16 +314,40 @@ TEST(Summary, JsonCarriesEveryNumberWithItsInterval) {
   EXPECT_EQ(json["top_allocated"][0]["name"], "make_buffer");
 }
 
+/// Three samples stand for some 1.5 MiB; 600 KiB was counted.
+TEST(Summary, LiveIsAtMostWhatWasCounted) {
+  profile::example::RecordingBuilder builder;
+  const auto process = builder.process("/usr/bin/server", 1);
+  const auto thread = builder.thread(process, "server", 1);
+  const auto module = builder.module("/usr/bin/server", 0x400000);
+  const auto stack = builder.stack({builder.location(module, 2, {"make"})});
+  for (int i = 0; i < 3; ++i) builder.sample(thread, stack, 1000, 10 * i);
+  profile::Thread& counted = builder.recording().threads[thread];
+  counted.bytes = counted.trials = 600 * kKiB;
+  counted.hits = 3;
+  const auto live_of = [&] {
+    return shown_bytes(summary_report(builder.recording(), {}).live_at_end);
+  };
+  const estimation::Estimate live = live_of();
+  EXPECT_EQ(live.value, 600.0 * kKiB);
+  EXPECT_EQ(live.interval.hi, 600.0 * kKiB);
+  EXPECT_GT(live.interval.lo, 0);
+  EXPECT_LT(live.interval.lo, live.value);
+  builder.recording().processes[0].segments = {{.number = 3}};
+  EXPECT_GT(live_of().value, kMiB) << "what the first segments counted is missing";
+}
+
 TEST(Summary, ClosingLinesFitBehindAnyProgram) {
   const Recording recording = small_server();
   SummaryOptions options;
   options.run = "geiger-server.4711";
-  EXPECT_EQ(closing_lines(summary_report(recording, options), recording, {}),
-            "geiger: at the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 138 MiB ± 18\n"
-            "geiger: allocated 144 MiB (exact; samples agree: 146 MiB ± 17), in 253 samples\n"
-            "geiger: live at the peak 138 MiB ± 18, at the end 43.9 MiB [36.7, 52.6]\n"
-            "geiger: next: geiger table geiger-server.4711 --kind peak, or geiger summary "
-            "geiger-server.4711\n");
+  EXPECT_EQ(
+      closing_lines(summary_report(recording, options), recording, {}),
+      "geiger: at the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 138 MiB [121, 144]\n"
+      "geiger: allocated 144 MiB (exact; samples agree: 146 MiB ± 17), in 253 samples\n"
+      "geiger: live at the peak 138 MiB [121, 144], at the end 43.9 MiB [36.7, 52.6]\n"
+      "geiger: next: geiger table geiger-server.4711 --kind peak, or geiger summary "
+      "geiger-server.4711\n");
 }
 
 }  // namespace

@@ -23,38 +23,38 @@ TEST(Stats, ReadsLikeThis) {
             R"(Allocated, statistics: 146 MiB ± 17 from 253 samples, 95 % intervals
 
 Sizes requested
-  size                 bytes                objects               samples
-  128 to 255 B      6.00 MiB [3.10, 10.49]   31.5 k [16.2, 55.0]       12  ░
-  256 to 511 B    < 1.85 MiB                      -                     0
-  512 to 1,023 B  < 1.85 MiB                      -                     0
-  from 1 KiB      < 1.85 MiB                      -                     0
-  from 2 KiB      < 1.85 MiB                      -                     0
-  from 4 KiB      < 1.85 MiB                      -                     0
-  from 8 KiB      < 1.85 MiB                      -                     0
-  from 16 KiB     < 1.85 MiB                      -                     0
-  from 32 KiB     < 1.85 MiB                      -                     0
-  from 64 KiB        128 MiB ± 17             2,042 ± 260             240  █████████████░░░
-  from 128 KiB    < 1.85 MiB                      -                     0
-  from 256 KiB    < 1.85 MiB                      -                     0
-  from 512 KiB           0 B                      0                     0
-  from 1 MiB             0 B                      0                     0
-  from 2 MiB             0 B                      0                     0
-  from 4 MiB             0 B                      0                     0
-  from 8 MiB          12 MiB                      1                     1  █
+  size                 bytes                objects                   samples
+  128 to 255 B      6.00 MiB [3.10, 10.49]   31.5 k [16.2 k, 55.0 k]       12  ░
+  256 to 511 B    < 1.85 MiB                      -                         0
+  512 to 1,023 B  < 1.85 MiB                      -                         0
+  from 1 KiB      < 1.85 MiB                      -                         0
+  from 2 KiB      < 1.85 MiB                      -                         0
+  from 4 KiB      < 1.85 MiB                      -                         0
+  from 8 KiB      < 1.85 MiB                      -                         0
+  from 16 KiB     < 1.85 MiB                      -                         0
+  from 32 KiB     < 1.85 MiB                      -                         0
+  from 64 KiB        128 MiB ± 17             2,042 ± 260                 240  █████████████░░░
+  from 128 KiB    < 1.85 MiB                      -                         0
+  from 256 KiB    < 1.85 MiB                      -                         0
+  from 512 KiB           0 B                      0                         0
+  from 1 MiB             0 B                      0                         0
+  from 2 MiB             0 B                      0                         0
+  from 4 MiB             0 B                      0                         0
+  from 8 MiB          12 MiB                      1                         1  █
 
 Entry points
-            bytes       objects               samples
-  malloc  146 MiB ± 17   33.5 k [17.5, 76.8]      253  █████████████░░░
+            bytes       objects                   samples
+  malloc  146 MiB ± 17   33.5 k [17.5 k, 76.8 k]      253  █████████████░░░
 
 Lifetimes
-                              bytes                objects               samples
-  freed within 1 ms      < 1.85 MiB                      -                     0
-  after 1 to 10 ms         6.00 MiB [3.10, 10.49]   31.5 k [16.2, 55.0]       12  ░░
-  after 10 to 100 ms     < 1.85 MiB                      -                     0
-  after 0.1 to 1 s           96 MiB ± 15             1,532 ± 228             180  ████████████░░░░
-  after 1 to 10 s        < 1.85 MiB                      -                     0
-  after more than 10 s   < 1.85 MiB                      -                     0
-  still live at the end    43.9 MiB [36.7, 52.6]       512 [397, 651]         61  █████░░░
+                              bytes                objects                   samples
+  freed within 1 ms      < 1.85 MiB                      -                         0
+  after 1 to 10 ms         6.00 MiB [3.10, 10.49]   31.5 k [16.2 k, 55.0 k]       12  ░
+  after 10 to 100 ms     < 1.85 MiB                      -                         0
+  after 0.1 to 1 s           96 MiB ± 15             1,532 ± 228                 180  ███████████░░░
+  after 1 to 10 s        < 1.85 MiB                      -                         0
+  after more than 10 s   < 1.85 MiB                      -                         0
+  still live at the end    43.9 MiB [36.7, 52.6]       512 [397, 651]             61  █████░░
 
 Depth of stacks
   frames  samples  share

@@ -167,11 +167,16 @@ TEST(Table, CalibratesOnlyToWhatIsKnownExactly) {
   EXPECT_TRUE(without([](Recording& r) { r.processes[0].is_pure = true; }));
 }
 
-TEST(Table, NeverCalibratesWhatIsLive) {
+/// Its upper limit ends at what was allocated, as nothing more can be live.
+TEST(Table, NeverCalibratesWhatIsLiveToATotal) {
   for (const Kind kind : {Kind::kLiveAtEnd, Kind::kLiveAtPeak}) {
     const TableReport report = table_of(small_server(), {}, kind);
-    EXPECT_FALSE(report.total.calibrated);
-    EXPECT_FALSE(report.lines[0].self.calibrated);
+    for (const present::Measure& measure : {report.total, report.lines[0].self}) {
+      EXPECT_FALSE(is_counted(measure));
+      EXPECT_EQ(shown_bytes(measure).value, measure.bytes.value);
+      EXPECT_EQ(shown_bytes(measure).interval.hi,
+                std::min(measure.bytes.interval.hi, 144.0 * kMiB));
+    }
     EXPECT_FALSE(report.calibrated_to);
   }
 }

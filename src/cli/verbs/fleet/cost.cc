@@ -111,7 +111,7 @@ void add_fleet_cost(CLI::App& fleet, Work& work) {
              "Price of one GiB for one hour, in any currency (default: show only\n"
              "bytes times hours)",
              parse_price, [options](double price) { options->cost.price = price; });
-  verb->add_option("--top", options->cost.top, "Rows to show (default 30; 0: all)")->type_name("N");
+  add_number(*verb, "--top", "N", options->cost.top, "Rows to show (default 30; 0: all)");
   add_names_option(*verb);
   add_frame_options(*verb, options->fleet.frames);
   verb->callback([options, &work] { work = [options] { return print_cost(*options); }; });

@@ -8,6 +8,7 @@
 
 #include "analysis/compare/comparison.h"
 #include "cli/options/ending.h"
+#include "cli/options/parsed_option.h"
 #include "cli/options/selection_options.h"
 #include "cli/options/sides.h"
 #include "cli/options/terminal_options.h"
@@ -55,7 +56,7 @@ void add_fleet_diff(CLI::App& fleet, Work& work) {
                    "this label, such as zone")
       ->type_name("LABEL");
   add_grouping_options(*verb, options->grouping, true);
-  verb->add_option("--top", options->diff.top, "Rows to show (default 30; 0: all)")->type_name("N");
+  add_number(*verb, "--top", "N", options->diff.top, "Rows to show (default 30; 0: all)");
   verb->add_flag("--all", options->diff.shows_all,
                  "Also show rows whose difference is within noise");
   add_names_option(*verb);

@@ -10,6 +10,7 @@
 #include "analysis/present/format.h"
 #include "analysis/present/text.h"
 #include "cli/options/fleet_options.h"
+#include "cli/options/parsed_option.h"
 #include "cli/verbs/fleet/fleet_verbs.h"
 #include "terminal/terminal.h"
 
@@ -76,14 +77,11 @@ void add_fleet_maintain(CLI::App& fleet, Work& work) {
   auto options = std::make_shared<MaintainArguments>();
   CLI::App* verb = fleet.add_subcommand("maintain", "Add up past days and drop old ones; daily");
   add_store_options(*verb, options->fleet);
-  verb->add_option("--keep", options->keep_days,
-                   "Days whose counts are kept by window, then by day (default 7)")
-      ->type_name("DAYS")
-      ->check(CLI::Range(fleet::kKeptDays, kMostCountDays));
-  verb->add_option("--keep-daily", options->keep_daily_days,
-                   "Days of which anything is kept (default 90)")
-      ->type_name("DAYS")
-      ->check(CLI::Range(fleet::kKeptDays, kMostDays));
+  add_number(*verb, "--keep", "DAYS", options->keep_days,
+             "Days whose counts are kept by window, then by day (default 7)", fleet::kKeptDays,
+             kMostCountDays);
+  add_number(*verb, "--keep-daily", "DAYS", options->keep_daily_days,
+             "Days of which anything is kept (default 90)", fleet::kKeptDays, kMostDays);
   verb->footer(
       "\nA day is dropped once it has been added up. What comes late for a day that is kept by\n"
       "window adds it up anew. A file keeps all days by window (--keep-daily).\n");

@@ -161,8 +161,8 @@ void add_fleet_series(CLI::App& fleet, Work& work) {
              Choices<bool>{{"function", true}},
              [options](bool has_sites) { options->report.has_sites = has_sites; });
   add_fleet_kind_option(*verb, options->fleet);
-  verb->add_option("--top", options->top, "Steps, or functions, to list (default 24; 0: all)")
-      ->type_name("N");
+  add_number(*verb, "--top", "N", options->top,
+             "Steps, or functions, to list (default 24; 0: all)");
   add_names_option(*verb);
   add_frame_options(*verb, options->fleet.frames);
   verb->callback([options, &work] { work = [options] { return print_series(*options); }; });

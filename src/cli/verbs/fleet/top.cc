@@ -73,8 +73,7 @@ void add_fleet_top(CLI::App& fleet, Work& work) {
                options->table.by = by.value_or(GroupBy::kFunction);
              });
   add_sort_option(*verb, options->table.sort);
-  verb->add_option("--top", options->table.top, "Rows to show (default 30; 0: all)")
-      ->type_name("N");
+  add_number(*verb, "--top", "N", options->table.top, "Rows to show (default 30; 0: all)");
   add_names_option(*verb);
   add_frame_options(*verb, options->fleet.frames);
   verb->callback([options, &work] { work = [options] { return print_top(*options); }; });
