@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,8 +64,13 @@ std::string program_of(pid_t pid) {
 }
 
 /// The base name of what was given to exec, as recordings have it: the executable's own may be
-/// another, behind a link. Empty if it cannot be read.
+/// another, behind a link. Empty if it cannot be read; also of another user's process, which may
+/// have put there what never ends to be read, or any text.
 std::string started_as(pid_t pid) {
+  struct stat status {};
+  const bool is_own =
+      stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 && status.st_uid == geteuid();
+  if (!is_own) return "";
   const std::string auxv = observe::ProcessFiles(pid).read("auxv").value_or("");
   const base::UniqueFd memory(open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
   std::array<std::uint64_t, 2> entry{};
