@@ -574,6 +574,8 @@ TEST_F(NewestRun, IsTheLastModified) {
   age("geiger-a.1", 1);
   EXPECT_EQ(newest_run(files.path("")), files.path("geiger-a.1"));
   std::filesystem::create_directory(files.path("two.geiger.parts"));
+  EXPECT_EQ(newest_run(files.path("")), files.path("geiger-a.1")) << "it has no traces";
+  std::ofstream(files.path("two.geiger.parts/two.2.0.geiger")) << "a trace";
   EXPECT_EQ(newest_run(files.path("")), files.path("two.geiger.parts"));
 }
 

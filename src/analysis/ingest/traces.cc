@@ -113,9 +113,8 @@ namespace fs = std::filesystem;
 
 bool is_trace_name(const fs::path& path) { return path.extension() == ".geiger"; }
 
-/// geiger-NAME.PID, or NAME.geiger.parts of a run that has not ended.
+/// geiger-NAME.PID
 bool is_run_name(const std::string& name) {
-  if (name.ends_with(".geiger.parts")) return true;
   const std::size_t dot = name.rfind('.');
   if (!name.starts_with("geiger-") || dot == std::string::npos || dot + 1 == name.size()) {
     return false;
@@ -125,7 +124,12 @@ bool is_run_name(const std::string& name) {
 
 bool is_run(const fs::directory_entry& entry) {
   std::error_code ignored;
-  if (entry.is_directory(ignored)) return is_run_name(entry.path().filename());
+  if (entry.is_directory(ignored)) {
+    const std::string name = entry.path().filename();
+    // Of a run that has not ended.
+    const bool has_parts = name.ends_with(".geiger.parts") && !traces_in(entry.path()).error;
+    return has_parts || is_run_name(name);
+  }
   return entry.is_regular_file(ignored) && is_trace_name(entry.path());
 }
 
