@@ -29,9 +29,19 @@ def cycles():
         first.other, second.other = second, first
 
 
+class Local:
+    pass
+
+
+def run():
+    local = [Local() for _ in range(COUNT)]
+    print("ready", flush=True)
+    sys.stdin.read()
+    return local
+
+
 KEPT = []
 for number in range(COUNT):
     KEPT.append({number: Kept()})
 cycles()
-print("ready", flush=True)
-sys.stdin.read()
+run()

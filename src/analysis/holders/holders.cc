@@ -17,6 +17,7 @@
 #include "analysis/holders/layout.h"
 #include "analysis/holders/marker.h"
 #include "analysis/holders/memory.h"
+#include "analysis/holders/python_objects.h"
 #include "analysis/holders/roots.h"
 #include "analysis/holders/stack_frames.h"
 #include "analysis/holders/subject.h"
@@ -260,31 +261,14 @@ class Scan {
   /// Where they are not known, the interpreter's arenas are roots, and nothing in them is judged.
   void find_python_objects() {
     constexpr std::uint32_t kFirst = 0x030a;  // Its pools are larger than those before.
-    constexpr std::size_t kPages = 1024;
     const auto version = observe::python_version_of(subject_.live());
     if (!version || *version >> 16 < kFirst) {
       samples_ = observe::without_pools(samples_);
       return;
     }
-    python_memory_.emplace(*memory_, kPages);
-    python_.emplace(*version, [this](Address address, void* into, std::size_t bytes) {
-      const Piece piece{address, bytes};
-      python_memory_->read({&piece, 1}, static_cast<std::byte*>(into));
-      return true;
-    });
     for (const Span& span : subject_.mapped_since(layout_.mappings)) layout_.add_mapping(span);
-    static_cast<void>(add_python_blocks(layout_, *memory_));
-    std::vector<Span> variables;
-    for (std::size_t i = 0; i < layout_.mappings.size(); ++i) {
-      const Mapping& mapping = layout_.mappings[i];
-      const bool is_its =
-          layout_.modules[i] != kNoMapping && mapping.is_writable &&
-          subject_.live().interpreters().contains(layout_.mappings[layout_.modules[i]].start);
-      if (is_its) variables.push_back({mapping.start, mapping.end});
-    }
-    const std::vector<Address> modules = find_links(layout_, *python_memory_, *python_, variables);
-    find_stale(layout_, *memory_, variables);
-    module_variables_ = take_module_variables(layout_, *python_memory_, *python_, modules);
+    python_.emplace(*version, *memory_);
+    python_->find(layout_, *memory_, subject_.live());
   }
 
   [[nodiscard]] bool mark(const MarkingRules& rules) {
@@ -302,7 +286,8 @@ class Scan {
     // One after the other: what only seems to hold a block must not give it its name.
     words_.emplace(*memory_);
     std::vector<const ModuleVariables*> others;
-    for (const ModuleVariables& variables : module_variables_) {
+    for (std::size_t i = 0; python_ && i < python_->variables().size(); ++i) {
+      const ModuleVariables& variables = python_->variables()[i];
       if (!variables.is_imported) {
         others.push_back(&variables);
       } else {
@@ -311,11 +296,12 @@ class Scan {
     }
     for (const Roots& roots : roots_) {
       if (roots.holds() == Holds::kFirmly) mark_words(roots, rules.step);
+      if (roots.kind == Roots::Kind::kInterpreterStack) mark_locals(roots);
     }
     if (!marker_->run()) return false;
     if (!mark_reached(others)) return false;
-    for (const Roots::Kind kind :
-         {Roots::Kind::kStack, Roots::Kind::kBelowStack, Roots::Kind::kStale}) {
+    for (const Roots::Kind kind : {Roots::Kind::kInterpreterStack, Roots::Kind::kStack,
+                                   Roots::Kind::kBelowStack, Roots::Kind::kStale}) {
       for (const Roots& roots : roots_) {
         if (roots.kind == kind) mark_words(roots, rules.step);
       }
@@ -340,11 +326,11 @@ class Scan {
     const auto& [first, stride, count] = variables.entries;
     for (std::uint64_t i = 0; i < count; ++i) {
       const Address key = first + i * stride;
-      const Address name = python_word(key);
+      const Address name = python_->word(key);
       const auto group_of = [&](Address) {
         return names_.group_of_variable(variables.module, python_->text_of(name));
       };
-      marker_->root(python_word(key + 8), key + 8, Holds::kFirmly, group_of);
+      marker_->root(python_->word(key + 8), key + 8, Holds::kFirmly, group_of);
       marker_->root(name, key, Holds::kFirmly, group_of);
     }
   }
@@ -362,13 +348,6 @@ class Scan {
       if (!marker_->run()) return false;
     }
     return true;
-  }
-
-  [[nodiscard]] std::uint64_t python_word(Address address) {
-    std::uint64_t word = 0;
-    const Piece piece{address, sizeof word};
-    python_memory_->read({&piece, 1}, reinterpret_cast<std::byte*>(&word));
-    return word;
   }
 
   /// Leaves out those of the allocator. Returns how far they reach in front of control blocks.
@@ -398,6 +377,7 @@ class Scan {
       marker_->root(words_->at(at, roots.span.end), at, holds, group_of);
     };
     const Address start = (roots.span.start + 7) / 8 * 8;
+    if (roots.kind == Roots::Kind::kInterpreterStack) walk_frames(roots.span);
     const Address walked = roots.kind == Roots::Kind::kStack ? walk_stack(roots.span) : start;
     Address at = start;
     // What several functions of a stack point to is that of the outermost: the others end first.
@@ -412,6 +392,24 @@ class Scan {
       }
       mark(at);
       at += step;
+    }
+  }
+
+  /// Of an interpreter's functions.
+  std::vector<PythonFrame> walk_frames(const Span& span) {
+    words_->load(span.start, span.end, span.end - span.start);
+    auto frames = python_->frames_in(span, *words_);
+    names_.use(frames);
+    return frames;
+  }
+
+  /// Local variables of functions that run. Other words of their frames may be left over.
+  void mark_locals(const Roots& roots) {
+    const auto group_of = [this](Address at) { return names_.group_of(at); };
+    for (const PythonFrame& frame : walk_frames(roots.span)) {
+      for (Address at = frame.locals.start; at < frame.locals.end; at += kWord) {
+        marker_->root(words_->at(at, roots.span.end), at, Holds::kFirmly, group_of);
+      }
     }
   }
 
@@ -453,22 +451,13 @@ class Scan {
     const Piece piece{start, sizeof first};
     memory_->read({&piece, 1}, reinterpret_cast<std::byte*>(&first));
     step.type = names_.class_of(first);
-    if (step.type.empty() && python_) step.type = python_type_at(start, step.bytes);
+    if (step.type.empty() && python_) step.type = python_->type_in(start, step.bytes);
     const auto sample = std::ranges::lower_bound(samples_, start, {}, &LiveSample::address);
     if (sample != samples_.end() && sample->address == start) {
       step.sample = sample->ref;
       step.is_sampled = true;
     }
     return step;
-  }
-
-  /// Of an object that the collector knows, or one whose type is its second word.
-  [[nodiscard]] std::string python_type_at(Address start, Bytes bytes) {
-    for (Bytes before = 0; before <= 32 && before + 16 <= bytes; before += 16) {
-      const auto* type = python_->type_at(python_word(start + before + 8));
-      if (type != nullptr && type->place.before == before) return type->name;
-    }
-    return "";
   }
 
   static bool is_alike(const HolderStep& a, const HolderStep& b) {
@@ -520,11 +509,9 @@ class Scan {
   Layout layout_;
   std::vector<LiveSample> samples_;
   std::unique_ptr<Memory> memory_;
-  std::optional<PageCache> cache_;  ///< For one marking.
-  std::optional<Words> words_;      ///< Of roots.
-  std::optional<PageCache> python_memory_;
-  std::optional<observe::PythonTypes> python_;  ///< If there is an interpreter that is known.
-  std::vector<ModuleVariables> module_variables_;
+  std::optional<PageCache> cache_;       ///< For one marking.
+  std::optional<Words> words_;           ///< Of roots.
+  std::optional<PythonObjects> python_;  ///< If there is an interpreter that is known.
   std::vector<Thread> threads_;
   std::vector<Roots> roots_;
   std::optional<StackFrames> frames_;  ///< Of the stack that is being marked.

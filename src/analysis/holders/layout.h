@@ -48,6 +48,8 @@ struct Layout {
   std::vector<Span> not_roots;
   /// In order of addresses: roots that may be left over from what they pointed to.
   std::vector<Span> stale;
+  /// In order of addresses: where an interpreter keeps the frames of its functions.
+  std::vector<Span> interpreter_stacks;
   /// What is free is another's part in each.
   std::vector<std::unique_ptr<LateBlocks>> late;
   bool is_inferred = false;  ///< Where blocks begin was inferred from pointers.

@@ -17,6 +17,8 @@
 
 namespace geiger::holders {
 
+inline constexpr Bytes kWord = 8;  ///< A pointer's.
+
 /// Bytes [start, start + bytes) of the process.
 struct Piece {
   Address start = 0;

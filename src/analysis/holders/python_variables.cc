@@ -9,7 +9,6 @@ namespace geiger::holders {
 
 namespace {
 
-constexpr Bytes kWord = 8;
 constexpr Bytes kDictionary = 16, kName = 48;  ///< In a module.
 
 std::uint64_t word_at(Memory& memory, Address address) {
@@ -107,6 +106,16 @@ class StaleRoots {
   Words words_;
 };
 
+/// Of a name, its text, and what lies behind it: it is not cleared.
+void leave_out_text(Layout& layout, Address name) {
+  constexpr Bytes kText = 48;  // At least.
+  const auto block = layout.blocks.block_at(name);
+  if (!block || block->is_free) return;
+  Area& area = *layout.blocks.area_of(name);
+  const Address end = area.end_of(block->start);
+  for (Address at = (name + kText) / kGrain * kGrain; at < end; at += kGrain) area.set_link(at);
+}
+
 }  // namespace
 
 std::vector<ModuleVariables> take_module_variables(Layout& layout, Memory& memory,
@@ -125,6 +134,9 @@ std::vector<ModuleVariables> take_module_variables(Layout& layout, Memory& memor
     if (count == 0 || variables.module.empty() || area == nullptr || last > area->span().end)
       return false;
     for (Address at = first / kGrain * kGrain; at < last; at += kGrain) area->set_link(at);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      leave_out_text(layout, word_at(memory, first + i * stride));
+    }
     return true;
   };
   std::erase_if(found, [&](const ModuleVariables& variables) { return !take(variables); });

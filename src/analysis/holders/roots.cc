@@ -32,18 +32,19 @@ const Thread* thread_in(std::span<const Thread> threads, const Mapping& mapping,
   return at == threads.end() ? nullptr : &*at;
 }
 
-/// Makes `stale` stretches roots of their own.
-void split_stale(std::span<const Span> stale, std::vector<Roots>& roots) {
+/// Makes roots of their own of `parts` where they are of the kind `from`, or of any.
+void split(std::span<const Span> parts, Roots::Kind kind, std::optional<Roots::Kind> from,
+           std::vector<Roots>& roots) {
   for (std::size_t i = 0; i < roots.size(); ++i) {
     const Roots whole = roots[i];
-    if (whole.kind != Roots::Kind::kModule) continue;
-    const auto first = std::ranges::find_if(stale, [&](const Span& span) {
+    if (whole.kind == kind || (from && whole.kind != *from)) continue;
+    const auto first = std::ranges::find_if(parts, [&](const Span& span) {
       return span.end > whole.span.start && span.start < whole.span.end;
     });
-    if (first == stale.end()) continue;
+    if (first == parts.end()) continue;
     const Span part{std::max(first->start, whole.span.start), std::min(first->end, whole.span.end)};
     roots[i].span.end = part.start;
-    roots.push_back({part, Roots::Kind::kStale, whole.mapping});
+    roots.push_back({part, kind, whole.mapping});
     roots.push_back({{part.end, whole.span.end}, whole.kind, whole.mapping});
   }
   std::erase_if(roots, [](const Roots& each) { return each.span.start == each.span.end; });
@@ -150,7 +151,8 @@ std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> thread
       ++out;
     }
   }
-  split_stale(layout.stale, roots);
+  split(layout.stale, Roots::Kind::kStale, Roots::Kind::kModule, roots);
+  split(layout.interpreter_stacks, Roots::Kind::kInterpreterStack, std::nullopt, roots);
   std::ranges::stable_sort(roots, {}, &Roots::kind);
   return roots;
 }
@@ -253,21 +255,31 @@ RootGroup RootNames::group_of(Address address) {
   if (after == by_address_.begin()) return last_group_ = group("memory without a name");
   const Roots& roots = roots_[*std::prev(after)];
   last_group_ = roots.is_of_stack() ? group_in_stack(address, layout_->mappings[roots.mapping])
-                                    : group(name_at(address, roots));
+                : roots.kind == Roots::Kind::kInterpreterStack ? group_in_interpreter_stack(address)
+                                                               : group(name_at(address, roots));
   return last_group_;
 }
 
 RootGroup RootNames::group_in_stack(Address address, const Mapping& mapping) {
   const Thread* thread = thread_in(threads_, mapping, &Thread::stack_pointer);
   if (thread == nullptr) thread = thread_in(threads_, mapping, &Thread::control_block);
-  const std::string name = thread == nullptr ? "stack of the main thread"
-                                             : fmt::format("stack of thread {}", thread->name);
-  const RootGroup stack = group(name);
-  const std::string function = frames_ == nullptr ? "" : frames_->function_at(address);
-  if (function.empty()) return stack;
-  const RootGroup found = group(fmt::format("{}, {}", function, name));
-  const bool has_own_group = names_[found].ends_with(name);  // Else there were too many.
-  if (has_own_group) stacks_[found] = stacks_[stack];
+  return group_of_function(frames_ == nullptr ? "" : frames_->function_at(address),
+                           thread == nullptr ? "stack of the main thread"
+                                             : fmt::format("stack of thread {}", thread->name));
+}
+
+RootGroup RootNames::group_in_interpreter_stack(Address address) {
+  const auto frame = std::ranges::find_if(
+      python_frames_, [&](const PythonFrame& each) { return each.span.holds(address); });
+  return group_of_function(frame == python_frames_.end() ? "" : frame->function, "stack of Python");
+}
+
+RootGroup RootNames::group_of_function(const std::string& function, const std::string& stack) {
+  const RootGroup whole = group(stack);
+  if (function.empty()) return whole;
+  const RootGroup found = group(fmt::format("{}, {}", function, stack));
+  const bool has_own_group = names_[found].ends_with(stack);  // Else there were too many.
+  if (has_own_group) stacks_[found] = stacks_[whole];
   return found;
 }
 

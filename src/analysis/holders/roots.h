@@ -17,6 +17,7 @@
 #include "analysis/holders/marker.h"
 #include "analysis/holders/memory.h"
 #include "analysis/holders/module_files.h"
+#include "analysis/holders/python_objects.h"
 #include "analysis/holders/registers.h"
 #include "analysis/holders/stack_frames.h"
 #include "analysis/observe/proc_files.h"
@@ -56,7 +57,15 @@ struct ThreadLocals {
 struct Roots {
   /// kBelowStack: what a function may use below the stack pointer without moving that. kStale: of
   /// a module, Layout::stale.
-  enum class Kind : std::uint8_t { kModule, kThreadLocal, kMapping, kStack, kBelowStack, kStale };
+  enum class Kind : std::uint8_t {
+    kModule,
+    kThreadLocal,
+    kMapping,
+    kStack,
+    kInterpreterStack,
+    kBelowStack,
+    kStale
+  };
   Span span;
   Kind kind = Kind::kMapping;
   std::uint32_t mapping = 0;  ///< Index into Layout::mappings.
@@ -91,6 +100,8 @@ class RootNames {
   void use(std::span<const Roots> roots);
   /// Of the stack whose words come next; null: not known.
   void use(StackFrames* frames) { frames_ = frames; }
+  /// Of the interpreter's stack whose words come next.
+  void use(std::vector<PythonFrame> frames) { python_frames_ = std::move(frames); }
 
   /// Of the executable, and of libraries that were there from the start.
   [[nodiscard]] const std::vector<ThreadLocals>& thread_locals() const { return thread_locals_; }
@@ -122,6 +133,9 @@ class RootNames {
 
   [[nodiscard]] RootGroup group(const std::string& name);
   [[nodiscard]] RootGroup group_in_stack(Address address, const observe::Mapping& mapping);
+  [[nodiscard]] RootGroup group_in_interpreter_stack(Address address);
+  /// Of a function of a stack; the stack's own group if the function is not known.
+  [[nodiscard]] RootGroup group_of_function(const std::string& function, const std::string& stack);
   [[nodiscard]] std::string name_at(Address address, const Roots& roots);
   [[nodiscard]] std::string variable_at(Address address, std::uint32_t mapping);
   [[nodiscard]] bool is_thread_local(Address address, const Thread& thread) const;
@@ -140,6 +154,7 @@ class RootNames {
   std::uint32_t executable_ = 0;  ///< Its first mapping, or kNoMapping.
   Memory* memory_ = nullptr;
   StackFrames* frames_ = nullptr;
+  std::vector<PythonFrame> python_frames_;
   std::map<std::uint32_t, Module> modules_;  ///< By first mapping, of this scan.
   std::vector<ThreadLocals> thread_locals_;
   std::unordered_map<std::string, RootGroup> groups_;
