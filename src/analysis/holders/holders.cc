@@ -5,6 +5,7 @@
 #include <tsl/robin_set.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -17,6 +18,7 @@
 #include "analysis/holders/layout.h"
 #include "analysis/holders/marker.h"
 #include "analysis/holders/memory.h"
+#include "analysis/holders/paths.h"
 #include "analysis/holders/python_objects.h"
 #include "analysis/holders/roots.h"
 #include "analysis/holders/stack_frames.h"
@@ -131,6 +133,14 @@ class Scan {
     return block && !block->is_free ? block : std::nullopt;
   }
   [[nodiscard]] const Marker& marker() const { return *marker_; }
+  /// A hash of what a block has in it, at its beginning.
+  [[nodiscard]] std::size_t content_of(const BlockMap::Block& block) {
+    constexpr Bytes kMost = 1024;
+    std::array<char, kMost> bytes{};
+    const Piece piece{block.start, std::min(kMost, layout_.blocks.end_of(block) - block.start)};
+    memory_->read({&piece, 1}, reinterpret_cast<std::byte*>(bytes.data()));
+    return std::hash<std::string_view>{}({bytes.data(), piece.bytes});
+  }
 
   /// Marks again, as if inferred blocks began a little before where they seem to: the members of an
   /// object before the first one that is pointed to are then read with it.
@@ -152,23 +162,29 @@ class Scan {
     is_complete_ = marker_->run() && is_complete_;
   }
 
-  /// Of unreached blocks, those that another unreached block points to.
+  /// Of unreached blocks, those that another unreached block points to. Groups the unreached blocks
+  /// that are linked.
   [[nodiscard]] tsl::robin_set<std::uint32_t> referred(
       const tsl::robin_set<std::uint32_t>& unreached) {
     tsl::robin_set<std::uint32_t> found;
     if (unreached.empty()) return found;
     Words words(*memory_);
+    marker_->begin_groups();
     each_block([&](Address start, Bytes bytes, std::uint32_t number) {
       if (marker_->is_reached(number)) return;
-      const Address end = layout_.blocks.area_of(start)->span().end;
+      const Area& area = *layout_.blocks.area_of(start);
       for (Address at = start; at + 8 <= start + bytes; at += 8) {
-        const auto block = layout_.blocks.block_at(words.at(at, end));
-        if (block && block->number != number && unreached.contains(block->number)) {
-          found.insert(block->number);
-        }
+        const auto block = layout_.blocks.block_at(words.at(at, area.span().end));
+        if (!block || block->is_free || block->number == number) continue;
+        if (unreached.contains(block->number)) found.insert(block->number);
+        const bool is_link = area.is_link(at / kGrain * kGrain);
+        if (!is_link && !marker_->is_reached(block->number)) marker_->join(number, block->number);
       }
     });
     return found;
+  }
+  [[nodiscard]] std::uint32_t group_of(std::uint32_t unreached) {
+    return marker_->group_of_unreached(unreached);
   }
 
   /// All blocks in use by what holds them.
@@ -293,6 +309,10 @@ class Scan {
       } else {
         mark_variables(variables);
       }
+    }
+    for (const KernelPointer& pointer : subject_.kernel_pointers()) {
+      marker_->root(pointer.word, 0, Holds::kFirmly,
+                    [&](Address) { return names_.group_of_kernel(pointer); });
     }
     for (const Roots& roots : roots_) {
       if (roots.holds() == Holds::kFirmly) mark_words(roots, rules.step);
@@ -460,48 +480,6 @@ class Scan {
     return step;
   }
 
-  static bool is_alike(const HolderStep& a, const HolderStep& b) {
-    return a.bytes == b.bytes && a.type == b.type;
-  }
-
-  /// Pairs and triples that are there several times in a row.
-  static void fold(std::vector<HolderStep>& steps) {
-    const auto count_at = [&](std::size_t at, std::size_t together) {
-      std::uint32_t times = 1;
-      const auto is_again = [&](std::size_t from) {
-        for (std::size_t i = 0; i < together; ++i) {
-          const bool is_same = from + i < steps.size() &&
-                               is_alike(steps[at + i], steps[from + i]) &&
-                               steps[at + i].times == 1 && steps[from + i].times == 1;
-          if (!is_same) return false;
-        }
-        return true;
-      };
-      while (is_again(at + times * together)) ++times;
-      return times;
-    };
-    std::vector<HolderStep> folded;
-    for (std::size_t at = 0; at < steps.size();) {
-      std::size_t together = 1;
-      std::uint32_t times = 1;
-      for (const std::size_t some : {2U, 3U}) {
-        if (times == 1 && at + some <= steps.size()) {
-          times = count_at(at, some);
-          together = some;
-        }
-      }
-      if (times == 1) together = 1;
-      const std::size_t first = folded.size();
-      for (std::size_t i = 0; i < together; ++i) folded.push_back(steps[at + i]);
-      if (times > 1) {
-        folded[first].times = times;
-        folded[first].together = static_cast<std::uint32_t>(together);
-      }
-      at += times * together;
-    }
-    steps = std::move(folded);
-  }
-
   Subject& subject_;
   ModuleFiles& modules_;
   RootNames& names_;
@@ -530,6 +508,7 @@ class Verdicts {
     last_.clear();
     unreached_ = 0;
     missed_ = 0;
+    are_doubts_ = false;
     ++scans_;
     for (const LiveSample& sample : scan.samples()) {
       if (!subject.live().contains(sample.ref)) continue;
@@ -540,24 +519,37 @@ class Verdicts {
       if (!block) {
         last_.push_back({sample.ref, Hold::kNoBlock});
       } else if (scan.marker().is_reached(block->number)) {
+        if (seen.misses > 0) moving_.insert(sample.stack);
         seen.was_reached = true;
         seen.last_reached = scans_;
         seen.missed_until_then = seen.misses;
         last_.push_back(reached(scan, sample, block->number));
       } else {
         unreached_ += is_old && !seen.was_reached ? 1 : 0;
+        are_doubts_ |= seen.was_reached && !moving_.contains(sample.stack);
+        const std::size_t content = scan.content_of(*block);
+        seen.was_written |= seen.misses > 0 && content != seen.content;
+        seen.content = content;
         ++seen.misses;
         last_.push_back({sample.ref, Hold::kMoving});
       }
-      if (is_old && seen.was_reached) missed_ += others_missed(seen);
+    }
+    for (const LiveSample& sample : scan.samples()) {
+      const auto seen = seen_.find(sample.ref);
+      const bool counts =
+          seen != seen_.end() && seen->second.scans == scans_ && seen->second.was_reached;
+      if (counts) missed_ += others_missed(sample, seen->second);
     }
   }
   /// Whether what no scan reached is unreachable: nothing is left that moves, or less than a
   /// hundredth of an object.
   [[nodiscard]] bool is_settled() const {
-    constexpr std::uint32_t kFewest = 3;
+    // An object that is missed after it was reached may be lost, or move: then others of its site
+    // are found again before long.
+    constexpr std::uint32_t kFewest = 3, kFewestInDoubt = 6;
     constexpr double kMostMissed = 0.01;
-    return is_still_ || unreached_ == 0 || (scans_ >= kFewest && missed_ <= kMostMissed);
+    return is_still_ || unreached_ == 0 ||
+           (scans_ >= (are_doubts_ ? kFewestInDoubt : kFewest) && missed_ <= kMostMissed);
   }
   [[nodiscard]] std::uint32_t scans() const { return scans_; }
 
@@ -576,6 +568,18 @@ class Verdicts {
       at = scan.marker().is_reached(*at) ? unreached.erase(at) : std::next(at);
     }
     const tsl::robin_set<std::uint32_t> referred = scan.referred(unreached);
+    // What is linked with an object that was reached before moves with it. What is written is
+    // reached by what writes it.
+    tsl::robin_set<std::uint32_t> moving;
+    for (const auto& [sample, block] : blocks) {
+      const Seen& seen = seen_[sample];
+      const bool is_moving = seen.was_reached || seen.was_written;
+      if (is_moving && unreached.contains(block)) moving.insert(scan.group_of(block));
+    }
+    for (const auto& [sample, block] : blocks) {
+      const bool is_linked = unreached.contains(block) && moving.contains(scan.group_of(block));
+      if (is_linked) seen_[sample].was_reached = true;
+    }
     const bool widens = scan.layout().is_inferred && !unreached.empty();
     if (widens) scan.widen();
     GEIGER_TRY(subject.check_still_there());
@@ -623,24 +627,31 @@ class Verdicts {
   struct Seen {
     std::uint32_t scans = 0;   ///< That saw it live; kNotAll: not the first one.
     std::uint32_t misses = 0;  ///< Scans that did not reach it.
+    std::size_t content = 0;   ///< At the last of them.
+    bool was_written = false;  ///< Between two of them.
     std::uint32_t last_reached = 0, missed_until_then = 0;
     bool was_reached = false;
   };
 
   /// How many objects all scans have missed for each like this one, by Horvitz and Thompson: where
   /// scans miss one with probability p, all n do with p^n, so one that was reached stands for
-  /// p^n / (1 - p^n) that were not. What it was missed after it was last reached does not count: it
-  /// may be lost since. Shares of misses vary more than p, which errs to more scans.
-  [[nodiscard]] double others_missed(const Seen& seen) const {
-    const double share = static_cast<double>(seen.missed_until_then) / seen.last_reached;
+  /// p^n / (1 - p^n) that were not. What it was missed after it was last reached counts only if
+  /// objects of its site move: else it may be lost since. Shares of misses vary more than p, which
+  /// errs to more scans.
+  [[nodiscard]] double others_missed(const LiveSample& sample, const Seen& seen) const {
+    const bool moves = moving_.contains(sample.stack);
+    const double share = static_cast<double>(moves ? seen.misses : seen.missed_until_then) /
+                         (moves ? scans_ : seen.last_reached);
     const double all = std::pow(share, scans_);
     return all / (1 - all);
   }
 
   bool is_still_;
   std::uint32_t scans_ = 0;
-  std::uint64_t unreached_ = 0;  ///< By all scans.
-  double missed_ = 0;            ///< Estimate: unreached objects that are reachable.
+  std::uint64_t unreached_ = 0;        ///< By all scans.
+  double missed_ = 0;                  ///< Estimate: unreached objects that are reachable.
+  bool are_doubts_ = false;            ///< Objects were reached, and are missed now.
+  tsl::robin_set<trace::Ref> moving_;  ///< Stacks of objects that were missed and reached again.
   tsl::robin_map<trace::Ref, Seen> seen_;
   std::vector<SampleHold> last_;  ///< By the last scan.
   std::map<RootGroup, std::uint32_t> roots_;

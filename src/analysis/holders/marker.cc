@@ -209,6 +209,19 @@ void Marker::scan_large(std::uint32_t from, Address start, Address end) {
   }
 }
 
+void Marker::begin_groups() {
+  for (std::uint32_t block = 0; block < parents_.size(); ++block) {
+    if (!is_reached(block)) parents_[block] = block;
+  }
+}
+
+std::uint32_t Marker::group_of_unreached(std::uint32_t block) {
+  for (; parents_[block] != block; block = parents_[block]) {
+    parents_[block] = parents_[parents_[block]];
+  }
+  return block;
+}
+
 Parent Marker::parent_of(std::uint32_t block) const {
   const std::uint32_t parent = parents_[block];
   if ((parent & kIsRoot) != 0) return {true, 0, roots_[parent & ~kIsRoot]};

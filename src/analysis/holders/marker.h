@@ -76,6 +76,15 @@ class Marker {
   /// Of a reached block: the last step of that chain.
   [[nodiscard]] Parent parent_of(std::uint32_t block) const;
 
+  /// Unreached blocks form groups, of one each at first. After run().
+  void begin_groups();
+  /// Makes one of the groups of two unreached blocks, as one points to the other.
+  void join(std::uint32_t block, std::uint32_t other) {
+    parents_[group_of_unreached(block)] = group_of_unreached(other);
+  }
+  /// The same for all blocks of a group.
+  [[nodiscard]] std::uint32_t group_of_unreached(std::uint32_t block);
+
  private:
   /// A group + 1, whether others reach the block too, and whether they are all stacks. A block's
   /// label changes four times at most, so it is followed as often at most.
@@ -155,8 +164,9 @@ class Marker {
   std::function<bool()> may_go_on_;
   std::function<bool(RootGroup, RootGroup)> are_one_;
   Labels labels_;
-  std::vector<std::uint32_t> parents_;  ///< By block: another, or an index into roots_.
-  std::vector<Address> roots_;          ///< Words that were the first to reach a block.
+  /// By block: another, or an index into roots_. Of one that is not reached: another of its group.
+  std::vector<std::uint32_t> parents_;
+  std::vector<Address> roots_;  ///< Words that were the first to reach a block.
   Level level_, next_;
   std::vector<std::byte> buffer_;
   std::size_t since_asked_ = 0;  ///< Blocks since may_go_on_.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <utility>
 
@@ -109,12 +110,45 @@ std::vector<Thread> threads_of(const observe::ProcessFiles& files) {
   return threads;
 }
 
+std::vector<KernelPointer> kernel_pointers_of(const observe::ProcessFiles& files) {
+  std::vector<KernelPointer> found;
+  const auto add_after = [&](std::string_view text, std::string_view mark, KernelPointer::Of of) {
+    for (std::size_t at = text.find(mark); at != std::string_view::npos; at = text.find(mark, at)) {
+      at += mark.size();
+      const std::size_t first = std::min(text.find_first_not_of(' ', at), text.size());
+      std::uint64_t word = 0;
+      const auto read = std::from_chars(text.data() + first, text.data() + text.size(), word, 16);
+      if (read.ec == std::errc()) found.push_back({of, word});
+    }
+  };
+  const auto timers = files.read("timers").value_or("");
+  for (std::size_t at = timers.find("signal: "); at != std::string::npos;
+       at = timers.find("signal: ", at + 1)) {
+    const std::string_view line(timers.data() + at,
+                                std::min(timers.find('\n', at), timers.size()) - at);
+    add_after(line, "/", KernelPointer::Of::kTimer);
+  }
+  const int fd = files.open("fd").release();
+  const std::unique_ptr<DIR, int (*)(DIR*)> all(fd < 0 ? nullptr : ::fdopendir(fd), &::closedir);
+  if (!all) return found;
+  for (const dirent* entry = ::readdir(all.get()); entry != nullptr; entry = ::readdir(all.get())) {
+    const std::string name = entry->d_name;
+    if (files.link(("fd/" + name).c_str()) != "anon_inode:[eventpoll]") continue;
+    add_after(files.read(("fdinfo/" + name).c_str()).value_or(""),
+              " data:", KernelPointer::Of::kEpoll);
+  }
+  return found;
+}
+
 std::vector<Roots> roots_of(const Layout& layout, std::span<const Thread> threads,
                             Bytes thread_locals) {
   std::vector<Roots> roots;
   for (std::uint32_t i = 0; i < layout.mappings.size(); ++i) {
     const Mapping& mapping = layout.mappings[i];
-    if (!mapping.is_readable || !mapping.is_writable || mapping.path == "[vvar]") continue;
+    // What the program has made read-only holds what it points to.
+    const bool is_sealed = mapping.path.empty() && !mapping.is_shared;
+    const bool may_hold = mapping.is_readable && (mapping.is_writable || is_sealed);
+    if (!may_hold || mapping.path == "[vvar]") continue;
     Span span{mapping.start, mapping.end};
     Roots::Kind kind =
         layout.modules[i] != kNoMapping ? Roots::Kind::kModule : Roots::Kind::kMapping;

@@ -41,6 +41,16 @@ struct Thread {
 /// The threads that can be read, of the first thousand.
 [[nodiscard]] std::vector<Thread> threads_of(const observe::ProcessFiles& files);
 
+/// A word that the kernel keeps for the process, and hands back: often a pointer.
+struct KernelPointer {
+  enum class Of : std::uint8_t { kEpoll, kTimer };
+  Of of = Of::kEpoll;
+  std::uint64_t word = 0;
+};
+
+/// What epoll_ctl and timer_create were given.
+[[nodiscard]] std::vector<KernelPointer> kernel_pointers_of(const observe::ProcessFiles& files);
+
 /// Finds their control blocks, of glibc on x86-64: words that hold their own address, 16 bytes
 /// apart, with the thread's id behind them.
 void find_control_blocks(const Layout& layout, Memory& memory, std::span<Thread> threads);
@@ -110,6 +120,10 @@ class RootNames {
   [[nodiscard]] RootGroup group_of(Address address);
   [[nodiscard]] RootGroup group_of_registers(const Thread& thread) {
     return group("registers of thread " + thread.name);
+  }
+  [[nodiscard]] RootGroup group_of_kernel(const KernelPointer& pointer) {
+    return group(pointer.of == KernelPointer::Of::kEpoll ? "data of epoll descriptors"
+                                                         : "values of timers");
   }
   [[nodiscard]] RootGroup group_of_mapped_since() { return group("memory mapped during the scan"); }
   /// Of a variable of one of CPython's modules.

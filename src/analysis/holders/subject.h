@@ -41,6 +41,7 @@ class Subject {
   [[nodiscard]] virtual std::unique_ptr<Memory> memory(
       std::span<const observe::Mapping> mappings) const = 0;
   [[nodiscard]] virtual std::vector<Thread> threads() const = 0;
+  [[nodiscard]] virtual std::vector<KernelPointer> kernel_pointers() const { return {}; }
   /// Where a thread has halted now; nothing of one that runs.
   [[nodiscard]] virtual std::optional<Halt> halt_of(const Thread& thread) const {
     return thread.halt;
@@ -100,6 +101,7 @@ class RunningProcess : public Subject {
   std::vector<Span> mapped_since(std::span<const observe::Mapping> mappings) const override;
   std::unique_ptr<Memory> memory(std::span<const observe::Mapping> mappings) const override;
   std::vector<Thread> threads() const override { return threads_of(files_); }
+  std::vector<KernelPointer> kernel_pointers() const override { return kernel_pointers_of(files_); }
   std::optional<Halt> halt_of(const Thread& thread) const override {
     return holders::halt_of(files_, thread.tid);
   }
