@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "analysis/holders/layout.h"
@@ -39,12 +41,15 @@ Address demangled(Address block, std::uint64_t link) { return link ^ block >> 12
 /// What malloc has taken from free chunks, and from the last chunk of a heap: by their headers.
 class LateGlibcBlocks : public LateBlocks {
  public:
-  /// `heaps`: their chunks. `key`: the second word of chunks in a thread's cache; 0: not known.
-  LateGlibcBlocks(Memory& memory, std::vector<Span> heaps, std::uint64_t key)
-      : memory_(memory), heaps_(std::move(heaps)), key_(key) {}
+  /// `heaps`: their chunks. `caches`: those of threads. `key`: the second word of chunks in them;
+  /// 0: not known.
+  LateGlibcBlocks(Memory& memory, std::vector<Span> heaps, std::vector<Address> caches,
+                  std::uint64_t key)
+      : memory_(memory), heaps_(std::move(heaps)), caches_(std::move(caches)), key_(key) {}
 
   std::optional<Span> at(Address target, Span free) override {
-    if (!is_in_heap(free.start) || !free.holds(target)) return std::nullopt;
+    const bool is_chunk = is_in_heap(free.start) && free.holds(target);
+    if (!is_chunk || std::ranges::find(caches_, free.start) != caches_.end()) return std::nullopt;
     Known& known = known_.try_emplace(free.start, Known{{}, free.start}).first.value();
     while (known.next <= target) {
       const Address start = known.next;
@@ -86,6 +91,7 @@ class LateGlibcBlocks : public LateBlocks {
 
   Memory& memory_;
   std::vector<Span> heaps_;
+  std::vector<Address> caches_;
   std::uint64_t key_;
   tsl::robin_map<Address, Known> known_;  ///< By the free block's start.
 };
@@ -119,8 +125,8 @@ class GlibcBlocks {
     }
     layout_.blocks.index();
     free_cached();
-    layout_.late.push_back(
-        std::make_unique<LateGlibcBlocks>(memory_, std::move(heaps_), cache_key_));
+    layout_.late.push_back(std::make_unique<LateGlibcBlocks>(memory_, std::move(heaps_),
+                                                             std::move(caches_), cache_key_));
   }
 
  private:
@@ -201,6 +207,18 @@ class GlibcBlocks {
     return bytes <= end - at ? bytes : 0;
   }
 
+  /// While malloc divides a chunk, the second part has no size yet.
+  Bytes chunk_soon(Address at, Address end) {
+    constexpr int kMostLooks = 3;
+    constexpr std::chrono::milliseconds kPause(1);
+    for (int i = 0; i < kMostLooks; ++i) {
+      if (i > 0) std::this_thread::sleep_for(kPause);
+      const Bytes bytes = chunk_bytes(word_now(at + 8));
+      if (bytes > 0 && bytes <= end - at) return bytes;
+    }
+    return 0;
+  }
+
   bool is_chain(Address at, Address end) {
     for (int i = 0; i < kEnoughChunks; ++i) {
       if (at + kLeastChunk > end) return false;
@@ -217,7 +235,8 @@ class GlibcBlocks {
     heaps_.push_back({heap.first, heap.limit});
     Address at = heap.first, from = heap.first;
     while (at + kLeastChunk <= heap.end) {
-      const Bytes bytes = chunk_at(at, heap.limit);
+      Bytes bytes = chunk_at(at, heap.limit);
+      if (bytes == 0) bytes = chunk_soon(at, heap.limit);
       if (bytes == 0) {
         layout_.leave_out({from, at});
         close(area, at, heap.end);
@@ -267,6 +286,7 @@ class GlibcBlocks {
       memory_.read({&piece, 1}, reinterpret_cast<std::byte*>(&cache));
       if (!is_tcache(cache)) continue;
       area.set_free(at);
+      caches_.push_back(at);
       for (std::size_t i = 0; i < cache.counts.size(); ++i) {
         if (cache.counts[i] != 0) free_list(cache.first[i], kLeastChunk + 16 * i);
       }
@@ -406,6 +426,7 @@ class GlibcBlocks {
   const Met& met_;
   std::vector<Address> arenas_;
   std::vector<Span> heaps_;
+  std::vector<Address> caches_;
   std::uint64_t cache_key_ = 0;
   Heap heap_;  ///< [heap].
 };

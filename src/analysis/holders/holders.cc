@@ -346,11 +346,12 @@ class Scan {
     const auto& [first, stride, count] = variables.entries;
     for (std::uint64_t i = 0; i < count; ++i) {
       const Address key = first + i * stride;
-      const Address name = python_->word(key);
+      const Address name = python_->word(key), value = python_->word(key + kWord);
       const auto group_of = [&](Address) {
-        return names_.group_of_variable(variables.module, python_->text_of(name));
+        return names_.group_of_variable(variables.module, python_->text_of(name),
+                                        python_->is_definition(value));
       };
-      marker_->root(python_->word(key + 8), key + 8, Holds::kFirmly, group_of);
+      marker_->root(value, key + kWord, Holds::kFirmly, group_of);
       marker_->root(name, key, Holds::kFirmly, group_of);
     }
   }

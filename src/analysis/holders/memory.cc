@@ -29,18 +29,24 @@ ProcessMemory::ProcessMemory(pid_t pid, const observe::ProcessFiles& files,
     if (!mapping.is_readable) continue;
     Known& known = known_.emplace_back(Known{{mapping.start, mapping.end}, mapping.is_shared, {}});
     const std::size_t pages = (mapping.end - mapping.start) / page_bytes;
-    known.pages.reserve(pages);
-    const base::UniqueFd& pagemap = mapping.is_shared ? shared_pagemap_ : pagemap_;
-    const auto read = observe::Pagemap::reader_of(pagemap.get());
-    for (std::size_t first = 0; first < pages; first += kAtOnce) {
-      const std::size_t part = std::min(pages - first, kAtOnce);
-      const std::size_t count =
-          pagemap.is_open() ? read(mapping.start / page_bytes + first, entries.data(), part) : 0;
-      for (std::size_t i = 0; i < part; ++i) {
-        known.pages.push_back(static_cast<std::uint8_t>(
-            i < count ? page_of(observe::page_state(entries[i])) : Page::kSwapped));  // Not known.
+    known.pages.resize(pages, static_cast<std::uint8_t>(Page::kAbsent));
+    const auto take = [&](const base::UniqueFd& pagemap, Page unknown) {
+      const auto read = observe::Pagemap::reader_of(pagemap.get());
+      for (std::size_t first = 0; first < pages; first += kAtOnce) {
+        const std::size_t part = std::min(pages - first, kAtOnce);
+        const std::size_t count =
+            pagemap.is_open() ? read(mapping.start / page_bytes + first, entries.data(), part) : 0;
+        for (std::size_t i = 0; i < part; ++i) {
+          const Page page = i < count ? page_of(observe::page_state(entries[i])) : unknown;
+          std::uint8_t& found = known.pages[first + i];
+          if (page != Page::kAbsent) found = static_cast<std::uint8_t>(page);
+        }
       }
-    }
+    };
+    take(mapping.is_shared ? shared_pagemap_ : pagemap_, Page::kSwapped);
+    // A copy has only what was changed of a file, until it reads the rest.
+    const bool is_of_file = mapping.inode != 0 && !mapping.is_shared;
+    if (is_of_file) take(shared_pagemap_, Page::kAbsent);
   }
 }
 

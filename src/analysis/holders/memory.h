@@ -56,8 +56,8 @@ class Memory {
 /// The memory of a running process. Brings nothing into it: only pages are read that are in memory.
 class ProcessMemory : public Memory {
  public:
-  /// `mappings` in order of addresses. Which pages are in memory, `files` say; of shared mappings
-  /// those of `sharer`, as a copy of a process knows of none.
+  /// `mappings` in order of addresses. Which pages are in memory, `files` say; of shared mappings,
+  /// and of what was not changed of files, those of `sharer`, as a copy of a process knows of none.
   ProcessMemory(pid_t pid, const observe::ProcessFiles& files, const observe::ProcessFiles& sharer,
                 std::span<const observe::Mapping> mappings, Bytes page_bytes);
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "base/text.h"
@@ -158,6 +160,13 @@ std::string PythonObjects::type_in(Address block, Bytes bytes) {
     if (type != nullptr && type->place.before == before) return type->name;
   }
   return "";
+}
+
+bool PythonObjects::is_definition(Address object) {
+  constexpr std::string_view kTypes[] = {"function", "builtin_function_or_method", "module"};
+  const auto* type = object == 0 ? nullptr : types_.type_at(word(object + kWord));
+  return type != nullptr && (std::ranges::find(kTypes, type->name) != std::end(kTypes) ||
+                             types_.type_at(object) != nullptr);
 }
 
 std::uint64_t PythonObjects::word(Address address) {

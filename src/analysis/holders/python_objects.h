@@ -34,6 +34,8 @@ class PythonObjects {
   /// The type of an object that the collector knows, or one whose type is its second word.
   [[nodiscard]] std::string type_in(Address block, Bytes bytes);
 
+  /// Whether it is a function, a class or a module.
+  [[nodiscard]] bool is_definition(Address object);
   [[nodiscard]] std::uint64_t word(Address address);
   [[nodiscard]] std::string text_of(Address string) const { return types_.text_of(string); }
 

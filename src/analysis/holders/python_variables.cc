@@ -140,6 +140,9 @@ std::vector<ModuleVariables> take_module_variables(Layout& layout, Memory& memor
     return true;
   };
   std::erase_if(found, [&](const ModuleVariables& variables) { return !take(variables); });
+  // The program's own have names for certain.
+  std::ranges::stable_partition(
+      found, [](const ModuleVariables& variables) { return variables.module == "__main__"; });
   return found;
 }
 

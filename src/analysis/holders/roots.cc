@@ -276,8 +276,10 @@ RootGroup RootNames::group(const std::string& name) {
   return at->second;
 }
 
-RootGroup RootNames::group_of_variable(std::string_view module, std::string_view name) {
-  const bool has_room = !name.empty() && names_.size() < kMostGroups / 2;
+RootGroup RootNames::group_of_variable(std::string_view module, std::string_view name,
+                                       bool is_definition) {
+  constexpr std::size_t kMany = kMostGroups / 4, kMost = kMostGroups / 4 * 3;
+  const bool has_room = !name.empty() && names_.size() < (is_definition ? kMany : kMost);
   return group(has_room ? fmt::format("{}.{}", module, name) : fmt::format("module {}", module));
 }
 

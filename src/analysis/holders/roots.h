@@ -126,8 +126,10 @@ class RootNames {
                                                          : "values of timers");
   }
   [[nodiscard]] RootGroup group_of_mapped_since() { return group("memory mapped during the scan"); }
-  /// Of a variable of one of CPython's modules.
-  [[nodiscard]] RootGroup group_of_variable(std::string_view module, std::string_view name);
+  /// Of a variable of one of CPython's modules. Where there are many, definitions (functions,
+  /// classes, modules) have no names of their own, and then no variable has.
+  [[nodiscard]] RootGroup group_of_variable(std::string_view module, std::string_view name,
+                                            bool is_definition);
   [[nodiscard]] const std::string& name_of(RootGroup group) const { return names_[group]; }
   /// Whether both are of one stack: its functions, and the stack itself.
   [[nodiscard]] bool are_of_one_stack(RootGroup a, RootGroup b) const {
