@@ -410,6 +410,20 @@ class Growing(unittest.TestCase):
                     self.check("static", {"g_head", "memory mapped during the scan"}, path)
 
 
+class Outside(unittest.TestCase):
+    def test_what_the_kernel_and_read_only_memory_point_to_is_held(self):
+        program = Program(host="outside")
+        try:
+            found = sums(json.loads(program.ask("--json")))
+        finally:
+            program.end()
+        for kind, root in (("by_epoll", "data of epoll descriptors"), ("by_timer", "values of timers"),
+                           ("by_sealed", "anonymous memory")):
+            self.assertEqual(found[kind], ({"reached": 50 * 48}, {root}))
+        # The last one may be left in a register or on the stack.
+        self.assertGreaterEqual(found["lost"][0]["unreferenced"], 49 * 48)
+
+
 class OtherAllocators(unittest.TestCase):
     def check_library(self, library, most_held):
         path = allocator(library)

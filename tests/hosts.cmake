@@ -24,7 +24,7 @@ function(geiger_host name source)
 endfunction()
 
 foreach(host acknowledge asleep attached bounded changes content edges empty exits faulty first frames full_cache heap heap_loops holders in_register jumps leaving lifetimes limits list_growing loading loops mappings names news
-    phases processes registers residency sandboxed signals stacks storms threads traps truth wastes)
+    outside phases processes registers residency sandboxed signals stacks storms threads traps truth wastes)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
 # A fixed address lets the analysis tell sites from the addresses that truth prints.
@@ -162,7 +162,7 @@ if(TARGET geiger_preload)
   geiger_process_test(holders e2e holders.py $<TARGET_FILE:geiger>)
   geiger_process_test(holders_core e2e holders_core.py $<TARGET_FILE:geiger>)
   geiger_process_test(holders_snapshot e2e holders_snapshot.py $<TARGET_FILE:geiger>)
-  geiger_small_case(holders e2e holders.py KnownBlocks Stored AtExit CPython Registers Frames Growing Refusals)
+  geiger_small_case(holders e2e holders.py KnownBlocks Stored AtExit CPython Registers Frames Growing Outside Refusals)
   geiger_process_test(advice e2e advice.py)
   geiger_small_case(advice e2e advice.py)
   geiger_process_test(processor_time e2e processor_time.py)

@@ -124,6 +124,20 @@ TEST(FindHolders, WhatIsReachedOnceIsNotUnreachable) {
   EXPECT_THAT(program.holds(), ElementsAre(Pair(1, Hold::kMoving), Pair(2, Hold::kUnreferenced)));
 }
 
+/// Nothing writes to what is lost.
+TEST(FindHolders, WhatIsWrittenIsUndecidedWithWhatIsLinkedWithIt) {
+  Program program;
+  for (unsigned i = 1; i <= 5; ++i) program.allocate(i, object(i));
+  program.words = {{kRoots, object(4)}, {object(2), object(3)}, {object(5), object(4)}};
+  program.then = [n = std::uint64_t{0}](Program& it) mutable {
+    it.words[object(3) + 8] = ++n;
+    it.words.erase(kRoots);  // The first scan alone reaches the fourth.
+  };
+  EXPECT_THAT(program.holds(),
+              ElementsAre(Pair(1, Hold::kUnreferenced), Pair(2, Hold::kMoving),
+                          Pair(3, Hold::kMoving), Pair(4, Hold::kMoving), Pair(5, Hold::kMoving)));
+}
+
 /// Of 50 objects each scan misses one with a probability of 25 %; ten are lost. Twice in a row
 /// without a new one is not enough then: 4 of 100 programs would have an object that is called
 /// unreachable. As many as are needed leave 1 in 4,000 (by simulation).
