@@ -362,13 +362,14 @@ class Scan {
       const auto block = layout_.blocks.block_at(variables->entries.first);
       return block && marker_->is_reached(block->number);
     };
-    for (auto reached = std::ranges::partition(modules, std::not_fn(is_reached)); !reached.empty();
-         reached = std::ranges::partition(modules, std::not_fn(is_reached))) {
+    while (true) {
+      const auto first = std::partition(modules.begin(), modules.end(), std::not_fn(is_reached));
+      const std::vector<const ModuleVariables*> reached(first, modules.end());
+      if (reached.empty()) return true;
+      modules.erase(first, modules.end());
       for (const ModuleVariables* variables : reached) mark_variables(*variables);
-      modules.erase(reached.begin(), reached.end());
       if (!marker_->run()) return false;
     }
-    return true;
   }
 
   /// Leaves out those of the allocator. Returns how far they reach in front of control blocks.

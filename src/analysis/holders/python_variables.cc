@@ -141,8 +141,9 @@ std::vector<ModuleVariables> take_module_variables(Layout& layout, Memory& memor
   };
   std::erase_if(found, [&](const ModuleVariables& variables) { return !take(variables); });
   // The program's own have names for certain.
-  std::ranges::stable_partition(
-      found, [](const ModuleVariables& variables) { return variables.module == "__main__"; });
+  std::stable_partition(found.begin(), found.end(), [](const ModuleVariables& variables) {
+    return variables.module == "__main__";
+  });
   return found;
 }
 
