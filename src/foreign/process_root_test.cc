@@ -37,8 +37,9 @@ class Child {
   /// Its root, once it is this directory.
   [[nodiscard]] ProcessRoot await_root(const std::string& directory) const {
     for (int i = 0; i < 10'000; ++i) {
-      auto root = ProcessRoot::open(pid_);
-      if (root && root->path_inside(directory + "/x") == "/x") return std::move(*root);
+      const auto root = ProcessRoot::open(pid_);
+      // It may have been opened before, and read after the change.
+      if (root && root->path_inside(directory + "/x") == "/x") break;
       usleep(1000);
     }
     return std::move(*ProcessRoot::open(pid_));
