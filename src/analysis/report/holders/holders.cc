@@ -519,7 +519,9 @@ std::string to_text(const HoldersReport& report, const Recording& /*recording*/,
       "\nUnreachable is strong evidence for a leak, not proof: hidden pointers (xored, compressed, "
       "only in registers) are not seen. Leftover pointers may make lost memory look held.\n";
   if (roots.find(kFreedWithout) != std::string::npos) {
-    notes += "Freed without it: what no other root holds, stacks aside.\n";
+    notes +=
+        "Held: by the nearest root; others may hold it too. Freed without it: what no other root "
+        "holds, stacks aside.\n";
   }
   out += present::paint(style, present::Role::kFaint, present::wrap_lines(notes, style.width));
   return out;
