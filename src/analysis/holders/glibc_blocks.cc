@@ -29,7 +29,7 @@ struct Heap {
 };
 constexpr Bytes kMostGrowth = 16 * kMiB;
 
-/// The size of a chunk by its header; 0: it is none.
+/// The size in a chunk's header; 0 if that cannot be a header.
 Bytes chunk_bytes(std::uint64_t size) {
   const Bytes bytes = size & ~kFlags;
   return bytes >= kLeastChunk && bytes % 16 == 0 && (size & kHasOwnMapping) == 0 ? bytes : 0;

@@ -27,8 +27,8 @@ bool is_block(Address at, const Pool& pool, Address block) {
                         (offset - kPoolHeader) % pool.block == 0);
 }
 
-/// The pool at `at`, of `words`; nothing if there is none. Free pools too: what is in them is not
-/// in use.
+/// The pool that begins at `at` with `words`, if they are a pool's header. Finds free pools too, so
+/// that their blocks count as free.
 std::optional<Pool> pool_of(Address at, const std::array<std::uint64_t, 6>& words) {
   const std::uint64_t size_class = words[4] >> 32;
   constexpr std::uint64_t kClasses = 32, kMostArenas = 1U << 24, kLow = 0xffffffff;
@@ -243,7 +243,7 @@ class CollectorLists {
     }
   }
 
-  /// What lies behind a container's members, which end at `end`: it is not cleared.
+  /// CPython does not clear the room behind a container's last member, which ends at `end`.
   void leave_out_unused(Address first, Address end) {
     const auto block = layout_.blocks.block_at(first);
     if (!block || block->is_free || end < first) return;

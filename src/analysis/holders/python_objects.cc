@@ -145,7 +145,7 @@ std::vector<PythonFrame> PythonObjects::frames_in(Span stack, Words& words) {
   return at == top ? frames : std::vector<PythonFrame>();
 }
 
-/// "" if it is no code object.
+/// Empty unless `code` is a code object.
 std::string PythonObjects::function_of(Address code) {
   const auto* type = code % kWord == 0 && code != 0 ? types_.type_at(word(code + kWord)) : nullptr;
   if (type == nullptr || type->name != "code") return "";

@@ -70,7 +70,7 @@ class StaleRoots {
     return are_two ? 2 * kArray : 0;
   }
 
-  /// Of an array its entries in front of those that were never used; 0: it is none.
+  /// How many entries of an array have been used, the others being 0; 0 if this is not an array.
   std::uint64_t used_at(Address at, Address end) {
     if (at + (kMostKept + 1) * kWord > end) return 0;
     std::uint64_t used = 0;
@@ -106,7 +106,7 @@ class StaleRoots {
   Words words_;
 };
 
-/// Of a name, its text, and what lies behind it: it is not cleared.
+/// Leaves out the text of a name and the rest of its block, which CPython does not clear.
 void leave_out_text(Layout& layout, Address name) {
   constexpr Bytes kText = 48;  // At least.
   const auto block = layout.blocks.block_at(name);

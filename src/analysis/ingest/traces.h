@@ -74,7 +74,7 @@ struct TraceFiles {
 
 /// The newest run in a directory: the last modified of its run directories
 /// (geiger-NAME.PID, and *.geiger.parts of `run -o` that goes on) and trace files
-/// (*.geiger); of equally new ones the last by name. Nothing if there is none.
+/// (*.geiger); of equally new ones the last by name. Empty in a directory without runs.
 [[nodiscard]] std::optional<std::string> newest_run(const std::string& directory);
 
 // Which images belong to which process: the segments of one may lie in several files.
