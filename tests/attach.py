@@ -5,6 +5,7 @@
     attach.py cycles COUNT         attach and detach redis, node and java under load
 """
 import array
+import collections
 import contextlib
 import ctypes
 import errno
@@ -404,12 +405,15 @@ class Hosts(AttachTest):
         for name in names:
             self.assertGreater(len(trace_reader.read(name).samples), 20)
 
+    def leave_attached(self, process):
+        with subprocess.Popen([GEIGER, "attach", "-f", str(process.pid)], cwd=self.directory,
+                              stderr=subprocess.PIPE, text=True) as attached:
+            self.assertIn("stopped for", attached.stderr.readline())
+            attached.kill()
+
     def test_a_killed_supervisor(self):
         process = self.host("loops", "1")
-        with subprocess.Popen([GEIGER, "attach", str(process.pid)], cwd=self.directory,
-                              stderr=subprocess.PIPE, text=True) as attached:
-            attached.stderr.readline()
-            attached.kill()
+        self.leave_attached(process)
         self.ask(process)
         again = self.geiger("attach", process.pid)
         self.assertEqual(again.returncode, 1)
@@ -420,29 +424,29 @@ class Hosts(AttachTest):
         self.assertEqual(self.geiger("detach", process.pid).returncode, 1)
         self.end(process)
 
-    def test_the_process_outlives_geiger_that_is_killed_while_a_thread_is_stopped(self):
+    def test_the_process_outlives_geiger_that_is_killed_at_any_of_its_steps(self):
         process = self.host("loops", "2")
+        deadly = dict(os.environ, LD_PRELOAD=str(harness.host("libdeadly_ptrace.so")))
 
         def is_traced():
             return any("TracerPid:\t0\n" not in status.read_text()
                        for status in pathlib.Path(f"/proc/{process.pid}/task").glob("*/status"))
 
-        stopped = 0
-        for _ in range(500):  # A thread is stopped for less than a millisecond, which a look may miss.
-            for order in ("attach", "--duration", "1s"), ("detach",):
-                with subprocess.Popen([GEIGER, *order, str(process.pid)], cwd=self.directory,
-                                      stderr=subprocess.DEVNULL) as ordered:
-                    was_traced = False
-                    while not was_traced and ordered.poll() is None:
-                        was_traced = is_traced()
-                    ordered.kill()
-                stopped += was_traced
+        killed = collections.Counter()
+        for order in (("attach", "-f", "--duration", "1ms"), ("detach",)):
+            for step in range(1, 200):
+                if order[0] == "detach":
+                    self.leave_attached(process)
+                deadly["PTRACE_DEADLY"] = str(step)
+                done = self.geiger(*order, process.pid, env=deadly)
                 wait_until(lambda: not is_traced(), "the thread goes on")
-            self.geiger("detach", process.pid)
-            self.ask(process)
-            if stopped >= 5:
-                break
-        self.assertGreater(stopped, 0)
+                self.ask(process)
+                self.geiger("detach", process.pid)
+                if done.returncode == 0:
+                    break
+                self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
+                killed[order[0]] += 1
+        self.assertGreater(min(killed["attach"], killed["detach"]), 10)
         self.end(process)
 
     def test_orders_at_the_same_time_are_carried_out_one_after_another(self):

@@ -65,6 +65,7 @@ geiger_host(plugin hosts/plugin.cc SHARED)
 target_compile_options(host_plugin PRIVATE -Wno-psabi)  # vectors by value, on purpose
 geiger_host(audit hosts/audit.cc SHARED)
 geiger_host(forms hosts/forms.c)
+geiger_host(deadly_ptrace hosts/deadly_ptrace.c SHARED)
 geiger_host(hostile hosts/hostile.c)
 target_compile_options(host_forms PRIVATE -Wno-use-after-free)  # of what realloc refused
 geiger_host(own_new hosts/own_new.cc SHARED)
