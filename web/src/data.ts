@@ -342,6 +342,7 @@ export interface Profile {
   /** it has every object of at least so many bytes; else of no size is that certain */ completeFrom?: number;
   /** bytes known exactly, of the whole: parts with enough samples are calibrated to it where `calibrates` */ exactTotal?: number;
   calibrates: boolean;
+  /** of live objects: bytes that were allocated, counted; a part has at most these */ mostBytes?: number;
   /** the whole as the other reports print it: what the page must arrive at too, but for the limits of the peak, which are not of its instant alone */ bytes: Estimated;
   objects: Estimated;
   /** of the whole; not where the kind is unavailable */ finding?: FindingData;

@@ -18,7 +18,7 @@ import type { Stacks } from "../src/model/filter";
 import { heldSiteOf, isUndecided, isUnreachable, partsOf } from "../src/model/holders";
 import { accusedOf, hiddenText, openOf, openText } from "../src/model/leaks";
 import { linesOf } from "../src/model/lines";
-import { rowBytes, shareOf } from "../src/model/measure";
+import { rowBytes, shareOf, totalBytes } from "../src/model/measure";
 import { estimateBytes, exactBytes, figure, probabilityOf, shareFigure, textOf } from "../src/numbers/arithmetic";
 import { bytesForOrder, emptySums, merge, rowOf, samplesOf, Sum, type Sums } from "../src/numbers/sums";
 import { printable } from "../src/model/names";
@@ -102,6 +102,20 @@ describe("a selection", () => {
     const part = select(page, { ...ALLOCATED, window: { from: 0, to: 5 } });
     expect(part.exact).toBeUndefined();
     expect(part.calibrates).toBe(false);
+  });
+
+  it("ends live bytes at what was allocated", () => {
+    const [live, ...others] = page.data.profiles;
+    const { value } = live!.bytes;
+    const most = Math.floor(value / 2);
+    const limited = { ...page, data: { ...page.data, profiles: [{ ...live!, mostBytes: most }, ...others] } };
+    const window = { from: 0, to: page.lastBucket };
+    expect(totalBytes(select(page, { ...ALL, window }), 0.95).value).toBeCloseTo(value);
+    const selected = select(limited, { ...ALL, window });
+    for (const bytes of [totalBytes(selected, 0.95), rowBytes(selected, selected.whole.slice(), 0.95)]) {
+      expect(bytes).toMatchObject({ value: most, hi: most });
+      expect(bytes.lo).toBeLessThan(most);
+    }
   });
 });
 

@@ -52,8 +52,7 @@ class Judge {
         const auto bytes = static_cast<double>(*whole.exact);
         measure.bytes = {bytes, 0, {bytes, bytes}, measure.samples, bytes};
       }
-      if (of != Of::kAllocated) present::end_at(measure, most_);
-      measure.bytes = present::shown_bytes(measure);
+      if (of != Of::kAllocated) end_at_allocated(measure.bytes);
       wholes_[of] = measure;
     }
   }
@@ -73,6 +72,10 @@ class Judge {
   }
 
  private:
+  void end_at_allocated(estimation::Estimate& live) const {
+    live = present::ended_at(live, most_).value_or(live);
+  }
+
   void add(const Candidate& candidate) {
     const Options& options = findings_.options;
     const present::Measure& whole = wholes_[rules_of(candidate.advice).of];
@@ -90,8 +93,7 @@ class Judge {
     const Of of = rules_of(item.advice).of;
     // Of others it is not, or not only, bytes that were asked for.
     if (of == Of::kSnapshot || of == Of::kContent) {
-      present::end_at(item.saved, most_);
-      item.saved.bytes = present::shown_bytes(item.saved);
+      end_at_allocated(item.saved.bytes);
     }
     if (candidate.bytes && item.saved.bytes.value >= options.least_share * whole.bytes.value) {
       item.saved.bytes = candidate.bytes(findings_.level);

@@ -97,13 +97,20 @@ class Arguments {
     estimate.open = number();
     return estimate;
   }
-  /// Of a row of the whole and its exact total, which is negative where it is not known.
+  /// Negative where they are not known.
+  std::optional<Bytes> known_bytes() {
+    const double bytes = number();
+    return bytes < 0 ? std::nullopt : std::optional(present::whole_number(bytes));
+  }
+  /// Of a row of the whole, its exact total, whether parts are calibrated to that, and the most
+  /// that a part may have.
   WholeSums whole() {
     const NodeSums sums = row();
-    const double exact = number();
+    const std::optional<Bytes> exact = known_bytes();
     const bool calibrates = truth();
-    if (exact < 0) return {sums, std::nullopt, calibrates};
-    return {sums, estimation::KnownTotal{present::whole_number(exact)}, calibrates};
+    const std::optional<Bytes> most = known_bytes();
+    if (!exact) return {sums, std::nullopt, calibrates, most};
+    return {sums, estimation::KnownTotal{*exact}, calibrates, most};
   }
 
  private:
@@ -170,9 +177,8 @@ GEIGER_EXPORT(void, part_bytes) {
   const NodeSums part = in.row();
   const WholeSums whole = in.whole();
   const double level = in.number();
-  const Form form = in.form();
-  const std::optional<Estimate> calibrated = whole.calibrated(part, level);
-  give(calibrated ? *calibrated : estimation::estimate_bytes(part, level, form));
+  const Estimate sampled = estimation::estimate_bytes(part, level, in.form());
+  give(whole.calibrated(part, sampled, level).value_or(sampled));
 }
 
 /// Row, whole, level, its bytes to show.

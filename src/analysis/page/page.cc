@@ -246,7 +246,7 @@ LeakSite site_of(const report::LeakLine& line, Gathering& gathering) {
   const profile::LeakSite& site = line.site;
   return {.node = gathering.node_of(site.group.stack),
           .verdict = std::string(report::name_of(site.verdict)),
-          .live = line.live.bytes,
+          .live = shown_bytes(line.live),
           .samples = line.live.samples,
           .never_freed = line.never_freed.value,
           .never_freed_limits = line.never_freed.interval,
@@ -302,8 +302,8 @@ std::optional<Leaks> leaks_of(const profile::Recording& recording, const PageOpt
   out.missing = report.missing;
   if (!report.growing.empty()) out.growing = report::growing_text(report.growing.front());
   if (!report.can_be_clear) out.may_have_leaked = report.may_have_leaked;
-  out.live = report.live.bytes;
-  out.live_at_end = report.live_at_end.bytes;
+  out.live = shown_bytes(report.live);
+  out.live_at_end = shown_bytes(report.live_at_end);
   out.counts = report::counts_text(report);
   out.suspects = report.suspects;
   out.undecided = report.undecided;
@@ -402,6 +402,7 @@ class Draft {
   ShortNames short_names_;
   std::optional<std::size_t> timed_allocated_, timed_live_;  ///< Into tables_.
   double live_interval_ = 0;
+  std::optional<Bytes> most_live_;
   std::vector<double> weights_;  ///< Per node of the tree: its largest share of any table.
   NameIndex smaller_ones_, others_;
 };
@@ -498,10 +499,11 @@ void Draft::add_kind(Kind kind) {
     const Profile profile = select(recording_, selection);
     const present::Whole whole(recording_, profile);
     const present::Measure total = whole.measure_total(options_.level);
-    page.bytes = total.bytes;
+    page.bytes = present::estimated_bytes(total);
     page.objects = total.objects;
     page.exact_total = whole.exact();
     page.calibrates = whole.exact() && whole.calibrated_to();
+    page.most_bytes = whole.most();
     page.largest_interval = profile.largest_interval;
     page.object_interval = profile.largest_interval / profile.largest_ratio;
     const double complete = profile::complete_from(recording_, profile);
@@ -539,7 +541,10 @@ void Draft::add_timed(PageProfile& page, const Profile& profile, const Selection
     table = tables_.size();
     tables_.push_back(gathering_.with_times(options_.selection, span_, is_live));
   }
-  if (is_live) live_interval_ = profile.largest_interval;
+  if (is_live) {
+    live_interval_ = profile.largest_interval;
+    most_live_ = page.most_bytes;
+  }
   page.cells = static_cast<std::int32_t>(*table);
 }
 
@@ -623,6 +628,8 @@ void Draft::add_timeline(PageData& data, const Buckets& buckets) const {
   const auto& table = timed_live_ ? timed_live_ : timed_allocated_;
   if (!table) return;
   timeline.live = live_over_time(tables_[*table], buckets, live_interval_, options_.level);
+  for (estimation::Estimate& live : timeline.live)
+    live = present::ended_at(live, most_live_).value_or(live);
 }
 
 void Draft::say_what_is_left_out(PageData& data, const Coarseness& coarseness, const Pruned& pruned,

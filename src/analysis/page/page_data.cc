@@ -357,6 +357,9 @@ static const Fields<PageProfile>& fields_of(Of<PageProfile> /*type*/) {
                  "it where `calibrates`",
                  &PageProfile::exact_total)
           .field("calibrates", "", &PageProfile::calibrates)
+          .field("mostBytes",
+                 "of live objects: bytes that were allocated, counted; a part has at most these",
+                 &PageProfile::most_bytes)
           .field("bytes",
                  "the whole as the other reports print it: what the page must arrive at too, but "
                  "for the limits of the peak, which are not of its instant alone",

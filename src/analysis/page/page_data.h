@@ -117,6 +117,7 @@ struct PageProfile {
   std::optional<double> complete_from;
   std::optional<Bytes> exact_total;
   bool calibrates = false;
+  std::optional<Bytes> most_bytes;
   estimation::Estimate bytes, objects;
   PageFinding finding;
 };

@@ -37,18 +37,8 @@ std::optional<Bytes> most_bytes(const profile::Recording& recording,
 
 }  // namespace
 
-void end_at(Measure& part, std::optional<Bytes> most) {
-  if (!most || part.bytes.interval.hi <= static_cast<double>(*most)) return;
-  Estimate ended = part.bytes;
-  const auto limit = static_cast<double>(*most);
-  if (ended.value > limit) {
-    // The samples are high by this factor at least, and so may the lower limit be.
-    ended.interval.lo = std::max(ended.exact, ended.interval.lo * limit / ended.value);
-    ended.value = limit;
-  }
-  // Of nothing seen the limit reads "< 145 B", where it may be all 144.
-  ended.interval.hi = ended.samples == 0 ? limit + 1 : limit;
-  part.calibrated = ended;
+WholeSums all_live(const profile::Recording& recording) {
+  return {estimation::NodeSums{}, std::nullopt, false, profile::most_allocated(recording)};
 }
 
 Measure measure_total(const profile::Recording& recording, const profile::Profile& profile,
@@ -75,22 +65,15 @@ std::string miss_text(const Estimate& estimate, const profile::ProcessTotals& co
 
 Whole::Whole(const profile::Recording& recording, const profile::Profile& profile)
     : WholeSums(profile::total(recording, profile), known_total(recording, profile),
-                !is_any_pure(recording)),
-      most_(most_bytes(recording, profile)),
+                !is_any_pure(recording), most_bytes(recording, profile)),
       recording_(recording),
       peak_(profile.peak) {}
 
 Measure Whole::measured(double level) const {
   Measure total = present::measure_total(sums(), level);
   if (peak_) total.bytes = estimate_peak(recording_, *peak_, total.bytes, level);
-  end_at(total, most_);
+  total.calibrated = ended_at(total.bytes, most());
   return total;
-}
-
-Measure Whole::measure_row(const estimation::NodeSums& part, double level) const {
-  Measure row = WholeSums::measure_row(part, level);
-  end_at(row, most_);
-  return row;
 }
 
 Measure Whole::measure_total(double level) const {

@@ -25,17 +25,14 @@ class Whole : public WholeSums {
   /// Not calibrated to a total. The bytes of a peak are those of the largest heap (peak.h).
   [[nodiscard]] Measure measured(double level) const;
   [[nodiscard]] Measure measure_total(double level) const;
-  /// As WholeSums has it; of live objects at most what was allocated.
-  [[nodiscard]] Measure measure_row(const estimation::NodeSums& part, double level) const;
 
  private:
-  std::optional<Bytes> most_;
   const profile::Recording& recording_;
   std::optional<profile::PeakTotal> peak_;
 };
 
-/// Calibrates a part of at most `most` bytes: what samples say beyond that is their error.
-void end_at(Measure& part, std::optional<Bytes> most);
+/// Of live objects, for measures of any part of them: at most what was allocated.
+[[nodiscard]] WholeSums all_live(const profile::Recording& recording);
 
 /// Whole::measured of the profile.
 [[nodiscard]] Measure measure_total(const profile::Recording& recording,

@@ -21,11 +21,6 @@ Measure measure(const NodeSums& sums, double level, Form form) {
           std::nullopt};
 }
 
-Measure with_calibrated(Measure measure, const std::optional<Estimate>& calibrated) {
-  measure.calibrated = calibrated;
-  return measure;
-}
-
 /// The distance to the limit of two errors, of which one lowers a sum to `lo` at most. Often all of
 /// few large objects were seen, and `lo` is the truth: then nothing is left for the other error,
 /// unless the distances themselves add up.
@@ -59,6 +54,20 @@ Measure measure_row(const NodeSums& sums, double level) {
   return measure(sums, level, sums.samples > 0 ? Form::kListed : Form::kTotal);
 }
 
+std::optional<Estimate> ended_at(const Estimate& part, std::optional<Bytes> most) {
+  if (!most || part.interval.hi <= static_cast<double>(*most)) return std::nullopt;
+  Estimate ended = part;
+  const auto limit = static_cast<double>(*most);
+  if (ended.value > limit) {
+    // The samples are high by this factor at least, and so may the lower limit be.
+    ended.interval.lo = std::max(ended.exact, ended.interval.lo * limit / ended.value);
+    ended.value = limit;
+  }
+  // Of nothing seen the limit reads "< 145 B", where it may be all 144.
+  ended.interval.hi = ended.samples == 0 ? limit + 1 : limit;
+  return ended;
+}
+
 bool WholeSums::calibrates(const NodeSums& part) const {
   return calibrates_ && estimation::has_enough_to_calibrate(part);
 }
@@ -68,18 +77,23 @@ double WholeSums::bytes_for_order(const NodeSums& part) const {
   return estimation::calibrated_value(part, sums_, static_cast<double>(known_->bytes));
 }
 
-std::optional<Estimate> WholeSums::calibrated(const NodeSums& part, double level) const {
-  if (!calibrates(part)) return std::nullopt;
+std::optional<Estimate> WholeSums::calibrated(const NodeSums& part, const Estimate& sampled,
+                                              double level) const {
+  if (!calibrates(part)) return ended_at(sampled, most_);
   const auto found = estimation::calibrated_bytes(part, sums_, *known_, level);
   return found.has_value() ? std::optional(found.value()) : std::nullopt;
 }
 
 Measure WholeSums::measure_row(const NodeSums& part, double level) const {
-  return with_calibrated(present::measure_row(part, level), calibrated(part, level));
+  Measure row = present::measure_row(part, level);
+  row.calibrated = calibrated(part, row.bytes, level);
+  return row;
 }
 
-Measure WholeSums::measure_others(const NodeSums& part, double level) const {
-  return with_calibrated(present::measure_total(part, level), calibrated(part, level));
+Measure WholeSums::measure_part(const NodeSums& part, double level) const {
+  Measure all = present::measure_total(part, level);
+  all.calibrated = calibrated(part, all.bytes, level);
+  return all;
 }
 
 const Estimate& shown_bytes(const Measure& measure) {

@@ -35,13 +35,19 @@ struct Measure {
 /// The measure of a row that is listed because it was sampled: the interval allows for that.
 [[nodiscard]] Measure measure_row(const estimation::NodeSums& sums, double level);
 
-/// The sums of a whole, of which rows are parts. Of what was allocated the total may be known.
+/// The bytes of a part that has at most `most`: what samples say beyond that is their error.
+/// Nothing if they say less.
+[[nodiscard]] std::optional<estimation::Estimate> ended_at(const estimation::Estimate& part,
+                                                           std::optional<Bytes> most);
+
+/// The sums of a whole, of which rows are parts. Of what was allocated the total may be known, and
+/// live objects are at most all of that.
 class WholeSums {
  public:
   /// `calibrates`: measures of parts are calibrated to the total, where that is known.
   WholeSums(const estimation::NodeSums& sums, std::optional<estimation::KnownTotal> known,
-            bool calibrates)
-      : sums_(sums), known_(known), calibrates_(known && calibrates) {}
+            bool calibrates, std::optional<Bytes> most = std::nullopt)
+      : sums_(sums), known_(known), calibrates_(known && calibrates), most_(most) {}
 
   [[nodiscard]] const estimation::NodeSums& sums() const { return sums_; }
   /// Nothing for other kinds than allocated, nor for a part of it: a window, a filter.
@@ -55,17 +61,21 @@ class WholeSums {
   [[nodiscard]] std::optional<estimation::KnownTotal> calibrated_to() const {
     return calibrates_ ? known_ : std::nullopt;
   }
+  /// What the whole and each part may have at most.
+  [[nodiscard]] std::optional<Bytes> most() const { return most_; }
   /// Bytes of a part as measure_row shows them, without their error: for sorting
   /// and cutting off only.
   [[nodiscard]] double bytes_for_order(const estimation::NodeSums& part) const;
-  /// The bytes of a part given the total; nothing where that does not make them surer.
+  /// The bytes of a part, `sampled` by its samples alone, given what was counted; nothing where
+  /// that does not make them surer.
   [[nodiscard]] std::optional<estimation::Estimate> calibrated(const estimation::NodeSums& part,
+                                                               const estimation::Estimate& sampled,
                                                                double level) const;
 
   /// Of a row that is listed because it was sampled.
   [[nodiscard]] Measure measure_row(const estimation::NodeSums& part, double level) const;
-  /// The measure of all rows together that are not listed.
-  [[nodiscard]] Measure measure_others(const estimation::NodeSums& part, double level) const;
+  /// Of a part that would be shown without samples as well: all rows together that are not listed.
+  [[nodiscard]] Measure measure_part(const estimation::NodeSums& part, double level) const;
 
  private:
   [[nodiscard]] bool calibrates(const estimation::NodeSums& part) const;
@@ -73,6 +83,7 @@ class WholeSums {
   estimation::NodeSums sums_;
   std::optional<estimation::KnownTotal> known_;
   bool calibrates_;
+  std::optional<Bytes> most_;
 };
 
 /// Share of `part` in `whole` by bytes; zero when the whole is empty. Part and

@@ -1,5 +1,6 @@
 // What `geiger holders` says, seen from what holds and from functions.
 import type { HeldPart, HeldSite, Holders } from "../data";
+import { shownBytes } from "./measure";
 import { isCurveOf, type Page } from "./page";
 
 /** A part of what was live of a site. */
@@ -11,7 +12,7 @@ export interface Held {
 /** Parts of all sites, the largest first. */
 export function partsOf({ sites }: Holders, isWanted: (part: HeldPart) => boolean): Held[] {
   const found = sites.flatMap((site) => site.parts.filter(isWanted).map((part) => ({ site, part })));
-  return found.sort((a, b) => b.part.live.bytes.value - a.part.live.bytes.value);
+  return found.sort((a, b) => shownBytes(b.part.live).value - shownBytes(a.part.live).value);
 }
 
 export function isUnreachable({ hold }: HeldPart): boolean {

@@ -1,8 +1,7 @@
 // From the sums of a part of a selection to the numbers that are shown.
-import type { Profile } from "../data";
+import type { Estimated, Measure, Profile } from "../data";
 import {
   bytesOfPart,
-  estimateBytes,
   estimateObjects,
   isExact,
   type Share,
@@ -18,8 +17,9 @@ export function wholeBytes({ bytes, exactTotal: exact }: Profile): Estimate {
 }
 
 /** Of the whole selection by its samples: of a whole profile the document's, which of a peak is wider than its sums. */
-export function sampledBytes({ isWhole, profile, whole }: Selected, level: number): Estimate {
-  return isWhole ? profile.bytes : estimateBytes(whole, level, "total");
+export function sampledBytes(selected: Selected, level: number): Estimate {
+  const { isWhole, profile, whole } = selected;
+  return isWhole ? profile.bytes : bytesOfPart(whole, selected, level, "total");
 }
 
 /** Of the whole selection. */
@@ -46,6 +46,11 @@ export function rowObjects(selected: Selected, part: Sums, level: number): Estim
 /** Share of a part in the whole: of the exact total if that is known. */
 export function shareOf(selected: Selected, part: Sums, bytes: Estimate, level: number): Share {
   return shareOfPart(withInterval(part, selected.profile), selected, level, bytes);
+}
+
+/** Of a measure that the document has made. */
+export function shownBytes({ bytes, calibrated }: Measure): Estimated {
+  return calibrated ?? bytes;
 }
 
 /** Half of the interval over the value: above 0.5 a node is hatched. */

@@ -42,6 +42,8 @@ export interface Selected {
   /** Known bytes of the whole; undefined for parts of it and where it was not counted. */
   exact: number | undefined;
   calibrates: boolean;
+  /** What was allocated, if that was counted; undefined but of live objects. */
+  most: number | undefined;
   cells: CellColumns | undefined;
   answerOf: (cell: number) => Answer;
   /** All that keeps samples of it open. */
@@ -163,9 +165,11 @@ export function isWhole({ window, only, stacks }: Selection): boolean {
 function knownBytes(
   profile: Profile,
   selection: Selection,
-): Pick<Selected, "isWhole" | "exact" | "calibrates"> {
+): Pick<Selected, "isWhole" | "exact" | "calibrates" | "most"> {
+  const { mostBytes: most } = profile;
   const exact = isWhole(selection) ? profile.exactTotal : undefined;
-  return { isWhole: isWhole(selection), exact, calibrates: exact !== undefined && (profile.calibrates ?? false) };
+  const calibrates = exact !== undefined && (profile.calibrates ?? false);
+  return { isWhole: isWhole(selection), exact, calibrates, most };
 }
 
 export function select(page: Page, selection: Selection): Selected {

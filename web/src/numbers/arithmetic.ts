@@ -41,6 +41,8 @@ export interface Whole {
   exact: number | undefined;
   /** Whether estimates of its parts make use of the exact bytes. */
   calibrates: boolean;
+  /** What was counted, of which each part is a part; undefined where that is not known. */
+  most: number | undefined;
 }
 
 type Function = () => number;
@@ -125,8 +127,8 @@ function given({ value, lo, hi, variance, samples, exact, open = 0 }: Estimate):
   return [value, lo, hi, variance, samples, exact, open];
 }
 
-function wholeGiven({ whole, exact = -1, calibrates }: Whole): [Sums, number, boolean] {
-  return [whole, exact, calibrates];
+function wholeGiven({ whole, exact = -1, calibrates, most = -1 }: Whole): [Sums, number, boolean, number] {
+  return [whole, exact, calibrates, most];
 }
 
 const isListed = (form: Form) => form === "listed";
@@ -143,7 +145,7 @@ export function estimateObjects(sums: Sums, level: number, form: Form): Estimate
   return numbers[7] === 1 ? estimate : { ...estimate, hasUnknownSizes: true };
 }
 
-/** Bytes of a part as they are shown: given the exact bytes of the whole, where that makes them surer. */
+/** Bytes of a part as they are shown: given what was counted, where that makes them surer. */
 export function bytesOfPart(part: Sums, whole: Whole, level: number, form: Form): Estimate {
   return estimateOf(part, "part_bytes", part, ...wholeGiven(whole), level, isListed(form));
 }

@@ -4,7 +4,7 @@ import type { EstimateBook } from "../model/book";
 import { countedOf, verbOf, whenText } from "../model/finding";
 import { heldSiteOf } from "../model/holders";
 import { livesText } from "../model/lives";
-import { rowBytes, rowObjects, shareOf } from "../model/measure";
+import { rowBytes, rowObjects, shareOf, shownBytes } from "../model/measure";
 import { duration, isExact, objectsFigure, plural, shareFigure } from "../numbers/arithmetic";
 import { samplesOf, Sum, type Sums } from "../numbers/sums";
 import { elided, printable } from "../model/names";
@@ -79,7 +79,7 @@ function HeldBy({ page, change, level, of }: ViewProps & { of: number }) {
           {site.parts.length > MOST_ASKED && <li class="faint">and others</li>}
         </ul>
         <span class="faint">
-          of <BytesFigure estimate={site.live.bytes} level={level} /> that it allocated itself, live{" "}
+          of <BytesFigure estimate={shownBytes(site.live)} level={level} /> that it allocated itself, live{" "}
           {duration(page.data.holders!.after_ns)} after the start.{" "}
         </span>
         <button class="text-link" onClick={() => change({ tab: "holders" }, true)}>

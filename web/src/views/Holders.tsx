@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { HeldPart, HolderRoot, Holders as Data, Measure } from "../data";
 import { type Held, isListed, isUndecided, isUnreachable, partsOf } from "../model/holders";
+import { shownBytes } from "../model/measure";
 import { elided, printable } from "../model/names";
 import { shareFigure } from "../numbers/arithmetic";
 import { Bar } from "./Bar";
@@ -28,13 +29,13 @@ function Row({ live, alone, most, level, kind, children }: RowProps) {
     <tr class={kind}>
       <td class="name">{children}</td>
       <td class="number">
-        <BytesFigure estimate={live.bytes} level={level} />
+        <BytesFigure estimate={shownBytes(live)} level={level} />
       </td>
       <td class="interval">
-        <Bar estimate={live.bytes} most={most} showsLimits={true} />
+        <Bar estimate={shownBytes(live)} most={most} showsLimits={true} />
       </td>
       <td class="number" data-label={alone && "freed without it"}>
-        {alone && <BytesFigure estimate={alone.bytes} level={level} />}
+        {alone && <BytesFigure estimate={shownBytes(alone)} level={level} />}
       </td>
     </tr>
   );
@@ -51,7 +52,7 @@ function Site({ held: { site, part }, text, level }: { held: Held; text: string;
     <>
       <Name text={elided(printable(site.text), LONGEST_NAME)} />
       <span class="detail-line">
-        <Portion part={part} /> of its <BytesFigure estimate={site.live.bytes} level={level} />,{" "}
+        <Portion part={part} /> of its <BytesFigure estimate={shownBytes(site.live)} level={level} />,{" "}
         {elided(printable(text), LONGEST_PATH)}
       </span>
     </>
@@ -134,8 +135,8 @@ function Unheld(props: Shown & { title: string; kind: string; held: Held[]; note
 export function Holders(props: ViewProps & { holders: Data }) {
   const { holders } = props;
   const { roots, sites } = holders;
-  const bars = [...roots.map(({ held }) => held), ...sites.map(({ live }) => live)];
-  const shown = { ...props, most: Math.max(0, ...bars.map(({ bytes }) => bytes.hi ?? bytes.value)) };
+  const bars = [...roots.map(({ held }) => held), ...sites.map(({ live }) => live)].map(shownBytes);
+  const shown = { ...props, most: Math.max(0, ...bars.map(({ hi, value }) => hi ?? value)) };
   return (
     <section aria-label="Holders">
       <p class="say">

@@ -150,7 +150,10 @@ std::string others_text(const HeldPart& part) {
 class Builder {
  public:
   Builder(const Recording& recording, const HoldersOptions& options)
-      : recording_(recording), options_(options), shown_(recording) {
+      : recording_(recording),
+        options_(options),
+        live_(present::all_live(recording)),
+        shown_(recording) {
     report_.options = options;
   }
 
@@ -206,7 +209,10 @@ class Builder {
     return profile::sums_of_samples(recording_, samples);
   }
   [[nodiscard]] present::Measure measure_of(const Samples& samples) const {
-    return present::measure_row(sums_of(samples), options_.level);
+    return live_.measure_row(sums_of(samples), options_.level);
+  }
+  [[nodiscard]] present::Measure measure_part(const Samples& samples) const {
+    return live_.measure_part(sums_of(samples), options_.level);
   }
 
   void add_totals() {
@@ -217,10 +223,10 @@ class Builder {
       all.push_back(i);
       by_hold[static_cast<std::size_t>(holder_of(recording_, i).hold)].push_back(i);
     }
-    report_.judged = present::measure_total(sums_of(all), options_.level);
-    report_.others = present::measure_total(sums_of(others_), options_.level);
+    report_.judged = measure_part(all);
+    report_.others = measure_part(others_);
     for (std::size_t i = 0; i < by_hold.size(); ++i) {
-      report_.holds[i] = present::measure_total(sums_of(by_hold[i]), options_.level);
+      report_.holds[i] = measure_part(by_hold[i]);
       report_.shares[i] = present::share_of(sums_of(by_hold[i]), sums_of(all), options_.level);
     }
   }
@@ -235,7 +241,7 @@ class Builder {
     for (const auto& group : profile::lifetime_groups(recording_, options_.by, selection)) {
       report_.sites.push_back(
           {group.name, group.detail, text_of(group.where), measure_of(group.samples),
-           held_parts(recording_, recording_, shown_, group.samples, options_.level)});
+           held_parts(recording_, recording_, live_, shown_, group.samples, options_.level)});
     }
   }
 
@@ -253,11 +259,10 @@ class Builder {
     }
     for (const auto& [name, samples] : roots) {
       report_.roots.push_back(
-          {std::string(name), measure_of(samples),
-           present::measure_total(sums_of(alone_among(recording_, samples)), options_.level)});
+          {std::string(name), measure_of(samples), measure_part(alone_among(recording_, samples))});
     }
     std::ranges::stable_sort(report_.roots, std::ranges::greater{},
-                             [](const HolderRoot& root) { return root.live.bytes.value; });
+                             [](const HolderRoot& root) { return shown_bytes(root.live).value; });
   }
 
   /// To what is listed.
@@ -321,6 +326,7 @@ class Builder {
 
   const Recording& recording_;
   const HoldersOptions& options_;
+  present::WholeSums live_;
   profile::ShownPath shown_;
   Samples others_;  ///< Live at a last scan, and not judged.
   HoldersReport report_;
@@ -329,7 +335,7 @@ class Builder {
 }  // namespace
 
 std::vector<HeldPart> held_parts(const Recording& recording, const Recording& whole,
-                                 profile::ShownPath& shown,
+                                 const present::WholeSums& live, profile::ShownPath& shown,
                                  const std::vector<std::uint32_t>& samples, double level) {
   Samples held;
   std::map<std::tuple<Hold, std::string_view>, Samples> by_holder;
@@ -347,7 +353,7 @@ std::vector<HeldPart> held_parts(const Recording& recording, const Recording& wh
     const auto& [hold, name] = key;
     HeldPart part;
     part.hold = hold;
-    part.live = present::measure_row(sums_of(some), level);
+    part.live = live.measure_row(sums_of(some), level);
     part.of_samples = held.size();
     part.share = present::share_of(sums_of(some), sums_of(held), level);
     if (hold == Hold::kReached) {
@@ -364,7 +370,7 @@ std::vector<HeldPart> held_parts(const Recording& recording, const Recording& wh
     parts.push_back(std::move(part));
   }
   std::ranges::stable_sort(parts, std::ranges::greater{},
-                           [](const HeldPart& part) { return part.live.bytes.value; });
+                           [](const HeldPart& part) { return shown_bytes(part.live).value; });
   return parts;
 }
 

@@ -88,9 +88,10 @@ struct HoldersReport {
 };
 
 /// Of `samples` of `recording`, those that were scanned, by what holds them; the largest first.
-/// `whole`: the same recording before it was cut; `shown` is of either.
+/// `whole`: the same recording before it was cut, and `live` of it; `shown` is of either.
 [[nodiscard]] std::vector<HeldPart> held_parts(const profile::Recording& recording,
                                                const profile::Recording& whole,
+                                               const present::WholeSums& live,
                                                profile::ShownPath& shown,
                                                const std::vector<std::uint32_t>& samples,
                                                double level);

@@ -54,7 +54,7 @@ class Lines {
         level_(options.search.level),
         judged_share_(1 - options.search.warm_up),
         unseen_(unseen),
-        most_(profile::most_allocated(recording)),
+        live_(present::all_live(whole)),
         ran_(static_cast<double>(profile::duration_of(recording)) / 1e9) {}
 
   /// How long the processes of a site that is not a suspect were seen, if that is too short for a
@@ -66,10 +66,13 @@ class Lines {
                                                              : 0;
   }
 
+  [[nodiscard]] present::Measure measure_row(const estimation::NodeSums& live) const {
+    return live_.measure_row(live, level_);
+  }
+
   [[nodiscard]] LeakLine line_of(LeakSite site) {
     LeakLine line;
-    line.live = present::measure_row(site.alive, level_);
-    present::end_at(line.live, most_);
+    line.live = measure_row(site.alive);
     line.never_freed = present::share_of(site.alive, site.allocated, level_);
     line.rate = rate_of(site);
     line.too_short = too_short(site);
@@ -77,7 +80,8 @@ class Lines {
     const Nanoseconds start = profile::start_of(recording_);
     line.since = site.judged_from - std::min(site.judged_from, start);
     line.stopped = site.stopped - std::min(site.stopped, start);
-    line.held = held_parts(recording_, whole_, shown_, live_among(site.group.samples), level_);
+    line.held =
+        held_parts(recording_, whole_, live_, shown_, live_among(site.group.samples), level_);
     describe(line, site.group);
     line.site = std::move(site);
     return line;
@@ -117,7 +121,7 @@ class Lines {
   const Recording& whole_;
   profile::ShownPath shown_;
   double level_, judged_share_, unseen_;
-  std::optional<Bytes> most_;
+  present::WholeSums live_;
   double ran_;
 };
 
@@ -240,6 +244,7 @@ class LostSamples {
  public:
   LostSamples(const Recording& recording, const LeaksOptions& options)
       : recording_(recording),
+        live_(present::all_live(recording)),
         searched_(recording, options.search.suppressions, options.search.keeps),
         level_(options.search.level) {}
 
@@ -257,7 +262,7 @@ class LostSamples {
         sites.emplace(group.name, group.detail);
       }
     }
-    return {sites.size(), present::measure_total(sums, level_)};
+    return {sites.size(), live_.measure_part(sums, level_)};
   }
 
   [[nodiscard]] present::Measure listed() const {
@@ -265,7 +270,7 @@ class LostSamples {
     for (const profile::LifetimeGroup& group : groups_of(profile::Hold::kListed)) {
       sums.merge(profile::sums_of_samples(recording_, group.samples));
     }
-    return present::measure_total(sums, level_);
+    return live_.measure_part(sums, level_);
   }
 
  private:
@@ -281,6 +286,7 @@ class LostSamples {
   }
 
   const Recording& recording_;
+  present::WholeSums live_;
   profile::SearchedSamples searched_;
   double level_;
 };
@@ -307,7 +313,7 @@ void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recordin
   }
   for (const profile::SuppressedLeaks& suppressed : leaks.suppressed) {
     report.suppressed.push_back({options.search.suppressions->pattern(suppressed.pattern),
-                                 present::measure_row(suppressed.live, options.search.level)});
+                                 lines.measure_row(suppressed.live)});
   }
   const std::size_t room = options.top == 0 ? SIZE_MAX : options.top;
   for (profile::LeakOwner& owner : leaks.owners) {

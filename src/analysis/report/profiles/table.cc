@@ -411,7 +411,7 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
   mark_uncertain_order(report.lines, options.sort);
   report.lines.resize(shown);
   if (options.by == GroupBy::kStack) distinguish_stacks(report.lines, recording);
-  report.others = whole.measure_others(others, options.level);
+  report.others = whole.measure_part(others, options.level);
   report.absent = present::absent_modules(recording);
   return report;
 }
