@@ -356,8 +356,12 @@ std::vector<Nanoseconds> judged_before(std::span<const Teardown> teardowns) {
 std::vector<Nanoseconds> ran_until(const Recording& recording,
                                    std::span<const Nanoseconds> judged) {
   std::vector<Nanoseconds> ran(judged.size(), 0);
+  const std::vector<ActiveTime> active = active_times(recording, {});
   for (std::size_t i = 0; i < judged.size(); ++i) {
-    if (judged[i] < recording.processes[i].end) ran[i] = judged[i];
+    const Process& process = recording.processes[i];
+    const Nanoseconds until = std::min(judged[i], process.end);
+    const bool is_mostly_quiet = 2 * active[i].to < process.start + until;
+    if (until < process.end || is_mostly_quiet) ran[i] = until;
   }
   return ran;
 }

@@ -114,7 +114,9 @@ inline constexpr Nanoseconds kItsEnd = std::numeric_limits<Nanoseconds>::max();
 /// its end.
 [[nodiscard]] std::vector<Nanoseconds> judged_before(std::span<const Teardown> teardowns);
 
-/// LeakOptions::ran_until of processes that are judged then.
+/// LeakOptions::ran_until of processes that are judged then: a pause before counts where final
+/// frees follow it, and where it is the longer part of the process's life. Else what allocates
+/// under load would be found only as long as the load lasts.
 [[nodiscard]] std::vector<Nanoseconds> ran_until(const Recording& recording,
                                                  std::span<const Nanoseconds> judged);
 

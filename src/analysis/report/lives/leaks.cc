@@ -398,6 +398,19 @@ const OwnerLine* LeaksReport::owner_of(const LeakLine& line) const {
   return owner == owners.end() ? nullptr : &*owner;
 }
 
+/// Of processes that are judged up to their last sample.
+std::optional<Nanoseconds> quiet_from(const Recording& recording,
+                                      std::span<const Nanoseconds> ran_until) {
+  constexpr Nanoseconds kWorthSaying = 20;  // One in so many.
+  if (recording.processes.size() != 1) return std::nullopt;
+  const profile::Process& process = recording.processes.front();
+  const profile::ActiveTime active = profile::active_times(recording, ran_until).front();
+  if (active.to == 0 || process.end - active.to <= (process.end - active.from) / kWorthSaying) {
+    return std::nullopt;
+  }
+  return active.to - profile::start_of(recording);
+}
+
 LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options) {
   std::vector<Teardown> own;
   if (options.teardowns == nullptr) own = profile::find_teardowns(recording);
@@ -416,6 +429,7 @@ LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options
   } else {
     report = report_of(recording, recording, judging, judged.instant);
     report.live_at_end = report.live;
+    report.judged.quiet_from = quiet_from(recording, judging.search.ran_until);
   }
   // As other reports measure it: the instant was chosen by a part of the samples.
   if (options.until && options.until->is_peak)

@@ -96,6 +96,9 @@ struct JudgedInstant {
   /// Since the recording's start: from then on most of what was live was freed, and next to
   /// nothing allocated, before the judged instant. Nothing: no such frees.
   std::optional<Nanoseconds> freed_from;
+  /// Since the recording's start: when the only process allocated last, where it then went on for a
+  /// while. Rates of growth are up to that.
+  std::optional<Nanoseconds> quiet_from;
 };
 
 /// Sites with unreachable memory that the text names.

@@ -410,9 +410,13 @@ std::string judged_heap(const LeaksReport& report) {
       break;
   }
   return fmt::format(
-      "Judged at the end, {}, with {}: {}.{} Memory alive at the end is not "
+      "Judged at the end, {}{}, with {}: {}.{} Memory alive at the end is not "
       "necessarily a leak.",
-      present::duration(judged.after_start), live, counts_text(report),
+      present::duration(judged.after_start),
+      judged.quiet_from ? fmt::format(" (growth up to the last sample, at {})",
+                                      present::duration(*judged.quiet_from))
+                        : "",
+      live, counts_text(report),
       judged.processes > 0
           ? fmt::format(" Processes ({}) that freed most of their heap before they ended are "
                         "judged before that; when each had ended, {} was live.",

@@ -649,7 +649,11 @@ const Fields<JudgedOf>& fields_of(Of<JudgedOf> /*type*/) {
                  })
           .field("freed_from_ns",
                  "from then on most of the heap was freed, before the judged instant",
-                 &JudgedInstant::freed_from);
+                 &JudgedInstant::freed_from)
+          .field("quiet_from_ns",
+                 "when the only process allocated last, if it then went on for a while: growth is "
+                 "measured up to that",
+                 &JudgedInstant::quiet_from);
   return kFields;
 }
 

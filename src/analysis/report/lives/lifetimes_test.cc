@@ -137,6 +137,19 @@ Recording leaking_server() {
   return builder.recording();
 }
 
+/// What a program sets up before it waits is not growth; what it allocates under load is, also if
+/// it was not ended at once.
+TEST(LeaksReport, CountsLongPausesBeforeTheEnd) {
+  Recording recording = leaking_server();
+  const LeaksReport loaded = leaks_report(recording, {});
+  EXPECT_EQ(loaded.suspects, 1U);
+  EXPECT_THAT(to_text(loaded, {.width = 1000}), HasSubstr("(growth up to the last sample, at 1."));
+  recording.processes[0].end = recording.processes[0].start + 20'000'000'000;
+  const LeaksReport report = leaks_report(recording, {});
+  EXPECT_EQ(report.suspects, 0U);
+  EXPECT_THAT(to_text(report, {.width = 1000}), HasSubstr("stopped growing at 1."));
+}
+
 TEST(LeaksReport, AccusesNothingThatMayBeTurnover) {
   Recording recording = leaking_server();
   recording.processes[0].is_attached = true;
@@ -313,7 +326,7 @@ TEST(LeaksReport, ShowsTheEvidence) {
   ASSERT_EQ(report.lines.size(), 1U);
   EXPECT_EQ(report.lines[0].never_freed.value, 1);
   EXPECT_GT(report.lines[0].rate.interval.lo, 0);
-  const std::string text = to_text(report, {});
+  const std::string text = to_text(report, {.width = 1000});
   EXPECT_THAT(text, HasSubstr("1 of 2 sites suspect"));
   EXPECT_THAT(text, HasSubstr("1  leak (main.cc:2)  main"));
   EXPECT_THAT(text, HasSubstr("leak (main.cc:2) kept 100 MiB"));
@@ -419,14 +432,16 @@ TEST(LeaksReport, JudgesNoSiteOfAProcessThatLivedTooShort) {
     for (Nanoseconds i = 0; i < samples; ++i) builder.sample(child, brief, 1000, 1 + i);
     LeaksOptions options;
     options.shows_all = true;
-    const LeaksReport report = leaks_report(builder.recording(), options);
+    Recording recording = builder.recording();
+    recording.processes[1].end = recording.processes[1].start + 6'000'000;
+    const LeaksReport report = leaks_report(recording, options);
     const std::string text = to_text(report, {});
-    const auto json = nlohmann::json::parse(to_json(report, builder.recording()));
+    const auto json = nlohmann::json::parse(to_json(report, recording));
     EXPECT_EQ(report.clear, 0U);
     EXPECT_THAT(text, Not(HasSubstr("GiB")));
     if (samples == 2) {
       EXPECT_EQ(report.not_judged, 1U);
-      EXPECT_THAT(text, HasSubstr("; not judged: seen for only 1 ms"));
+      EXPECT_THAT(text, HasSubstr("; not judged: seen for only 5 ms"));
       EXPECT_EQ(json["sites"][1]["verdict"], "not_judged");
     } else {
       EXPECT_EQ(report.undecided, 1U) << "as much may matter";
