@@ -406,7 +406,7 @@ class Recorded(Comparison):
         cls.addClassCleanup(shutil.rmtree, cls.directory)
         program = ("create table t(a, b); with recursive c(i) as (select 1 union all select i + 1"
                    " from c where i < 20000)"
-                   " insert into t select i, hex(randomblob(i % 90)) from c;"
+                   " insert into t select i, printf('%0' || (i % 90 * 2) || 'd', i * 7919 % 20011) from c;"
                    " create index x on t(b); select count(*) from t;")
         for name, interval in (("a", "4KiB"), ("b", "64KiB")):
             geiger("run", "-q", "--interval", interval, "--seed", "3", "-o", name + ".geiger", "--",
@@ -449,8 +449,10 @@ class Recorded(Comparison):
             self.assert_close(row[1], estimate["value"], what)
             self.assert_close(row[4], estimate["variance"], what)
             upper = estimate["hi"]
-            if kind == "peak" and row[0] == "bytes":  # The views' is of the heap at the instant.
-                self.assertLessEqual(row[3], upper * (1 + 1e-9), what)
+            if kind == "peak" and row[0] == "bytes":
+                # The limit of the largest heap is by all samples, that of the views by the part of
+                # them that did not choose the instant: either may be lower.
+                self.assertGreaterEqual(upper, estimate["value"] * (1 - 1e-9), what)
                 upper = row[3]
             self.assert_sql_limits(row, (estimate["lo"], upper), sums, 0.95, what)
 
