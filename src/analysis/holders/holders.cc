@@ -133,6 +133,10 @@ class Scan {
     return block && !block->is_free ? block : std::nullopt;
   }
   [[nodiscard]] const Marker& marker() const { return *marker_; }
+  /// Of a reached block: whether its root has no better name.
+  [[nodiscard]] bool is_through_new_memory(const BlockMap::Block& block) {
+    return marker_->group_of(block.number) == names_.group_of_mapped_since();
+  }
   /// A hash of what a block has in it, at its beginning.
   [[nodiscard]] std::size_t content_of(const BlockMap::Block& block) {
     constexpr Bytes kMost = 1024;
@@ -508,7 +512,7 @@ class Verdicts {
   /// Scans in order. Samples that died meanwhile are left out.
   void add(Scan& scan, const Subject& subject) {
     last_.clear();
-    unreached_ = 0;
+    unreached_ = unnamed_ = 0;
     missed_ = 0;
     are_doubts_ = false;
     ++scans_;
@@ -525,7 +529,10 @@ class Verdicts {
         seen.was_reached = true;
         seen.last_reached = scans_;
         seen.missed_until_then = seen.misses;
-        last_.push_back(reached(scan, sample, block->number));
+        // What has moved into new memory keeps the name that an earlier scan found.
+        if (!scan.is_through_new_memory(*block)) seen.named = reached(scan, sample, block->number);
+        unnamed_ += seen.named ? 0 : 1;
+        last_.push_back(seen.named ? *seen.named : reached(scan, sample, block->number));
       } else {
         unreached_ += is_old && !seen.was_reached ? 1 : 0;
         are_doubts_ |= seen.was_reached && !moving_.contains(sample.stack);
@@ -544,13 +551,15 @@ class Verdicts {
     }
   }
   /// Whether what no scan reached is unreachable: nothing is left that moves, or less than a
-  /// hundredth of an object.
+  /// hundredth of an object. And whether names of roots are found, if the first scans find them.
   [[nodiscard]] bool is_settled() const {
     // An object that is missed after it was reached may be lost, or move: then others of its site
     // are found again before long.
     constexpr std::uint32_t kFewest = 3, kFewestInDoubt = 6;
-    constexpr double kMostMissed = 0.01;
-    return is_still_ || unreached_ == 0 ||
+    constexpr double kMostMissed = 0.01, kMostUnnamed = 0.05;
+    const bool is_named =
+        static_cast<double>(unnamed_) <= kMostUnnamed * static_cast<double>(last_.size());
+    return is_still_ || (unreached_ == 0 && (is_named || scans_ >= kFewest)) ||
            (scans_ >= (are_doubts_ ? kFewestInDoubt : kFewest) && missed_ <= kMostMissed);
   }
   [[nodiscard]] std::uint32_t scans() const { return scans_; }
@@ -633,6 +642,7 @@ class Verdicts {
     bool was_written = false;  ///< Between two of them.
     std::uint32_t last_reached = 0, missed_until_then = 0;
     bool was_reached = false;
+    std::optional<SampleHold> named;  ///< By the last scan that found a root with a name.
   };
 
   /// How many objects all scans have missed for each like this one, by Horvitz and Thompson: where
@@ -651,6 +661,7 @@ class Verdicts {
   bool is_still_;
   std::uint32_t scans_ = 0;
   std::uint64_t unreached_ = 0;        ///< By all scans.
+  std::uint64_t unnamed_ = 0;          ///< Through memory mapped during each of the scans.
   double missed_ = 0;                  ///< Estimate: unreached objects that are reachable.
   bool are_doubts_ = false;            ///< Objects were reached, and are missed now.
   tsl::robin_set<trace::Ref> moving_;  ///< Stacks of objects that were missed and reached again.

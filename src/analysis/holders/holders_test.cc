@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-constexpr Address kObjects = 0x7f0000100000, kRoots = 0x7f0000200000;
+constexpr Address kObjects = 0x7f0000100000, kRoots = 0x7f0000200000, kNew = 0x7f0000300000;
 Address object(unsigned i) { return kObjects + 64 * i; }
 
 Mapping mapping(Address start) {
@@ -58,6 +58,7 @@ class Program : public Subject {
   std::map<Address, std::uint64_t> words;
   std::function<void(Program&)> then = [](Program&) {};
   bool stands_still = false;
+  bool maps_meanwhile = false;  ///< kNew, in each scan.
 
   void allocate(trace::Ref ref, Address address) {
     trace::Record record;
@@ -71,6 +72,9 @@ class Program : public Subject {
 
   base::Outcome<std::vector<Mapping>> look() override {
     return std::vector{mapping(kObjects), mapping(kRoots)};
+  }
+  std::vector<Span> mapped_since(std::span<const Mapping> /*mappings*/) const override {
+    return maps_meanwhile ? std::vector{Span{kNew, kNew + 4096}} : std::vector<Span>{};
   }
   const observe::LiveSet& live() const override { return live_; }
   std::unique_ptr<Memory> memory(std::span<const Mapping> /*mappings*/) const override {
@@ -87,13 +91,22 @@ class Program : public Subject {
   }
   bool is_still() const override { return stands_still; }
 
+  profile::Holders found() {
+    ModuleFiles files([](const Mapping&) { return base::UniqueFd(); });
+    return find_holders(*this, files, {}, [] {}).holders.value();
+  }
   /// By reference of the sample.
   std::map<trace::Ref, Hold> holds() {
-    ModuleFiles files([](const Mapping&) { return base::UniqueFd(); });
-    const auto found = find_holders(*this, files, {}, [] {});
     std::map<trace::Ref, Hold> holds;
-    for (const auto& sample : found.holders->samples) holds[sample.sample] = sample.hold;
+    for (const auto& sample : found().samples) holds[sample.sample] = sample.hold;
     return holds;
+  }
+  /// Of the roots of the samples.
+  std::vector<std::string> names() {
+    const profile::Holders holders = found();
+    std::vector<std::string> names;
+    for (const auto& sample : holders.samples) names.push_back(holders.roots[sample.root]);
+    return names;
   }
 
  private:
@@ -122,6 +135,23 @@ TEST(FindHolders, WhatIsReachedOnceIsNotUnreachable) {
   program.words = {{kRoots, object(1)}};
   program.then = [](Program& it) { it.words = {}; };  // The next scans do not see the pointer.
   EXPECT_THAT(program.holds(), ElementsAre(Pair(1, Hold::kMoving), Pair(2, Hold::kUnreferenced)));
+}
+
+/// Tables that have just moved to a new mapping.
+TEST(FindHolders, WhatNewMemoryHoldsIsLookedForAgain) {
+  Program program;
+  for (unsigned i = 1; i <= 2; ++i) program.allocate(i, object(i));
+  program.maps_meanwhile = true;
+  program.words = {{kRoots, object(1)}, {kNew, object(2)}};
+  program.then = [](Program& it) { it.words = {{kRoots, object(2)}, {kNew, object(1)}}; };
+  EXPECT_THAT(program.names(), ElementsAre("anonymous memory", "anonymous memory"));
+  // What stays without a name is not waited for.
+  program.words = {{kNew, object(1)}};
+  program.free(2);
+  int scans = 0;
+  program.then = [&](Program&) { ++scans; };
+  EXPECT_THAT(program.names(), ElementsAre("memory mapped during the scan"));
+  EXPECT_EQ(scans, 3);
 }
 
 /// Nothing writes to what is lost.

@@ -196,6 +196,9 @@ class Builder {
     report_.has_registers |= holders.has_registers;
     report_.unread_registers += holders.unread_registers;
     report_.not_understood += holders.not_understood;
+    report_.has_interpreter |= std::ranges::any_of(recording_.interpreters, [&](const auto& one) {
+      return one.process == observations.process;
+    });
     for (std::uint32_t i = 0; i < recording_.samples.size(); ++i) {
       const profile::Sample& sample = recording_.samples[i];
       const bool was_live = sample.process == observations.process &&
@@ -450,9 +453,9 @@ std::string scanned_text(const HoldersReport& report) {
   }
   if (report.others.samples > 0) {
     text += fmt::format(
-        " {} more was live then, and is not judged: it was freed before the scan ended, or is in "
-        "an interpreter's own arenas.",
-        report::bytes_text(report.others));
+        " {} more was live then, and is not judged: it was freed before the scan ended{}.",
+        report::bytes_text(report.others),
+        report.has_interpreter ? ", or is in the interpreter's own arenas" : "");
   }
   if (report.unread > 0) {
     text += fmt::format(" {} is in swap, or not in the core file: it was not read.",

@@ -73,6 +73,7 @@ struct HoldersReport {
   std::uint64_t processes = 0;         ///< Scanned.
   present::Measure judged;             ///< Live in all scans.
   present::Measure others;             ///< Of the processes, what was live at the last one besides.
+  bool has_interpreter = false;        ///< CPython, in one of them.
   /// Of what was judged, by Hold.
   std::array<present::Measure, profile::kHolds> holds{};
   std::array<present::Share, profile::kHolds> shares{};
