@@ -401,13 +401,12 @@ const OwnerLine* LeaksReport::owner_of(const LeakLine& line) const {
 /// Of processes that are judged up to their last sample.
 std::optional<Nanoseconds> quiet_from(const Recording& recording,
                                       std::span<const Nanoseconds> ran_until) {
-  constexpr Nanoseconds kWorthSaying = 20;  // One in so many.
+  constexpr Nanoseconds kLeast = 1'000'000'000, kLeastPart = 20;  // One in so many.
   if (recording.processes.size() != 1) return std::nullopt;
   const profile::Process& process = recording.processes.front();
   const profile::ActiveTime active = profile::active_times(recording, ran_until).front();
-  if (active.to == 0 || process.end - active.to <= (process.end - active.from) / kWorthSaying) {
-    return std::nullopt;
-  }
+  const Nanoseconds least = std::max(kLeast, (process.end - active.from) / kLeastPart);
+  if (active.to == 0 || active.to + least > process.end) return std::nullopt;
   return active.to - profile::start_of(recording);
 }
 
