@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -56,6 +57,27 @@ void outlives_plugin() {
     Plugin plugin(RTLD_NOW);
     for (int i = 0; i < 50; ++i) blocks.push_back(plugin.allocate(700));
   }
+  for (void* block : blocks) free(block);
+}
+
+void forks_after_plugin() {
+  // What the loader kept of the plugin is overwritten; the child lists the modules of its trace.
+  {
+    Plugin plugin(RTLD_NOW);
+    for (int i = 0; i < 500; ++i) plugin.release(plugin.allocate(4000));
+  }
+  std::vector<void*> blocks;
+  for (std::size_t i = 0; i < 3000; ++i) {
+    blocks.push_back(opaque(malloc(16 + i % 600 * 2)));
+    memset(blocks.back(), 0x41, 16 + i % 600 * 2);
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < 500; ++i) free(opaque(malloc(4000)));
+    _exit(0);
+  }
+  int status = -1;
+  EXPECT(waitpid(child, &status, 0) == child && status == 0);
   for (void* block : blocks) free(block);
 }
 
@@ -129,7 +151,8 @@ void storm() {
   // Loading, walking the list of modules under its lock, and unwinding, all at once.
   static std::atomic<int> caught{0};
   std::vector<std::thread> threads;
-  // With a pause: otherwise it walks the more often the slower the recording makes the other threads.
+  // With a pause: otherwise it walks the more often the slower the recording makes the other
+  // threads.
   threads.emplace_back([] {
     while (!is_over) {
       dl_iterate_phdr(visit_and_allocate, nullptr);
@@ -223,6 +246,7 @@ void generated_code() {
 constexpr Scenario kScenarios[] = {
     {"plugins", plugins},
     {"outlives_plugin", outlives_plugin},
+    {"forks_after_plugin", forks_after_plugin},
     {"deep_binding", deep_binding},
     {"missing", missing},
     {"other_namespace", other_namespace},

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/loader.h"
+#include "runtime/unwind/module_paths.h"
 
 namespace geiger::unwind {
 
@@ -307,6 +308,7 @@ std::uint32_t add(const Object& object, bool is_permanent) {
   if (g_slots_taken.load(std::memory_order_relaxed) >= kSlotCount) return 0;
   const std::uint32_t slot = g_slots_taken.fetch_add(1, std::memory_order_relaxed);
   if (slot >= kSlotCount) return 0;
+  draft.module.path = keep_path(object.map->l_name, object.start);
   g_slots[slot] = draft;
   return publish(g_slots[slot], static_cast<std::uint16_t>(slot + 1), known);
 }

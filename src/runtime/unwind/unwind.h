@@ -54,7 +54,9 @@ struct Module {
   std::uint64_t bias;        ///< Run-time address minus ELF vaddr.
   const void* link_map;
   const void* eh_frame_hdr;  ///< Null: the module has no table.
-  std::uint32_t id;          ///< Dense, from 1; 0 = none.
+  /// As the loader called it, absolute if it has a directory; "": not known. Stays valid.
+  const char* path;
+  std::uint32_t id;  ///< Dense, from 1; 0 = none.
   std::uint32_t build_id_bytes;
   std::uint8_t build_id[32];  ///< GNU build id, zero after build_id_bytes.
 };

@@ -54,8 +54,7 @@ static_assert(python::kNotBegun == InterpretedFrame::kNotBegun);
 constexpr std::size_t kMostCodeBytes = trace::kMaxRecordWords * 8 - sizeof(CodeRecord);
 
 /// The record of the interpreter in this segment; written again when its state changes.
-trace::Ref interpreter_record(Segment& segment, python::Interpreter& interpreter,
-                              bool is_loaded) {
+trace::Ref interpreter_record(Segment& segment, python::Interpreter& interpreter, bool is_loaded) {
   const auto frames = interpreter.frames.load(std::memory_order_relaxed);
   const auto objects = interpreter.small_objects.load(std::memory_order_relaxed);
   const Nanoseconds finalizing_from = is_loaded ? python::finalizing_from(interpreter) : 0;
@@ -324,63 +323,18 @@ unwind::StackBounds stack_bounds(const ThreadState& state, std::uint64_t sp) {
 constexpr char kOwnPath[] = "/libgeiger-preload.so";
 
 const char* module_path(const unwind::Module& module) {
-  const auto* map = static_cast<const link_map*>(module.link_map);
-  if (map == nullptr || map->l_name == nullptr) return "";
   const auto own = reinterpret_cast<std::uint64_t>(&record_stack);
   const bool is_own = own - module.start < module.end - module.start;
   constexpr char kDescriptors[] = "/proc/";
-  if (is_own && strncmp(map->l_name, kDescriptors, sizeof kDescriptors - 1) == 0) return kOwnPath;
+  if (is_own && strncmp(module.path, kDescriptors, sizeof kDescriptors - 1) == 0) return kOwnPath;
   // glibc does not name the executable, musl names it as in the command line.
-  return map == base::first_module() ? executable_path() : map->l_name;
-}
-
-/// Reads /proc/self/maps for the file at `start`, and copies up to `capacity` bytes of its path,
-/// without the mark of deleted files. Returns its length; 0: not known, or the program has confined
-/// itself.
-std::size_t mapped_path(std::uint64_t start, char* path, std::size_t capacity) {
-  constexpr char kDeleted[] = " (deleted)";
-  constexpr std::size_t kMark = sizeof kDeleted - 1;
-  const long maps = base::raw_syscall(
-      SYS_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/maps"), O_RDONLY | O_CLOEXEC, 0);
-  if (base::is_error(maps)) return 0;
-  char text[256];
-  char end[kMark]{};  // The last bytes of the path.
-  std::uint64_t address = 0;
-  std::size_t length = 0;
-  bool is_address = true, is_done = false;
-  while (!is_done) {
-    const long bytes = base::raw_syscall(SYS_read, maps, reinterpret_cast<long>(text), sizeof text);
-    if (base::is_error(bytes) || bytes == 0) break;
-    for (long i = 0; i < bytes && !is_done; ++i) {
-      const char c = text[i];
-      is_done = c == '\n' && length > 0;
-      if (c == '\n') {
-        address = 0;
-        is_address = true;
-      } else if (is_address) {
-        is_address = c != '-';
-        const int digit = c <= '9' ? c - '0' : c - 'a' + 10;
-        if (is_address) address = address << 4 | static_cast<std::uint64_t>(digit);
-      } else if (address == start && (c == '/' || length > 0)) {
-        if (length < capacity) path[length] = c;
-        memmove(end, end + 1, kMark - 1);
-        end[kMark - 1] = c;
-        ++length;
-      }
-    }
-  }
-  base::raw_syscall(SYS_close, maps);
-  if (length > kMark && memcmp(end, kDeleted, kMark) == 0) length -= kMark;
-  return length <= kMaxPath ? length : 0;
+  return module.link_map == base::first_module() ? executable_path() : module.path;
 }
 
 /// Build id, then the path with its NUL, padded to a word.
 bool write_module(Segment& segment, const unwind::Module& module) {
   const char* path = module_path(module);
-  // What the program opened as "./plugin.so" is so only in the directory where it was then.
-  const bool is_relative = *path != '/' && strchr(path, '/') != nullptr;
-  const std::size_t mapped = is_relative ? mapped_path(module.start, nullptr, 0) : 0;
-  const std::size_t path_bytes = (mapped != 0 ? mapped : strnlen(path, kMaxPath)) + 1;
+  const std::size_t path_bytes = strnlen(path, kMaxPath) + 1;
   const trace::Heading heading{.more_bytes = module.build_id_bytes + path_bytes};
   const auto written =
       trace::append<trace::ModuleRecord>(segment.writer, heading, [&](trace::ModuleRecord& record) {
@@ -392,9 +346,7 @@ bool write_module(Segment& segment, const unwind::Module& module) {
         record.path_bytes = static_cast<std::uint32_t>(path_bytes);
         auto* text = reinterpret_cast<char*>(&record + 1);
         memcpy(text, module.build_id, module.build_id_bytes);
-        text += module.build_id_bytes;
-        if (mapped != 0 && mapped_path(module.start, text, mapped) == mapped) return;
-        memcpy(text, path, std::min(path_bytes - 1, strnlen(path, kMaxPath)));
+        memcpy(text + module.build_id_bytes, path, path_bytes - 1);
       });
   return static_cast<bool>(written);
 }
