@@ -420,6 +420,7 @@ class Outside(unittest.TestCase):
         for kind, root in (("by_epoll", "data of epoll descriptors"), ("by_timer", "values of timers"),
                            ("by_sealed", "anonymous memory")):
             self.assertEqual(found[kind], ({"reached": 50 * 48}, {root}))
+        self.assertEqual(set(found["lost_below_stack"][0]), {"unreferenced"})
         # The last one may be left in a register or on the stack.
         self.assertGreaterEqual(found["lost"][0]["unreferenced"], 49 * 48)
 

@@ -10,21 +10,23 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <thread>
 
 namespace {
 
 constexpr int kBlocks = 50;
 
-#define KIND(name)                                 \
-  __attribute__((noinline, no_icf)) void* name() { \
-    void* block = std::malloc(48);                 \
-    asm volatile("" : "+r"(block)::"memory");      \
-    return block;                                  \
+#define KIND(name)                                                       \
+  __attribute__((noinline, no_icf)) void* name(std::size_t bytes = 48) { \
+    void* block = std::malloc(bytes);                                    \
+    asm volatile("" : "+r"(block)::"memory");                            \
+    return block;                                                        \
   }
 KIND(by_epoll)
 KIND(by_timer)
 KIND(by_sealed)
 KIND(lost)
+KIND(lost_below_stack)
 
 __attribute__((noinline)) void allocate(int epoll, void** page) {
   for (int i = 0; i < kBlocks; ++i) {
@@ -49,6 +51,13 @@ __attribute__((noinline)) void wipe_stack() {
   for (volatile char& byte : bytes) byte = 0;
 }
 
+/// The block often ends where the thread's stack begins, whose address the C library knows.
+void lose_below_own_stack() {
+  lost_below_stack(std::size_t{1} << 20);
+  wipe_stack();
+  while (true) pause();
+}
+
 }  // namespace
 
 int main() {
@@ -56,6 +65,10 @@ int main() {
   void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   allocate(epoll_create1(0), static_cast<void**>(page));
   mprotect(page, kPage, PROT_READ);
+  for (int i = 0; i < 8; ++i) {
+    std::thread(lose_below_own_stack).detach();
+    usleep(10'000);
+  }
   wipe_stack();
   std::puts("ready");
   std::fflush(stdout);

@@ -159,7 +159,7 @@ class GlibcBlocks {
       } else if (const Bytes bytes = own_chunk_at(at, mapping.end); bytes > 0) {
         get_area().add(at + kHeader);
         if (met_) met_(at + kHeader, word(at + kHeader, mapping.end));
-        close(get_area(), at + bytes, mapping.end);
+        close(get_area(), at + bytes, limit);  // The guard of a stack may follow.
         layout_.leave_out({at, at + bytes});
         at += bytes;
       } else {
