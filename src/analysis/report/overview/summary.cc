@@ -183,7 +183,8 @@ void add_leak(SummaryReport& report, const Recording& recording,
               const std::vector<profile::Teardown>& teardowns) {
   const bool can_tell = !report.is_part() && !report.is_aggregated && !report.options.is_followed &&
                         report.options.origin.empty();
-  if (!can_tell || profile::duration_of(recording) < kLeastToSearch) return;
+  const bool is_brief = profile::duration_of(recording) < kLeastToSearch;
+  if (!can_tell || (is_brief && recording.holders.empty())) return;
   if (report.samples > kMostToSearch) {
     report.leak_note = fmt::format("too many samples to look for leaks here ({})",
                                    present::exact_count(report.samples));
@@ -194,14 +195,18 @@ void add_leak(SummaryReport& report, const Recording& recording,
   options.teardowns = &teardowns;
   LeaksReport leaks = leaks_report(recording, options);
   const LeakFinding finding = leaks.finding();
-  if (finding == LeakFinding::kClear || leaks.lines.empty()) return;
   const auto shorten = [](LeakLine& line) {
     line.site.group.name = naming::display_name(line.site.group.name);
   };
   for (OwnerLine& owner : leaks.owners) shorten(owner.line);
   std::ranges::for_each(leaks.lines, shorten);
-  if (finding == LeakFinding::kSuspects) report.leak = sentence(leaks);
-  const bool is_alone = leaks.lines.front().site.open == profile::Open::kAlone;
+  const bool is_alone =
+      !leaks.lines.empty() && leaks.lines.front().site.open == profile::Open::kAlone;
+  if (leaks.suspects > 0 && !is_brief) report.leak = sentence(leaks);
+  if (!leaks.unreachable.empty()) {
+    report.leak += report.leak.empty() ? "" : " ";
+    report.leak += unreachable_text(leaks.unreachable.front()) + ".";
+  }
   if (finding == LeakFinding::kUndecided && is_alone) report.leak_note = sentence(leaks);
 }
 
