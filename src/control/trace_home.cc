@@ -175,8 +175,15 @@ namespace {
 using foreign::ActingWith;
 using foreign::ProcessRoot;
 
+/// Whose root could not be opened.
 base::Failure no_process(pid_t pid) {
-  return base::Failure{fmt::format("there is no process {}", pid)};
+  const std::string status = fmt::format("/proc/{}/status", pid);
+  if (access(status.c_str(), F_OK) != 0) {
+    return base::Failure{fmt::format("there is no process {}", pid)};
+  }
+  return base::Failure{
+      fmt::format("process {} may not be examined: {} (ptrace(2) must be permitted)", pid,
+                  std::strerror(EACCES))};
 }
 
 base::Failure no_place_for(pid_t pid) {

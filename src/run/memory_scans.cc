@@ -83,7 +83,7 @@ profile::Observations scan_for_holders(pid_t pid, const std::string& trace,
                                        MemoryScans::Wait wait) {
   constexpr Nanoseconds kExitPause = 100'000'000, kRest = 1'000'000'000;
   // Lower ones get next to nothing on a busy machine: a scan would outlive its program.
-  constexpr int kLow = 10;
+  constexpr int kLow = 5;
   if (wait == MemoryScans::Wait::kNone) ::setpriority(PRIO_PROCESS, 0, kLow);
   holders::Options options;
   if (wait == MemoryScans::Wait::kNone) options.share = kScanShare;

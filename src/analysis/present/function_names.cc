@@ -45,7 +45,8 @@ std::string callers_text(std::string_view callers, const Style& style) {
 
 bool is_named_by_functions(profile::GroupBy by) {
   return by == profile::GroupBy::kFunction || by == profile::GroupBy::kLine ||
-         by == profile::GroupBy::kStack || by == profile::GroupBy::kType;
+         by == profile::GroupBy::kStack || by == profile::GroupBy::kType ||
+         by == profile::GroupBy::kHolder;
 }
 
 profile::GroupBy named_like(profile::LifetimeGrouping by) {

@@ -277,13 +277,13 @@ void add_holders_option(CLI::App& verb, control::WatchOptions& watch, const std:
       "; the last\nanswer is stored (docs/guide/holders.md)";
   verb.add_flag("--holders{" + usual + "}", help)
       ->check([&watch, usual](const std::string& text) -> std::string {
-        bool& is_last = text == "exit" ? watch.holders_at_exit : watch.holders_at_end;
-        if (text == (usual == "peak" ? "exit" : "end")) {
-          is_last = true;
+        const std::string last = usual == "peak" ? "exit" : "end";
+        if (text == last) {
+          (text == "exit" ? watch.holders_at_exit : watch.holders_at_end) = true;
           return {};
         }
         auto condition = control::parse_condition(text);
-        if (!condition.has_value()) return condition.reason();
+        if (!condition.has_value()) return condition.reason() + ", or " + last;
         watch.holders_on = {condition.release()};
         return {};
       });

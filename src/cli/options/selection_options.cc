@@ -77,8 +77,8 @@ base::Outcome<void> check_followed(const profile::Recording& recording, const st
 base::Outcome<void> check_holders(const profile::Recording& recording, profile::GroupBy by) {
   if (by != profile::GroupBy::kHolder || !recording.holders.empty()) return {};
   return base::Failure{
-      "what holds its memory was not looked for: 'geiger holders' does while it runs, 'geiger run "
-      "--holders' stores it"};
+      "it has no answer to what holds its memory: it was not looked for ('geiger run --holders' "
+      "stores answers), or no scan has ended yet; 'geiger holders PID' looks now"};
 }
 
 void add_sort_option(CLI::App& verb, report::SortBy& sort) {

@@ -296,9 +296,12 @@ std::optional<LateGrowthTest::Key> LateGrowthTest::key_of(const Sample& sample) 
     return Key{sample.process, kAllSeen};
   }
   const Bytes chunk = sample.usable + kChunkOverhead;
-  const bool is_met = times_[sample.process].is_walked && chunk % kChunkStep == 0 &&
-                      !vocabulary::is_python_block(sample.entry_point);
-  return is_met ? std::optional<Key>({sample.process, chunk}) : std::nullopt;
+  if (!is_in_walked_heap(sample) || chunk % kChunkStep != 0) return std::nullopt;
+  return Key{sample.process, chunk};
+}
+
+bool LateGrowthTest::is_in_walked_heap(const Sample& sample) const {
+  return times_[sample.process].is_walked && !vocabulary::is_python_block(sample.entry_point);
 }
 
 void LateGrowthTest::add(const Sample& sample, double weight, Flow& flow) const {
@@ -318,10 +321,17 @@ void LateGrowthTest::add(const Sample& sample, double weight, Flow& flow) const 
 std::optional<std::map<LateGrowthTest::Key, LateGrowthTest::Part>> LateGrowthTest::parts_of(
     std::span<const std::uint32_t> samples) const {
   std::map<Key, Part> parts;
+  double all_kept = 0, kept_beside = 0;
   for (const std::uint32_t index : samples) {
     const Sample& sample = recording_.samples[index];
     const auto key = key_of(sample);
-    if (!key) return std::nullopt;
+    const double kept = sample.free_time == 0 ? weight_of(recording_, sample) : 0;
+    all_kept += kept;
+    if (!key) {
+      if (!is_in_walked_heap(sample)) return std::nullopt;
+      kept_beside += kept;
+      continue;
+    }
     Part& part = parts[*key];
     const double objects = objects_of(sample);
     const double bytes = weight_of(recording_, sample);
@@ -329,6 +339,7 @@ std::optional<std::map<LateGrowthTest::Key, LateGrowthTest::Part>> LateGrowthTes
     part.bytes += bytes;
     add(sample, key->second == kAllSeen ? bytes : objects, part.seen);
   }
+  if (parts.empty() || kept_beside > all_kept / 2) return std::nullopt;
   return parts;
 }
 

@@ -116,8 +116,11 @@ class LateGrowthTest {
   [[nodiscard]] double objects_of(const Sample& sample) const;
   /// Nothing if no walk meets the sample's chunk.
   [[nodiscard]] std::optional<Key> key_of(const Sample& sample) const;
+  /// If not in a chunk of it, the sample has a mapping of its own.
+  [[nodiscard]] bool is_in_walked_heap(const Sample& sample) const;
   void add(const Sample& sample, double weight, Flow& flow) const;
-  /// Nothing if a sample has no key.
+  /// Without objects that have mappings of their own, if these are the smaller part of what is
+  /// kept: a table of what grows. Nothing if another sample has no key.
   [[nodiscard]] std::optional<std::map<Key, Part>> parts_of(
       std::span<const std::uint32_t> samples) const;
   void judge_by_chunks(const std::map<Key, Part>& parts, double kept_per_second,

@@ -162,8 +162,9 @@ class Builder {
     if (report_.processes == 0) {
       return base::Failure{report_.faults.empty()
                                ? "its processes have ended, or this user may not read their "
-                                 "memory, and no answer is stored ('geiger run --holders' stores "
-                                 "one)"
+                                 "memory, and no answer is stored: 'geiger run --holders' stores "
+                                 "some while they run, --holders=exit only where they exit by "
+                                 "themselves"
                                : report_.faults.front()};
     }
     add_totals();

@@ -104,7 +104,9 @@ std::string late_remedy(const LeakLine& line, const LeaksReport& report) {
         "smaller --interval takes less.",
         present::duration(static_cast<Nanoseconds>(after * 1e9)));
   }
-  return " If a tenth of it leaked, it would probably have been found; a longer run shows less.";
+  return " If a tenth of it leaked, that would probably have been found; a longer run finds "
+         "smaller "
+         "leaks.";
 }
 
 /// Sites that kept what they allocated, which may have taken the place of older objects.

@@ -172,9 +172,28 @@ TEST(LeaksReport, AccusesNothingThatMayBeTurnover) {
   recording.observations = {observed};
   report = leaks_report(recording, {});
   EXPECT_THAT(sentence(report), HasSubstr("blocks of 1,008 bytes in use stayed 4,000"));
-  EXPECT_THAT(to_text(report, {}), HasSubstr("it would probably have been found"));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("that would probably have been found"));
   json = nlohmann::json::parse(to_json(report, recording));
   EXPECT_EQ(json["sites"][0]["open"], "turnover");
+}
+
+/// A table that grows beside its entries keeps these from nothing.
+TEST(LeaksReport, JudgesBlocksInUseWithoutObjectsOfTheirOwnMappings) {
+  Recording recording = leaking_server();
+  recording.processes[0].is_attached = true;
+  profile::Observations observed;
+  for (std::uint64_t i = 0; i <= 40; ++i) {
+    observed.walks.push_back(
+        {recording.samples[0].time + i * 50'000'000, {{1008, 4000 + 2700 * i + 20 * (i % 3)}}});
+  }
+  recording.observations = {observed};
+  for (profile::Sample& sample : recording.samples) sample.usable = 1000;
+  EXPECT_EQ(leaks_report(recording, {}).suspects, 1U);
+  const std::size_t all = recording.samples.size();
+  recording.samples[all - 1].usable = 200'704 - 16;
+  EXPECT_EQ(leaks_report(recording, {}).suspects, 1U);
+  for (std::size_t i = 100; i < all; ++i) recording.samples[i].usable = 200'704 - 16;
+  EXPECT_EQ(leaks_report(recording, {}).suspects, 0U);
 }
 
 /// Two sites of two sizes each: which of them grows is not known, and is said once.

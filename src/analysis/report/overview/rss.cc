@@ -196,7 +196,8 @@ std::string explained_line(const RssReport& report) {
   const std::string resident = present::exact_bytes(report.resident);
   if (report.excess > 0) {
     return fmt::format(
-        "what {} of resident memory are is unknown: two ways of counting contradict each other",
+        "what makes up {} of resident memory is not known: two ways of counting contradict each "
+        "other",
         resident);
   }
   if (!report.has_shares()) {
