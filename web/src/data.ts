@@ -196,6 +196,7 @@ export interface Holders {
   /** of them, threads whose registers could not be read */ threads_without_registers: number;
   /** of heaps; they count as roots */ not_understood_bytes: number;
   /** what lived through all scans */ judged: Measure;
+  /** of `judged` */ unreachable: Measure;
   /** what was live at the last scan besides */ not_judged: Measure;
   /** the largest first */ roots: HolderRoot[];
   /** the largest first */ sites: HeldSite[];

@@ -229,6 +229,10 @@ class Builder {
     }
     report_.judged = measure_part(all);
     report_.others = measure_part(others_);
+    Samples lost = by_hold[static_cast<std::size_t>(Hold::kUnreferenced)];
+    const Samples& linked = by_hold[static_cast<std::size_t>(Hold::kUnreachable)];
+    lost.insert(lost.end(), linked.begin(), linked.end());
+    report_.unreachable = measure_part(lost);
     for (std::size_t i = 0; i < by_hold.size(); ++i) {
       report_.holds[i] = measure_part(by_hold[i]);
       report_.shares[i] = present::share_of(sums_of(by_hold[i]), sums_of(all), options_.level);
@@ -445,10 +449,13 @@ namespace {
 
 std::string scanned_text(const HoldersReport& report) {
   std::string text = fmt::format(
-      "{} scanned {}, the last time {} after the start: {} of live memory.",
+      "{} scanned {}, the last time {} after the start: {} of live memory{}.",
       report.processes == 1 ? report.process + ":" : present::plural(report.processes, "process"),
       present::plural(report.scans, "time"), present::duration(report.time),
-      report::bytes_text(report.judged));
+      report::bytes_text(report.judged),
+      report.unreachable.samples == 0
+          ? ""
+          : fmt::format(", of which {} is unreachable", report::bytes_text(report.unreachable)));
   if (report.is_inferred) {
     text += " Where its allocator's blocks begin is not known: that was inferred from pointers.";
   }
@@ -634,6 +641,7 @@ const Fields<HoldersReport>& fields_of(Of<HoldersReport> /*type*/) {
           .field("not_understood_bytes", "of heaps; they count as roots",
                  &HoldersReport::not_understood)
           .field("judged", "what lived through all scans", &HoldersReport::judged)
+          .field("unreachable", "of `judged`", &HoldersReport::unreachable)
           .field("not_judged", "what was live at the last scan besides", &HoldersReport::others)
           .field("roots", "the largest first", &HoldersReport::roots)
           .field("sites", "the largest first", &HoldersReport::sites)

@@ -72,6 +72,7 @@ struct HoldersReport {
   std::uint32_t unread_registers = 0;  ///< Of so many threads they could not be.
   std::uint64_t processes = 0;         ///< Scanned.
   present::Measure judged;             ///< Live in all scans.
+  present::Measure unreachable;        ///< Of what was judged.
   present::Measure others;             ///< Of the processes, what was live at the last one besides.
   bool has_interpreter = false;        ///< CPython, in one of them.
   /// Of what was judged, by Hold.
