@@ -534,7 +534,8 @@ std::string to_text(const HoldersReport& report, const Recording& /*recording*/,
   if (report.sites.empty()) return out;
   std::string notes =
       "\nUnreachable is strong evidence for a leak, not proof: hidden pointers (xored, compressed, "
-      "only in registers) are not seen. Leftover pointers may make lost memory look held.\n";
+      "only in registers) are not seen. Leftover pointers may make lost memory look held, and what "
+      "one root holds look held by several.\n";
   if (roots.find(kFreedWithout) != std::string::npos) {
     notes +=
         "Held: by the nearest root; others may hold it too. Freed without it: what no other root "
