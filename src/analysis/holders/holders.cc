@@ -569,6 +569,7 @@ class Verdicts {
     tsl::robin_map<trace::Ref, std::uint32_t> blocks;
     tsl::robin_set<std::uint32_t> unreached;
     for (const LiveSample& sample : scan.samples()) {
+      if (!subject.live().contains(sample.ref)) continue;
       const auto block = scan.block_of(sample);
       if (!block || scan.marker().is_reached(block->number)) continue;
       blocks[sample.ref] = block->number;

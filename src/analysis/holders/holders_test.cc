@@ -168,6 +168,20 @@ TEST(FindHolders, WhatIsWrittenIsUndecidedWithWhatIsLinkedWithIt) {
                           Pair(3, Hold::kMoving), Pair(4, Hold::kMoving), Pair(5, Hold::kMoving)));
 }
 
+/// The third points to all, as an allocator's cache does to blocks that it has handed out.
+TEST(FindHolders, WhatWasFreedMovesNothing) {
+  Program program;
+  for (unsigned i = 1; i <= 3; ++i) program.allocate(i, object(i));
+  program.words = {{kRoots, object(1)}, {object(3), object(1)}, {object(3) + 8, object(2)}};
+  program.then = [scans = 0](Program& it) mutable {
+    ++scans;
+    if (scans == 2) it.words.erase(kRoots);
+    if (scans == 3) it.free(1);
+  };
+  EXPECT_THAT(program.holds(),
+              ElementsAre(Pair(2, Hold::kUnreachable), Pair(3, Hold::kUnreferenced)));
+}
+
 /// Of 50 objects each scan misses one with a probability of 25 %; ten are lost. Twice in a row
 /// without a new one is not enough then: 4 of 100 programs would have an object that is called
 /// unreachable. As many as are needed leave 1 in 4,000 (by simulation).
