@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -38,6 +39,39 @@ Bytes chunk_bytes(std::uint64_t size) {
 /// glibc 2.32 and later mangle the links between chunks in caches.
 Address demangled(Address block, std::uint64_t link) { return link ^ block >> 12; }
 
+/// Words as they were a little ago, by windows: headers that follow each other share them.
+class RecentWords {
+ public:
+  explicit RecentWords(Memory& memory) : memory_(memory) {}
+
+  [[nodiscard]] std::uint64_t at(Address address) {
+    const Address start = address / kWindow * kWindow;
+    Window& window = windows_[start / kWindow % windows_.size()];
+    if (window.start != start) {
+      window.start = start;
+      memory_.read_now({start, kWindow}, window.bytes.data());
+    }
+    std::uint64_t word = 0;
+    std::memcpy(&word, window.bytes.data() + (address - start), sizeof word);
+    return word;
+  }
+  /// From here on they are read again.
+  void forget() {
+    for (Window& window : windows_) window.start = kNowhere;
+  }
+
+ private:
+  static constexpr Bytes kWindow = 4 * kKiB;
+  static constexpr Address kNowhere = ~Address{0};
+  struct Window {
+    Address start = kNowhere;
+    std::array<std::byte, kWindow> bytes;
+  };
+
+  Memory& memory_;
+  std::array<Window, 2> windows_;  ///< A chunk may lie in both.
+};
+
 /// What malloc has taken from free chunks, and from the last chunk of a heap: by their headers.
 class LateGlibcBlocks : public LateBlocks {
  public:
@@ -45,29 +79,37 @@ class LateGlibcBlocks : public LateBlocks {
   /// 0: not known.
   LateGlibcBlocks(Memory& memory, std::vector<Span> heaps, std::vector<Address> caches,
                   std::uint64_t key)
-      : memory_(memory), heaps_(std::move(heaps)), caches_(std::move(caches)), key_(key) {}
+      : words_(memory), heaps_(std::move(heaps)), caches_(std::move(caches)), key_(key) {}
 
+  // That a block is not in use may have changed a little ago; that it is may change at any time.
   std::optional<Span> at(Address target, Span free) override {
     const bool is_chunk = is_in_heap(free.start) && free.holds(target);
     if (!is_chunk || std::ranges::find(caches_, free.start) != caches_.end()) return std::nullopt;
     Known& known = known_.try_emplace(free.start, Known{{}, free.start}).first.value();
     while (known.next <= target) {
-      const Address start = known.next;
-      const Bytes bytes = chunk_bytes(word(start - 8));
-      if (bytes == 0) return std::nullopt;
-      const Span block{start, start + bytes};
-      const bool is_used = (word(block.end - 8) & kPreviousInUse) != 0;
-      if (is_used) known.used.push_back(block);
-      if (!is_used && block.holds(target)) return std::nullopt;
-      known.next = block.end;
+      Chunk chunk = chunk_at(known.next);
+      if (!chunk.is_used) {
+        words_.forget();
+        chunk = chunk_at(known.next);
+      }
+      if (chunk.is_used) known.used.push_back(chunk.block);
+      const bool is_end = chunk.block.end == known.next;
+      if (is_end || (!chunk.is_used && chunk.block.holds(target))) return std::nullopt;
+      known.next = chunk.block.end;
     }
     const auto after = std::ranges::upper_bound(known.used, target, {}, &Span::start);
-    if (after == known.used.begin()) return std::nullopt;
+    if (after == known.used.begin() || !std::prev(after)->holds(target)) return std::nullopt;
     const Span block = *std::prev(after);
-    return block.holds(target) && !is_cached(block.start) ? std::optional(block) : std::nullopt;
+    if (!is_cached(block.start)) return block;
+    words_.forget();
+    return is_cached(block.start) ? std::nullopt : std::optional(block);
   }
 
  private:
+  struct Chunk {
+    Span block;  ///< Empty: it has no header.
+    bool is_used = false;
+  };
   /// Blocks in use that were found in what was one free block.
   struct Known {
     std::vector<Span> used;  ///< In order of addresses.
@@ -77,19 +119,18 @@ class LateGlibcBlocks : public LateBlocks {
   [[nodiscard]] bool is_in_heap(Address address) const {
     return std::ranges::any_of(heaps_, [&](const Span& heap) { return heap.holds(address); });
   }
-  [[nodiscard]] std::uint64_t word(Address address) const {
-    std::uint64_t word = 0;
-    memory_.read_now({address, sizeof word}, reinterpret_cast<std::byte*>(&word));
-    return word;
+  [[nodiscard]] Chunk chunk_at(Address block) {
+    const Address end = block + chunk_bytes(words_.at(block - 8));
+    return {{block, end}, end != block && (words_.at(end - 8) & kPreviousInUse) != 0};
   }
   /// Chunks in caches look used.
-  [[nodiscard]] bool is_cached(Address block) const {
-    const Address next = demangled(block, word(block));
-    return (key_ != 0 && word(block + 8) == key_) || next == 0 ||
+  [[nodiscard]] bool is_cached(Address block) {
+    const Address next = demangled(block, words_.at(block));
+    return (key_ != 0 && words_.at(block + 8) == key_) || next == 0 ||
            (next % 16 == 0 && is_in_heap(next));
   }
 
-  Memory& memory_;
+  RecentWords words_;
   std::vector<Span> heaps_;
   std::vector<Address> caches_;
   std::uint64_t key_;

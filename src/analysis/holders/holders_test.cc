@@ -259,6 +259,37 @@ TEST(GlibcBlocks, WhatIsAllocatedLaterIsFoundByItsHeader) {
   EXPECT_FALSE(layout.late_at(kTop + 48 + 16, free)) << "its link ends a list of free ones";
   EXPECT_FALSE(layout.late_at(kTop + 112 + 16, free)) << "the next one says that it is free";
   EXPECT_FALSE(layout.late_at(kTop + 300, free));
+  memory.words[kTop + 48 + 16] = 7;
+  EXPECT_TRUE(layout.late_at(kTop + 48 + 16, free)) << "it was taken from the cache";
+}
+
+TEST(GlibcBlocks, HeadersOfNeighboursAreReadTogether) {
+  class Counting : public TestMemory {
+   public:
+    int reads = 0;
+    void read_now(const Piece& piece, std::byte* into) override {
+      ++reads;
+      TestMemory::read_now(piece, into);
+    }
+  };
+  constexpr std::uint64_t kInUse = 1;
+  constexpr Address kBlocks = 1000, kEnd = kObjects + 48 * kBlocks;
+  Layout layout;
+  layout.mappings = {mapping(kObjects)};
+  layout.mappings[0].path = "[heap]";
+  Counting memory;
+  memory.words = {{kObjects + 8, 4096 + kInUse}};
+  add_glibc_blocks(layout, memory);
+  const auto block = layout.blocks.block_at(kObjects + 16);
+  ASSERT_TRUE(block && block->is_free);
+  const Span free{block->start, layout.blocks.end_of(*block)};
+  for (Address at = kObjects; at <= kEnd; at += 48) {
+    memory.words[at + 8] = 48 + kInUse;
+    memory.words[at + 16] = 7;
+  }
+  memory.reads = 0;
+  for (Address at = kObjects; at < kEnd; at += 48) EXPECT_TRUE(layout.late_at(at + 16, free));
+  EXPECT_LE(memory.reads, static_cast<int>((kEnd - kObjects) / 4096 + 2));
 }
 
 }  // namespace
