@@ -609,6 +609,14 @@ class Verdicts {
     return {};
   }
 
+  /// The process ended before they could be judged.
+  void break_off() {
+    for (SampleHold& sample : last_) {
+      const bool is_missed = sample.hold == Hold::kMoving && !seen_[sample.sample].was_reached;
+      if (is_missed) sample.hold = Hold::kTimeOver;
+    }
+  }
+
   void take(const RootNames& names, Holders& found) {
     found.scans = scans_;
     std::ranges::sort(last_, {}, &SampleHold::sample);
@@ -715,6 +723,7 @@ base::Outcome<void> scan_all(Subject& subject, ModuleFiles& modules, const Optio
   } while (!verdicts.is_settled() && verdicts.scans() < options.most_scans && scan->is_complete());
   if (verdicts.scans() == 0) return outcome;
   if (outcome.has_value()) outcome = verdicts.judge(*scan, subject);
+  if (!outcome.has_value()) verdicts.break_off();
   verdicts.take(names, about);
   about.cost = effort.taken();
   found.holders = std::move(about);

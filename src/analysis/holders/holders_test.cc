@@ -84,7 +84,11 @@ class Program : public Subject {
   std::string executable() const override { return ""; }
   std::string_view allocator() const override { return ""; }
   void leave_out_runtime(Layout& /*layout*/) const override {}
-  base::Outcome<void> check_still_there() const override { return {}; }
+  bool has_ended = false;
+  base::Outcome<void> check_still_there() const override {
+    if (has_ended) return base::Failure{"it has ended"};
+    return {};
+  }
   base::Outcome<void> follow() override {
     then(*this);
     return {};
@@ -127,6 +131,14 @@ TEST(FindHolders, WhatWasFreedDuringAScanIsNotJudged) {
     it.allocate(4, object(3));
   };
   EXPECT_THAT(other.holds(), IsEmpty());
+}
+
+TEST(FindHolders, WhatWasNotReachedBeforeTheEndIsUndecided) {
+  Program program;
+  for (unsigned i = 1; i <= 2; ++i) program.allocate(i, object(i));
+  program.words = {{kRoots, object(1)}};
+  program.then = [scans = 0](Program& it) mutable { it.has_ended = ++scans == 2; };
+  EXPECT_THAT(program.holds(), ElementsAre(Pair(1, Hold::kReached), Pair(2, Hold::kTimeOver)));
 }
 
 TEST(FindHolders, WhatIsReachedOnceIsNotUnreachable) {

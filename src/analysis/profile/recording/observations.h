@@ -172,7 +172,7 @@ enum class Hold : std::uint8_t {
   kMoving,        ///< Not reached by the last scan, but by one before, or not there at the first;
                   ///< or scans went on finding others.
   kUnread,        ///< Not reached, but not all of the memory could be read.
-  kTimeOver,      ///< Not reached before the time for it was over.
+  kTimeOver,      ///< Not reached before the time for it was over, or the process ended.
   kNoBlock,       ///< It lies in no block that the scan knows.
   kNear,          ///< Reached only if blocks begin a little before where that was inferred.
   kListed,        ///< Reached only through the lists of CPython's collector.

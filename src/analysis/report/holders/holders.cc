@@ -400,7 +400,7 @@ std::string_view words_of(Hold hold) {
     case Hold::kUnread:
       return "undecided: not reached, but a part of the memory could not be read";
     case Hold::kTimeOver:
-      return "undecided: not reached before the time for the scan was over";
+      return "undecided: not reached before the scan was broken off";
     case Hold::kNoBlock:
       return "undecided: not inside a block that the scan knows";
     case Hold::kNear:
