@@ -124,7 +124,8 @@ export interface Diff {
   before: string[];
   after: string[];
   kind: string;
-  total: DiffRow;
+  /** estimated from samples */ total: DiffRow;
+  /** the total as it was counted */ counted?: DiffRow;
   tables: {
     by: string;
     rows: DiffRow[];
@@ -218,6 +219,7 @@ export interface HeldSite {
 export interface HeldPart {
   hold: "reached" | "unreferenced" | "unreachable" | "moving" | "unread" | "time_over" | "no_block" | "near" | "listed";
   /** that a shortest chain begins at */ root?: string;
+  /** another root that holds much of what this one does not hold alone */ beside?: string;
   /** blocks between the root and one of the objects */ path?: string;
   /** more blocks may be before the first of it */ is_path_cut?: boolean;
   live: Measure;

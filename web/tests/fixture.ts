@@ -344,6 +344,7 @@ function holders(word: (usual: string) => string): NonNullable<PageData["holders
     unread_bytes: 0,
     not_understood_bytes: 0,
     judged: measure(4e7),
+    unreachable: measure(0),
     not_judged: measure(0),
     roots: [
       { name: cache, held: measure(2e7), alone: measure(4e6), text: cache },

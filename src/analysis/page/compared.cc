@@ -47,17 +47,13 @@ DiffRow row_of(const compare::Row& row, const compare::Site* site) {
   return out;
 }
 
-/// As it was counted, where that is known.
-DiffRow total_of(const Comparison& comparison) {
-  DiffRow out = row_of(comparison.total, nullptr);
-  out.name = "total";
-  if (!comparison.exact) return out;
-  const compare::ExactTotals& exact = *comparison.exact;
-  const auto counted = [](estimation::Estimate& side, double bytes, double unsettled) {
+DiffRow counted_of(const DiffRow& total, const compare::ExactTotals& exact) {
+  DiffRow out = total;
+  const auto take = [](estimation::Estimate& side, double bytes, double unsettled) {
     side = {bytes, 0, {bytes, bytes + unsettled}, side.samples, bytes, unsettled};
   };
-  counted(out.before, exact.before, exact.unsettled_before);
-  counted(out.after, exact.after, exact.unsettled_after);
+  take(out.before, exact.before, exact.unsettled_before);
+  take(out.after, exact.after, exact.unsettled_after);
   out.delta = exact.change();
   out.interval = exact.interval;
   out.q = exact.p_value;
@@ -153,7 +149,9 @@ Diff diff_of(const ComparedRuns& runs, std::vector<std::string>& left_out) {
   for (const std::string& run : runs.before) diff.before.push_back(shortened(run, kMostTextBytes));
   for (const std::string& run : runs.after) diff.after.push_back(shortened(run, kMostTextBytes));
   diff.kind = profile::name_of(runs.tree.collected.kind);
-  diff.total = total_of(runs.tree);
+  diff.total = row_of(runs.tree.total, nullptr);
+  diff.total.name = "total";
+  if (runs.tree.exact) diff.counted = counted_of(diff.total, *runs.tree.exact);
   for (const Comparison& comparison : runs.tables) {
     diff.tables.push_back(table_of(comparison, left_out));
   }

@@ -579,7 +579,8 @@ static const Fields<Diff>& fields_of(Of<Diff> /*type*/) {
           .field("before", "", &Diff::before)
           .field("after", "", &Diff::after)
           .field("kind", "", &Diff::kind)
-          .field("total", "", &Diff::total)
+          .field("total", "estimated from samples", &Diff::total)
+          .field("counted", "the total as it was counted", &Diff::counted)
           .field("tables", "", &Diff::tables)
           .field("nodes", "by node of the page's; those without bytes are absent", &Diff::nodes);
   return kFields;

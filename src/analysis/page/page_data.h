@@ -230,6 +230,7 @@ struct Diff {
   std::vector<std::string> before, after;
   std::string kind;
   DiffRow total;
+  std::optional<DiffRow> counted;
   std::vector<DiffTable> tables;
   std::vector<DiffNode> nodes;
 };

@@ -195,7 +195,7 @@ function DiffFinding({ diff, level }: { diff: Diff; level: number }) {
 
 function DiffTotal(props: DiffProps) {
   const { diff, level } = props;
-  const { total } = diff;
+  const { counted: total = diff.total } = diff;
   const shown = changeFigure(total.delta.value, total.delta);
   const side = (names: string[]) =>
     names.length > 3
