@@ -50,7 +50,10 @@ bool Marker::visit(const BlockMap::Block& block, Address target, std::uint32_t p
   if (next == known) return false;
   labels_.set(block.number, next);
   next_.add({block.start, block.number}, labels_.size());
-  if (!is_better(known, label)) return false;
+  if (!is_better(known, label)) {
+    count_beside(known, label);
+    return false;
+  }
   parents_[block.number] = parent;
   return true;
 }
@@ -220,6 +223,19 @@ std::uint32_t Marker::group_of_unreached(std::uint32_t block) {
     parents_[block] = parents_[parents_[block]];
   }
   return block;
+}
+
+std::optional<RootGroup> Marker::group_beside(RootGroup group) const {
+  std::optional<RootGroup> found;
+  std::uint64_t most = 0;
+  for (const auto& [groups, blocks] : beside_) {
+    const auto other = static_cast<RootGroup>(groups & 0xffff);
+    const bool is_more = blocks > most || (blocks == most && found && other < *found);
+    if (groups >> 16 != group || other == group || !is_more) continue;
+    found = other;
+    most = blocks;
+  }
+  return found;
 }
 
 Parent Marker::parent_of(std::uint32_t block) const {

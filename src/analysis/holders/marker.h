@@ -73,6 +73,9 @@ class Marker {
   [[nodiscard]] RootGroup group_of(std::uint32_t block) const {
     return group_in(labels_.get(block));
   }
+  /// The group by which most blocks of `group` turned out not to be held by that alone. Nothing:
+  /// all are.
+  [[nodiscard]] std::optional<RootGroup> group_beside(RootGroup group) const;
   /// Of a reached block: the last step of that chain.
   [[nodiscard]] Parent parent_of(std::uint32_t block) const;
 
@@ -126,6 +129,10 @@ class Marker {
   void root_slow(Address address, Address at, Holds holds, RootGroup group);
   /// `target` is in the block. True if `parent` is needed from now on.
   bool visit(const BlockMap::Block& block, Address target, std::uint32_t parent, Label label);
+  /// A block with the first label is reached with the second one, too.
+  void count_beside(Label known, Label label) {
+    ++beside_[std::uint32_t{group_in(known)} << 16 | group_in(label)];
+  }
   /// What a block is labelled that has a label, or kNone, and is reached with another one.
   [[nodiscard]] Label joined(Label known, Label label) const;
   [[nodiscard]] static bool is_better(Label known, Label label) {
@@ -167,6 +174,7 @@ class Marker {
   /// By block: another, or an index into roots_. Of one that is not reached: another of its group.
   std::vector<std::uint32_t> parents_;
   std::vector<Address> roots_;  ///< Words that were the first to reach a block.
+  tsl::robin_map<std::uint32_t, std::uint64_t> beside_;  ///< Blocks by their group and another.
   Level level_, next_;
   std::vector<std::byte> buffer_;
   std::size_t since_asked_ = 0;  ///< Blocks since may_go_on_.

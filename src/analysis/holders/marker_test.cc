@@ -114,6 +114,8 @@ TEST_F(Marking, SaysWhatOneGroupHoldsAlone) {
   EXPECT_TRUE(marker.is_alone(1));
   EXPECT_FALSE(marker.is_alone(2));
   EXPECT_FALSE(marker.is_alone(3)) << "what is behind it too";
+  EXPECT_EQ(marker.group_beside(1), std::optional<RootGroup>(2)) << "which came later to block 2";
+  EXPECT_EQ(marker.group_beside(2), std::nullopt);
   EXPECT_FALSE(marker.is_reached(4));
   EXPECT_FALSE(marker.is_reached(5));
 }

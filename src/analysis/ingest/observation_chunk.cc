@@ -33,7 +33,7 @@ namespace in_holders {
 constexpr int kTime = 1, kCost = 2, kScans = 3, kIsInferred = 4, kNotUnderstood = 5, kUnread = 6,
               kBlocks = 7, kRoots = 8, kTypes = 9, kPaths = 10, kSamples = 11, kHolds = 12,
               kHeldBy = 13, kHeldAlong = 14, kIsAlone = 15, kHasRegisters = 16,
-              kUnreadRegisters = 17;
+              kUnreadRegisters = 17, kBeside = 18;
 }
 namespace in_walk {
 constexpr int kTime = 1, kBytes = 2, kCounts = 3;
@@ -194,6 +194,9 @@ std::string encode(const profile::Holders& holders) {
   add_number(writer, in_holders::kHasRegisters, holders.has_registers ? 1 : 0);
   add_number(writer, in_holders::kUnreadRegisters, holders.unread_registers);
   for (const std::string& root : holders.roots) add_text(writer, in_holders::kRoots, root);
+  add_numbers(writer, in_holders::kBeside, column(holders.beside, [](std::uint32_t root) {
+                return root == profile::kNone ? 0 : std::uint64_t{root} + 1;
+              }));
   std::vector<std::string> types;
   for (const profile::HolderPath& path : holders.paths) {
     // A field without numbers would be left out.
@@ -435,7 +438,7 @@ ChunkCensus decode_walk(protozero::pbf_reader reader) {
 struct HolderColumns {
   std::vector<std::string> types;
   std::vector<Numbers> paths;
-  Numbers samples, holds, roots, along, is_alone;
+  Numbers samples, holds, roots, along, is_alone, beside;
 };
 
 profile::HolderPath path_of(const Numbers& numbers, const std::vector<std::string>& types,
@@ -465,6 +468,10 @@ void take_holds(const HolderColumns& columns, const SampleOf& sample_of,
   }
   for (const Numbers& path : columns.paths) {
     holders.paths.push_back(path_of(path, columns.types, sample_of));
+  }
+  for (const std::uint64_t other : columns.beside) {
+    checked(0, other <= holders.roots.size());
+    holders.beside.push_back(other == 0 ? profile::kNone : static_cast<std::uint32_t>(other - 1));
   }
   std::uint64_t ref = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -502,6 +509,7 @@ profile::Holders decode_holders(protozero::pbf_reader reader, const SampleOf& sa
       OnField(in_holders::kUnreadRegisters,
               [&] { holders.unread_registers = static_cast<std::uint32_t>(read_number(reader)); }),
       OnField(in_holders::kRoots, [&] { add(holders.roots); }),
+      OnField(in_holders::kBeside, [&] { columns.beside = read_numbers(reader); }),
       OnField(in_holders::kTypes, [&] { add(columns.types); }),
       OnField(in_holders::kPaths,
               [&] {

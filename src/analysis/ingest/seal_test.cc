@@ -204,7 +204,8 @@ TEST_F(Seal, ObservationsHaveHolders) {
   holders.scans = 3;
   holders.is_inferred = true;
   holders.unread = 4096;
-  holders.roots = {"g_cache", "g_other"};
+  holders.roots = {"g_cache", "g_other", "g_third"};
+  holders.beside = {profile::kNone, 2};
   holders.paths = {{}, {{{64, "", 0, false, 9}, {48, "Session", 30, true, 1}}}};
   holders.samples = {{20, profile::Hold::kReached, true, 1, 1}, {30, profile::Hold::kUnreachable}};
   seen.holders_fault = "a fault";
@@ -216,7 +217,8 @@ TEST_F(Seal, ObservationsHaveHolders) {
   EXPECT_EQ(found.scans, 3U);
   EXPECT_TRUE(found.is_inferred);
   EXPECT_EQ(found.unread, 4096U);
-  EXPECT_THAT(found.roots, ElementsAre("g_cache", "g_other"));
+  EXPECT_THAT(found.roots, ElementsAre("g_cache", "g_other", "g_third"));
+  EXPECT_THAT(found.beside, ElementsAre(profile::kNone, 2U));
   ASSERT_EQ(found.paths.size(), 2U);
   EXPECT_TRUE(found.paths[0].steps.empty());
   ASSERT_EQ(found.paths[1].steps.size(), 2U);
@@ -230,7 +232,10 @@ TEST_F(Seal, ObservationsHaveHolders) {
   EXPECT_TRUE(found.samples[0].is_alone);
   EXPECT_EQ(found.samples[1].hold, profile::Hold::kUnreachable);
   EXPECT_EQ(decoded->holders_fault, "a fault");
-  holders.samples[0].root = 2;  // It is reached from a root without a name.
+  holders.samples[0].root = 3;  // It is reached from a root without a name.
+  EXPECT_FALSE(decode_observations(encode_observations(seen), sample_of));
+  holders.samples[0].root = 1;
+  holders.beside = {3};
   EXPECT_FALSE(decode_observations(encode_observations(seen), sample_of));
 }
 

@@ -90,8 +90,14 @@ bool is_exception_pool(const Recording& recording, const Holders& holders, const
 Holder holder_from(const Holders& holders, const SampleHold& sample, std::uint32_t observations,
                    bool is_pool) {
   if (sample.hold == Hold::kReached) {
-    return {is_pool ? std::string(kExceptionPool) : holders.roots[sample.root], sample.hold,
-            sample.is_alone, observations, sample.path};
+    const std::uint32_t other =
+        sample.root < holders.beside.size() ? holders.beside[sample.root] : kNone;
+    return {is_pool ? std::string(kExceptionPool) : holders.roots[sample.root],
+            sample.hold,
+            sample.is_alone,
+            observations,
+            sample.path,
+            other == kNone ? "" : holders.roots[other]};
   }
   const std::string_view undecided = sample.hold == Hold::kListed ? kOnlyListed : kUndecidedHold;
   return {std::string(is_unreachable(sample.hold) ? kUnreachable : undecided), sample.hold};

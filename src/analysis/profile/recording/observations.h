@@ -218,6 +218,9 @@ struct Holders {
   std::uint32_t unread_registers = 0;  ///< Then, of so many threads they could not be read.
   std::uint64_t blocks = 0;
   std::vector<std::string> roots;
+  /// By root that holds samples: another that holds most of what it does not hold alone, into
+  /// `roots`; kNone: not known.
+  std::vector<std::uint32_t> beside;
   std::vector<HolderPath> paths;
   std::vector<SampleHold> samples;  ///< In order of `sample`.
 };
@@ -251,6 +254,7 @@ struct Holder {
   bool is_alone = false;           ///< As of SampleHold.
   std::uint32_t observations = 0;  ///< If reached: into Recording::observations,
   std::uint32_t path = 0;          ///< and into the paths of its holders.
+  std::string beside = {};         ///< Another root, of Holders::beside.
 };
 
 /// Of one process.

@@ -138,13 +138,16 @@ std::string others_text(const HeldPart& part) {
   if (part.hold != Hold::kReached || part.alone.value >= 1) return "";
   const present::Share others{1 - part.alone.value,
                               {1 - part.alone.interval.hi, 1 - part.alone.interval.lo}};
+  const std::string roots = part.beside.empty()
+                                ? "other roots"
+                                : fmt::format("other roots, such as {},", shown_root(part.beside));
   if (has_share(others)) {
-    return fmt::format("other roots hold {} of it too", present::figure(others).text());
+    return fmt::format("{} hold {} of it too", roots, present::figure(others).text());
   }
   const std::uint64_t all = part.live.samples, some = all - part.alone_samples;
-  if (all == 1) return "other roots hold it too";
-  return some == all ? fmt::format("other roots hold {} of it too", all_samples(all))
-                     : fmt::format("other roots hold {} of its {} samples too", some, all);
+  if (all == 1) return roots + " hold it too";
+  return some == all ? fmt::format("{} hold {} of it too", roots, all_samples(all))
+                     : fmt::format("{} hold {} of its {} samples too", roots, some, all);
 }
 
 class Builder {
@@ -370,6 +373,7 @@ std::vector<HeldPart> held_parts(const Recording& recording, const Recording& wh
       const auto passages = passages_of(whole, shown, paths[holder.path].steps);
       const Samples alone = alone_among(recording, some);
       part.root = name;
+      part.beside = holder.beside;
       part.path = path_text(passages);
       part.is_path_cut = is_cut(passages);
       part.alone_samples = alone.size();
@@ -564,6 +568,8 @@ const Fields<HeldPart>& fields_of(Of<HeldPart> /*type*/) {
           .one_of(present::texts_of<Hold>([](Hold hold) { return key_of(hold); }))
           .field("root", "that a shortest chain begins at",
                  [](const HeldPart& it) { return present::if_true(!it.root.empty(), it.root); })
+          .field("beside", "another root that holds much of what this one does not hold alone",
+                 [](const HeldPart& it) { return present::if_true(!it.beside.empty(), it.beside); })
           .field("path", "blocks between the root and one of the objects",
                  [](const HeldPart& it) { return present::if_true(!it.path.empty(), it.path); })
           .field("is_path_cut", "more blocks may be before the first of it",

@@ -38,6 +38,7 @@ struct HeldPart {
   present::Share share;          ///< Of the site.
   std::uint64_t alone_samples = 0;
   present::Share alone;  ///< Of this part, what no other root holds.
+  std::string beside;    ///< A root that holds much of the rest; "": not known.
 };
 
 struct HeldSite {
