@@ -139,7 +139,7 @@ void leave_untouched(bool is_healthy) {
     const std::size_t page = 4096, end = reinterpret_cast<std::size_t>(block) + kBytes / 4;
     if (!is_healthy) wasted.bytes += kBytes - kBytes / 4 - (page - end % page) % page;
   }
-  wait(2500);
+  wait(5000);
 }
 
 struct Node {
