@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -24,6 +25,7 @@
 
 #include "analysis/ingest/traces.h"
 #include "analysis/observe/proc_files.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "control/run_directory.h"
 #include "control/target_process.h"
@@ -123,6 +125,32 @@ void SignalRelay::stop_like(int signal) {
   take_default_action(signal);
   was_continued_ = true;
   if (is_stopped(program_)) kill(program_, SIGCONT);
+}
+
+namespace {
+
+constinit std::atomic<Nanoseconds> late_until{0};
+static_assert(std::atomic<Nanoseconds>::is_always_lock_free);
+
+void end_unless_late(int signal) {
+  if (base::monotonic_now() < late_until.load(std::memory_order_relaxed)) return;
+  std::signal(signal, SIG_DFL);
+  (void)raise(signal);  // Delivered when this handler returns.
+}
+
+}  // namespace
+
+void outlast_late_signals(std::chrono::nanoseconds time) {
+  late_until.store(base::monotonic_now() + static_cast<Nanoseconds>(time.count()),
+                   std::memory_order_relaxed);
+  struct sigaction action {};
+  action.sa_handler = end_unless_late;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+    struct sigaction before {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler == SIG_DFL) sigaction(signal, &action, nullptr);
+  }
 }
 
 int die_of(int signal) {

@@ -57,6 +57,11 @@ class SignalRelay {
   bool was_continued_ = false;  // the next SIGCONT has done its work already
 };
 
+/// Ignores, for this time, signals that end a process. Those to a group, or to all processes of a
+/// unit, may reach geiger after the program has ended of them, and are not meant for what geiger
+/// does then. Before they are unblocked.
+void outlast_late_signals(std::chrono::nanoseconds time);
+
 /// Ends this process by `signal`, without a core file of its own. Returns the
 /// exit code to use if the signal cannot end it (process 1 of a namespace).
 int die_of(int signal);

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -181,7 +182,8 @@ int Run::supervise(run::Launch& launch, const run::SignalState& signals) {
   const Nanoseconds began = base::monotonic_now();
   const int status = supervisor.wait_for_end();
   const Nanoseconds ran_for = base::monotonic_now() - began;
-  sigprocmask(SIG_SETMASK, &signals.mask, nullptr);  // from here on ^C means geiger
+  run::outlast_late_signals(std::chrono::seconds(1));
+  sigprocmask(SIG_SETMASK, &signals.mask, nullptr);  // From then on ^C means geiger.
   return finish(status, launch.pid(), ran_for, supervisor);
 }
 
