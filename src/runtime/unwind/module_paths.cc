@@ -58,7 +58,7 @@ std::size_t mapped_path(std::uint64_t start, char* path, std::size_t capacity) {
   return length <= kMaxPath ? length : 0;
 }
 
-/// For a text of so many bytes and its NUL. Null: there is no more room.
+/// Room for a text of `bytes` bytes and its NUL; null if it does not fit.
 char* room_for(std::size_t bytes) {
   if (g_taken.load(std::memory_order_relaxed) > kRoom) return nullptr;
   const std::size_t at = g_taken.fetch_add(bytes + 1, std::memory_order_relaxed);
